@@ -1,0 +1,55 @@
+import type { Sandbox } from './sandbox.ts'
+import type { McpServer, Task, User } from './task.ts'
+
+/** How an agent stopped by itself or was stopped. None of these is an error. */
+export type AgentExit =
+  | { readonly kind: 'finished' }
+  | { readonly kind: 'limit'; readonly limit: 'time' | 'turns' | 'context' | 'cost' }
+  /** The agent's own program ended badly; its work is still verified, as Harbor does. */
+  | { readonly kind: 'exited'; readonly exitCode: number }
+
+export interface Usage {
+  /** Includes tokens served from the cache. */
+  readonly inputTokens: number | null
+  readonly cacheTokens: number | null
+  readonly outputTokens: number | null
+  readonly costUsd: number | null
+}
+
+/** What an agent says about its run while it runs; the last word on each key counts. */
+export interface Recorder {
+  usage(usage: Partial<Usage>): void
+  metadata(values: Readonly<Record<string, unknown>>): void
+  /** One line in the trial's log. */
+  log(line: string): void
+}
+
+export interface AgentAt {
+  readonly task: Task
+  /** Null for a single-step task. */
+  readonly step: { readonly name: string; readonly dir: string } | null
+  /** What the agent is told to do. */
+  readonly instruction: string
+  readonly sandbox: Sandbox
+  readonly user: User | undefined
+  /** Model name as given, for example `openai/gpt-x`; null when none was. */
+  readonly model: string | null
+  /** Resolved variables for the agent's own commands. */
+  readonly env: Readonly<Record<string, string>>
+  readonly mcpServers: readonly McpServer[]
+  readonly signal: AbortSignal
+  /** When the run will be stopped; null when nothing stops it. */
+  readonly deadline: Date | null
+  /** A host directory that becomes the trial's `agent/`. */
+  readonly logsDir: string
+  readonly record: Recorder
+}
+
+/** A program that works on a task in a sandbox. Throws plain errors; the trial blames them on the agent. */
+export interface Agent {
+  readonly name: string
+  readonly version: string
+  /** Makes the sandbox ready; runs before the clock of the task starts. */
+  prepare?(at: AgentAt): Promise<void>
+  solve(at: AgentAt): Promise<AgentExit>
+}

@@ -1,0 +1,147 @@
+import type { Environment, Network, User } from './task.ts'
+
+export interface ExecOptions {
+  readonly cwd?: string
+  /** Added to the sandbox's own environment for this command only. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly user?: User
+  readonly timeoutSec?: number
+  readonly signal?: AbortSignal
+  readonly stdin?: string | Uint8Array
+  /** Bytes kept of each of stdout and stderr; the rest is read, counted and thrown away. Default 1 MiB. */
+  readonly outputLimitBytes?: number
+}
+
+export interface ExecResult {
+  /** 128 + signal for a killed command; 124 after a timeout. */
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+  readonly timedOut: boolean
+  /** True when output went over the limit and was cut. */
+  readonly truncated: boolean
+}
+
+/** A pseudo-terminal inside a sandbox. */
+export interface Terminal {
+  write(data: string | Uint8Array): void
+  /** Calls back with every chunk the program writes; returns a function that stops it. */
+  onData(listener: (chunk: string) => void): () => void
+  resize(cols: number, rows: number): void
+  /** Resolves with the exit code once the program in the terminal is gone. */
+  readonly exited: Promise<number>
+  close(): Promise<void>
+}
+
+export interface TerminalOptions {
+  readonly cols?: number
+  readonly rows?: number
+  /** Default: a login bash. */
+  readonly argv?: readonly string[]
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+  readonly user?: User
+}
+
+/**
+ * A running isolated machine, as agents and verifiers see it.
+ * A failing command is a result, a timeout is a result whose whole process tree is dead;
+ * only a broken sandbox throws (BoundaryError 'sandbox'), and an aborted signal throws AbortError.
+ */
+export interface Sandbox {
+  /** Where commands run unless told otherwise. */
+  readonly workdir: string
+  /** Runs `argv` directly, not through a shell. Returns when the command itself exits; its background children live on. */
+  exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
+  read(path: string): Promise<Uint8Array>
+  /** Creates parent directories. */
+  write(path: string, data: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>
+  /** Copies the contents of a host directory into `target` (created if missing), keeping modes and symlinks. */
+  uploadDir(source: string, target: string): Promise<void>
+  /** Copies the contents of a directory to the host. Links that leave the directory are dropped, never followed. */
+  downloadDir(source: string, target: string, options?: DownloadOptions): Promise<void>
+  openTerminal(options?: TerminalOptions): Promise<Terminal>
+}
+
+export interface DownloadOptions {
+  /** tar-style patterns of names to leave out. */
+  readonly exclude?: readonly string[]
+  /** Stop with an error past this size. Default 1 GiB. */
+  readonly limitBytes?: number
+}
+
+/** What a sandbox turned out to be: kept in the trial record. */
+export interface SandboxFacts {
+  readonly provider: string
+  /** Which of the asked-for limits really bite. */
+  readonly limits: Readonly<Record<'cpu' | 'memory' | 'pids' | 'storage', boolean>>
+  /** Things a reader of the results must know, for example a replaced base image. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * How far the verifier is from the agent. `fresh`: every agent process is dead, /tests and /logs/verifier are mounts the
+ * agent never could write to. `shared`: the provider cannot promise that. `separate`: another machine, only artefacts carried over.
+ */
+export type Isolation = 'fresh' | 'shared' | 'separate'
+
+/** The owner's handle on a sandbox; must be given back by `[Symbol.asyncDispose]`, which may be called twice. */
+export interface SandboxLease extends Sandbox, AsyncDisposable {
+  readonly id: string
+  readonly facts: SandboxFacts
+  alive(): Promise<boolean>
+  /** Later commands run with this network. Throws when the provider cannot. */
+  setNetwork(network: Network): Promise<void>
+  /**
+   * Kills every process and removes /tests and /logs/verifier, keeping all other files: afterwards the same handle is a clean machine.
+   * May be called again, to verify again.
+   */
+  freeze(): Promise<Isolation>
+}
+
+/** Who holds a sandbox, so that what a dead owner left can be found. */
+export interface SandboxOwner {
+  readonly job: string
+  readonly trial: string
+}
+
+export interface SandboxRequest {
+  readonly owner: SandboxOwner
+  /** Templates in `env` are resolved by the caller. */
+  readonly environment: Environment
+  /** Added to the environment of every command. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly forceBuild?: boolean
+  readonly signal?: AbortSignal
+  /** One line of news, for the trial's log. */
+  readonly log?: (line: string) => void
+}
+
+export interface SandboxAbilities {
+  readonly gpu: boolean
+  readonly compose: boolean
+  /** Prebuilt images named by `docker_image`. */
+  readonly images: boolean
+  readonly windows: boolean
+  readonly network: readonly Network['mode'][]
+  /** Whether the network can differ between phases of one trial. */
+  readonly networkPerPhase: boolean
+}
+
+/** One sandbox something reaped, or would reap. */
+export interface Reaped {
+  readonly id: string
+  readonly owner: SandboxOwner
+  readonly what: string
+}
+
+export interface SandboxProvider {
+  readonly name: string
+  readonly can: SandboxAbilities
+  /** Throws UserError when this machine or account cannot run such sandboxes at all. Touches nothing. */
+  preflight(): Promise<void>
+  /** An aborted signal, or any failure, gives back whatever was half-made before it throws. */
+  lease(request: SandboxRequest): Promise<SandboxLease>
+  /** Removes what dead owners left behind, never a live owner's. */
+  reap(options?: { readonly dryRun?: boolean }): Promise<readonly Reaped[]>
+}

@@ -1,0 +1,16 @@
+import type { Agent } from './core/agent.ts'
+import type { Plugin } from './core/plugin.ts'
+import type { SandboxProvider } from './core/sandbox.ts'
+
+type Load<T> = () => Promise<{ readonly default: Plugin<T> }>
+
+/** The only file that names plug-ins. A test compares it with the folders. */
+export const registry = {
+  agents: {
+    nop: () => import('./agents/nop.ts'),
+    oracle: () => import('./agents/oracle.ts'),
+  } satisfies Record<string, Load<Agent>>,
+  sandboxes: {
+    local: () => import('./sandboxes/local/index.ts'),
+  } satisfies Record<string, Load<SandboxProvider>>,
+}
