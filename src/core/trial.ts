@@ -6,9 +6,8 @@ import type { Isolation, SandboxFacts } from './sandbox.ts'
 
 /** The three ways a trial can end. An infrastructure failure is never a reward of 0. */
 export type TrialEnd =
-  | { readonly kind: 'scored'; readonly rewards: Rewards; readonly exit: AgentExit }
-  /** The agent worked but verification was switched off. */
-  | { readonly kind: 'unverified'; readonly exit: AgentExit }
+  /** `rewards` is null only when the job switched verification off. */
+  | { readonly kind: 'scored'; readonly rewards: Rewards | null; readonly exit: AgentExit }
   | { readonly kind: 'failed'; readonly failure: Failure }
   | { readonly kind: 'cancelled' }
 

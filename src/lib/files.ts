@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+/** Writes a file so that a reader sees the old content or the new, never a part; the directory is made if missing. */
+export async function writeAtomic(path: string, data: string | Uint8Array, mode = 0o644): Promise<void> {
+  const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.tmp`)
+  await mkdir(dirname(path), { recursive: true })
+  const file = await open(temporary, 'wx', mode)
+  try {
+    await file.writeFile(data)
+    await file.sync()
+  } catch (error) {
+    await file.close()
+    await rm(temporary, { force: true })
+    throw error
+  }
+  await file.close()
+  await rename(temporary, path)
+}
+
+/** The text of a file, or null when there is none. */
+export async function readTextIfExists(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+/** True when an error says that a file or directory is not there. */
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
+}
+
+/** The errno name of a system error, or undefined. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
