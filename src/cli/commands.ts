@@ -1,0 +1,37 @@
+import type { CommandFile } from './command.ts'
+
+export type Entry =
+  | { readonly summary: string; readonly load: () => Promise<CommandFile> }
+  | { readonly summary: string; readonly group: Group }
+export interface Group {
+  readonly [name: string]: Entry
+}
+
+/** Every command, with the line `--help` shows; a command's file loads only when it is asked for. */
+export const commands: Group = {
+  demo: { summary: 'Run the example tasks offline, start to finish', load: () => import('./demo.ts') },
+  run: { summary: 'Run tasks with an agent in sandboxes', load: () => import('./run.ts') },
+  jobs: {
+    summary: 'Look at jobs, resume, retry, rescore and pack them',
+    group: {
+      list: { summary: 'List the jobs of a directory', load: () => import('./jobs/list.ts') },
+      show: { summary: 'Show one job, trial by trial', load: () => import('./jobs/show.ts') },
+      resume: { summary: 'Finish a job that was interrupted', load: () => import('./jobs/resume.ts') },
+      retry: { summary: 'Run failed trials of a job again', load: () => import('./jobs/retry.ts') },
+      rescore: { summary: 'Run only the verifier again, on kept artefacts', load: () => import('./jobs/rescore.ts') },
+      pack: { summary: 'Turn trial directories into a few packed files', load: () => import('./jobs/pack.ts') },
+      unpack: { summary: 'Turn a packed job back into trial directories', load: () => import('./jobs/unpack.ts') },
+    },
+  },
+  tasks: {
+    summary: 'Make, check, pack and convert tasks',
+    group: {
+      init: { summary: 'Write a new task to start from', load: () => import('./tasks/init.ts') },
+      check: { summary: 'Prove that tasks can be solved and cannot be cheated', load: () => import('./tasks/check.ts') },
+      pack: { summary: 'Pack a folder of tasks into a parquet file', load: () => import('./tasks/pack.ts') },
+      unpack: { summary: 'Unpack tasks from a parquet file', load: () => import('./tasks/unpack.ts') },
+      convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },
+    },
+  },
+  clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
+}

@@ -1,0 +1,69 @@
+import { UserError, isAbort } from '../core/errors.ts'
+import { type Group, commands } from './commands.ts'
+
+process.exitCode = await main(process.argv.slice(2))
+
+/** Runs one command line and returns its exit code: 0 done, 2 wrong input, 3 the world failed, 130 cancelled. */
+async function main(argv: readonly string[]): Promise<number> {
+  try {
+    await dispatch(argv.map(dashed), commands, ['ot-agent'])
+    return Number(process.exitCode ?? 0)
+  } catch (error) {
+    return report(error)
+  }
+}
+
+async function dispatch(argv: readonly string[], group: Group, path: readonly string[]): Promise<void> {
+  const [name, ...rest] = argv
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') return printHelp(group, path)
+  if (path.length === 1 && (name === '--version' || name === '-V')) return printVersion()
+  const entry = Object.hasOwn(group, name) ? group[name] : undefined
+  if (!entry) throw unknownCommand(name, group, path)
+  if ('load' in entry) {
+    const { runCommand } = await import('./command.ts')
+    return runCommand((await entry.load()).default, [...path, name], rest)
+  }
+  return dispatch(rest, entry.group, [...path, name])
+}
+
+/** The seeds spell options with underscores too: `--dry_run` is `--dry-run`. */
+function dashed(argument: string): string {
+  if (!argument.startsWith('--')) return argument
+  const end = argument.indexOf('=')
+  return end < 0 ? argument.replaceAll('_', '-') : argument.slice(0, end).replaceAll('_', '-') + argument.slice(end)
+}
+
+function printHelp(group: Group, path: readonly string[]): void {
+  const width = Math.max(...Object.keys(group).map((name) => name.length))
+  const lines = Object.entries(group).map(([name, entry]) => `  ${name.padEnd(width)}  ${entry.summary}`)
+  const about = path.length === 1 ? ['Make training data for agentic language models, and show that the data works.', ''] : []
+  const usage = [`Usage: ${path.join(' ')} <command> [options]`, '', 'Commands:', ...lines, '']
+  process.stdout.write([...about, ...usage, `${path.join(' ')} <command> --help explains a command.`, ''].join('\n'))
+}
+
+async function printVersion(): Promise<void> {
+  const { version } = await import('./version.ts')
+  process.stdout.write(`${version()}\n`)
+}
+
+function unknownCommand(name: string, group: Group, path: readonly string[]): UserError {
+  const known = Object.keys(group).join(', ')
+  return new UserError(`${path.join(' ')}: unknown command ${JSON.stringify(name)}`, `known commands: ${known}`)
+}
+
+function report(error: unknown): number {
+  if (error instanceof UserError) {
+    process.stderr.write(`error: ${error.message}\nhint: ${error.hint}\n`)
+    return 2
+  }
+  if (isAbort(error)) {
+    process.stderr.write('cancelled\n')
+    return 130
+  }
+  if (error instanceof Error && error.name === 'BoundaryError') {
+    process.stderr.write(`failed: ${error.message}\n`)
+    return 3
+  }
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  return 1
+}

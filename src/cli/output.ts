@@ -1,0 +1,27 @@
+import { InvalidArgumentError } from '@commander-js/extra-typings'
+
+/** Writes a result for a machine: one JSON document on stdout. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** Writes a result for a person: columns aligned, header first. */
+export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
+  const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)))
+  const line = (cells: readonly string[]) => cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd()
+  process.stdout.write(`${[header, ...rows].map(line).join('\n')}\n`)
+}
+
+/** News for a person while something runs, on stderr so that stdout stays the result. */
+export function note(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+/** Parses an option that must be a whole number from `least` up. */
+export function wholeNumber(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < least) throw new InvalidArgumentError(`expected a whole number of at least ${least}, got ${JSON.stringify(text)}`)
+    return value
+  }
+}
