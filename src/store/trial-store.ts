@@ -1,0 +1,27 @@
+import type { TrialConfig } from '../core/job.ts'
+import type { TrialRecord } from '../core/trial.ts'
+
+/** A finished trial's files, as a directory; give it back, because it may be a temporary copy. */
+export interface OpenTrial extends AsyncDisposable {
+  readonly dir: string
+}
+
+/**
+ * Where the trials of one job live. A trial is finished exactly when its record was committed;
+ * what a crash left of any other trial is invisible here and is thrown away by `begin`.
+ */
+export interface TrialStore {
+  /** Every finished trial, in no particular order. */
+  records(): AsyncIterable<TrialRecord>
+  /** An empty directory for the trial's files (`agent/`, `verifier/`, `artifacts/`, trial.log), with its config written. */
+  begin(config: TrialConfig): Promise<string>
+  /** Puts aside the files of a try that failed and will be retried, where no reader takes them for the trial's own. `nth` counts from 1. */
+  keepFailedTry(trialName: string, nth: number, record: TrialRecord): Promise<void>
+  /** Makes the record and the files of the trial's directory permanent, all at once. */
+  commit(record: TrialRecord): Promise<void>
+  /** Takes a finished trial back, to run it again; its files are kept aside like a failed try's. */
+  retract(trialName: string): Promise<void>
+  open(trialName: string): Promise<OpenTrial>
+  /** Waits for what is still being written. */
+  close(): Promise<void>
+}
