@@ -1,0 +1,58 @@
+import { lstat, readdir, readlink } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** One thing found in a directory tree. */
+export interface TreeEntry {
+  /** Relative to the walked directory, with `/` between the parts. */
+  readonly path: string
+  /** `other`: a socket, a pipe or a device. */
+  readonly kind: 'file' | 'dir' | 'symlink' | 'other'
+  /** Permission bits, for example 0o755. */
+  readonly mode: number
+  /** Bytes of a file; 0 for everything else. */
+  readonly size: number
+  /** What a symlink says, unchecked; empty for everything else. */
+  readonly target: string
+}
+
+/**
+ * Everything below `dir`, a directory before its contents and siblings in byte order, so that two equal trees give equal walks.
+ * Links are reported and never followed. A name that is not UTF-8 throws, because it could not be opened by its string again.
+ */
+export async function* walkTree(dir: string): AsyncGenerator<TreeEntry, void, void> {
+  const waiting = (await listNames(dir)).reverse()
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const entry = await describe(dir, path)
+    yield entry
+    if (entry.kind !== 'dir') continue
+    const names = await listNames(join(dir, path))
+    for (const name of names.reverse()) waiting.push(`${path}/${name}`)
+  }
+}
+
+/** Orders strings by their UTF-8 bytes, which is also the order of code points. */
+export function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+async function describe(dir: string, path: string): Promise<TreeEntry> {
+  const absolute = join(dir, path)
+  const stats = await lstat(absolute)
+  const mode = stats.mode & 0o7777
+  if (stats.isFile()) return { path, kind: 'file', mode, size: stats.size, target: '' }
+  if (stats.isDirectory()) return { path, kind: 'dir', mode, size: 0, target: '' }
+  if (stats.isSymbolicLink()) return { path, kind: 'symlink', mode, size: 0, target: await readlink(absolute) }
+  return { path, kind: 'other', mode, size: 0, target: '' }
+}
+
+async function listNames(dir: string): Promise<string[]> {
+  const names = await readdir(dir, { encoding: 'buffer' })
+  return names.sort(Buffer.compare).map((name) => decodeName(name, dir))
+}
+
+function decodeName(name: Buffer, dir: string): string {
+  const text = name.toString('utf8')
+  if (!Buffer.from(text).equals(name))
+    throw new Error(`${dir} holds a file name that is not UTF-8: ${name.toString('latin1')}`)
+  return text
+}
