@@ -7,6 +7,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/setup.ts'],
   },
 })

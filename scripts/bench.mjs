@@ -1,0 +1,91 @@
+// Runs the benchmarks of bench/*.ts, each in a process of its own: node scripts/bench.mjs [--json] [--only NAME]...
+// A bench exports by default { name, run(): Promise<Row[]> }, Row = { name, value, unit, goal?, ok? }. A missed goal is
+// reported, not an error: time on a shared machine is no test.
+import { spawn } from 'node:child_process'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bundle, makeScratchDir } from './bundle.mjs'
+
+const options = parseOptions()
+const names = chosenBenches(options.only ?? [])
+const dir = makeScratchDir()
+const results = []
+for (const name of names) results.push(await runBench(name))
+if (options.json) process.stdout.write(`${JSON.stringify(results, null, 2)}\n`)
+else printTable(results)
+process.exitCode = results.some((result) => result.error !== undefined) ? 1 : 0
+
+function parseOptions() {
+  try {
+    return parseArgs({ options: { json: { type: 'boolean' }, only: { type: 'string', multiple: true } } }).values
+  } catch (error) {
+    fail(error.message, 'usage: npm run bench -- [--json] [--only NAME]')
+  }
+}
+
+function chosenBenches(only) {
+  const files = readdirSync('bench').filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  const known = files.map((file) => basename(file, '.ts')).sort()
+  const unknown = only.find((name) => !known.includes(name))
+  if (unknown !== undefined) fail(`unknown bench ${JSON.stringify(unknown)}`, `known: ${known.join(', ')}`)
+  return only.length === 0 ? known : only
+}
+
+async function runBench(name) {
+  process.stderr.write(`bench ${name} ...\n`)
+  const program = await bundle(join('bench', `${name}.ts`), dir)
+  const main = join(dir, `${name}.main.mjs`)
+  writeFileSync(
+    main,
+    `import bench from ${JSON.stringify(program)}\nprocess.send(await bench.run(), () => process.exit(0))\n`,
+  )
+  // What a bench prints is progress, so it goes to stderr; its rows come as a message.
+  const child = spawn(process.execPath, ['--enable-source-maps', main], { stdio: ['ignore', 2, 2, 'ipc'] })
+  const [rows, code] = await rowsOf(child)
+  return rows === undefined
+    ? { bench: name, rows: [], error: `ended with ${code} before it gave its rows` }
+    : { bench: name, rows }
+}
+
+function rowsOf(child) {
+  return new Promise((resolve, reject) => {
+    let rows
+    child.on('message', (message) => {
+      rows = message
+    })
+    child.on('error', reject)
+    child.on('close', (code, signal) => resolve([rows, signal ?? `exit code ${code}`]))
+  })
+}
+
+function printTable(results) {
+  const lines = [['bench', 'measure', 'value', 'unit', 'goal', '']]
+  for (const { bench, rows, error } of results) {
+    if (error !== undefined) lines.push([bench, error, '', '', '', 'failed'])
+    for (const row of rows) lines.push([bench, row.name, shown(row.value), row.unit, shown(row.goal), verdict(row)])
+  }
+  const widths = lines[0].map((_, i) => Math.max(...lines.map((line) => line[i].length)))
+  for (const line of lines)
+    process.stdout.write(
+      `${line
+        .map((cell, i) => cell.padEnd(widths[i]))
+        .join('  ')
+        .trimEnd()}\n`,
+    )
+}
+
+function verdict(row) {
+  if (row.ok === undefined) return ''
+  return row.ok ? 'met' : 'missed'
+}
+
+function shown(value) {
+  if (value === undefined) return ''
+  return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(4) : String(value)
+}
+
+function fail(message, hint) {
+  process.stderr.write(`error: ${message}\nhint: ${hint}\n`)
+  process.exit(2)
+}

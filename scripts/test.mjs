@@ -1,0 +1,98 @@
+// Runs the tests: node scripts/test.mjs [--long] [PATTERN...], where a pattern is a part of a test file's path.
+// The last line is `N passed, N failed, N skipped` and nothing else; skipped tests are listed by name with their reason.
+import { createVitest } from 'vitest/node'
+
+const long = process.argv.includes('--long')
+const patterns = process.argv.slice(2).filter((argument) => argument !== '--long')
+
+const vitest = await createVitest('test', {
+  run: true,
+  config: long ? 'vitest.long.config.ts' : 'vitest.config.ts',
+  // A forgotten `test.only` would hide every other test.
+  allowOnly: false,
+  passWithNoTests: false,
+})
+const interrupted = cancelOnSignals()
+const problems = await run()
+const counts = count(vitest.state.getTestModules(), problems)
+await vitest.close()
+report(counts)
+process.exit(interrupted() ?? (counts.failed.length > 0 || counts.passed === 0 ? 1 : 0))
+
+/** Runs what the patterns match; returns what went wrong outside of any test. */
+async function run() {
+  try {
+    const { unhandledErrors } = await vitest.start(patterns)
+    return unhandledErrors.map((error) => `unhandled error: ${firstLine(error)}`)
+  } catch (error) {
+    return [firstLine(error)]
+  }
+}
+
+function count(modules, problems) {
+  const counts = { passed: 0, failed: [...problems], skipped: [] }
+  for (const module of modules) {
+    const file = module.relativeModuleId
+    for (const error of module.errors()) counts.failed.push(`${file}: ${firstLine(error)}`)
+    for (const suite of module.children.allSuites()) {
+      for (const error of suite.errors()) counts.failed.push(`${file} > ${suite.fullName}: ${firstLine(error)}`)
+    }
+    for (const test of module.children.allTests()) countTest(counts, test, `${file} > ${test.fullName}`)
+  }
+  return counts
+}
+
+function countTest(counts, test, name) {
+  const result = test.result()
+  if (result.state === 'passed') counts.passed += 1
+  else if (result.state === 'failed') counts.failed.push(`${name}: ${firstLine(result.errors[0])}`)
+  else if (result.state === 'skipped' && !isCutShort(test)) counts.skipped.push(`${name}: ${skipReason(test, result)}`)
+  else counts.failed.push(`${name}: did not run`)
+}
+
+/** A test reads as skipped, too, when a hook of a suite around it threw. */
+function isCutShort(test) {
+  for (let at = test.parent; ; at = at.parent) {
+    if (at.errors().length > 0) return true
+    if (at.type === 'module') return false
+  }
+}
+
+/** What `ctx.skip(reason)` said, or the `skipReason` in the meta of the test or of a suite around it. */
+function skipReason(test, result) {
+  if (result.note) return result.note
+  for (let at = test; at.type !== 'module'; at = at.parent) {
+    const reason = at.meta().skipReason
+    if (reason) return reason
+  }
+  return 'switched off in its file'
+}
+
+function report({ passed, failed, skipped }) {
+  const lines = ['']
+  if (failed.length > 0) lines.push('failed:', ...failed.map((line) => `  ${line}`), '')
+  if (skipped.length > 0) lines.push('skipped:', ...skipped.map((line) => `  ${line}`), '')
+  if (passed === 0 && failed.length === 0) lines.push('no test ran', '')
+  lines.push(`${passed} passed, ${failed.length} failed, ${skipped.length} skipped`)
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+/** The first Ctrl-C stops after the tests that run now, the second at once. */
+function cancelOnSignals() {
+  const numbers = { SIGINT: 2, SIGTERM: 15 }
+  let code
+  for (const [name, number] of Object.entries(numbers)) {
+    process.on(name, () => {
+      if (code !== undefined) process.exit(code)
+      code = 128 + number
+      void vitest.cancelCurrentRun('keyboard-input')
+    })
+  }
+  return () => code
+}
+
+function firstLine(error) {
+  return String(error?.message ?? error)
+    .trim()
+    .split('\n')[0]
+}
