@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import { chmod, cp, lstat, mkdir, readFile, readdir, readlink, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { exists, readTextIfExists } from '../../lib/files.ts'
+import { copySafeEtc, fingerprintEtc } from './etc.ts'
+import type { Privileges } from './privileges.ts'
+
+/** One overlay of a sandbox's root: what lies below it, and where it appears. A layer has one sub-directory per overlay. */
+export interface Overlay {
+  readonly name: string
+  readonly lower: string
+  /** Relative to the sandbox's root; empty for the root itself. */
+  readonly target: string
+}
+
+/** The read-only files a sandbox starts from. */
+export interface Base {
+  readonly key: string
+  readonly overlays: readonly Overlay[]
+}
+
+/** A base from a directory that holds a whole root file system. */
+export async function directoryBase(dir: string): Promise<Base> {
+  const real = await realpath(dir)
+  const release = await readTextIfExists(join(real, 'etc/os-release'))
+  return { key: digest(['directory', real, release ?? '']), overlays: [{ name: 'root', lower: real, target: '' }] }
+}
+
+const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'opt']
+
+/**
+ * A base from the host's own system directories. Everything else (home directories, /tmp, /var, /run, ...) is a fresh
+ * skeleton, /etc is a copy without keys and shadow files, and the package database is copied so that apt works.
+ */
+export async function hostBase(basesDir: string, privileges: Privileges): Promise<Base> {
+  const key = digest([
+    'host-2',
+    privileges.mode,
+    await readFile('/etc/os-release', 'utf8').catch(() => ''),
+    await fingerprint('/var/lib/dpkg/status'),
+    await fingerprintEtc(),
+  ])
+  const dir = join(basesDir, key)
+  if (!(await exists(dir))) await buildSkeleton(dir)
+  return { key, overlays: [{ name: 'root', lower: dir, target: '' }, ...(await systemOverlays())] }
+}
+
+async function systemOverlays(): Promise<Overlay[]> {
+  const overlays: Overlay[] = []
+  for (const name of systemDirs) {
+    const stat = await lstat(`/${name}`).catch(() => null)
+    if (stat?.isDirectory() && (await readdir(`/${name}`)).length > 0) overlays.push({ name, lower: `/${name}`, target: name })
+  }
+  return overlays
+}
+
+async function buildSkeleton(dir: string): Promise<void> {
+  const draft = `${dir}.${process.pid}.tmp`
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft, { recursive: true, mode: 0o755 })
+  for (const [path, mode] of skeleton) {
+    await mkdir(join(draft, path), { recursive: true })
+    await chmod(join(draft, path), mode)
+  }
+  for (const name of systemDirs) {
+    const stat = await lstat(`/${name}`).catch(() => null)
+    if (stat?.isSymbolicLink()) await symlink(await readlink(`/${name}`), join(draft, name))
+    else if (stat?.isDirectory()) await mkdir(join(draft, name), { recursive: true })
+  }
+  await symlink('/run', join(draft, 'var/run'))
+  await copySafeEtc(join(draft, 'etc'))
+  await copyPackageDatabase(draft)
+  await chmod(draft, 0o755)
+  await rename(draft, dir).catch(async (error: unknown) => {
+    await rm(draft, { recursive: true, force: true })
+    if (!(await exists(dir))) throw error
+  })
+}
+
+const skeleton: readonly (readonly [path: string, mode: number])[] = [
+  ['etc', 0o755],
+  ['home', 0o755],
+  ['media', 0o755],
+  ['mnt', 0o755],
+  ['opt', 0o755],
+  ['root', 0o700],
+  ['run', 0o755],
+  ['srv', 0o755],
+  ['tmp', 0o1777],
+  ['var', 0o755],
+  ['var/cache/apt/archives/partial', 0o755],
+  ['var/lib/apt/lists/partial', 0o755],
+  ['var/lib/dpkg', 0o755],
+  ['var/log/apt', 0o755],
+  ['var/mail', 0o755],
+  ['var/spool', 0o755],
+  ['var/tmp', 0o1777],
+]
+
+/** Lets apt inside know which packages the host's /usr already has. */
+async function copyPackageDatabase(root: string): Promise<void> {
+  const source = '/var/lib/dpkg'
+  const target = join(root, 'var/lib/dpkg')
+  for (const name of ['status', 'info', 'alternatives', 'diversions', 'statoverride', 'triggers', 'arch']) {
+    if (await exists(join(source, name))) await cp(join(source, name), join(target, name), { recursive: true, verbatimSymlinks: true })
+  }
+  await mkdir(join(target, 'updates'), { recursive: true })
+  for (const name of ['lock', 'lock-frontend']) await writeFile(join(target, name), '', { mode: 0o640 })
+}
+
+async function fingerprint(path: string): Promise<string> {
+  const stat = await lstat(path).catch(() => null)
+  return stat ? `${stat.size}:${stat.mtimeMs}` : ''
+}
+
+function digest(parts: readonly string[]): string {
+  return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 24)
+}

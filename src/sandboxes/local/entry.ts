@@ -1,0 +1,64 @@
+import { shellQuote } from '../../lib/shell.ts'
+import { enterUser } from './holder.ts'
+import type { Privileges } from './privileges.ts'
+
+/** A program of the host that ends up as a command inside. */
+export interface Entry {
+  readonly program: string
+  readonly args: readonly string[]
+}
+
+export interface EntryRequest {
+  readonly merged: string
+  readonly mounts: readonly (readonly [target: string, source: string])[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+  readonly newSession: boolean
+  readonly userns: boolean
+}
+
+/** What a root program in a container engine usually may do; nothing that reaches outside. */
+const capabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'SETGID', 'SETUID', 'SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'SETFCAP', 'AUDIT_WRITE']
+
+/** Arguments of bubblewrap for one command, each ended by a NUL. They travel in a file, so no value shows in a process list. */
+export function commandArgs(request: EntryRequest): string {
+  const words = [
+    ...(request.userns ? ['--userns', '7'] : []),
+    ...['--pidns', '8', '--bind', request.merged, '/', '--proc', '/proc', '--dev', '/dev'],
+    ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
+    ...['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', `CAP_${name}`])],
+    ...['--die-with-parent', ...(request.newSession ? ['--new-session'] : []), '--clearenv'],
+    ...Object.entries(request.env).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...['--chdir', request.cwd],
+  ]
+  return words.map((word) => `${word}\0`).join('')
+}
+
+export interface EnterOptions {
+  readonly privileges: Privileges
+  readonly outerPid: number
+  readonly innerPid: number
+  readonly network: boolean
+  readonly argsFile: string
+  readonly joinFiles: readonly string[]
+  /** Whether descriptor 3 takes bubblewrap's report of how the command ended. */
+  readonly report: boolean
+}
+
+/** A script that joins the control groups and namespaces and becomes bubblewrap, which becomes the command given as its arguments. */
+export function enterScript(options: EnterOptions): string {
+  const { privileges, outerPid, innerPid } = options
+  const join = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)}`)
+  const namespaces = [
+    ...enterUser(privileges, outerPid),
+    `--mount=/proc/${outerPid}/ns/mnt`,
+    ...['ipc', 'uts', ...(options.network ? ['net'] : [])].map((name) => `--${name}=/proc/${innerPid}/ns/${name}`),
+  ]
+  const descriptors = [
+    `8</proc/${innerPid}/ns/pid`,
+    ...(privileges.usernsPid === null ? [] : [`7</proc/${privileges.usernsPid}/ns/user`]),
+    `9<${shellQuote(options.argsFile)}`,
+  ]
+  const report = options.report ? '--json-status-fd 3' : ''
+  return [...join, `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`].join('\n')
+}

@@ -1,0 +1,139 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { lstatSync, readlinkSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import type { Readable } from 'node:stream'
+import { BoundaryError } from '../../core/errors.ts'
+import { type ProcessIdentity, identify } from '../../lib/process-identity.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import type { Overlay } from './base.ts'
+import type { Privileges } from './privileges.ts'
+
+/** The environment of every trusted program we start: nothing of the caller's own reaches it. */
+export const cleanEnv = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
+
+/**
+ * The namespaces of a sandbox, kept open by a sleeping process that sees only the host's read-only programs.
+ * No byte that an agent can write is ever run by it. Killing it kills every process of the sandbox.
+ */
+export class Holder {
+  private constructor(
+    private readonly child: ChildProcess,
+    /** Lives outside, in the mount namespace where the overlays are mounted. */
+    readonly outerPid: number,
+    /** Process 1 of the sandbox, by its number on the host. */
+    readonly innerPid: number,
+    private readonly gone: Promise<unknown>,
+  ) {}
+
+  /** Makes a mount namespace with the overlays in it, and the other namespaces. */
+  static async start(privileges: Privileges, mounts: readonly OverlayMount[], cwd: string): Promise<Holder> {
+    const lines = mounts.map(({ options, target }) => `mount -n -i -t overlay -o ${shellQuote(options)} overlay ${shellQuote(target)}`)
+    const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
+    const script = ['set -e', ...lines, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
+    return Holder.launch('unshare', [...privileges.unshare, 'sh', '-c', script], cwd)
+  }
+
+  /** Makes fresh namespaces over the same mounts, for when every process of this one must go. */
+  async successor(privileges: Privileges): Promise<Holder> {
+    const enter = [...enterUser(privileges, this.outerPid), `--mount=/proc/${this.outerPid}/ns/mnt`].join(' ')
+    return Holder.launch('sh', ['-c', `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`], '/')
+  }
+
+  private static async launch(program: string, args: readonly string[], cwd: string): Promise<Holder> {
+    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], detached: true, env: cleanEnv, cwd })
+    const gone = once(child, 'exit').catch(() => {})
+    const [, , complaints, info] = child.stdio as unknown as [null, null, Readable, Readable]
+    const [said, report] = await Promise.all([firstText(complaints, info), wholeText(info)])
+    const innerPid = Number(/"child-pid":\s*(\d+)/.exec(report)?.[1])
+    if (child.pid === undefined || !innerPid) {
+      await gone
+      throw new BoundaryError('sandbox', `cannot start a sandbox: ${said.trim() || 'bubblewrap said nothing'}`)
+    }
+    complaints.destroy()
+    return new Holder(child, child.pid, innerPid, gone)
+  }
+
+  get alive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null
+  }
+
+  /** Names the outer process for ever, so that a later process can end it safely. */
+  identity(): ProcessIdentity | null {
+    return identify(this.outerPid)
+  }
+
+  /** Kills every process of the sandbox and waits until they are gone. */
+  async stop(): Promise<void> {
+    for (const pid of [this.innerPid, this.outerPid]) {
+      if (!this.alive) break
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It is gone already.
+      }
+    }
+    await this.gone
+  }
+}
+
+export interface OverlayMount {
+  readonly options: string
+  readonly target: string
+}
+
+export interface OverlayPlaces {
+  /** Every path is given to `mount` relative to this one: its options must fit into one page. */
+  readonly home: string
+  /** Bottom to top. */
+  readonly layers: readonly string[]
+  readonly upper: string
+  readonly work: string
+  readonly merged: string
+}
+
+/** What `mount` is told for one overlay. */
+export function overlayMount(overlay: Overlay, places: OverlayPlaces, privileges: Privileges): OverlayMount {
+  const at = (...parts: string[]) => relative(places.home, join(...parts))
+  const lowers = [...places.layers.map((layer) => at(layer, overlay.name)).reverse(), overlay.target === '' ? at(overlay.lower) : overlay.lower]
+  const options = `lowerdir=${lowers.join(':')},upperdir=${at(places.upper, overlay.name)},workdir=${at(places.work, overlay.name)}${privileges.overlayOptions}`
+  return { options, target: join(places.merged, overlay.target) }
+}
+
+/** Arguments that let nsenter enter the user namespace of an ordinary user's sandbox first. */
+export function enterUser(privileges: Privileges, pid: number): string[] {
+  return privileges.mode === 'user' ? ['--preserve-credentials', `--user=/proc/${pid}/ns/user`] : []
+}
+
+function bwrapWords(privileges: Privileges): string {
+  const userns = privileges.usernsPid === null ? '' : `--userns 7 7</proc/${privileges.usernsPid}/ns/user`
+  const programs = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap(hostProgramDir).map(shellQuote)
+  return [
+    userns,
+    ...programs,
+    '--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --hostname sandbox',
+    '--cap-drop ALL --die-with-parent --new-session --clearenv --info-fd 3 -- sleep infinity',
+  ].join(' ')
+}
+
+function hostProgramDir(name: string): string[] {
+  const stat = lstatSync(`/${name}`, { throwIfNoEntry: false })
+  if (stat?.isSymbolicLink()) return ['--symlink', readlinkSync(`/${name}`), `/${name}`]
+  return stat?.isDirectory() ? ['--ro-bind', `/${name}`, `/${name}`] : []
+}
+
+async function wholeText(stream: Readable): Promise<string> {
+  let text = ''
+  for await (const chunk of stream) text += String(chunk)
+  return text
+}
+
+/** What was complained about until the other stream ended; the sleeper keeps its stderr open for ever. */
+async function firstText(stream: Readable, until: Readable): Promise<string> {
+  let text = ''
+  stream.on('data', (chunk: Buffer) => {
+    text += String(chunk)
+  })
+  await once(until, 'end')
+  return text
+}
