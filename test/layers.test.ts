@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import ts from 'typescript'
 import { expect, test } from 'vitest'
 
 /** Who may import whom. Every room may import itself. */
@@ -20,25 +21,53 @@ const table: Record<string, readonly string[]> = {
   'registry.ts': ['core', 'agents', 'sandboxes', 'engines', 'schedulers', 'stages'],
   cli: ['core', 'lib', 'formats', 'store', 'board', 'run', 'generation', 'server', 'registry.ts', 'index.ts'],
   'index.ts': ['core', 'lib', 'formats', 'store', 'board', 'run', 'generation', 'registry.ts'],
+  web: ['core', 'board'],
 }
 
-const sources = listSources('src').filter((path) => !path.endsWith('.test.ts'))
+/** Written by users of the package, or as if by one: they know its public face only. */
+const outside = ['examples', 'recipes', 'data']
+
+const sources = [...listSources('src'), ...listSources('web')]
 
 test('every import follows the layer table', () => {
-  const breaches = sources.flatMap((path) => importsOf(path).filter((target) => !allowed(path, target)).map((t) => `${path} -> ${t}`))
+  const breaches = sources.flatMap((path) =>
+    importsOf(path)
+      .filter((target) => !allowed(path, target))
+      .map((target) => `${path} -> ${target}`),
+  )
   expect(breaches).toEqual([])
 })
 
 test('every room is in the table', () => {
-  const rooms = new Set(sources.map(roomOf))
-  expect([...rooms].filter((room) => !(room in table))).toEqual([])
+  expect(sources.length).toBeGreaterThan(0)
+  expect([...new Set(sources.map(roomOf))].filter((room) => !Object.hasOwn(table, room))).toEqual([])
 })
 
-test('core imports no package but zod', () => {
-  const foreign = sources
-    .filter((path) => roomOf(path) === 'core')
-    .flatMap((path) => packagesOf(path).filter((name) => name !== 'zod').map((name) => `${path} -> ${name}`))
-  expect(foreign).toEqual([])
+test('core imports no package but zod and nothing of Node', () => {
+  const foreign = packageImports(sources.filter((path) => roomOf(path) === 'core')).filter(([, name]) => name !== 'zod')
+  const builtin = sources.filter((path) => roomOf(path) === 'core' && /from 'node:/.test(readFileSync(path, 'utf8')))
+  expect([...foreign, ...builtin]).toEqual([])
+})
+
+test('sources import only packages that are installed with ours', () => {
+  const { dependencies, optionalDependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const known = Object.keys({ ...dependencies, ...optionalDependencies })
+  const inSrc = packageImports(sources.filter((path) => path.startsWith('src/')))
+  expect(inSrc.filter(([, name]) => !known.includes(name))).toEqual([])
+})
+
+test('only the command line imports a path that is computed', () => {
+  const computed = sources.filter((path) => /\bimport\s*\(\s*[^'"\s)]/.test(withoutComments(path)))
+  expect(computed.filter((path) => roomOf(path) !== 'cli')).toEqual([])
+})
+
+test('examples, recipes and data know only the public face of the package', () => {
+  const reaches = outside
+    .flatMap(listSources)
+    .filter((path) => !path.startsWith('examples/tasks/'))
+    .flatMap((path) => importsOf(path).map((target) => [path, target] as const))
+    .filter(([, target]) => !outside.includes(target.split('/')[0] ?? ''))
+  expect(reaches).toEqual([])
 })
 
 function allowed(path: string, target: string): boolean {
@@ -47,27 +76,48 @@ function allowed(path: string, target: string): boolean {
   return from === to || (table[from]?.includes(to) ?? false)
 }
 
+/** Files of this checkout that a file imports: statically, dynamically or for their types only. */
 function importsOf(path: string): string[] {
   return specifiersOf(path)
     .filter((specifier) => specifier.startsWith('.'))
     .map((specifier) => normalize(join(dirname(path), specifier)))
-    .filter((target) => target.startsWith('src/'))
 }
 
-function packagesOf(path: string): string[] {
-  return specifiersOf(path).filter((specifier) => !specifier.startsWith('.') && !specifier.startsWith('node:'))
+function packageImports(paths: readonly string[]): [path: string, name: string][] {
+  return paths.flatMap((path) =>
+    specifiersOf(path)
+      .filter((specifier) => !specifier.startsWith('.') && !specifier.startsWith('node:'))
+      .map((specifier): [string, string] => [path, packageOf(specifier)]),
+  )
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
 }
 
 function specifiersOf(path: string): string[] {
-  const text = readFileSync(path, 'utf8')
-  return [...text.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)'([^']+)'/g)].map((match) => match[1] as string)
+  return ts.preProcessFile(readFileSync(path, 'utf8'), true, true).importedFiles.map((file) => file.fileName)
 }
 
+function withoutComments(path: string): string {
+  return readFileSync(path, 'utf8')
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/^\s*\/\/.*$/gm, '')
+}
+
+/** `src/core/task.ts` is in `core`, `src/index.ts` is a room of its own, `web/page.ts` is in `web`; the rest of the checkout is no room. */
 function roomOf(path: string): string {
-  return path.split('/')[1] ?? path
+  const [top = path, next = path] = path.split('/')
+  return top === 'src' ? next : top
 }
 
 function listSources(root: string): string[] {
-  const names = readdirSync(root, { recursive: true, encoding: 'utf8' })
-  return names.filter((name) => name.endsWith('.ts')).map((name) => join(root, name)).sort()
+  if (!existsSync(root)) return []
+  return readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.[mc]?tsx?$/.test(name) && !/\.test\.tsx?$/.test(name) && !name.includes('node_modules'))
+    .map((name) => join(root, name))
+    .sort()
 }

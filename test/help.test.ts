@@ -1,0 +1,98 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import ts from 'typescript'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { commands, type Group } from '../src/cli/commands.ts'
+
+/** These tests look at the built program, as a user starts it. */
+beforeAll(() => {
+  if (!existsSync('dist/cli/main.js'))
+    throw new Error('expected the built program dist/cli/main.js, found none: npm run build')
+})
+
+describe('starting up', () => {
+  test('the program loads its own few files and no package before it knows the command', () => {
+    const sources = loadedAtStart('dist/cli/main.js').flatMap(sourcesOf)
+    expect(sources).toContain('src/cli/main.ts')
+    expect(sources.filter((path) => !/^src\/(cli\/(main|commands)|core\/errors)\.ts$/.test(path))).toEqual([])
+  })
+
+  test('--help lists every command', () => {
+    const { status, stdout, stderr } = otAgent('--help')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    for (const [name, entry] of Object.entries(commands))
+      expect(stdout).toMatch(new RegExp(`^ +${name} +${entry.summary}$`, 'm'))
+  })
+
+  test('no command at all is a request for help', () => {
+    expect(otAgent()).toMatchObject({ status: 0, stdout: otAgent('--help').stdout })
+  })
+
+  test('--version prints the version of package.json', () => {
+    expect(otAgent('--version').stdout).toBe(`${JSON.parse(readFileSync('package.json', 'utf8')).version}\n`)
+  })
+})
+
+describe('every command', () => {
+  test.each(paths(commands))('ot-agent %s --help explains itself', (path) => {
+    const { status, stdout, stderr } = otAgent(...path.split(' '), '--help')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toContain(`Usage: ot-agent ${path}`)
+  })
+
+  test.each(paths(commands))('ot-agent %s --no-such-option is refused in two lines', (path) => {
+    expectTwoLines(otAgent(...path.split(' '), '--no-such-option'), '--no-such-option')
+  })
+})
+
+test.each([
+  ['no-such'],
+  ['constructor'],
+  ['__proto__'],
+  ['tasks', 'toString'],
+  ['jobs', 'no-such'],
+  ['--no-such-option'],
+])('ot-agent %s %s is refused in two lines', (...argv) => expectTwoLines(otAgent(...argv), argv.at(-1) as string))
+
+function expectTwoLines({ status, stdout, stderr }: ReturnType<typeof otAgent>, named: string): void {
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+  expect(stderr).toMatch(/^error: .+\nhint: .+\n$/)
+  expect(stderr).toContain(named)
+}
+
+function otAgent(...argv: string[]) {
+  return spawnSync(process.execPath, ['bin/ot-agent.js', ...argv], { encoding: 'utf8' })
+}
+
+function paths(group: Group, before: readonly string[] = []): string[] {
+  return Object.entries(group).flatMap(([name, entry]) =>
+    'group' in entry ? paths(entry.group, [...before, name]) : [[...before, name].join(' ')],
+  )
+}
+
+/** Every built file that loads together with `entry`: its static imports, theirs, and so on. */
+function loadedAtStart(entry: string, seen = new Set<string>()): string[] {
+  if (seen.has(entry)) return [...seen]
+  seen.add(entry)
+  for (const specifier of staticImports(entry)) {
+    if (specifier.startsWith('.')) loadedAtStart(normalize(join(dirname(entry), specifier)), seen)
+    else expect(specifier).toMatch(/^node:/)
+  }
+  return [...seen]
+}
+
+function staticImports(path: string): string[] {
+  const file = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.ESNext)
+  return file.statements.flatMap((statement) => {
+    const from =
+      ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement) ? statement.moduleSpecifier : undefined
+    return from && ts.isStringLiteral(from) ? [from.text] : []
+  })
+}
+
+/** The source files a built file was made of, as its source map says. */
+function sourcesOf(path: string): string[] {
+  const map = JSON.parse(readFileSync(`${path}.map`, 'utf8')) as { sources: string[] }
+  return map.sources.map((source) => normalize(join(dirname(path), source)))
+}

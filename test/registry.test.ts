@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { makeAgent, makeProvider } from '../src/cli/plugins.ts'
+import type { Plugin } from '../src/core/plugin.ts'
+import { registry } from '../src/registry.ts'
+
+const kinds = ['agents', 'sandboxes', 'engines', 'schedulers', 'stages']
+const tables: Record<string, Record<string, () => Promise<{ readonly default: Plugin<unknown> }>>> = registry
+
+test('every kind of plug-in that has files has a table, and the other way round', () => {
+  expect(Object.keys(tables).sort()).toEqual(kinds.filter((kind) => pluginFiles(kind).length > 0).sort())
+})
+
+describe.each(Object.keys(tables))('%s', (kind) => {
+  const table = tables[kind] ?? {}
+
+  test('the table names exactly the files in the folder, in order', () => {
+    expect(Object.keys(table)).toEqual(pluginFiles(kind))
+  })
+
+  test.each(Object.keys(table))('%s has its own name, a summary and strict options', async (name) => {
+    const plugin = (await table[name]?.())?.default
+    expect(plugin).toMatchObject({ name, summary: expect.stringMatching(/\S/) })
+    const unknownKey = plugin?.options.safeParse({ 'no such option': 1 })
+    expect(unknownKey?.error?.issues.map((issue) => issue.code)).toContain('unrecognized_keys')
+  })
+
+  test('only the registry names them', () => {
+    const names = new RegExp(`(?:from|import\\()\\s*'[^']*/${kind}/`)
+    const others = readdirSync('src', { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+      .filter((path) => path !== 'registry.ts' && !path.startsWith(`${kind}/`))
+    expect(others.filter((path) => names.test(readFileSync(join('src', path), 'utf8')))).toEqual([])
+  })
+})
+
+test.each(['constructor', 'toString', '__proto__', 'no-such'])(
+  'the name %s is unknown, and the known ones are listed',
+  async (name) => {
+    const hint = (table: object) => expect.stringContaining(Object.keys(table).join(', '))
+    await expect(makeAgent(name, {})).rejects.toMatchObject({ name: 'UserError', hint: hint(registry.agents) })
+    await expect(makeProvider(name, {})).rejects.toMatchObject({ name: 'UserError', hint: hint(registry.sandboxes) })
+  },
+)
+
+test('an unknown option of a plug-in is an error that names it', async () => {
+  await expect(makeAgent('nop', { volume: 11 })).rejects.toThrow(/nop.*volume/)
+})
+
+/** The names of a kind: `NAME.ts` or `NAME/index.ts`; whatever else lies in a plug-in's own folder is its own business. */
+function pluginFiles(kind: string): string[] {
+  const dir = join('src', kind)
+  if (!existsSync(dir)) return []
+  const names = readdirSync(dir, { withFileTypes: true }).map((entry) => {
+    if (entry.isDirectory()) return existsSync(join(dir, entry.name, 'index.ts')) ? entry.name : null
+    return entry.name.endsWith('.ts') && !entry.name.endsWith('.test.ts') ? entry.name.slice(0, -3) : null
+  })
+  return names.filter((name) => name !== null).sort()
+}
