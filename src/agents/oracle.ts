@@ -1,0 +1,47 @@
+import { stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Agent, AgentAt, AgentExit } from '../core/agent.ts'
+import { resolveEnv } from '../core/env-template.ts'
+import { BoundaryError } from '../core/errors.ts'
+import { definePlugin } from '../core/plugin.ts'
+import { sandboxPaths, solutionDir, solveScript } from '../core/task-paths.ts'
+
+const script = `${sandboxPaths.solution}/${solveScript('linux')}`
+
+type HostEnv = Readonly<Record<string, string | undefined>>
+
+/** An agent that knows the answer: it runs the task's own solution. */
+export default definePlugin({
+  name: 'oracle',
+  summary: "runs the task's own solution",
+  options: z.strictObject({}),
+  make: (_, { env }): Agent => ({ name: 'oracle', version: '1.0.0', solve: (at) => runSolution(at, env) }),
+})
+
+/** A solution that exits badly is written down and still verified: the tests have the last word. */
+async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
+  await at.sandbox.uploadDir(await findSolution(at), sandboxPaths.solution)
+  await at.sandbox.exec(['chmod', '+x', script], { user: 'root', signal: at.signal })
+  const { exitCode } = await at.sandbox.exec(['bash', '-c', `${script} > ${sandboxPaths.agentLogs}/oracle.txt 2>&1`], {
+    env: { DEBIAN_FRONTEND: 'noninteractive', ...at.env, ...resolveEnv(at.task.solution.env, hostEnv) },
+    ...(at.user !== undefined && { user: at.user }),
+    signal: at.signal,
+  })
+  if (exitCode !== 0) {
+    at.record.log(`solve.sh exited with ${exitCode}`)
+    await writeFile(join(at.logsDir, 'exit-code.txt'), String(exitCode))
+  }
+  return { kind: 'finished' }
+}
+
+/** The step's solution, for a task with steps; otherwise the task's. */
+async function findSolution(at: AgentAt): Promise<string> {
+  const dir = solutionDir(at.step?.dir ?? at.task.dir)
+  const found = await stat(join(dir, solveScript('linux'))).catch(() => null)
+  if (found?.isFile()) return dir
+  throw new BoundaryError(
+    'task',
+    `task ${at.task.name} has no solution: ${join(dir, solveScript('linux'))} is not there`,
+  )
+}
