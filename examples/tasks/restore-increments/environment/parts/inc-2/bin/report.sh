@@ -1,0 +1,2 @@
+#!/bin/sh
+cat /app/restored/data/*.csv

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "collecting from ${1:-everywhere}"
