@@ -1,5 +1,4 @@
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { findProgram } from '../src/lib/programs.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -13,21 +12,7 @@ declare module 'vitest' {
  * `describe('local sandbox', needs('bwrap'), () => ...)`: skipped by name, with the reason, where one is missing.
  */
 export function needs(...programs: string[]): { skip: boolean; meta: { skipReason?: string } } {
-  const missing = programs.filter((program) => !onPath(program))
+  const missing = programs.filter((program) => findProgram(program) === null)
   if (missing.length === 0) return { skip: false, meta: {} }
-  return { skip: true, meta: { skipReason: `needs ${missing.join(', ')}, not found on PATH` } }
-}
-
-function onPath(program: string): boolean {
-  const dirs = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/sbin']
-  return dirs.some((dir) => dir !== '' && isExecutable(join(dir, program)))
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+  return { skip: true, meta: { skipReason: `needs ${missing.join(', ')}, not found on this machine` } }
 }
