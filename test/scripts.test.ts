@@ -1,0 +1,125 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+describe('scripts/test.mjs', () => {
+  test('counts what passed, failed and was skipped, alone on its last line', () => {
+    const run = runTests({
+      'test/good.test.ts': `test('passes', () => {})`,
+      'test/bad.test.ts': `test('fails', () => { expect(1).toBe(2) })`,
+      'test/off.test.ts': `test('on', () => {}); test('off', (t) => t.skip('no moon')); describe('far', { skip: true, meta: { skipReason: 'no sun' } }, () => { test('off too', () => {}) })`,
+    })
+    expect(run.lines.at(-1)).toBe('2 passed, 1 failed, 2 skipped')
+    expect(run.lines).toContain('  test/off.test.ts > off: no moon')
+    expect(run.lines).toContain('  test/off.test.ts > far > off too: no sun')
+    expect(run.status).toBe(1)
+  })
+
+  test('ends well when nothing failed', () => {
+    const run = runTests({
+      'test/good.test.ts': `test('passes', () => {})`,
+      'test/long/slow.test.ts': `test('slow', () => { expect(1).toBe(2) })`,
+    })
+    expect([run.lines.at(-1), run.status]).toEqual(['1 passed, 0 failed, 0 skipped', 0])
+  })
+
+  test('counts errors outside of tests as failures', () => {
+    const run = runTests({
+      'test/good.test.ts': `test('passes', () => {})`,
+      'test/import.test.ts': `import './nowhere.ts'; test('never seen', () => {})`,
+      'test/hook.test.ts': `beforeAll(() => { throw new Error('hook') }); test('never run', () => {})`,
+      'test/late.test.ts': `test('lets an error loose', () => { setTimeout(() => { throw new Error('late') }); return new Promise((r) => setTimeout(r, 50)) })`,
+    })
+    // The broken import, the hook and the test under it, the loose error.
+    expect([run.lines.at(-1), run.status]).toEqual(['2 passed, 4 failed, 0 skipped', 1])
+  })
+
+  test('refuses a forgotten test.only', () => {
+    const run = runTests({ 'test/only.test.ts': `test.only('alone', () => {}); test('forgotten', () => {})` })
+    expect(run.status).toBe(1)
+    expect(run.lines.at(-1)).toMatch(/^0 passed, [1-9]\d* failed, /)
+  })
+
+  test('fails when no test ran', () => {
+    expect(runTests({}).status).toBe(1)
+    expect(runTests({ 'test/off.test.ts': `test.skip('off', () => {})` }).status).toBe(1)
+  })
+})
+
+describe('.ci/run', () => {
+  const good = 'echo 5 passed, 0 failed, 1 skipped'
+
+  test('adds up both suites', () => {
+    const run = runCi({ test: good, 'test:long': 'echo 2 passed, 0 failed, 0 skipped' })
+    expect([run.lines.at(-1), run.status]).toEqual(['7 passed, 0 failed, 1 skipped', 0])
+  })
+
+  test('runs the long suite after a failure of the first, and fails', () => {
+    const run = runCi({ test: 'echo 4 passed, 1 failed, 1 skipped; exit 1', 'test:long': good })
+    expect([run.lines.at(-1), run.status]).toEqual(['9 passed, 1 failed, 2 skipped', 1])
+  })
+
+  test.each([
+    ['a suite that gives no counts', { test: 'exit 0', 'test:long': good }],
+    ['a suite that ends badly after good counts', { test: `${good}; exit 1`, 'test:long': 'true' }],
+    ['lint', { lint: 'exit 1', test: good, 'test:long': good }],
+    ['types', { types: 'exit 1', test: good, 'test:long': good }],
+    ['the install', { ci: 'exit 1', test: good, 'test:long': good }],
+  ])('fails with %s', (_, parts) => {
+    const run = runCi(parts)
+    expect(run.status).toBe(1)
+    expect(run.lines.at(-1)).toMatch(/^\d+ passed, [1-9]\d* failed, \d+ skipped$/)
+  })
+})
+
+describe('scripts/setup.mjs', () => {
+  test('refuses a part it does not know, and lists those it knows', () => {
+    const { status, stderr } = spawnSync(process.execPath, ['scripts/setup.mjs', 'constructor'], { encoding: 'utf8' })
+    expect(status).toBe(2)
+    expect(stderr).toMatch(/^error: unknown part "constructor"\nhint: .*bubblewrap/)
+  })
+})
+
+/** Runs scripts/test.mjs over a project of these files. */
+function runTests(files: Readonly<Record<string, string>>) {
+  const dir = mkdtempSync(join(tmpdir(), 'project-'))
+  symlinkSync(resolve('node_modules'), join(dir, 'node_modules'))
+  for (const name of ['scripts/test.mjs', 'vitest.config.ts', 'test/setup.ts', 'test/global-setup.ts']) copy(name, dir)
+  for (const [name, body] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir, name)), { recursive: true })
+    writeFileSync(join(dir, name), `import { beforeAll, describe, expect, test } from 'vitest'\n${body}\n`)
+  }
+  return outcome(spawnSync(process.execPath, ['scripts/test.mjs'], { cwd: dir, encoding: 'utf8', env: bareEnv() }))
+}
+
+/** Runs .ci/run with an npm whose parts are these shell lines. */
+function runCi(parts: Readonly<Record<string, string>>) {
+  const dir = mkdtempSync(join(tmpdir(), 'checkout-'))
+  copy('.ci/run', dir)
+  const cases = Object.entries(parts).map(([name, line]) => `  ${name}) ${line} ;;`)
+  mkdirSync(join(dir, 'bin'))
+  writeFileSync(
+    join(dir, 'bin/npm'),
+    ['#!/bin/sh', 'for last; do :; done', 'case $last in', ...cases, 'esac', ''].join('\n'),
+  )
+  chmodSync(join(dir, 'bin/npm'), 0o755)
+  const env = { ...bareEnv(), PATH: `${join(dir, 'bin')}:${process.env.PATH}` }
+  return outcome(spawnSync(join(dir, '.ci/run'), { encoding: 'utf8', env }))
+}
+
+function outcome({ status, stdout, stderr }: { status: number | null; stdout: string; stderr: string }) {
+  return { status, lines: stdout.trimEnd().split('\n'), stderr }
+}
+
+function copy(name: string, dir: string): void {
+  cpSync(name, join(dir, name), { recursive: true })
+}
+
+/** Without what the test run that we are in told its own workers. */
+function bareEnv(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_ENV$|TEST$|MODE$)/.test(name)),
+  )
+}
