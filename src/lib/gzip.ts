@@ -1,0 +1,65 @@
+import { pipeline } from 'node:stream/promises'
+import { createGunzip, createGzip } from 'node:zlib'
+import { codeOf } from './files.ts'
+import { ArchiveError } from './tar-format.ts'
+
+type Bytes = AsyncGenerator<Uint8Array, void, void>
+
+/** Compresses a stream of bytes; the header carries no time and no name of an operating system. */
+export async function* gzip(source: AsyncIterable<Uint8Array>): Bytes {
+  const stream = createGzip({ level: 6, chunkSize: 64 << 10 })
+  const feeding = pipeline(source, stream)
+  // A source that throws destroys the stream, and the loop below throws the same error.
+  feeding.catch(() => {})
+  let first = true
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    if (first) chunk[operatingSystemAt] = unknownOperatingSystem
+    first = false
+    yield chunk
+  }
+  await feeding
+}
+
+const operatingSystemAt = 9
+const unknownOperatingSystem = 255
+
+/** Decompresses a stream that starts like gzip and passes on every other stream as it is; damage throws ArchiveError. */
+export async function* gunzipIfNeeded(source: AsyncIterable<Uint8Array>): Bytes {
+  const { start, whole } = await peek(source)
+  if (start[0] !== 0x1f || start[1] !== 0x8b) {
+    yield* whole
+    return
+  }
+  const stream = createGunzip({ chunkSize: 64 << 10 })
+  const feeding = pipeline(whole, stream)
+  feeding.catch(() => {})
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) yield chunk
+    await feeding
+  } catch (error) {
+    if (codeOf(error)?.startsWith('Z_'))
+      throw new ArchiveError(`the gzip stream is damaged or cut off (${codeOf(error)})`)
+    throw error
+  }
+}
+
+/** The first two bytes of a stream, and a stream that still holds them. */
+async function peek(source: AsyncIterable<Uint8Array>): Promise<{ start: Uint8Array; whole: Bytes }> {
+  const chunks = source[Symbol.asyncIterator]()
+  let start: Uint8Array = new Uint8Array()
+  while (start.length < 2) {
+    const { done, value } = await chunks.next()
+    if (done) break
+    start = start.length === 0 ? value : Buffer.concat([start, value])
+  }
+  return { start, whole: startingWith(start, chunks) }
+}
+
+async function* startingWith(start: Uint8Array, rest: AsyncIterator<Uint8Array>): Bytes {
+  try {
+    if (start.length > 0) yield start
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
+}

@@ -1,0 +1,198 @@
+import {
+  ArchiveError,
+  blockBytes,
+  kindOf,
+  paddingOf,
+  parseHeader,
+  parsePax,
+  type RawHeader,
+  type TarHeader,
+  upToNul,
+} from './tar-format.ts'
+
+/** One entry as it comes out of an archive; read or skip its body before asking for the next. */
+export interface TarEntry extends TarHeader {
+  /** True when the name or link is not UTF-8; both are then only good for a message. */
+  readonly garbled: boolean
+  readonly body: AsyncIterable<Uint8Array>
+}
+
+/** Longest extended header that is read into memory. */
+const metaLimitBytes = 1 << 20
+/** What may follow the end of an archive; tools pad to 10 KiB. */
+const tailLimitBytes = 64 << 20
+
+/**
+ * Reads a tar archive (plain, not compressed) entry by entry, holding no more than a chunk of it in memory.
+ * Says what the archive says and judges nothing: names may be absolute, links may leave. Damage throws ArchiveError.
+ */
+export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry, void, void> {
+  const bytes = new ByteReader(source)
+  try {
+    let extra = new Extras()
+    for (;;) {
+      const raw = parseHeader(await bytes.exactly(blockBytes, 'a header'))
+      if (raw === null) return await bytes.drain(tailLimitBytes)
+      if (isMeta(raw.flag)) {
+        extra.add(raw.flag, await readMeta(bytes, raw))
+        continue
+      }
+      const entry = extra.apply(raw)
+      extra = new Extras()
+      const body = new Body(bytes, entry.size)
+      yield { ...entry, body }
+      await body.skip()
+    }
+  } finally {
+    await bytes.stop()
+  }
+}
+
+function isMeta(flag: string): boolean {
+  return flag === 'x' || flag === 'g' || flag === 'L' || flag === 'K'
+}
+
+async function readMeta(bytes: ByteReader, raw: RawHeader): Promise<Uint8Array> {
+  if (raw.size > metaLimitBytes)
+    throw new ArchiveError(`an extended header of ${raw.size} bytes: expected at most ${metaLimitBytes}`)
+  const padded = await bytes.exactly(raw.size + paddingOf(raw.size), 'an extended header')
+  // A copy: it is kept while later chunks are read, and a source may reuse its buffer.
+  return padded.slice(0, raw.size)
+}
+
+/** What extended headers said about the entry that follows them. */
+class Extras {
+  #pax = new Map<string, Uint8Array>()
+  #name: Uint8Array | undefined
+  #link: Uint8Array | undefined
+  #count = 0
+
+  add(flag: string, body: Uint8Array): void {
+    // Without this, an endless row of headers would be read for ever as part of one entry.
+    if (++this.#count > 8) throw new ArchiveError('too many extended headers before one entry')
+    if (flag === 'L') this.#name = upToNul(body)
+    else if (flag === 'K') this.#link = upToNul(body)
+    else if (flag === 'x') this.#pax = parsePax(body)
+    else if (['path', 'linkpath', 'size'].some((key) => parsePax(body).has(key))) {
+      throw new ArchiveError('one extended header names every entry of the archive')
+    }
+  }
+
+  apply(raw: RawHeader): TarHeader & { readonly garbled: boolean } {
+    const name = decode(this.#pax.get('path') ?? this.#name ?? raw.name)
+    const link = decode(this.#pax.get('linkpath') ?? this.#link ?? raw.link)
+    const sparse = [...this.#pax.keys()].some((key) => key.startsWith('GNU.sparse.'))
+    const oldStyleDir = kindOf(raw.flag) === 'file' && name.text.endsWith('/')
+    const kind = sparse ? 'other' : oldStyleDir ? 'dir' : kindOf(raw.flag)
+    const hasBody = kindOf(raw.flag) === 'file' || kindOf(raw.flag) === 'other'
+    const isLink = kind === 'symlink' || kind === 'hardlink'
+    return {
+      name: name.text,
+      kind,
+      mode: raw.mode & 0o7777,
+      size: hasBody ? this.#size(raw) : 0,
+      link: isLink ? link.text : '',
+      garbled: name.garbled || (isLink && link.garbled),
+    }
+  }
+
+  #size(raw: RawHeader): number {
+    const said = this.#pax.get('size')
+    if (!said) return raw.size
+    const text = Buffer.from(said).toString('latin1')
+    if (!/^\d{1,15}$/.test(text))
+      throw new ArchiveError(`an extended header has an unreadable size: ${JSON.stringify(text)}`)
+    return Number(text)
+  }
+}
+
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decode(bytes: Uint8Array): { readonly text: string; readonly garbled: boolean } {
+  try {
+    return { text: strict.decode(bytes), garbled: false }
+  } catch {
+    return { text: Buffer.from(bytes).toString('latin1'), garbled: true }
+  }
+}
+
+/** The content of one entry, chunk by chunk; what its reader leaves is skipped. */
+class Body implements AsyncIterable<Uint8Array> {
+  #left: number
+  #padding: number
+  readonly #bytes: ByteReader
+
+  constructor(bytes: ByteReader, size: number) {
+    this.#bytes = bytes
+    this.#left = size
+    this.#padding = paddingOf(size)
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
+    while (this.#left > 0) {
+      const chunk = await this.#bytes.some(this.#left)
+      this.#left -= chunk.length
+      yield chunk
+    }
+  }
+
+  async skip(): Promise<void> {
+    for await (const _ of this);
+    if (this.#padding > 0) await this.#bytes.exactly(this.#padding, 'padding')
+    this.#padding = 0
+  }
+}
+
+/** Takes bytes off a stream of chunks in the amounts that are asked for. */
+class ByteReader {
+  readonly #source: AsyncIterator<Uint8Array>
+  #chunk: Uint8Array = new Uint8Array()
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source[Symbol.asyncIterator]()
+  }
+
+  async exactly(count: number, what: string): Promise<Uint8Array> {
+    if (this.#chunk.length >= count) return this.#take(count)
+    const whole = Buffer.allocUnsafe(count)
+    for (let filled = 0; filled < count; ) {
+      if (this.#chunk.length === 0 && !(await this.#next()))
+        throw new ArchiveError(`the archive is cut off inside ${what}`)
+      const part = this.#take(count - filled)
+      whole.set(part, filled)
+      filled += part.length
+    }
+    return whole
+  }
+
+  /** At least one byte and at most `count`. */
+  async some(count: number): Promise<Uint8Array> {
+    if (this.#chunk.length === 0 && !(await this.#next()))
+      throw new ArchiveError('the archive is cut off inside a file')
+    return this.#take(count)
+  }
+
+  /** Reads on to the end, so that a process that writes the stream can finish. */
+  async drain(limitBytes: number): Promise<void> {
+    for (let seen = 0; seen <= limitBytes && (await this.#next()); ) seen += this.#chunk.length
+  }
+
+  async stop(): Promise<void> {
+    await this.#source.return?.()
+  }
+
+  #take(count: number): Uint8Array {
+    const part = this.#chunk.subarray(0, count)
+    this.#chunk = this.#chunk.subarray(part.length)
+    return part
+  }
+
+  async #next(): Promise<boolean> {
+    for (;;) {
+      const { done, value } = await this.#source.next()
+      if (done) return false
+      this.#chunk = value
+      if (value.length > 0) return true
+    }
+  }
+}

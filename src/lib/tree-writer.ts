@@ -1,0 +1,188 @@
+import { chmod, link, mkdir, open, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { codeOf } from './files.ts'
+
+export interface TreeWriterOptions {
+  readonly modes: 'reduced' | 'kept'
+  readonly backslashes: 'refuse' | 'keep'
+}
+
+type Written = { readonly kind: 'dir' | 'symlink' } | { readonly kind: 'file'; readonly size: number }
+
+/**
+ * Fills an empty directory with entries of hostile names; every method answers why it refused, or null.
+ * It remembers what it made, so that it knows without asking the disk that no parent of a path is a link.
+ */
+export class TreeWriter {
+  readonly #root: string
+  readonly #options: TreeWriterOptions
+  readonly #written = new Map<string, Written>()
+  readonly #links = new Map<string, string>()
+  readonly #umask = process.umask()
+
+  constructor(root: string, options: TreeWriterOptions) {
+    this.#root = root
+    this.#options = options
+  }
+
+  async file(name: string, mode: number, body: AsyncIterable<Uint8Array>, size: number): Promise<string | null> {
+    const place = await this.#placeFor(name)
+    if ('refused' in place) return place.refused
+    const wanted = this.#options.modes === 'kept' ? mode & 0o777 : (mode & 0o111) !== 0 ? 0o755 : 0o644
+    const opened = await ifAbsent(open(this.#at(place.path), 'wx', wanted))
+    if (opened === null) return sameFile
+    const file = opened.made
+    try {
+      for await (const chunk of body) await file.writeFile(chunk)
+      if ((wanted & this.#umask) !== 0) await file.chmod(wanted)
+    } finally {
+      await file.close()
+    }
+    this.#written.set(place.path, { kind: 'file', size })
+    return null
+  }
+
+  async dir(name: string, mode: number): Promise<string | null> {
+    const wanted = this.#options.modes === 'kept' ? (mode & 0o777) | 0o700 : 0o755
+    const cleaned = this.#clean(name)
+    if ('refused' in cleaned) return cleaned.refused
+    if (cleaned.path === '') return null
+    if (this.#written.get(cleaned.path)?.kind === 'dir') {
+      await chmod(this.#at(cleaned.path), wanted)
+      return null
+    }
+    const place = await this.#placeFor(name)
+    return 'refused' in place ? place.refused : this.#makeDir(place.path, wanted)
+  }
+
+  /** Only remembered: links are made at the end, when it is known where each one leads. */
+  async symlink(name: string, target: string): Promise<string | null> {
+    if (target === '' || target.includes('\0') || Buffer.byteLength(target) > pathLimitBytes)
+      return 'its target is not a path'
+    const place = await this.#placeFor(name)
+    if ('refused' in place) return place.refused
+    this.#written.set(place.path, { kind: 'symlink' })
+    this.#links.set(place.path, target)
+    return null
+  }
+
+  /** A second name for a file that was written before; `count` hears its size, because every reader will meet it once more. */
+  async hardlink(name: string, target: string, count: (size: number) => void): Promise<string | null> {
+    const original = this.#clean(target)
+    const written = 'refused' in original ? undefined : this.#written.get(original.path)
+    if ('refused' in original || written?.kind !== 'file')
+      return `it is a hard link to ${JSON.stringify(target)}, which is no file of the archive`
+    const place = await this.#placeFor(name)
+    if ('refused' in place) return place.refused
+    count(written.size)
+    if ((await ifAbsent(link(this.#at(original.path), this.#at(place.path)))) === null) return sameFile
+    this.#written.set(place.path, written)
+    return null
+  }
+
+  /** Makes the links that stay inside and answers which ones do not. */
+  async writeSymlinks(): Promise<{ path: string; reason: string }[]> {
+    const refused: { path: string; reason: string }[] = []
+    for (const [path, target] of this.#links) {
+      if (leadsOut(path, this.#links)) {
+        refused.push({
+          path,
+          reason: `it is a link to ${JSON.stringify(target)}, which leads out of the archive or in a circle`,
+        })
+      } else if ((await ifAbsent(symlink(target, this.#at(path)))) === null) {
+        refused.push({ path, reason: sameFile })
+      }
+    }
+    return refused
+  }
+
+  #at(path: string): string {
+    return join(this.#root, path)
+  }
+
+  async #placeFor(name: string): Promise<{ path: string } | { refused: string }> {
+    const cleaned = this.#clean(name)
+    if ('refused' in cleaned) return cleaned
+    if (cleaned.path === '') return { refused: 'its name is the directory itself' }
+    if (this.#written.has(cleaned.path)) return { refused: 'the archive holds that name twice' }
+    const parts = cleaned.path.split('/')
+    for (let depth = 1; depth < parts.length; depth++) {
+      const parent = parts.slice(0, depth).join('/')
+      const written = this.#written.get(parent)
+      if (written && written.kind !== 'dir')
+        return { refused: `${JSON.stringify(parent)} is a ${written.kind}, not a directory` }
+      const refused = written ? null : await this.#makeDir(parent, 0o755)
+      if (refused !== null) return { refused }
+    }
+    return cleaned
+  }
+
+  async #makeDir(path: string, mode: number): Promise<string | null> {
+    if ((await ifAbsent(mkdir(this.#at(path), mode))) === null) return sameFile
+    if ((mode & this.#umask) !== 0) await chmod(this.#at(path), mode)
+    this.#written.set(path, { kind: 'dir' })
+    return null
+  }
+
+  /** The name as a plain relative path, empty for the directory itself. */
+  #clean(name: string): { path: string } | { refused: string } {
+    const reason = whyUnsafe(name, this.#options.backslashes)
+    if (reason !== null) return { refused: reason }
+    const path = name
+      .split('/')
+      .filter((part) => part !== '' && part !== '.')
+      .join('/')
+    if (Buffer.byteLength(this.#at(path)) > pathLimitBytes) return { refused: 'its path is too long' }
+    return { path }
+  }
+}
+
+const pathLimitBytes = 4095
+const nameLimitBytes = 255
+const sameFile = 'another entry has the same name on this file system'
+
+/** Why a relative path from a stranger must not be used, or null. */
+export function whyUnsafe(name: string, backslashes: 'refuse' | 'keep' = 'refuse'): string | null {
+  if (name.includes('\0')) return 'its name holds a NUL'
+  if (name.startsWith('/')) return 'its name is absolute'
+  if (backslashes === 'refuse' && name.includes('\\')) return 'its name holds a backslash'
+  const parts = name.split('/')
+  if (parts.includes('..')) return 'its name climbs out with ".."'
+  if (parts.some((part) => Buffer.byteLength(part) > nameLimitBytes))
+    return `a part of its name is longer than ${nameLimitBytes} bytes`
+  return null
+}
+
+/** Follows a link the way the kernel would, through the other links: true when it steps above the root or goes in circles. */
+export function leadsOut(path: string, links: ReadonlyMap<string, string>): boolean {
+  const at = path.split('/').slice(0, -1)
+  const todo = (links.get(path) ?? '').split('/')
+  if (todo[0] === '') return true
+  for (let hops = 0; todo.length > 0; ) {
+    const part = todo.shift() ?? ''
+    if (part === '' || part === '.') continue
+    if (part === '..') {
+      if (at.pop() === undefined) return true
+      continue
+    }
+    at.push(part)
+    const next = links.get(at.join('/'))
+    if (next === undefined) continue
+    // The kernel gives up here too; whoever would not, must not be led on.
+    if (++hops > 40) return true
+    if (next.startsWith('/')) return true
+    at.pop()
+    todo.unshift(...next.split('/'))
+  }
+  return false
+}
+
+/** What was made, or null when something is there already: names that differ only in case can be one name. */
+async function ifAbsent<T>(making: Promise<T>): Promise<{ readonly made: T } | null> {
+  try {
+    return { made: await making }
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return null
+    throw error
+  }
+}
