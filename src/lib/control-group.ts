@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from './deadline.ts'
 import { codeOf } from './files.ts'
@@ -47,7 +47,11 @@ export class ControlGroups {
   /** The group of that name, whether or not it exists. */
   at(id: string): ControlGroup {
     return new ControlGroup(
-      this.hierarchies.map(({ version, root, controllers }) => ({ version, controllers, dir: join(root, this.name, id) })),
+      this.hierarchies.map(({ version, root, controllers }) => ({
+        version,
+        controllers,
+        dir: join(root, this.name, id),
+      })),
     )
   }
 
@@ -99,7 +103,11 @@ export class ControlGroup {
   }
 
   private tracking(): GroupDir | undefined {
-    return this.dirs.find(({ version }) => version === 2) ?? this.dirs.find(({ controllers }) => controllers.includes('pids')) ?? this.dirs[0]
+    return (
+      this.dirs.find(({ version }) => version === 2) ??
+      this.dirs.find(({ controllers }) => controllers.includes('pids')) ??
+      this.dirs[0]
+    )
   }
 }
 
@@ -156,7 +164,10 @@ function readMounts(): { v1: Hierarchy[]; v2: Hierarchy[] } {
       const controllers = limitNames(options.split(','))
       if (controllers.length > 0) v1.push({ version: 1, root: mountPoint, controllers })
     } else if (type === 'cgroup2') {
-      v2.push({ version: 2, root: mountPoint, controllers: [] }, { version: 2, root: join(mountPoint, own, '..'), controllers: [] })
+      v2.push(
+        { version: 2, root: mountPoint, controllers: [] },
+        { version: 2, root: join(mountPoint, own, '..'), controllers: [] },
+      )
     }
   }
   return { v1, v2: firstUsableV2(v2) }
@@ -186,7 +197,8 @@ function prepare({ version, root, controllers }: Hierarchy, name: string): boole
   const probe = join(dir, `probe-${process.pid}`)
   try {
     mkdirSync(probe, { recursive: true })
-    if (version === 2) for (const controller of controllers) writeFileSync(join(dir, 'cgroup.subtree_control'), `+${controller}`)
+    if (version === 2)
+      for (const controller of controllers) writeFileSync(join(dir, 'cgroup.subtree_control'), `+${controller}`)
     return readdirSync(probe).includes('cgroup.procs') && canWrite(join(probe, 'cgroup.procs'))
   } catch {
     return false

@@ -1,5 +1,18 @@
 import { createHash } from 'node:crypto'
-import { chmod, cp, lstat, mkdir, readFile, readdir, readlink, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { copySafeEtc, fingerprintEtc } from './etc.ts'
@@ -49,7 +62,8 @@ async function systemOverlays(): Promise<Overlay[]> {
   const overlays: Overlay[] = []
   for (const name of systemDirs) {
     const stat = await lstat(`/${name}`).catch(() => null)
-    if (stat?.isDirectory() && (await readdir(`/${name}`)).length > 0) overlays.push({ name, lower: `/${name}`, target: name })
+    if (stat?.isDirectory() && (await readdir(`/${name}`)).length > 0)
+      overlays.push({ name, lower: `/${name}`, target: name })
   }
   return overlays
 }
@@ -102,7 +116,8 @@ async function copyPackageDatabase(root: string): Promise<void> {
   const source = '/var/lib/dpkg'
   const target = join(root, 'var/lib/dpkg')
   for (const name of ['status', 'info', 'alternatives', 'diversions', 'statoverride', 'triggers', 'arch']) {
-    if (await exists(join(source, name))) await cp(join(source, name), join(target, name), { recursive: true, verbatimSymlinks: true })
+    if (await exists(join(source, name)))
+      await cp(join(source, name), join(target, name), { recursive: true, verbatimSymlinks: true })
   }
   await mkdir(join(target, 'updates'), { recursive: true })
   for (const name of ['lock', 'lock-frontend']) await writeFile(join(target, name), '', { mode: 0o640 })

@@ -18,7 +18,20 @@ export interface EntryRequest {
 }
 
 /** What a root program in a container engine usually may do; nothing that reaches outside. */
-const capabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'SETGID', 'SETUID', 'SETPCAP', 'NET_BIND_SERVICE', 'SYS_CHROOT', 'SETFCAP', 'AUDIT_WRITE']
+const capabilities = [
+  'CHOWN',
+  'DAC_OVERRIDE',
+  'FOWNER',
+  'FSETID',
+  'KILL',
+  'SETGID',
+  'SETUID',
+  'SETPCAP',
+  'NET_BIND_SERVICE',
+  'SYS_CHROOT',
+  'SETFCAP',
+  'AUDIT_WRITE',
+]
 
 /** Arguments of bubblewrap for one command, each ended by a NUL. They travel in a file, so no value shows in a process list. */
 export function commandArgs(request: EntryRequest): string {
@@ -60,5 +73,8 @@ export function enterScript(options: EnterOptions): string {
     `9<${shellQuote(options.argsFile)}`,
   ]
   const report = options.report ? '--json-status-fd 3' : ''
-  return [...join, `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`].join('\n')
+  return [
+    ...join,
+    `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`,
+  ].join('\n')
 }

@@ -1,10 +1,20 @@
 import { createHash } from 'node:crypto'
-import { chmod, copyFile, lstat, mkdir, readFile, readdir, readlink, symlink, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 
 /** Names that hold keys, passwords or the identity of the machine. */
-const secretNames = /^(g?shadow-?|.*\.key|.*_key|.*\.keytab|.*\.p12|.*\.pfx|id_[a-z0-9]+|auth\.conf(\.d)?|machine-id|sudoers(\.d)?|.*\.bak|.*credentials.*|netrc|\.netrc)$/i
-const secretDirs = new Set(['/etc/ssl/private', '/etc/ssh', '/etc/wireguard', '/etc/letsencrypt', '/etc/NetworkManager', '/etc/munge', '/etc/ppp', '/etc/kubernetes'])
+const secretNames =
+  /^(g?shadow-?|.*\.key|.*_key|.*\.keytab|.*\.p12|.*\.pfx|id_[a-z0-9]+|auth\.conf(\.d)?|machine-id|sudoers(\.d)?|.*\.bak|.*credentials.*|netrc|\.netrc)$/i
+const secretDirs = new Set([
+  '/etc/ssl/private',
+  '/etc/ssh',
+  '/etc/wireguard',
+  '/etc/letsencrypt',
+  '/etc/NetworkManager',
+  '/etc/munge',
+  '/etc/ppp',
+  '/etc/kubernetes',
+])
 /** Written by us instead. */
 const ownNames = new Set(['/etc/hostname', '/etc/hosts', '/etc/resolv.conf', '/etc/mtab'])
 
@@ -62,7 +72,10 @@ async function writeLockedShadow(target: string): Promise<void> {
     (await readFile(join(target, file), 'utf8').catch(() => '')).split('\n').flatMap((line) => line.split(':')[0] || [])
   const shadow = (await names('passwd')).map((name) => `${name}:*:19000:0:99999:7:::\n`)
   const gshadow = (await names('group')).map((name) => `${name}:*::\n`)
-  for (const [file, lines] of [['shadow', shadow], ['gshadow', gshadow]] as const) {
+  for (const [file, lines] of [
+    ['shadow', shadow],
+    ['gshadow', gshadow],
+  ] as const) {
     await writeFile(join(target, file), lines.join(''))
     await chmod(join(target, file), 0o640)
   }

@@ -4,7 +4,7 @@ import { lstatSync, readlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
-import { type ProcessIdentity, identify } from '../../lib/process-identity.ts'
+import { identify, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Overlay } from './base.ts'
 import type { Privileges } from './privileges.ts'
@@ -28,7 +28,9 @@ export class Holder {
 
   /** Makes a mount namespace with the overlays in it, and the other namespaces. */
   static async start(privileges: Privileges, mounts: readonly OverlayMount[], cwd: string): Promise<Holder> {
-    const lines = mounts.map(({ options, target }) => `mount -n -i -t overlay -o ${shellQuote(options)} overlay ${shellQuote(target)}`)
+    const lines = mounts.map(
+      ({ options, target }) => `mount -n -i -t overlay -o ${shellQuote(options)} overlay ${shellQuote(target)}`,
+    )
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
     const script = ['set -e', ...lines, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch('unshare', [...privileges.unshare, 'sh', '-c', script], cwd)
@@ -41,7 +43,12 @@ export class Holder {
   }
 
   private static async launch(program: string, args: readonly string[], cwd: string): Promise<Holder> {
-    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe', 'pipe'], detached: true, env: cleanEnv, cwd })
+    const child = spawn(program, args, {
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      detached: true,
+      env: cleanEnv,
+      cwd,
+    })
     const gone = once(child, 'exit').catch(() => {})
     const [, , complaints, info] = child.stdio as unknown as [null, null, Readable, Readable]
     const [said, report] = await Promise.all([firstText(complaints, info), wholeText(info)])
@@ -95,7 +102,10 @@ export interface OverlayPlaces {
 /** What `mount` is told for one overlay. */
 export function overlayMount(overlay: Overlay, places: OverlayPlaces, privileges: Privileges): OverlayMount {
   const at = (...parts: string[]) => relative(places.home, join(...parts))
-  const lowers = [...places.layers.map((layer) => at(layer, overlay.name)).reverse(), overlay.target === '' ? at(overlay.lower) : overlay.lower]
+  const lowers = [
+    ...places.layers.map((layer) => at(layer, overlay.name)).reverse(),
+    overlay.target === '' ? at(overlay.lower) : overlay.lower,
+  ]
   const options = `lowerdir=${lowers.join(':')},upperdir=${at(places.upper, overlay.name)},workdir=${at(places.work, overlay.name)}${privileges.overlayOptions}`
   return { options, target: join(places.merged, overlay.target) }
 }
@@ -112,9 +122,13 @@ function bwrapWords(privileges: Privileges): string {
     userns,
     ...programs,
     '--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --hostname sandbox',
-    '--cap-drop ALL --die-with-parent --new-session --clearenv --info-fd 3 -- sleep infinity',
+    '--cap-drop ALL --die-with-parent --new-session --clearenv --info-fd 3 --as-pid-1 --',
+    `sh -c ${shellQuote(sleeper)}`,
   ].join(' ')
 }
+
+/** Process 1: nothing inside can kill it, and it collects orphans while it waits. */
+const sleeper = 'while :; do sleep 1000000000 & wait; done'
 
 function hostProgramDir(name: string): string[] {
   const stat = lstatSync(`/${name}`, { throwIfNoEntry: false })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { sleep } from '../../lib/deadline.ts'
 
 /** The processes of one command, to be killed together. */
@@ -36,7 +36,9 @@ export function markedGroup(innerPid: number): KillableGroup {
 
 function markedPids(innerPid: number, mark: string): number[] {
   const namespace = readLink(`/proc/${innerPid}/ns/pid`)
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number)
+  const pids = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
   return pids.filter((pid) => readLink(`/proc/${pid}/ns/pid`) === namespace && environmentOf(pid).includes(mark))
 }
 

@@ -8,12 +8,12 @@ import type { ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../c
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
 import type { Base } from './base.ts'
-import { type Entry, type EntryRequest, commandArgs, enterScript } from './entry.ts'
-import { Holder, cleanEnv, overlayMount } from './holder.ts'
-import type { Privileges } from './privileges.ts'
-import { runToEnd } from './run-to-end.ts'
-import { openPty } from './pty.ts'
+import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
+import { cleanEnv, Holder, overlayMount } from './holder.ts'
 import { type KillableGroup, markedGroup } from './killable.ts'
+import type { Privileges } from './privileges.ts'
+import { openPty } from './pty.ts'
+import { runToEnd } from './run-to-end.ts'
 
 export interface MachineOptions {
   /** The directory that holds bases, layers and machines. */
@@ -55,11 +55,21 @@ export class Machine {
   static async start(options: MachineOptions): Promise<Machine> {
     const { base, dir, home, layers, upper, privileges } = options
     const places = { home, layers, upper, work: join(dir, 'work'), merged: join(dir, 'merged') }
-    await Promise.all([mkdir(places.merged, { recursive: true }), mkdir(join(dir, 'shm'), { recursive: true, mode: 0o1777 })])
+    await Promise.all([
+      mkdir(places.merged, { recursive: true }),
+      mkdir(join(dir, 'shm'), { recursive: true, mode: 0o1777 }),
+    ])
     for (const { name } of base.overlays) {
-      await Promise.all([mkdir(join(upper, name), { recursive: true }), mkdir(join(places.work, name), { recursive: true })])
+      await Promise.all([
+        mkdir(join(upper, name), { recursive: true }),
+        mkdir(join(places.work, name), { recursive: true }),
+      ])
     }
-    const holder = await Holder.start(privileges, base.overlays.map((overlay) => overlayMount(overlay, places, privileges)), home)
+    const holder = await Holder.start(
+      privileges,
+      base.overlays.map((overlay) => overlayMount(overlay, places, privileges)),
+      home,
+    )
     return new Machine(options, holder)
   }
 
@@ -84,7 +94,10 @@ export class Machine {
   }
 
   /** Starts a command whose streams the caller handles; `done` must be called once it has ended. */
-  async spawn(argv: readonly string[], options: ExecOptions = {}): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
+  async spawn(
+    argv: readonly string[],
+    options: ExecOptions = {},
+  ): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
     const command = await this.prepare(argv, options, { terminal: false })
     const child = this.spawnEntry(command.entry, 'pipe')
     return { child, done: () => this.finish(command) }
@@ -114,7 +127,11 @@ export class Machine {
     await Promise.all([...this.groups].map((group) => group.kill()))
   }
 
-  private async prepare(argv: readonly string[], options: ExecOptions | TerminalOptions, { terminal }: { terminal: boolean }): Promise<Prepared> {
+  private async prepare(
+    argv: readonly string[],
+    options: ExecOptions | TerminalOptions,
+    { terminal }: { terminal: boolean },
+  ): Promise<Prepared> {
     if (!this.alive) throw broken()
     if ('signal' in options) options.signal?.throwIfAborted()
     const who = await this.resolveUser(options.user ?? this.options.user)
@@ -132,7 +149,15 @@ export class Machine {
     const argsFile = join(dir, `command-${this.commands}-${randomBytes(4).toString('hex')}.args`)
     writeFileSync(argsFile, commandArgs(request), { mode: 0o600 })
     const network = this.network === 'none'
-    const script = enterScript({ privileges, outerPid: this.holder.outerPid, innerPid: this.holder.innerPid, network, argsFile, joinFiles: group.joinFiles, report: !terminal })
+    const script = enterScript({
+      privileges,
+      outerPid: this.holder.outerPid,
+      innerPid: this.holder.innerPid,
+      network,
+      argsFile,
+      joinFiles: group.joinFiles,
+      report: !terminal,
+    })
     return { entry: { program: '/bin/sh', args: ['-c', script, 'sh', ...who.prefix, ...argv] }, argsFile, group }
   }
 
@@ -144,7 +169,12 @@ export class Machine {
   }
 
   private spawnEntry(entry: Entry, stdin: 'ignore' | 'pipe'): ChildProcess {
-    return spawn(entry.program, entry.args, { stdio: [stdin, 'pipe', 'pipe', 'pipe'], detached: true, env: cleanEnv, cwd: '/' })
+    return spawn(entry.program, entry.args, {
+      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
+      detached: true,
+      env: cleanEnv,
+      cwd: '/',
+    })
   }
 
   private async finish({ argsFile, group }: Prepared): Promise<void> {
@@ -159,12 +189,17 @@ export class Machine {
     const known = this.users.get(user)
     if (known) return known
     if (!this.options.privileges.manyUsers) {
-      throw new BoundaryError('sandbox', `cannot run as user ${user}: only one user id is available here (install uidmap and a range in /etc/subuid, or run as root)`, { retryable: false })
+      throw new BoundaryError(
+        'sandbox',
+        `cannot run as user ${user}: only one user id is available here (install uidmap and a range in /etc/subuid, or run as root)`,
+        { retryable: false },
+      )
     }
     const [name = '', groupName] = String(user).split(':')
     const line = (await this.exec(['getent', 'passwd', name], { user: 'root' })).stdout.split(':')
     const isNumber = /^\d+$/.test(name)
-    if (line.length < 6 && !isNumber) throw new BoundaryError('task', `the sandbox has no user ${JSON.stringify(name)}`, { retryable: false })
+    if (line.length < 6 && !isNumber)
+      throw new BoundaryError('task', `the sandbox has no user ${JSON.stringify(name)}`, { retryable: false })
     const uid = line[2] ?? name
     const gid = groupName ?? line[3] ?? name
     const groups = line.length < 6 ? '--clear-groups' : '--init-groups'

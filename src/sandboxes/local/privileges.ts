@@ -32,7 +32,14 @@ export function findPrivileges(): Promise<Privileges> {
   return cached
 }
 
-const needed = { bwrap: 'bubblewrap', unshare: 'util-linux', nsenter: 'util-linux', mount: 'mount', sh: 'dash', tar: 'tar' } as const
+const needed = {
+  bwrap: 'bubblewrap',
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
+  mount: 'mount',
+  sh: 'dash',
+  tar: 'tar',
+} as const
 
 /** Says what is missing on this machine, without touching anything. */
 export function missingPrograms(): readonly string[] {
@@ -42,19 +49,29 @@ export function missingPrograms(): readonly string[] {
 async function detect(): Promise<Privileges> {
   const missing = [...new Set(missingPrograms())]
   if (missing.length > 0) {
-    throw new UserError(`the local sandbox needs ${missing.join(', ')}, not found on this machine`, `apt-get install -y ${missing.join(' ')}`)
+    throw new UserError(
+      `the local sandbox needs ${missing.join(', ')}, not found on this machine`,
+      `apt-get install -y ${missing.join(' ')}`,
+    )
   }
   return process.getuid?.() === 0 ? asRoot() : asUser()
 }
 
 async function asRoot(): Promise<Privileges> {
   const usernsPid = await holdUserNamespace()
-  return { mode: 'root', manyUsers: true, unshare: ['--mount', '--propagation', 'private'], overlayOptions: '', usernsPid }
+  return {
+    mode: 'root',
+    manyUsers: true,
+    unshare: ['--mount', '--propagation', 'private'],
+    overlayOptions: '',
+    usernsPid,
+  }
 }
 
 /** Starts a process that only keeps an identity-mapped user namespace open; it ends when our end of its pipe closes. */
 async function holdUserNamespace(): Promise<number> {
-  const script = 'echo ready; read go; echo 0 > /proc/sys/user/max_user_namespaces; echo held; exec cat >/dev/null'
+  // Once mapped, a program started anew is root in there and may forbid further user namespaces.
+  const script = `echo ready; read go; exec sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; echo held; exec cat >/dev/null'`
   const child = spawn('unshare', ['--user', 'sh', '-c', script], { stdio: ['pipe', 'pipe', 'ignore'], detached: true })
   const pid = child.pid
   if (pid === undefined) throw new UserError('cannot start unshare', 'apt-get install -y util-linux')
@@ -63,18 +80,29 @@ async function holdUserNamespace(): Promise<number> {
     writeFileSync(`/proc/${pid}/uid_map`, '0 0 65536')
     writeFileSync(`/proc/${pid}/gid_map`, '0 0 65536')
   } catch (error) {
-    throw new UserError(`user namespaces are not available: ${String(error)}`, 'allow them: sysctl -w user.max_user_namespaces=10000')
+    throw new UserError(
+      `user namespaces are not available: ${String(error)}`,
+      'allow them: sysctl -w user.max_user_namespaces=10000',
+    )
   }
   child.stdin.write('go\n')
   await once(child.stdout, 'data')
   child.unref()
-  for (const stream of [child.stdin, child.stdout]) if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
+  for (const stream of [child.stdin, child.stdout])
+    if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
   return pid
 }
 
 async function asUser(): Promise<Privileges> {
   const manyUsers = hasSubordinateIds()
-  const unshare = ['--user', '--map-root-user', ...(manyUsers ? ['--map-auto'] : []), '--mount', '--propagation', 'private']
+  const unshare = [
+    '--user',
+    '--map-root-user',
+    ...(manyUsers ? ['--map-auto'] : []),
+    '--mount',
+    '--propagation',
+    'private',
+  ]
   const child = spawn('unshare', [...unshare, 'true'], { stdio: ['ignore', 'ignore', 'pipe'] })
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -82,7 +110,10 @@ async function asUser(): Promise<Privileges> {
   })
   const [code] = (await once(child, 'close')) as [number | null]
   if (code !== 0) {
-    throw new UserError(`user namespaces are not allowed for ${userInfo().username}: ${complaint.trim()}`, 'ask the administrator for kernel.unprivileged_userns_clone=1, or run as root')
+    throw new UserError(
+      `user namespaces are not allowed for ${userInfo().username}: ${complaint.trim()}`,
+      'ask the administrator for kernel.unprivileged_userns_clone=1, or run as root',
+    )
   }
   return { mode: 'user', manyUsers, unshare, overlayOptions: ',userxattr', usernsPid: null }
 }
@@ -91,6 +122,11 @@ async function asUser(): Promise<Privileges> {
 function hasSubordinateIds(): boolean {
   const { username, uid } = userInfo()
   const owns = (path: string) =>
-    existsSync(path) && readFileSync(path, 'utf8').split('\n').some((line) => line.startsWith(`${username}:`) || line.startsWith(`${uid}:`))
-  return owns('/etc/subuid') && owns('/etc/subgid') && findProgram('newuidmap') !== null && findProgram('newgidmap') !== null
+    existsSync(path) &&
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .some((line) => line.startsWith(`${username}:`) || line.startsWith(`${uid}:`))
+  return (
+    owns('/etc/subuid') && owns('/etc/subgid') && findProgram('newuidmap') !== null && findProgram('newgidmap') !== null
+  )
 }

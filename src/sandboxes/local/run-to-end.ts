@@ -23,7 +23,13 @@ export async function runToEnd(
   feed(child, options.stdin)
   const stop = () => void killAll(child, group)
   let timedOut = false
-  const timer = options.timeoutSec === undefined ? undefined : setTimeout(() => { timedOut = true; stop() }, options.timeoutSec * 1000)
+  const timer =
+    options.timeoutSec === undefined
+      ? undefined
+      : setTimeout(() => {
+          timedOut = true
+          stop()
+        }, options.timeoutSec * 1000)
   options.signal?.addEventListener('abort', stop, { once: true })
   try {
     const closed = once(child, 'close')
@@ -34,7 +40,16 @@ export async function runToEnd(
     options.signal?.throwIfAborted()
     const started = status.text().includes('exit-code')
     const exitCode = timedOut ? 124 : exitCodeOf(code, signal, started, err.text())
-    return { started, result: { exitCode, stdout: out.text(), stderr: err.text(), timedOut, truncated: out.truncated() || err.truncated() } }
+    return {
+      started,
+      result: {
+        exitCode,
+        stdout: out.text(),
+        stderr: err.text(),
+        timedOut,
+        truncated: out.truncated() || err.truncated(),
+      },
+    }
   } finally {
     clearTimeout(timer)
     options.signal?.removeEventListener('abort', stop)

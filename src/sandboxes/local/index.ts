@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import { makeLocal } from './provider.ts'
+
+/** Isolated sandboxes on this machine: bubblewrap, no daemon, no container engine, no account. */
+export default definePlugin({
+  name: 'local',
+  summary: 'bubblewrap sandboxes on this machine, no daemon needed',
+  options: z.strictObject({
+    rootfs: z.string().optional().describe('a directory to use as the root file system instead of the host’s own'),
+    pids: z.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
+  }),
+  make: (options, context) => makeLocal(options, context),
+})

@@ -1,0 +1,180 @@
+import { chmod, cp, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { join, normalize } from 'node:path'
+import { BoundaryError } from '../../core/errors.ts'
+import type {
+  DownloadOptions,
+  ExecOptions,
+  ExecResult,
+  Isolation,
+  SandboxFacts,
+  SandboxLease,
+  Terminal,
+  TerminalOptions,
+} from '../../core/sandbox.ts'
+import type { Network } from '../../core/task.ts'
+import { copyOut } from '../../lib/copy-out.ts'
+import { downloadDir, downloadLimitBytes, readFile, uploadDir, writeFile } from './transfer.ts'
+import type { OwnedMachine } from './workshop.ts'
+
+/** Directories that become mounts of fresh host directories when something is uploaded to them. */
+const uploadMounts = ['/tests', '/solution']
+const logDirs = ['agent', 'verifier', 'artifacts']
+
+/** A local sandbox in its owner's hands. */
+export class LocalLease implements SandboxLease {
+  private generation = 0
+  /** No command has run since the start or the last freeze, so nothing inside can interfere. */
+  private quiet = true
+
+  private constructor(
+    private readonly owned: OwnedMachine,
+    readonly workdir: string,
+    readonly facts: SandboxFacts,
+  ) {}
+
+  static async open(owned: OwnedMachine, workdir: string, facts: SandboxFacts): Promise<LocalLease> {
+    const lease = new LocalLease(owned, workdir, facts)
+    await lease.mountLogs(null)
+    return lease
+  }
+
+  get id(): string {
+    return this.owned.id
+  }
+
+  async alive(): Promise<boolean> {
+    return this.machine.alive
+  }
+
+  async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
+    this.quiet = false
+    return this.machine.exec(argv, options)
+  }
+
+  async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
+    this.quiet = false
+    return this.machine.openTerminal(options)
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    this.quiet = false
+    return readFile(this.machine, path)
+  }
+
+  async write(path: string, data: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
+    this.quiet = false
+    return writeFile(this.machine, path, data, options.mode ?? 0o644)
+  }
+
+  async uploadDir(source: string, target: string): Promise<void> {
+    const path = normalize(target).replace(/\/+$/, '')
+    const mounted = this.machine.mounts.get(path)
+    if (mounted) return copyIn(source, mounted)
+    if (!this.quiet || !uploadMounts.includes(path)) {
+      this.quiet = false
+      return uploadDir(this.machine, source, target)
+    }
+    const dir = this.place(path)
+    await copyIn(source, dir)
+    await this.clearMountPoint(path)
+    this.machine.mounts.set(path, dir)
+  }
+
+  async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
+    const inside = this.hostPathOf(source)
+    if (inside === null || options.exclude?.length) {
+      this.quiet = false
+      return downloadDir(this.machine, source, target, options)
+    }
+    await copyOut(inside, target, { limitBytes: options.limitBytes ?? downloadLimitBytes }).catch((error: unknown) => {
+      throw new BoundaryError('sandbox', `cannot copy ${source}: ${String(error)}`, {
+        code: 'TransferError',
+        retryable: false,
+        cause: error,
+      })
+    })
+  }
+
+  async setNetwork(network: Network): Promise<void> {
+    if (network.mode === 'allowlist' && network.hosts.length > 0) {
+      throw new BoundaryError('task', 'the local sandbox cannot allow only some hosts', { retryable: false })
+    }
+    this.machine.network = network.mode === 'public' ? 'host' : 'none'
+  }
+
+  async freeze(): Promise<Isolation> {
+    await this.machine.restart()
+    this.generation++
+    this.quiet = true
+    const logs = this.machine.mounts.get('/logs') ?? null
+    this.machine.mounts.delete('/tests')
+    await this.clearSharedMemory()
+    await this.mountLogs(logs)
+    return 'fresh'
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.owned.dispose()
+  }
+
+  private get machine() {
+    return this.owned.machine
+  }
+
+  /** Mounts a new /logs whose `verifier` is empty; what the agent logged moves over. Nothing runs inside at this moment. */
+  private async mountLogs(previous: string | null): Promise<void> {
+    const dir = this.place('/logs')
+    await mkdir(dir, { recursive: true })
+    for (const name of logDirs) {
+      const path = join(dir, name)
+      const old = previous === null || name === 'verifier' ? null : join(previous, name)
+      if (old !== null && (await lstat(old).catch(() => null))?.isDirectory()) await rename(old, path)
+      else await mkdir(path)
+      await chmod(path, 0o777)
+    }
+    await this.clearMountPoint('/logs')
+    this.machine.mounts.set('/logs', dir)
+  }
+
+  /**
+   * A mount point must be a directory of the sandbox's own root: through a link, bubblewrap would make directories on the host.
+   * While commands run, their own mount keeps it from being moved; this is for the moments when none does.
+   */
+  private async clearMountPoint(path: string): Promise<void> {
+    const { upper, layers, base } = this.machine.options
+    for (const [i, root] of [upper, ...layers.toReversed()]
+      .map((layer) => join(layer, 'root'))
+      .concat(base.overlays[0]?.lower ?? [])
+      .entries()) {
+      const stat = await lstat(join(root, path)).catch(() => null)
+      if (stat === null) continue
+      if (stat.isDirectory()) return
+      if (i > 0) throw new BoundaryError('task', `the image has ${path}, but not as a directory`, { retryable: false })
+      await rm(join(root, path))
+    }
+  }
+
+  private async clearSharedMemory(): Promise<void> {
+    const dir = join(this.owned.dir, 'shm')
+    await rm(dir, { recursive: true, force: true })
+    await mkdir(dir)
+    await chmod(dir, 0o1777)
+  }
+
+  /** The host directory behind a path, where it is one of our mounts or a directory directly in one. */
+  private hostPathOf(path: string): string | null {
+    const [, top = '', below = '', ...rest] = normalize(path).replace(/\/+$/, '').split('/')
+    const mounted = this.machine.mounts.get(`/${top}`)
+    return mounted === undefined || rest.length > 0 ? null : join(mounted, below)
+  }
+
+  private place(path: string): string {
+    return join(this.owned.dir, 'mounts', `${path.slice(1)}-${this.generation}`)
+  }
+}
+
+/** Copies the contents of a task's own directory; its links stay links. */
+async function copyIn(source: string, target: string): Promise<void> {
+  await mkdir(target, { recursive: true })
+  await cp(source, target, { recursive: true, verbatimSymlinks: true, force: true })
+}

@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chmod, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { SandboxOwner } from '../../core/sandbox.ts'
+import { ControlGroups, type Limits } from '../../lib/control-group.ts'
+import { cleanEnv } from './holder.ts'
+import { forgetLease, saveLease } from './lease-file.ts'
+import { Machine, type MachineOptions } from './machine.ts'
+import { findPrivileges, type Privileges } from './privileges.ts'
+
+/** A machine with its directory, control group and lease; `dispose` leaves nothing of it. */
+export interface OwnedMachine {
+  readonly id: string
+  readonly dir: string
+  readonly machine: Machine
+  dispose(): Promise<void>
+}
+
+type MachineRequest = Omit<MachineOptions, 'home' | 'dir' | 'upper' | 'privileges' | 'group'> & {
+  readonly owner: SandboxOwner
+  readonly limits: Limits
+}
+
+/** Where machines of one state directory are made and unmade. */
+export class Workshop {
+  private constructor(
+    readonly home: string,
+    readonly privileges: Privileges,
+    readonly groups: ControlGroups,
+  ) {}
+
+  static async open(stateDir: string): Promise<Workshop> {
+    const home = join(stateDir, 'local')
+    if (/[,:\\\s]/.test(home))
+      throw new UserError(
+        `the state directory ${JSON.stringify(home)} has a comma, colon, backslash or space in its path`,
+        'set XDG_CACHE_HOME to a plain path',
+      )
+    const privileges = await findPrivileges()
+    for (const name of ['bases', 'layers', 'images', 'sandboxes']) await mkdir(join(home, name), { recursive: true })
+    // A program inside may leave set-user-id files in its layer: nobody else on the host may reach them.
+    await chmod(home, 0o700)
+    return new Workshop(home, privileges, ControlGroups.find(groupName(home)))
+  }
+
+  get sandboxesDir(): string {
+    return join(this.home, 'sandboxes')
+  }
+
+  /** Starts a machine whose changes collect in `<dir>/upper`. */
+  async make(request: MachineRequest): Promise<OwnedMachine> {
+    const id = randomBytes(6).toString('hex')
+    const dir = join(this.sandboxesDir, id)
+    const dispose = onlyOnce(() => this.unmake(id, dir, () => machine))
+    let machine: Machine | undefined
+    await mkdir(dir, { recursive: true })
+    try {
+      saveLease(dir, id, request.owner, null)
+      const group = Object.values(this.groups.enforces).some(Boolean) ? this.groups.create(id, request.limits) : null
+      const { home, privileges } = this
+      machine = await Machine.start({ ...request, home, dir, upper: join(dir, 'upper'), privileges, group })
+      saveLease(dir, id, request.owner, machine.holderIdentity())
+      return { id, dir, machine, dispose }
+    } catch (error) {
+      await dispose()
+      throw error
+    }
+  }
+
+  private async unmake(id: string, dir: string, machine: () => Machine | undefined): Promise<void> {
+    await machine()?.stop()
+    await this.discard(id, dir)
+  }
+
+  /** Removes what is left of a machine whose processes are dead or to be killed. */
+  async discard(id: string, dir: string): Promise<void> {
+    await this.groups.at(id).remove()
+    await this.removeTree(dir)
+    forgetLease(dir)
+  }
+
+  /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may remove. */
+  private async removeTree(dir: string): Promise<void> {
+    if (this.privileges.mode === 'user') {
+      const child = spawn('unshare', [...this.privileges.unshare, 'rm', '-rf', '--', dir], {
+        stdio: 'ignore',
+        env: cleanEnv,
+      })
+      await once(child, 'close')
+    }
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+/** Groups of different state directories must not be taken for each other's. */
+function groupName(home: string): string {
+  return `ot-agent-${createHash('sha256').update(home).digest('hex').slice(0, 8)}`
+}
+
+function onlyOnce(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  return () => {
+    running ??= work()
+    return running
+  }
+}
