@@ -1,0 +1,55 @@
+import { dockerfileError, type Place } from './error.ts'
+
+/** The options of one instruction, each asked for once by name; what nobody asks for is an error. */
+export class Flags {
+  private readonly values = new Map<string, string[]>()
+
+  constructor(
+    flags: readonly string[],
+    private readonly at: Place,
+    private readonly instruction: string,
+  ) {
+    for (const flag of flags) {
+      const match = /^--([^=]+)(?:=(.*))?$/s.exec(flag)
+      const name = match?.[1] ?? ''
+      this.values.set(name, [...(this.values.get(name) ?? []), match?.[2] ?? ''])
+    }
+  }
+
+  /** Every value of an option that may stand more than once. */
+  all(name: string): readonly string[] {
+    const values = this.values.get(name) ?? []
+    this.values.delete(name)
+    return values
+  }
+
+  /** The value of an option that may stand once. */
+  one(name: string): string | null {
+    const values = this.all(name)
+    if (values.length > 1) throw dockerfileError(this.at, `${this.instruction} --${name} stands twice`)
+    if (values[0] === '') throw dockerfileError(this.at, `${this.instruction} --${name} needs a value`)
+    return values[0] ?? null
+  }
+
+  /** An option that is on when it stands alone. */
+  switch(name: string, fallback: boolean): boolean {
+    const value = this.all(name).at(-1)
+    if (value === undefined) return fallback
+    if (value === '' || value === 'true') return true
+    if (value === 'false') return false
+    throw dockerfileError(
+      this.at,
+      `${this.instruction} --${name}: expected true or false, got ${JSON.stringify(value)}`,
+    )
+  }
+
+  has(name: string): boolean {
+    return this.values.has(name)
+  }
+
+  /** Call last: throws for an option that is not known. */
+  end(): void {
+    const unknown = [...this.values.keys()][0]
+    if (unknown !== undefined) throw dockerfileError(this.at, `${this.instruction} has no option --${unknown}`)
+  }
+}

@@ -1,0 +1,124 @@
+import { dockerfileError } from './error.ts'
+import { Flags } from './flags.ts'
+import type { Argument, Dockerfile, Instruction, Stage } from './instruction.ts'
+import { type InstructionText, parseCommand, parseList } from './instruction-text.ts'
+import { readLines } from './lines.ts'
+import { parseCopy } from './parse-copy.ts'
+import { parseHealthcheck } from './parse-healthcheck.ts'
+import { parseRun } from './parse-run.ts'
+import { parseJsonStrings, splitPlain, splitRaw } from './words.ts'
+
+/** Reads a Dockerfile into stages of instructions; what is not well-formed throws with its line. `file` is for messages. */
+export function parseDockerfile(text: string, file: string): Dockerfile {
+  const { escapeChar, syntax, lines } = readLines(text, file)
+  if (syntax !== null && !/^(docker\.io\/)?docker\/dockerfile(-upstream)?([:@].*)?$/.test(syntax)) {
+    throw dockerfileError(
+      { file, line: 1 },
+      `the syntax ${JSON.stringify(syntax)} is not known, expected docker/dockerfile`,
+    )
+  }
+  const globalArgs: Dockerfile['globalArgs'][number][] = []
+  const stages: (Stage & { instructions: Instruction[] })[] = []
+  for (const source of lines) {
+    const at = { file, line: source.line }
+    const flags = new Flags(source.flags, at, source.name)
+    const stage = stages.at(-1)
+    if (source.name === 'FROM') stages.push(parseFrom({ at, source, flags, escapeChar }))
+    else if (stage) stage.instructions.push(parseInstruction({ at, source, flags, escapeChar }))
+    else if (source.name === 'ARG')
+      globalArgs.push({ line: source.line, args: parseArgs({ at, source, flags, escapeChar }) })
+    else throw dockerfileError(at, `expected FROM or ARG first, got ${source.name}`)
+    flags.end()
+  }
+  if (stages.length === 0) throw dockerfileError({ file, line: 1 }, 'there is no FROM instruction')
+  return { file, escapeChar, globalArgs, stages }
+}
+
+function parseFrom({ at, source, flags }: InstructionText): Stage & { instructions: Instruction[] } {
+  const words = splitPlain(source.rest)
+  const [image, as, name] = words
+  const named = words.length === 3 && as?.toUpperCase() === 'AS'
+  if (image === undefined || !(words.length === 1 || named)) {
+    throw dockerfileError(at, `expected FROM image or FROM image AS name, got ${JSON.stringify(source.rest)}`)
+  }
+  if (name !== undefined && !/^[a-z][a-z0-9-_.]*$/i.test(name)) {
+    throw dockerfileError(at, `${JSON.stringify(name)} cannot name a stage: expected letters, digits, - _ or .`)
+  }
+  return { line: at.line, name: name?.toLowerCase() ?? null, image, platform: flags.one('platform'), instructions: [] }
+}
+
+function parseInstruction(text: InstructionText): Instruction {
+  const { at, source } = text
+  const line = at.line
+  if (source.rest === '' && source.name !== 'CMD') throw dockerfileError(at, `${source.name} needs an argument`)
+  switch (source.name) {
+    case 'RUN':
+      return parseRun(text)
+    case 'COPY':
+    case 'ADD':
+      return parseCopy(text, source.name)
+    case 'HEALTHCHECK':
+      return parseHealthcheck(text)
+    case 'ENV':
+      return { kind: 'env', line, pairs: parsePairs(text) }
+    case 'ARG':
+      return { kind: 'arg', line, args: parseArgs(text) }
+    case 'WORKDIR':
+      return { kind: 'workdir', line, path: source.rest }
+    case 'USER':
+      return { kind: 'user', line, user: source.rest }
+    case 'SHELL':
+      return { kind: 'shell', line, argv: parseShell(text) }
+    case 'ENTRYPOINT':
+      return { kind: 'entrypoint', line, command: parseCommand(source.rest, at) }
+    case 'CMD':
+      return { kind: 'cmd', line, command: parseCommand(source.rest, at) }
+    case 'VOLUME':
+      return { kind: 'volume', line, paths: parseList(source.rest, at) }
+    case 'EXPOSE':
+    case 'LABEL':
+    case 'MAINTAINER':
+    case 'STOPSIGNAL':
+      return { kind: 'label', line }
+    case 'ONBUILD':
+      return { kind: 'refused', line, reason: 'ONBUILD cannot be replayed: nothing is built from this image' }
+    default:
+      throw dockerfileError(at, `unknown instruction ${JSON.stringify(source.name)}`)
+  }
+}
+
+function parseShell({ at, source }: InstructionText): readonly string[] {
+  const argv = parseJsonStrings(source.rest)
+  if (argv === null || argv === 'mixed' || argv.length === 0) {
+    throw dockerfileError(at, `SHELL expects a JSON array of strings, got ${source.rest}`)
+  }
+  return argv
+}
+
+/** `a=1 b="x y"`, or the old form `name everything else`. */
+function parsePairs({ at, source, escapeChar }: InstructionText): (readonly [string, string])[] {
+  const { words } = splitRaw(source.rest, escapeChar)
+  if (!words[0]?.includes('=')) {
+    const [, name, value] = /^(\S+)\s+(.+)$/s.exec(source.rest) ?? []
+    if (name === undefined || value === undefined)
+      throw dockerfileError(at, `${source.name} expects name=value, got ${source.rest}`)
+    return [[name, value]]
+  }
+  return words.map((word) => {
+    const end = word.indexOf('=')
+    if (end <= 0) throw dockerfileError(at, `${source.name} expects name=value, got ${word}`)
+    return [word.slice(0, end), word.slice(end + 1)] as const
+  })
+}
+
+function parseArgs({ at, source, escapeChar }: InstructionText): Argument[] {
+  const { words } = splitRaw(source.rest, escapeChar)
+  if (words.length === 0) throw dockerfileError(at, 'ARG needs a name')
+  return words.map((word) => {
+    const end = word.indexOf('=')
+    const name = end < 0 ? word : word.slice(0, end)
+    if (!/^[A-Za-z_][A-Za-z0-9_.-]*$/.test(name))
+      throw dockerfileError(at, `ARG expects a name, got ${JSON.stringify(name)}`)
+    return { name, value: end < 0 ? null : word.slice(end + 1) }
+  })
+}
