@@ -16,7 +16,12 @@ export default definePlugin({
   name: 'oracle',
   summary: "runs the task's own solution",
   options: z.strictObject({}),
-  make: (_, { env }): Agent => ({ name: 'oracle', version: '1.0.0', solve: (at) => runSolution(at, env) }),
+  make: (_, { env }): Agent => ({
+    name: 'oracle',
+    version: '1.0.0',
+    check: (task) => void resolveEnv(task.solution.env, env),
+    solve: (at) => runSolution(at, env),
+  }),
 })
 
 /** A solution that exits badly is written down and still verified: the tests have the last word. */

@@ -49,6 +49,8 @@ export interface AgentAt {
 export interface Agent {
   readonly name: string
   readonly version: string
+  /** Throws UserError when this machine lacks what the agent needs for a task; called before anything starts, touches nothing. */
+  check?(task: Task): void
   /** Makes the sandbox ready; runs before the clock of the task starts. */
   prepare?(at: AgentAt): Promise<void>
   solve(at: AgentAt): Promise<AgentExit>

@@ -1,4 +1,5 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import { mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { utcNow } from '../lib/time.ts'
 
 const lineLimit = 4_000
@@ -6,37 +7,35 @@ const fileLimitBytes = 16 * 1024 * 1024
 
 /** The `trial.log` of one trial: lines with a time, written in order, cut where an agent talks too much. */
 export interface TrialLog {
-  readonly write: (line: string) => void
+  /** Rejects when the log cannot be written at all. */
+  readonly ready: Promise<void>
+  write(line: string): void
   /** Waits for what is still being written; throws the first thing that went wrong. */
   close(): Promise<void>
 }
 
-/** Starts a log in a directory that exists. */
-export async function openTrialLog(path: string): Promise<TrialLog> {
-  const file = await open(path, 'a')
+/** Starts a log; its directory is made if missing. Every line passes through `mask` first. */
+export function openTrialLog(path: string, mask: (text: string) => string): TrialLog {
+  const opening = mkdir(dirname(path), { recursive: true }).then(() => open(path, 'a'))
+  const ready = opening.then(() => {})
   let sizeBytes = 0
-  let failure: unknown
-  let writing: Promise<unknown> = Promise.resolve()
+  let writing: Promise<void> = ready
   const append = (text: string) => {
     if (sizeBytes > fileLimitBytes) return
     sizeBytes += text.length
     const rest = sizeBytes > fileLimitBytes ? 'the log is cut here: it grew too large\n' : text
-    writing = writing
-      .then(() => file.appendFile(rest))
-      .catch((error: unknown) => {
-        failure ??= error
-      })
+    writing = writing.then(async () => (await opening).appendFile(rest))
+    writing.catch(() => {})
   }
+  ready.catch(() => {})
   return {
-    write: (line) => append(`${utcNow()} ${oneLine(line)}\n`),
-    close: () => finish(file, writing, () => failure),
+    ready,
+    write: (line) => append(`${utcNow()} ${oneLine(mask(line))}\n`),
+    close: async () => {
+      const file = await opening
+      await writing.finally(() => file.close())
+    },
   }
-}
-
-async function finish(file: FileHandle, writing: Promise<unknown>, failure: () => unknown): Promise<void> {
-  await writing
-  await file.close()
-  if (failure() !== undefined) throw failure()
 }
 
 function oneLine(line: string): string {
