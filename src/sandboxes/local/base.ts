@@ -13,7 +13,7 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { copySafeEtc, fingerprintEtc } from './etc.ts'
 import type { Privileges } from './privileges.ts'
@@ -117,10 +117,14 @@ async function copyPackageDatabase(root: string): Promise<void> {
   const target = join(root, 'var/lib/dpkg')
   for (const name of ['status', 'info', 'alternatives', 'diversions', 'statoverride', 'triggers', 'arch']) {
     if (await exists(join(source, name)))
-      await cp(join(source, name), join(target, name), { recursive: true, verbatimSymlinks: true })
+      await cp(join(source, name), join(target, name), { recursive: true, verbatimSymlinks: true, filter: notLock })
   }
   await mkdir(join(target, 'updates'), { recursive: true })
   for (const name of ['lock', 'lock-frontend']) await writeFile(join(target, name), '', { mode: 0o640 })
+}
+
+function notLock(path: string): boolean {
+  return basename(path).toLowerCase() !== 'lock'
 }
 
 async function fingerprint(path: string): Promise<string> {

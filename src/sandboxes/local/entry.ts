@@ -1,4 +1,5 @@
 import { shellQuote } from '../../lib/shell.ts'
+import { closeInherited } from './descriptors.ts'
 import { enterUser } from './holder.ts'
 import type { Privileges } from './privileges.ts'
 
@@ -40,7 +41,9 @@ export function commandArgs(request: EntryRequest): string {
     ...['--pidns', '8', '--bind', request.merged, '/', '--proc', '/proc', '--dev', '/dev'],
     ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
     ...['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', `CAP_${name}`])],
-    ...['--die-with-parent', ...(request.newSession ? ['--new-session'] : []), '--clearenv'],
+    // No --die-with-parent: with --pidns the parent it would watch is one that exits at once. The command dies with the holder.
+    ...(request.newSession ? ['--new-session'] : []),
+    '--clearenv',
     ...Object.entries(request.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', request.cwd],
   ]
@@ -74,6 +77,7 @@ export function enterScript(options: EnterOptions): string {
   ]
   const report = options.report ? '--json-status-fd 3' : ''
   return [
+    ...closeInherited,
     ...join,
     `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`,
   ].join('\n')

@@ -7,6 +7,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import { identify, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Overlay } from './base.ts'
+import { closeInherited, shell } from './descriptors.ts'
 import type { Privileges } from './privileges.ts'
 
 /** The environment of every trusted program we start: nothing of the caller's own reaches it. */
@@ -32,14 +33,15 @@ export class Holder {
       ({ options, target }) => `mount -n -i -t overlay -o ${shellQuote(options)} overlay ${shellQuote(target)}`,
     )
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
-    const script = ['set -e', ...lines, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
-    return Holder.launch('unshare', [...privileges.unshare, 'sh', '-c', script], cwd)
+    const script = ['set -e', ...closeInherited, ...lines, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
+    return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], cwd)
   }
 
   /** Makes fresh namespaces over the same mounts, for when every process of this one must go. */
   async successor(privileges: Privileges): Promise<Holder> {
     const enter = [...enterUser(privileges, this.outerPid), `--mount=/proc/${this.outerPid}/ns/mnt`].join(' ')
-    return Holder.launch('sh', ['-c', `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`], '/')
+    const script = [...closeInherited, `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`].join('\n')
+    return Holder.launch(shell, ['-c', script], '/')
   }
 
   private static async launch(program: string, args: readonly string[], cwd: string): Promise<Holder> {

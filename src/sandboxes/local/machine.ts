@@ -8,6 +8,7 @@ import type { ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../c
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
 import type { Base } from './base.ts'
+import { shell } from './descriptors.ts'
 import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
 import { cleanEnv, Holder, overlayMount } from './holder.ts'
 import { type KillableGroup, markedGroup } from './killable.ts'
@@ -158,7 +159,7 @@ export class Machine {
       joinFiles: group.joinFiles,
       report: !terminal,
     })
-    return { entry: { program: '/bin/sh', args: ['-c', script, 'sh', ...who.prefix, ...argv] }, argsFile, group }
+    return { entry: { program: shell, args: ['-c', script, 'sh', ...who.prefix, ...argv] }, argsFile, group }
   }
 
   private makeGroup(): KillableGroup {
