@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { JobConfig } from '../../core/job.ts'
+import { type HostEnv, redactJobConfig } from '../../core/redact.ts'
+import { localStamp } from '../../lib/time.ts'
+import { jobConfigDocument } from './config-render.ts'
+import * as part from './config-schema.ts'
+import { migrate } from './legacy.ts'
+import { renderPythonJson } from './python-json.ts'
+import { type ConfigWarning, parseConfig, readDocument } from './read-config.ts'
+
+export type { ConfigWarning } from './read-config.ts'
+
+export interface JobConfigSource {
+  /** For messages, and for the format when none is given. */
+  readonly path: string
+  readonly format?: 'yaml' | 'json'
+  /** When the default job name is taken; default now. */
+  readonly now?: Date
+}
+
+const jobSchema = z.strictObject({
+  job_name: part.textOrNull,
+  jobs_dir: z.string().default('jobs'),
+  n_attempts: part.whole(1, 1),
+  ...part.multiplierKeys,
+  debug: part.flag(false),
+  n_concurrent_trials: part.whole(1, 4),
+  quiet: part.flag(false),
+  retry: part.retrySchema.prefault({}),
+  environment: part.environmentSchema.prefault({}),
+  verifier: part.verifierSchema.prefault({}),
+  metrics: part.listOf(part.metricSchema),
+  agents: z.array(part.agentSchema).prefault([{}]),
+  datasets: part.listOf(part.datasetSchema),
+  tasks: part.listOf(part.taskSchema),
+  artifacts: part.listOf(part.artifactSchema),
+})
+
+/**
+ * Reads a job config, Harbor's YAML or JSON, with every default filled in. `environment.type` stays null when the file names none:
+ * whoever runs the job chooses.
+ */
+export function parseJobConfig(
+  text: string,
+  source: JobConfigSource,
+): { config: JobConfig; warnings: ConfigWarning[] } {
+  const { value, warnings } = migrate(readDocument(text, source.path, source.format) ?? {})
+  const hint = 'a job config has the keys of Harbor job files; null or leaving a key out means its default'
+  const parsed = parseConfig(jobSchema, value, source.path, hint)
+  return { config: toJobConfig(parsed.value, source.now ?? new Date()), warnings: [...warnings, ...parsed.warnings] }
+}
+
+/** What a job does when nothing is said. */
+export function defaultJobConfig(over: Partial<JobConfig> = {}, now = new Date()): JobConfig {
+  return { ...toJobConfig(jobSchema.parse({}), now), ...over }
+}
+
+/** The text of a job's config.json, without secrets. */
+export function renderJobConfig(config: JobConfig, host: HostEnv = process.env): string {
+  return renderPythonJson(jobConfigDocument(redactJobConfig(config, host)))
+}
+
+function toJobConfig(raw: z.output<typeof jobSchema>, now: Date): JobConfig {
+  return {
+    jobName: raw.job_name ?? localStamp(now),
+    jobsDir: raw.jobs_dir,
+    nAttempts: raw.n_attempts,
+    timeoutMultipliers: part.toMultipliers(raw),
+    debug: raw.debug,
+    nConcurrentTrials: raw.n_concurrent_trials,
+    quiet: raw.quiet,
+    retry: raw.retry,
+    environment: raw.environment,
+    verifier: raw.verifier,
+    metrics: raw.metrics,
+    agents: raw.agents,
+    datasets: raw.datasets,
+    tasks: raw.tasks,
+    artifacts: raw.artifacts,
+  }
+}

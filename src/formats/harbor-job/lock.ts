@@ -1,0 +1,162 @@
+import { z } from 'zod'
+import type { AgentConfig, EnvironmentConfig, RetryConfig, TimeoutMultipliers, VerifierConfig } from '../../core/job.ts'
+import { type HostEnv, redactArgv, redactEnv, redactKwargs } from '../../core/redact.ts'
+import {
+  agentDocument,
+  environmentDocument,
+  multipliersDocument,
+  retryDocument,
+  verifierDocument,
+} from './config-render.ts'
+import * as part from './config-schema.ts'
+import { migrate } from './legacy.ts'
+import { Float, write } from './python-json.ts'
+import { parseConfig, readDocument } from './read-config.ts'
+import { renderUtc } from './times.ts'
+import { time } from './trial-result-schema.ts'
+
+export interface TaskLock {
+  readonly name: string
+  readonly type: 'local' | 'git' | 'package'
+  /** Packager content hash, hex. */
+  readonly digest: string
+  readonly source: string | null
+  readonly path: string | null
+  readonly gitUrl: string | null
+  readonly gitCommitId: string | null
+}
+
+/** One planned trial, with everything resolved that decides what it does. */
+export interface TrialLock {
+  readonly task: TaskLock
+  readonly timeoutMultipliers: TimeoutMultipliers
+  readonly agent: AgentConfig
+  readonly environment: EnvironmentConfig
+  readonly verifier: VerifierConfig
+}
+
+/** What a job is going to do, written before it starts. */
+export interface JobLock {
+  /** UTC. */
+  readonly createdAt: string
+  readonly invocation: readonly string[] | null
+  readonly nConcurrentTrials: number
+  readonly retry: RetryConfig
+  readonly trials: Iterable<TrialLock>
+}
+
+/** The text of lock.json (version 1, nulls left out, no secrets) piece by piece, because 100K trials make a large file. */
+export function* renderJobLock(lock: JobLock, host: HostEnv = process.env): Generator<string, void, void> {
+  const head = {
+    schema_version: 1,
+    created_at: renderUtc(lock.createdAt),
+    harbor: {},
+    invocation: lock.invocation && redactArgv(lock.invocation, host),
+    n_concurrent_trials: lock.nConcurrentTrials,
+    retry: retryDocument(lock.retry),
+  }
+  yield write(withoutNulls(head), '').replace(/\n}$/, ',\n    "trials": [')
+  let first = true
+  for (const trial of lock.trials) {
+    yield `${first ? '' : ','}\n        ${write(withoutNulls(trialDocument(trial, host)), '        ')}`
+    first = false
+  }
+  yield first ? ']\n}' : '\n    ]\n}'
+}
+
+function trialDocument({ task, timeoutMultipliers, agent, environment, verifier }: TrialLock, host: HostEnv): object {
+  const hide = <T extends AgentConfig | EnvironmentConfig>(config: T): T => ({
+    ...config,
+    env: redactEnv(config.env, host),
+    kwargs: redactKwargs(config.kwargs, host),
+  })
+  return {
+    task: {
+      name: task.name,
+      type: task.type,
+      digest: `sha256:${task.digest}`,
+      source: task.source,
+      path: task.path,
+      git_url: task.gitUrl,
+      git_commit_id: task.gitCommitId,
+    },
+    ...multipliersDocument(timeoutMultipliers),
+    agent: agentDocument(hide(agent)),
+    environment: environmentDocument(hide(environment)),
+    verifier: verifierDocument({ ...verifier, env: redactEnv(verifier.env, host) }),
+  }
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null || value instanceof Float) return value
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([key, item]) => (item === null ? [] : [[key, withoutNulls(item)]])),
+  )
+}
+
+const taskLockSchema = z
+  .object({
+    name: z.string(),
+    type: z.enum(['local', 'git', 'package']),
+    digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hex digits'),
+    source: part.textOrNull,
+    path: part.textOrNull,
+    git_url: part.textOrNull,
+    git_commit_id: part.textOrNull,
+  })
+  .transform(
+    (raw): TaskLock => ({
+      name: raw.name,
+      type: raw.type,
+      digest: raw.digest.slice('sha256:'.length),
+      source: raw.source,
+      path: raw.path,
+      gitUrl: raw.git_url,
+      gitCommitId: raw.git_commit_id,
+    }),
+  )
+
+const trialLockSchema = z.object({
+  task: taskLockSchema,
+  ...part.multiplierKeys,
+  agent: part.agentSchema,
+  environment: part.environmentSchema,
+  verifier: part.verifierSchema,
+})
+
+const lockSchema = z.object({
+  schema_version: z.int(),
+  created_at: time,
+  invocation: z.array(z.string()).nullable().default(null),
+  n_concurrent_trials: z.int(),
+  retry: part.retrySchema,
+  trials: z.array(z.preprocess((raw) => migrate(raw).value, trialLockSchema)).default([]),
+})
+
+/** Reads a lock.json of any version so far. */
+export function parseJobLock(
+  text: string,
+  path = 'lock.json',
+): JobLock & { readonly schemaVersion: number; readonly trials: readonly TrialLock[] } {
+  const { value: raw } = parseConfig(
+    lockSchema,
+    readDocument(text, path, 'json'),
+    path,
+    'a lock has the keys of a Harbor job lock.json',
+  )
+  return {
+    schemaVersion: raw.schema_version,
+    createdAt: raw.created_at,
+    invocation: raw.invocation,
+    nConcurrentTrials: raw.n_concurrent_trials,
+    retry: raw.retry,
+    trials: raw.trials.map(({ task, agent, environment, verifier, ...rest }) => ({
+      task,
+      timeoutMultipliers: part.toMultipliers(rest),
+      agent,
+      environment,
+      verifier,
+    })),
+  }
+}

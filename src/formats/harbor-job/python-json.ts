@@ -1,0 +1,61 @@
+/** A number that Python holds as a float, so that it prints with its `.0`. */
+export class Float {
+  constructor(readonly value: number) {}
+}
+
+export function float(value: number): Float {
+  return new Float(value)
+}
+
+export function floatOrNull(value: number | null): Float | null {
+  return value === null ? null : new Float(value)
+}
+
+/** JSON the way Harbor prints it: four spaces, nulls written, text not escaped to ASCII. Maps keep their order, undefined is left out. */
+export function renderPythonJson(value: unknown): string {
+  return write(value, '')
+}
+
+/** The parts of a JSON text at some depth; `pad` is the indentation of the line it starts on. */
+export function write(value: unknown, pad: string): string {
+  if (value instanceof Float) return floatText(value.value)
+  if (typeof value === 'string') return quote(value)
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const inner = `${pad}    `
+  if (Array.isArray(value))
+    return bracket(
+      '[',
+      value.map((item) => inner + write(item, inner)),
+      `${pad}]`,
+    )
+  const entries = value instanceof Map ? [...value] : Object.entries(value)
+  const lines = entries
+    .filter(([, item]) => item !== undefined)
+    .map(([key, item]) => `${inner}${quote(key)}: ${write(item, inner)}`)
+  return bracket('{', lines, `${pad}}`)
+}
+
+function bracket(open: string, lines: readonly string[], close: string): string {
+  return lines.length === 0 ? open + close.trimStart() : `${open}\n${lines.join(',\n')}\n${close}`
+}
+
+/** Half of a surrogate pair is valid in a JavaScript string but makes the JSON unreadable elsewhere. */
+function quote(text: string): string {
+  return JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))
+}
+
+function floatText(value: number): string {
+  if (!Number.isFinite(value)) return 'null'
+  if (Math.abs(value) >= 1e16) return value.toExponential()
+  if (Object.is(value, -0)) return '-0.0'
+  return Number.isInteger(value) ? `${value}.0` : String(value)
+}
+
+/** A float as Python's `repr` prints it: `1.0`, `1e-05`, `1e+16`. */
+export function pythonFloat(value: number): string {
+  const size = Math.abs(value)
+  if (size !== 0 && (size < 1e-4 || size >= 1e16)) {
+    return value.toExponential().replace(/e([+-])(\d)$/, 'e$10$2')
+  }
+  return floatText(value)
+}
