@@ -39,9 +39,8 @@ function medianCpuMs(dir: string, argv: readonly string[]): number {
 }
 
 function cpuMs(dir: string, argv: readonly string[]): number {
-  const options = { stdio: ['ignore', 'ignore', 'inherit', 'pipe'] } as const
   const done = spawnSync(process.execPath, ['--require', join(dir, 'report.cjs'), ...argv], {
-    ...options,
+    stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
     encoding: 'utf8',
   })
   if (done.status !== 0) throw new Error(`node ${argv.join(' ')} ended with ${done.status ?? done.signal}`)
