@@ -17,25 +17,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SandboxLease, SandboxProvider, Terminal } from '../../src/core/sandbox.ts'
 import type { Environment } from '../../src/core/task.ts'
+import { plainEnvironment } from './environment.ts'
 
 export interface SandboxContract {
   readonly makeProvider: () => SandboxProvider
   /** Laws this provider cannot keep, each with the reason. */
   readonly exceptions?: Readonly<Record<string, string>>
-}
-
-/** A plain environment: no image, no network. */
-export function plainEnvironment(dir: string, changes: Partial<Environment> = {}): Environment {
-  return {
-    dir,
-    buildTimeoutSec: 60,
-    os: 'linux',
-    gpus: 0,
-    network: { mode: 'no-network' },
-    mcpServers: [],
-    env: {},
-    ...changes,
-  }
 }
 
 /** The laws every sandbox keeps. One suite, run against every provider. */

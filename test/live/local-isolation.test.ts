@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SandboxLease } from '../../src/core/sandbox.ts'
 import local from '../../src/sandboxes/local/index.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
-import { plainEnvironment } from '../contracts/sandbox.ts'
+import { plainEnvironment } from '../contracts/environment.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-isolation-'))
 const stateDir = join(scratch, 'state')
@@ -18,7 +18,10 @@ describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the 
 
   beforeAll(async () => {
     mkdirSync(join(scratch, 'environment'))
-    box = await provider.lease({ owner: { job: 'isolation', trial: 'one' }, environment: plainEnvironment(join(scratch, 'environment')) })
+    box = await provider.lease({
+      owner: { job: 'isolation', trial: 'one' },
+      environment: plainEnvironment(join(scratch, 'environment')),
+    })
   })
   afterAll(async () => {
     await box[Symbol.asyncDispose]()
@@ -26,13 +29,38 @@ describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the 
   })
 
   test('the root holds system directories and fresh ones, nothing else', async () => {
-    const known = ['bin', 'dev', 'etc', 'home', 'lib', 'lib32', 'lib64', 'libx32', 'logs', 'media', 'mnt', 'opt', 'proc', 'root', 'run', 'sbin', 'srv', 'tmp', 'usr', 'var']
+    const known = [
+      'bin',
+      'dev',
+      'etc',
+      'home',
+      'lib',
+      'lib32',
+      'lib64',
+      'libx32',
+      'logs',
+      'media',
+      'mnt',
+      'opt',
+      'proc',
+      'root',
+      'run',
+      'sbin',
+      'srv',
+      'tmp',
+      'usr',
+      'var',
+    ]
     const seen = (await sh('ls -A /')).trim().split('\n')
     expect(seen.filter((name) => !known.includes(name))).toEqual([])
   })
 
   test('home directories, /tmp, /run, /srv and /mnt are empty', async () => {
-    expect(await sh('ls -A /home /root /tmp /run /srv /mnt /media /var/tmp /var/log | grep -v ":$" | grep -v "^$" | grep -v "^apt$"')).toBe('')
+    expect(
+      await sh(
+        'ls -A /home /root /tmp /run /srv /mnt /media /var/tmp /var/log | grep -v ":$" | grep -v "^$" | grep -v "^apt$"',
+      ),
+    ).toBe('')
   })
 
   test('files of the host outside the system directories are not there', async () => {
@@ -41,7 +69,11 @@ describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the 
   })
 
   test('shadow files hold no password, and no private key is in /etc', async () => {
-    expect(await sh("cut -d: -f2 /etc/shadow | sort -u; find /etc -name '*_key' -o -name '*.key' | head; grep -rl 'PRIVATE KEY-----' /etc 2>/dev/null")).toBe('*\n')
+    expect(
+      await sh(
+        "cut -d: -f2 /etc/shadow | sort -u; find /etc -name '*_key' -o -name '*.key' | head; grep -rl 'PRIVATE KEY-----' /etc 2>/dev/null",
+      ),
+    ).toBe('*\n')
   })
 
   test('processes of the host are not there', async () => {
@@ -69,10 +101,22 @@ describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the 
     mkdirSync(join(rootfs, 'only-here'), { recursive: true })
     // A root file system of borrowed directories is enough to run a static command list: here the host's own programs, copied.
     const { execFileSync } = await import('node:child_process')
-    const copy = 'set -e; cd "$1"; for p in sh ls cat; do b=$(readlink -f "$(command -v $p)"); mkdir -p bin; cp "$b" bin/$p; for l in $(ldd "$b" | grep -o "/[^ ]*"); do mkdir -p ".$(dirname "$l")"; cp -L "$l" ".$l"; done; done; mkdir -p proc dev tmp etc'
+    const copy =
+      'set -e; cd "$1"; for p in sh ls cat; do b=$(readlink -f "$(command -v $p)"); mkdir -p bin; cp "$b" bin/$p; for l in $(ldd "$b" | grep -o "/[^ ]*"); do mkdir -p ".$(dirname "$l")"; cp -L "$l" ".$l"; done; done; mkdir -p proc dev tmp etc'
     execFileSync('sh', ['-c', copy, 'sh', rootfs])
     const other = local.make({ pids: 256, rootfs }, { env: {}, stateDir })
-    await using there = await other.lease({ owner: { job: 'isolation', trial: 'two' }, environment: plainEnvironment(join(scratch, 'environment')) })
-    expect((await there.exec(['sh', '-c', 'ls -d /only-here /usr/bin 2>/dev/null; echo changed > /only-here/x; cat /only-here/x'])).stdout).toBe('/only-here\nchanged\n')
+    await using there = await other.lease({
+      owner: { job: 'isolation', trial: 'two' },
+      environment: plainEnvironment(join(scratch, 'environment')),
+    })
+    expect(
+      (
+        await there.exec([
+          'sh',
+          '-c',
+          'ls -d /only-here /usr/bin 2>/dev/null; echo changed > /only-here/x; cat /only-here/x',
+        ])
+      ).stdout,
+    ).toBe('/only-here\nchanged\n')
   })
 })

@@ -124,13 +124,13 @@ function bwrapWords(privileges: Privileges): string {
     userns,
     ...programs,
     '--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --hostname sandbox',
-    '--cap-drop ALL --die-with-parent --new-session --clearenv --info-fd 3 --as-pid-1 --',
+    '--dev-bind /dev/null /dev/null --cap-drop ALL --die-with-parent --new-session --clearenv --setenv PATH /usr/bin:/bin --info-fd 3 --as-pid-1 --',
     `sh -c ${shellQuote(sleeper)}`,
   ].join(' ')
 }
 
-/** Process 1: nothing inside can kill it, and it collects orphans while it waits. */
-const sleeper = 'while :; do sleep 1000000000 & wait; done'
+/** Process 1: nothing inside can kill it, and it collects orphans while it waits. Its sleep may be killed (128 and up), not missing. */
+const sleeper = 'while sleep 1000000000 & wait $!; [ $? -ge 128 ]; do :; done'
 
 function hostProgramDir(name: string): string[] {
   const stat = lstatSync(`/${name}`, { throwIfNoEntry: false })

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import type { BuildContext } from '../../../formats/dockerfile/context.ts'
+import { ContextError, hasWildcards, parsePart } from '../../../formats/dockerfile/context.ts'
+import { matchesGlob } from '../../../formats/dockerfile/glob.ts'
+import type { CopyStep } from '../../../formats/dockerfile/step.ts'
+import type { Machine } from '../machine.ts'
+import { type BuildCommandOptions, runBuildCommand } from './build-command.ts'
+import { type CopyItem, itemDir, tarItems } from './copy-items.ts'
+import { placeScript, receiveScript, sendContentsScript, sendFileScript } from './scripts.ts'
+
+/** A command inside that only a COPY or ADD could make fail; what it says goes to the task's author. */
+export class CopyFailure extends Error {
+  override readonly name = 'CopyFailure'
+}
+
+/** Puts files of the build context where the step wants them. */
+export async function copyFromContext(
+  machine: Machine,
+  step: CopyStep,
+  items: readonly CopyItem[],
+  signal: AbortSignal,
+): Promise<void> {
+  const stage = stagePath()
+  if (items.length > 0) await runScript(machine, receiveScript, [stage], { signal, input: tarItems(items) })
+  await place(machine, step, stage, signal)
+}
+
+/** Puts files of another stage, running in `from`, where the step wants them. Nothing of them touches this machine's own files. */
+export async function copyFromStage(
+  machine: Machine,
+  step: CopyStep,
+  from: Machine,
+  signal: AbortSignal,
+): Promise<void> {
+  const stage = stagePath()
+  let index = 0
+  for (const source of step.sources) {
+    if (typeof source !== 'string') throw new Error('a heredoc cannot come from a stage')
+    for (const path of await matchInside(from, source, signal)) {
+      const kind = await kindInside(from, path, signal)
+      const target = `${stage}/${itemDir(index++, kind)}`
+      const script = kind === 'dir' ? sendContentsScript : sendFileScript
+      await pipe({ from, script, path, to: machine, target, signal })
+    }
+  }
+  await place(machine, step, stage, signal)
+}
+
+/** A name nobody inside could have prepared a link for. */
+function stagePath(): string {
+  return `/.ot-agent-${randomBytes(12).toString('hex')}`
+}
+
+async function place(machine: Machine, step: CopyStep, stage: string, signal: AbortSignal): Promise<void> {
+  await runScript(machine, placeScript, [stage, step.dest, step.chown ?? '', step.chmod ?? ''], { signal })
+}
+
+interface Pipe {
+  readonly from: Machine
+  readonly script: string
+  readonly path: string
+  readonly to: Machine
+  readonly target: string
+  readonly signal: AbortSignal
+}
+
+async function pipe({ from, script, path, to, target, signal }: Pipe): Promise<void> {
+  const output = (stdout: Readable) => runScript(to, receiveScript, [target], { signal, input: stdout })
+  await runScript(from, script, [path], { signal, output })
+}
+
+/** The paths in a stage that a source stands for. */
+async function matchInside(machine: Machine, source: string, signal: AbortSignal): Promise<readonly string[]> {
+  const path = `/${source}`.replace(/\/+/g, '/')
+  if (!hasWildcards(path)) return [path]
+  let found = ['']
+  for (const part of path.split('/').filter((part) => part !== '')) {
+    const lists = await Promise.all(found.map((dir) => childrenLike(machine, dir, part, signal)))
+    found = lists.flat()
+  }
+  return found
+}
+
+async function childrenLike(machine: Machine, dir: string, part: string, signal: AbortSignal): Promise<string[]> {
+  if (!hasWildcards(part)) return [`${dir}/${part}`]
+  const glob = parsePart(part)
+  const listed = await machine.exec(['find', '-H', `${dir}/`, '-mindepth', '1', '-maxdepth', '1', '-print0'], {
+    user: 'root',
+    cwd: '/',
+    signal,
+    outputLimitBytes: 16 << 20,
+  })
+  const names = listed.stdout.split('\0').flatMap((path) => path.split('/').at(-1) || [])
+  return names
+    .filter((name) => matchesGlob(glob, name))
+    .sort()
+    .map((name) => `${dir}/${name}`)
+}
+
+async function kindInside(machine: Machine, path: string, signal: AbortSignal): Promise<'file' | 'dir'> {
+  const script = 'if [ -d "$1" ]; then echo dir; elif [ -e "$1" ] || [ -L "$1" ]; then echo file; fi'
+  const { stdout } = await machine.exec(['sh', '-c', script, 'sh', path], { user: 'root', cwd: '/', signal })
+  const kind = stdout.trim()
+  if (kind === 'dir' || kind === 'file') return kind
+  throw new ContextError(`${path} is not there`)
+}
+
+async function runScript(
+  machine: Machine,
+  script: string,
+  args: readonly string[],
+  options: BuildCommandOptions,
+): Promise<void> {
+  const result = await runBuildCommand(machine, ['sh', '-c', script, 'sh', ...args], {
+    user: 'root',
+    cwd: '/',
+    ...options,
+  })
+  if (result.exitCode !== 0) throw new CopyFailure(result.tail.join('\n') || `exit code ${result.exitCode}`)
+}

@@ -1,0 +1,90 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { lstat, readdir, rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import { codeOf, exists, readTextIfExists, writeAtomic } from '../../../lib/files.ts'
+import type { OwnedMachine } from '../workshop.ts'
+import { SharedWork } from './shared-work.ts'
+
+/** One entry of the cache. */
+export interface Layer {
+  readonly name: string
+  readonly dir: string
+  /** It changes no file, so that it need not be stacked. */
+  readonly isEmpty: boolean
+}
+
+export interface LayerRequest {
+  readonly layersDir: string
+  readonly key: string
+  /** Build it even if it is there; whoever comes later gets the new one. Once per process is enough. */
+  readonly force: boolean
+  readonly signal: AbortSignal
+  /** Starts the machine whose changes become the layer. */
+  readonly makeMachine: () => Promise<OwnedMachine>
+  /** Makes the changes. */
+  readonly fill: (machine: OwnedMachine, signal: AbortSignal) => Promise<void>
+}
+
+/** The name of a layer by everything that decides its content. Short, because all names of a stack go into one mount. */
+export function layerKey(parts: readonly unknown[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify(['layer/1', ...parts]))
+    .digest('hex')
+    .slice(0, 32)
+}
+
+const shared = new SharedWork<void>()
+/** Names the layers that this process was told to build again. */
+const generation = randomBytes(4).toString('hex')
+
+/** Finds a layer in the cache or builds it; a layer appears whole or not at all, whoever else builds it at the same time. */
+export async function findOrBuildLayer(request: LayerRequest): Promise<Layer> {
+  const { layersDir, key, force, signal } = request
+  const name = force ? `${key}-${generation}` : await currentName(layersDir, key)
+  const dir = join(layersDir, name)
+  if (!(await exists(dir))) await shared.run(dir, signal, (shared) => build(request, dir, shared))
+  if (force) await writeAtomic(pointerPath(layersDir, key), name)
+  return { name, dir, isEmpty: await isEmptyLayer(dir) }
+}
+
+async function build(request: LayerRequest, dir: string, signal: AbortSignal): Promise<void> {
+  // Another caller may have finished it between our look and our turn.
+  if (await exists(dir)) return
+  const owned = await request.makeMachine()
+  try {
+    signal.throwIfAborted()
+    await request.fill(owned, signal)
+    await owned.machine.stop()
+    signal.throwIfAborted()
+    await publish(join(owned.dir, 'upper'), dir)
+  } finally {
+    await owned.dispose()
+  }
+}
+
+/** Moves a finished layer into place; when another process was faster, ours is thrown away with its machine. */
+async function publish(upper: string, dir: string): Promise<void> {
+  try {
+    await rename(upper, dir)
+  } catch (error) {
+    if (!['EEXIST', 'ENOTEMPTY'].includes(codeOf(error) ?? '')) throw error
+  }
+}
+
+/** A forced build leaves a pointer from the plain name to the newer layer. */
+async function currentName(layersDir: string, key: string): Promise<string> {
+  const pointed = (await readTextIfExists(pointerPath(layersDir, key)))?.trim()
+  return pointed !== undefined && /^[0-9a-f]{32}-[0-9a-f]{8}$/.test(pointed) ? pointed : key
+}
+
+function pointerPath(layersDir: string, key: string): string {
+  return join(layersDir, `${key}.latest`)
+}
+
+async function isEmptyLayer(dir: string): Promise<boolean> {
+  for (const name of await readdir(dir)) {
+    const { mode } = await lstat(join(dir, name))
+    if ((mode & 0o7777) !== 0o755 || (await readdir(join(dir, name))).length > 0) return false
+  }
+  return true
+}
