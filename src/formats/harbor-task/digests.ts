@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import type { Dirent } from 'node:fs'
+import { open, readdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { TaskDigests } from '../../core/task.ts'
+import { isMissing } from '../../lib/files.ts'
+import { compareBytes } from '../../lib/tree.ts'
+import { compileIgnore, splitLines } from './gitignore.ts'
+import { isInside, orUserError, readTaskText } from './read.ts'
+
+/** What the packager takes of a task. */
+const packagedFiles = new Set(['task.toml', 'instruction.md', 'README.md', 'trajectory.json'])
+const packagedDirs = new Set(['environment', 'tests', 'solution', 'steps'])
+
+/** What the packager leaves out of a task without a .gitignore. */
+const defaultIgnores = ['__pycache__/', '*.pyc', '.DS_Store', '*.swp', '*.swo', '*~']
+
+/** Links can make a small tree endless work. */
+const maxEntries = 500_000
+
+/** Both digests of a task, in one walk in which every file is read once. */
+export async function digestTask(taskDir: string): Promise<TaskDigests> {
+  const root = await orUserError(taskDir, () => realpath(taskDir))
+  const walk = new Walk(root)
+  const dirhash = await walk.hashDir({ path: '', real: root, isPackable: true }, new Set())
+  if (dirhash === null) throw new UserError(`${taskDir}: expected files, found none`, 'a task has at least a task.toml')
+  return { dirhash, content: await contentHash(taskDir, walk.packaged) }
+}
+
+async function contentHash(taskDir: string, files: ReadonlyMap<string, string>): Promise<string> {
+  const gitignore = await readTaskText(taskDir, join(taskDir, '.gitignore'))
+  const isIgnored = compileIgnore(gitignore === null ? defaultIgnores : splitLines(gitignore))
+  const hash = createHash('sha256')
+  const paths = [...files.keys()].filter((path) => !isIgnored(path)).sort(compareBytes)
+  for (const path of paths) hash.update(`${path}\0${files.get(path)}\n`)
+  return hash.digest('hex')
+}
+
+interface Dir {
+  /** Relative to the task; empty for the task itself. */
+  readonly path: string
+  /** Where it really is, links followed. */
+  readonly real: string
+  /** The packager follows links to files, but goes into no linked directory except one at the top. */
+  readonly isPackable: boolean
+}
+
+class Walk {
+  /** Hash of each file the packager would take, by its path. */
+  readonly packaged = new Map<string, string>()
+  readonly #buffer = Buffer.allocUnsafe(256 * 1024)
+  #entries = 0
+
+  constructor(readonly root: string) {}
+
+  /**
+   * The `dirhash` of one directory, null when nothing in it counts: links are followed, modes and empty directories do not matter.
+   * A link out of the task counts as one that leads nowhere, so that no file of this machine enters a digest.
+   */
+  async hashDir(dir: Dir, above: ReadonlySet<string>): Promise<string | null> {
+    if (above.has(dir.real)) throw isCycle(join(this.root, dir.path))
+    const inside = new Set(above).add(dir.real)
+    const descriptors: string[] = []
+    for (const entry of await orUserError(dir.real, () => readdir(dir.real, { withFileTypes: true }))) {
+      this.#countEntry()
+      const hashed = await this.#hashEntry(dir, entry, inside)
+      if (hashed) descriptors.push([`name:${entry.name}`, hashed].sort(compareBytes).join('\0'))
+    }
+    return descriptors.length === 0 ? null : sha256(descriptors.sort(compareBytes).join('\0\0'))
+  }
+
+  async #hashEntry(dir: Dir, entry: Dirent, above: ReadonlySet<string>): Promise<string | null> {
+    const path = dir.path === '' ? entry.name : `${dir.path}/${entry.name}`
+    const found = await this.#find(join(dir.real, entry.name), entry)
+    if (!found) return null
+    if (found.kind === 'dir') {
+      const isPackable = dir.isPackable && (dir.path === '' || !entry.isSymbolicLink())
+      const hash = await this.hashDir({ path, real: found.real, isPackable }, above)
+      return hash && `dirhash:${hash}`
+    }
+    const hash = await orUserError(found.real, () => this.#hashFile(found.real))
+    if (dir.isPackable && isPackaged(path)) this.packaged.set(path, hash)
+    return `data:${hash}`
+  }
+
+  /** What an entry is once links are followed; null for what no digest counts. */
+  async #find(absolute: string, entry: Dirent): Promise<{ kind: 'file' | 'dir'; real: string } | null> {
+    if (!entry.isSymbolicLink()) return kindOf(entry, absolute)
+    return orUserError(absolute, async () => {
+      try {
+        const real = await realpath(absolute)
+        return isInside(this.root, real) ? kindOf(await stat(real), real) : null
+      } catch (error) {
+        if (isMissing(error)) return null
+        throw error
+      }
+    })
+  }
+
+  async #hashFile(path: string): Promise<string> {
+    const hash = createHash('sha256')
+    const file = await open(path)
+    try {
+      for (;;) {
+        const { bytesRead } = await file.read(this.#buffer, 0, this.#buffer.length, null)
+        if (bytesRead === 0) return hash.digest('hex')
+        hash.update(this.#buffer.subarray(0, bytesRead))
+      }
+    } finally {
+      await file.close()
+    }
+  }
+
+  #countEntry(): void {
+    if (++this.#entries <= maxEntries) return
+    throw new UserError(
+      `${this.root}: expected at most ${maxEntries} files, got more`,
+      'links count as what they lead to',
+    )
+  }
+}
+
+function kindOf(entry: Pick<Dirent, 'isFile' | 'isDirectory'>, real: string) {
+  if (entry.isFile()) return { kind: 'file', real } as const
+  return entry.isDirectory() ? ({ kind: 'dir', real } as const) : null
+}
+
+function isPackaged(path: string): boolean {
+  const slash = path.indexOf('/')
+  return slash < 0 ? packagedFiles.has(path) : packagedDirs.has(path.slice(0, slash))
+}
+
+function isCycle(path: string): UserError {
+  return new UserError(`${path}: expected a tree, got a link to a directory it lies in`, 'remove the link')
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,79 @@
+import type { Healthcheck, McpServer } from '../../core/task.ts'
+import { environmentNetwork } from './network.ts'
+import type { Refuse } from './refuse.ts'
+import type { EnvironmentToml, HealthcheckToml, McpServerToml } from './schema.ts'
+import { defined, type EnvironmentSettings } from './settings.ts'
+
+export interface EnvironmentContext {
+  /** The table's name, for messages. */
+  readonly key: string
+  /** Schema 1.3 and later: absent sizes stay absent. */
+  readonly modern: boolean
+  /** When the table does not name one. */
+  readonly os: 'linux' | 'windows'
+  readonly refuse: Refuse
+}
+
+/** One `[environment]` table in our words. */
+export function toEnvironment(toml: EnvironmentToml, context: EnvironmentContext): EnvironmentSettings {
+  const { key, modern, refuse } = context
+  const cpus = toml.cpus ?? (modern ? undefined : 1)
+  return defined({
+    buildTimeoutSec: toml.build_timeout_sec,
+    dockerImage: toml.docker_image || undefined,
+    os: toml.os ?? context.os,
+    cpus,
+    memoryMb: sizeMb(toml, 'memory', context) ?? (modern ? undefined : 2048),
+    storageMb: sizeMb(toml, 'storage', context) ?? (modern ? undefined : 10240),
+    gpus: toml.gpus,
+    gpuTypes: toml.gpu_types,
+    tpu: toml.tpu && defined(toml.tpu),
+    network: environmentNetwork(toml, key, refuse),
+    mcpServers: toml.mcp_servers.map((server, i) => toMcpServer(server, `${key}.mcp_servers[${i}]`, refuse)),
+    env: toml.env,
+    skillsDir: toml.skills_dir || undefined,
+    healthcheck: toml.healthcheck && toHealthcheck(toml.healthcheck),
+    workdir: toml.workdir || undefined,
+  })
+}
+
+/** One healthcheck in our words. */
+export function toHealthcheck(toml: HealthcheckToml): Healthcheck {
+  return {
+    command: toml.command,
+    intervalSec: toml.interval_sec,
+    timeoutSec: toml.timeout_sec,
+    startPeriodSec: toml.start_period_sec,
+    startIntervalSec: toml.start_interval_sec,
+    retries: toml.retries,
+  }
+}
+
+/** A size in megabytes, from `memory_mb` or the old `memory = "2G"`, which wins before 1.3 and must agree since. */
+function sizeMb(toml: EnvironmentToml, name: 'memory' | 'storage', context: EnvironmentContext): number | undefined {
+  const text = toml[name]
+  const inMb = toml[`${name}_mb`]
+  if (text === undefined) return inMb
+  const key = `${context.key}.${name}`
+  const parsed = parseSizeMb(text) ?? context.refuse(key, 'a size such as "2G", "512M" or "2048K"', text)
+  if (context.modern && inMb !== undefined && inMb !== parsed) {
+    context.refuse(key, `it to agree with ${name}_mb = ${inMb}`, text, `keep only ${name}_mb`)
+  }
+  return parsed
+}
+
+function parseSizeMb(text: string): number | undefined {
+  const [, amount, unit] = /^\s*(\d+\.?\d*|\.\d+)\s*([GMK])\s*$/i.exec(text) ?? []
+  if (amount === undefined || unit === undefined) return undefined
+  const factors: Record<string, number> = { G: 1024, M: 1, K: 1 / 1024 }
+  const mb = Math.trunc(Number(amount) * (factors[unit.toUpperCase()] ?? 0))
+  return mb > 0 ? mb : undefined
+}
+
+function toMcpServer(toml: McpServerToml, key: string, refuse: Refuse): McpServer {
+  const { name, url, command, args } = toml
+  const transport = toml.transport === 'http' ? 'streamable-http' : toml.transport
+  if (transport === 'stdio' && !command) refuse(`${key}.command`, 'a command, which transport "stdio" needs', command)
+  if (transport !== 'stdio' && !url) refuse(`${key}.url`, `a url, which transport "${toml.transport}" needs`, url)
+  return defined({ name, transport, url, command, args })
+}

@@ -1,0 +1,105 @@
+import { readdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { environmentDir, instructionFile, taskFileName, testsDir } from '../../core/task-paths.ts'
+import { exists } from '../../lib/files.ts'
+import { compareBytes } from '../../lib/tree.ts'
+import { parseToml } from './parse.ts'
+import { kindInTask, orUserError, readTaskText } from './read.ts'
+
+export interface FoundTasks {
+  /** Directories that look like tasks, in the order of their names. Empty only when something is broken. */
+  readonly tasks: readonly string[]
+  /** Directories that have a task.toml and yet are no tasks. */
+  readonly broken: readonly { readonly dir: string; readonly reason: string }[]
+}
+
+export interface FindTasksOptions {
+  /** For jobs that do not verify: a task without tests is a task. */
+  readonly allowNoTests?: boolean
+}
+
+/** The tasks at a path: the directory itself when it has a task.toml, otherwise its immediate subdirectories that are tasks. */
+export async function findTasks(path: string, options: FindTasksOptions = {}): Promise<FoundTasks> {
+  const dir = resolve(path)
+  const kind = await kindInTask('/', dir)
+  if (kind !== 'dir') {
+    const found = kind === null ? 'nothing there' : 'a file'
+    throw new UserError(`${path}: expected a task or a folder of tasks, found ${found}`, 'check the path')
+  }
+  if (await hasTaskFile(dir)) return { tasks: [dir], broken: [] }
+  const found = await sortOut(dir, options)
+  if (found.tasks.length + found.broken.length === 0) throw noTasks(path)
+  return found
+}
+
+async function sortOut(dir: string, options: FindTasksOptions): Promise<FoundTasks> {
+  const tasks: string[] = []
+  const broken: { dir: string; reason: string }[] = []
+  const names = await orUserError(dir, () => readdir(dir))
+  for (const name of names.filter((name) => !isHalfMade(name)).sort(compareBytes)) {
+    const task = join(dir, name)
+    const verdict = await judge(task, options)
+    if (verdict === 'task') tasks.push(task)
+    else if (verdict !== 'something else') broken.push({ dir: task, reason: verdict.broken })
+  }
+  return { tasks, broken }
+}
+
+async function judge(dir: string, options: FindTasksOptions): Promise<'task' | 'something else' | { broken: string }> {
+  try {
+    if (!(await hasTaskFile(dir))) return 'something else'
+    const missing = await missingPart(dir, options)
+    return missing === null ? 'task' : { broken: `no ${missing}` }
+  } catch (error) {
+    if (error instanceof UserError) return { broken: error.message }
+    throw error
+  }
+}
+
+/** What keeps a directory with a task.toml from being a task by Harbor's rule, or null. */
+async function missingPart(dir: string, options: FindTasksOptions): Promise<string | null> {
+  const isThere = async (path: string) => (await kindInTask(dir, path)) !== null
+  const task = await peek(dir)
+  if (!task.hasImage && !(await isThere(environmentDir(dir)))) return 'environment/'
+  if (task.hasSteps && (await isThere(join(dir, 'steps')))) return null
+  if (!(await isThere(instructionFile(dir)))) return task.hasSteps ? 'steps/' : 'instruction.md'
+  if (options.allowNoTests || task.hasVerifierImage) return null
+  const ways = await Promise.all(waysToTest.map((name) => isThere(join(testsDir(dir), name))))
+  return ways.includes(true) ? null : 'tests/test.sh'
+}
+
+/** A script, or the build files of a separate verifier's image. */
+const waysToTest = ['test.sh', 'test.bat', 'Dockerfile', 'docker-compose.yaml']
+
+/** What the rule needs of task.toml; the rest is checked when the task is loaded. */
+async function peek(dir: string): Promise<{ hasSteps: boolean; hasImage: boolean; hasVerifierImage: boolean }> {
+  const file = join(dir, taskFileName)
+  const { steps, environment, verifier } = parseToml((await readTaskText(dir, file)) ?? '', file)
+  return {
+    hasSteps: Array.isArray(steps) && steps.length > 0,
+    hasImage: Boolean(keyIn(environment, 'docker_image')),
+    hasVerifierImage: Boolean(keyIn(keyIn(verifier, 'environment'), 'docker_image')),
+  }
+}
+
+function keyIn(table: unknown, key: string): unknown {
+  const isHere = typeof table === 'object' && table !== null && Object.hasOwn(table, key)
+  return isHere ? (table as Record<string, unknown>)[key] : undefined
+}
+
+async function hasTaskFile(dir: string): Promise<boolean> {
+  return orUserError(dir, () => exists(join(dir, taskFileName)))
+}
+
+/** What an interrupted writer of ours left. */
+function isHalfMade(name: string): boolean {
+  return name.startsWith('.') && name.endsWith('.tmp')
+}
+
+function noTasks(path: string): UserError {
+  return new UserError(
+    `${path}: expected a ${taskFileName} here or in an immediate subdirectory, found none`,
+    'a task has task.toml, instruction.md, environment/ and tests/test.sh; deeper folders are not searched',
+  )
+}

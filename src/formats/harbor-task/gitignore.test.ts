@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { compileIgnore, splitLines } from './gitignore.ts'
+
+/**
+ * What pathspec 1.1.1, the library Harbor's packager uses, says about every path under every set of lines:
+ * `[p for p in paths if PathSpec.from_lines('gitignore', lines).match_file(p)]`, run once with Python.
+ */
+const { paths, verdicts } = JSON.parse(
+  readFileSync(new URL('../../../test/fixtures/harbor-task/gitignore-verdicts.json', import.meta.url), 'utf8'),
+) as { paths: string[]; verdicts: { lines: string[]; ignored: string[] }[] }
+
+test.each(verdicts)('agrees with pathspec on $lines', ({ lines, ignored }) => {
+  expect(paths.filter(compileIgnore(lines))).toEqual(ignored)
+})
+
+test('passes over lines that are no pattern', () => {
+  const ignore = compileIgnore(['# comment', '', '   ', 'x\\', '[z-a]', '/'.repeat(1), 'y'])
+  expect(['x', 'x\\', 'y', 'z'].filter(compileIgnore(['x\\', '[z-a]', 'y']))).toEqual(['y'])
+  expect(ignore('y')).toBe(true)
+})
+
+test('splits lines where Python does', () => {
+  expect(splitLines('a\r\nb\rc\u2028d\fe')).toEqual(['a', 'b', 'c', 'd', 'e'])
+})

@@ -1,0 +1,148 @@
+import { realpath } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { Environment, Step, Task } from '../../core/task.ts'
+import {
+  environmentDir,
+  instructionFile,
+  solutionDir,
+  stepDir,
+  stepWorkdir,
+  taskFileName,
+  testScript,
+  testsDir,
+} from '../../core/task-paths.ts'
+import { digestTask } from './digests.ts'
+import { stripCanary } from './instruction.ts'
+import { parseTaskToml } from './parse.ts'
+import { kindInTask, readTaskText } from './read.ts'
+import type { StepSettings, TaskSettings } from './settings.ts'
+import { type PlacedVerifier, placeVerifier } from './verifier-environment.ts'
+
+export interface LoadTaskOptions {
+  /** For jobs that do not verify: a missing test script is fine. */
+  readonly allowNoTests?: boolean
+}
+
+/** Reads one task directory completely; whatever is wrong with it is a UserError that names the file. */
+export async function loadTask(taskDir: string, options: LoadTaskOptions = {}): Promise<Task> {
+  const dir = resolve(taskDir)
+  await checkDir(dir)
+  const settings = parseTaskToml(await readTaskToml(dir), join(dir, taskFileName))
+  const environment = await placeEnvironment(dir, settings)
+  const verifier = await placeVerifier(settings.verifier, {
+    taskDir: dir,
+    environment,
+    levels: [{ dir, environment: settings.verifier.environment }],
+  })
+  const isMultiStep = settings.steps.length > 0
+  const instruction = isMultiStep ? '' : await readInstruction(dir, dir)
+  if (!isMultiStep && !options.allowNoTests) await checkTests(dir, [dir], verifier, environment)
+  const steps: Step[] = []
+  for (const step of settings.steps) steps.push(await loadStep(dir, step, settings, environment, options))
+  await checkParts(dir, [dir, ...steps.map((step) => step.dir)])
+  const name = settings.name ?? basename(await realpath(dir))
+  return {
+    ...settings,
+    name,
+    dir,
+    instruction,
+    environment,
+    verifier: verifier.limits,
+    steps,
+    digests: await digestTask(dir),
+  }
+}
+
+async function checkDir(dir: string): Promise<void> {
+  const kind = await kindInTask(dir, dir)
+  if (kind === 'dir') return
+  throw new UserError(
+    `${dir}: expected a task directory, found ${kind === null ? 'nothing' : 'a file'}`,
+    'check the path',
+  )
+}
+
+async function readTaskToml(dir: string): Promise<string> {
+  const text = await readTaskText(dir, join(dir, taskFileName))
+  if (text !== null) return text
+  throw new UserError(
+    `${dir}: expected a task directory with a ${taskFileName}, found none`,
+    'ot-agent tasks init NAME writes a task to start from; ot-agent tasks convert takes Terminal-Bench tasks',
+  )
+}
+
+/** A prebuilt image needs no build files; everything else does. */
+async function placeEnvironment(dir: string, settings: TaskSettings): Promise<Environment> {
+  const path = environmentDir(dir)
+  const kind = await kindInTask(dir, path)
+  const isOptional = settings.environment.dockerImage !== undefined && kind === null
+  if (kind !== 'dir' && !isOptional) {
+    throw new UserError(
+      `${path}: expected a directory, found ${kind === null ? 'nothing' : 'a file'}`,
+      'put the Dockerfile there, or name an image with [environment] docker_image in task.toml',
+    )
+  }
+  return { ...settings.environment, dir: path }
+}
+
+async function readInstruction(taskDir: string, dir: string): Promise<string> {
+  const path = instructionFile(dir)
+  const text = await readTaskText(taskDir, path)
+  if (text === null) throw new UserError(`${path}: expected the instruction, found no such file`, `write ${path}`)
+  return stripCanary(text)
+}
+
+async function loadStep(
+  taskDir: string,
+  settings: StepSettings,
+  task: TaskSettings,
+  environment: Environment,
+  options: LoadTaskOptions,
+): Promise<Step> {
+  const dir = stepDir(taskDir, settings.name)
+  if ((await kindInTask(taskDir, dir)) !== 'dir') {
+    throw new UserError(
+      `${dir}: expected the directory of step ${JSON.stringify(settings.name)}, found none`,
+      `make the directory, or correct the step's name in ${join(taskDir, taskFileName)}`,
+    )
+  }
+  const verifier = await placeVerifier(settings.verifier, {
+    taskDir,
+    environment,
+    levels: [
+      { dir, environment: settings.verifier.environment },
+      { dir: taskDir, environment: task.verifier.environment },
+    ],
+  })
+  const instruction = await readInstruction(taskDir, dir)
+  if (!options.allowNoTests) await checkTests(taskDir, [dir, taskDir], verifier, environment)
+  return { ...settings, dir, instruction, verifier: verifier.limits }
+}
+
+async function checkTests(
+  taskDir: string,
+  dirs: readonly string[],
+  verifier: PlacedVerifier,
+  environment: Environment,
+): Promise<void> {
+  if (verifier.bundlesTests) return
+  const script = testScript(verifier.limits.environment?.os ?? environment.os)
+  const paths = dirs.map((dir) => join(testsDir(dir), script))
+  for (const path of paths) if ((await kindInTask(taskDir, path)) === 'file') return
+  throw new UserError(
+    `${paths.join(' or ')}: expected the script that tests the work, found no such file`,
+    'without tests nothing can be scored; --disable-verification runs a task all the same',
+  )
+}
+
+/** What is handed to a sandbox whole must lie in the task. */
+async function checkParts(taskDir: string, dirs: readonly string[]): Promise<void> {
+  for (const dir of dirs) {
+    for (const part of [testsDir(dir), solutionDir(dir), stepWorkdir(dir)]) {
+      const kind = await kindInTask(taskDir, part)
+      if (kind === null || kind === 'dir') continue
+      throw new UserError(`${part}: expected a directory, found a file`, `make ${part} a directory`)
+    }
+  }
+}

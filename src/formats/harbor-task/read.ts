@@ -1,0 +1,73 @@
+import { open, realpath, stat } from 'node:fs/promises'
+import { isAbsolute, relative } from 'node:path'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { codeOf, isMissing } from '../../lib/files.ts'
+
+/** No task.toml or instruction is longer. */
+const maxTextBytes = 16 * 1024 * 1024
+
+/** What is at a path of a task, links followed as long as they stay in the task; null when there is nothing. */
+export async function kindInTask(root: string, path: string): Promise<'file' | 'dir' | 'other' | null> {
+  return orUserError(path, async () => {
+    try {
+      const real = await realpath(path)
+      if (!isInside(await realpath(root), real)) throw leavesTask(path, real)
+      const stats = await stat(real)
+      return stats.isFile() ? 'file' : stats.isDirectory() ? 'dir' : 'other'
+    } catch (error) {
+      if (isMissing(error)) return null
+      throw error
+    }
+  })
+}
+
+/** The text of a file of a task, byte for byte; null when there is none. */
+export async function readTaskText(root: string, path: string): Promise<string | null> {
+  const kind = await kindInTask(root, path)
+  if (kind === null) return null
+  if (kind !== 'file') throw new UserError(`${path}: expected a file, found something else`, `make ${path} a text file`)
+  const bytes = await orUserError(path, () => readCapped(path))
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new UserError(`${path}: expected UTF-8 text, got bytes that are not`, `save ${path} as UTF-8`)
+  }
+}
+
+/** Runs `work` on a path; what the system says about it becomes the user's error. */
+export async function orUserError<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof UserError || codeOf(error) === undefined) throw error
+    const isForbidden = codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM'
+    throw new UserError(
+      `${path}: expected it to be readable, got ${isForbidden ? 'permission denied' : messageOf(error)}`,
+      isForbidden ? `check the permissions: ls -la ${path}` : `check ${path}`,
+    )
+  }
+}
+
+/** Whether a path, both without links, is `root` or below it. */
+export function isInside(root: string, path: string): boolean {
+  const way = relative(root, path)
+  return way !== '..' && !way.startsWith('../') && !isAbsolute(way)
+}
+
+async function readCapped(path: string): Promise<Uint8Array> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    if (size <= maxTextBytes) return await file.readFile()
+    throw new UserError(
+      `${path}: expected at most ${maxTextBytes} bytes of text, got ${size}`,
+      'is this the right file?',
+    )
+  } finally {
+    await file.close()
+  }
+}
+
+function leavesTask(path: string, real: string): UserError {
+  return new UserError(`${path}: expected something inside the task, got a link to ${real}`, 'copy it into the task')
+}

@@ -1,0 +1,56 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { instructionFile, stepDir, taskFileName } from '../../core/task-paths.ts'
+import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
+import { isInside, orUserError } from './read.ts'
+import { renderTaskToml } from './render.ts'
+import type { TaskSettings } from './settings.ts'
+
+/** A task that is not on disk yet. */
+export interface NewTask {
+  readonly settings: TaskSettings
+  /** The instruction, or one per step by the step's name. */
+  readonly instruction: string | Readonly<Record<string, string>>
+  /** Everything else by its path in the task; scripts (`.sh`) become executable. */
+  readonly files: Readonly<Record<string, string | Uint8Array>>
+}
+
+/** Writes a new task directory; it appears whole or not at all, and never over something that exists. */
+export async function saveTask(dir: string, task: NewTask): Promise<void> {
+  await makeTaskDir(dir, (temporary) => writeTask(temporary, task))
+}
+
+/** Makes a directory with `fill`; one that exists already, or a place that cannot be written, is the user's error. */
+export async function makeTaskDir(dir: string, fill: (temporary: string) => Promise<void>): Promise<void> {
+  try {
+    await orUserError(dir, () => makeDirWhole(dir, fill))
+  } catch (error) {
+    if (!(error instanceof AlreadyThere)) throw error
+    throw new UserError(
+      `${dir}: expected a path that is free, found something there`,
+      'choose another name, or move it away',
+    )
+  }
+}
+
+/** Writes the files of a task into a directory that exists. */
+export async function writeTask(dir: string, task: NewTask): Promise<void> {
+  await writeTaskFile(dir, taskFileName, renderTaskToml(task.settings))
+  if (typeof task.instruction === 'string') await writeTaskFile(dir, 'instruction.md', task.instruction)
+  else {
+    for (const [step, text] of Object.entries(task.instruction)) {
+      await writeTaskFile(dir, instructionFile(stepDir('', step)), text)
+    }
+  }
+  for (const [path, data] of Object.entries(task.files)) await writeTaskFile(dir, path, data)
+}
+
+async function writeTaskFile(dir: string, path: string, data: string | Uint8Array): Promise<void> {
+  const target = join(dir, path)
+  if (!isInside(resolve(dir), resolve(target))) throw new Error(`${path} would leave the task`)
+  await mkdir(dirname(target), { recursive: true })
+  await writeFile(target, data)
+  // chmod, because a mode given to writeFile is cut by the umask.
+  if (path.endsWith('.sh')) await chmod(target, 0o755)
+}

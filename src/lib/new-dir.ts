@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto'
+import { lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { codeOf, isMissing } from './files.ts'
+
+/** Thrown, before anything is written, when the directory to be made is already there. */
+export class AlreadyThere extends Error {
+  constructor(readonly path: string) {
+    super(`${path} already exists`)
+  }
+}
+
+/**
+ * Makes a directory that appears whole or not at all: `fill` writes into a hidden sibling, which is then renamed.
+ * When `fill` throws, everything that was made goes again, parents included.
+ */
+export async function makeDirWhole(path: string, fill: (temporary: string) => Promise<void>): Promise<void> {
+  const target = resolve(path)
+  if (await isThere(target)) throw new AlreadyThere(path)
+  const parent = dirname(target)
+  const firstMade = await mkdir(parent, { recursive: true })
+  const temporary = join(parent, `.${basename(target)}.${randomBytes(4).toString('hex')}.tmp`)
+  try {
+    await mkdir(temporary)
+    await fill(temporary)
+    await rename(temporary, target)
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true })
+    if (firstMade !== undefined) await removeEmpty(parent, firstMade)
+    const isTaken = codeOf(error) === 'ENOTEMPTY' || codeOf(error) === 'EEXIST'
+    throw isTaken && (await isThere(target)) ? new AlreadyThere(path) : error
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+/** Removes `dir` and its parents up to `last`, as far as nobody else put anything there. */
+async function removeEmpty(dir: string, last: string): Promise<void> {
+  try {
+    await rmdir(dir)
+    if (dir !== last) await removeEmpty(dirname(dir), last)
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error
+  }
+}
