@@ -21,19 +21,3 @@ export function makeRecorder(log: (line: string) => void): { readonly record: Re
   }
   return { record, told: () => ({ usage, metadata }) }
 }
-
-/** The sum over rounds; a number nobody told stays null. */
-export function addUsage(all: readonly (Usage | null)[]): Usage | null {
-  const told = all.filter((usage) => usage !== null)
-  if (told.length === 0) return null
-  const sum = (key: keyof Usage) => {
-    const values = told.map((usage) => usage[key]).filter((value) => value !== null)
-    return values.length === 0 ? null : values.reduce((a, b) => a + b, 0)
-  }
-  return {
-    inputTokens: sum('inputTokens'),
-    cacheTokens: sum('cacheTokens'),
-    outputTokens: sum('outputTokens'),
-    costUsd: sum('costUsd'),
-  }
-}

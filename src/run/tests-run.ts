@@ -60,10 +60,12 @@ async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortS
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
 }
 
-/** The task's tests, then the step's own over them. */
+/** The task's tests, then the step's own over them; neither when the image of a separate verifier brings the script itself. */
 async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, signal: AbortSignal): Promise<void> {
-  for (const dir of [scene.task.dir, ...(round.step ? [round.step.dir] : [])]) {
-    if (await exists(testsDir(dir))) await lease.uploadDir(testsDir(dir), sandboxPaths.tests)
+  const dirs = [scene.task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
+  const scripts = await Promise.all(dirs.map((dir) => exists(join(dir, testScript('linux')))))
+  for (const dir of scripts.includes(true) ? dirs : []) {
+    if (await exists(dir)) await lease.uploadDir(dir, sandboxPaths.tests)
   }
   const prepare = `mkdir -p ${verifierLogs} && chmod 777 ${verifierLogs} && chmod +x ${script}`
   const made = await lease.exec(['sh', '-c', prepare], { user: 'root', signal, timeoutSec: 60 })

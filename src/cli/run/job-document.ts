@@ -1,0 +1,141 @@
+import { readFile } from 'node:fs/promises'
+import { UserError } from '../../core/errors.ts'
+import type { JobConfig } from '../../core/job.ts'
+import { type ConfigWarning, parseJobConfig } from '../../formats/harbor-job/job-config.ts'
+import { migrate } from '../../formats/harbor-job/legacy.ts'
+import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { orUserError } from '../../formats/harbor-task/read.ts'
+import { note } from '../output.ts'
+import type { RunOptions } from './options.ts'
+import { parseAssignment, parsedAssignments, parsePath, parseValue, setAt, textAssignments } from './values.ts'
+
+type Document = Record<string, unknown>
+
+/** A job as asked for: its settings, and whether its name was chosen or is only the time. */
+export interface AskedJob {
+  readonly config: JobConfig
+  readonly named: boolean
+}
+
+/** Reads what to do: the job file if one is given, then the options, which win, then `--set`. */
+export async function askedJob(options: RunOptions, defaultSandbox: string): Promise<AskedJob> {
+  const { document, warnings } =
+    options.config === undefined ? { document: {}, warnings: [] } : await loadDocument(options.config)
+  applyOptions(document, options)
+  for (const text of options.set ?? []) {
+    const [path, value] = parseAssignment('--set', text)
+    setAt(document, parsePath('--set', path), parseValue(value))
+  }
+  const parsed = parseJobConfig(JSON.stringify(document), { path: 'the command line', format: 'json' })
+  refuseStrangers(parsed.warnings, warnings)
+  const environment = { ...parsed.config.environment }
+  environment.type ??= environment.importPath === null ? defaultSandbox : null
+  return { config: { ...parsed.config, environment }, named: typeof document.job_name === 'string' }
+}
+
+async function loadDocument(path: string): Promise<{ document: Document; warnings: readonly ConfigWarning[] }> {
+  const text = await orUserError(path, () => readFile(path, 'utf8'))
+  const { warnings } = parseJobConfig(text, { path })
+  for (const warning of warnings) {
+    if (warning.isolation)
+      throw new UserError(
+        `${path}: ${warning.message}, although it promises isolation`,
+        'remove the key, or spell it as Harbor does',
+      )
+    note(`${path}: ${warning.message}`)
+  }
+  const { value } = migrate(readDocument(text, path))
+  return { document: isDocument(value) ? value : {}, warnings }
+}
+
+/** A key the job file already has was noted; one that `--set` brings is a mistake. */
+function refuseStrangers(found: readonly ConfigWarning[], known: readonly ConfigWarning[]): void {
+  const stranger = found.find(({ path, kind }) => kind === 'unknown' && !known.some((warning) => warning.path === path))
+  if (stranger)
+    throw new UserError(
+      `--set: ${stranger.path} is no key of a job file`,
+      'use the keys of a Harbor job file, for example n_attempts or agents[0].model_name',
+    )
+}
+
+function applyOptions(document: Document, options: RunOptions): void {
+  const flat: Document = {
+    job_name: options.jobName,
+    jobs_dir: options.jobsDir,
+    n_attempts: options.nAttempts,
+    n_concurrent_trials: options.nConcurrent,
+    timeout_multiplier: options.timeoutMultiplier,
+    agent_timeout_multiplier: options.agentTimeoutMultiplier,
+    verifier_timeout_multiplier: options.verifierTimeoutMultiplier,
+    agent_setup_timeout_multiplier: options.agentSetupTimeoutMultiplier,
+    environment_build_timeout_multiplier: options.environmentBuildTimeoutMultiplier,
+    quiet: options.quiet,
+    debug: options.debug,
+    artifacts: options.artifact && [...listAt(document, 'artifacts'), ...options.artifact],
+  }
+  merge(document, flat)
+  merge(sectionAt(document, 'retry'), {
+    max_retries: options.maxRetries,
+    include_exceptions: options.retryInclude,
+    exclude_exceptions: options.retryExclude,
+  })
+  applyEnvironment(document, options)
+  applyAgents(document, options)
+}
+
+function applyEnvironment(document: Document, options: RunOptions): void {
+  const environment = sectionAt(document, 'environment')
+  if (options.environment !== undefined) merge(environment, { type: options.environment, import_path: null })
+  merge(environment, {
+    force_build: options.forceBuild,
+    override_cpus: options.overrideCpus,
+    override_memory_mb: options.overrideMemoryMb,
+    override_storage_mb: options.overrideStorageMb,
+    override_gpus: options.overrideGpus,
+  })
+  merge(sectionAt(environment, 'kwargs'), parsedAssignments('--ek', options.environmentKwarg ?? []))
+  const verifier = sectionAt(document, 'verifier')
+  merge(verifier, { disable: options.disableVerification, reward_precedence: options.rewardPrecedence })
+  merge(sectionAt(verifier, 'env'), textAssignments('--ve', options.verifierEnv ?? []))
+}
+
+/** `-a` replaces the job file's agents; `-m` makes one agent per model; options and variables go to all of them. */
+function applyAgents(document: Document, options: RunOptions): void {
+  const kwargs = parsedAssignments('--ak', options.agentKwarg ?? [])
+  const env = textAssignments('--ae', options.agentEnv ?? [])
+  const listed = listAt(document, 'agents').filter(isDocument)
+  const base: readonly Document[] =
+    options.agent !== undefined ? [{ name: options.agent }] : listed.length > 0 ? listed : [{}]
+  const models = options.model ?? []
+  document.agents = base.flatMap((agent) =>
+    (models.length > 0 ? models : [undefined]).map((model) => ({
+      ...agent,
+      ...(model !== undefined && { model_name: model }),
+      kwargs: { ...sectionAt(agent, 'kwargs'), ...kwargs },
+      env: { ...sectionAt(agent, 'env'), ...env },
+    })),
+  )
+}
+
+function merge(target: Document, values: Document): void {
+  for (const [key, value] of Object.entries(values)) if (value !== undefined) target[key] = value
+}
+
+/** The mapping at a key, made if missing. Anything else there is left for the schema to refuse. */
+function sectionAt(document: Document, key: string): Document {
+  const there = document[key]
+  if (isDocument(there)) return there
+  if (there !== undefined && there !== null) return {}
+  const made: Document = {}
+  document[key] = made
+  return made
+}
+
+function listAt(document: Document, key: string): readonly unknown[] {
+  const there = document[key]
+  return Array.isArray(there) ? there : []
+}
+
+function isDocument(value: unknown): value is Document {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,72 @@
+import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
+import { wholeNumber } from '../output.ts'
+import { factor } from './numbers.ts'
+
+const several = (text: string, before: string[] = []) => [...before, text]
+
+/** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
+export function runOptions() {
+  return withJob(withHow(withWhat(new Command())))
+}
+
+function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option('-p, --path <dir>', 'a task, or a folder of tasks')
+    .option('-c, --config <file>', 'a Harbor job file, YAML or JSON; options given here win over it')
+    .option('--set <path=value>', 'any key of the job file, for example agents[0].kwargs.x=3; repeatable', several)
+    .option('-i, --include-task-name <glob>', 'only tasks with such a name; repeatable', several)
+    .option('-x, --exclude-task-name <glob>', 'no task with such a name; repeatable', several)
+    .option('-l, --n-tasks <n>', 'at most so many tasks, after the filters', wholeNumber(1))
+    .option('-a, --agent <name>', 'agent (default: oracle)')
+    .option('-m, --model <name>', 'model for the agent; repeatable', several)
+    .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several)
+    .option('--ae, --agent-env <key=value>', 'variable for the agent; repeatable', several)
+}
+
+function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option('-e, --environment <sandbox>', 'kind of sandbox (default: local)')
+    .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
+    .option('--force-build', 'build the environment again, ignoring prebuilt images and caches')
+    .option('--override-cpus <n>', 'processors for each sandbox', wholeNumber(1))
+    .option('--override-memory-mb <mb>', 'memory for each sandbox', wholeNumber(1))
+    .option('--override-storage-mb <mb>', 'disk for each sandbox', wholeNumber(1))
+    .option('--override-gpus <n>', 'GPUs for each sandbox', wholeNumber(0))
+    .option('--ve, --verifier-env <key=value>', 'variable for the tests; repeatable', several)
+    .option('--disable-verification', 'do not run the tests')
+    .addOption(
+      new Option('--reward-precedence <file>', 'which reward file wins when tests write both').choices([
+        'txt',
+        'json',
+      ] as const),
+    )
+    .option('--artifact <path>', 'a path inside the sandbox to keep; repeatable', several)
+    .option('--timeout-multiplier <x>', 'stretches every time limit', factor)
+    .option('--agent-timeout-multiplier <x>', 'stretches the time limit of agents', factor)
+    .option('--verifier-timeout-multiplier <x>', 'stretches the time limit of tests', factor)
+    .option('--agent-setup-timeout-multiplier <x>', 'stretches the time limit of agent setup', factor)
+    .option('--environment-build-timeout-multiplier <x>', 'stretches the time limit of starting a sandbox', factor)
+}
+
+function withJob<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option('-o, --jobs-dir <dir>', 'where jobs are kept (default: jobs)')
+    .option('--job-name <name>', 'name of the job (default: the time; an interrupted equal job is continued)')
+    .option('-n, --n-concurrent <n>', 'trials at once (default: 4)', wholeNumber(1))
+    .option('-k, --n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
+    .option('-r, --max-retries <n>', 'tries more for a trial the world failed (default: 0)', wholeNumber(0))
+    .option('--retry-include <code>', 'retry only such failures; repeatable', several)
+    .option('--retry-exclude <code>', 'never retry such failures; repeatable', several)
+    .addOption(
+      new Option('--store <layout>', 'trial directories, or a few packed files')
+        .choices(['harbor', 'packed'] as const)
+        .default('harbor' as const),
+    )
+    .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')
+    .option('-y, --yes', 'do not ask before host variables are passed on')
+    .option('-q, --quiet', 'no progress')
+    .option('--debug', 'more words when something fails')
+    .option('--json', 'print the result as JSON')
+}
+
+export type RunOptions = ReturnType<ReturnType<typeof runOptions>['opts']>

@@ -1,0 +1,95 @@
+import { basename, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { DatasetConfig, JobConfig, TaskConfig } from '../../core/job.ts'
+import type { Task } from '../../core/task.ts'
+import { findTasks } from '../../formats/harbor-task/find.ts'
+import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
+import { loadTask } from '../../formats/harbor-task/load.ts'
+import type { JobTask } from '../../run/plan.ts'
+import { noTask } from './task-options.ts'
+
+/** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
+const loadsAtOnce = 16
+
+/** Finds and reads every task of a job, in the job's order; the first thing wrong with one of them is thrown. */
+export async function resolveTasks(config: JobConfig): Promise<JobTask[]> {
+  const allowNoTests = config.verifier.disable
+  const single = config.tasks.map((task) => ({ config: task, dir: localPath(task, 'tasks') }))
+  const found = await Promise.all(config.datasets.map((dataset) => tasksOfDataset(dataset, allowNoTests)))
+  const wanted = [...single, ...found.flat()]
+  if (wanted.length === 0)
+    throw new UserError(
+      'expected tasks to run, got none',
+      'name a task or a folder of tasks with -p, or list them in the job file',
+    )
+  const loaded = await loadEach([...new Set(wanted.map(({ dir }) => dir))], allowNoTests)
+  return wanted.flatMap(({ dir, config }) => {
+    const task = loaded.get(dir)
+    return task ? [{ task, config: { ...config, path: dir } }] : []
+  })
+}
+
+/** A dataset is a folder; only what its filters leave must be sound. */
+async function tasksOfDataset(dataset: DatasetConfig, allowNoTests: boolean) {
+  const folder = localPath(dataset, 'datasets')
+  const { tasks, broken } = await findTasks(folder, { allowNoTests })
+  const chosen = select([...tasks, ...broken.map(({ dir }) => dir)].sort(), dataset)
+  const bad = broken.find(({ dir }) => chosen.includes(dir))
+  if (bad)
+    throw new UserError(
+      `${bad.dir}: expected a task, got one that is not complete: ${bad.reason}`,
+      'repair it, or leave it out with -x NAME',
+    )
+  if (chosen.length === 0) throw noneLeft(dataset, tasks)
+  return chosen.map((dir) => ({ dir, config: { ...noTask, source: basename(folder) } }))
+}
+
+function select(dirs: readonly string[], { taskNames, excludeTaskNames, nTasks }: DatasetConfig): readonly string[] {
+  const chosen = dirs.filter((dir) => {
+    const name = basename(dir)
+    return (
+      (taskNames?.some((glob) => matches(glob, name)) ?? true) && !excludeTaskNames?.some((glob) => matches(glob, name))
+    )
+  })
+  return nTasks === null ? chosen : chosen.slice(0, nTasks)
+}
+
+function matches(glob: string, name: string): boolean {
+  const tokens = parseGlob(glob)
+  return tokens !== null && matchGlob(tokens, [...name])
+}
+
+async function loadEach(dirs: readonly string[], allowNoTests: boolean): Promise<Map<string, Task>> {
+  const loaded = new Map<string, Task>()
+  const rest = dirs.values()
+  const work = async () => {
+    for (const dir of rest) loaded.set(dir, await loadTask(dir, { allowNoTests }))
+  }
+  await Promise.all(Array.from({ length: loadsAtOnce }, work))
+  return loaded
+}
+
+/** Only folders of this machine can be run so far. */
+function localPath(from: TaskConfig | DatasetConfig, key: 'tasks' | 'datasets'): string {
+  const remote = 'gitUrl' in from ? (from.gitUrl ?? from.name) : from.name
+  if (from.path !== null && !remote) return resolve(from.path)
+  throw new UserError(
+    `${key}: expected a path on this machine, got ${JSON.stringify(remote)} of a registry or git repository`,
+    `download it first, then write ${key}: [{path: DIR}], or -p DIR`,
+  )
+}
+
+function noneLeft({ path, taskNames, excludeTaskNames }: DatasetConfig, tasks: readonly string[]): UserError {
+  const filters = [
+    ...(taskNames ?? []).map((glob) => `-i ${glob}`),
+    ...(excludeTaskNames ?? []).map((glob) => `-x ${glob}`),
+  ]
+  const some = tasks
+    .slice(0, 5)
+    .map((dir) => basename(dir))
+    .join(', ')
+  return new UserError(
+    `${path}: expected tasks to be left by ${filters.join(' ')}, found none of ${tasks.length}`,
+    `there are for example: ${some}`,
+  )
+}

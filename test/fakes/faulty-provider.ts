@@ -1,0 +1,34 @@
+import type { SandboxLease, SandboxProvider, SandboxRequest } from '../../src/core/sandbox.ts'
+
+/** What goes wrong with every sandbox of a provider: some of its methods, replaced, with the real one at hand. */
+export interface Faults {
+  readonly lease?: (request: SandboxRequest, really: () => Promise<SandboxLease>) => Promise<SandboxLease>
+  /** Given the real sandbox, the methods that behave differently. */
+  readonly inside?: (real: SandboxLease) => Partial<SandboxLease>
+}
+
+/** A real provider with faults. What it leases is a real sandbox, and really given back unless the fault is just that. */
+export function faultyProvider(real: SandboxProvider, faults: Faults): SandboxProvider {
+  const lease = async (request: SandboxRequest) => {
+    const owned = await real.lease(request)
+    return faults.inside ? overlay(owned, faults.inside(owned)) : owned
+  }
+  return {
+    name: real.name,
+    can: real.can,
+    preflight: () => real.preflight(),
+    reap: (options) => real.reap(options),
+    lease: (request) => (faults.lease ? faults.lease(request, () => lease(request)) : lease(request)),
+  }
+}
+
+/** The real object, except for the given methods. */
+function overlay<T extends object>(real: T, changes: Partial<T>): T {
+  return new Proxy(real, {
+    get: (target, key) => {
+      if (key in changes) return Reflect.get(changes, key)
+      const value: unknown = Reflect.get(target, key, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
