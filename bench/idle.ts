@@ -15,7 +15,7 @@ export default {
   name: 'idle',
   run: async (): Promise<Row[]> => {
     const scratch = mkdtempSync(join(tmpdir(), 'ot-bench-'))
-    const provider = local.make({ pids: 64 }, { env: {}, stateDir: join(scratch, 'state') })
+    const provider = local.make({ pids: 64, verify: 'fresh' }, { env: {}, stateDir: join(scratch, 'state') })
     const owner = { job: 'bench', trial: 'idle' }
     const open = async (): Promise<Held> => {
       const lease = await provider.lease({ owner, environment: plainEnvironment(join(scratch, 'environment')) })

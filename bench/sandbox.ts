@@ -15,7 +15,7 @@ export default {
   name: 'sandbox',
   run: async (): Promise<Row[]> => {
     const scratch = mkdtempSync(join(tmpdir(), 'ot-bench-'))
-    const provider = local.make({ pids: 256 }, { env: {}, stateDir: join(scratch, 'state') })
+    const provider = local.make({ pids: 256, verify: 'fresh' }, { env: {}, stateDir: join(scratch, 'state') })
     const bare = prepareBare(scratch)
     await oneLease(provider, scratch)
     await bare.once(0)

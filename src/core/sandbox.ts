@@ -1,4 +1,4 @@
-import type { Environment, Network, User } from './task.ts'
+import type { Environment, Healthcheck, Network, User } from './task.ts'
 
 export interface ExecOptions {
   readonly cwd?: string
@@ -85,10 +85,15 @@ export interface SandboxFacts {
  */
 export type Isolation = 'fresh' | 'shared' | 'separate'
 
-/** The owner's handle on a sandbox; must be given back by `[Symbol.asyncDispose]`, which may be called twice. */
+/**
+ * The owner's handle on a sandbox. /logs/agent, /logs/verifier and /logs/artifacts are there for anyone to write to,
+ * at the start and after every freeze. It must be given back by `[Symbol.asyncDispose]`, which may be called twice.
+ */
 export interface SandboxLease extends Sandbox, AsyncDisposable {
   readonly id: string
   readonly facts: SandboxFacts
+  /** What the image itself says about when it is ready, if it says so. */
+  readonly healthcheck: Healthcheck | null
   alive(): Promise<boolean>
   /** Later commands run with this network. Throws when the provider cannot. */
   setNetwork(network: Network): Promise<void>

@@ -177,6 +177,15 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       for (const name of ['out-abs', 'deep/out-rel', 'fifo']) expect(existsSync(join(back, name)), name).toBe(false)
     })
 
+    law('has log directories that anyone may write to', async () => {
+      await using box = await lease()
+      const script = 'stat -c %a /logs/agent /logs/verifier /logs/artifacts; ls -A /logs/*'
+      const listing = '777\n777\n777\n/logs/agent:\n\n/logs/artifacts:\n\n/logs/verifier:\n'
+      expect((await sh(box, script)).stdout).toBe(listing)
+      await box.freeze()
+      expect((await sh(box, script)).stdout).toBe(listing)
+    })
+
     law('copies logs out without following links', async () => {
       await using box = await lease()
       await sh(

@@ -13,7 +13,7 @@ const stateDir = join(scratch, 'state')
 
 describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the host (needs bubblewrap)', () => {
   let box: SandboxLease
-  const provider = local.make({ pids: 256 }, { env: {}, stateDir })
+  const provider = local.make({ pids: 256, verify: 'fresh' }, { env: {}, stateDir })
   const sh = async (script: string) => (await box.exec(['sh', '-c', script])).stdout
 
   beforeAll(async () => {
@@ -104,7 +104,7 @@ describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the 
     const copy =
       'set -e; cd "$1"; for p in sh ls cat; do b=$(readlink -f "$(command -v $p)"); mkdir -p bin; cp "$b" bin/$p; for l in $(ldd "$b" | grep -o "/[^ ]*"); do mkdir -p ".$(dirname "$l")"; cp -L "$l" ".$l"; done; done; mkdir -p proc dev tmp etc'
     execFileSync('sh', ['-c', copy, 'sh', rootfs])
-    const other = local.make({ pids: 256, rootfs }, { env: {}, stateDir })
+    const other = local.make({ pids: 256, rootfs, verify: 'fresh' }, { env: {}, stateDir })
     await using there = await other.lease({
       owner: { job: 'isolation', trial: 'two' },
       environment: plainEnvironment(join(scratch, 'environment')),

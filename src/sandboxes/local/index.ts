@@ -9,6 +9,10 @@ export default definePlugin({
   options: z.strictObject({
     rootfs: z.string().optional().describe('a directory to use as the root file system instead of the host’s own'),
     pids: z.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
+    verify: z
+      .enum(['fresh', 'shared'])
+      .default('fresh')
+      .describe('shared: leave the agent’s processes running for the verifier, for tasks about live services'),
   }),
   make: (options, context) => makeLocal(options, context),
 })

@@ -11,14 +11,23 @@ import type {
   Terminal,
   TerminalOptions,
 } from '../../core/sandbox.ts'
-import type { Network } from '../../core/task.ts'
+import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
+import type { Image } from './image.ts'
 import { downloadDir, downloadLimitBytes, readFile, uploadDir, writeFile } from './transfer.ts'
 import type { OwnedMachine } from './workshop.ts'
 
 /** Directories that become mounts of fresh host directories when something is uploaded to them. */
 const uploadMounts = ['/tests', '/solution']
 const logDirs = ['agent', 'verifier', 'artifacts']
+
+export interface LeaseOptions {
+  readonly workdir: string
+  readonly image: Image
+  readonly facts: SandboxFacts
+  /** `shared`: `freeze` leaves processes running. */
+  readonly verify: 'fresh' | 'shared'
+}
 
 /** A local sandbox in its owner's hands. */
 export class LocalLease implements SandboxLease {
@@ -28,14 +37,26 @@ export class LocalLease implements SandboxLease {
 
   private constructor(
     private readonly owned: OwnedMachine,
-    readonly workdir: string,
-    readonly facts: SandboxFacts,
+    private readonly options: LeaseOptions,
   ) {}
 
-  static async open(owned: OwnedMachine, workdir: string, facts: SandboxFacts): Promise<LocalLease> {
-    const lease = new LocalLease(owned, workdir, facts)
+  static async open(owned: OwnedMachine, options: LeaseOptions): Promise<LocalLease> {
+    const lease = new LocalLease(owned, options)
     await lease.mountLogs(null)
+    await lease.startEntrypoint()
     return lease
+  }
+
+  get workdir(): string {
+    return this.options.workdir
+  }
+
+  get facts(): SandboxFacts {
+    return this.options.facts
+  }
+
+  get healthcheck(): Healthcheck | null {
+    return this.options.image.healthcheck
   }
 
   get id(): string {
@@ -103,18 +124,30 @@ export class LocalLease implements SandboxLease {
   }
 
   async freeze(): Promise<Isolation> {
-    await this.machine.restart()
+    const fresh = this.options.verify === 'fresh'
+    if (fresh) await this.machine.restart()
     this.generation++
-    this.quiet = true
+    this.quiet = fresh
     const logs = this.machine.mounts.get('/logs') ?? null
     this.machine.mounts.delete('/tests')
-    await this.clearSharedMemory()
+    if (fresh) await this.clearSharedMemory()
+    else await this.machine.exec(['rm', '-rf', '/tests'], { user: 'root' })
     await this.mountLogs(logs)
-    return 'fresh'
+    return this.options.verify
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.owned.dispose()
+  }
+
+  /** As a container engine does: the image's own program runs first, with a command that only waits. */
+  private async startEntrypoint(): Promise<void> {
+    const { entrypoint } = this.options.image
+    if (entrypoint === null) return
+    this.quiet = false
+    const { child, done } = await this.machine.spawn([...entrypoint, 'sh', '-c', 'sleep infinity'])
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
+    child.once('exit', () => void done())
   }
 
   private get machine() {

@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
 import { type Base, directoryBase, hostBase } from './base.ts'
+import { makeImageHost } from './image/host.ts'
+import { buildImage, type Image } from './image.ts'
 import { LocalLease } from './lease.ts'
 import { findPrivileges } from './privileges.ts'
 import { reap } from './reap.ts'
@@ -10,6 +12,7 @@ import { Workshop } from './workshop.ts'
 export interface LocalOptions {
   readonly rootfs?: string | undefined
   readonly pids: number
+  readonly verify: 'fresh' | 'shared'
 }
 
 const can: SandboxAbilities = {
@@ -28,7 +31,7 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
     const base = options.rootfs
       ? await directoryBase(options.rootfs)
       : await hostBase(join(workshop.home, 'bases'), workshop.privileges)
-    return { workshop, base }
+    return { workshop, base, images: new Map<string, Image>() }
   })
   return {
     name: 'local',
@@ -42,18 +45,22 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
 interface Opened {
   readonly workshop: Workshop
   readonly base: Base
+  /** Images by the directory they were built from; a task's files do not change while a process uses them. */
+  readonly images: Map<string, Image>
 }
 
-async function lease({ workshop, base }: Opened, options: LocalOptions, request: SandboxRequest): Promise<LocalLease> {
+async function lease(opened: Opened, options: LocalOptions, request: SandboxRequest): Promise<LocalLease> {
+  const { workshop } = opened
   const { environment, owner, signal } = request
   signal?.throwIfAborted()
-  const image = { base, layers: [], env: {}, workdir: '/', user: undefined, notes: [] }
+  const image = await imageFor(opened, request)
+  const workdir = environment.workdir ?? image.workdir
   const owned = await workshop.make({
     owner,
     base: image.base,
     layers: image.layers,
     env: { ...image.env, ...environment.env, ...request.env },
-    workdir: environment.workdir ?? image.workdir,
+    workdir,
     user: image.user,
     network: environment.network.mode === 'public' ? 'host' : 'none',
     limits: {
@@ -64,18 +71,28 @@ async function lease({ workshop, base }: Opened, options: LocalOptions, request:
   })
   try {
     signal?.throwIfAborted()
-    return await LocalLease.open(owned, environment.workdir ?? image.workdir, factsOf(workshop, image.notes))
+    return await LocalLease.open(owned, { workdir, image, facts: factsOf(workshop, image), verify: options.verify })
   } catch (error) {
     await owned.dispose()
     throw error
   }
 }
 
-function factsOf(workshop: Workshop, notes: readonly string[]): SandboxFacts {
+async function imageFor({ workshop, base, images }: Opened, request: SandboxRequest): Promise<Image> {
+  const { environment, forceBuild = false, log = () => {}, signal = new AbortController().signal } = request
+  const known = forceBuild ? undefined : images.get(environment.dir)
+  if (known) return known
+  const image = await buildImage(environment, makeImageHost(workshop, base), { signal, log, forceBuild })
+  images.set(environment.dir, image)
+  return image
+}
+
+function factsOf(workshop: Workshop, { notes, entrypoint }: Image): SandboxFacts {
   const limits = { ...workshop.groups.enforces, storage: false }
   const missing = Object.entries(workshop.groups.enforces).flatMap(([name, on]) => (on ? [] : [name]))
   const warning = missing.length > 0 ? [`limits that this machine does not let us set: ${missing.join(', ')}`] : []
-  return { provider: 'local', limits, notes: [...notes, ...warning] }
+  const services = entrypoint ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
+  return { provider: 'local', limits, notes: [...notes, ...services, ...warning] }
 }
 
 function lazily<T>(work: () => Promise<T>): () => Promise<T> {
