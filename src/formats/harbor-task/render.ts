@@ -4,7 +4,7 @@ import type { EnvironmentSettings, StepSettings, TaskSettings, VerifierSettings 
 
 type Table = Readonly<Record<string, unknown>>
 
-/** Writes task.toml in Harbor's order of tables. Deprecated keys, empty lists and empty tables are left out. */
+/** Writes task.toml in Harbor's order of tables. Deprecated keys are never written, nor keys that would say nothing. */
 export function renderTaskToml(settings: TaskSettings): string {
   const root = {
     schema_version: settings.schemaVersion,
@@ -13,17 +13,18 @@ export function renderTaskToml(settings: TaskSettings): string {
       settings.steps.length > 0 || settings.stepReward !== 'mean' ? settings.stepReward : undefined,
     artifacts: settings.artifacts.map(artifactTable),
   }
+  const metadata = metadataTable(settings.metadata)
   const sections: readonly Table[] = [
-    root,
-    { task: packageTable(settings) },
-    { steps: settings.steps.map((step) => stepTable(step, settings.verifier)) },
-    { metadata: metadataValue(settings.metadata) },
-    { verifier: verifierTable(settings.verifier, 'shared') },
-    { agent: agentTable(settings.agent) },
-    { environment: environmentTable(settings.environment) },
-    { solution: { env: settings.solution.env } },
+    withoutEmpty(root),
+    withoutEmpty({ task: packageTable(settings) }),
+    withoutEmpty({ steps: settings.steps.map((step) => stepTable(step, settings.verifier)) }),
+    Object.keys(metadata).length > 0 ? { metadata } : {},
+    withoutEmpty({ verifier: verifierTable(settings.verifier, 'shared') }),
+    withoutEmpty({ agent: agentTable(settings.agent) }),
+    withoutEmpty({ environment: environmentTable(settings.environment) }),
+    withoutEmpty({ solution: { env: settings.solution.env } }),
   ]
-  const texts = sections.map(withoutEmpty).filter((section) => Object.keys(section).length > 0)
+  const texts = sections.filter((section) => Object.keys(section).length > 0)
   // Plain numbers are written as floats, so that seconds stay floats; integers are bigints by now.
   return `${texts.map((section) => stringify(section, { numbersAsFloat: true }).trim()).join('\n\n')}\n`
 }
@@ -119,11 +120,16 @@ function integerWhereWhole(value: number | undefined): unknown {
   return Number.isSafeInteger(value) && value !== undefined ? BigInt(value) : value
 }
 
+/** The author's own table: only nulls, which TOML does not have, are dropped. */
+function metadataTable(table: Table): Record<string, unknown> {
+  const kept = Object.entries(table).filter(([, value]) => value !== null && value !== undefined)
+  return Object.fromEntries(kept.map(([key, value]) => [key, metadataValue(value)]))
+}
+
 function metadataValue(value: unknown): unknown {
   if (typeof value === 'number') return integerWhereWhole(value)
   if (Array.isArray(value)) return value.filter((item) => item !== null && item !== undefined).map(metadataValue)
-  if (typeof value !== 'object' || value === null || value instanceof Date) return value
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, metadataValue(item)]))
+  return isTable(value) ? metadataTable(value) : value
 }
 
 /** Drops keys that say nothing: undefined, null, and empty lists and tables, at every depth but inside lists. */
