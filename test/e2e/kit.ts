@@ -7,7 +7,7 @@ import type { TrialConfig } from '../../src/core/job.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../src/core/trial.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
-import type { WhoCan } from '../../src/run/environment.ts'
+import type { WhoCan } from '../../src/run/trial/environment.ts'
 import { runTrial } from '../../src/run/trial.ts'
 import local from '../../src/sandboxes/local/index.ts'
 import { solver } from '../fakes/agents.ts'
@@ -19,7 +19,7 @@ export const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-e2e-'))
 export const stateDir = join(scratch, 'state')
 
 /** The real local sandbox, with its leases in the scratch folder. */
-export const provider: SandboxProvider = local.make({ pids: 512 }, { env: {}, stateDir })
+export const provider: SandboxProvider = local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir })
 
 const unable = await provider.preflight().then(
   () => null,

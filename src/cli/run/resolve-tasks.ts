@@ -5,7 +5,7 @@ import type { Task } from '../../core/task.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
-import type { JobTask } from '../../run/plan.ts'
+import type { JobTask } from '../../run/job/plan.ts'
 import { noTask } from './task-options.ts'
 
 /** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest'
+import { agentConfig, jobConfig, taskConfig, taskNamed } from '../../../test/fakes/configs.ts'
+import { differences, identityOf } from './identity.ts'
+
+const tasks = [taskNamed('a', 'a1'), taskNamed('b', 'b1')]
+const base = identityOf(jobConfig(), tasks)
+
+test('concurrency, quietness, retries, debug and the order and spelling of tasks do not matter', () => {
+  const config = jobConfig({
+    nConcurrentTrials: 99,
+    quiet: true,
+    debug: true,
+    jobName: 'other',
+    tasks: [taskConfig('./x/../y')],
+  })
+  const retry = { ...config.retry, maxRetries: 5 }
+  expect(differences(base, identityOf({ ...config, retry }, [...tasks].reverse()))).toEqual([])
+})
+
+test('it survives a round through JSON', () => {
+  expect(differences(JSON.parse(JSON.stringify(base)), base)).toEqual([])
+})
+
+test('a changed task is named with both digests', () => {
+  const now = identityOf(jobConfig(), [taskNamed('a', '5678'), taskNamed('b', 'b1')])
+  expect(differences(base, now)).toEqual(['task "a" changed: digest was a1…, is 5678…'])
+})
+
+test('a task that came or went is named', () => {
+  const now = identityOf(jobConfig(), [taskNamed('a', 'a1'), taskNamed('c', 'c1')])
+  expect(differences(base, now)).toEqual(['task "b" is no longer there', 'task "c" is new'])
+})
+
+test('a task that is there twice differs from one that is there once', () => {
+  expect(differences(base, identityOf(jobConfig(), [...tasks, taskNamed('a', 'a1')]))).toHaveLength(1)
+})
+
+test('a task named like a property of every object is a task like any other', () => {
+  const odd = identityOf(jobConfig(), [taskNamed('constructor', 'x')])
+  expect(differences(identityOf(jobConfig(), []), odd)).toEqual(['task "constructor" is new'])
+})
+
+test('another agent, model or agent option is named', () => {
+  const changed = (agent: Parameters<typeof agentConfig>[0]) =>
+    differences(base, identityOf(jobConfig({ agents: [agentConfig(agent)] }), tasks))
+  expect(changed({ name: 'nop' })).toEqual(['agent was oracle, is nop'])
+  expect(changed({ modelName: 'openai/x' })).toEqual(['agent oracle: modelName was null, is "openai/x"'])
+  expect(changed({ kwargs: { max_turns: 3 } })).toEqual(['agent oracle: kwargs.max_turns was null, is 3'])
+})
+
+test('sandbox, overrides, multipliers and attempts are named', () => {
+  const config = jobConfig({ nAttempts: 3 })
+  const environment = { ...config.environment, type: 'docker', overrideCpus: 2 }
+  const timeoutMultipliers = { ...config.timeoutMultipliers, all: 2 }
+  expect(differences(base, identityOf({ ...config, environment, timeoutMultipliers }, tasks))).toEqual([
+    'environment.overrideCpus was null, is 2',
+    'environment.type was "local", is "docker"',
+    'nAttempts was 1, is 3',
+    'timeoutMultipliers.all was 1, is 2',
+  ])
+})
+
+test('a secret is neither kept nor compared, a template is', () => {
+  const withKey = (value: string) =>
+    identityOf(jobConfig({ agents: [agentConfig({ env: { API_KEY: value } })] }), tasks)
+  expect(JSON.stringify(withKey('sk-secret'))).not.toContain('sk-secret')
+  expect(differences(withKey('sk-one'), withKey('sk-two'))).toEqual([])
+  expect(differences(withKey(`\${A}`), withKey(`\${B}`))).toHaveLength(1)
+})

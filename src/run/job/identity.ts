@@ -1,0 +1,112 @@
+import type { JobConfig } from '../../core/job.ts'
+import { redactJobConfig } from '../../core/redact.ts'
+import type { Task } from '../../core/task.ts'
+
+/** Plain JSON. */
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+
+/** What makes two jobs the same experiment: if this is equal, one continues the other. Holds no secret. */
+export interface JobIdentity {
+  /** Content digests by name; one name may be there more than once. */
+  readonly tasks: { readonly [name: string]: readonly string[] }
+  readonly agents: readonly Json[]
+  readonly nAttempts: number
+  readonly environment: Json
+  readonly verifier: Json
+  readonly timeoutMultipliers: Json
+  readonly artifacts: Json
+}
+
+/** The identity of a job. Concurrency, retries, quietness and how a path is spelt are no part of it. */
+export function identityOf(config: JobConfig, tasks: readonly Pick<Task, 'name' | 'digests'>[]): JobIdentity {
+  const hidden = redactJobConfig(config, {})
+  const { delete: _, forceBuild: __, suppressOverrideWarnings: ___, ...environment } = config.environment
+  return {
+    tasks: digestsByName(tasks),
+    agents: agentIdentities(config),
+    nAttempts: config.nAttempts,
+    environment: toJson(environment, hidden.environment),
+    verifier: toJson(config.verifier, hidden.verifier),
+    timeoutMultipliers: toJson(config.timeoutMultipliers),
+    artifacts: toJson(config.artifacts),
+  }
+}
+
+/** What tells one agent of a job from another. */
+export function agentIdentities(config: JobConfig): readonly Json[] {
+  const hidden = redactJobConfig(config, {})
+  return config.agents.map((agent, i) => toJson(agent, hidden.agents[i]))
+}
+
+function digestsByName(tasks: readonly Pick<Task, 'name' | 'digests'>[]): Record<string, string[]> {
+  const digests = new Map<string, string[]>()
+  for (const { name, digests: own } of tasks) digests.set(name, [...(digests.get(name) ?? []), own.content].sort())
+  return Object.fromEntries([...digests].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** JSON with sorted keys. What `hidden` shows differently is a secret and left out: a new key for the same service is the same experiment. */
+function toJson(value: unknown, hidden: unknown = value): Json {
+  if (typeof value === 'string') return value === hidden ? value : '****'
+  if (typeof value === 'number' || typeof value === 'boolean') return value
+  if (Array.isArray(value)) return value.map((item, i) => toJson(item, Array.isArray(hidden) ? hidden[i] : hidden))
+  if (typeof value !== 'object' || value === null) return null
+  const shown = new Map(Object.entries(Object(hidden)))
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined)
+  return Object.fromEntries(
+    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, toJson(item, shown.get(key))]),
+  )
+}
+
+/** What changed between two identities, one sentence each; empty when they are the same. */
+export function differences(before: JobIdentity, now: JobIdentity): string[] {
+  const { tasks: tasksBefore, agents: agentsBefore, ...restBefore } = before
+  const { tasks: tasksNow, agents: agentsNow, ...restNow } = now
+  return [
+    ...taskDifferences(tasksBefore, tasksNow),
+    ...agentDifferences(agentsBefore, agentsNow),
+    ...fieldDifferences('', restBefore, restNow),
+  ]
+}
+
+function taskDifferences(before: JobIdentity['tasks'], now: JobIdentity['tasks']): string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(now)])].sort()
+  return names.flatMap((name) => {
+    const [was = [], is = []] = [before, now].map((tasks) => (Object.hasOwn(tasks, name) ? tasks[name] : undefined))
+    if (was.join() === is.join()) return []
+    if (was.length === 0) return [`task "${name}" is new`]
+    if (is.length === 0) return [`task "${name}" is no longer there`]
+    return [`task "${name}" changed: digest was ${brief(was)}, is ${brief(is)}`]
+  })
+}
+
+function brief(digests: readonly string[]): string {
+  return digests.map((digest) => `${digest.slice(0, 12)}…`).join(' and ')
+}
+
+function agentDifferences(before: readonly Json[], now: readonly Json[]): string[] {
+  if (JSON.stringify(before) === JSON.stringify(now)) return []
+  if (before.length !== now.length)
+    return [`agents were ${before.map(nameOf).join(', ')}, are ${now.map(nameOf).join(', ')}`]
+  return before.flatMap((was, i) => {
+    const is = now[i] ?? null
+    if (nameOf(was) !== nameOf(is)) return [`agent was ${nameOf(was)}, is ${nameOf(is)}`]
+    return fieldDifferences(`agent ${nameOf(was)}: `, was, is)
+  })
+}
+
+function nameOf(agent: Json): string {
+  return isObject(agent) ? String(agent.name ?? agent.importPath ?? 'none') : 'none'
+}
+
+/** One sentence for each leaf that differs. */
+function fieldDifferences(path: string, was: Json, is: Json): string[] {
+  if (JSON.stringify(was) === JSON.stringify(is)) return []
+  if (!isObject(was) || !isObject(is)) return [`${path} was ${JSON.stringify(was)}, is ${JSON.stringify(is)}`]
+  const separator = path === '' || path.endsWith(' ') ? '' : '.'
+  const keys = [...new Set([...Object.keys(was), ...Object.keys(is)])].sort()
+  return keys.flatMap((key) => fieldDifferences(`${path}${separator}${key}`, was[key] ?? null, is[key] ?? null))
+}
+
+function isObject(value: Json): value is { readonly [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,78 @@
+import { requiredHostVars } from '../../core/env-template.ts'
+import { UserError } from '../../core/errors.ts'
+import type { AgentConfig, JobConfig, TaskConfig, TrialConfig } from '../../core/job.ts'
+import type { Task } from '../../core/task.ts'
+import type { HostEnv } from '../trial/scene.ts'
+import { agentIdentities } from './identity.ts'
+import { makeTrialNamer } from './trial-names.ts'
+
+/** A task of a job, read, with the way it was asked for. */
+export interface JobTask {
+  readonly task: Task
+  readonly config: TaskConfig
+}
+
+export interface PlannedTrial {
+  readonly name: string
+  readonly task: Task
+  readonly attempt: number
+  readonly config: TrialConfig
+}
+
+/** Every trial of a job in the order it will start: attempts, then tasks, then agents, which spreads the load over agents. */
+export function planTrials(
+  config: JobConfig,
+  jobId: string,
+  trialsDir: string,
+  tasks: readonly JobTask[],
+): PlannedTrial[] {
+  const nameTrial = makeTrialNamer()
+  const keys = agentIdentities(config)
+  const agents = config.agents.map((agent, i) => ({ agent, key: keys[i] }))
+  const plan: PlannedTrial[] = []
+  for (let attempt = 0; attempt < config.nAttempts; attempt++) {
+    for (const { task, config: taskConfig } of tasks) {
+      for (const { agent, key } of agents) {
+        const { name: taskName, digests } = task
+        const name = nameTrial({ jobName: config.jobName, taskName, digest: digests.content, agent: key, attempt })
+        plan.push({ name, task, attempt, config: trialConfig(config, jobId, trialsDir, taskConfig, agent, name) })
+      }
+    }
+  }
+  return plan
+}
+
+function trialConfig(
+  job: JobConfig,
+  jobId: string,
+  trialsDir: string,
+  task: TaskConfig,
+  agent: AgentConfig,
+  trialName: string,
+): TrialConfig {
+  const { timeoutMultipliers, environment, verifier, artifacts } = job
+  return { task, trialName, trialsDir, timeoutMultipliers, agent, environment, verifier, artifacts, jobId }
+}
+
+/** Refuses a job whose templates name host variables that are not set, before anything starts. */
+export function requireHostVars(config: JobConfig, tasks: readonly JobTask[], hostEnv: HostEnv): void {
+  const ofJob = [config.environment.env, config.verifier.env, ...config.agents.map((agent) => agent.env)]
+  requireVars('the job', ofJob, hostEnv)
+  for (const { task } of tasks) {
+    const verifiers = config.verifier.disable ? [] : [task, ...task.steps].map(({ verifier }) => verifier)
+    const ofTask = verifiers.flatMap(({ env, environment }) => [env, ...(environment ? [environment.env] : [])])
+    requireVars(`task ${task.name}`, [task.environment.env, ...ofTask], hostEnv)
+  }
+}
+
+function requireVars(who: string, envs: readonly Readonly<Record<string, string>>[], hostEnv: HostEnv): void {
+  const missing = requiredHostVars(envs).filter(
+    ({ name, fallback }) => fallback === null && hostEnv[name] === undefined,
+  )
+  if (missing.length === 0) return
+  const names = missing.map(({ name }) => name)
+  throw new UserError(
+    `${who} needs the host variable${names.length > 1 ? 's' : ''} ${names.join(', ')}, which ${names.length > 1 ? 'are' : 'is'} not set`,
+    `set ${names.length > 1 ? 'them' : 'it'} in the environment or in a file given by --env-file`,
+  )
+}

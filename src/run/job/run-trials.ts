@@ -1,0 +1,121 @@
+import { setMaxListeners } from 'node:events'
+import type { Agent } from '../../core/agent.ts'
+import type { AgentConfig, RetryConfig } from '../../core/job.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { TrialHook, TrialRecord } from '../../core/trial.ts'
+import { sleep } from '../../lib/deadline.ts'
+import type { TrialStore } from '../../store/trial-store.ts'
+import { makeSlots, type Slots } from '../slots.ts'
+import type { WhoCan } from '../trial/environment.ts'
+import type { HostEnv } from '../trial/scene.ts'
+import { runTrial } from '../trial.ts'
+import type { PlannedTrial } from './plan.ts'
+import { retryWaitSec } from './retry.ts'
+import { fullDiskBehind, storeFailure } from './store-failure.ts'
+
+/** Who wants to know how a job goes. Must not throw. */
+export interface JobWatch {
+  started(trial: PlannedTrial): void
+  /** A try failed and the trial will be tried again. */
+  retrying(record: TrialRecord, waitSec: number): void
+  /** The record is safe on disk. */
+  ended(record: TrialRecord): void
+}
+
+export interface TrialsRequest {
+  readonly jobName: string
+  readonly jobDir: string
+  readonly nConcurrent: number
+  readonly retry: RetryConfig
+  readonly store: TrialStore
+  readonly provider: SandboxProvider
+  /** A fresh agent for every trial. */
+  readonly makeAgent: (config: AgentConfig) => Promise<Agent>
+  readonly hooks: readonly TrialHook[]
+  readonly hostEnv: HostEnv
+  readonly whoCan: WhoCan
+  readonly watch: JobWatch
+  readonly signal: AbortSignal
+}
+
+/**
+ * Runs trials in order, so many at once. Each ends in a committed record; an abort ends the running ones as cancelled
+ * and leaves the others for later. What makes recording impossible stops all of them and is thrown.
+ */
+export async function runTrials(trials: readonly PlannedTrial[], request: TrialsRequest): Promise<void> {
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+  const signal = AbortSignal.any([request.signal, stop.signal])
+  setMaxListeners(0, signal)
+  const slots = makeSlots(request.nConcurrent)
+  const running = new Set<Promise<void>>()
+  const fatal: unknown[] = []
+  for (const trial of trials) {
+    const leave = await slots.take(signal).catch(() => null)
+    if (leave === null) break
+    const work = runToEnd(trial, { ...request, signal }, slots, leave)
+      .catch((error: unknown) => {
+        fatal.push(error)
+        stop.abort()
+      })
+      .finally(() => running.delete(work))
+    running.add(work)
+  }
+  await Promise.all(running)
+  if (fatal.length > 0) throw fatal[0]
+}
+
+/** All tries of one trial. While it waits for its next try it holds no slot. */
+async function runToEnd(trial: PlannedTrial, request: TrialsRequest, slots: Slots, leave: () => void): Promise<void> {
+  let leaveSlot = leave
+  try {
+    for (let tries = 1; ; tries++) {
+      request.watch.started(trial)
+      const record = await runOnce(trial, request, tries - 1)
+      const waitSec = retryWaitSec(record.end, tries, request.retry)
+      if (waitSec === null) return await commit(record, request)
+      request.watch.retrying(record, waitSec)
+      leaveSlot()
+      const next = await slotAfter(waitSec, slots, request.signal)
+      if (next === null) return await commit({ ...record, end: { kind: 'cancelled' } }, request)
+      leaveSlot = next
+      await inStore(request, () => request.store.keepFailedTry(trial.name, tries, record))
+    }
+  } finally {
+    leaveSlot()
+  }
+}
+
+async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: number): Promise<TrialRecord> {
+  const { jobName, provider, hooks, hostEnv, whoCan, signal } = request
+  const { task, config, attempt } = trial
+  const dir = await inStore(request, () => request.store.begin(config))
+  const agent = await request.makeAgent(config.agent)
+  return runTrial({ task, agent, provider, config, jobName, attempt, retries, dir, signal, hooks, hostEnv, whoCan })
+}
+
+/** A place again, after the wait; null when the job was stopped meanwhile. */
+async function slotAfter(waitSec: number, slots: Slots, signal: AbortSignal): Promise<(() => void) | null> {
+  try {
+    await sleep(waitSec * 1000, signal)
+    return await slots.take(signal)
+  } catch (error) {
+    if (signal.aborted) return null
+    throw error
+  }
+}
+
+async function commit(record: TrialRecord, request: TrialsRequest): Promise<void> {
+  const full = await fullDiskBehind(record.end, request.jobDir)
+  if (full) throw full
+  await inStore(request, () => request.store.commit(record))
+  request.watch.ended(record)
+}
+
+async function inStore<T>(request: TrialsRequest, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw storeFailure(error, request.jobDir)
+  }
+}

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { makeTrialNamer } from './trial-names.ts'
+
+const key = { jobName: 'j', taskName: 'org/hello-world', digest: 'd', agent: { name: 'oracle' }, attempt: 0 }
+
+test('the same plan gives the same names', () => {
+  expect(makeTrialNamer()(key)).toBe(makeTrialNamer()(key))
+})
+
+test('a name is the bare task name and seven letters of the short alphabet', () => {
+  expect(makeTrialNamer()(key)).toMatch(/^hello-world__[2-9A-HJ-NP-Za-km-z]{7}$/)
+})
+
+test('a long task name is cut to 32 characters and loses dangling dashes', () => {
+  const name = makeTrialNamer()({ ...key, taskName: `${'x'.repeat(30)}-_more` })
+  expect(name).toMatch(/^x{30}__.{7}$/)
+})
+
+test('the same task twice gets two names, the same ones each time', () => {
+  const first = makeTrialNamer()
+  const second = makeTrialNamer()
+  const names = [first(key), first(key)]
+  expect(new Set(names).size).toBe(2)
+  expect([second(key), second(key)]).toEqual(names)
+})
+
+test('job, digest, agent and attempt all change the name', () => {
+  const others = [{ jobName: 'k' }, { digest: 'e' }, { agent: { name: 'nop' } }, { attempt: 1 }]
+  const names = [{}, ...others].map((change) => makeTrialNamer()({ ...key, ...change }))
+  expect(new Set(names).size).toBe(5)
+})

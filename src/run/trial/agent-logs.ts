@@ -1,0 +1,33 @@
+import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SandboxLease } from '../../core/sandbox.ts'
+import { sandboxPaths } from '../../core/task-paths.ts'
+import { exists } from '../../lib/files.ts'
+import { bestEffort } from './boundary.ts'
+import type { Round, Scene } from './scene.ts'
+
+const limitBytes = 256 * 1024 * 1024
+const limitSec = 300
+
+/** Brings `/logs/agent` home, as far as possible. A file the agent wrote on the host is never replaced by one of the sandbox. */
+export async function saveAgentLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
+  const target = join(round.dir, 'agent')
+  const incoming = join(round.dir, '.agent-logs')
+  await bestEffort('agent logs', limitSec, scene, async () => {
+    await mkdir(target, { recursive: true })
+    await lease.downloadDir(sandboxPaths.agentLogs, incoming, { limitBytes })
+    await moveInto(incoming, target)
+  })
+  await bestEffort('agent logs', 60, scene, () => rm(incoming, { recursive: true, force: true }))
+}
+
+async function moveInto(source: string, target: string): Promise<void> {
+  if (!(await exists(source))) return
+  for (const entry of await readdir(source, { withFileTypes: true })) {
+    const from = join(source, entry.name)
+    const to = join(target, entry.name)
+    const there = await lstat(to).catch(() => null)
+    if (there === null) await rename(from, to)
+    else if (there.isDirectory() && entry.isDirectory()) await moveInto(from, to)
+  }
+}

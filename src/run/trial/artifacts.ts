@@ -1,0 +1,126 @@
+import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, extname, join, normalize } from 'node:path'
+import { messageOf } from '../../core/errors.ts'
+import type { Sandbox, SandboxLease } from '../../core/sandbox.ts'
+import type { Artifact } from '../../core/task.ts'
+import { sandboxPaths } from '../../core/task-paths.ts'
+import { writeAtomic } from '../../lib/files.ts'
+import { atBoundary, bestEffort } from './boundary.ts'
+import type { Round, Scene } from './scene.ts'
+
+/** One entry of `artifacts/manifest.json`, spelt as Harbor spells it. */
+export interface SavedArtifact {
+  readonly source: string
+  /** Below the round's directory: `artifacts` or `artifacts/<name>`. */
+  readonly destination: string
+  readonly type: 'file' | 'directory'
+  readonly status: 'ok' | 'failed' | 'empty'
+}
+
+/** Whatever is left here is kept without being declared. */
+const conventionDir = sandboxPaths.artifacts
+const fileLimitBytes = 256 * 1024 * 1024
+const limitSec = 600
+
+/** Brings the declared artefacts and `/logs/artifacts` home, as far as possible, and says in a manifest what came. */
+export async function saveArtifacts(
+  scene: Scene,
+  lease: SandboxLease,
+  round: Round,
+): Promise<readonly SavedArtifact[]> {
+  const saved: SavedArtifact[] = []
+  await bestEffort('artefacts', limitSec, scene, async (signal) => {
+    const found = await probe(lease, [conventionDir, ...round.artifacts.map((it) => it.source)], signal)
+    if (found[0]?.kind === 'directory') saved.push(await saveOne(scene, lease, round, convention, found[0]))
+    for (const [i, artifact] of round.artifacts.entries()) {
+      saved.push(await saveOne(scene, lease, round, artifact, found[i + 1] ?? { kind: 'missing' }))
+      signal.throwIfAborted()
+    }
+  })
+  if (saved.length > 0) {
+    const text = `${JSON.stringify(saved, null, 2)}\n`
+    await atBoundary('store', scene.signal, () => writeAtomic(join(round.dir, 'artifacts', 'manifest.json'), text))
+  }
+  return saved
+}
+
+/** Puts saved artefacts where they came from, in another sandbox. */
+export async function restoreArtifacts(
+  sandbox: Sandbox,
+  saved: readonly SavedArtifact[],
+  roundDir: string,
+): Promise<void> {
+  for (const { source, destination, type, status } of saved) {
+    if (status !== 'ok') continue
+    const path = join(roundDir, destination)
+    if (type === 'directory') await sandbox.uploadDir(path, source)
+    else await sandbox.write(source, await readFile(path), { mode: (await stat(path)).mode & 0o777 })
+  }
+}
+
+const convention: Artifact = { source: conventionDir, destination: '.', exclude: ['manifest.json'] }
+
+type Found =
+  | { readonly kind: 'missing' | 'directory' | 'empty' }
+  | { readonly kind: 'file'; readonly executable: boolean; readonly sizeBytes: number }
+
+async function saveOne(
+  scene: Scene,
+  lease: Sandbox,
+  round: Round,
+  artifact: Artifact,
+  found: Found,
+): Promise<SavedArtifact> {
+  const { source } = artifact
+  const name = safeDestination(artifact)
+  const type = found.kind === 'file' || (found.kind === 'missing' && extname(source) !== '') ? 'file' : 'directory'
+  const entry = { source, destination: join('artifacts', name ?? basename(source)), type } as const
+  if (found.kind === 'empty') return { ...entry, status: 'empty' }
+  try {
+    if (name === null)
+      throw new Error(`destination ${JSON.stringify(artifact.destination)} is not a name inside artifacts/`)
+    await download(lease, artifact, found, join(round.dir, entry.destination))
+    return { ...entry, status: 'ok' }
+  } catch (error) {
+    scene.log(`artefact ${source}: ${messageOf(error)}`)
+    return { ...entry, status: 'failed' }
+  }
+}
+
+async function download(lease: Sandbox, artifact: Artifact, found: Found, target: string): Promise<void> {
+  if (found.kind === 'missing') throw new Error('not there')
+  await rm(target, { recursive: true, force: true })
+  await mkdir(dirname(target), { recursive: true })
+  if (found.kind !== 'file') return lease.downloadDir(artifact.source, target, { exclude: artifact.exclude })
+  if (found.sizeBytes > fileLimitBytes) throw new Error(`${found.sizeBytes} bytes, more than ${fileLimitBytes}`)
+  await writeFile(target, await lease.read(artifact.source), { flag: 'wx' })
+  await chmod(target, found.executable ? 0o755 : 0o644)
+}
+
+/** The place inside `artifacts/`, or null for one that would leave it or hide the manifest. */
+function safeDestination({ source, destination }: Artifact): string | null {
+  const name = normalize(destination ?? basename(source))
+  const unsafe =
+    name.startsWith('/') || name.split('/').includes('..') || name === 'manifest.json' || name.includes('\0')
+  return unsafe || (name === '.' && source !== conventionDir) ? null : name
+}
+
+const probeScript = `for p do
+  if [ -d "$p" ]; then [ -n "$(ls -A "$p" | head -c 1)" ] && echo directory || echo empty
+  elif [ -f "$p" ]; then [ -x "$p" ] && x=x || x=-; echo "file $x $(wc -c < "$p")"
+  else echo missing; fi
+done`
+
+async function probe(lease: Sandbox, paths: readonly string[], signal: AbortSignal): Promise<Found[]> {
+  const result = await lease.exec(['sh', '-c', probeScript, 'sh', ...paths], { user: 'root', signal, timeoutSec: 60 })
+  return result.stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(parseFound)
+}
+
+function parseFound(line: string): Found {
+  const [kind, executable, size] = line.split(/\s+/)
+  if (kind === 'file') return { kind, executable: executable === 'x', sizeBytes: Number(size) }
+  return { kind: kind === 'directory' || kind === 'empty' ? kind : 'missing' }
+}

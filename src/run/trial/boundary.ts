@@ -1,0 +1,69 @@
+import { type Blame, type Boundary, BoundaryError, blame, isAbort, messageOf, UserError } from '../../core/errors.ts'
+import type { Failure, TrialEnd } from '../../core/trial.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
+import { utcNow } from '../../lib/time.ts'
+
+/**
+ * `blame` for a phase of a trial: wrong input found this late, and an abort that nobody asked for,
+ * are failures of that phase too. Only the trial's own abort passes unblamed.
+ */
+export async function atBoundary<T>(
+  boundary: Boundary,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+  details: Blame = {},
+): Promise<T> {
+  try {
+    return await blame(boundary, work, details)
+  } catch (error) {
+    if (error instanceof BoundaryError || signal.aborted) throw error
+    const retryable = !(error instanceof UserError)
+    const text = error instanceof UserError ? `${error.message} (${error.hint})` : messageOf(error)
+    throw new BoundaryError(boundary, text, { retryable, ...details, cause: error })
+  }
+}
+
+/** Runs a trial's play to its one ending. What is neither a boundary's failure nor an abort is our bug, and passes through. */
+export async function settle(signal: AbortSignal, play: () => Promise<TrialEnd>): Promise<TrialEnd> {
+  try {
+    return await play()
+  } catch (error) {
+    if (signal.aborted) return { kind: 'cancelled' }
+    return { kind: 'failed', failure: failureOf(error) }
+  }
+}
+
+/** A boundary's error as data. */
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof BoundaryError)) throw error
+  const { boundary, code, message, retryable } = error
+  return { boundary, code, message, retryable, stack: stackOf(error), occurredAt: utcNow() }
+}
+
+/** Runs work whose failure must not change how the trial ends: it is noted, and nothing more. */
+export async function bestEffort(
+  what: string,
+  limitSec: number,
+  at: { readonly signal: AbortSignal; readonly log: (line: string) => void },
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<boolean> {
+  try {
+    const outcome = await withDeadline(limitSec, at.signal, work)
+    if (outcome !== expired) return true
+    at.log(`${what}: given up after ${limitSec} s`)
+  } catch (error) {
+    if (at.signal.aborted) throw error
+    at.log(`${what}: ${isAbort(error) ? 'interrupted' : messageOf(error)}`)
+  }
+  return false
+}
+
+/** A signal for work that even a cancelled trial must finish. */
+export function neverAborted(): AbortSignal {
+  return new AbortController().signal
+}
+
+function stackOf(error: Error): string {
+  const cause = error.cause instanceof Error ? `\nCaused by: ${stackOf(error.cause)}` : ''
+  return `${error.stack ?? error.message}${cause}`
+}

@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { BoundaryError } from '../../core/errors.ts'
+import type { EnvironmentConfig, TrialConfig } from '../../core/job.ts'
+import type { SandboxAbilities, SandboxProvider } from '../../core/sandbox.ts'
+import type { Artifact, Environment, Network, Task } from '../../core/task.ts'
+import { exists } from '../../lib/files.ts'
+
+/** Things a task may need and not every kind of sandbox has. */
+export const needs = ['compose', 'images', 'gpu', 'tpu', 'windows', 'allowlist', 'networkPerPhase', 'mounts'] as const
+export type Need = (typeof needs)[number]
+
+/** For each need, the names of the sandboxes that meet it: told to a user whose sandbox does not. */
+export type WhoCan = Readonly<Record<Need, readonly string[]>>
+
+/** The environment a trial really gets: the job's overrides win, and a forced build ignores a prebuilt image. */
+export async function effectiveEnvironment(environment: Environment, config: EnvironmentConfig): Promise<Environment> {
+  const { overrideCpus, overrideMemoryMb, overrideStorageMb, overrideGpus } = config
+  const { dockerImage, ...rest } = environment
+  const rebuild = config.forceBuild && (await exists(join(environment.dir, 'Dockerfile')))
+  return {
+    ...rest,
+    ...(dockerImage !== undefined && !rebuild && { dockerImage }),
+    ...(overrideCpus !== null && { cpus: overrideCpus }),
+    ...(overrideMemoryMb !== null && { memoryMb: overrideMemoryMb }),
+    ...(overrideStorageMb !== null && { storageMb: overrideStorageMb }),
+    ...(overrideGpus !== null && { gpus: overrideGpus }),
+  }
+}
+
+/** Refuses what this kind of sandbox cannot give, before anything starts; isolation is never silently dropped. */
+export async function refuseUnmetNeeds(
+  task: Task,
+  environments: readonly Environment[],
+  config: TrialConfig,
+  provider: SandboxProvider,
+  whoCan: WhoCan,
+): Promise<void> {
+  const asked = (await Promise.all(environments.map((it) => environmentNeeds(it, config)))).flat()
+  for (const [need, what] of [...asked, ...taskNeeds(task, config)]) {
+    if (meets(provider.can, need)) continue
+    const can = whoCan[need].length > 0 ? `sandboxes that can: ${whoCan[need].join(', ')}` : 'no sandbox can'
+    const message = `task ${task.name} needs ${what}, which sandbox ${provider.name} cannot give; ${can}`
+    throw new BoundaryError('task', message, { code: 'UnsupportedEnvironmentError', retryable: false })
+  }
+}
+
+type Asked = readonly [need: Need, what: string]
+
+async function environmentNeeds(environment: Environment, config: TrialConfig): Promise<Asked[]> {
+  const asked: Asked[] = []
+  const compose = await exists(join(environment.dir, 'docker-compose.yaml'))
+  if (compose) asked.push(['compose', 'a compose file (environment/docker-compose.yaml)'])
+  if (environment.dockerImage) asked.push(['images', `a prebuilt image (docker_image = "${environment.dockerImage}")`])
+  if (environment.gpus > 0) asked.push(['gpu', `${environment.gpus} GPU`])
+  if (environment.tpu) asked.push(['tpu', `a TPU (${environment.tpu.type})`])
+  if (environment.os === 'windows') asked.push(['windows', 'Windows'])
+  if (environment.network.mode === 'allowlist') asked.push(['allowlist', 'a network with an allowlist of hosts'])
+  if (config.environment.mountsJson?.length) asked.push(['mounts', 'mounts_json'])
+  return asked
+}
+
+function taskNeeds(task: Task, config: TrialConfig): Asked[] {
+  const asked: Asked[] = []
+  const { network } = task.environment
+  for (const limits of [task, ...task.steps].flatMap(({ agent, verifier }) => [agent, verifier])) {
+    if (limits.network?.mode === 'allowlist') asked.push(['allowlist', 'a network with an allowlist of hosts'])
+    if (limits.network && !sameNetwork(limits.network, network))
+      asked.push(['networkPerPhase', 'a network that differs between phases'])
+  }
+  const service = [...services(task, config)].find((name) => name !== 'main')
+  if (service !== undefined) asked.push(['compose', `files of the service "${service}"`])
+  return asked
+}
+
+function* services(task: Task, config: TrialConfig): Iterable<string> {
+  const ofJob = config.artifacts.filter((item): item is Artifact => typeof item !== 'string')
+  const artifacts = [...task.artifacts, ...task.steps.flatMap((step) => step.artifacts), ...ofJob]
+  for (const artifact of artifacts) yield artifact.service ?? 'main'
+  for (const { verifier } of [task, ...task.steps]) for (const collect of verifier.collect) yield collect.service
+}
+
+/** Whether a kind of sandbox gives what a task asks for. */
+export function meets(can: SandboxAbilities, need: Need): boolean {
+  if (need === 'tpu') return false
+  if (need === 'mounts') return can.compose
+  return need === 'allowlist' ? can.network.includes('allowlist') : can[need]
+}
+
+/** Whether two networks let through the same. */
+export function sameNetwork(a: Network, b: Network): boolean {
+  return a.mode === b.mode && JSON.stringify(a) === JSON.stringify(b)
+}

@@ -1,0 +1,28 @@
+import { messageOf } from '../../core/errors.ts'
+import type { SandboxLease } from '../../core/sandbox.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
+import { neverAborted } from './boundary.ts'
+
+const giveBackSec = 20
+
+/** Gives a sandbox back. One that refuses or hangs is noted and left to `ot-agent clean`; it changes nothing else. */
+export async function giveBack(lease: SandboxLease, log: (line: string) => void): Promise<void> {
+  try {
+    const outcome = await withDeadline(giveBackSec, neverAborted(), () => Promise.resolve(lease[Symbol.asyncDispose]()))
+    if (outcome === expired)
+      log(`sandbox ${lease.id} was not given back within ${giveBackSec} s; ot-agent clean removes it`)
+  } catch (error) {
+    log(`sandbox ${lease.id} could not be given back: ${messageOf(error)}; ot-agent clean removes it`)
+  }
+}
+
+/** Waits a while for a lease nobody wants any more; one that comes later is given back when it comes. */
+export async function giveBackLate(pending: Promise<SandboxLease>, log: (line: string) => void): Promise<void> {
+  const returned = pending.then(
+    (lease) => giveBack(lease, log),
+    () => {},
+  )
+  const outcome = await withDeadline(giveBackSec, neverAborted(), () => returned)
+  if (outcome === expired)
+    log('a sandbox that took too long to start still has not answered; ot-agent clean removes it')
+}

@@ -1,0 +1,35 @@
+import { BoundaryError, blame } from '../../core/errors.ts'
+import type { Sandbox } from '../../core/sandbox.ts'
+
+/** A sandbox in an agent's hands. */
+export interface Loan {
+  readonly sandbox: Sandbox
+  /** From now on every call is refused, and commands still running through this handle are stopped. */
+  takeBack(): void
+}
+
+/**
+ * Lends a sandbox to an agent: what breaks in it is blamed on the sandbox, and an agent that
+ * does not hear that its time is up can do nothing more to it.
+ */
+export function lend(owned: Sandbox): Loan {
+  const taken = new AbortController()
+  const call = <T>(work: () => Promise<T>): Promise<T> => {
+    if (taken.signal.aborted)
+      return Promise.reject(new BoundaryError('agent', 'the sandbox was taken back: the phase is over'))
+    return blame('sandbox', work)
+  }
+  const sandbox: Sandbox = {
+    workdir: owned.workdir,
+    exec: (argv, options = {}) => {
+      const signal = options.signal ? AbortSignal.any([options.signal, taken.signal]) : taken.signal
+      return call(() => owned.exec(argv, { ...options, signal }))
+    },
+    read: (path) => call(() => owned.read(path)),
+    write: (path, data, options) => call(() => owned.write(path, data, options)),
+    uploadDir: (source, target) => call(() => owned.uploadDir(source, target)),
+    downloadDir: (source, target, options) => call(() => owned.downloadDir(source, target, options)),
+    openTerminal: (options) => call(() => owned.openTerminal(options)),
+  }
+  return { sandbox, takeBack: () => taken.abort() }
+}

@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { agentConfig, trialConfig } from '../../../test/fakes/configs.ts'
+import { makeMask } from './mask.ts'
+
+const named = '$' + '{MY_SECRET}'
+
+test('a literal secret and one taken from the host are hidden, harmless values are not', () => {
+  const env = { API_KEY: 'sk-literal-1', OTHER: named, MODE: 'verbose-mode' }
+  const mask = makeMask(trialConfig({ agent: agentConfig({ env }) }), { MY_SECRET: 'from-the-host' })
+  expect(mask('sk-literal-1 from-the-host verbose-mode')).toBe('**** **** verbose-mode')
+})
+
+test('a secret inside a longer one leaves nothing of either', () => {
+  const env = { A_KEY: 'secret', B_KEY: 'secret-longer' }
+  expect(makeMask(trialConfig({ agent: agentConfig({ env }) }), {})('x secret-longer y')).toBe('x **** y')
+})

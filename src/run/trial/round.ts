@@ -1,0 +1,122 @@
+import type { AgentExit } from '../../core/agent.ts'
+import type { Rewards } from '../../core/rewards.ts'
+import type { Isolation, SandboxLease } from '../../core/sandbox.ts'
+import type { Span } from '../../core/trial.ts'
+import { utcNow } from '../../lib/time.ts'
+import { saveAgentLogs } from './agent-logs.ts'
+import { solve } from './agent-phase.ts'
+import { saveArtifacts } from './artifacts.ts'
+import { bestEffort } from './boundary.ts'
+import { makeRecorder, type Told } from './recorder.ts'
+import type { Round, Scene } from './scene.ts'
+import type { TestBench } from './tests-run.ts'
+import { freeze, type Verified, verifyInPlace, verifySeparately } from './verify.ts'
+
+/** What is known about a round, filled in while it runs, so that a round that fails leaves what it had. */
+export interface RoundNotes {
+  exit: AgentExit | null
+  rewards: Rewards | null
+  isolation: Isolation | null
+  bothRewardFiles: boolean
+  agentExecution: Span | null
+  verifier: Span | null
+  told: () => Told
+}
+
+export function emptyNotes(): RoundNotes {
+  return {
+    exit: null,
+    rewards: null,
+    isolation: null,
+    bothRewardFiles: false,
+    agentExecution: null,
+    verifier: null,
+    told: () => ({ usage: null, metadata: null }),
+  }
+}
+
+/** Lets the agent work, kills whatever it left running, keeps its logs, verifies, keeps the artefacts. */
+export async function runRound(scene: Scene, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
+  notes.exit = await agentTurn(scene, bench, round, notes)
+  scene.log(`agent ended: ${JSON.stringify(notes.exit)}`)
+  const frozen = await freeze(scene, bench.lease)
+  await saveAgentLogs(scene, bench.lease, round)
+  if (scene.config.verifier.disable) {
+    await saveArtifacts(scene, bench.lease, round)
+    return
+  }
+  await scene.announce('verification-start')
+  const verified = await timed(
+    (span) => {
+      notes.verifier = span
+    },
+    () => (round.verifier.mode === 'separate' ? separately(scene, bench, round) : inPlace(scene, bench, round, frozen)),
+  )
+  scene.log(`rewards ${JSON.stringify(verified.rewards)}, verifier isolation ${verified.isolation}`)
+  notes.rewards = verified.rewards
+  notes.isolation = verified.isolation
+  notes.bothRewardFiles = verified.bothRewardFiles
+}
+
+async function agentTurn(
+  scene: Scene,
+  { lease, network }: TestBench,
+  round: Round,
+  notes: RoundNotes,
+): Promise<AgentExit> {
+  const { record, told } = makeRecorder(scene.log)
+  notes.told = told
+  await network.use(round.agent.network)
+  await scene.announce('agent-start')
+  try {
+    const note = (span: Span) => {
+      notes.agentExecution = span
+    }
+    return await timed(note, () => solve(scene, lease, round, record))
+  } catch (error) {
+    if (!scene.signal.aborted) await salvageAgentLogs(scene, lease, round)
+    throw error
+  } finally {
+    const last = told()
+    notes.told = () => last
+  }
+}
+
+/** What an agent that failed wrote before is the best hint at why. */
+async function salvageAgentLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
+  const frozen = await bestEffort('freeze after a failure', 120, scene, async () => {
+    await freeze(scene, lease)
+  })
+  if (frozen) await saveAgentLogs(scene, lease, round)
+}
+
+/** Harbor keeps artefacts after the tests, which may add to them; also those of tests that failed. */
+async function inPlace(scene: Scene, bench: TestBench, round: Round, frozen: Isolation): Promise<Verified> {
+  try {
+    return await verifyInPlace(scene, bench, round, frozen)
+  } finally {
+    if (!scene.signal.aborted) await saveArtifacts(scene, bench.lease, round)
+  }
+}
+
+async function separately(scene: Scene, { lease }: TestBench, round: Round): Promise<Verified> {
+  for (const { command, timeoutSec, user } of round.verifier.collect) {
+    await bestEffort('collect', timeoutSec + 30, scene, async (signal) => {
+      const options = { timeoutSec, signal, ...(user !== undefined && { user }) }
+      const { exitCode, stderr } = await lease.exec(['bash', '-c', command], options)
+      if (exitCode !== 0) scene.log(`collect command exited with ${exitCode}: ${stderr.slice(0, 500)}`)
+    })
+  }
+  return verifySeparately(scene, round, await saveArtifacts(scene, lease, round))
+}
+
+/** Runs work and tells when it started and, in any case, when it ended. */
+export async function timed<T>(note: (span: Span) => void, work: () => Promise<T>): Promise<T> {
+  const startedAt = utcNow()
+  note({ startedAt, finishedAt: null })
+  try {
+    return await work()
+  } finally {
+    note({ startedAt, finishedAt: utcNow() })
+  }
+}

@@ -1,0 +1,61 @@
+import type { Agent } from '../../core/agent.ts'
+import type { TrialConfig } from '../../core/job.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { AgentLimits, Artifact, Step, Task, VerifierLimits } from '../../core/task.ts'
+import type { TrialEventName, TrialRecord } from '../../core/trial.ts'
+
+/** The host's variables, which templates in tasks and jobs may name. */
+export type HostEnv = Readonly<Record<string, string | undefined>>
+
+/** What every phase of one trial shares. */
+export interface Scene {
+  readonly task: Task
+  readonly agent: Agent
+  readonly provider: SandboxProvider
+  readonly config: TrialConfig
+  readonly jobName: string
+  /** The trial's directory on the host. */
+  readonly dir: string
+  readonly hostEnv: HostEnv
+  readonly signal: AbortSignal
+  readonly log: (line: string) => void
+  /** Tells the hooks, one after the other. */
+  readonly announce: (event: TrialEventName, record?: TrialRecord) => Promise<void>
+}
+
+/** One turn of solve and verify: a whole single-step task, or one step of a multi-step one. */
+export interface Round {
+  readonly step: Step | null
+  readonly instruction: string
+  readonly agent: AgentLimits
+  readonly verifier: VerifierLimits
+  readonly artifacts: readonly Artifact[]
+  /** The host directory whose `agent/`, `verifier/` and `artifacts/` this round fills. */
+  readonly dir: string
+}
+
+/** The only round of a single-step task. */
+export function wholeTask(scene: Scene): Round {
+  const { task, dir } = scene
+  const { instruction, agent, verifier } = task
+  return { step: null, instruction, agent, verifier, artifacts: declaredArtifacts(scene, []), dir }
+}
+
+/** One step as a round: what the step leaves open is the task's, except the time its tests may take. */
+export function roundOfStep(scene: Scene, step: Step, dir: string): Round {
+  const { task } = scene
+  return {
+    step,
+    instruction: step.instruction,
+    agent: { ...task.agent, ...step.agent },
+    verifier: { ...task.verifier, ...step.verifier, env: { ...task.verifier.env, ...step.verifier.env } },
+    artifacts: declaredArtifacts(scene, step.artifacts),
+    dir,
+  }
+}
+
+/** The artefacts of task, step and job, in that order. */
+function declaredArtifacts(scene: Scene, ofStep: readonly Artifact[]): readonly Artifact[] {
+  const ofJob = scene.config.artifacts.map((item) => (typeof item === 'string' ? { source: item, exclude: [] } : item))
+  return [...scene.task.artifacts, ...ofStep, ...ofJob]
+}

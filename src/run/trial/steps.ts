@@ -1,0 +1,113 @@
+import { join } from 'node:path'
+import { BoundaryError } from '../../core/errors.ts'
+import type { Rewards } from '../../core/rewards.ts'
+import type { Step } from '../../core/task.ts'
+import { setupScript, stepWorkdir } from '../../core/task-paths.ts'
+import type { StepRecord, TrialEnd } from '../../core/trial.ts'
+import { exists } from '../../lib/files.ts'
+import { atBoundary, failureOf } from './boundary.ts'
+import { waitUntilHealthy } from './healthcheck.ts'
+import { emptyNotes, type RoundNotes, runRound } from './round.ts'
+import { type Round, roundOfStep, type Scene } from './scene.ts'
+import type { TestBench } from './tests-run.ts'
+import { environmentStartLimitSec } from './time-limits.ts'
+
+/** What a task with steps leaves: a record per step that ran, and what holds for the trial as a whole. */
+export interface StepNotes {
+  readonly steps: StepRecord[]
+  readonly round: RoundNotes
+}
+
+/** Runs the steps of a task in one sandbox, in order, until one does not reach its gate. */
+export async function runSteps(scene: Scene, bench: TestBench, notes: StepNotes): Promise<TrialEnd> {
+  const { steps, stepReward } = scene.task
+  const records = notes.steps
+  for (const [index, step] of steps.entries()) {
+    scene.log(`step ${step.name}`)
+    const record = await runStep(scene, bench, step, index > 0, notes)
+    if (!scene.config.verifier.disable && !reaches(record.rewards, step.minReward)) {
+      scene.log(`step ${step.name} did not reach its minimum reward; later steps do not run`)
+      break
+    }
+  }
+  const rewards = records.map((record) => record.rewards).filter((value) => value !== null)
+  const exit = records.at(-1)?.exit ?? { kind: 'finished' }
+  return { kind: 'scored', rewards: stepReward === 'final' ? (rewards.at(-1) ?? null) : meanRewards(rewards), exit }
+}
+
+async function runStep(
+  scene: Scene,
+  bench: TestBench,
+  step: Step,
+  again: boolean,
+  whole: StepNotes,
+): Promise<StepRecord> {
+  const notes = emptyNotes()
+  const round = roundOfStep(scene, step, join(scene.dir, 'steps', step.name))
+  try {
+    if (again) await clearAgentLogs(scene, bench)
+    await setUpStep(scene, bench, step, round)
+    await runRound(scene, bench, round, notes)
+    const record = recordOf(step, notes, null)
+    whole.steps.push(record)
+    return record
+  } catch (error) {
+    if (error instanceof BoundaryError) whole.steps.push(recordOf(step, notes, failureOf(error)))
+    throw error
+  } finally {
+    // One shared verification is enough to call the whole trial shared.
+    if (whole.round.isolation !== 'shared') whole.round.isolation = notes.isolation ?? whole.round.isolation
+    whole.round.bothRewardFiles ||= notes.bothRewardFiles
+  }
+}
+
+/** The step's files go where commands run; its `setup.sh` has to succeed before the agent is asked. */
+async function setUpStep(scene: Scene, { lease, network }: TestBench, step: Step, round: Round): Promise<void> {
+  const { signal } = scene
+  const files = stepWorkdir(step.dir)
+  await network.use(undefined)
+  if (await exists(files)) await atBoundary('sandbox', signal, () => lease.uploadDir(files, lease.workdir))
+  if (await exists(join(files, setupScript))) {
+    const timeoutSec = environmentStartLimitSec(scene.task.environment, scene.config)
+    const user = round.agent.user
+    const options = { timeoutSec, signal, ...(user !== undefined && { user }) }
+    const ran = await atBoundary('sandbox', signal, () =>
+      lease.exec(['bash', join(lease.workdir, setupScript)], options),
+    )
+    if (ran.exitCode !== 0) throw setupFailed(step, ran.exitCode, ran.stderr)
+  }
+  if (step.healthcheck) await waitUntilHealthy(lease, step.healthcheck, scene)
+}
+
+function setupFailed(step: Step, exitCode: number, stderr: string): BoundaryError {
+  return new BoundaryError(
+    'task',
+    `steps/${step.name}/workdir/${setupScript} exited with ${exitCode}: ${stderr.slice(0, 500)}`,
+  )
+}
+
+/** What the step before left was saved already. */
+async function clearAgentLogs(scene: Scene, { lease }: TestBench): Promise<void> {
+  const script =
+    'rm -rf /logs/agent/* /logs/agent/.[!.]* /logs/agent/..?*; mkdir -p /logs/agent && chmod 777 /logs/agent'
+  const options = { user: 'root', signal: scene.signal, timeoutSec: 60 }
+  await atBoundary('sandbox', scene.signal, () => lease.exec(['sh', '-c', script], options))
+}
+
+function recordOf(step: Step, notes: RoundNotes, failure: StepRecord['failure']): StepRecord {
+  const { exit, rewards, agentExecution, verifier } = notes
+  return { name: step.name, rewards, exit, failure, ...notes.told(), agentExecution, verifier }
+}
+
+/** A reward that was not given is below every minimum. */
+export function reaches(rewards: Rewards | null, minimum: Rewards | undefined): boolean {
+  return Object.entries(minimum ?? {}).every(([key, least]) => (rewards?.[key] ?? Number.NEGATIVE_INFINITY) >= least)
+}
+
+/** Mean of each reward over the steps that were verified; a step that does not name it counts as 0. */
+export function meanRewards(all: readonly Rewards[]): Rewards | null {
+  if (all.length === 0) return null
+  const keys = new Set(all.flatMap((rewards) => Object.keys(rewards)))
+  const mean = (key: string) => all.reduce((sum, rewards) => sum + (rewards[key] ?? 0), 0) / all.length
+  return Object.fromEntries([...keys].map((key) => [key, mean(key)]))
+}

@@ -1,0 +1,79 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { resolveEnv } from '../../core/env-template.ts'
+import { BoundaryError } from '../../core/errors.ts'
+import { parseRewards, type Rewards } from '../../core/rewards.ts'
+import type { SandboxLease } from '../../core/sandbox.ts'
+import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
+import { exists } from '../../lib/files.ts'
+import { atBoundary, bestEffort } from './boundary.ts'
+import type { PhaseNetwork } from './phase-network.ts'
+import { readRewardFiles } from './reward-files.ts'
+import type { Round, Scene } from './scene.ts'
+import { verifierLimitSec } from './time-limits.ts'
+
+export interface TestsOutcome {
+  readonly rewards: Rewards
+  readonly bothRewardFiles: boolean
+}
+
+/** A clean sandbox for the tests, and the switch of its network. */
+export interface TestBench {
+  readonly lease: SandboxLease
+  readonly network: PhaseNetwork
+}
+
+const script = `${sandboxPaths.tests}/${testScript('linux')}`
+const { verifierLogs } = sandboxPaths
+const limitBytes = 256 * 1024 * 1024
+
+/** Runs the task's tests once, as Harbor does, in a sandbox where no agent lives any more. */
+export async function runTests(scene: Scene, bench: TestBench, round: Round): Promise<TestsOutcome | typeof expired> {
+  const outcome = await atBoundary('verifier', scene.signal, () =>
+    withDeadline(verifierLimitSec(round.verifier, scene.config), scene.signal, (signal) =>
+      test(scene, bench, round, signal),
+    ),
+  )
+  if (outcome === expired) await bestEffort('verifier logs', 60, scene, () => saveVerifierLogs(bench.lease, round))
+  return outcome
+}
+
+async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortSignal): Promise<TestsOutcome> {
+  const { lease } = bench
+  await atBoundary('sandbox', signal, () => uploadTests(scene, lease, round, signal), { code: 'AddTestsDirError' })
+  await bench.network.use(round.verifier.network)
+  const command = `(${script}) > ${verifierLogs}/test-stdout.txt 2>&1`
+  const { exitCode } = await atBoundary('sandbox', signal, () =>
+    lease.exec(['bash', '-c', command], {
+      env: resolveEnv({ ...round.verifier.env, ...scene.config.verifier.env }, scene.hostEnv),
+      ...(round.verifier.user !== undefined && { user: round.verifier.user }),
+      signal,
+    }),
+  )
+  scene.log(`tests exited with ${exitCode}`)
+  // The time may be up although this sandbox did not stop the command: then nothing below is wanted any more.
+  signal.throwIfAborted()
+  await atBoundary('sandbox', signal, () => saveVerifierLogs(lease, round), { code: 'DownloadVerifierDirError' })
+  const files = await readRewardFiles(join(round.dir, 'verifier'))
+  const rewards = parseRewards(files, scene.config.verifier.rewardPrecedence)
+  return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
+}
+
+/** The task's tests, then the step's own over them; neither when the image of a separate verifier brings the script itself. */
+async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, signal: AbortSignal): Promise<void> {
+  const dirs = [scene.task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
+  const scripts = await Promise.all(dirs.map((dir) => exists(join(dir, testScript('linux')))))
+  for (const dir of scripts.includes(true) ? dirs : []) {
+    if (await exists(dir)) await lease.uploadDir(dir, sandboxPaths.tests)
+  }
+  const prepare = `mkdir -p ${verifierLogs} && chmod 777 ${verifierLogs} && chmod +x ${script}`
+  const made = await lease.exec(['sh', '-c', prepare], { user: 'root', signal, timeoutSec: 60 })
+  if (made.exitCode !== 0) throw new BoundaryError('task', `${script} cannot run: ${made.stderr.trim()}`)
+}
+
+async function saveVerifierLogs(lease: SandboxLease, round: Round): Promise<void> {
+  const target = join(round.dir, 'verifier')
+  await rm(target, { recursive: true, force: true })
+  await lease.downloadDir(verifierLogs, target, { limitBytes })
+}

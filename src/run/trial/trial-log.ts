@@ -1,0 +1,43 @@
+import { mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { utcNow } from '../../lib/time.ts'
+
+const lineLimit = 4_000
+const fileLimitBytes = 16 * 1024 * 1024
+
+/** The `trial.log` of one trial: lines with a time, written in order, cut where an agent talks too much. */
+export interface TrialLog {
+  /** Rejects when the log cannot be written at all. */
+  readonly ready: Promise<void>
+  write(line: string): void
+  /** Waits for what is still being written; throws the first thing that went wrong. */
+  close(): Promise<void>
+}
+
+/** Starts a log; its directory is made if missing. Every line passes through `mask` first. */
+export function openTrialLog(path: string, mask: (text: string) => string): TrialLog {
+  const opening = mkdir(dirname(path), { recursive: true }).then(() => open(path, 'a'))
+  const ready = opening.then(() => {})
+  let sizeBytes = 0
+  let writing: Promise<void> = ready
+  const append = (text: string) => {
+    if (sizeBytes > fileLimitBytes) return
+    sizeBytes += text.length
+    const rest = sizeBytes > fileLimitBytes ? 'the log is cut here: it grew too large\n' : text
+    writing = writing.then(async () => (await opening).appendFile(rest))
+    writing.catch(() => {})
+  }
+  ready.catch(() => {})
+  return {
+    ready,
+    write: (line) => append(`${utcNow()} ${oneLine(mask(line))}\n`),
+    close: async () => {
+      const file = await opening
+      await writing.finally(() => file.close())
+    },
+  }
+}
+
+function oneLine(line: string): string {
+  return line.replaceAll(/[\r\n]+/g, ' | ').slice(0, lineLimit)
+}
