@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SandboxLease, Terminal } from '../src/core/sandbox.ts'
@@ -15,6 +15,7 @@ export default {
   name: 'idle',
   run: async (): Promise<Row[]> => {
     const scratch = mkdtempSync(join(tmpdir(), 'ot-bench-'))
+    mkdirSync(join(scratch, 'environment'))
     const provider = local.make({ pids: 64, verify: 'fresh' }, { env: {}, stateDir: join(scratch, 'state') })
     const owner = { job: 'bench', trial: 'idle' }
     const open = async (): Promise<Held> => {

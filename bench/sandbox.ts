@@ -15,6 +15,7 @@ export default {
   name: 'sandbox',
   run: async (): Promise<Row[]> => {
     const scratch = mkdtempSync(join(tmpdir(), 'ot-bench-'))
+    mkdirSync(join(scratch, 'environment'))
     const provider = local.make({ pids: 256, verify: 'fresh' }, { env: {}, stateDir: join(scratch, 'state') })
     const bare = prepareBare(scratch)
     await oneLease(provider, scratch)
