@@ -195,6 +195,8 @@ describe('what is not well-formed throws with its line', () => {
     ['FROM a\nCOPY --chown=a --chown=b x y', '2: COPY --chown stands twice'],
     ['FROM a\nADD --from=b x y', '2: ADD has no option --from'],
     ['FROM a\nENV novalue', '2: ENV expects name=value'],
+    ['FROM a\nENV a=\0--bind', '2: there is a NUL character'],
+    ['FROM a\nRUN ["a\\u0000b"]', '2: expected only strings'],
     ['FROM a\nSHELL bash', '2: SHELL expects a JSON array'],
     ['FROM a\nRUN ["a", 1]', '2: expected only strings'],
     ['FROM a\nRUN --mount=type=magic x', '2: RUN --mount=type=magic'],

@@ -10,6 +10,8 @@ import { parseJsonStrings, splitPlain, splitRaw } from './words.ts'
 
 /** Reads a Dockerfile into stages of instructions; what is not well-formed throws with its line. `file` is for messages. */
 export function parseDockerfile(text: string, file: string): Dockerfile {
+  const nul = text.indexOf('\0')
+  if (nul >= 0) throw dockerfileError({ file, line: text.slice(0, nul).split('\n').length }, 'there is a NUL character')
   const { escapeChar, syntax, lines } = readLines(text, file)
   if (syntax !== null && !/^(docker\.io\/)?docker\/dockerfile(-upstream)?([:@].*)?$/.test(syntax)) {
     throw dockerfileError(

@@ -192,6 +192,9 @@ class Planner {
       throw dockerfileError(this.at, `${name} --chmod: expected a mode such as 755, got ${JSON.stringify(chmod)}`)
     }
     const from = instruction.from === null ? null : this.fromStage(instruction.from)
+    if (from !== null && sources.some((source) => typeof source !== 'string')) {
+      throw dockerfileError(this.at, 'COPY --from takes files of a stage, not a heredoc')
+    }
     const shown = sources.map((source) => (typeof source === 'string' ? source : `<<${source.name}`)).join(' ')
     return {
       kind: 'copy',

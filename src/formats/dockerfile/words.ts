@@ -63,7 +63,7 @@ export function splitPlain(text: string): readonly string[] {
   return text.split(/[\t\v\f\r ]+/).filter((word) => word !== '')
 }
 
-/** The strings of a JSON array; null when the text is no JSON array at all, `mixed` when it holds other things. */
+/** The strings of a JSON array; null when the text is no JSON array at all, `mixed` when it holds anything but plain strings. */
 export function parseJsonStrings(text: string): readonly string[] | 'mixed' | null {
   if (!text.startsWith('[')) return null
   let value: unknown
@@ -73,7 +73,7 @@ export function parseJsonStrings(text: string): readonly string[] | 'mixed' | nu
     return null
   }
   if (!Array.isArray(value)) return null
-  const strings = value.filter((item): item is string => typeof item === 'string')
+  const strings = value.filter((item): item is string => typeof item === 'string' && !item.includes('\0'))
   return strings.length === value.length ? strings : 'mixed'
 }
 

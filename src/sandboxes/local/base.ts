@@ -47,7 +47,7 @@ const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'op
  */
 export async function hostBase(basesDir: string, privileges: Privileges): Promise<Base> {
   const key = digest([
-    'host-2',
+    'host-3',
     privileges.mode,
     await readFile('/etc/os-release', 'utf8').catch(() => ''),
     await fingerprint('/var/lib/dpkg/status'),
@@ -92,11 +92,13 @@ async function buildSkeleton(dir: string): Promise<void> {
 }
 
 const skeleton: readonly (readonly [path: string, mode: number])[] = [
+  ['dev', 0o755],
   ['etc', 0o755],
   ['home', 0o755],
   ['media', 0o755],
   ['mnt', 0o755],
   ['opt', 0o755],
+  ['proc', 0o755],
   ['root', 0o700],
   ['run', 0o755],
   ['srv', 0o755],

@@ -1,3 +1,4 @@
+import { BoundaryError } from '../../core/errors.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { closeInherited } from './descriptors.ts'
 import { enterUser } from './holder.ts'
@@ -47,6 +48,10 @@ export function commandArgs(request: EntryRequest): string {
     ...Object.entries(request.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...['--chdir', request.cwd],
   ]
+  // A variable or directory that a task names must not be able to smuggle in an argument of its own.
+  if (words.some((word) => word.includes('\0'))) {
+    throw new BoundaryError('task', 'a variable or a directory holds a NUL character', { retryable: false })
+  }
   return words.map((word) => `${word}\0`).join('')
 }
 

@@ -113,8 +113,10 @@ async function* readFile({ source, size }: ContextEntry): AsyncGenerator<Uint8Ar
 
 async function kindOf(kind: 'file' | 'dir', first: ContextEntry | undefined, unpack: boolean): Promise<CopyKind> {
   if (kind === 'dir' || !unpack || first?.kind !== 'file') return kind
-  const { value } = await readFile({ ...first, size: Math.min(first.size, blockBytes) }).next()
-  return value && looksLikeArchive(Buffer.from(value)) ? 'archive' : 'file'
+  for await (const start of readFile({ ...first, size: Math.min(first.size, blockBytes) })) {
+    return looksLikeArchive(Buffer.from(start)) ? 'archive' : 'file'
+  }
+  return 'file'
 }
 
 /** gzip, bzip2, xz, zstd, or a plain tar. */

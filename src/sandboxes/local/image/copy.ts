@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import type { BuildContext } from '../../../formats/dockerfile/context.ts'
 import { ContextError, hasWildcards, parsePart } from '../../../formats/dockerfile/context.ts'
 import { matchesGlob } from '../../../formats/dockerfile/glob.ts'
 import type { CopyStep } from '../../../formats/dockerfile/step.ts'
@@ -23,7 +22,7 @@ export async function copyFromContext(
 ): Promise<void> {
   const stage = stagePath()
   if (items.length > 0) await runScript(machine, receiveScript, [stage], { signal, input: tarItems(items) })
-  await place(machine, step, stage, signal)
+  await place(machine, { step, stage, count: items.length, signal })
 }
 
 /** Puts files of another stage, running in `from`, where the step wants them. Nothing of them touches this machine's own files. */
@@ -34,17 +33,17 @@ export async function copyFromStage(
   signal: AbortSignal,
 ): Promise<void> {
   const stage = stagePath()
-  let index = 0
+  let count = 0
   for (const source of step.sources) {
     if (typeof source !== 'string') throw new Error('a heredoc cannot come from a stage')
     for (const path of await matchInside(from, source, signal)) {
       const kind = await kindInside(from, path, signal)
-      const target = `${stage}/${itemDir(index++, kind)}`
+      const target = `${stage}/${itemDir(count++, kind)}`
       const script = kind === 'dir' ? sendContentsScript : sendFileScript
       await pipe({ from, script, path, to: machine, target, signal })
     }
   }
-  await place(machine, step, stage, signal)
+  await place(machine, { step, stage, count, signal })
 }
 
 /** A name nobody inside could have prepared a link for. */
@@ -52,8 +51,17 @@ function stagePath(): string {
   return `/.ot-agent-${randomBytes(12).toString('hex')}`
 }
 
-async function place(machine: Machine, step: CopyStep, stage: string, signal: AbortSignal): Promise<void> {
-  await runScript(machine, placeScript, [stage, step.dest, step.chown ?? '', step.chmod ?? ''], { signal })
+interface Placing {
+  readonly step: CopyStep
+  readonly stage: string
+  readonly count: number
+  readonly signal: AbortSignal
+}
+
+async function place(machine: Machine, { step, stage, count, signal }: Placing): Promise<void> {
+  // One pattern may have become several files, which only a directory can take.
+  const dest = count > 1 && !step.dest.endsWith('/') ? `${step.dest}/` : step.dest
+  await runScript(machine, placeScript, [stage, dest, step.chown ?? '', step.chmod ?? ''], { signal })
 }
 
 interface Pipe {

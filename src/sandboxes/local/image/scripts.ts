@@ -67,7 +67,7 @@ put_file() {
 # A packed file that is no tar is copied as it is; one that cannot be read here is an error.
 unpack() {
   archive=$(find "$1" -type f)
-  if tar -tf "$archive" > "$stage/list" 2> "$stage/complaint"; then
+  if tar -tf "$archive" > "$stage/list" 2> "$stage/complaint" && [ -s "$stage/list" ]; then
     mkdir "$1.contents"
     tar -xpf "$archive" --numeric-owner -C "$1.contents"
     if [ -n "$owner$mode" ]; then adjust "$1.contents"; fi

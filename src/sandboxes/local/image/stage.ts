@@ -72,6 +72,7 @@ function builtStage(build: StageBuild, index: number): BuiltStage {
 
 async function addLayer(step: Step, below: BuiltStage, force: boolean, build: StageBuild): Promise<BuiltStage> {
   const { host, signal, log } = build
+  if (below.layers.length >= maxLayers) throw tooMany(step, build.file)
   const work = await workOf(step, build)
   const at = `${build.file}:${step.line}`
   const makeMachine = () => {
@@ -82,6 +83,14 @@ async function addLayer(step: Step, below: BuiltStage, force: boolean, build: St
   const key = layerKey([below.key, step.kind, work.facts])
   const layer = await findOrBuildLayer({ layersDir: host.layersDir, key, force, signal, makeMachine, fill: work.fill })
   return { base: below.base, layers: layer.isEmpty ? below.layers : [...below.layers, layer.dir], key: layer.name }
+}
+
+/** The names of all layers must fit into the options of one mount, which are one page of memory. */
+const maxLayers = 70
+
+function tooMany(step: Step, file: string): BoundaryError {
+  const message = `more than ${maxLayers} layers cannot be stacked here; join RUN instructions with &&`
+  return dockerfileError({ file, line: step.line }, message)
 }
 
 /** How a step changes files, and everything that decides the outcome. */

@@ -1,0 +1,183 @@
+import { constants } from 'node:fs'
+import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
+import { basename, dirname, join, posix, sep } from 'node:path'
+import { isMissing } from '../../lib/files.ts'
+import { type Glob, GlobError, matchesGlob, parsePathGlob } from './glob.ts'
+import { type Ignore, parseIgnore } from './ignore.ts'
+
+/** One thing to be copied out of a build context. */
+export interface ContextEntry {
+  /** Relative to the selected directory; the file's own name for a selected file. */
+  readonly path: string
+  /** Where it lies on this machine. */
+  readonly source: string
+  readonly kind: 'file' | 'dir' | 'symlink'
+  /** Permission bits. */
+  readonly mode: number
+  readonly size: number
+  /** What a link says; empty for everything else. */
+  readonly target: string
+  readonly modifiedSec: number
+}
+
+/** What one source of a COPY turned out to be: a file (or a link), or the contents of a directory. */
+export interface Selected {
+  readonly kind: 'file' | 'dir'
+  readonly entries: readonly ContextEntry[]
+}
+
+/** Thrown for a source that cannot be taken; the caller knows the line. */
+export class ContextError extends Error {
+  override readonly name = 'ContextError'
+}
+
+const textLimitBytes = 1 << 20
+
+/** The files a Dockerfile may copy: a directory less what its `.dockerignore` leaves out. Nothing outside is ever read. */
+export class BuildContext {
+  private constructor(
+    private readonly root: string,
+    private readonly ignore: Ignore,
+  ) {}
+
+  static async open(dir: string): Promise<BuildContext> {
+    const root = await realpath(dir)
+    const text = (await readInside(root, 'Dockerfile.dockerignore')) ?? (await readInside(root, '.dockerignore')) ?? ''
+    try {
+      return new BuildContext(root, parseIgnore(text))
+    } catch (error) {
+      if (error instanceof GlobError) throw new ContextError(`.dockerignore: ${error.message}`)
+      throw error
+    }
+  }
+
+  /** What a path or pattern stands for; a pattern that matches nothing gives nothing. */
+  async select(source: string): Promise<readonly Selected[]> {
+    const path = cleanSource(source)
+    const matches = hasWildcards(path) ? await this.matching(path) : [path]
+    return Promise.all(matches.map((match) => this.take(match)))
+  }
+
+  private async matching(pattern: string): Promise<string[]> {
+    let found = ['']
+    for (const part of pattern.split('/')) {
+      const glob = hasWildcards(part) ? parsePart(part) : null
+      const lists = await Promise.all(found.map((dir) => this.childrenLike(dir, part, glob)))
+      found = lists.flat()
+    }
+    return found.filter((path) => !this.ignore.leavesOut(path))
+  }
+
+  private async childrenLike(dir: string, part: string, glob: Glob | null): Promise<string[]> {
+    const names = await readdir(await this.resolve(dir)).catch((error: unknown) => {
+      if (isMissing(error)) return []
+      throw error
+    })
+    return names
+      .filter((name) => (glob === null ? name === part : matchesGlob(glob, name)))
+      .sort()
+      .map((name) => posix.join(dir, name))
+  }
+
+  private async take(path: string): Promise<Selected> {
+    if (path !== '.' && this.ignore.leavesOut(path)) throw new ContextError(`${path} is left out by .dockerignore`)
+    const name = basename(path)
+    const parent = await this.resolve(dirname(path))
+    const itself = join(parent, path === '.' ? '' : name)
+    const real = await this.follow(itself)
+    const entry = await describe(real, name).catch((error: unknown) => {
+      if (isMissing(error)) throw new ContextError(`${path} is not there`)
+      throw error
+    })
+    if (entry.kind !== 'dir') return { kind: 'file', entries: [entry] }
+    return { kind: 'dir', entries: await this.walk(real, '') }
+  }
+
+  /** Where a link inside leads, or the link itself when it leads out or nowhere. */
+  private async follow(path: string): Promise<string> {
+    const real = await realpath(path).catch(() => path)
+    return this.holds(real) ? real : path
+  }
+
+  /** The real place of a directory of the context, which may be behind links. */
+  private async resolve(path: string): Promise<string> {
+    const real = await realpath(join(this.root, path)).catch((error: unknown) => {
+      if (isMissing(error)) throw new ContextError(`${path} is not there`)
+      throw error
+    })
+    if (!this.holds(real)) throw new ContextError(`${path} leads out of the build context`)
+    return real
+  }
+
+  private holds(real: string): boolean {
+    return real === this.root || real.startsWith(this.root + sep)
+  }
+
+  /** Everything below a directory that is not left out, parents first; parents of what came back are kept. */
+  private async walk(dir: string, prefix: string): Promise<ContextEntry[]> {
+    const found: ContextEntry[] = []
+    const names = (await readdir(dir)).sort()
+    for (const name of names) {
+      const source = join(dir, name)
+      const leftOut = this.ignore.leavesOut(source.slice(this.root.length + 1))
+      if (leftOut && !this.ignore.hasExceptions) continue
+      const entry = await describe(source, prefix + name)
+      const below = entry.kind === 'dir' ? await this.walk(source, `${prefix}${name}/`) : []
+      if (!leftOut || below.length > 0) found.push(entry, ...below)
+    }
+    return found
+  }
+}
+
+/** The text of a small file of a context, or null when there is none; a link that leads out is not followed. */
+export async function readInside(root: string, name: string): Promise<string | null> {
+  const inside = await realpath(root)
+  try {
+    const real = await realpath(join(inside, name))
+    if (!real.startsWith(inside + sep)) throw new ContextError(`${name} leads out of the task`)
+    const file = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      const stat = await file.stat()
+      if (!stat.isFile()) throw new ContextError(`${name} is not a file`)
+      if (stat.size > textLimitBytes) throw new ContextError(`${name} is larger than ${textLimitBytes} bytes`)
+      return await file.readFile('utf8')
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+/** Whether Docker would take a source for a pattern. */
+export function hasWildcards(path: string): boolean {
+  return /[*?[\\]/.test(path)
+}
+
+/** One part of a pattern, between two slashes. */
+export function parsePart(part: string): Glob {
+  try {
+    return parsePathGlob(part, { deep: false })
+  } catch (error) {
+    if (error instanceof GlobError) throw new ContextError(error.message)
+    throw error
+  }
+}
+
+function cleanSource(source: string): string {
+  const path = posix.normalize(source).replace(/^\/+/, '').replace(/\/+$/, '') || '.'
+  if (path === '..' || path.startsWith('../')) throw new ContextError(`${source} leads out of the build context`)
+  return path
+}
+
+async function describe(source: string, path: string): Promise<ContextEntry> {
+  // Bytes that are no UTF-8 were replaced when the name was read; such a file could not be opened again.
+  if (path.includes('\uFFFD')) throw new ContextError(`${path}: the name is not UTF-8`)
+  const stat = await lstat(source)
+  const common = { path, source, mode: stat.mode & 0o7777, modifiedSec: Math.max(0, Math.floor(stat.mtimeMs / 1000)) }
+  if (stat.isFile()) return { ...common, kind: 'file', size: stat.size, target: '' }
+  if (stat.isDirectory()) return { ...common, kind: 'dir', size: 0, target: '' }
+  if (stat.isSymbolicLink()) return { ...common, kind: 'symlink', size: 0, target: await readlink(source) }
+  throw new ContextError(`${path} is neither a file, a directory nor a link`)
+}
