@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm, symlink } from 'node:fs/promises'
+import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTask, makeTempDir, type TaskTree } from '../../../test/make-task.ts'
@@ -187,7 +187,6 @@ test('refuses parts that are links out of the task', async () => {
 
 test('refuses text that is not UTF-8', async () => {
   const dir = await makeTask({ 'instruction.md': null })
-  const { writeFile } = await import('node:fs/promises')
   await writeFile(join(dir, 'instruction.md'), Buffer.from([0x68, 0xff]))
   expect((await errorOf(loadTask(dir))).message).toMatch(/instruction.md: expected UTF-8 text/)
 })
