@@ -1,14 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** Writes a file so that a reader sees the old content or the new, never a part; the directory is made if missing. */
-export async function writeAtomic(path: string, data: string | Uint8Array, mode = 0o644): Promise<void> {
+export async function writeAtomic(
+  path: string,
+  data: string | Uint8Array | Iterable<string>,
+  mode = 0o644,
+): Promise<void> {
   const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.tmp`)
   await mkdir(dirname(path), { recursive: true })
   const file = await open(temporary, 'wx', mode)
   try {
-    await file.writeFile(data)
+    await writeFile(file, data)
     await file.sync()
   } catch (error) {
     await file.close()

@@ -4,10 +4,10 @@ import type { AgentExit, Usage } from '../../core/agent.ts'
 import { type HostEnv, redactTrialConfig } from '../../core/redact.ts'
 import type { Rewards } from '../../core/rewards.ts'
 import type { Span, StepRecord, TrialRecord } from '../../core/trial.ts'
+import { exceptionOf, exceptionOfStep, type TrialException } from '../../core/trial-exception.ts'
 import { trialConfigDocument } from './config-render.ts'
-import { exceptionDocument, exceptionOf, exceptionOfStep } from './exception.ts'
 import { float, floatOrNull, renderPythonJson } from './python-json.ts'
-import { renderUtc } from './times.ts'
+import { renderLocal, renderUtc } from './times.ts'
 
 export { parseTrialResult } from './trial-result-parse.ts'
 
@@ -88,6 +88,16 @@ function stopReason(exit: AgentExit | null): Readonly<Record<string, unknown>> {
 
 function rewardsDocument(rewards: Rewards | null): object | null {
   return rewards && { rewards: new Map(Object.entries(rewards).map(([key, value]) => [key, float(value)])) }
+}
+
+function exceptionDocument(exception: TrialException | null): object | null {
+  if (exception === null) return null
+  return {
+    exception_type: exception.type,
+    exception_message: exception.message,
+    exception_traceback: exception.traceback,
+    occurred_at: renderLocal(exception.occurredAt),
+  }
 }
 
 function spanDocument(span: Span | null): object | null {

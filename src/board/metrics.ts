@@ -1,0 +1,76 @@
+import { UserError } from '../core/errors.ts'
+import type { MetricConfig } from '../core/job.ts'
+import type { Rewards } from '../core/rewards.ts'
+import { makeSum } from './sum.ts'
+
+/** Sums up the rewards of trials so that any metric is known after each of them. */
+export interface RewardTally {
+  /** Null for a trial without rewards. */
+  add(rewards: Rewards | null): void
+  compute(metric: MetricConfig): ReadonlyMap<string, number>
+}
+
+/** Refuses what only Harbor's Python can compute, before anything runs. */
+export function refuseUnknownMetrics(metrics: readonly MetricConfig[]): void {
+  for (const [i, { type, kwargs }] of metrics.entries()) {
+    if (type === 'uv-script') {
+      throw new UserError(
+        `metrics[${i}]: uv-script needs Python and uv, which this program does not run`,
+        'use mean, sum, min or max, or run the script on the rewards afterwards',
+      )
+    }
+    const [option] = Object.keys(kwargs)
+    if (option !== undefined)
+      throw new UserError(`metrics[${i}]: ${type} takes no kwargs, got ${option}`, 'remove the kwargs')
+  }
+}
+
+interface KeyTally {
+  readonly sum: ReturnType<typeof makeSum>
+  present: number
+  min: number
+  max: number
+}
+
+/** A trial without a reward counts as 0, and so does a trial without one of several rewards. */
+export function makeRewardTally(): RewardTally {
+  const keys = new Map<string, KeyTally>()
+  let trials = 0
+  const value = (type: MetricConfig['type'], tally: KeyTally | undefined): number => {
+    const sum = tally?.sum.value() ?? 0
+    const whole = tally?.present === trials
+    if (type === 'min') return whole ? (tally?.min ?? 0) : Math.min(tally?.min ?? 0, 0)
+    if (type === 'max') return whole ? (tally?.max ?? 0) : Math.max(tally?.max ?? 0, 0)
+    return type === 'sum' ? sum : sum / trials
+  }
+  return {
+    add(rewards) {
+      trials += 1
+      for (const [key, reward] of Object.entries(rewards ?? {})) tallyReward(keys, key, reward)
+    },
+    compute({ type }) {
+      if (trials === 0) return new Map()
+      if (keys.size <= 1) return new Map([[type, value(type, [...keys.values()][0])]])
+      return new Map([...keys.keys()].sort(byCodePoint).map((key) => [key, value(type, keys.get(key))]))
+    },
+  }
+}
+
+function tallyReward(keys: Map<string, KeyTally>, key: string, reward: number): void {
+  const tally = keys.get(key) ?? { sum: makeSum(), present: 0, min: reward, max: reward }
+  keys.set(key, tally)
+  tally.sum.add(reward)
+  tally.present += 1
+  tally.min = Math.min(tally.min, reward)
+  tally.max = Math.max(tally.max, reward)
+}
+
+/** Python's order of text, which differs from JavaScript's beyond the basic plane. */
+function byCodePoint(a: string, b: string): number {
+  const [left, right] = [[...a], [...b]]
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const difference = (left[i]?.codePointAt(0) ?? 0) - (right[i]?.codePointAt(0) ?? 0)
+    if (difference !== 0) return difference
+  }
+  return left.length - right.length
+}

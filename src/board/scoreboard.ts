@@ -1,0 +1,119 @@
+import type { Usage } from '../core/agent.ts'
+import type { MetricConfig } from '../core/job.ts'
+import type { Denominators, EvalStats, JobStats } from '../core/job-stats.ts'
+import type { Rewards } from '../core/rewards.ts'
+import type { TrialRecord } from '../core/trial.ts'
+import { exceptionOf } from '../core/trial-exception.ts'
+import { makeEndTally } from './denominators.ts'
+import { evalKeyOf } from './eval-key.ts'
+import { makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
+import { makePassTally } from './pass-at-k.ts'
+
+export interface Progress {
+  readonly total: number
+  readonly running: number
+  readonly retries: number
+  /** Counts pass@k again; otherwise it stays what it was last time, because it walks over all tasks. */
+  readonly passAtK?: boolean
+}
+
+/** What a job's finished trials add up to. Adding one costs the same however many there are. */
+export interface Scoreboard {
+  add(record: TrialRecord): void
+  /** As Harbor counts. The lists of names inside are live. */
+  stats(progress: Progress): JobStats
+  /** As we count: of the whole job. */
+  denominators(): Denominators
+  /** The same, per group of `stats().evals`. */
+  groups(): ReadonlyMap<string, Denominators>
+}
+
+/** Without metrics the mean is computed, as in Harbor. */
+export function makeScoreboard(metrics: readonly MetricConfig[] = []): Scoreboard {
+  refuseUnknownMetrics(metrics)
+  const wanted: readonly MetricConfig[] = metrics.length === 0 ? [{ type: 'mean', kwargs: {} }] : metrics
+  const all = makeEndTally()
+  const evals = new Map<string, ReturnType<typeof makeGroup>>()
+  const usage = { inputTokens: null, cacheTokens: null, outputTokens: null, costUsd: null } as {
+    -readonly [K in keyof Usage]: Usage[K]
+  }
+  let errored = 0
+  return {
+    add(record) {
+      const key = evalKeyOf(record)
+      const group = evals.get(key) ?? makeGroup(wanted)
+      evals.set(key, group)
+      if (group.add(record)) errored += 1
+      all.add(record.end)
+      for (const spent of usagesOf(record)) {
+        for (const name of ['inputTokens', 'cacheTokens', 'outputTokens', 'costUsd'] as const) {
+          if (spent[name] !== null) usage[name] = (usage[name] ?? 0) + spent[name]
+        }
+      }
+    },
+    stats({ total, running, retries, passAtK = false }) {
+      const { trials: completed, cancelled } = all.read()
+      const pending = Math.max(total - completed - running, 0)
+      const groups = new Map([...evals].map(([key, group]) => [key, group.stats(passAtK)]))
+      return { completed, errored, running, pending, cancelled, retries, evals: groups, ...usage }
+    },
+    denominators: () => all.read(),
+    groups: () => new Map([...evals].map(([key, group]) => [key, group.ends.read()])),
+  }
+}
+
+/** A trial of several steps may have counted its tokens step by step only. */
+function usagesOf(record: TrialRecord): readonly Usage[] {
+  return record.usage ? [record.usage] : (record.steps ?? []).flatMap((step) => step.usage ?? [])
+}
+
+function makeGroup(metrics: readonly MetricConfig[]) {
+  const ends = makeEndTally()
+  const rewardTally = makeRewardTally()
+  const passes = makePassTally()
+  const rewardStats = new Map<string, Map<number, string[]>>()
+  const exceptionStats = new Map<string, string[]>()
+  let passAtK: ReadonlyMap<number, number> = new Map()
+  let trials = 0
+  let errors = 0
+  return {
+    ends,
+    /** True when the trial counts as errored. */
+    add(record: TrialRecord): boolean {
+      const rewards: Rewards | null = record.end.kind === 'scored' ? record.end.rewards : null
+      ends.add(record.end)
+      rewardTally.add(rewards)
+      passes.add(record.task.name, rewards)
+      if (rewards !== null) {
+        trials += 1
+        for (const [key, value] of Object.entries(rewards)) {
+          append(
+            child(rewardStats, key, () => new Map<number, string[]>()),
+            value,
+            record.name,
+          )
+        }
+      }
+      const exception = exceptionOf(record)
+      if (exception === null) return false
+      errors += 1
+      append(exceptionStats, exception.type, record.name)
+      return true
+    },
+    stats(recount: boolean): EvalStats {
+      if (recount) passAtK = passes.compute()
+      const computed = metrics.map((metric) => rewardTally.compute(metric))
+      return { trials, errors, metrics: computed, passAtK, rewardStats, exceptionStats }
+    },
+  }
+}
+
+function append<K>(lists: Map<K, string[]>, key: K, name: string): void {
+  child(lists, key, () => []).push(name)
+}
+
+function child<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key) ?? make()
+  map.set(key, found)
+  return found
+}

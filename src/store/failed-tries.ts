@@ -1,0 +1,53 @@
+import { createWriteStream } from 'node:fs'
+import { chmod, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { codeOf } from '../lib/files.ts'
+import { packDir } from '../lib/tar.ts'
+import { type TreeEntry, walkTree } from '../lib/tree.ts'
+
+// The files of a try that was given up lie beside the trial's own as one archive: tools that look for trials by their
+// directories must not take an old try for a trial.
+const archive = /^failed-(\d+)\.tar\.gz$/
+
+/** Numbers of the tries that were put aside in a trial's directory. */
+export async function listFailedTries(trialDir: string): Promise<readonly number[]> {
+  const names = await readdir(trialDir)
+  const numbers = names.flatMap((name) => archive.exec(name)?.[1] ?? []).map(Number)
+  return numbers.sort((a, b) => a - b)
+}
+
+/** Puts everything in a trial's directory into the next free `failed-N.tar.gz`, N from `least` up. Removes nothing yet. */
+export async function packFailedTry(trialDir: string, least: number): Promise<void> {
+  const taken = await listFailedTries(trialDir)
+  const target = join(trialDir, `failed-${Math.max(least, (taken.at(-1) ?? 0) + 1)}.tar.gz`)
+  const temporary = `${target}.tmp`
+  try {
+    await packInto(temporary, trialDir)
+  } catch (error) {
+    if (codeOf(error) !== 'EACCES') throw error
+    await makeReadable(trialDir)
+    await packInto(temporary, trialDir)
+  }
+  await rename(temporary, target)
+}
+
+/** Removes everything from a trial's directory but the tries put aside; result.json goes before all else. */
+export async function clearTry(trialDir: string): Promise<void> {
+  await rm(join(trialDir, 'result.json'), { force: true })
+  const names = (await readdir(trialDir)).filter((name) => !archive.test(name))
+  await Promise.all(names.map((name) => rm(join(trialDir, name), { recursive: true, force: true })))
+}
+
+async function packInto(file: string, trialDir: string): Promise<void> {
+  const filter = ({ path }: TreeEntry) => !/^failed-\d+\.tar\.gz(\.tmp)?$/.test(path)
+  const bytes = packDir(trialDir, { links: 'keep', special: 'skip', modes: 'kept', filter })
+  await pipeline(bytes, createWriteStream(file))
+}
+
+/** An agent may leave logs that forbid their owner to read them. */
+async function makeReadable(dir: string): Promise<void> {
+  for await (const { path, kind, mode } of walkTree(dir)) {
+    if (kind === 'file') await chmod(join(dir, path), mode | 0o600)
+  }
+}

@@ -1,0 +1,130 @@
+import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UserError } from '../core/errors.ts'
+import type { TrialConfig } from '../core/job.ts'
+import type { HostEnv } from '../core/redact.ts'
+import type { TrialRecord } from '../core/trial.ts'
+import { exceptionOf } from '../core/trial-exception.ts'
+import { renderTrialConfig } from '../formats/harbor-job/trial-config.ts'
+import { parseTrialResult, renderTrialResult } from '../formats/harbor-job/trial-result.ts'
+import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { clearTry, packFailedTry } from './failed-tries.ts'
+import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
+import type { TrialStore } from './trial-store.ts'
+
+const standardDirs = ['agent', 'verifier', 'artifacts'] as const
+const readAtOnce = 32
+
+/**
+ * Trials as directories that Harbor's own tools open: `<job>/<trial>/{config.json, result.json, agent/, ...}`, and our own record.json.
+ * A trial is finished exactly when its result.json is there and whole.
+ */
+export function openHarborLayout(jobDir: string, host: HostEnv = process.env): TrialStore {
+  const dirOf = (trialName: string) => join(jobDir, checkTrialName(trialName))
+  return {
+    records: () => readRecords(jobDir),
+    begin: (config) => begin(dirOf(config.trialName), config, host),
+    async keepFailedTry(trialName, nth, record) {
+      const dir = dirOf(trialName)
+      await writeRecord(dir, record, host)
+      await packFailedTry(dir, nth)
+      await clearTry(dir)
+    },
+    commit: (record) => commit(dirOf(record.name), record, host),
+    async retract(trialName) {
+      const dir = dirOf(trialName)
+      if ((await readRecord(dir)) === null) throw noSuchTrial(trialName, jobDir)
+      await packFailedTry(dir, 1)
+      await clearTry(dir)
+    },
+    async open(trialName) {
+      const dir = dirOf(trialName)
+      if ((await readRecord(dir)) === null) throw noSuchTrial(trialName, jobDir)
+      return { dir, [Symbol.asyncDispose]: async () => {} }
+    },
+    close: async () => {},
+  }
+}
+
+async function begin(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
+  await mkdir(dir, { recursive: true })
+  await clearTry(dir)
+  await writeFile(join(dir, 'config.json'), renderTrialConfig(config, host))
+  return dir
+}
+
+async function commit(dir: string, record: TrialRecord, host: HostEnv): Promise<void> {
+  await writeRecord(dir, record, host)
+  for (const name of standardDirs) {
+    if (record.steps === null) await mkdir(join(dir, name), { recursive: true })
+    else await removeIfEmpty(join(dir, name))
+  }
+  await writeAtomic(join(dir, 'result.json'), renderTrialResult(record, host))
+}
+
+/** Needs no care: until result.json is there, nobody looks at these. */
+async function writeRecord(dir: string, record: TrialRecord, host: HostEnv): Promise<void> {
+  await writeFile(join(dir, 'record.json'), renderTrialRecord(record, host))
+  const exception = exceptionOf(record)
+  if (exception) await writeFile(join(dir, 'exception.txt'), exception.traceback)
+}
+
+async function* readRecords(jobDir: string): AsyncGenerator<TrialRecord, void, void> {
+  const entries = await readdir(jobDir, { withFileTypes: true })
+  const dirs = entries
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+    .map((entry) => join(jobDir, entry.name))
+  for (let i = 0; i < dirs.length; i += readAtOnce) {
+    const records = await Promise.all(dirs.slice(i, i + readAtOnce).map(readRecord))
+    for (const record of records) if (record !== null) yield record
+  }
+}
+
+/** The record of a finished trial, or null. Ours knows more than result.json, which is all that Harbor wrote. */
+async function readRecord(dir: string): Promise<TrialRecord | null> {
+  const result = await readTextIfExists(join(dir, 'result.json'))
+  const id = result === null ? null : idIn(result)
+  if (result === null || id === null) return null
+  const text = await readTextIfExists(join(dir, 'record.json'))
+  const own = text === null ? null : parseTrialRecord(text)
+  return own?.id === id ? own : parseOrNull(result)
+}
+
+/** The trial's id in a result that is whole; Harbor does not write them at once. */
+function idIn(result: string): string | null {
+  try {
+    const { id } = Object(JSON.parse(result))
+    return typeof id === 'string' ? id : null
+  } catch {
+    return null
+  }
+}
+
+function parseOrNull(result: string): TrialRecord | null {
+  try {
+    return parseTrialResult(result)
+  } catch (error) {
+    if (error instanceof UserError) return null
+    throw error
+  }
+}
+
+async function removeIfEmpty(dir: string): Promise<void> {
+  try {
+    await rmdir(dir)
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error
+  }
+}
+
+function checkTrialName(name: string): string {
+  if (name !== '' && !name.startsWith('.') && !/[/\\\0]/.test(name)) return name
+  throw new UserError(
+    `expected the name of a trial, got ${JSON.stringify(name)}`,
+    'jobs show lists the trials of a job',
+  )
+}
+
+function noSuchTrial(name: string, jobDir: string): UserError {
+  return new UserError(`${jobDir} has no finished trial ${JSON.stringify(name)}`, 'jobs show lists the trials of a job')
+}

@@ -1,0 +1,219 @@
+import { appendFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { z } from 'zod'
+import { messageOf, UserError } from '../core/errors.ts'
+import type { JobConfig } from '../core/job.ts'
+import type { JobResult } from '../core/job-stats.ts'
+import type { HostEnv } from '../core/redact.ts'
+import { parseJobConfig, renderJobConfig } from '../formats/harbor-job/job-config.ts'
+import { parseJobResult, renderJobResult } from '../formats/harbor-job/job-result.ts'
+import { type JobLock, renderJobLock } from '../formats/harbor-job/lock.ts'
+import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { AlreadyThere, makeDirWhole } from '../lib/new-dir.ts'
+
+const jobFileSchema = z.object({
+  schema: z.literal('job/1'),
+  id: z.string(),
+  /** What makes it this job and no other; only whoever runs jobs knows what is in it. */
+  identity: z.record(z.string(), z.unknown()),
+  startedAt: z.string(),
+  layout: z.enum(['harbor', 'packed']),
+})
+
+/** Our own file beside Harbor's: job.json. */
+export type JobFile = Readonly<z.output<typeof jobFileSchema>>
+export type Layout = JobFile['layout']
+
+export interface NewJob extends Omit<JobFile, 'schema'> {
+  readonly config: JobConfig
+  readonly lock: JobLock
+}
+
+/** A job as its directory tells it. */
+export interface JobDir {
+  readonly dir: string
+  readonly name: string
+  readonly config: JobConfig
+  /** Null when Harbor made the directory. */
+  readonly own: JobFile | null
+  /** Null before the first trial began. */
+  readonly result: JobResult | null
+  readonly layout: Layout
+}
+
+/** Makes a job's directory with everything that is known before it starts, all at once or not at all. */
+export async function createJobDir(dir: string, job: NewJob, host: HostEnv = process.env): Promise<void> {
+  const { config, lock, ...own } = job
+  const file: JobFile = { schema: 'job/1', ...own }
+  try {
+    await makeDirWhole(dir, async (temporary) => {
+      await writeFile(join(temporary, 'config.json'), renderJobConfig(config, host))
+      await writeFile(join(temporary, 'lock.json'), inPieces(renderJobLock(lock, host)))
+      await writeFile(join(temporary, 'job.json'), `${JSON.stringify(file, null, 2)}\n`)
+    })
+  } catch (error) {
+    throw notWritable(error, dir)
+  }
+}
+
+/** Reads the files of a job, ours or Harbor's. */
+export async function loadJobDir(path: string): Promise<JobDir> {
+  const dir = resolve(path)
+  const config = await readFileOf(path, 'config.json')
+  if (config === null || !isJobConfig(config)) throw await notAJob(path)
+  const text = await readFileOf(path, 'job.json')
+  const own = text === null ? null : parseJobFile(text, join(path, 'job.json'))
+  const result = await readFileOf(path, 'result.json')
+  return {
+    dir,
+    name: basename(dir),
+    config: parseJobConfig(config, { path: join(path, 'config.json'), format: 'json' }).config,
+    own,
+    result: result === null ? null : parseJobResult(result, join(path, 'result.json')),
+    layout: own?.layout ?? 'harbor',
+  }
+}
+
+/** Every job in a directory of jobs, by name; what looks like one but cannot be read is told apart. */
+export async function listJobs(jobsDir: string): Promise<{ jobs: JobDir[]; broken: { name: string; why: string }[] }> {
+  const jobs: JobDir[] = []
+  const broken: { name: string; why: string }[] = []
+  for (const name of await directoriesIn(jobsDir)) {
+    const dir = join(jobsDir, name)
+    const config = await readFileOf(dir, 'config.json').catch(() => null)
+    if (config === null || !isJobConfig(config)) continue
+    try {
+      jobs.push(await loadJobDir(dir))
+    } catch (error) {
+      broken.push({ name, why: messageOf(error) })
+    }
+  }
+  return { jobs, broken }
+}
+
+/** Whether every trial of the job has ended and its result is final. */
+export function isFinished(job: Pick<JobDir, 'result'>): boolean {
+  return job.result !== null && job.result.finishedAt !== null
+}
+
+/** Rewrites config.json, for a job that goes on with other settings of no weight. */
+export async function saveJobConfig(dir: string, config: JobConfig, host: HostEnv = process.env): Promise<void> {
+  await writeAtomic(join(dir, 'config.json'), renderJobConfig(config, host))
+}
+
+export async function saveJobLock(dir: string, lock: JobLock, host: HostEnv = process.env): Promise<void> {
+  await writeAtomic(join(dir, 'lock.json'), inPieces(renderJobLock(lock, host)))
+}
+
+/** Rewrites result.json. With many trials it is large: callers decide how often. */
+export async function saveJobResult(dir: string, result: JobResult): Promise<void> {
+  await writeAtomic(join(dir, 'result.json'), renderJobResult(result))
+}
+
+/** Adds a line to job.log. */
+export async function appendJobLog(dir: string, line: string): Promise<void> {
+  await appendFile(join(dir, 'job.log'), `${line}\n`)
+}
+
+async function readFileOf(dir: string, name: string): Promise<string | null> {
+  try {
+    return await readTextIfExists(join(dir, name))
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error
+    throw new UserError(
+      `${join(dir, name)}: expected a file that can be read, got ${codeOf(error)}`,
+      'look at the permissions of the directory',
+    )
+  }
+}
+
+/** A trial has a config.json too. */
+function isJobConfig(text: string): boolean {
+  try {
+    const document: unknown = JSON.parse(text)
+    return typeof document === 'object' && document !== null && !('trial_name' in document)
+  } catch {
+    return true
+  }
+}
+
+function parseJobFile(text: string, path: string): JobFile {
+  const hint = 'the file is written once when a job starts; restore it, or remove the directory'
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch {
+    throw new UserError(`${path}: expected JSON, got ${JSON.stringify(text.slice(0, 40))}`, hint)
+  }
+  const parsed = jobFileSchema.safeParse(document)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new UserError(`${path}: ${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'not valid'}`, hint)
+}
+
+async function directoriesIn(jobsDir: string): Promise<string[]> {
+  try {
+    const entries = await readdir(jobsDir, { withFileTypes: true })
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
+      .map((entry) => entry.name)
+      .sort()
+  } catch (error) {
+    if (!isMissing(error) && codeOf(error) !== 'EACCES') throw error
+    const got =
+      codeOf(error) === 'ENOENT' ? 'nothing there' : codeOf(error) === 'ENOTDIR' ? 'a file' : 'one that may not be read'
+    throw new UserError(
+      `${jobsDir}: expected a directory of jobs, got ${got}`,
+      'name the directory that was given to run as --jobs-dir',
+    )
+  }
+}
+
+async function notAJob(path: string): Promise<UserError> {
+  const stats = await stat(path).catch(() => null)
+  const got =
+    stats === null ? 'nothing there' : stats.isDirectory() ? 'a directory without the config.json of a job' : 'a file'
+  return new UserError(
+    `${path}: expected the directory of a job, got ${got}`,
+    'jobs list shows the jobs of a directory',
+  )
+}
+
+/** What the system says about a directory that cannot be made, in two lines. */
+function notWritable(error: unknown, dir: string): unknown {
+  if (error instanceof AlreadyThere) {
+    return new UserError(
+      `${dir}: expected no such directory yet, found one`,
+      'resume that job, or choose another --job-name',
+    )
+  }
+  const why = reasons[codeOf(error) ?? '']
+  if (why === undefined) return error
+  return new UserError(
+    `${dir}: expected to make the directory of the job, but ${why}`,
+    'choose another --jobs-dir, or make room or permission there',
+  )
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'it may not be written there (EACCES)',
+  EPERM: 'it may not be written there (EPERM)',
+  EROFS: 'the file system is read-only (EROFS)',
+  ENOSPC: 'the disk is full (ENOSPC)',
+  EDQUOT: 'the disk quota is used up (EDQUOT)',
+  ENOTDIR: 'a part of the path is a file (ENOTDIR)',
+  EEXIST: 'a part of the path is a file (EEXIST)',
+  ENAMETOOLONG: 'the name is too long (ENAMETOOLONG)',
+}
+
+/** Pieces large enough that each is worth a write. */
+function* inPieces(parts: Iterable<string>): Generator<string, void, void> {
+  let piece = ''
+  for (const part of parts) {
+    piece += part
+    if (piece.length < 1 << 16) continue
+    yield piece
+    piece = ''
+  }
+  yield piece
+}

@@ -1,0 +1,132 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { link, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../core/errors.ts'
+import { codeOf, readTextIfExists } from '../lib/files.ts'
+import { identify, livenessOf, type ProcessIdentity } from '../lib/process-identity.ts'
+
+const identitySchema = z.object({ pid: z.number(), startTicks: z.string(), bootId: z.string(), host: z.string() })
+
+export interface JobOwner {
+  readonly process: ProcessIdentity
+  readonly liveness: 'alive' | 'dead' | 'unknown'
+}
+
+/** Who runs a job, according to its owner.json; null when nobody says so. */
+export async function readOwner(jobDir: string): Promise<JobOwner | null> {
+  const process = await readIdentity(join(jobDir, 'owner.json'))
+  return process && { process, liveness: livenessHere(process) }
+}
+
+/**
+ * Makes this process the only one that runs the job, and gives back the way to let go. A dead owner is followed;
+ * a live one, or one on another machine, is a UserError. Of any number of processes that try at once, one wins.
+ */
+export async function acquireOwner(jobDir: string): Promise<() => Promise<void>> {
+  const me = identify(process.pid)
+  if (me === null) throw new Error('this process is not listed in /proc')
+  const path = join(jobDir, 'owner.json')
+  await claim(path, me, jobDir)
+  return async () => {
+    const owner = await readIdentity(path)
+    if (owner !== null && isSame(owner, me)) await rm(path, { force: true })
+  }
+}
+
+/**
+ * Puts `me` into the file at `path`, which at most one living process holds. Creating it is atomic. To replace a dead holder
+ * one must first hold the claim file named after exactly that holder, and look again: so two who saw the same dead holder
+ * cannot both replace it, and a claim whose own holder died is taken over the same way.
+ */
+async function claim(path: string, me: ProcessIdentity, jobDir: string): Promise<void> {
+  for (;;) {
+    if (await createWhole(path, me)) return
+    const holder = await readIdentity(path)
+    if (holder === null) {
+      await refuseBroken(path)
+      continue
+    }
+    refuseLiving(holder, jobDir)
+    const succession = join(dirname(path), `.owner-after-${nameOf(holder)}.json`)
+    await claim(succession, me, jobDir)
+    const now = await readIdentity(path)
+    const mine = now !== null && isSame(now, holder)
+    if (mine) await replace(path, me)
+    await rm(succession, { force: true })
+    if (mine) return
+  }
+}
+
+/** True when the file was not there and now holds `me`, complete from the first moment. */
+async function createWhole(path: string, me: ProcessIdentity): Promise<boolean> {
+  const temporary = await writeBeside(path, me)
+  try {
+    await link(temporary, path)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+async function replace(path: string, me: ProcessIdentity): Promise<void> {
+  await rename(await writeBeside(path, me), path)
+}
+
+async function writeBeside(path: string, me: ProcessIdentity): Promise<string> {
+  const temporary = join(dirname(path), `.owner-${randomBytes(6).toString('hex')}.tmp`)
+  await writeFile(temporary, `${JSON.stringify(me)}\n`, { flag: 'wx' })
+  return temporary
+}
+
+async function readIdentity(path: string): Promise<ProcessIdentity | null> {
+  const text = await readTextIfExists(path)
+  if (text === null) return null
+  try {
+    return identitySchema.parse(JSON.parse(text))
+  } catch {
+    return null
+  }
+}
+
+/** No process leaves a broken file here, because files appear whole; a full disk or a person may. */
+async function refuseBroken(path: string): Promise<void> {
+  const text = await readTextIfExists(path)
+  if (text !== null && (await readIdentity(path)) === null) {
+    throw new UserError(
+      `${path}: expected the identity of a process, got ${JSON.stringify(text.slice(0, 40))}`,
+      'remove the file if no process runs this job',
+    )
+  }
+}
+
+function refuseLiving(holder: ProcessIdentity, jobDir: string): void {
+  const liveness = livenessHere(holder)
+  if (liveness === 'dead') return
+  const where = liveness === 'alive' ? '' : ` on ${holder.host}`
+  const hint =
+    liveness === 'alive'
+      ? 'wait for it, or stop it first'
+      : `if nothing runs there any more, remove ${join(jobDir, 'owner.json')}`
+  throw new UserError(`${jobDir}: process ${holder.pid}${where} is already running this job`, hint)
+}
+
+/** Another name of the host with the same boot is another container, whose processes cannot be seen from here. */
+function livenessHere(holder: ProcessIdentity): JobOwner['liveness'] {
+  const me = identify(process.pid)
+  return me !== null && holder.bootId === me.bootId && holder.host !== me.host ? 'unknown' : livenessOf(holder)
+}
+
+function nameOf(holder: ProcessIdentity): string {
+  return createHash('sha256')
+    .update(JSON.stringify([holder.pid, holder.startTicks, holder.bootId, holder.host]))
+    .digest('hex')
+    .slice(0, 16)
+}
+
+function isSame(a: ProcessIdentity, b: ProcessIdentity): boolean {
+  return nameOf(a) === nameOf(b)
+}

@@ -1,0 +1,146 @@
+import { z } from 'zod'
+import { boundaries } from '../core/errors.ts'
+import type { TrialConfig } from '../core/job.ts'
+import type { TrialRecord } from '../core/trial.ts'
+
+const textOrNull = z.string().nullable()
+const numberOrNull = z.number().nullable()
+const texts = z.record(z.string(), z.string())
+const values = z.record(z.string(), z.unknown())
+const rewards = z.record(z.string(), z.number()).nullable()
+
+const taskConfig = z.object({
+  path: textOrNull,
+  gitUrl: textOrNull,
+  gitCommitId: textOrNull,
+  name: textOrNull,
+  ref: textOrNull,
+  overwrite: z.boolean(),
+  downloadDir: textOrNull,
+  source: textOrNull,
+})
+
+const agentConfig = z.object({
+  name: textOrNull,
+  importPath: textOrNull,
+  modelName: textOrNull,
+  overrideTimeoutSec: numberOrNull,
+  overrideSetupTimeoutSec: numberOrNull,
+  maxTimeoutSec: numberOrNull,
+  kwargs: values,
+  env: texts,
+})
+
+const environmentConfig = z.object({
+  type: textOrNull,
+  importPath: textOrNull,
+  forceBuild: z.boolean(),
+  delete: z.boolean(),
+  overrideCpus: numberOrNull,
+  overrideMemoryMb: numberOrNull,
+  overrideStorageMb: numberOrNull,
+  overrideGpus: numberOrNull,
+  suppressOverrideWarnings: z.boolean(),
+  mountsJson: z.array(z.unknown()).nullable(),
+  env: texts,
+  kwargs: values,
+})
+
+const verifierConfig = z.object({
+  overrideTimeoutSec: numberOrNull,
+  maxTimeoutSec: numberOrNull,
+  env: texts,
+  disable: z.boolean(),
+  rewardPrecedence: z.enum(['txt', 'json']),
+})
+
+const artifact = z.object({
+  source: z.string(),
+  destination: z.string().exactOptional(),
+  exclude: z.array(z.string()),
+  service: z.string().exactOptional(),
+})
+
+const trialConfig: z.ZodType<TrialConfig> = z.object({
+  task: taskConfig,
+  trialName: z.string(),
+  trialsDir: z.string(),
+  timeoutMultipliers: z.object({
+    all: z.number(),
+    agent: numberOrNull,
+    verifier: numberOrNull,
+    agentSetup: numberOrNull,
+    environmentBuild: numberOrNull,
+  }),
+  agent: agentConfig,
+  environment: environmentConfig,
+  verifier: verifierConfig,
+  artifacts: z.array(z.union([z.string(), artifact])),
+  jobId: textOrNull,
+})
+
+const exit = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('finished') }),
+  z.object({ kind: z.literal('limit'), limit: z.enum(['time', 'turns', 'context', 'cost']) }),
+  z.object({ kind: z.literal('exited'), exitCode: z.number() }),
+])
+
+const failure = z.object({
+  boundary: z.enum(boundaries),
+  code: z.string(),
+  message: z.string(),
+  stack: z.string(),
+  retryable: z.boolean(),
+  occurredAt: z.string(),
+})
+
+const end = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('scored'), rewards, exit }),
+  z.object({ kind: z.literal('failed'), failure }),
+  z.object({ kind: z.literal('cancelled') }),
+])
+
+const usage = z
+  .object({ inputTokens: numberOrNull, cacheTokens: numberOrNull, outputTokens: numberOrNull, costUsd: numberOrNull })
+  .nullable()
+
+const span = z.object({ startedAt: z.string(), finishedAt: textOrNull }).nullable()
+
+const step = z.object({
+  name: z.string(),
+  rewards,
+  exit: exit.nullable(),
+  failure: failure.nullable(),
+  usage,
+  metadata: values.nullable(),
+  agentExecution: span,
+  verifier: span,
+})
+
+const sandboxFacts = z.object({
+  provider: z.string(),
+  limits: z.object({ cpu: z.boolean(), memory: z.boolean(), pids: z.boolean(), storage: z.boolean() }),
+  notes: z.array(z.string()),
+})
+
+/** A record as we write it down; what comes from disk passes here before anyone believes it. */
+export const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
+  schema: z.literal('trial/1'),
+  id: z.string(),
+  name: z.string(),
+  task: z.object({ name: z.string(), path: z.string(), source: textOrNull, digest: z.string(), checksum: z.string() }),
+  agent: z.object({ name: z.string(), version: z.string(), model: textOrNull }),
+  attempt: z.number(),
+  config: trialConfig,
+  end,
+  isolation: z.enum(['fresh', 'shared', 'separate']).nullable(),
+  bothRewardFiles: z.boolean(),
+  usage,
+  metadata: values.nullable(),
+  sandbox: sandboxFacts.nullable(),
+  spans: z.object({ environmentSetup: span, agentSetup: span, agentExecution: span, verifier: span }),
+  steps: z.array(step).nullable(),
+  retries: z.number(),
+  startedAt: z.string(),
+  finishedAt: z.string(),
+})
