@@ -98,9 +98,10 @@ export class Machine {
   async spawn(
     argv: readonly string[],
     options: ExecOptions = {},
+    stdin: 'pipe' | 'ignore' = 'pipe',
   ): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
     const command = await this.prepare(argv, options, { terminal: false })
-    const child = this.spawnEntry(command.entry, 'pipe')
+    const child = this.spawnEntry(command.entry, stdin)
     return { child, done: () => this.finish(command) }
   }
 
@@ -171,6 +172,8 @@ export class Machine {
 
   private spawnEntry(entry: Entry, stdin: 'ignore' | 'pipe'): ChildProcess {
     return spawn(entry.program, entry.args, {
+      // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
+      argv0: 'sh',
       stdio: [stdin, 'pipe', 'pipe', 'pipe'],
       detached: true,
       env: cleanEnv,

@@ -35,7 +35,7 @@ export async function runBuildCommand(
 ): Promise<BuildCommandResult> {
   const { signal, input, output, log, ...execOptions } = options
   signal.throwIfAborted()
-  const { child, done } = await machine.spawn(argv, execOptions)
+  const { child, done } = await machine.spawn(argv, execOptions, input ? 'pipe' : 'ignore')
   const stop = () => void machine.stop()
   signal.addEventListener('abort', stop, { once: true })
   try {
