@@ -26,8 +26,9 @@ export default definePlugin({
 
 /** A solution that exits badly is written down and still verified: the tests have the last word. */
 async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
-  await at.sandbox.uploadDir(await findSolution(at), sandboxPaths.solution)
-  await at.sandbox.exec(['chmod', '+x', script], { user: 'root', signal: at.signal })
+  const { dir, executable } = await findSolution(at)
+  await at.sandbox.uploadDir(dir, sandboxPaths.solution)
+  if (!executable) await at.sandbox.exec(['chmod', '+x', script], { user: 'root', signal: at.signal })
   const { exitCode } = await at.sandbox.exec(['bash', '-c', `${script} > ${sandboxPaths.agentLogs}/oracle.txt 2>&1`], {
     env: { DEBIAN_FRONTEND: 'noninteractive', ...at.env, ...resolveEnv(at.task.solution.env, hostEnv) },
     ...(at.user !== undefined && { user: at.user }),
@@ -41,12 +42,10 @@ async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
 }
 
 /** The step's solution, for a task with steps; otherwise the task's. */
-async function findSolution(at: AgentAt): Promise<string> {
+async function findSolution(at: AgentAt): Promise<{ dir: string; executable: boolean }> {
   const dir = solutionDir(at.step?.dir ?? at.task.dir)
-  const found = await stat(join(dir, solveScript('linux'))).catch(() => null)
-  if (found?.isFile()) return dir
-  throw new BoundaryError(
-    'task',
-    `task ${at.task.name} has no solution: ${join(dir, solveScript('linux'))} is not there`,
-  )
+  const path = join(dir, solveScript('linux'))
+  const found = await stat(path).catch(() => null)
+  if (found?.isFile()) return { dir, executable: (found.mode & 0o111) === 0o111 }
+  throw new BoundaryError('task', `task ${at.task.name} has no solution: ${path} is not there`)
 }

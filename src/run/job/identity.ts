@@ -1,20 +1,29 @@
+import { z } from 'zod'
 import type { JobConfig } from '../../core/job.ts'
 import { redactJobConfig } from '../../core/redact.ts'
 import type { Task } from '../../core/task.ts'
 
-/** Plain JSON. */
-type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
+const jsonSchema = z.json()
+type Json = z.output<typeof jsonSchema>
+
+const identitySchema = z.object({
+  /** Content digests by name; one name may be there more than once. */
+  tasks: z.record(z.string(), z.array(z.string())),
+  agents: z.array(jsonSchema),
+  nAttempts: z.number(),
+  environment: jsonSchema,
+  verifier: jsonSchema,
+  timeoutMultipliers: jsonSchema,
+  artifacts: jsonSchema,
+})
 
 /** What makes two jobs the same experiment: if this is equal, one continues the other. Holds no secret. */
-export interface JobIdentity {
-  /** Content digests by name; one name may be there more than once. */
-  readonly tasks: { readonly [name: string]: readonly string[] }
-  readonly agents: readonly Json[]
-  readonly nAttempts: number
-  readonly environment: Json
-  readonly verifier: Json
-  readonly timeoutMultipliers: Json
-  readonly artifacts: Json
+export type JobIdentity = z.output<typeof identitySchema>
+
+/** An identity that was written down; null when it is none of this version. */
+export function parseIdentity(value: unknown): JobIdentity | null {
+  const parsed = identitySchema.safeParse(value)
+  return parsed.success ? parsed.data : null
 }
 
 /** The identity of a job. Concurrency, retries, quietness and how a path is spelt are no part of it. */
@@ -33,7 +42,7 @@ export function identityOf(config: JobConfig, tasks: readonly Pick<Task, 'name' 
 }
 
 /** What tells one agent of a job from another. */
-export function agentIdentities(config: JobConfig): readonly Json[] {
+export function agentIdentities(config: JobConfig): Json[] {
   const hidden = redactJobConfig(config, {})
   return config.agents.map((agent, i) => toJson(agent, hidden.agents[i]))
 }
@@ -107,6 +116,6 @@ function fieldDifferences(path: string, was: Json, is: Json): string[] {
   return keys.flatMap((key) => fieldDifferences(`${path}${separator}${key}`, was[key] ?? null, is[key] ?? null))
 }
 
-function isObject(value: Json): value is { readonly [key: string]: Json } {
+function isObject(value: Json): value is { [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError } from '../../core/errors.ts'
@@ -63,12 +63,12 @@ async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortS
 /** The task's tests, then the step's own over them; neither when the image of a separate verifier brings the script itself. */
 async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, signal: AbortSignal): Promise<void> {
   const dirs = [scene.task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
-  const scripts = await Promise.all(dirs.map((dir) => exists(join(dir, testScript('linux')))))
-  for (const dir of scripts.includes(true) ? dirs : []) {
-    if (await exists(dir)) await lease.uploadDir(dir, sandboxPaths.tests)
-  }
-  const prepare = `mkdir -p ${verifierLogs} && chmod 777 ${verifierLogs} && chmod +x ${script}`
-  const made = await lease.exec(['sh', '-c', prepare], { user: 'root', signal, timeoutSec: 60 })
+  const scripts = await Promise.all(dirs.map((dir) => stat(join(dir, testScript('linux'))).catch(() => null)))
+  const winner = scripts.findLast((found) => found !== null)
+  if (!winner) return
+  for (const dir of dirs) if (await exists(dir)) await lease.uploadDir(dir, sandboxPaths.tests)
+  if ((winner.mode & 0o111) === 0o111) return
+  const made = await lease.exec(['chmod', '+x', script], { user: 'root', signal, timeoutSec: 60 })
   if (made.exitCode !== 0) throw new BoundaryError('task', `${script} cannot run: ${made.stderr.trim()}`)
 }
 

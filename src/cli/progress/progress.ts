@@ -1,0 +1,82 @@
+import type { JobWatch } from '../../run/job/run-trials.ts'
+import { describeEnd } from '../../run/trial/trial-record.ts'
+import { renderLine, renderTable } from './render.ts'
+import type { Tally } from './tally.ts'
+
+/** Shows a person how a job goes; must be stopped, so that the last state stays on the screen. */
+export interface Progress extends JobWatch {
+  stop(): void
+}
+
+/** Where progress is written; `isTTY` decides how. */
+export interface Screen {
+  readonly isTTY?: boolean
+  readonly columns?: number
+  write(text: string): unknown
+}
+
+const redrawMs = 200
+const lineEveryMs = 10_000
+/** A job this small tells of each trial. */
+const fewTrials = 50
+
+/** A table that redraws itself on a terminal, plain lines anywhere else, nothing when quiet. */
+export function makeProgress(tally: Tally, screen: Screen, quiet: boolean): Progress {
+  if (quiet)
+    return watching(
+      tally,
+      () => {},
+      () => {},
+    )
+  return screen.isTTY ? tableProgress(tally, screen) : lineProgress(tally, screen)
+}
+
+function tableProgress(tally: Tally, screen: Screen): Progress {
+  let height = 0
+  const draw = () => {
+    const lines = renderTable(tally.standing(), performance.now(), screen.columns ?? 80)
+    const up = height > 0 ? `\u001b[${height}A` : ''
+    screen.write(`${up}\r\u001b[J${lines.join('\n')}\n`)
+    height = lines.length
+  }
+  const timer = setInterval(draw, redrawMs)
+  draw()
+  return watching(
+    tally,
+    () => {},
+    () => {
+      clearInterval(timer)
+      draw()
+    },
+  )
+}
+
+function lineProgress(tally: Tally, screen: Screen): Progress {
+  const say = () => screen.write(`${renderLine(tally.standing())}\n`)
+  const timer = setInterval(say, lineEveryMs)
+  const few = tally.standing().total <= fewTrials
+  say()
+  return watching(
+    tally,
+    (line) => few && screen.write(`${line}\n`),
+    () => {
+      clearInterval(timer)
+      say()
+    },
+  )
+}
+
+function watching(tally: Tally, tell: (line: string) => void, stop: () => void): Progress {
+  return {
+    started: (trial) => tally.started(trial.name),
+    retrying: (record, waitSec) => {
+      tally.retried(record.name)
+      tell(`${record.name}: ${describeEnd(record.end)}; tried again in ${waitSec} s`)
+    },
+    ended: (record) => {
+      tally.ended(record.name)
+      tell(`${record.name}: ${describeEnd(record.end)}`)
+    },
+    stop,
+  }
+}

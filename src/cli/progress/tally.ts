@@ -1,0 +1,61 @@
+import type { Scoreboard } from '../../board/scoreboard.ts'
+import type { Boundary } from '../../core/errors.ts'
+
+/** How a job stands, for people. */
+export interface Standing {
+  readonly done: number
+  readonly total: number
+  /** Running trials, the longest running first, with when they started. */
+  readonly running: readonly { readonly name: string; readonly sinceMs: number }[]
+  readonly retries: number
+  readonly meanReward: number | null
+  readonly failedByBoundary: Readonly<Partial<Record<Boundary, number>>>
+  readonly cancelled: number
+  readonly tokens: number | null
+  readonly costUsd: number | null
+  /** Seconds until the end if it goes on like this; null as long as nothing is known. */
+  readonly etaSec: number | null
+}
+
+/** Adds to a job's scoreboard what is only known while it runs: who runs, how fast it goes. */
+export interface Tally {
+  started(name: string): void
+  retried(name: string): void
+  ended(name: string): void
+  standing(): Standing
+}
+
+export function makeTally(total: number, board: Scoreboard, nowMs: () => number = () => performance.now()): Tally {
+  const running = new Map<string, number>()
+  const startedMs = nowMs()
+  let ended = 0
+  let retries = 0
+  return {
+    started: (name) => void running.set(name, nowMs()),
+    retried: (name) => {
+      running.delete(name)
+      retries++
+    },
+    ended: (name) => {
+      running.delete(name)
+      ended++
+    },
+    standing: () => {
+      const { trials: done, meanOverScored, failedByBoundary, cancelled } = board.denominators()
+      const { inputTokens, outputTokens, costUsd } = board.stats({ total, running: running.size, retries })
+      const secPerTrial = ended === 0 ? null : (nowMs() - startedMs) / 1000 / ended
+      return {
+        done,
+        total,
+        running: [...running].map(([name, sinceMs]) => ({ name, sinceMs })),
+        retries,
+        meanReward: meanOverScored,
+        failedByBoundary,
+        cancelled,
+        tokens: inputTokens === null && outputTokens === null ? null : (inputTokens ?? 0) + (outputTokens ?? 0),
+        costUsd,
+        etaSec: secPerTrial === null ? null : secPerTrial * Math.max(total - done, 0),
+      }
+    },
+  }
+}

@@ -1,0 +1,47 @@
+import { resolve } from 'node:path'
+import type { JobConfig } from '../core/job.ts'
+import { unresumableSecrets } from '../core/redact.ts'
+import { openJob } from '../run/job/open-job.ts'
+import { note } from './output.ts'
+import { askConsent } from './run/consent.ts'
+import { loadEnvFile } from './run/env-file.ts'
+import { askedJob } from './run/job-document.ts'
+import { type RunOptions, runOptions } from './run/options.ts'
+import { resolveTasks } from './run/resolve-tasks.ts'
+import { runAskedJob } from './run/run-asked-job.ts'
+import { withTaskOptions } from './run/task-options.ts'
+
+/** `ot-agent run`: tasks times agents times attempts, in sandboxes, recorded. */
+export default () =>
+  runOptions()
+    .description(
+      'Runs tasks with an agent in sandboxes and keeps every trial in a job directory that Harbor can open.\n' +
+        'The same command after a crash or Ctrl-C goes on where it stopped.',
+    )
+    .action(runAction)
+
+async function runAction(options: RunOptions): Promise<void> {
+  if (options.envFile !== undefined) await loadEnvFile(options.envFile)
+  const asked = await askedJob(options, 'local')
+  const config = absolute(await withTaskOptions(asked.config, options))
+  const tasks = await resolveTasks(config)
+  await askConsent(tasks, config, options.yes ?? false)
+  for (const secret of unresumableSecrets(config, process.env)) {
+    note(`${secret} is a secret and is not written down; as \${VARIABLE} it could be, and jobs resume would find it`)
+  }
+  const invocation = ['ot-agent', 'run', ...process.argv.slice(3)]
+  const open = () => openJob({ config, named: asked.named, tasks, layout: options.store, invocation })
+  await runAskedJob({ config, tasks, open }, { quiet: config.quiet, json: options.json ?? false })
+}
+
+/** A job must be found and resumed from any directory. */
+function absolute(config: JobConfig): JobConfig {
+  const whole = <T extends { readonly path: string | null }>(part: T): T =>
+    part.path === null ? part : { ...part, path: resolve(part.path) }
+  return {
+    ...config,
+    jobsDir: resolve(config.jobsDir),
+    tasks: config.tasks.map(whole),
+    datasets: config.datasets.map(whole),
+  }
+}

@@ -1,0 +1,71 @@
+import type { Denominators } from '../../core/job-stats.ts'
+import type { JobOutcome } from '../../run/job.ts'
+import { note, printJson, printTable } from '../output.ts'
+
+interface Shown {
+  readonly json: boolean
+  readonly interrupted: boolean
+}
+
+/** Prints what became of a job: a table for people, one document for machines. */
+export function reportOutcome(outcome: JobOutcome, { json, interrupted }: Shown): void {
+  if (json) printJson(outcomeDocument(outcome, interrupted))
+  else printOutcome(outcome)
+}
+
+function printOutcome(outcome: JobOutcome): void {
+  const groups = [...outcome.board.groups()]
+  const rows = groups.map(([name, ends]) => [name, ...cellsOf(ends, outcome.result.stats.evals.get(name)?.passAtK)])
+  printTable(['agent, model, dataset', 'trials', 'scored', 'mean', 'mean of all', 'failed', 'pass@k'], rows)
+  const { pending } = outcome.result.stats
+  if (pending > 0) note(`${pending} trials are still to be run; the same command goes on`)
+  note(`results in ${outcome.job.dir}`)
+}
+
+function cellsOf(ends: Denominators, passAtK: ReadonlyMap<number, number> = new Map()): string[] {
+  const failures = Object.entries(ends.failedByBoundary).map(([boundary, count]) => `${boundary} ${count}`)
+  const passes = [...passAtK].map(([k, value]) => `${k}: ${value.toFixed(3)}`)
+  return [
+    String(ends.trials),
+    String(ends.scored),
+    ends.meanOverScored?.toFixed(3) ?? '-',
+    ends.meanOverAll?.toFixed(3) ?? '-',
+    failures.join(', ') || '-',
+    passes.join(', ') || '-',
+  ]
+}
+
+function outcomeDocument({ job, result, board }: JobOutcome, interrupted: boolean): object {
+  const { stats } = result
+  const groups = board.groups()
+  return {
+    schema: 'job-summary/1',
+    jobDir: job.dir,
+    jobName: job.config.jobName,
+    jobId: job.id,
+    continued: job.continued,
+    interrupted,
+    finished: result.finishedAt !== null,
+    totalTrials: result.totalTrials,
+    pending: stats.pending,
+    retries: stats.retries,
+    ends: board.denominators(),
+    usage: {
+      inputTokens: stats.inputTokens,
+      cacheTokens: stats.cacheTokens,
+      outputTokens: stats.outputTokens,
+      costUsd: stats.costUsd,
+    },
+    evals: Object.fromEntries(
+      [...stats.evals].map(([name, group]) => [
+        name,
+        {
+          metrics: group.metrics.map((metric) => Object.fromEntries(metric)),
+          passAtK: Object.fromEntries(group.passAtK),
+          exceptions: Object.fromEntries(group.exceptionStats),
+          ends: groups.get(name) ?? null,
+        },
+      ]),
+    ),
+  }
+}

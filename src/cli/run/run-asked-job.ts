@@ -1,0 +1,97 @@
+import { UserError } from '../../core/errors.ts'
+import type { AgentConfig, EnvironmentConfig, JobConfig } from '../../core/job.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { checkJob } from '../../run/job/check-job.ts'
+import type { OpenedJob } from '../../run/job/open-job.ts'
+import type { JobTask } from '../../run/job/plan.ts'
+import { type JobOutcome, runJob } from '../../run/job.ts'
+import { interruptSignal } from '../interrupt.ts'
+import { note } from '../output.ts'
+import { makeAgent, makeProvider } from '../plugins.ts'
+import { makeProgress } from '../progress/progress.ts'
+import { makeTally } from '../progress/tally.ts'
+import { whoCan } from '../who-can.ts'
+import { reportOutcome } from './report.ts'
+
+/** How a command wants its job to be shown. */
+export interface Showing {
+  readonly quiet: boolean
+  readonly json: boolean
+}
+
+export interface JobToRun {
+  readonly config: JobConfig
+  readonly tasks: readonly JobTask[]
+  /** Called once nothing can be wrong with the job any more: makes or finds its directory. */
+  readonly open: () => Promise<OpenedJob>
+  readonly again?: (record: TrialRecord) => boolean
+}
+
+/** Runs a job in front of a person or a script: checks, progress, Ctrl-C, the result on stdout, the exit code. */
+export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<void> {
+  const provider = await providerOf(asked.config.environment)
+  const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
+  await checkJob({ ...asked, ...makeIt })
+  const job = await asked.open()
+  if (job.continued) note(`continues the job in ${job.dir}`)
+  const interrupt = interruptSignal()
+  try {
+    const outcome = await runWatched(asked, job, makeIt, interrupt.signal, showing)
+    reportOutcome(outcome, { ...showing, interrupted: interrupt.signal.aborted })
+    process.exitCode = exitCodeOf(outcome, interrupt.signal.aborted)
+  } finally {
+    interrupt.stop()
+  }
+}
+
+type MakeIt = { provider: SandboxProvider; makeAgent: typeof agentOf; hostEnv: NodeJS.ProcessEnv }
+
+async function runWatched(
+  { again }: JobToRun,
+  job: OpenedJob,
+  makeIt: MakeIt,
+  signal: AbortSignal,
+  { quiet }: Showing,
+): Promise<JobOutcome> {
+  let stop = () => {}
+  try {
+    return await runJob({
+      job,
+      ...makeIt,
+      hooks: [],
+      whoCan: await whoCan(),
+      signal,
+      ...(again && { again }),
+      watch: ({ board }) => {
+        const progress = makeProgress(makeTally(job.plan.length, board), process.stderr, quiet)
+        stop = progress.stop
+        return progress
+      },
+    })
+  } finally {
+    stop()
+  }
+}
+
+/** 0 when every trial was scored, 3 when some failed, 130 when the job was stopped. */
+function exitCodeOf({ board }: JobOutcome, interrupted: boolean): number {
+  if (interrupted) return 130
+  return board.denominators().failed > 0 ? 3 : 0
+}
+
+async function agentOf({ name, importPath, kwargs }: AgentConfig) {
+  if (name !== null) return makeAgent(name, kwargs)
+  throw new UserError(
+    `expected the name of an agent, got the import path ${importPath}`,
+    'agents of other programs cannot be run yet; ot-agent run --help lists what can',
+  )
+}
+
+async function providerOf({ type, importPath, kwargs }: EnvironmentConfig): Promise<SandboxProvider> {
+  if (type !== null) return makeProvider(type, kwargs)
+  throw new UserError(
+    `expected the name of a sandbox, got the import path ${importPath}`,
+    'sandboxes of other programs cannot be used yet',
+  )
+}

@@ -1,0 +1,159 @@
+import { makeScoreboard, type Scoreboard } from '../board/scoreboard.ts'
+import type { JobResult } from '../core/job-stats.ts'
+import type { TrialRecord } from '../core/trial.ts'
+import { utcNow } from '../lib/time.ts'
+import { appendJobLog } from '../store/job-dir.ts'
+import { acquireOwner } from '../store/job-owner.ts'
+import { openTrialStore } from '../store/open-store.ts'
+import type { TrialStore } from '../store/trial-store.ts'
+import type { OpenedJob } from './job/open-job.ts'
+import type { PlannedTrial } from './job/plan.ts'
+import { makeResultWriter } from './job/result-writer.ts'
+import { type JobWatch, runTrials, type TrialsRequest } from './job/run-trials.ts'
+import { storeFailure } from './job/store-failure.ts'
+import { describeEnd } from './trial/trial-record.ts'
+
+/** How a job stands before its trials start. */
+export interface JobStart {
+  readonly job: OpenedJob
+  readonly pending: number
+  /** Live: it counts every trial that ended, those of earlier runs included. */
+  readonly board: Scoreboard
+}
+
+export interface JobRequest
+  extends Pick<TrialsRequest, 'provider' | 'makeAgent' | 'hooks' | 'hostEnv' | 'whoCan' | 'signal'> {
+  readonly job: OpenedJob
+  /** Which finished trials are to run again; cancelled ones always are. */
+  readonly again?: (record: TrialRecord) => boolean
+  readonly watch: (start: JobStart) => JobWatch
+}
+
+export interface JobOutcome {
+  readonly job: OpenedJob
+  readonly result: JobResult
+  readonly board: Scoreboard
+}
+
+/**
+ * Runs what is left of a job. Its directory may be left at any moment, by any kind of death, and the same call goes on:
+ * what has a record stays, everything else is done again.
+ */
+export async function runJob(request: JobRequest): Promise<JobOutcome> {
+  const { job } = request
+  const letGo = await acquireOwner(job.dir)
+  try {
+    const store = await openTrialStore(job.dir, job.layout)
+    try {
+      return await runIn(store, request)
+    } finally {
+      await store.close().catch((error: unknown) => Promise.reject(storeFailure(error, job.dir)))
+    }
+  } finally {
+    await letGo()
+  }
+}
+
+async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome> {
+  const { job, signal } = request
+  const board = makeScoreboard(job.config.metrics)
+  const pending = await takeStock(store, board, request)
+  const counts = { running: new Set<string>(), retries: 0 }
+  const current = (final: boolean): JobResult => {
+    const stats = board.stats({
+      total: job.plan.length,
+      running: counts.running.size,
+      retries: counts.retries,
+      passAtK: final,
+    })
+    const finished = final && stats.completed === job.plan.length && stats.cancelled === 0
+    const { id, startedAt } = job
+    const updatedAt = utcNow()
+    return { id, startedAt, updatedAt, finishedAt: finished ? updatedAt : null, totalTrials: job.plan.length, stats }
+  }
+  const writer = makeResultWriter(job.dir, current)
+  const log = makeJobLog(job.dir)
+  log.say(`${job.continued ? 'continues' : 'starts'}: ${pending.length} of ${job.plan.length} trials to run`)
+  const watch = joinWatches(
+    counter(counts, board, writer.touch),
+    logger(log.say),
+    request.watch({ job, pending: pending.length, board }),
+  )
+  try {
+    writer.touch()
+    await runTrials(pending, { ...request, ...trialSettings(job), store, watch })
+  } catch (error) {
+    await Promise.allSettled([writer.finish(), log.end()])
+    throw error
+  }
+  log.say(signal.aborted ? 'stopped before its end' : 'ends')
+  await log.end()
+  await writer.finish().catch((error: unknown) => Promise.reject(storeFailure(error, job.dir)))
+  return { job, result: current(true), board }
+}
+
+function trialSettings({ dir, config }: OpenedJob) {
+  return { jobName: config.jobName, jobDir: dir, nConcurrent: config.nConcurrentTrials, retry: config.retry }
+}
+
+/** Counts the trials that are finished and takes back those that are to run again; what remains is to be run. */
+async function takeStock(store: TrialStore, board: Scoreboard, { job, again }: JobRequest): Promise<PlannedTrial[]> {
+  const planned = new Set(job.plan.map(({ name }) => name))
+  const finished = new Set<string>()
+  const takenBack: string[] = []
+  for await (const record of store.records()) {
+    if (!planned.has(record.name)) continue
+    if (record.end.kind === 'cancelled' || again?.(record)) takenBack.push(record.name)
+    else {
+      finished.add(record.name)
+      board.add(record)
+    }
+  }
+  for (const name of takenBack) await store.retract(name)
+  return job.plan.filter(({ name }) => !finished.has(name))
+}
+
+function counter(counts: { running: Set<string>; retries: number }, board: Scoreboard, touch: () => void): JobWatch {
+  return {
+    started: ({ name }) => {
+      counts.running.add(name)
+      touch()
+    },
+    retrying: ({ name }) => {
+      counts.running.delete(name)
+      counts.retries++
+      touch()
+    },
+    ended: (record) => {
+      counts.running.delete(record.name)
+      board.add(record)
+      touch()
+    },
+  }
+}
+
+function logger(say: (line: string) => void): JobWatch {
+  return {
+    started: () => {},
+    retrying: (record, waitSec) => say(`${record.name}: ${describeEnd(record.end)}; again in ${waitSec} s`),
+    ended: (record) => say(`${record.name}: ${describeEnd(record.end)}`),
+  }
+}
+
+function joinWatches(...watches: readonly JobWatch[]): JobWatch {
+  return {
+    started: (trial) => watches.forEach((watch) => void watch.started(trial)),
+    retrying: (record, waitSec) => watches.forEach((watch) => void watch.retrying(record, waitSec)),
+    ended: (record) => watches.forEach((watch) => void watch.ended(record)),
+  }
+}
+
+/** job.log is for people: a line that cannot be written stops nothing. */
+function makeJobLog(dir: string) {
+  let writing = Promise.resolve()
+  const say = (line: string) => {
+    const text = `${utcNow()} ${line.replaceAll(/[\r\n]+/g, ' | ').slice(0, 2000)}`
+    writing = writing.then(() => appendJobLog(dir, text)).catch(() => {})
+  }
+  return { say, end: () => writing }
+}

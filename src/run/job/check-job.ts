@@ -1,0 +1,24 @@
+import { refuseUnknownMetrics } from '../../board/metrics.ts'
+import type { Agent } from '../../core/agent.ts'
+import type { AgentConfig, JobConfig } from '../../core/job.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { HostEnv } from '../trial/scene.ts'
+import { type JobTask, requireHostVars } from './plan.ts'
+
+export interface JobToCheck {
+  readonly config: JobConfig
+  readonly tasks: readonly JobTask[]
+  readonly provider: SandboxProvider
+  readonly makeAgent: (config: AgentConfig) => Promise<Agent>
+  readonly hostEnv: HostEnv
+}
+
+/** Finds whatever would make every trial fail, before anything is written or started. Throws UserError. */
+export async function checkJob({ config, tasks, provider, makeAgent, hostEnv }: JobToCheck): Promise<void> {
+  refuseUnknownMetrics(config.metrics)
+  requireHostVars(config, tasks, hostEnv)
+  for (const agent of await Promise.all(config.agents.map(makeAgent))) {
+    for (const { task } of tasks) agent.check?.(task)
+  }
+  await provider.preflight()
+}

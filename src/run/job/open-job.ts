@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { JobConfig } from '../../core/job.ts'
+import { exists, readTextIfExists } from '../../lib/files.ts'
+import { utcNow } from '../../lib/time.ts'
+import {
+  createJobDir,
+  isFinished,
+  type JobDir,
+  type Layout,
+  loadJobDir,
+  type NewJob,
+  saveJobConfig,
+} from '../../store/job-dir.ts'
+import { readOwner } from '../../store/job-owner.ts'
+import { differences, identityOf, type JobIdentity, parseIdentity } from './identity.ts'
+import { type JobTask, type PlannedTrial, planTrials } from './plan.ts'
+
+export interface JobToOpen {
+  readonly config: JobConfig
+  /** Whether the name was chosen; a name that is only the time gives way to an interrupted job of the same content. */
+  readonly named: boolean
+  readonly tasks: readonly JobTask[]
+  /** Of a new job; one that is continued keeps its own. */
+  readonly layout: Layout
+  /** The command line, for the lock. */
+  readonly invocation: readonly string[]
+}
+
+/** A job whose directory is there, with everything that is known before its first trial. */
+export interface OpenedJob {
+  readonly dir: string
+  readonly id: string
+  readonly config: JobConfig
+  readonly layout: Layout
+  readonly startedAt: string
+  readonly plan: readonly PlannedTrial[]
+  readonly continued: boolean
+}
+
+/** Makes the directory of a new job, or finds the one that this job continues. Another job's directory is refused. */
+export async function openJob(job: JobToOpen): Promise<OpenedJob> {
+  const identity = identityOf(
+    job.config,
+    job.tasks.map(({ task }) => task),
+  )
+  const dir = resolve(job.config.jobsDir, job.config.jobName)
+  if (job.named && (await exists(dir))) return continueJob(job, await ownJob(dir, identity))
+  const interrupted = job.named ? null : await findInterrupted(job.config.jobsDir, identity)
+  return interrupted ? continueJob(job, interrupted) : createJob(job, identity)
+}
+
+async function ownJob(dir: string, identity: JobIdentity): Promise<JobDir> {
+  const there = await loadJobDir(dir)
+  const before = there.own && parseIdentity(there.own.identity)
+  if (!before)
+    throw new UserError(`${dir}: expected a job of this program, found one of another`, 'choose another --job-name')
+  const changes = differences(before, identity)
+  if (changes.length === 0) return there
+  const more = changes.length > 5 ? `; and ${changes.length - 5} more` : ''
+  throw new UserError(
+    `${dir}: expected the same job, found another: ${changes.slice(0, 5).join('; ')}${more}`,
+    'choose another --job-name, or go back to the old settings to continue that job',
+  )
+}
+
+/** The newest unfinished job of the same content that nobody runs any more. */
+async function findInterrupted(jobsDir: string, identity: JobIdentity): Promise<JobDir | null> {
+  const entries = await readdir(jobsDir, { withFileTypes: true }).catch(() => [])
+  const found: JobDir[] = []
+  for (const entry of entries) {
+    const dir = resolve(jobsDir, entry.name)
+    if (!entry.isDirectory() || entry.name.startsWith('.') || !(await isSameJob(dir, identity))) continue
+    const job = await loadJobDir(dir)
+    const owner = await readOwner(dir)
+    if (!isFinished(job) && (owner === null || owner.liveness === 'dead')) found.push(job)
+  }
+  return found.sort((a, b) => ((a.own?.startedAt ?? '') < (b.own?.startedAt ?? '') ? 1 : -1))[0] ?? null
+}
+
+/** Looks only at job.json: the other files of many finished jobs are large. */
+async function isSameJob(dir: string, identity: JobIdentity): Promise<boolean> {
+  const text = await readTextIfExists(join(dir, 'job.json')).catch(() => null)
+  if (text === null) return false
+  try {
+    const before = parseIdentity(JSON.parse(text).identity)
+    return before !== null && differences(before, identity).length === 0
+  } catch {
+    return false
+  }
+}
+
+/** Goes on under the old name, in the old layout, with the new settings of no weight. */
+export async function continueJob(job: JobToOpen, there: JobDir): Promise<OpenedJob> {
+  if (!there.own)
+    throw new UserError(
+      `${there.dir}: expected a job of this program, found one of another`,
+      'run its tasks as a new job',
+    )
+  const { id, startedAt } = there.own
+  const config = { ...job.config, jobName: there.name }
+  await saveJobConfig(there.dir, config)
+  const plan = planTrials(config, id, there.dir, job.tasks)
+  return { dir: there.dir, id, config, layout: there.layout, startedAt, plan, continued: true }
+}
+
+async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJob> {
+  const id = randomUUID()
+  const startedAt = utcNow()
+  const { layout, tasks } = job
+  for (let nth = 1; ; nth++) {
+    const jobName = nth === 1 ? job.config.jobName : `${job.config.jobName}-${nth}`
+    const config = { ...job.config, jobName }
+    const dir = resolve(config.jobsDir, jobName)
+    if (!job.named && (await exists(dir))) continue
+    const plan = planTrials(config, id, dir, tasks)
+    try {
+      await createJobDir(dir, { id, identity, startedAt, layout, config, lock: lockOf(job, plan, startedAt) })
+      return { dir, id, config, layout, startedAt, plan, continued: false }
+    } catch (error) {
+      // Somebody else was a moment faster with this very second's name.
+      if (job.named || !(await exists(dir))) throw error
+    }
+  }
+}
+
+function lockOf({ config, invocation }: JobToOpen, plan: readonly PlannedTrial[], createdAt: string): NewJob['lock'] {
+  const trials = plan.map(({ task, config: { task: asked, timeoutMultipliers, agent, environment, verifier } }) => ({
+    task: {
+      name: task.name,
+      type: 'local' as const,
+      digest: task.digests.content,
+      source: asked.source,
+      path: task.dir,
+      gitUrl: null,
+      gitCommitId: null,
+    },
+    timeoutMultipliers,
+    agent,
+    environment,
+    verifier,
+  }))
+  return { createdAt, invocation, nConcurrentTrials: config.nConcurrentTrials, retry: config.retry, trials }
+}
