@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -51,7 +51,8 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
   async function write(files: Readonly<Record<string, string | Uint8Array>>, mode = 0o644): Promise<void> {
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(join(task, path)), { recursive: true })
-      await writeFile(join(task, path), text, { mode })
+      await writeFile(join(task, path), text)
+      await chmod(join(task, path), mode)
     }
   }
 
@@ -397,6 +398,19 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
   test('RUN hears nothing on its input and says nothing of its own', async () => {
     await build('FROM x\nRUN echo "echo from-rc" > /root/.bashrc\nSHELL ["/bin/bash", "-c"]\nRUN cat; echo only-this')
     expect(log.slice(-2)).toEqual([expect.stringContaining(':4: RUN cat'), 'only-this'])
+  })
+
+  test('the umask of whoever runs it changes nothing inside', async () => {
+    const before = process.umask(0o077)
+    try {
+      const base = await hostBase(join(workshop.home, 'strict'), workshop.privileges)
+      const image = { ...(await build('FROM x\nRUN touch /made && mkdir /dir')), base }
+      expect(
+        await inside(image, 'stat -c %a / /usr /etc /etc/passwd /var/lib /root /tmp /dev/shm /made /dir | xargs'),
+      ).toBe('755 755 755 644 755 700 1777 1777 644 755')
+    } finally {
+      process.umask(before)
+    }
   })
 
   test('a daemon that a RUN leaves behind ends with it', async () => {

@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { exists, readTextIfExists } from '../../lib/files.ts'
+import { walkTree } from '../../lib/tree.ts'
 import { copySafeEtc, fingerprintEtc } from './etc.ts'
 import type { Privileges } from './privileges.ts'
 
@@ -47,7 +48,7 @@ const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'op
  */
 export async function hostBase(basesDir: string, privileges: Privileges): Promise<Base> {
   const key = digest([
-    'host-3',
+    'host-4',
     privileges.mode,
     await readFile('/etc/os-release', 'utf8').catch(() => ''),
     await fingerprint('/var/lib/dpkg/status'),
@@ -84,11 +85,22 @@ async function buildSkeleton(dir: string): Promise<void> {
   await symlink('/run', join(draft, 'var/run'))
   await copySafeEtc(join(draft, 'etc'))
   await copyPackageDatabase(draft)
+  await openToAll(draft)
   await chmod(draft, 0o755)
   await rename(draft, dir).catch(async (error: unknown) => {
     await rm(draft, { recursive: true, force: true })
     if (!(await exists(dir))) throw error
   })
+}
+
+const closedToOthers = new Set(['root', 'etc/shadow', 'etc/gshadow', 'var/lib/dpkg/lock', 'var/lib/dpkg/lock-frontend'])
+
+/** What root may read or enter, everyone may: the umask of whoever runs us must not close a sandbox's system directories. */
+async function openToAll(root: string): Promise<void> {
+  for await (const { path, kind, mode } of walkTree(root)) {
+    if (kind === 'symlink' || closedToOthers.has(path)) continue
+    await chmod(join(root, path), mode | ((mode & 0o500) >> 3) | ((mode & 0o500) >> 6))
+  }
 }
 
 const skeleton: readonly (readonly [path: string, mode: number])[] = [

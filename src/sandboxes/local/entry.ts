@@ -82,6 +82,7 @@ export function enterScript(options: EnterOptions): string {
   ]
   const report = options.report ? '--json-status-fd 3' : ''
   return [
+    'umask 022',
     ...closeInherited,
     ...join,
     `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`,

@@ -158,6 +158,7 @@ export class LocalLease implements SandboxLease {
   private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('/logs')
     await mkdir(dir, { recursive: true })
+    await chmod(dir, 0o755)
     for (const name of logDirs) {
       const path = join(dir, name)
       const old = previous === null || name === 'verifier' ? null : join(previous, name)
@@ -209,5 +210,6 @@ export class LocalLease implements SandboxLease {
 /** Copies the contents of a task's own directory; its links stay links. */
 async function copyIn(source: string, target: string): Promise<void> {
   await mkdir(target, { recursive: true })
+  await chmod(target, 0o755)
   await cp(source, target, { recursive: true, verbatimSymlinks: true, force: true })
 }

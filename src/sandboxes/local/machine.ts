@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
@@ -56,15 +56,15 @@ export class Machine {
   static async start(options: MachineOptions): Promise<Machine> {
     const { base, dir, home, layers, upper, privileges } = options
     const places = { home, layers, upper, work: join(dir, 'work'), merged: join(dir, 'merged') }
-    await Promise.all([
-      mkdir(places.merged, { recursive: true }),
-      mkdir(join(dir, 'shm'), { recursive: true, mode: 0o1777 }),
-    ])
+    await Promise.all([mkdir(places.merged, { recursive: true }), mkdir(join(dir, 'shm'), { recursive: true })])
+    // Explicit, because the umask of whoever runs us must not decide what users inside may enter.
+    await chmod(join(dir, 'shm'), 0o1777)
     for (const { name } of base.overlays) {
       await Promise.all([
         mkdir(join(upper, name), { recursive: true }),
         mkdir(join(places.work, name), { recursive: true }),
       ])
+      await chmod(join(upper, name), 0o755)
     }
     const holder = await Holder.start(
       privileges,
