@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { makeAgent, makeProvider } from '../src/cli/plugins.ts'
 import type { Plugin } from '../src/core/plugin.ts'
+import { makeAgent, makeProvider } from '../src/plugins.ts'
 import { registry } from '../src/registry.ts'
 
 const kinds = ['agents', 'sandboxes', 'engines', 'schedulers', 'stages']

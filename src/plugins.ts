@@ -1,0 +1,43 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Agent } from './core/agent.ts'
+import { UserError } from './core/errors.ts'
+import type { Plugin, PluginContext } from './core/plugin.ts'
+import type { SandboxProvider } from './core/sandbox.ts'
+import { registry } from './registry.ts'
+
+/** Where caches and leases live: `$XDG_CACHE_HOME/ot-agent`. */
+export function pluginContext(): PluginContext {
+  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
+  return { env: process.env, stateDir: join(cache, 'ot-agent') }
+}
+
+type Options = Readonly<Record<string, unknown>>
+
+/** Makes a kind of sandbox by its name, for example `local`; a wrong name or option is a UserError. */
+export async function makeProvider(name: string, options: Options = {}): Promise<SandboxProvider> {
+  return make('sandbox', registry.sandboxes, name, options)
+}
+
+/** Makes an agent by its name, for example `oracle`; a wrong name or option is a UserError. */
+export async function makeAgent(name: string, options: Options = {}): Promise<Agent> {
+  return make('agent', registry.agents, name, options)
+}
+
+type Table<T> = Readonly<Record<string, () => Promise<{ readonly default: Plugin<T> }>>>
+
+async function make<T>(kind: string, table: Table<T>, name: string, options: Options): Promise<T> {
+  const load = Object.hasOwn(table, name) ? table[name] : undefined
+  if (!load)
+    throw new UserError(`unknown ${kind} ${JSON.stringify(name)}`, `known: ${Object.keys(table).sort().join(', ')}`)
+  const plugin = (await load()).default
+  const parsed = plugin.options.safeParse(options)
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw new UserError(
+      `${kind} ${name}: ${issue?.path.join('.') || 'options'}: ${issue?.message ?? 'not valid'}`,
+      `options of ${name} are strict; check their names and values`,
+    )
+  }
+  return plugin.make(parsed.data, pluginContext())
+}
