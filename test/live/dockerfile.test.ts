@@ -41,6 +41,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
   afterAll(async () => {
     expect(await readdir(workshop.sandboxesDir)).toEqual([])
     await workshop.discard('all', state)
+    workshop.groups.removeParent()
   })
   beforeEach(async () => {
     task = await mkdtemp(join(state, 'task-'))
