@@ -7,6 +7,7 @@ type Load<T> = () => Promise<{ readonly default: Plugin<T> }>
 /** The only file that names plug-ins. A test compares it with the folders. */
 export const registry = {
   agents: {
+    forger: () => import('./agents/forger.ts'),
     nop: () => import('./agents/nop.ts'),
     oracle: () => import('./agents/oracle.ts'),
   } satisfies Record<string, Load<Agent>>,

@@ -2,7 +2,7 @@
 export interface CodeLine {
   /** Trimmed, without a comment at its end. */
   readonly code: string
-  /** How many `if`, `for`, `while`, `case` and `{` are open before this line; 0 always runs. */
+  /** How many `if`, `for`, `while`, `case` and `{` are open before this line; at 0 it always runs. */
   readonly depth: number
 }
 
@@ -10,27 +10,38 @@ export interface CodeLine {
 export function codeLines(script: string): CodeLine[] {
   const lines: CodeLine[] = []
   let depth = 0
-  for (const line of script.replaceAll('\\\n', ' ').split('\n')) {
-    const code = withoutComment(line.trim())
+  for (const line of script.replaceAll('\r\n', '\n').replaceAll('\\\n', ' ').split('\n')) {
+    const { code, bare } = scan(line.trim())
     if (code === '') continue
-    const bare = code.replace(/'[^']*'|"(?:[^"\\]|\\.)*"/g, '""')
-    const closed = count(bare, /^(?:fi|done|esac|\})(?=$|[\s;)|&>])/g)
-    lines.push({ code, depth: Math.max(0, depth - closed) })
+    lines.push({ code, depth: closesFirst.test(bare) ? Math.max(0, depth - 1) : depth })
     depth = Math.max(0, depth + count(bare, opens) - count(bare, closes))
   }
   return lines
 }
 
-const opens = /(?<![\w.\-/$])(?:if|for|while|until|case)(?=\s)|\{(?=\s|$)/g
-const closes = /(?<![\w.\-/$])(?:fi|done|esac)(?=$|[\s;)|&>])|(?<=^|[\s;])\}(?=$|[\s;)|&>])/g
+const closesFirst = /^(?:fi|done|esac|\})(?![\w-])/
+const opens = /(?<![\w.\-/$])(?:if|for|while|until|case)(?=\s)|(?<=^|[\s)])\{(?=\s|$)/g
+const closes = /(?<![\w.\-/$])(?:fi|done|esac)(?![\w.\-/=])|(?<=^|[\s;])\}(?![\w-])/g
 
-/** A `#` starts a comment at the beginning of a word, outside quotes. */
-function withoutComment(line: string): string {
-  const comment = /^(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^\s'"#]#?|[^'"#]\S#|[^'"#])*?(?=(?:^|\s)#)/.exec(line)
-  if (line.startsWith('#')) return ''
-  return (comment ? comment[0] : line).trim()
+/** Cuts off a comment; `bare` is the same code with everything in quotes blanked. */
+function scan(line: string): { code: string; bare: string } {
+  let quote = ''
+  let bare = ''
+  for (let i = 0; i < line.length; i++) {
+    const char = line.charAt(i)
+    if (quote !== '') {
+      if (char === '\\' && quote === '"') i++
+      else if (char === quote) quote = ''
+      continue
+    }
+    if (char === '#' && (i === 0 || /\s/.test(line.charAt(i - 1)))) return { code: line.slice(0, i).trim(), bare }
+    if (char === '\\') i++
+    else if (char === "'" || char === '"') quote = char
+    bare += quote === '' ? char : '_'
+  }
+  return { code: line, bare }
 }
 
 function count(text: string, pattern: RegExp): number {
-  return [...text.matchAll(pattern)].length
+  return text.match(pattern)?.length ?? 0
 }

@@ -1,0 +1,157 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Agent } from '../../core/agent.ts'
+import { requiredHostVars } from '../../core/env-template.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
+import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
+import { type HostEnv, runTrial, type WhoCan } from '../trial.ts'
+import type { Finding } from './finding.ts'
+import { verifiesSeparately } from './lint-scripts.ts'
+import { lintTask } from './lints.ts'
+import { loadTaskFiles, type TaskFiles } from './task-files.ts'
+import { checkTrialConfig } from './trial-config.ts'
+import type { Check, CheckName, Verdict } from './verdict.ts'
+import * as verdicts from './verdict.ts'
+
+export interface CheckRequest {
+  readonly provider: SandboxProvider
+  readonly sandboxOptions: Readonly<Record<string, unknown>>
+  /** `oracle`, `nop` and `forger`, fresh for every trial. */
+  readonly makeAgent: (name: string, options: Readonly<Record<string, unknown>>) => Promise<Agent>
+  readonly whoCan: WhoCan
+  readonly hostEnv: HostEnv
+  /** How often the oracle runs. */
+  readonly repeats: number
+  /** Lints alone start nothing. */
+  readonly lintOnly: boolean
+  readonly signal: AbortSignal
+}
+
+/** One trial the check ran, and how it ended. */
+export interface CheckRun {
+  readonly agent: string
+  readonly end: TrialEnd
+  /** The trial's directory; null when it was not kept. */
+  readonly dir: string | null
+}
+
+/** All that was found out about one task. */
+export interface TaskReport {
+  readonly task: string
+  readonly dir: string
+  readonly digest: string | null
+  readonly verdict: Verdict
+  readonly checks: readonly Check[]
+  readonly findings: readonly Finding[]
+  /** What a reader must know about the sandbox, for example a replaced base image. */
+  readonly notes: readonly string[]
+  readonly runs: readonly CheckRun[]
+}
+
+/** Lints a task and, unless only that is asked for, plays its trials: oracle, again and again, nop and forger. */
+export async function checkTask(task: Task, request: CheckRequest, workDir: string): Promise<TaskReport> {
+  const files = await loadTaskFiles(task)
+  const findings = await lintTask(task, files)
+  const spine = request.lintOnly ? noSpine : await playSpine(task, files, request, workDir)
+  const checks = [verdicts.judgeLints(findings), ...spine.checks]
+  const { name, dir, digests } = task
+  const { notes, runs } = spine
+  return { task: name, dir, digest: digests.content, verdict: verdicts.judge(checks), checks, findings, notes, runs }
+}
+
+/** The report of a directory that could not even be read as a task. */
+export function brokenTask(dir: string, name: string, message: string): TaskReport {
+  const finding: Finding = { lint: 'task-unreadable', severity: 'error', path: '', message }
+  const checks = [verdicts.judgeLints([finding]), ...skipped('start', 'oracle', 'repeat', 'nop', 'forger')]
+  return { task: name, dir, digest: null, verdict: 'rejected', checks, findings: [finding], notes: [], runs: [] }
+}
+
+interface Spine {
+  readonly checks: readonly Check[]
+  readonly notes: readonly string[]
+  readonly runs: readonly CheckRun[]
+}
+
+const noSpine: Spine = { checks: skipped('start', 'oracle', 'repeat', 'nop', 'forger'), notes: [], runs: [] }
+
+async function playSpine(task: Task, files: TaskFiles, request: CheckRequest, workDir: string): Promise<Spine> {
+  if (!files.rounds.every(({ testScript, step }) => testScript || verifiesSeparately(task, step))) return noSpine
+  const unset = unsetHostVars(task, request.hostEnv)
+  if (unset.length > 0) return unknownStart(`needs host variables that are not set: ${unset.join(', ')}`)
+  const runs: CheckRun[] = []
+  const play = async (agent: string, nth = 1, options = {}) => {
+    const dir = join(workDir, `${agent}-${nth}`)
+    const record = await playTrial(task, request, agent, options, dir)
+    runs.push({ agent, end: record.end, dir })
+    return record
+  }
+  const solvable = files.rounds.every((round) => round.solveScript)
+  const first = await play(solvable ? 'oracle' : 'nop')
+  const start = verdicts.judgeStart(first)
+  const notes = notesOf(first)
+  if (start.outcome !== 'ok') return { checks: [start, ...skipped('oracle', 'repeat', 'nop', 'forger')], notes, runs }
+  const oracles = solvable ? [first] : []
+  for (let nth = 2; solvable && nth <= request.repeats; nth++) oracles.push(await play('oracle', nth))
+  const ofOracle = solvable
+    ? [verdicts.judgeOracle(oracles, task.steps), verdicts.judgeRepeats(oracles)]
+    : skipped('oracle', 'repeat')
+  const nop = verdicts.judgeNop(solvable ? await play('nop') : first)
+  const forger = verdicts.judgeForger([await play('forger'), await play('forger', 2, { link: true })])
+  return { checks: [start, ...ofOracle, nop, forger], notes, runs }
+}
+
+async function playTrial(
+  task: Task,
+  request: CheckRequest,
+  agentName: string,
+  agentOptions: Readonly<Record<string, unknown>>,
+  dir: string,
+): Promise<TrialRecord> {
+  const { provider, sandboxOptions, hostEnv, whoCan, signal } = request
+  const trialName = `check-${agentName}`
+  const config = checkTrialConfig(task, {
+    agentName,
+    trialName,
+    trialsDir: dir,
+    sandbox: provider.name,
+    sandboxOptions,
+  })
+  await mkdir(dir, { recursive: true })
+  const record = await runTrial({
+    task,
+    agent: await request.makeAgent(agentName, agentOptions),
+    provider,
+    config,
+    jobName: 'tasks-check',
+    attempt: 0,
+    retries: 0,
+    dir,
+    signal,
+    hooks: [],
+    hostEnv,
+    whoCan,
+  })
+  signal.throwIfAborted()
+  return record
+}
+
+function notesOf(record: TrialRecord): string[] {
+  const shared = record.isolation === 'shared' ? ['the verifier ran in a sandbox that the agent could prepare'] : []
+  return [...(record.sandbox?.notes ?? []), ...shared]
+}
+
+function unknownStart(reason: string): Spine {
+  const start: Check = { name: 'start', outcome: 'unknown', reasons: [reason] }
+  return { checks: [start, ...skipped('oracle', 'repeat', 'nop', 'forger')], notes: [], runs: [] }
+}
+
+function unsetHostVars(task: Task, hostEnv: HostEnv): string[] {
+  const verifiers = [task, ...task.steps].map(({ verifier }) => verifier.env)
+  const needed = requiredHostVars([task.environment.env, task.solution.env, ...verifiers])
+  return needed.filter(({ name, fallback }) => fallback === null && hostEnv[name] === undefined).map(({ name }) => name)
+}
+
+function skipped(...names: CheckName[]): Check[] {
+  return names.map((name) => ({ name, outcome: 'skipped', reasons: [] }))
+}

@@ -1,0 +1,60 @@
+import { setMaxListeners } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Task } from '../../core/task.ts'
+import { makeSlots } from '../slots.ts'
+import { type CheckRequest, checkTask, type TaskReport } from './check-task.ts'
+
+export interface ChecksRequest extends CheckRequest {
+  /** How many tasks are checked at once. */
+  readonly concurrency: number
+  /** Where trials leave their files. */
+  readonly workDir: string
+  /** Keep the files of tasks that were not accepted. */
+  readonly keep: boolean
+  /** Told of every report as it comes. */
+  readonly onReport: (report: TaskReport) => void
+}
+
+/** Checks tasks, so many at once; reports come back in the order of the tasks. A bug or an abort stops all of them. */
+export async function checkTasks(tasks: readonly Task[], request: ChecksRequest): Promise<TaskReport[]> {
+  const stop = new AbortController()
+  const signal = AbortSignal.any([request.signal, stop.signal])
+  setMaxListeners(0, signal)
+  const slots = makeSlots(request.concurrency)
+  const running = tasks.map(async (task, index) => {
+    try {
+      const leave = await slots.take(signal)
+      try {
+        return await checkOne(task, { ...request, signal }, join(request.workDir, dirName(task, index)))
+      } finally {
+        leave()
+      }
+    } catch (error) {
+      stop.abort(error)
+      throw error
+    }
+  })
+  await Promise.allSettled(running)
+  request.signal.throwIfAborted()
+  return Promise.all(running)
+}
+
+async function checkOne(task: Task, request: ChecksRequest, dir: string): Promise<TaskReport> {
+  let kept = false
+  try {
+    const found = await checkTask(task, request, dir)
+    kept = request.keep && found.verdict !== 'accepted'
+    const report = kept ? found : { ...found, runs: found.runs.map((run) => ({ ...run, dir: null })) }
+    request.onReport(report)
+    return report
+  } finally {
+    if (!kept) await rm(dir, { recursive: true, force: true })
+  }
+}
+
+/** Readable, and apart from every other task's even if they share a name. */
+function dirName(task: Task, index: number): string {
+  const name = task.name.replace(/[^a-zA-Z0-9._-]+/g, '_').slice(0, 60)
+  return `${String(index + 1).padStart(4, '0')}-${name}`
+}

@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process'
+import type { Task } from '../../core/task.ts'
+import type { Finding, Lint } from './finding.ts'
+import type { RoundFiles, TaskFiles, TextFile } from './task-files.ts'
+
+/** There is nothing to verify with. A separate verifier may bring its tests in its own image. */
+export const noTests: Lint = ({ rounds }, task) =>
+  rounds
+    .filter((round) => !round.testScript && !verifiesSeparately(task, round.step))
+    .map((round) => missing('no-tests', round, 'tests/test.sh', 'no test script to verify it with'))
+
+/** Nobody has shown that the task can be solved at all. */
+export const noSolution: Lint = ({ rounds }) =>
+  rounds
+    .filter((round) => !round.solveScript)
+    .map((round) => missing('no-solution', round, 'solution/solve.sh', 'no solution to prove it can be solved'))
+
+/** Without a shebang it is chance which program reads the script. */
+export const noShebang: Lint = (files) =>
+  entryScripts(files)
+    .filter(({ text }) => !text.startsWith('#!'))
+    .map((file) => finding('script-no-shebang', 'error', file, 'does not start with #!, for example #!/bin/bash'))
+
+/** The runner sets the bit, but a person who tries the script by hand stumbles. */
+export const notExecutable: Lint = (files) =>
+  entryScripts(files)
+    .filter(({ mode }) => (mode & 0o111) === 0)
+    .map((file) => finding('script-not-executable', 'warning', file, 'is not executable'))
+
+/** With CR LF the kernel looks for an interpreter whose name ends in CR. */
+export const crlf: Lint = (files) =>
+  shellScripts(files)
+    .filter(({ text }) => text.includes('\r\n'))
+    .map((file) => finding('script-crlf', 'error', file, 'has CR LF line ends; scripts need LF'))
+
+/** `bash -n` parses and runs nothing. */
+export const syntax: Lint = async (files) => {
+  const findings: Finding[] = []
+  for (const file of shellScripts(files)) {
+    const complaint = await parseBash(file.text.replaceAll('\r\n', '\n'))
+    if (complaint !== null) findings.push(finding('script-syntax', 'error', file, complaint))
+  }
+  return findings
+}
+
+/** Whether the tests of a step, or of the whole task, run in a sandbox of their own. */
+export function verifiesSeparately(task: Task, step: string | null): boolean {
+  const { verifier } = task.steps.find(({ name }) => name === step) ?? task
+  return verifier.mode === 'separate'
+}
+
+function entryScripts({ rounds }: TaskFiles): TextFile[] {
+  return unique(rounds.flatMap(({ testScript, solveScript }) => [testScript, solveScript]))
+}
+
+/** Scripts of tests and solutions; what lies in the environment may be broken on purpose. */
+function shellScripts({ rounds }: TaskFiles): TextFile[] {
+  return unique(rounds.flatMap(({ tests, solution }) => [...tests, ...solution])).filter(isShell)
+}
+
+function isShell({ name, text }: TextFile): boolean {
+  const shebang = /^#!\s*(\S+)(?:[ \t]+(?:-S[ \t]+)?(\S+))?/.exec(text)
+  if (!shebang) return name.endsWith('.sh')
+  const program = shebang[1]?.endsWith('/env') ? shebang[2] : shebang[1]
+  return /(?:^|\/)(?:ba|da)?sh$/.test(program ?? '')
+}
+
+function unique(files: readonly (TextFile | null)[]): TextFile[] {
+  return [...new Map(files.flatMap((file) => (file ? [[file.path, file] as const] : []))).values()]
+}
+
+function missing(lint: string, round: RoundFiles, name: string, message: string): Finding {
+  return { lint, severity: 'error', path: round.step === null ? name : `steps/${round.step}/${name}`, message }
+}
+
+function finding(lint: string, severity: Finding['severity'], { path }: TextFile, message: string): Finding {
+  return { lint, severity, path, message }
+}
+
+/** What bash says is wrong with a script, or null. */
+async function parseBash(script: string): Promise<string | null> {
+  const bash = spawn('bash', ['--norc', '--noprofile', '-n'], {
+    stdio: ['pipe', 'ignore', 'pipe'],
+    env: { PATH: process.env.PATH, LC_ALL: 'C' },
+    timeout: 20_000,
+  })
+  let stderr = ''
+  bash.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    if (stderr.length < 2000) stderr += chunk
+  })
+  bash.stdin.on('error', () => {}).end(script)
+  const code = await new Promise<number | null>((resolve, reject) => bash.on('error', reject).on('close', resolve))
+  if (code === 0) return null
+  const [first = 'does not parse'] = stderr.split('\n')
+  return `bash cannot parse it: ${first.replace(/^bash: /, '')}`
+}

@@ -1,0 +1,44 @@
+import type { Finding, Lint } from './finding.ts'
+import type { TextFile } from './task-files.ts'
+
+/** Somebody has to be told what to do. */
+export const instructionMissing: Lint = ({ rounds }, task) =>
+  rounds.flatMap(({ instruction, step }): Finding[] => {
+    const path = instruction?.path ?? (step === null ? 'instruction.md' : `steps/${step}/instruction.md`)
+    const told = step === null ? task.instruction : (task.steps.find(({ name }) => name === step)?.instruction ?? '')
+    const words = told.split(/\s+/).filter((word) => /\w/.test(word)).length
+    if (words === 0) return [{ lint: 'instruction-empty', severity: 'error', path, message: 'says nothing' }]
+    if (words >= 6) return []
+    const message = `has only ${words} word${words === 1 ? '' : 's'}; an agent has to guess the rest`
+    return [{ lint: 'instruction-short', severity: 'warning', path, message }]
+  })
+
+/** Text of a template that nobody filled in. */
+export const scaffold: Lint = ({ rounds }) =>
+  rounds.flatMap(({ instruction, testScript, solveScript }) => [
+    ...leftOver(instruction, 'error', outsideFences(instruction?.text ?? '')),
+    ...[testScript, solveScript].flatMap((file) => leftOver(file, 'warning', comments(file?.text ?? ''))),
+  ])
+
+const leftOvers =
+  /^\W*(?:TODO|FIXME|TBD|XXX)\b(?!.{0,40}`)|\blorem ipsum\b|\b(?:replace|describe|write|put|your) (?:this|the|your)? ?(?:task|instruction|solution|test)s?(?: \w+)? here\b/i
+
+function leftOver(file: TextFile | null, severity: Finding['severity'], lines: readonly string[]): Finding[] {
+  const line = file ? lines.find((text) => leftOvers.test(text)) : undefined
+  if (!file || line === undefined) return []
+  const message = `has text that waits to be replaced: ${line.trim().slice(0, 80)}`
+  return [{ lint: 'scaffold-text', severity, path: file.path, message }]
+}
+
+/** Code in an instruction may well speak of TODOs. */
+function outsideFences(text: string): string[] {
+  let fenced = false
+  return text.split('\n').filter((line) => {
+    if (/^\s*(?:```|~~~)/.test(line)) fenced = !fenced
+    return !fenced && !/^(?: {4}|\t)/.test(line)
+  })
+}
+
+function comments(script: string): string[] {
+  return script.split('\n').filter((line) => /^\s*#(?!!)/.test(line))
+}

@@ -1,0 +1,41 @@
+import type { Task } from '../../core/task.ts'
+import type { Finding, Lint } from './finding.ts'
+import {
+  answerInInstruction,
+  buildReachesOut,
+  expectedInTheOpen,
+  scriptInEnvironment,
+  solutionInInstruction,
+} from './lint-leaks.ts'
+import { crlf, noShebang, noSolution, noTests, notExecutable, syntax } from './lint-scripts.ts'
+import { instructionMissing, scaffold } from './lint-text.ts'
+import { failsOpen, noReward, oneValue, trustsRewardFile } from './lint-verifier.ts'
+import type { TaskFiles } from './task-files.ts'
+
+/** Every lint, in the order a reader wants to hear of them. */
+const lints: readonly Lint[] = [
+  instructionMissing,
+  scaffold,
+  noTests,
+  noSolution,
+  noShebang,
+  crlf,
+  syntax,
+  notExecutable,
+  noReward,
+  oneValue,
+  trustsRewardFile,
+  failsOpen,
+  buildReachesOut,
+  scriptInEnvironment,
+  solutionInInstruction,
+  answerInInstruction,
+  expectedInTheOpen,
+]
+
+/** Everything the lints have to say about a task, errors first; the same thing is never said twice. */
+export async function lintTask(task: Task, files: TaskFiles): Promise<Finding[]> {
+  const found = (await Promise.all(lints.map((lint) => lint(files, task)))).flat()
+  const unique = [...new Map(found.map((finding) => [JSON.stringify(finding), finding])).values()]
+  return [...unique.filter((it) => it.severity === 'error'), ...unique.filter((it) => it.severity === 'warning')]
+}

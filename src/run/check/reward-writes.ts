@@ -1,0 +1,70 @@
+import type { CodeLine } from './shell-text.ts'
+
+/** One place in a test script that writes a reward file with echo or printf. */
+export interface RewardWrite {
+  /** What it can write, when that can be told from the text: the literals, normalised; null when it cannot. */
+  readonly values: readonly string[] | null
+  readonly line: CodeLine
+}
+
+const rewardFile = /reward\.(?:txt|json)\b/g
+const write = /\b(echo|printf)\s([^;&|<>]{0,400})>>?\s*["']?[^\s"';|&<>]{0,200}reward\.(?:txt|json)\b/g
+const harmless = /^(?:rm|cat|ls|chmod|touch|\[|test)\b|^if \[/
+
+/** The rewards that lines of a script write with echo or printf, in order. */
+export interface RewardWrites {
+  readonly writes: readonly RewardWrite[]
+  /** False when reward files are also named in another way, so that this is not the whole story. */
+  readonly complete: boolean
+}
+
+export function findRewardWrites(lines: readonly CodeLine[]): RewardWrites {
+  const writes: RewardWrite[] = []
+  let complete = true
+  for (const line of lines) {
+    const found = [...line.code.matchAll(write)]
+    const mentions = line.code.match(rewardFile)?.length ?? 0
+    if (mentions > found.length && !harmless.test(line.code)) complete = false
+    for (const [, program, words] of found) {
+      writes.push({ values: valuesOf(lines, program === 'printf', (words ?? '').trim()), line })
+    }
+  }
+  return { writes, complete }
+}
+
+function valuesOf(lines: readonly CodeLine[], printf: boolean, words: string): string[] | null {
+  const word = unquote(words.replace(/^-[neE]+\s+/, ''))
+  const filled = printf ? /^["']?%[sdif](?:\\n)?["']?\s+(.+)$/.exec(word)?.[1] : undefined
+  const text = unquote(filled ?? word)
+  const variable = /^\$(?:(\w+)|\{(\w+)\})$/.exec(text)
+  if (variable) return assigned(lines, variable[1] ?? variable[2] ?? '')
+  return /[$`%]/.test(text) ? null : [normalise(text)]
+}
+
+/** The literals a variable is ever set to; null when it may be anything. */
+function assigned(lines: readonly CodeLine[], name: string): string[] | null {
+  const set = new RegExp(`(?:^|[\\s;({])${name}=("[^"]*"|'[^']*'|[^\\s;&|)]*)`, 'g')
+  const computed = new RegExp(
+    `\\b(?:read|let|for|printf -v)\\s[^;|&]*\\b${name}\\b|\\(\\([^)]*\\b${name}\\b|\\b${name}\\+=`,
+  )
+  const values: string[] = []
+  for (const { code } of lines) {
+    if (computed.test(code)) return null
+    for (const [, value] of code.matchAll(set)) {
+      const text = unquote(value ?? '')
+      if (/[$`]/.test(text)) return null
+      values.push(normalise(text))
+    }
+  }
+  return values.length > 0 ? values : null
+}
+
+function unquote(text: string): string {
+  return /^(['"]).*\1$/.test(text) ? text.slice(1, -1) : text
+}
+
+/** `1`, `1.0` and `1\n` are the same reward. */
+function normalise(text: string): string {
+  const plain = text.replace(/\\n/g, '').trim()
+  return /^[+-]?\d+(?:\.\d+)?$/.test(plain) ? String(Number(plain)) : plain
+}

@@ -1,0 +1,58 @@
+import type { TrialConfig } from '../../core/job.ts'
+import type { Task } from '../../core/task.ts'
+
+/** What a check asks of one trial: everything as the task says, nothing overridden. */
+export interface CheckTrial {
+  readonly agentName: string
+  readonly trialName: string
+  readonly trialsDir: string
+  readonly sandbox: string
+  readonly sandboxOptions: Readonly<Record<string, unknown>>
+}
+
+export function checkTrialConfig(task: Task, trial: CheckTrial): TrialConfig {
+  return {
+    task: { ...noTaskConfig, path: task.dir },
+    trialName: trial.trialName,
+    trialsDir: trial.trialsDir,
+    timeoutMultipliers: { all: 1, agent: null, verifier: null, agentSetup: null, environmentBuild: null },
+    agent: { ...noAgentConfig, name: trial.agentName },
+    environment: { ...noEnvironmentConfig, type: trial.sandbox, kwargs: trial.sandboxOptions },
+    verifier: { overrideTimeoutSec: null, maxTimeoutSec: null, env: {}, disable: false, rewardPrecedence: 'txt' },
+    artifacts: [],
+    jobId: null,
+  }
+}
+
+const noTaskConfig = {
+  gitUrl: null,
+  gitCommitId: null,
+  name: null,
+  ref: null,
+  overwrite: false,
+  downloadDir: null,
+  source: null,
+}
+
+const noAgentConfig = {
+  importPath: null,
+  modelName: null,
+  overrideTimeoutSec: null,
+  overrideSetupTimeoutSec: null,
+  maxTimeoutSec: null,
+  kwargs: {},
+  env: {},
+}
+
+const noEnvironmentConfig = {
+  importPath: null,
+  forceBuild: false,
+  delete: true,
+  overrideCpus: null,
+  overrideMemoryMb: null,
+  overrideStorageMb: null,
+  overrideGpus: null,
+  suppressOverrideWarnings: false,
+  mountsJson: null,
+  env: {},
+}
