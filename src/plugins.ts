@@ -5,6 +5,7 @@ import { UserError } from './core/errors.ts'
 import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
 import { registry } from './registry.ts'
+import { meets, type Need, type WhoCan } from './run/trial/environment.ts'
 
 /** Where caches and leases live: `$XDG_CACHE_HOME/ot-agent`. */
 export function pluginContext(): PluginContext {
@@ -22,6 +23,22 @@ export async function makeProvider(name: string, options: Options = {}): Promise
 /** Makes an agent by its name, for example `oracle`; a wrong name or option is a UserError. */
 export async function makeAgent(name: string, options: Options = {}): Promise<Agent> {
   return make('agent', registry.agents, name, options)
+}
+
+/** Which kinds of sandbox meet which need, for messages that name an alternative. */
+export async function whoCan(): Promise<WhoCan> {
+  const providers = await Promise.all(Object.keys(registry.sandboxes).map((name) => makeProvider(name)))
+  const meeting = (need: Need) => providers.filter(({ can }) => meets(can, need)).map(({ name }) => name)
+  return {
+    compose: meeting('compose'),
+    images: meeting('images'),
+    gpu: meeting('gpu'),
+    tpu: meeting('tpu'),
+    windows: meeting('windows'),
+    allowlist: meeting('allowlist'),
+    networkPerPhase: meeting('networkPerPhase'),
+    mounts: meeting('mounts'),
+  }
 }
 
 type Table<T> = Readonly<Record<string, () => Promise<{ readonly default: Plugin<T> }>>>

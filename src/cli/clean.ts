@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { makeProvider } from './plugins.ts'
+import { makeProvider } from '../plugins.ts'
 import { printJson, printTable } from './output.ts'
 
 /** `ot-agent clean`: removes what dead owners left, and nothing of a live one. */
@@ -14,5 +14,9 @@ export default () =>
       const reaped = await provider.reap({ dryRun: options.dryRun ?? false })
       if (options.json) return printJson({ dryRun: options.dryRun ?? false, reaped })
       if (reaped.length === 0) process.stdout.write('nothing to clean\n')
-      else printTable(['sandbox', 'job', 'trial', 'what'], reaped.map((r) => [r.id, r.owner.job, r.owner.trial, r.what]))
+      else
+        printTable(
+          ['sandbox', 'job', 'trial', 'what'],
+          reaped.map((r) => [r.id, r.owner.job, r.owner.trial, r.what]),
+        )
     })

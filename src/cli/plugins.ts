@@ -1,1 +1,0 @@
-export { makeAgent, makeProvider, pluginContext } from '../plugins.ts'
