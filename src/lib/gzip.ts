@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises'
-import { createGunzip, createGzip } from 'node:zlib'
+import { promisify } from 'node:util'
+import * as zlib from 'node:zlib'
 import { codeOf } from './files.ts'
 import { ArchiveError } from './tar-format.ts'
 
@@ -7,7 +8,7 @@ type Bytes = AsyncGenerator<Uint8Array, void, void>
 
 /** Compresses a stream of bytes; the header carries no time and no name of an operating system. */
 export async function* gzip(source: AsyncIterable<Uint8Array>): Bytes {
-  const stream = createGzip({ level: 6, chunkSize: 64 << 10 })
+  const stream = zlib.createGzip({ level, chunkSize: 64 << 10 })
   const feeding = pipeline(source, stream)
   // A source that throws destroys the stream, and the loop below throws the same error.
   feeding.catch(() => {})
@@ -20,8 +21,28 @@ export async function* gzip(source: AsyncIterable<Uint8Array>): Bytes {
   await feeding
 }
 
+const gzipOnce = promisify<Uint8Array, zlib.ZlibOptions, Buffer>(zlib.gzip)
+
+/** The same for bytes that are all there, at about half the cost when they are few. */
+export async function gzipBytes(bytes: Uint8Array): Promise<Uint8Array> {
+  const zipped = await gzipOnce(bytes, { level })
+  zipped[operatingSystemAt] = unknownOperatingSystem
+  return zipped
+}
+
+const level = 6
 const operatingSystemAt = 9
 const unknownOperatingSystem = 255
+
+/** Decompresses bytes that start like gzip without letting go of the process; null when they are no gzip, damaged, or too large for that. */
+export function gunzipFew(bytes: Uint8Array): Uint8Array | null {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b || bytes.length > 1 << 20) return null
+  try {
+    return zlib.gunzipSync(bytes, { maxOutputLength: 16 << 20 })
+  } catch {
+    return null
+  }
+}
 
 /** Decompresses a stream that starts like gzip and passes on every other stream as it is; damage throws ArchiveError. */
 export async function* gunzipIfNeeded(source: AsyncIterable<Uint8Array>): Bytes {
@@ -30,7 +51,7 @@ export async function* gunzipIfNeeded(source: AsyncIterable<Uint8Array>): Bytes 
     yield* whole
     return
   }
-  const stream = createGunzip({ chunkSize: 64 << 10 })
+  const stream = zlib.createGunzip({ chunkSize: 64 << 10 })
   const feeding = pipeline(whole, stream)
   feeding.catch(() => {})
   try {
@@ -55,7 +76,8 @@ async function peek(source: AsyncIterable<Uint8Array>): Promise<{ start: Uint8Ar
   return { start, whole: startingWith(start, chunks) }
 }
 
-async function* startingWith(start: Uint8Array, rest: AsyncIterator<Uint8Array>): Bytes {
+/** A stream that begins with some bytes and goes on with the rest of another. */
+export async function* startingWith(start: Uint8Array, rest: AsyncIterator<Uint8Array>): Bytes {
   try {
     if (start.length > 0) yield start
     for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value

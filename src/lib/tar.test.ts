@@ -26,6 +26,10 @@ test('any tree comes back the way it went in', async () => {
       await writeTree(join(at, 'in'), tree)
       await extractTar(packDir(join(at, 'in')), join(at, 'out'))
       expect(await readTree(join(at, 'out'))).toEqual(tree)
+      const bytes = await packDirToBytes(join(at, 'in'), { blocking: true })
+      expect(Buffer.compare(bytes, await collect(packDir(join(at, 'in'))))).toBe(0)
+      await extractTar(bytes, join(at, 'again'), { blocking: true })
+      expect(await readTree(join(at, 'again'))).toEqual(tree)
     }),
     { numRuns: 60 },
   )

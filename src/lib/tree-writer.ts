@@ -1,8 +1,10 @@
-import { chmod, link, mkdir, open, symlink } from 'node:fs/promises'
+import { constants } from 'node:fs'
 import { join } from 'node:path'
+import type { Disk } from './disk.ts'
 import { codeOf } from './files.ts'
 
 export interface TreeWriterOptions {
+  readonly disk: Disk
   readonly modes: 'reduced' | 'kept'
   readonly backslashes: 'refuse' | 'keep'
 }
@@ -29,15 +31,14 @@ export class TreeWriter {
     const place = await this.#placeFor(name)
     if ('refused' in place) return place.refused
     const wanted = this.#options.modes === 'kept' ? mode & 0o777 : (mode & 0o111) !== 0 ? 0o755 : 0o644
-    const opened = await ifAbsent(open(this.#at(place.path), 'wx', wanted))
+    const opened = await ifAbsent(() => this.#options.disk.open(this.#at(place.path), createOnly, wanted))
     if (opened === null) return sameFile
-    const file = opened.made
     try {
-      for await (const chunk of body) await file.writeFile(chunk)
-      if ((wanted & this.#umask) !== 0) await file.chmod(wanted)
+      for await (const chunk of body) await this.#append(opened.made, chunk)
     } finally {
-      await file.close()
+      await this.#options.disk.close(opened.made)
     }
+    if ((wanted & this.#umask) !== 0) await this.#options.disk.chmod(this.#at(place.path), wanted)
     this.#written.set(place.path, { kind: 'file', size })
     return null
   }
@@ -48,7 +49,7 @@ export class TreeWriter {
     if ('refused' in cleaned) return cleaned.refused
     if (cleaned.path === '') return null
     if (this.#written.get(cleaned.path)?.kind === 'dir') {
-      await chmod(this.#at(cleaned.path), wanted)
+      await this.#options.disk.chmod(this.#at(cleaned.path), wanted)
       return null
     }
     const place = await this.#placeFor(name)
@@ -75,7 +76,8 @@ export class TreeWriter {
     const place = await this.#placeFor(name)
     if ('refused' in place) return place.refused
     count(written.size)
-    if ((await ifAbsent(link(this.#at(original.path), this.#at(place.path)))) === null) return sameFile
+    if ((await ifAbsent(() => this.#options.disk.link(this.#at(original.path), this.#at(place.path)))) === null)
+      return sameFile
     this.#written.set(place.path, written)
     return null
   }
@@ -89,11 +91,15 @@ export class TreeWriter {
           path,
           reason: `it is a link to ${JSON.stringify(target)}, which leads out of the archive or in a circle`,
         })
-      } else if ((await ifAbsent(symlink(target, this.#at(path)))) === null) {
+      } else if ((await ifAbsent(() => this.#options.disk.symlink(target, this.#at(path)))) === null) {
         refused.push({ path, reason: sameFile })
       }
     }
     return refused
+  }
+
+  async #append(file: number, bytes: Uint8Array): Promise<void> {
+    for (let done = 0; done < bytes.length; ) done += await this.#options.disk.write(file, bytes.subarray(done))
   }
 
   #at(path: string): string {
@@ -118,8 +124,8 @@ export class TreeWriter {
   }
 
   async #makeDir(path: string, mode: number): Promise<string | null> {
-    if ((await ifAbsent(mkdir(this.#at(path), mode))) === null) return sameFile
-    if ((mode & this.#umask) !== 0) await chmod(this.#at(path), mode)
+    if ((await ifAbsent(() => this.#options.disk.mkdir(this.#at(path), mode))) === null) return sameFile
+    if ((mode & this.#umask) !== 0) await this.#options.disk.chmod(this.#at(path), mode)
     this.#written.set(path, { kind: 'dir' })
     return null
   }
@@ -137,6 +143,7 @@ export class TreeWriter {
   }
 }
 
+const createOnly = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
 const pathLimitBytes = 4095
 const nameLimitBytes = 255
 const sameFile = 'another entry has the same name on this file system'
@@ -178,9 +185,9 @@ export function leadsOut(path: string, links: ReadonlyMap<string, string>): bool
 }
 
 /** What was made, or null when something is there already: names that differ only in case can be one name. */
-async function ifAbsent<T>(making: Promise<T>): Promise<{ readonly made: T } | null> {
+async function ifAbsent<T>(make: () => T | Promise<T>): Promise<{ readonly made: T } | null> {
   try {
-    return { made: await making }
+    return { made: await make() }
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return null
     throw error

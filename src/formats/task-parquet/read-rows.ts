@@ -1,0 +1,150 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet'
+import { getSchemaPath, isFlatColumn } from 'hyparquet/src/schema.js'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { isMissing } from '../../lib/files.ts'
+import type { Value } from './decode-page.ts'
+import { type ColumnChunk, canDecompress, readColumn } from './read-column.ts'
+
+const columns = ['path', 'task_binary'] as const
+type ColumnName = (typeof columns)[number]
+
+/** A parquet file of tasks, open for reading; whatever is wrong with it is a UserError that names the file. */
+export interface TaskRows extends AsyncDisposable {
+  readonly rows: number
+  /** The `path` of every row, not yet checked. */
+  paths(): AsyncGenerator<string, void, void>
+  /** The `task_binary` of every row. */
+  archives(): AsyncGenerator<Uint8Array, void, void>
+}
+
+export async function openTaskRows(path: string): Promise<TaskRows> {
+  const file = await openFile(path)
+  try {
+    const metadata = await readMetadata(file, path)
+    const groups = metadata.row_groups.map((_, index) => findChunks(metadata, index, path))
+    return {
+      rows: groups.reduce((sum, group) => sum + group.path.rows, 0),
+      paths: () => readValues(file, path, groups, 'path', asText),
+      archives: () => readValues(file, path, groups, 'task_binary', asBytes),
+      [Symbol.asyncDispose]: () => file.close(),
+    }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    const file = await open(path, 'r')
+    if ((await file.stat()).isFile()) return file
+    await file.close()
+    throw new UserError(`${path} is not a file`, 'expected a parquet file, as `ot-agent tasks pack` writes it')
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    throw new UserError(`${path} does not exist`, 'expected a parquet file, as `ot-agent tasks pack` writes it')
+  }
+}
+
+async function readMetadata(file: FileHandle, path: string): Promise<FileMetaData> {
+  const buffer: AsyncBuffer = {
+    byteLength: (await file.stat()).size,
+    slice: async (start, end = buffer.byteLength) => {
+      const bytes = new ArrayBuffer(end - start)
+      await file.read(new Uint8Array(bytes), 0, bytes.byteLength, start)
+      return bytes
+    },
+  }
+  try {
+    const metadata = await parquetMetadataAsync(buffer)
+    checkColumns(metadata, path)
+    return metadata
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    throw new UserError(
+      `${path} is not a parquet file: ${messageOf(error)}`,
+      'expected a parquet file, as `ot-agent tasks pack` writes it',
+    )
+  }
+}
+
+function checkColumns(metadata: FileMetaData, path: string): void {
+  const found = getSchemaPath(metadata.schema, []).at(-1)?.children ?? []
+  for (const name of columns) {
+    const column = found.find((child) => child.element.name === name)
+    const listed = found.map((child) => child.element.name).join(', ') || 'none'
+    if (!column)
+      throw new UserError(
+        `${path} has no column ${name}`,
+        `expected the columns path and task_binary, found: ${listed}`,
+      )
+    if (column.element.type !== 'BYTE_ARRAY' || !isFlatColumn(getSchemaPath(metadata.schema, [name]))) {
+      throw new UserError(
+        `${path}: column ${name} is of another type`,
+        `expected ${name === 'path' ? 'text' : 'bytes'}`,
+      )
+    }
+  }
+}
+
+function findChunks(metadata: FileMetaData, index: number, path: string): Record<ColumnName, ColumnChunk> {
+  const group = metadata.row_groups[index]
+  const find = (name: ColumnName): ColumnChunk => {
+    const meta = group?.columns.find((column) => column.meta_data?.path_in_schema.join('.') === name)?.meta_data
+    if (!meta || !group) throw new UserError(`${path}: row group ${index} has no column ${name}`, 'the file is damaged')
+    if (!canDecompress(meta.codec)) {
+      throw new UserError(
+        `${path}: column ${name} is compressed with ${meta.codec}`,
+        'this Node reads none, SNAPPY, GZIP and BROTLI, and ZSTD from Node 22.15 on',
+      )
+    }
+    const element = getSchemaPath(metadata.schema, [name]).at(-1)?.element
+    return { meta, nullable: element?.repetition_type !== 'REQUIRED', rows: Number(group.num_rows) }
+  }
+  return { path: find('path'), task_binary: find('task_binary') }
+}
+
+async function* readValues<T>(
+  file: FileHandle,
+  path: string,
+  groups: readonly Record<ColumnName, ColumnChunk>[],
+  name: ColumnName,
+  parse: (value: Value) => T | null,
+): AsyncGenerator<T, void, void> {
+  let row = 0
+  try {
+    for (const group of groups) {
+      for await (const value of readColumn(file, group[name])) {
+        const parsed = parse(value)
+        if (parsed === null)
+          throw new UserError(
+            `${path}: row ${row} has no ${name === 'path' ? 'readable path' : name}`,
+            `expected ${name === 'path' ? 'text' : 'bytes'} in every row`,
+          )
+        row++
+        yield parsed
+      }
+    }
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    throw new UserError(
+      `${path}: column ${name} cannot be read from row ${row} on: ${messageOf(error)}`,
+      'the file is damaged or of a kind not known here',
+    )
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function asText(value: Value): string | null {
+  try {
+    return value && utf8.decode(value)
+  } catch {
+    return null
+  }
+}
+
+function asBytes(value: Value): Value {
+  return value
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { ArchiveError, extractInto } from '../../lib/tar.ts'
+import { type OnExist, type PlannedTask, planTasks } from './plan-unpack.ts'
+import { publishTasks } from './publish.ts'
+import { openTaskRows, type TaskRows } from './read-rows.ts'
+
+export interface UnpackTasksOptions {
+  /** What happens to a task whose directory is there already. Default `error`. */
+  readonly onExist?: OnExist
+  /** Called after each task that was unpacked, before any of them is in place. */
+  readonly onProgress?: (done: number, total: number) => void
+}
+
+export interface UnpackedTasks {
+  /** Those that were replaced count here too. */
+  readonly unpacked: number
+  readonly replaced: number
+  readonly skipped: number
+  /** Bytes of the files that were written. */
+  readonly bytes: number
+}
+
+const tasksAtOnce = 4
+
+/**
+ * Unpacks a parquet file of tasks into a directory of tasks. The file is hostile: row paths and archives are checked, and a bad one
+ * is a UserError that names the row. Nothing is in place before everything is unpacked; then each task is renamed into place.
+ */
+export async function unpackTasks(
+  file: string,
+  outDir: string,
+  options: UnpackTasksOptions = {},
+): Promise<UnpackedTasks> {
+  await using rows = await openTaskRows(file)
+  const plan = await planTasks(rows, file, outDir, options.onExist ?? 'error')
+  const stage = await makeStage(outDir, plan.outExists)
+  try {
+    const bytes = await extractAll(rows, file, plan.tasks, join(stage, 'new'), options)
+    await publishTasks(plan, stage, outDir)
+    return { ...countActions(plan.tasks), bytes }
+  } finally {
+    await rm(stage, { recursive: true, force: true })
+  }
+}
+
+/** On the same file system as its destination: inside it when that is there, beside it otherwise. */
+async function makeStage(outDir: string, outExists: boolean): Promise<string> {
+  const random = randomBytes(6).toString('hex')
+  const stage = outExists
+    ? join(outDir, `.unpack-${random}`)
+    : join(dirname(outDir), `.${basename(outDir)}.${random}.tmp`)
+  await mkdir(join(stage, 'new'), { recursive: true })
+  return stage
+}
+
+async function extractAll(
+  rows: TaskRows,
+  file: string,
+  tasks: readonly PlannedTask[],
+  target: string,
+  options: UnpackTasksOptions,
+): Promise<number> {
+  const total = tasks.filter((task) => task.action !== 'skip').length
+  let done = 0
+  let bytes = 0
+  for await (const size of mapInOrder(wanted(rows, tasks), tasksAtOnce, (row) => extractRow(row, file, target))) {
+    bytes += size
+    options.onProgress?.(++done, total)
+  }
+  return bytes
+}
+
+interface Row {
+  readonly row: number
+  readonly path: string
+  readonly archive: Uint8Array
+}
+
+async function* wanted(rows: TaskRows, tasks: readonly PlannedTask[]): AsyncGenerator<Row, void, void> {
+  let row = 0
+  for await (const archive of rows.archives()) {
+    const task = tasks[row]
+    if (task && task.action !== 'skip') yield { row, path: task.path, archive }
+    row++
+  }
+}
+
+async function extractRow({ row, path, archive }: Row, file: string, target: string): Promise<number> {
+  const dir = join(target, path)
+  await mkdir(dir, { recursive: true })
+  try {
+    return (await extractInto(archive, dir, { blocking: true })).bytes
+  } catch (error) {
+    if (!(error instanceof ArchiveError)) throw error
+    throw new UserError(
+      `${file}: row ${row} (${JSON.stringify(path)}): ${error.message}`,
+      'expected a tar or tar.gz of plain files and directories in task_binary',
+    )
+  }
+}
+
+function countActions(tasks: readonly PlannedTask[]): Omit<UnpackedTasks, 'bytes'> {
+  const count = (action: PlannedTask['action']) => tasks.filter((task) => task.action === action).length
+  return { unpacked: count('add') + count('replace'), replaced: count('replace'), skipped: count('skip') }
+}
