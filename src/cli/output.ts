@@ -7,9 +7,19 @@ export function printJson(value: unknown): void {
 
 /** Writes a result for a person: columns aligned, header first. */
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
-  const widths = header.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)))
-  const line = (cells: readonly string[]) => cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ').trimEnd()
-  process.stdout.write(`${[header, ...rows].map(line).join('\n')}\n`)
+  const table = [header, ...rows].map((row) => row.map(oneLine))
+  const widths = header.map((_, i) => table.reduce((widest, row) => Math.max(widest, row[i]?.length ?? 0), 0))
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd()
+  process.stdout.write(`${table.map(line).join('\n')}\n`)
+}
+
+/** Text that may come from a hostile task or agent: no line breaks, and nothing a terminal would obey. */
+export function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
 }
 
 /** News for a person while something runs, on stderr so that stdout stays the result. */
@@ -21,7 +31,8 @@ export function note(line: string): void {
 export function wholeNumber(least: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (!/^\d+$/.test(text) || value < least) throw new InvalidArgumentError(`expected a whole number of at least ${least}, got ${JSON.stringify(text)}`)
+    if (!/^\d+$/.test(text) || value < least)
+      throw new InvalidArgumentError(`expected a whole number of at least ${least}, got ${JSON.stringify(text)}`)
     return value
   }
 }

@@ -41,7 +41,8 @@ function bracket(open: string, lines: readonly string[], close: string): string 
 
 /** Half of a surrogate pair is valid in a JavaScript string but makes the JSON unreadable elsewhere. */
 function quote(text: string): string {
-  return JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))
+  const quoted = JSON.stringify(text)
+  return quoted.includes('\\ud') ? JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd')) : quoted
 }
 
 function floatText(value: number): string {

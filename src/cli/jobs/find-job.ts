@@ -1,0 +1,26 @@
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { exists } from '../../lib/files.ts'
+import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
+import { readOwner } from '../../store/job-owner.ts'
+
+/** A job named by its directory, or by its bare name among the jobs of `jobsDir`. */
+export async function findJob(given: string, jobsDir: string): Promise<JobDir> {
+  if (await exists(given)) return loadJobDir(given)
+  const inside = join(jobsDir, given)
+  if (!given.includes('/') && (await exists(inside))) return loadJobDir(inside)
+  throw new UserError(
+    `expected the directory or the name of a job, found neither ${given} nor ${inside}`,
+    `ot-agent jobs list --jobs-dir ${jobsDir} shows the jobs there`,
+  )
+}
+
+/** `unknown`: Harbor or another machine may be at work on it, which cannot be seen from here. */
+export type JobState = 'running' | 'finished' | 'interrupted' | 'unknown'
+
+export async function stateOf(job: JobDir): Promise<JobState> {
+  const owner = await readOwner(job.dir)
+  if (owner?.liveness === 'alive') return 'running'
+  if (job.result?.finishedAt) return 'finished'
+  return owner?.liveness === 'unknown' || job.own === null ? 'unknown' : 'interrupted'
+}

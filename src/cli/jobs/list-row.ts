@@ -1,0 +1,63 @@
+import type { EvalStats } from '../../core/job-stats.ts'
+import { boundaryOfCode } from '../../formats/harbor-job/blame.ts'
+import type { JobDir } from '../../store/job-dir.ts'
+
+/** What a list says about a job, taken from its result.json alone so that many large jobs list quickly. */
+export interface JobRow {
+  readonly name: string
+  readonly dir: string
+  readonly done: number
+  readonly total: number | null
+  readonly scored: number
+  readonly cancelled: number
+  /** Over the trials that have a reward. */
+  readonly meanReward: number | null
+  /** By boundary, or by the exception's name where that does not tell the boundary. */
+  readonly failures: Readonly<Record<string, number>>
+  readonly startedAt: string | null
+  readonly finishedAt: string | null
+}
+
+export function rowOf(job: JobDir): JobRow {
+  const { result } = job
+  const evals = [...(result?.stats.evals.values() ?? [])]
+  const rewards = evals.map(mainRewards)
+  const scored = rewards.reduce((count, group) => count + group.count, 0)
+  const sum = rewards.reduce((total, group) => total + group.sum, 0)
+  return {
+    name: job.name,
+    dir: job.dir,
+    done: result?.stats.completed ?? 0,
+    total: result?.totalTrials ?? null,
+    scored,
+    cancelled: result?.stats.cancelled ?? 0,
+    meanReward: scored === 0 ? null : sum / scored,
+    failures: countFailures(evals, job.config.verifier.disable),
+    startedAt: result?.startedAt ?? job.own?.startedAt ?? null,
+    finishedAt: result?.finishedAt ?? null,
+  }
+}
+
+/** The rewards called `reward`, or the first kind there is. */
+function mainRewards({ rewardStats }: EvalStats): { count: number; sum: number } {
+  const values = [...(rewardStats.get('reward') ?? [...rewardStats.values()][0] ?? [])]
+  const count = values.reduce((total, [, names]) => total + names.length, 0)
+  return { count, sum: values.reduce((total, [value, names]) => total + value * names.length, 0) }
+}
+
+/** Exceptions that are failures: not of a trial with rewards, nor of one that was cancelled or merely stopped. */
+function countFailures(evals: readonly EvalStats[], unverified: boolean): Record<string, number> {
+  const failures = new Map<string, number>()
+  for (const { rewardStats, exceptionStats } of evals) {
+    const rewarded = new Set([...rewardStats.values()].flatMap((byValue) => [...byValue.values()].flat()))
+    for (const [code, names] of exceptionStats) {
+      if (code === 'CancelledError' || (unverified && stops.has(code))) continue
+      const count = names.filter((name) => !rewarded.has(name)).length
+      const blamed = boundaryOfCode(code) ?? code
+      if (count > 0) failures.set(blamed, (failures.get(blamed) ?? 0) + count)
+    }
+  }
+  return Object.fromEntries(failures)
+}
+
+const stops: ReadonlySet<string> = new Set(['AgentTimeoutError', 'NonZeroAgentExitCodeError'])

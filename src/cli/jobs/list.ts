@@ -1,0 +1,33 @@
+import { Command } from '@commander-js/extra-typings'
+import { toLocalNaive } from '../../lib/time.ts'
+import { listJobs } from '../../store/job-dir.ts'
+import { note, oneLine, printJson, printTable } from '../output.ts'
+import { type JobState, stateOf } from './find-job.ts'
+import { type JobRow, rowOf } from './list-row.ts'
+
+/** `ot-agent jobs list`: the jobs of a directory, ours and Harbor's. */
+export default () =>
+  new Command()
+    .description('Lists the jobs of a directory: where each stands, its mean reward and what failed.')
+    .option('-o, --jobs-dir <dir>', 'where jobs are kept', 'jobs')
+    .option('--json', 'print the list as JSON')
+    .action(async ({ jobsDir, json }) => {
+      const { jobs, broken } = await listJobs(jobsDir)
+      const rows = await Promise.all(jobs.map(async (job) => ({ ...rowOf(job), state: await stateOf(job) })))
+      for (const { name, why } of broken) note(`${oneLine(name)} is left out: ${oneLine(why)}`)
+      if (json) return printJson({ jobs: rows, broken })
+      if (rows.length === 0) process.stdout.write(`no jobs in ${jobsDir}\n`)
+      else printTable(['job', 'state', 'trials', 'mean reward', 'failed', 'started'], rows.map(cells))
+    })
+
+function cells(row: JobRow & { readonly state: JobState }): string[] {
+  const failures = Object.entries(row.failures).map(([blamed, count]) => `${blamed} ${count}`)
+  return [
+    row.name,
+    row.state,
+    `${row.done}/${row.total ?? '?'}`,
+    row.meanReward?.toFixed(3) ?? '-',
+    failures.join(', ') || '-',
+    row.startedAt === null ? '-' : toLocalNaive(row.startedAt).slice(0, 19).replace('T', ' '),
+  ]
+}

@@ -1,0 +1,144 @@
+import { makeScoreboard, type Scoreboard } from '../../board/scoreboard.ts'
+import type { Denominators } from '../../core/job-stats.ts'
+import { toLocalNaive } from '../../lib/time.ts'
+import { isFinished, type JobDir } from '../../store/job-dir.ts'
+import { openTrialStore } from '../../store/open-store.ts'
+import { oneLine, printTable } from '../output.ts'
+import { renderCount, renderDuration } from '../progress/render.ts'
+import { type JobState, stateOf } from './find-job.ts'
+import { describeEnd, describeRewards, type TrialRow, trialRowOf } from './trial-row.ts'
+
+/** A group of trials with one agent, model and dataset. */
+export interface GroupReport extends Denominators {
+  readonly key: string
+  readonly metrics: readonly Readonly<Record<string, number>>[]
+  readonly passAtK: Readonly<Record<string, number>>
+}
+
+/** Everything `jobs show` knows about a job. */
+export interface JobReport {
+  readonly name: string
+  readonly dir: string
+  readonly id: string | null
+  readonly state: JobState
+  readonly layout: JobDir['layout']
+  readonly startedAt: string | null
+  readonly finishedAt: string | null
+  /** Planned trials; null when the job never began. */
+  readonly planned: number | null
+  readonly tokens: { readonly input: number | null; readonly cache: number | null; readonly output: number | null }
+  readonly costUsd: number | null
+  readonly all: Denominators
+  readonly groups: readonly GroupReport[]
+  readonly trials: readonly TrialRow[]
+}
+
+/** Reads every trial of a job and adds them up. */
+export async function reportJob(job: JobDir): Promise<JobReport> {
+  // A metric that only Python can compute must not keep a Harbor job from being shown.
+  const board = makeScoreboard(job.config.metrics.filter(({ type }) => type !== 'uv-script'))
+  const trials: TrialRow[] = []
+  const store = await openTrialStore(job.dir, job.layout)
+  for await (const record of store.records()) {
+    board.add(record)
+    trials.push(trialRowOf(record))
+  }
+  await store.close()
+  const total = job.result?.totalTrials ?? null
+  const stats = board.stats({ total: total ?? 0, running: 0, retries: 0, passAtK: true })
+  return {
+    name: job.name,
+    dir: job.dir,
+    id: job.own?.id ?? job.result?.id ?? null,
+    state: await stateOf(job),
+    layout: job.layout,
+    startedAt: job.own?.startedAt ?? job.result?.startedAt ?? null,
+    finishedAt: isFinished(job) ? (job.result?.finishedAt ?? null) : null,
+    planned: total,
+    tokens: { input: stats.inputTokens, cache: stats.cacheTokens, output: stats.outputTokens },
+    costUsd: stats.costUsd,
+    all: board.denominators(),
+    groups: groupsOf(board),
+    trials: trials.sort((a, b) => (a.name < b.name ? -1 : 1)),
+  }
+}
+
+function groupsOf(board: Scoreboard): GroupReport[] {
+  const { evals } = board.stats({ total: 0, running: 0, retries: 0 })
+  return [...board.groups()].map(([key, denominators]) => ({
+    key,
+    metrics: (evals.get(key)?.metrics ?? []).map((metric) => Object.fromEntries(metric)),
+    passAtK: Object.fromEntries(evals.get(key)?.passAtK ?? []),
+    ...denominators,
+  }))
+}
+
+/** The report for a person: the job, its groups, its trials, and what must be known about them. */
+export function printReport(report: JobReport): void {
+  process.stdout.write(`${headOf(report).map(oneLine).join('\n')}\n`)
+  if (report.trials.length === 0) return
+  process.stdout.write('\n')
+  const header = [
+    'group',
+    'trials',
+    'scored',
+    'failed',
+    'cancelled',
+    'mean of scored',
+    'mean of all',
+    'metrics',
+    'pass@k',
+  ]
+  printTable(header, report.groups.map(groupCells))
+  process.stdout.write('\n')
+  printTable(['trial', 'end', 'reward', 'blame', 'took', 'retries', 'verifier'], report.trials.map(trialCells))
+  const counts = new Map<string, number>()
+  for (const text of report.trials.flatMap(({ notes }) => notes)) counts.set(text, (counts.get(text) ?? 0) + 1)
+  for (const [text, count] of counts) {
+    process.stdout.write(`note: ${oneLine(text)} (${count} of ${report.trials.length} trials)\n`)
+  }
+}
+
+function headOf({ name, state, dir, planned, trials, startedAt, finishedAt, tokens, costUsd }: JobReport): string[] {
+  const local = (utc: string) => toLocalNaive(utc).slice(0, 19).replace('T', ' ')
+  const spent = [tokens.input, tokens.output].every((count) => count === null)
+    ? []
+    : [
+        `tokens: ${renderCount(tokens.input ?? 0)} in, ${renderCount(tokens.output ?? 0)} out${costUsd === null ? '' : `, $${costUsd.toFixed(2)}`}`,
+      ]
+  return [
+    `${name}: ${state}, ${trials.length} of ${planned ?? '?'} trials ended`,
+    dir,
+    `started ${startedAt === null ? '-' : local(startedAt)}${finishedAt === null ? '' : `, finished ${local(finishedAt)}`}`,
+    ...spent,
+  ]
+}
+
+function groupCells(group: GroupReport): string[] {
+  const failures = Object.entries(group.failedByBoundary).map(([boundary, count]) => `${boundary} ${count}`)
+  const numbers = (values: Readonly<Record<string, number>>) =>
+    Object.entries(values).map(([key, value]) => `${key} ${value.toFixed(3)}`)
+  return [
+    group.key,
+    String(group.trials),
+    String(group.scored),
+    group.failed === 0 ? '0' : `${group.failed} (${failures.join(', ')})`,
+    String(group.cancelled),
+    group.meanOverScored?.toFixed(3) ?? '-',
+    group.meanOverAll?.toFixed(3) ?? '-',
+    group.metrics.flatMap(numbers).join(', ') || '-',
+    numbers(group.passAtK).join(', ') || '-',
+  ]
+}
+
+function trialCells(row: TrialRow): string[] {
+  return [
+    row.name,
+    describeEnd(row),
+    describeRewards(row.rewards),
+    row.boundary === null ? '-' : `${row.boundary}: ${row.code}`,
+    renderDuration(row.durationSec),
+    String(row.retries),
+    row.isolation ?? '-',
+  ]
+}

@@ -1,0 +1,25 @@
+import { Command } from '@commander-js/extra-typings'
+import { printJson } from '../output.ts'
+import { findJob } from './find-job.ts'
+import { printReport, reportJob } from './show-job.ts'
+import { findTrial, printTrial } from './show-trial.ts'
+
+/** `ot-agent jobs show`: one job, trial by trial, or one trial of it. */
+export default () =>
+  new Command()
+    .description(
+      'Shows a job: what each group scored, over the trials that scored and over all, and how every trial ended.',
+    )
+    .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
+    .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+    .option('--trial <name>', 'show only this trial, with everything its record knows')
+    .option('--json', 'print the same as JSON')
+    .action(async (given, { jobsDir, trial, json }) => {
+      const job = await findJob(given, jobsDir)
+      if (trial !== undefined) {
+        const record = await findTrial(job, trial)
+        return json ? printJson(record) : printTrial(record)
+      }
+      const report = await reportJob(job)
+      return json ? printJson(report) : printReport(report)
+    })
