@@ -1,8 +1,12 @@
+import type { Account } from './budget.ts'
+
 /** One turn of a conversation with a model. */
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool'
   readonly content: string
   readonly reasoning?: string
+  /** The provider's own signed form of the reasoning, handed back exactly as it came. */
+  readonly reasoningBlocks?: readonly Readonly<Record<string, unknown>>[]
   readonly toolCalls?: readonly ToolCall[]
   /** For role `tool`: which call this answers. */
   readonly toolCallId?: string
@@ -13,6 +17,8 @@ export interface ToolCall {
   readonly name: string
   /** JSON text, as the model wrote it. */
   readonly arguments: string
+  /** What the provider wants to see again with this call, handed back exactly as it came. */
+  readonly signature?: string
 }
 
 export interface ToolDefinition {
@@ -30,12 +36,15 @@ export interface ModelRequest {
   /** none, minimal, low, medium, high, ... as the server understands it. */
   readonly reasoningEffort?: string
   readonly tools?: readonly ToolDefinition[]
+  /** Default `auto`. */
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly name: string }
   /** The reply must be JSON of this shape. */
   readonly jsonSchema?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
   /** Ask for token ids and log probabilities, where the server gives them. */
   readonly tokenDetails?: boolean
   /** Passed on in the request's body as they are. */
   readonly extraBody?: Readonly<Record<string, unknown>>
+  /** Lets a server keep the calls of one conversation together. */
   readonly sessionId?: string
 }
 
@@ -43,7 +52,12 @@ export interface TokenUsage {
   /** Includes tokens served from the cache. */
   readonly inputTokens: number
   readonly cacheTokens: number
+  /** Includes reasoning. */
   readonly outputTokens: number
+  /** Of the input, what was written to the cache, where that has a price of its own. */
+  readonly cacheWriteTokens?: number
+  /** True when the server counted nothing, so that these are guesses. */
+  readonly estimated?: boolean
 }
 
 /** What a server said about single tokens; a part it did not give is null. */
@@ -56,6 +70,7 @@ export interface TokenDetails {
 export interface ModelReply {
   readonly text: string
   readonly reasoning: string | null
+  readonly reasoningBlocks?: readonly Readonly<Record<string, unknown>>[]
   readonly toolCalls: readonly ToolCall[]
   /** `length`: cut off at the output limit. */
   readonly finish: 'stop' | 'length' | 'content-filter' | 'tool-calls'
@@ -63,7 +78,12 @@ export interface ModelReply {
   /** Null when no price is known. */
   readonly costUsd: number | null
   readonly tokens: TokenDetails | null
+  /** Of the request that was answered, waiting and earlier attempts not counted. */
   readonly latencyMs: number
+  /** How many requests it took; 0 when the answer came from the response cache. Absent means 1. */
+  readonly attempts?: number
+  /** What was asked for but left out, because the server refuses it: `temperature`, for example. */
+  readonly dropped?: readonly string[]
 }
 
 /**
@@ -82,13 +102,15 @@ export interface ModelFacts {
   readonly inputUsdPerToken: number | null
   readonly cacheUsdPerToken: number | null
   readonly outputUsdPerToken: number | null
+  /** Absent means that writing to the cache costs what any input costs. */
+  readonly cacheWriteUsdPerToken?: number | null
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal
   /** The whole call, retries included, ends within this. */
   readonly timeoutSec?: number
-  /** Called with each piece of text as it arrives; asks for a stream. */
+  /** Called with each piece of text as it arrives; asks for a stream. Once it was called, a failed call is not tried again. */
   readonly onText?: (text: string) => void
 }
 
@@ -105,18 +127,21 @@ export interface ModelClient {
 /** Where an engine answers. */
 export interface Endpoint {
   readonly baseUrl: string
-  /** The name the server knows the model by. */
-  readonly modelName: string
+  /** The name the server knows the model by; null when no one model was settled on. */
+  readonly modelName: string | null
   readonly apiKey: string | null
   /** Where metrics are, if anywhere: vLLM's `/metrics`. */
   readonly metricsUrl: string | null
 }
 
+export type Health = { readonly healthy: true } | { readonly healthy: false; readonly reason: string }
+
 /** What serves a model, or reaches a served one. */
 export interface Engine {
   readonly name: string
   readonly endpoint: Endpoint | null
-  /** Asks the server whether it is up and has the model; says what is wrong otherwise. */
-  health(signal: AbortSignal): Promise<{ readonly healthy: true } | { readonly healthy: false; readonly reason: string }>
-  client(model: string): ModelClient
+  /** Asks the server, as often as its settings say, whether it is up and has the model; says what is wrong otherwise. */
+  health(signal: AbortSignal): Promise<Health>
+  /** Clients share the engine's connections, rate limits and what was learnt about the server. The account pays. */
+  client(model: string, account?: Account): ModelClient
 }

@@ -1,0 +1,37 @@
+import type { TokenUsage } from './model.ts'
+
+/** What may be spent; null means no limit. */
+export interface BudgetLimits {
+  readonly costUsd: number | null
+  /** Input and output together. */
+  readonly tokens: number | null
+  readonly requests: number | null
+  readonly wallSec: number | null
+}
+
+/** What was spent so far. `costUsd` counts what has a known price. */
+export interface Spent {
+  readonly costUsd: number
+  readonly tokens: number
+  readonly requests: number
+  readonly wallSec: number
+}
+
+/** What one call of a model used, however it ended. */
+export interface Charge {
+  readonly model: string
+  /** Null when the call came to no answer. */
+  readonly usage: TokenUsage | null
+  readonly costUsd: number | null
+  /** How many requests were sent for it. */
+  readonly requests: number
+}
+
+/** Who pays for calls: a trial's view of its job's budget and ledger. */
+export interface Account {
+  /** True when money is limited, so that a model without prices must not be called. */
+  readonly needsPrices: boolean
+  /** Counts one request that is about to be sent, or names the budget that is spent: then nothing may be sent. */
+  admit(): string | null
+  charge(charge: Charge): void
+}
