@@ -79,7 +79,7 @@ function finding(lint: string, severity: Finding['severity'], { path }: TextFile
 
 /** What bash says is wrong with a script, or null. */
 async function parseBash(script: string): Promise<string | null> {
-  const bash = spawn('bash', ['--norc', '--noprofile', '-n'], {
+  const bash = spawn('bash', ['--norc', '--noprofile', '-O', 'extglob', '-n'], {
     stdio: ['pipe', 'ignore', 'pipe'],
     env: { PATH: process.env.PATH, LC_ALL: 'C' },
     timeout: 20_000,

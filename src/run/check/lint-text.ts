@@ -21,7 +21,7 @@ export const scaffold: Lint = ({ rounds }) =>
   ])
 
 const leftOvers =
-  /^\W*(?:TODO|FIXME|TBD|XXX)\b(?!.{0,40}`)|\blorem ipsum\b|\b(?:replace|describe|write|put|your) (?:this|the|your)? ?(?:task|instruction|solution|test)s?(?: \w+)? here\b/i
+  /^\W*(?:TODO|FIXME|TBD|XXX)(?:\s*$|\s*[:([])|\blorem ipsum\b|\b(?:describe|replace) (?:this|the|your) (?:task|instruction|text)s?\b.{0,20}\bhere\b|\byour (?:task|instruction)s?(?: \w+)? here\b/i
 
 function leftOver(file: TextFile | null, severity: Finding['severity'], lines: readonly string[]): Finding[] {
   const line = file ? lines.find((text) => leftOvers.test(text)) : undefined

@@ -11,15 +11,12 @@ export const noReward: Lint = ({ rounds }) =>
     return [{ lint: 'verifier-no-reward', severity: 'error', path: testScript.path, message }]
   })
 
-/** Whatever the tests find, the reward is the same. */
-export const oneValue: Lint = ({ rounds }) =>
+/** Whatever the tests find, the reward is full. (Where it can only be 0, something else writes the rest.) */
+export const alwaysFull: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
     const { testScript, writes } = wholeStory(round)
-    const values = writes?.map((write) => write.values)
-    if (!testScript || !values?.length || values.includes(null)) return []
-    const distinct = new Set(values.flat())
-    if (distinct.size !== 1) return []
-    const message = `can write no other reward than ${[...distinct][0]}, whatever the tests find`
+    if (!testScript || !writes?.length || !writes.every(isFull)) return []
+    const message = 'can write no other reward than 1, whatever the tests find'
     return [{ lint: 'verifier-one-value', severity: 'error', path: testScript.path, message }]
   })
 
@@ -35,13 +32,18 @@ export const failsOpen: Lint = ({ rounds }) =>
     return [{ lint: 'verifier-fails-open', severity: 'warning', path: testScript.path, message }]
   })
 
-/** A reward file that is already there decides: whoever comes first may have put it there. */
+/**
+ * A reward file that is already there decides: whoever comes first may have put it there.
+ * Where another program writes the reward, looking for it is a guard against that program's crash, and only a weak spot.
+ */
 export const trustsRewardFile: Lint = ({ rounds }) =>
-  rounds.flatMap(({ testScript }): Finding[] => {
+  rounds.flatMap((round): Finding[] => {
+    const { testScript, writes } = wholeStory(round)
     if (!testScript || !believesOldReward(testScript)) return []
+    const severity = writes?.some((write) => !isZero(write)) ? 'error' : 'warning'
     const message =
       'looks whether a reward file is there without removing old ones first: the agent can leave one behind'
-    return [{ lint: 'verifier-trusts-reward-file', severity: 'error', path: testScript.path, message }]
+    return [{ lint: 'verifier-trusts-reward-file', severity, path: testScript.path, message }]
   })
 
 const looks =
@@ -50,12 +52,14 @@ const looks =
 function believesOldReward({ text }: TextFile): boolean {
   const lines = codeLines(text)
   const at = lines.findIndex(({ code }) => looks.test(code))
-  if (at < 0) return false
-  const before = lines.slice(0, at)
+  const looking = lines[at]
+  if (!looking) return false
+  // A trap runs when everything else is over.
+  const before = (looking.code.startsWith('trap ') ? lines : lines.slice(0, at)).filter((line) => line !== looking)
   if (before.some(({ code }) => /\brm\b.*(?:reward|\/logs\/verifier)/.test(code))) return false
   const { writes } = findRewardWrites(before)
-  const decided = writes.some(({ line }) => alwaysRuns(line)) || new Set(writes.map((w) => String(w.values))).size > 1
-  return !decided
+  const values = new Set(writes.map((write) => String(write.values)))
+  return values.size < 2 && !writes.some(({ line }) => alwaysRuns(line))
 }
 
 /** Test scripts of other languages, and rewards other files write, are beyond what a text can tell. */
@@ -70,7 +74,11 @@ function wholeStory({ testScript, tests }: RoundFiles): {
 }
 
 function isFull({ values }: RewardWrite): boolean {
-  return values?.length === 1 && values[0] === '1'
+  return values?.every((value) => Number(value) === 1 || /"reward"\s*:\s*1(?:\.0*)?\s*[,}]/.test(value)) ?? false
+}
+
+function isZero({ values }: RewardWrite): boolean {
+  return values?.every((value) => Number(value) === 0 || /"reward"\s*:\s*0(?:\.0*)?\s*[,}]/.test(value)) ?? false
 }
 
 function alwaysRuns({ code, depth }: CodeLine): boolean {

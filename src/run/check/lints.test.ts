@@ -58,6 +58,10 @@ test('scripts need a shebang, LF line ends and valid syntax; the executable bit 
   expect(await lint({}, { 'tests/test.sh': 0o644 })).toEqual(['warning script-not-executable tests/test.sh'])
 })
 
+test('patterns that a script switches on itself are valid syntax', async () => {
+  expect(await lint({ 'solution/solve.sh': '#!/bin/bash\nshopt -s extglob\nrm /app/!(numbers).txt\n' })).toEqual([])
+})
+
 test('a script in another language is not read as shell', async () => {
   expect(await lint({ 'solution/solve.sh': '#!/usr/bin/env python3\nif True:\n    print("(")\n' })).toEqual([])
   expect(await lint({ 'solution/solve.sh': '#!/usr/bin/env -S bash -e\nif\n' })).toEqual([
@@ -87,7 +91,10 @@ test('text of a template is found, a task about such text is not', async () => {
   expect(
     await lint({ 'instruction.md': 'Collect every TODO comment of /app into todo.txt:\n\n    TODO: one per line\n' }),
   ).toEqual([])
-  expect(await lint({ 'solution/solve.sh': `#!/bin/bash\n# TODO solve it\nexit 1\n` })).toEqual([
+  expect(
+    await lint({ 'instruction.md': '# TODO list service\n\nWrite it to /app. Put your solution here: /app/todo.sh\n' }),
+  ).toEqual([])
+  expect(await lint({ 'solution/solve.sh': `#!/bin/bash\n# TODO: solve it\nexit 1\n` })).toEqual([
     'warning scaffold-text solution/solve.sh',
   ])
 })
@@ -117,6 +124,8 @@ test.each([
   ['another program', `python3 /tests/grade.py --out ${reward}\necho 0 > ${reward}.bak`],
   ['a pipe', `grep -c ok /app/log | tee ${reward}`],
   ['a counted variable', `n=0\nfor f in /app/*; do ((n++)); done\necho $n > ${reward}`],
+  ['a grader of the image, with a fallback', `grade /app || echo 0 > ${reward}`],
+  ['cases', `cmp /app/a /tests/b\ncase $? in 0) echo 1 > ${reward} ;; *) echo 0 > ${reward} ;; esac`],
   ['a path in a variable', `out=${reward}\necho 0 > "$out"\ncmp /app/a /tests/b && echo 1 > "$out"`],
 ])('a reward that can vary passes: %s', async (_, body) => {
   expect(await lint(testScript(body))).toEqual([])
@@ -158,6 +167,19 @@ test.each([
   ],
 ])('looking at the reward file is fine when %s', async (_, body) => {
   expect(await lint(testScript(body))).toEqual([])
+})
+
+test('a guard against the crash of a grader is only a warning', async () => {
+  const guard = testScript(`python3 /tests/grade.py\n[ -f ${reward} ] || echo 0 > ${reward}`)
+  const warning = ['warning verifier-trusts-reward-file tests/test.sh']
+  expect(await lint({ ...guard, 'tests/grade.py': `open("${reward}", "w")\n` })).toEqual(warning)
+  expect(await lint(testScript(`grade --out ${reward}\n[ -s ${reward} ] || echo 0 > ${reward}`))).toEqual(warning)
+  expect(await lint(testScript(`rm -f ${reward}\ngrade\n[ -s ${reward} ] || echo 0 > ${reward}`))).toEqual([])
+})
+
+test('a guard in a trap next to both values is fine', async () => {
+  const script = `trap '[ -f ${reward} ] || echo 0 > ${reward}' EXIT\nfail() {\n  echo 0.0 > ${reward}\n  exit\n}\ncmp /app/a /tests/b || fail\necho 1 > ${reward}`
+  expect(await lint(testScript(script))).toEqual([])
 })
 
 test('a build that takes tests or solution is found', async () => {

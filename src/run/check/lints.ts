@@ -9,7 +9,7 @@ import {
 } from './lint-leaks.ts'
 import { crlf, noShebang, noSolution, noTests, notExecutable, syntax } from './lint-scripts.ts'
 import { instructionMissing, scaffold } from './lint-text.ts'
-import { failsOpen, noReward, oneValue, trustsRewardFile } from './lint-verifier.ts'
+import { alwaysFull, failsOpen, noReward, trustsRewardFile } from './lint-verifier.ts'
 import type { TaskFiles } from './task-files.ts'
 
 /** Every lint, in the order a reader wants to hear of them. */
@@ -23,7 +23,7 @@ const lints: readonly Lint[] = [
   syntax,
   notExecutable,
   noReward,
-  oneValue,
+  alwaysFull,
   trustsRewardFile,
   failsOpen,
   buildReachesOut,

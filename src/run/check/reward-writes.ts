@@ -9,7 +9,8 @@ export interface RewardWrite {
 
 const rewardFile = /reward\.(?:txt|json)\b/g
 const write = /\b(echo|printf)\s([^;&|<>]{0,400})>>?\s*["']?[^\s"';|&<>]{0,200}reward\.(?:txt|json)\b/g
-const harmless = /^(?:rm|cat|ls|chmod|touch|\[|test)\b|^if \[/
+const harmless =
+  /(?:-[efsrz]|\bcat|<|\brm(?: -\w+)*|\bls(?: -\w+)*|\bchmod \S+|\btouch)\s+["']?[^\s"';|&<>()]{0,200}reward\.(?:txt|json)\b/g
 
 /** The rewards that lines of a script write with echo or printf, in order. */
 export interface RewardWrites {
@@ -23,8 +24,8 @@ export function findRewardWrites(lines: readonly CodeLine[]): RewardWrites {
   let complete = true
   for (const line of lines) {
     const found = [...line.code.matchAll(write)]
-    const mentions = line.code.match(rewardFile)?.length ?? 0
-    if (mentions > found.length && !harmless.test(line.code)) complete = false
+    const accountedFor = found.length + count(line.code, harmless)
+    if (count(line.code, rewardFile) > accountedFor) complete = false
     for (const [, program, words] of found) {
       writes.push({ values: valuesOf(lines, program === 'printf', (words ?? '').trim()), line })
     }
@@ -67,4 +68,8 @@ function unquote(text: string): string {
 function normalise(text: string): string {
   const plain = text.replace(/\\n/g, '').trim()
   return /^[+-]?\d+(?:\.\d+)?$/.test(plain) ? String(Number(plain)) : plain
+}
+
+function count(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0
 }
