@@ -1,8 +1,7 @@
 import { parse, TomlError } from 'smol-toml'
-import type { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { toSettings } from './from-toml.ts'
-import { type Refuse, refuseIn } from './refuse.ts'
+import { refuseIn, refuseIssue } from './refuse.ts'
 import { taskTomlSchema } from './schema.ts'
 import type { TaskSettings } from './settings.ts'
 
@@ -26,25 +25,4 @@ export function parseToml(text: string, file: string): Record<string, unknown> {
       `correct line ${error.line} of ${file}`,
     )
   }
-}
-
-function refuseIssue(error: z.ZodError, raw: unknown, refuse: Refuse): never {
-  const issue = error.issues[0]
-  const path = issue?.path ?? []
-  return refuse(keyOf(path) || 'the file', issue?.message ?? 'a task', valueAt(raw, path))
-}
-
-/** `steps[1].agent.timeout_sec`. */
-function keyOf(path: readonly PropertyKey[]): string {
-  return path
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
-    .join('')
-    .replace(/^\./, '')
-}
-
-function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>((value, part) => {
-    const inside = typeof value === 'object' && value !== null && Object.hasOwn(value, part)
-    return inside ? (value as Record<PropertyKey, unknown>)[part] : undefined
-  }, raw)
 }

@@ -1,3 +1,4 @@
+import type { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 
 /** Says that one key of task.toml is wrong: what was expected, then what came. Never returns. */
@@ -15,4 +16,26 @@ export function show(value: unknown): string {
   if (value === undefined) return 'nothing'
   const text = typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? String(value))
   return text.length > 80 ? `${text.slice(0, 77)}...` : text
+}
+
+/** Refuses the first thing a schema found wrong in `raw`; the schema's messages say what was expected. */
+export function refuseIssue(error: z.ZodError, raw: unknown, refuse: Refuse): never {
+  const issue = error.issues[0]
+  const path = issue?.path ?? []
+  return refuse(keyOf(path) || 'the file', issue?.message ?? 'a task', valueAt(raw, path))
+}
+
+/** `steps[1].agent.timeout_sec`. */
+function keyOf(path: readonly PropertyKey[]): string {
+  return path
+    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+    .join('')
+    .replace(/^\./, '')
+}
+
+function valueAt(raw: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>((value, part) => {
+    const inside = typeof value === 'object' && value !== null && Object.hasOwn(value, part)
+    return inside ? (value as Record<PropertyKey, unknown>)[part] : undefined
+  }, raw)
 }

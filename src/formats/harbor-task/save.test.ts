@@ -32,7 +32,9 @@ test('refuses a path that is taken, and one it may not write to', async () => {
   await expect(saveTask(dir, task)).rejects.toThrow('expected a path that is free')
   await chmod(folder, 0o555)
   await asOrdinaryUser(async () => {
-    await expect(saveTask(join(folder, 'other'), task)).rejects.toThrow('permission denied')
+    await expect(saveTask(join(folder, 'other'), task)).rejects.toThrow(
+      'other: expected to be able to write there, got EACCES',
+    )
   })
   expect(await readdir(folder)).toEqual(['new'])
 })

@@ -1,9 +1,10 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { UserError } from '../../core/errors.ts'
+import { messageOf, UserError } from '../../core/errors.ts'
 import { instructionFile, stepDir, taskFileName } from '../../core/task-paths.ts'
+import { codeOf } from '../../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
-import { isInside, orUserError } from './read.ts'
+import { isInside } from './read.ts'
 import { renderTaskToml } from './render.ts'
 import type { TaskSettings } from './settings.ts'
 
@@ -24,13 +25,16 @@ export async function saveTask(dir: string, task: NewTask): Promise<void> {
 /** Makes a directory with `fill`; one that exists already, or a place that cannot be written, is the user's error. */
 export async function makeTaskDir(dir: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   try {
-    await orUserError(dir, () => makeDirWhole(dir, fill))
+    await makeDirWhole(dir, fill)
   } catch (error) {
-    if (!(error instanceof AlreadyThere)) throw error
-    throw new UserError(
-      `${dir}: expected a path that is free, found something there`,
-      'choose another name, or move it away',
-    )
+    if (error instanceof AlreadyThere) {
+      throw new UserError(
+        `${dir}: expected a path that is free, found something there`,
+        'choose another, or move it away',
+      )
+    }
+    if (error instanceof UserError || codeOf(error) === undefined) throw error
+    throw new UserError(`${dir}: expected to be able to write there, got ${messageOf(error)}`, 'choose another place')
   }
 }
 

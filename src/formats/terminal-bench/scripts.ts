@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { refuseIn, refuseIssue } from '../harbor-task/refuse.ts'
+import { parseYaml } from './task-yaml.ts'
+
+/** Runs the tests as Terminal-Bench did; their exit code decides the reward, whatever they do to their shell. */
+export const testScript = `#!/bin/bash
+export TEST_DIR=/tests
+
+bash /tests/run-tests.sh
+status=$?
+
+if [ "$status" -eq 0 ]; then
+  echo 1 > /logs/verifier/reward.txt
+else
+  echo 0 > /logs/verifier/reward.txt
+fi
+exit "$status"
+`
+
+/** The solution as a script that bash runs, because Terminal-Bench ran it with bash whatever its first line says. */
+export function renderSolution(script: string): string {
+  return /^#!.*\bbash\b/.test(script) ? script : `#!/bin/bash\n${script}`
+}
+
+const command = z.object(
+  {
+    command: z.string({ error: 'a command' }),
+    append_enter: z.boolean({ error: 'true or false' }).default(true),
+  },
+  { error: 'a map with a command' },
+)
+const commands = z.array(command, { error: 'a list of commands' })
+
+/** Names of keys that are pressed, not typed. */
+const key = /^((C|M|S)-.|Enter|Escape|Tab|Space|BSpace|Up|Down|Left|Right|Home|End|PageUp|PageDown|F\d+)$/
+
+/** The commands of a solution.yaml as a script; null when it presses keys in a program, which no script can. */
+export function renderCommands(text: string, file: string): string | null {
+  const raw = parseYaml(text, file)
+  const parsed = commands.safeParse(raw)
+  if (!parsed.success) return refuseIssue(parsed.error, raw, refuseIn(file))
+  const isTyped = parsed.data.every(({ command, append_enter }) => append_enter && !key.test(command.trim()))
+  if (!isTyped) return null
+  return `#!/bin/bash\n\n${parsed.data.map(({ command }) => command).join('\n')}\n`
+}
