@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { needs } from './needs.ts'
+
+const examples = readdirSync('examples').filter((name) => name.endsWith('.ts'))
+
+test.each(examples)('%s is short, and says how to run it', (name) => {
+  const text = readFileSync(join('examples', name), 'utf8')
+  expect(text.split('\n').length).toBeLessThan(40)
+  expect(text).toContain(`npm run example examples/${name}`)
+})
+
+describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
+  test('01-one-trial scores 1', () => {
+    expect(run('01-one-trial.ts')).toMatch(/^\S+\/csv-to-json: \{"reward":1\}\nthe tests were fresh from the agent/)
+  })
+
+  test('02-a-job scores its oracle 1 and doing nothing 0, and has nothing left to do the second time', () => {
+    const jobs = mkdtempSync(join(tmpdir(), 'jobs-'))
+    const output = run('02-a-job.ts', jobs)
+    expect(output).toMatch(/^oracle\S* 3 scored, mean 1$/m)
+    expect(output).toMatch(/^nop\S* 3 scored, mean 0$/m)
+    expect(run('02-a-job.ts', jobs)).toBe(output)
+  })
+
+  test('03-your-own-agent sees its sandbox and scores 0', () => {
+    const { end, saw } = JSON.parse(run('03-your-own-agent.ts'))
+    expect(end).toMatchObject({ kind: 'scored', rewards: { reward: 0 } })
+    expect(saw.saw).toEqual(['root', '/app', 'customers.csv'])
+  })
+
+  test('no example is left out', () => {
+    expect(examples).toEqual(['01-one-trial.ts', '02-a-job.ts', '03-your-own-agent.ts'])
+  })
+})
+
+function run(name: string, ...args: string[]): string {
+  const done = spawnSync(process.execPath, ['scripts/example.mjs', join('examples', name), ...args], {
+    encoding: 'utf8',
+  })
+  expect({ status: done.status, stderr: done.stderr }).toMatchObject({ status: 0 })
+  return done.stdout
+}
