@@ -91,7 +91,7 @@ export function printReport(report: JobReport): void {
   ]
   printTable(header, report.groups.map(groupCells))
   process.stdout.write('\n')
-  printTable(['trial', 'end', 'reward', 'blame', 'took', 'retries', 'verifier'], report.trials.map(trialCells))
+  printTable(['trial', 'end', 'reward', 'blame', 'took', 'retries', 'isolation'], report.trials.map(trialCells))
   const counts = new Map<string, number>()
   for (const text of report.trials.flatMap(({ notes }) => notes)) counts.set(text, (counts.get(text) ?? 0) + 1)
   for (const [text, count] of counts) {

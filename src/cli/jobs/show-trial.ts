@@ -34,7 +34,7 @@ export function printTrial(record: TrialRecord): void {
     ['reward', row.rewards && describeRewards(row.rewards)],
     ['blame', row.boundary && `${row.boundary}: ${row.code}: ${row.message}`],
     ['retries', String(row.retries)],
-    ['verifier saw', row.isolation],
+    ['isolation', row.isolation],
     [
       'tokens',
       usage &&
