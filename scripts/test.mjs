@@ -46,7 +46,7 @@ function countTest(counts, test, name) {
   const result = test.result()
   if (result.state === 'passed') counts.passed += 1
   else if (result.state === 'failed') counts.failed.push(`${name}: ${firstLine(result.errors[0])}`)
-  else if (result.state === 'skipped' && !isCutShort(test)) counts.skipped.push(`${name}: ${skipReason(test, result)}`)
+  else if (result.state === 'skipped' && !isCutShort(test)) counts.skipped.push(name + skipReason(test, result))
   else counts.failed.push(`${name}: did not run`)
 }
 
@@ -58,14 +58,14 @@ function isCutShort(test) {
   }
 }
 
-/** What `ctx.skip(reason)` said, or the `skipReason` in the meta of the test or of a suite around it. */
+/** What `ctx.skip(reason)` said, or the `skipReason` in the meta of the test or of a suite around it, or what its title says. */
 function skipReason(test, result) {
-  if (result.note) return result.note
+  if (result.note) return `: ${result.note}`
   for (let at = test; at.type !== 'module'; at = at.parent) {
     const reason = at.meta().skipReason
-    if (reason) return reason
+    if (reason) return `: ${reason}`
   }
-  return 'switched off in its file'
+  return /\((needs|skipped)\b/.test(test.fullName) ? '' : ': switched off in its file'
 }
 
 function report({ passed, failed, skipped }) {
