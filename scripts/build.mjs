@@ -15,5 +15,7 @@ await build({
   external: ['@lydell/node-pty'],
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',
-  banner: { js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);" },
+  banner: {
+    js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
+  },
 })
