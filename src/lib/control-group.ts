@@ -126,9 +126,9 @@ export class ProcessGroup {
     }
   }
 
-  /** Removes the group if it is empty; a background process may still live in it. */
-  removeIfEmpty(): boolean {
-    return tryRmdir(this.dir)
+  /** No process of the command is left, not even in the background: the group may serve another one. */
+  isEmpty(): boolean {
+    return members(this.dir).length === 0
   }
 }
 
@@ -244,15 +244,20 @@ function killAndRemove(dir: string): boolean {
 }
 
 function killMembers(dir: string): number {
-  const pids = readWords(join(dir, 'cgroup.procs')).filter((word) => /^\d+$/.test(word) && word !== '0')
+  const pids = members(dir)
   for (const pid of pids) {
     try {
-      process.kill(Number(pid), 'SIGKILL')
+      process.kill(pid, 'SIGKILL')
     } catch {
       // It is gone already.
     }
   }
   return pids.length
+}
+
+function members(dir: string): number[] {
+  const words = readWords(join(dir, 'cgroup.procs')).filter((word) => /^\d+$/.test(word) && word !== '0')
+  return words.map(Number)
 }
 
 function subgroups(dir: string): string[] {

@@ -27,9 +27,12 @@ export async function withDeadline<T>(
   } finally {
     clearTimeout(timer)
     if (stop) parent.removeEventListener('abort', stop)
-    controller.abort()
+    controller.abort(over)
   }
 }
+
+/** One for all: making an error with its stack for every deadline that was met would cost more than the deadline. */
+const over = new DOMException('the time for this work is over', 'AbortError')
 
 /** setTimeout fires at once above this. */
 const maxTimerMs = 2 ** 31 - 1

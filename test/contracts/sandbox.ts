@@ -304,6 +304,22 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect((await sh(box, 'ls -A /tests; cat /tests/test.sh')).stdout).toBe('test.sh\nhonest')
     })
 
+    law('never writes through a link that a program planted where something is uploaded', async () => {
+      await using box = await lease()
+      const [source, victim] = [join(scratch, 'overwriting'), join(scratch, 'overwritten')]
+      mkdirSync(source, { recursive: true })
+      writeFileSync(join(source, 'file'), 'uploaded')
+      writeFileSync(victim, 'mine')
+      for (const target of ['/solution', '/tests', '/tmp/anywhere']) {
+        await box.uploadDir(source, target)
+        await sh(box, `rm ${target}/file; ln -s ${victim} ${target}/file; ln -s ${scratch} ${target}/dir`)
+        await box.freeze()
+        await box.uploadDir(source, target)
+        expect((await sh(box, `cat ${target}/file`)).stdout).toBe('uploaded')
+      }
+      expect(readFileSync(victim, 'utf8')).toBe('mine')
+    })
+
     law('cannot be tricked into making directories on the host by a link at a mount point', async () => {
       await using box = await lease()
       const victim = join(scratch, 'victim')

@@ -27,13 +27,11 @@ export class Holder {
     private readonly gone: Promise<unknown>,
   ) {}
 
-  /** Makes a mount namespace with the overlays in it, and the other namespaces. */
-  static async start(privileges: Privileges, mounts: readonly OverlayMount[], cwd: string): Promise<Holder> {
-    const lines = mounts.map(
-      ({ options, target }) => `mount -n -i -t overlay -o ${shellQuote(options)} overlay ${shellQuote(target)}`,
-    )
+  /** Makes a mount namespace with the overlays listed in a file of the form of /etc/fstab, and the other namespaces. */
+  static async start(privileges: Privileges, overlays: string, cwd: string): Promise<Holder> {
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
-    const script = ['set -e', ...closeInherited, ...lines, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
+    const mount = `mount -n -a -T ${shellQuote(overlays)}`
+    const script = ['set -e', ...closeInherited, mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], cwd)
   }
 
@@ -86,11 +84,6 @@ export class Holder {
   }
 }
 
-export interface OverlayMount {
-  readonly options: string
-  readonly target: string
-}
-
 export interface OverlayPlaces {
   /** Every path is given to `mount` relative to this one: its options must fit into one page. */
   readonly home: string
@@ -101,15 +94,19 @@ export interface OverlayPlaces {
   readonly merged: string
 }
 
-/** What `mount` is told for one overlay. */
-export function overlayMount(overlay: Overlay, places: OverlayPlaces, privileges: Privileges): OverlayMount {
+/** The line of one overlay in a file of the form of /etc/fstab. */
+export function overlayLine(overlay: Overlay, places: OverlayPlaces, privileges: Privileges): string {
   const at = (...parts: string[]) => relative(places.home, join(...parts))
   const lowers = [
     ...places.layers.map((layer) => at(layer, overlay.name)).reverse(),
     overlay.target === '' ? at(overlay.lower) : overlay.lower,
   ]
   const options = `lowerdir=${lowers.join(':')},upperdir=${at(places.upper, overlay.name)},workdir=${at(places.work, overlay.name)}${privileges.overlayOptions}`
-  return { options, target: join(places.merged, overlay.target) }
+  return `overlay ${escapeField(join(places.merged, overlay.target))} overlay ${escapeField(options)} 0 0\n`
+}
+
+function escapeField(text: string): string {
+  return text.replaceAll(/[\\\s]/g, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, '0')}`)
 }
 
 /** Arguments that let nsenter enter the user namespace of an ordinary user's sandbox first. */
@@ -119,10 +116,9 @@ export function enterUser(privileges: Privileges, pid: number): string[] {
 
 function bwrapWords(privileges: Privileges): string {
   const userns = privileges.usernsPid === null ? '' : `--userns 7 7</proc/${privileges.usernsPid}/ns/user`
-  const programs = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap(hostProgramDir).map(shellQuote)
   return [
     userns,
-    ...programs,
+    ...hostPrograms,
     '--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --hostname sandbox',
     '--dev-bind /dev/null /dev/null --cap-drop ALL --die-with-parent --new-session --clearenv --setenv PATH /usr/bin:/bin --info-fd 3 --as-pid-1 --',
     `sh -c ${shellQuote(sleeper)}`,
@@ -131,6 +127,9 @@ function bwrapWords(privileges: Privileges): string {
 
 /** Process 1: nothing inside can kill it, and it collects orphans while it waits. Its sleep may be killed (128 and up), not missing. */
 const sleeper = 'while sleep 1000000000 & wait $!; [ $? -ge 128 ]; do :; done'
+
+/** The host's programs, read-only: all that the sleeping process sees. */
+const hostPrograms = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap(hostProgramDir).map(shellQuote)
 
 function hostProgramDir(name: string): string[] {
   const stat = lstatSync(`/${name}`, { throwIfNoEntry: false })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import type { ProcessGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
 
 /** The processes of one command, to be killed together. */
@@ -9,7 +10,17 @@ export interface KillableGroup {
   /** Variables its processes must carry. */
   readonly env?: Readonly<Record<string, string>>
   kill(): Promise<void>
-  removeIfEmpty(): boolean
+  /** After its command ended: whether it is empty and may serve another, must be kept, or can be forgotten. */
+  release(): 'reuse' | 'keep' | 'forget'
+}
+
+/** A command's processes in a control group of their own. */
+export function groupOf(processes: ProcessGroup): KillableGroup {
+  return {
+    joinFiles: processes.joinFiles,
+    kill: () => processes.kill(),
+    release: () => (processes.isEmpty() ? 'reuse' : 'keep'),
+  }
 }
 
 /**
@@ -22,7 +33,7 @@ export function markedGroup(innerPid: number): KillableGroup {
   return {
     joinFiles: [],
     env: { [name]: value },
-    removeIfEmpty: () => true,
+    release: () => 'forget',
     async kill() {
       for (let attempt = 0; attempt < 50; attempt++) {
         const pids = markedPids(innerPid, mark)

@@ -1,4 +1,4 @@
-import { chmod, cp, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { chmod, lstat, mkdir, rename, rm } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type {
@@ -13,6 +13,7 @@ import type {
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
+import { copyTree } from '../../lib/copy-tree.ts'
 import type { Image } from './image.ts'
 import { downloadDir, downloadLimitBytes, readFile, uploadDir, writeFile } from './transfer.ts'
 import type { OwnedMachine } from './workshop.ts'
@@ -34,6 +35,8 @@ export class LocalLease implements SandboxLease {
   private generation = 0
   /** No command has run since the start or the last freeze, so nothing inside can interfere. */
   private quiet = true
+  /** Mounts of ours that no program inside has seen yet: only into these may we copy from outside. */
+  private readonly untouched = new Set<string>()
 
   private constructor(
     private readonly owned: OwnedMachine,
@@ -68,43 +71,43 @@ export class LocalLease implements SandboxLease {
   }
 
   async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
-    this.quiet = false
+    this.disturb()
     return this.machine.exec(argv, options)
   }
 
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
-    this.quiet = false
+    this.disturb()
     return this.machine.openTerminal(options)
   }
 
   async read(path: string): Promise<Uint8Array> {
-    this.quiet = false
+    this.disturb()
     return readFile(this.machine, path)
   }
 
   async write(path: string, data: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
-    this.quiet = false
+    this.disturb()
     return writeFile(this.machine, path, data, options.mode ?? 0o644)
   }
 
   async uploadDir(source: string, target: string): Promise<void> {
     const path = normalize(target).replace(/\/+$/, '')
-    const mounted = this.machine.mounts.get(path)
-    if (mounted) return copyIn(source, mounted)
-    if (!this.quiet || !uploadMounts.includes(path)) {
-      this.quiet = false
-      return uploadDir(this.machine, source, target)
+    const { mounts } = this.machine
+    if (this.quiet && !mounts.has(path) && uploadMounts.includes(path)) {
+      await this.clearMountPoint(path)
+      mounts.set(path, this.place(path))
+      this.untouched.add(path)
     }
-    const dir = this.place(path)
-    await copyIn(source, dir)
-    await this.clearMountPoint(path)
-    this.machine.mounts.set(path, dir)
+    const mounted = mounts.get(path)
+    if (mounted !== undefined && this.untouched.has(path)) return copyTree(source, mounted)
+    this.disturb()
+    return uploadDir(this.machine, source, target)
   }
 
   async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
     const inside = this.hostPathOf(source)
     if (inside === null || options.exclude?.length) {
-      this.quiet = false
+      this.disturb()
       return downloadDir(this.machine, source, target, options)
     }
     await copyOut(inside, target, { limitBytes: options.limitBytes ?? downloadLimitBytes }).catch((error: unknown) => {
@@ -140,11 +143,16 @@ export class LocalLease implements SandboxLease {
     await this.owned.dispose()
   }
 
+  private disturb(): void {
+    this.quiet = false
+    this.untouched.clear()
+  }
+
   /** As a container engine does: the image's own program runs first, with a command that only waits. */
   private async startEntrypoint(): Promise<void> {
     const { entrypoint } = this.options.image
     if (entrypoint === null) return
-    this.quiet = false
+    this.disturb()
     const { child, done } = await this.machine.spawn([...entrypoint, 'sh', '-c', 'sleep infinity'])
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
     child.once('exit', () => void done())
@@ -161,9 +169,12 @@ export class LocalLease implements SandboxLease {
     await chmod(dir, 0o755)
     for (const name of logDirs) {
       const path = join(dir, name)
-      const old = previous === null || name === 'verifier' ? null : join(previous, name)
-      if (old !== null && (await lstat(old).catch(() => null))?.isDirectory()) await rename(old, path)
-      else await mkdir(path)
+      if (previous !== null && name !== 'verifier') await rename(join(previous, name), path).catch(() => {})
+      // Looked at only after the move, when no program inside can reach it any more.
+      if (!(await lstat(path).catch(() => null))?.isDirectory()) {
+        await rm(path, { force: true })
+        await mkdir(path)
+      }
       await chmod(path, 0o777)
     }
     await this.clearMountPoint('/logs')
@@ -205,11 +216,4 @@ export class LocalLease implements SandboxLease {
   private place(path: string): string {
     return join(this.owned.dir, 'mounts', `${path.slice(1)}-${this.generation}`)
   }
-}
-
-/** Copies the contents of a task's own directory; its links stay links. */
-async function copyIn(source: string, target: string): Promise<void> {
-  await mkdir(target, { recursive: true })
-  await chmod(target, 0o755)
-  await cp(source, target, { recursive: true, verbatimSymlinks: true, force: true })
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
-import { chmod, mkdir, rm } from 'node:fs/promises'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
@@ -10,8 +9,8 @@ import type { ControlGroup } from '../../lib/control-group.ts'
 import type { Base } from './base.ts'
 import { shell } from './descriptors.ts'
 import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
-import { cleanEnv, Holder, overlayMount } from './holder.ts'
-import { type KillableGroup, markedGroup } from './killable.ts'
+import { cleanEnv, Holder, overlayLine } from './holder.ts'
+import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
 import { runToEnd } from './run-to-end.ts'
@@ -44,6 +43,7 @@ export class Machine {
   /** Seen by commands started from now on. */
   readonly mounts = new Map<string, string>()
   private readonly groups = new Set<KillableGroup>()
+  private readonly freeGroups: KillableGroup[] = []
   private commands = 0
 
   private constructor(
@@ -56,21 +56,15 @@ export class Machine {
   static async start(options: MachineOptions): Promise<Machine> {
     const { base, dir, home, layers, upper, privileges } = options
     const places = { home, layers, upper, work: join(dir, 'work'), merged: join(dir, 'merged') }
-    await Promise.all([mkdir(places.merged, { recursive: true }), mkdir(join(dir, 'shm'), { recursive: true })])
-    // Explicit, because the umask of whoever runs us must not decide what users inside may enter.
-    await chmod(join(dir, 'shm'), 0o1777)
+    mkdirSync(places.merged, { recursive: true })
+    makeDir(join(dir, 'shm'), 0o1777)
     for (const { name } of base.overlays) {
-      await Promise.all([
-        mkdir(join(upper, name), { recursive: true }),
-        mkdir(join(places.work, name), { recursive: true }),
-      ])
-      await chmod(join(upper, name), 0o755)
+      makeDir(join(upper, name), 0o755)
+      makeDir(join(places.work, name), 0o700)
     }
-    const holder = await Holder.start(
-      privileges,
-      base.overlays.map((overlay) => overlayMount(overlay, places, privileges)),
-      home,
-    )
+    const overlays = join(dir, 'overlays')
+    writeFileSync(overlays, base.overlays.map((overlay) => overlayLine(overlay, places, privileges)).join(''))
+    const holder = await Holder.start(privileges, overlays, home)
     return new Machine(options, holder)
   }
 
@@ -90,7 +84,7 @@ export class Machine {
       if (!result.started && !this.alive) throw broken()
       return result.result
     } finally {
-      await this.finish(command)
+      this.finish(command)
     }
   }
 
@@ -102,7 +96,7 @@ export class Machine {
   ): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
     const command = await this.prepare(argv, options, { terminal: false })
     const child = this.spawnEntry(command.entry, stdin)
-    return { child, done: () => this.finish(command) }
+    return { child, done: async () => this.finish(command) }
   }
 
   async openTerminal(options: TerminalOptions): Promise<Terminal> {
@@ -111,7 +105,7 @@ export class Machine {
     const command = await this.prepare(argv, { ...options, env }, { terminal: true })
     return openPty(command.entry, options, async () => {
       await command.group.kill()
-      await this.finish(command)
+      this.finish(command)
     })
   }
 
@@ -164,8 +158,10 @@ export class Machine {
   }
 
   private makeGroup(): KillableGroup {
-    const name = `command-${++this.commands}`
-    const group = this.options.group?.child(name) ?? markedGroup(this.holder.innerPid)
+    const free = this.freeGroups.pop()
+    if (free) return free
+    const made = this.options.group?.child(`command-${this.groups.size}`)
+    const group = made ? groupOf(made) : markedGroup(this.holder.innerPid)
     this.groups.add(group)
     return group
   }
@@ -181,9 +177,11 @@ export class Machine {
     })
   }
 
-  private async finish({ argsFile, group }: Prepared): Promise<void> {
-    await rm(argsFile, { force: true })
-    if (group.removeIfEmpty()) this.groups.delete(group)
+  private finish({ argsFile, group }: Prepared): void {
+    rmSync(argsFile, { force: true })
+    const next = group.release()
+    if (next === 'reuse') this.freeGroups.push(group)
+    if (next === 'forget') this.groups.delete(group)
   }
 
   private readonly users = new Map<User, ResolvedUser>()
@@ -211,6 +209,12 @@ export class Machine {
     this.users.set(user, resolved)
     return resolved
   }
+}
+
+/** Its mode does not depend on the umask of whoever runs us: it decides what users inside may enter. */
+function makeDir(path: string, mode: number): void {
+  mkdirSync(path, { recursive: true })
+  chmodSync(path, mode)
 }
 
 interface Prepared {

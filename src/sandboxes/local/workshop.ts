@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, rm } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
+import { removeTree } from '../../lib/remove-tree.ts'
 import { cleanEnv } from './holder.ts'
 import { forgetLease, saveLease } from './lease-file.ts'
 import { Machine, type MachineOptions } from './machine.ts'
@@ -78,12 +79,12 @@ export class Workshop {
   /** Removes what is left of a machine whose processes are dead or to be killed. */
   async discard(id: string, dir: string): Promise<void> {
     await this.groups.at(id).remove()
-    await this.removeTree(dir)
+    await this.removeDir(dir)
     forgetLease(dir)
   }
 
   /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may remove. */
-  private async removeTree(dir: string): Promise<void> {
+  private async removeDir(dir: string): Promise<void> {
     if (this.privileges.mode === 'user') {
       const child = spawn('unshare', [...this.privileges.unshare, 'rm', '-rf', '--', dir], {
         stdio: 'ignore',
@@ -91,7 +92,7 @@ export class Workshop {
       })
       await once(child, 'close')
     }
-    await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+    await removeTree(dir)
   }
 }
 

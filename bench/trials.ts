@@ -1,0 +1,102 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { writeTask } from '../test/fakes/tasks.ts'
+import { percentile, type Row } from './lib/rows.ts'
+
+const trials = 500
+const atOnce = 16
+
+/** Five hundred oracle trials of a trivial task: what the orchestration costs beside the task's own two scripts. */
+export default {
+  name: 'trials',
+  run: async (): Promise<Row[]> => {
+    const scratch = mkdtempSync(join(tmpdir(), 'ot-bench-'))
+    const task = await writeTask(scratch, 'trivial')
+    const scripts =
+      cpuMs(
+        `for i in $(seq 200); do mkdir -p ${scratch}/logs; bash -c '(true) > ${scratch}/logs/out 2>&1'; bash -c '(true) > ${scratch}/logs/out 2>&1'; done`,
+      ) / 200
+    const run = [
+      'run',
+      '-p',
+      task,
+      '-a',
+      'oracle',
+      '-e',
+      'local',
+      '-n',
+      String(atOnce),
+      '-k',
+      String(trials),
+      '-o',
+      join(scratch, 'jobs'),
+      '--job-name',
+      'bench',
+      '-q',
+    ]
+    const measured = await measure([resolve('bin/ot-agent.js'), ...run], join(scratch, 'cache'))
+    const scored = countScored(join(scratch, 'jobs/bench'))
+    rmSync(scratch, { recursive: true, force: true })
+    const perTrial = measured.cpuMs / trials - scripts
+    const early = percentile(measured.rssMb.slice(0, Math.ceil(measured.rssMb.length / 3)), 0.9)
+    const late = percentile(measured.rssMb.slice(-Math.ceil(measured.rssMb.length / 3)), 0.9)
+    return [
+      { name: 'trials that scored', value: scored, unit: '' },
+      { name: 'trials per second', value: trials / measured.sec, unit: '/s' },
+      { name: 'CPU per trial, all in', value: measured.cpuMs / trials, unit: 'ms' },
+      { name: 'of that the task’s two scripts, run bare', value: scripts, unit: 'ms' },
+      { name: 'orchestration CPU per trial', value: perTrial, unit: 'ms', goal: 'at most 30', ok: perTrial <= 30 },
+      { name: 'memory p90, first third of the run', value: early, unit: 'MiB' },
+      { name: 'memory p90, last third of the run', value: late, unit: 'MiB', goal: 'flat', ok: late < early * 1.3 },
+    ]
+  },
+}
+
+/** CPU of a shell line and everything it waits for. */
+function cpuMs(line: string): number {
+  const timed = spawnSync('bash', ['-c', `TIMEFORMAT="%U %S"; time { ${line}; }`], { encoding: 'utf8' })
+  return parseTimes(timed.stderr)
+}
+
+function parseTimes(text: string): number {
+  const [user = 0, system = 0] = text.trim().split('\n').at(-1)?.split(' ').map(Number) ?? []
+  return (user + system) * 1000
+}
+
+/** Runs a command, reading its memory as it goes and its CPU time, children included, at the end. */
+async function measure(argv: readonly string[], cache: string) {
+  const start = performance.now()
+  const child = spawn('bash', ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', process.execPath, ...argv], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { ...process.env, XDG_CACHE_HOME: cache },
+  })
+  let text = ''
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  const rssMb: number[] = []
+  const timer = setInterval(() => rssMb.push(...childRssMb(child.pid ?? 0)), 250)
+  await once(child, 'close')
+  clearInterval(timer)
+  return { cpuMs: parseTimes(text), sec: (performance.now() - start) / 1000, rssMb }
+}
+
+function childRssMb(parent: number): number[] {
+  try {
+    const [pid] = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8').split(' ')
+    return [Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024]
+  } catch {
+    return []
+  }
+}
+
+function countScored(jobDir: string): number {
+  const results = readdirSync(jobDir, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  return results.filter(
+    ({ name }) =>
+      JSON.parse(readFileSync(join(jobDir, name, 'result.json'), 'utf8')).verifier_result?.rewards.reward === 1,
+  ).length
+}
