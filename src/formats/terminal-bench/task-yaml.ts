@@ -23,7 +23,7 @@ const schema = z.looseObject(
     descriptions: z.array(z.object({ key: z.string(), description: z.string() }), { error: 'a list' }).optional(),
     max_agent_timeout_sec: seconds.default(360),
     max_test_timeout_sec: seconds.default(60),
-    parser_name: z.string({ error: 'the name of a parser' }).default('pytest'),
+    parser_name: z.string({ error: 'the name of a parser' }).optional(),
     run_tests_in_same_shell: z.boolean({ error: 'true or false' }).default(false),
   },
   { error: 'a map of keys' },
@@ -47,7 +47,7 @@ export function parseTaskYaml(text: string, file: string): TaskYaml {
     instruction: wording.endsWith('\n') ? wording : `${wording}\n`,
     agentTimeoutSec: max_agent_timeout_sec,
     testTimeoutSec: max_test_timeout_sec,
-    parserName: rest.parser_name,
+    parserName: rest.parser_name ?? 'pytest',
     runsTestsInAgentShell,
     metadata,
   }
