@@ -15,9 +15,14 @@ test.each(verdicts)('agrees with pathspec on $lines', ({ lines, ignored }) => {
 })
 
 test('passes over lines that are no pattern', () => {
-  const ignore = compileIgnore(['# comment', '', '   ', 'x\\', '[z-a]', '/'.repeat(1), 'y'])
-  expect(['x', 'x\\', 'y', 'z'].filter(compileIgnore(['x\\', '[z-a]', 'y']))).toEqual(['y'])
-  expect(ignore('y')).toBe(true)
+  const ignore = compileIgnore(['# y', '', '   ', 'x\\', '[z-a]', 'y'])
+  expect(['x', 'x\\', 'y', '# y', ' ', 'z'].filter(ignore)).toEqual(['y'])
+})
+
+test('takes no longer for a pattern made to be slow', () => {
+  const ignore = compileIgnore([`${'a*'.repeat(200)}b`, `${'**/a/'.repeat(50)}b`])
+  expect(ignore(`tests/${'a'.repeat(250)}`)).toBe(false)
+  expect(ignore(`${'a/'.repeat(500)}c`)).toBe(false)
 })
 
 test('splits lines where Python does', () => {
