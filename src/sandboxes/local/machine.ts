@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
@@ -178,7 +178,7 @@ export class Machine {
   }
 
   private finish({ argsFile, group }: Prepared): void {
-    rmSync(argsFile, { force: true })
+    unlinkSync(argsFile)
     const next = group.release()
     if (next === 'reuse') this.freeGroups.push(group)
     if (next === 'forget') this.groups.delete(group)
