@@ -6,6 +6,7 @@ import { note } from './output.ts'
 import { askConsent } from './run/consent.ts'
 import { loadEnvFile } from './run/env-file.ts'
 import { askedJob } from './run/job-document.ts'
+import { checkJobsDir } from './run/jobs-dir.ts'
 import { type RunOptions, runOptions } from './run/options.ts'
 import { resolveTasks } from './run/resolve-tasks.ts'
 import { runAskedJob } from './run/run-asked-job.ts'
@@ -25,6 +26,7 @@ async function runAction(options: RunOptions): Promise<void> {
   const asked = await askedJob(options, 'local')
   const config = absolute(await withTaskOptions(asked.config, options))
   const tasks = await resolveTasks(config)
+  await checkJobsDir(config.jobsDir)
   await askConsent(tasks, config, options.yes ?? false)
   for (const secret of unresumableSecrets(config, process.env)) {
     note(`${secret} is a secret and is not written down; as \${VARIABLE} it could be, and jobs resume would find it`)

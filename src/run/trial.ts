@@ -13,7 +13,7 @@ import { makeMask } from './trial/mask.ts'
 import { makePhaseNetwork } from './trial/phase-network.ts'
 import { makeRecorder } from './trial/recorder.ts'
 import { runRound, timed } from './trial/round.ts'
-import { type HostEnv, type Scene, wholeTask } from './trial/scene.ts'
+import { type HostEnv, type Play, type Scene, wholeTask } from './trial/scene.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
 import { openTrialLog } from './trial/trial-log.ts'
@@ -48,7 +48,7 @@ export interface TrialRequest {
 export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   const mask = makeMask(request.config, request.hostEnv)
   const log = openTrialLog(join(request.dir, 'trial.log'), mask)
-  const scene: Scene = { ...request, log: (line) => log.write(line), announce: makeAnnouncer(request) }
+  const scene: Play = { ...request, log: (line) => log.write(line), announce: makeAnnouncer(request) }
   const notes = startNotes()
   try {
     scene.log(`trial ${request.config.trialName}: task ${request.task.name}, agent ${request.agent.name}`)
@@ -64,7 +64,7 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   }
 }
 
-async function play(scene: Scene, notes: TrialNotes, whoCan: WhoCan): Promise<TrialEnd> {
+async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<TrialEnd> {
   scene.signal.throwIfAborted()
   await scene.announce('trial-start')
   const environment = await acceptableEnvironment(scene, whoCan)
@@ -83,7 +83,7 @@ async function play(scene: Scene, notes: TrialNotes, whoCan: WhoCan): Promise<Tr
 }
 
 async function playIn(
-  scene: Scene,
+  scene: Play,
   lease: SandboxLease,
   environment: Environment,
   notes: TrialNotes,
@@ -108,7 +108,7 @@ async function acceptableEnvironment(scene: Scene, whoCan: WhoCan): Promise<Envi
 }
 
 /** Tells the hooks that the trial is over; one that throws then fails a trial that had a score. */
-async function conclude(scene: Scene, record: TrialRecord): Promise<TrialRecord> {
+async function conclude(scene: Play, record: TrialRecord): Promise<TrialRecord> {
   if (record.end.kind !== 'scored') {
     await afterwards(scene, 'hooks', () => scene.announce('trial-end', record))
     return record
@@ -121,6 +121,6 @@ async function conclude(scene: Scene, record: TrialRecord): Promise<TrialRecord>
 }
 
 /** What has to happen even after a cancel, and must not change the ending. */
-async function afterwards(scene: Scene, what: string, work: () => Promise<void>): Promise<void> {
+async function afterwards(scene: Play, what: string, work: () => Promise<void>): Promise<void> {
   await bestEffort(what, 20, { log: scene.log, signal: neverAborted() }, work)
 }

@@ -17,8 +17,8 @@ function printOutcome(outcome: JobOutcome): void {
   const groups = [...outcome.board.groups()]
   const rows = groups.map(([name, ends]) => [name, ...cellsOf(ends, outcome.result.stats.evals.get(name)?.passAtK)])
   printTable(['agent, model, dataset', 'trials', 'scored', 'mean', 'mean of all', 'failed', 'pass@k'], rows)
-  const { pending } = outcome.result.stats
-  if (pending > 0) note(`${pending} trials are still to be run; the same command goes on`)
+  const { pending, cancelled } = outcome.result.stats
+  if (pending + cancelled > 0) note(`${pending + cancelled} trials are still to be run; the same command goes on`)
   note(`results in ${outcome.job.dir}`)
 }
 

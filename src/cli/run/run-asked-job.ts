@@ -1,8 +1,7 @@
-import { UserError } from '../../core/errors.ts'
-import type { AgentConfig, EnvironmentConfig, JobConfig } from '../../core/job.ts'
+import type { JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
-import { makeAgent, makeProvider, whoCan } from '../../plugins.ts'
+import { whoCan } from '../../plugins.ts'
 import { checkJob } from '../../run/job/check-job.ts'
 import type { OpenedJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
@@ -11,6 +10,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note } from '../output.ts'
 import { makeProgress } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
+import { agentOf, providerOf } from './configured.ts'
 import { reportOutcome } from './report.ts'
 
 /** How a command wants its job to be shown. */
@@ -77,20 +77,4 @@ async function runWatched(
 function exitCodeOf({ board }: JobOutcome, interrupted: boolean): number {
   if (interrupted) return 130
   return board.denominators().failed > 0 ? 3 : 0
-}
-
-async function agentOf({ name, importPath, kwargs }: AgentConfig) {
-  if (name !== null) return makeAgent(name, kwargs)
-  throw new UserError(
-    `expected the name of an agent, got the import path ${importPath}`,
-    'agents of other programs cannot be run yet; ot-agent run --help lists what can',
-  )
-}
-
-async function providerOf({ type, importPath, kwargs }: EnvironmentConfig): Promise<SandboxProvider> {
-  if (type !== null) return makeProvider(type, kwargs)
-  throw new UserError(
-    `expected the name of a sandbox, got the import path ${importPath}`,
-    'sandboxes of other programs cannot be used yet',
-  )
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
 import type { DatasetConfig, JobConfig, TaskConfig } from '../../core/job.ts'
 import { taskFileName } from '../../core/task-paths.ts'
 import { exists } from '../../lib/files.ts'
@@ -32,19 +33,25 @@ const noDataset: DatasetConfig = {
 
 /** `-p` replaces the job file's tasks and datasets; `-i`, `-x` and `-l` narrow every dataset. */
 export async function withTaskOptions(config: JobConfig, options: RunOptions): Promise<JobConfig> {
-  const asked = options.path === undefined ? config : await replaced(config, options.path)
+  const { includeTaskName, excludeTaskName, nTasks } = options
+  const narrows = includeTaskName !== undefined || excludeTaskName !== undefined || nTasks !== undefined
+  const asked = options.path === undefined ? config : await replaced(config, options.path, narrows)
   const datasets = asked.datasets.map((dataset) => ({
     ...dataset,
-    ...(options.includeTaskName && { taskNames: options.includeTaskName }),
-    ...(options.excludeTaskName && { excludeTaskNames: options.excludeTaskName }),
-    ...(options.nTasks !== undefined && { nTasks: options.nTasks }),
+    ...(includeTaskName && { taskNames: includeTaskName }),
+    ...(excludeTaskName && { excludeTaskNames: excludeTaskName }),
+    ...(nTasks !== undefined && { nTasks }),
   }))
   return { ...asked, datasets }
 }
 
-async function replaced(config: JobConfig, path: string): Promise<JobConfig> {
+async function replaced(config: JobConfig, path: string, narrows: boolean): Promise<JobConfig> {
   const isTask = await exists(resolve(path, taskFileName))
-  return isTask
-    ? { ...config, datasets: [], tasks: [{ ...noTask, path }] }
-    : { ...config, tasks: [], datasets: [{ ...noDataset, path }] }
+  if (!isTask) return { ...config, tasks: [], datasets: [{ ...noDataset, path }] }
+  if (narrows)
+    throw new UserError(
+      `${path}: expected a folder of tasks for -i, -x or -l, got a single task`,
+      'leave them out, or name the folder',
+    )
+  return { ...config, datasets: [], tasks: [{ ...noTask, path }] }
 }

@@ -42,6 +42,7 @@ export interface OpenedJob {
 
 /** Makes the directory of a new job, or finds the one that this job continues. Another job's directory is refused. */
 export async function openJob(job: JobToOpen): Promise<OpenedJob> {
+  checkName(job.config.jobName)
   const identity = identityOf(
     job.config,
     job.tasks.map(({ task }) => task),
@@ -50,6 +51,14 @@ export async function openJob(job: JobToOpen): Promise<OpenedJob> {
   if (job.named && (await exists(dir))) return continueJob(job, await ownJob(dir, identity))
   const interrupted = job.named ? null : await findInterrupted(job.config.jobsDir, identity)
   return interrupted ? continueJob(job, interrupted) : createJob(job, identity)
+}
+
+function checkName(name: string): void {
+  if (/^[^./\\][^/\\\0]*$/.test(name)) return
+  throw new UserError(
+    `--job-name: expected a name for a directory, got ${JSON.stringify(name)}`,
+    'without slashes, and not starting with a dot',
+  )
 }
 
 async function ownJob(dir: string, identity: JobIdentity): Promise<JobDir> {

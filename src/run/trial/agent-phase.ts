@@ -7,11 +7,11 @@ import type { SandboxLease } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
 import { lend } from './lend.ts'
-import type { Round, Scene } from './scene.ts'
+import type { Play, Round, Scene } from './scene.ts'
 import { agentLimitSec, agentSetupLimitSec } from './time-limits.ts'
 
 /** Lets the agent make its sandbox ready; too slow is a failure here, because nothing was solved yet. */
-export async function prepareAgent(scene: Scene, lease: SandboxLease, round: Round, record: Recorder): Promise<void> {
+export async function prepareAgent(scene: Play, lease: SandboxLease, round: Round, record: Recorder): Promise<void> {
   const { agent } = scene
   if (!agent.prepare) return
   const limitSec = agentSetupLimitSec(scene.config)
@@ -22,7 +22,7 @@ export async function prepareAgent(scene: Scene, lease: SandboxLease, round: Rou
 }
 
 /** Lets the agent work. Running out of time is an exit like any other: its work is verified as it stands. */
-export async function solve(scene: Scene, lease: SandboxLease, round: Round, record: Recorder): Promise<AgentExit> {
+export async function solve(scene: Play, lease: SandboxLease, round: Round, record: Recorder): Promise<AgentExit> {
   const limitSec = agentLimitSec(round.agent, scene.config)
   const exit = await withAgent(scene, lease, round, record, limitSec, (at) => scene.agent.solve(at))
   if (exit !== expired) return exit
@@ -32,7 +32,7 @@ export async function solve(scene: Scene, lease: SandboxLease, round: Round, rec
 
 /** One call of the agent, with a sandbox that is taken back as soon as the call or its time is over. */
 async function withAgent<T>(
-  scene: Scene,
+  scene: Play,
   lease: SandboxLease,
   round: Round,
   record: Recorder,

@@ -1,21 +1,24 @@
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join, normalize } from 'node:path'
+import { z } from 'zod'
 import { messageOf } from '../../core/errors.ts'
 import type { Sandbox, SandboxLease } from '../../core/sandbox.ts'
 import type { Artifact } from '../../core/task.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
-import { writeAtomic } from '../../lib/files.ts'
+import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
 import type { Round, Scene } from './scene.ts'
 
-/** One entry of `artifacts/manifest.json`, spelt as Harbor spells it. */
-export interface SavedArtifact {
-  readonly source: string
+const savedSchema = z.object({
+  source: z.string(),
   /** Below the round's directory: `artifacts` or `artifacts/<name>`. */
-  readonly destination: string
-  readonly type: 'file' | 'directory'
-  readonly status: 'ok' | 'failed' | 'empty'
-}
+  destination: z.string().regex(/^artifacts(\/(?!\.\.(\/|$))[^/]+)*$/),
+  type: z.enum(['file', 'directory']),
+  status: z.enum(['ok', 'failed', 'empty']),
+})
+
+/** One entry of `artifacts/manifest.json`, spelt as Harbor spells it. */
+export type SavedArtifact = Readonly<z.output<typeof savedSchema>>
 
 /** Whatever is left here is kept without being declared. */
 const conventionDir = sandboxPaths.artifacts
@@ -42,6 +45,16 @@ export async function saveArtifacts(
     await atBoundary('store', scene.signal, () => writeAtomic(join(round.dir, 'artifacts', 'manifest.json'), text))
   }
   return saved
+}
+
+/** What a manifest says was kept; nothing when there is none, or one we cannot read. */
+export async function loadManifest(roundDir: string): Promise<readonly SavedArtifact[]> {
+  const text = await readTextIfExists(join(roundDir, 'artifacts', 'manifest.json'))
+  try {
+    return text === null ? [] : z.array(savedSchema).parse(JSON.parse(text))
+  } catch {
+    return []
+  }
 }
 
 /** Puts saved artefacts where they came from, in another sandbox. */

@@ -8,7 +8,7 @@ import { solve } from './agent-phase.ts'
 import { saveArtifacts } from './artifacts.ts'
 import { bestEffort } from './boundary.ts'
 import { makeRecorder, type Told } from './recorder.ts'
-import type { Round, Scene } from './scene.ts'
+import type { Play, Round, Scene } from './scene.ts'
 import type { TestBench } from './tests-run.ts'
 import { freeze, type Verified, verifyInPlace, verifySeparately } from './verify.ts'
 
@@ -36,7 +36,7 @@ export function emptyNotes(): RoundNotes {
 }
 
 /** Lets the agent work, kills whatever it left running, keeps its logs, verifies, keeps the artefacts. */
-export async function runRound(scene: Scene, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
+export async function runRound(scene: Play, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
   notes.exit = await agentTurn(scene, bench, round, notes)
   scene.log(`agent ended: ${JSON.stringify(notes.exit)}`)
   const frozen = await freeze(scene, bench.lease)
@@ -59,7 +59,7 @@ export async function runRound(scene: Scene, bench: TestBench, round: Round, not
 }
 
 async function agentTurn(
-  scene: Scene,
+  scene: Play,
   { lease, network }: TestBench,
   round: Round,
   notes: RoundNotes,

@@ -10,7 +10,6 @@ export type HostEnv = Readonly<Record<string, string | undefined>>
 /** What every phase of one trial shares. */
 export interface Scene {
   readonly task: Task
-  readonly agent: Agent
   readonly provider: SandboxProvider
   readonly config: TrialConfig
   readonly jobName: string
@@ -19,6 +18,11 @@ export interface Scene {
   readonly hostEnv: HostEnv
   readonly signal: AbortSignal
   readonly log: (line: string) => void
+}
+
+/** A scene with an agent in it, and hooks that look on. */
+export interface Play extends Scene {
+  readonly agent: Agent
   /** Tells the hooks, one after the other. */
   readonly announce: (event: TrialEventName, record?: TrialRecord) => Promise<void>
 }

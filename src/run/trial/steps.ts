@@ -8,7 +8,7 @@ import { exists } from '../../lib/files.ts'
 import { atBoundary, failureOf } from './boundary.ts'
 import { waitUntilHealthy } from './healthcheck.ts'
 import { emptyNotes, type RoundNotes, runRound } from './round.ts'
-import { type Round, roundOfStep, type Scene } from './scene.ts'
+import { type Play, type Round, roundOfStep, type Scene } from './scene.ts'
 import type { TestBench } from './tests-run.ts'
 import { environmentStartLimitSec } from './time-limits.ts'
 
@@ -19,7 +19,7 @@ export interface StepNotes {
 }
 
 /** Runs the steps of a task in one sandbox, in order, until one does not reach its gate. */
-export async function runSteps(scene: Scene, bench: TestBench, notes: StepNotes): Promise<TrialEnd> {
+export async function runSteps(scene: Play, bench: TestBench, notes: StepNotes): Promise<TrialEnd> {
   const { steps, stepReward } = scene.task
   const records = notes.steps
   for (const [index, step] of steps.entries()) {
@@ -36,7 +36,7 @@ export async function runSteps(scene: Scene, bench: TestBench, notes: StepNotes)
 }
 
 async function runStep(
-  scene: Scene,
+  scene: Play,
   bench: TestBench,
   step: Step,
   again: boolean,

@@ -1,0 +1,63 @@
+import { Command } from '@commander-js/extra-typings'
+import { whoCan } from '../../plugins.ts'
+import { continueJob } from '../../run/job/open-job.ts'
+import { type Rescored, rescoreJob } from '../../run/rescore.ts'
+import { interruptSignal } from '../interrupt.ts'
+import { note, printJson, printTable, wholeNumber } from '../output.ts'
+import { providerOf } from '../run/configured.ts'
+import { loadStoredJob } from '../run/stored-job.ts'
+
+/** `ot-agent jobs rescore`: the tests alone, on what the trials kept. */
+export default () =>
+  new Command()
+    .description(
+      'Runs the tests of finished trials again, on the artefacts they kept, and writes the new scores; the old records are kept aside.\n' +
+        'Works for tasks whose verifier is separate; trials that cannot be scored again are listed with the reason.',
+    )
+    .argument('<job>', 'the directory of the job')
+    .option(
+      '--artifacts-suffice',
+      "also trials whose tests share the agent's sandbox: you know that they look only at declared artefacts",
+    )
+    .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 4)
+    .option('--json', 'print the result as JSON')
+    .action(async (path, { artifactsSuffice = false, nConcurrent, json = false }) => {
+      const rows = await rescore(path, artifactsSuffice, nConcurrent)
+      if (json) printJson({ schema: 'rescore/1', job: path, trials: Object.fromEntries(rows) })
+      else
+        printTable(
+          ['trial', 'before', 'after'],
+          [...rows].sort().map(([name, row]) => [name, ...cellsOf(row)]),
+        )
+      note(
+        `${[...rows.values()].filter(({ kind }) => kind === 'rescored').length} of ${rows.size} trials were scored again`,
+      )
+      if ([...rows.values()].some(({ kind }) => kind === 'failed')) process.exitCode = 3
+    })
+
+async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: number) {
+  const { there, config, tasks } = await loadStoredJob(path)
+  const provider = await providerOf(config.environment)
+  await provider.preflight()
+  const job = await continueJob({ config, named: true, tasks, layout: there.layout, invocation: [] }, there)
+  const interrupt = interruptSignal()
+  try {
+    const { signal } = interrupt
+    return await rescoreJob({
+      job,
+      provider,
+      hostEnv: process.env,
+      whoCan: await whoCan(),
+      signal,
+      artifactsSuffice,
+      nConcurrent,
+    })
+  } finally {
+    interrupt.stop()
+  }
+}
+
+function cellsOf(row: Rescored): string[] {
+  if (row.kind === 'rescored') return [JSON.stringify(row.before), JSON.stringify(row.after)]
+  return ['', `${row.kind === 'failed' ? 'failed' : 'not rescorable'}: ${row.reason}`]
+}

@@ -1,0 +1,36 @@
+import { Command } from '@commander-js/extra-typings'
+import type { TrialRecord } from '../../core/trial.ts'
+import { exceptionOf } from '../../core/trial-exception.ts'
+import { wholeNumber } from '../output.ts'
+import { runAskedJob } from '../run/run-asked-job.ts'
+import { continuing, loadStoredJob } from '../run/stored-job.ts'
+
+/** Boundaries whose failures say nothing about task, agent or tests. */
+const infrastructure: readonly string[] = ['sandbox', 'model', 'store', 'scheduler']
+
+/** `ot-agent jobs retry`: takes failed trials back and runs them again. */
+export default () =>
+  new Command()
+    .description(
+      'Runs failed trials of a job again, and whatever it still lacks. What they left is kept aside in their directories.',
+    )
+    .argument('<job>', 'the directory of the job')
+    .requiredOption(
+      '--only <which>',
+      'infra (sandbox, model or store failed), failed (anything failed), cancelled, or the code of a failure, for example VerifierTimeoutError',
+    )
+    .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
+    .option('-q, --quiet', 'no progress')
+    .option('--json', 'print the result as JSON')
+    .action(async (path, { only, nConcurrent, quiet = false, json = false }) => {
+      const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
+      await runAskedJob({ ...continuing(stored), again: (record) => isMeant(record, only) }, { quiet, json })
+    })
+
+function isMeant(record: TrialRecord, only: string): boolean {
+  const { end } = record
+  if (only === 'cancelled') return end.kind === 'cancelled'
+  if (only === 'failed') return end.kind === 'failed'
+  if (only === 'infra') return end.kind === 'failed' && infrastructure.includes(end.failure.boundary)
+  return exceptionOf(record)?.type === only
+}

@@ -1,0 +1,33 @@
+import { randomBytes } from 'node:crypto'
+import { lstat, mkdir, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { codeOf, isMissing } from '../../lib/files.ts'
+
+/**
+ * Makes sure that jobs can be kept in a directory, by making and removing one there.
+ * Asking for permission alone is not enough: root may write anywhere, and yet not into /proc.
+ */
+export async function checkJobsDir(jobsDir: string): Promise<void> {
+  let parent = jobsDir
+  while (!(await isThere(parent)) && parent !== dirname(parent)) parent = dirname(parent)
+  const probe = join(parent, `.ot-agent-${randomBytes(4).toString('hex')}`)
+  try {
+    await mkdir(probe)
+    await rmdir(probe)
+  } catch (error) {
+    throw new UserError(
+      `${jobsDir}: expected a directory that jobs can be written to, got ${codeOf(error) ?? 'an error'} at ${parent}`,
+      'choose another one with --jobs-dir, or make room or permission there',
+    )
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    return !isMissing(error)
+  }
+}
