@@ -121,7 +121,7 @@ describe('jobs list', () => {
 })
 
 describe('jobs show', () => {
-  test.each(['harbor'] as const)('adds up a %s job over the trials that scored and over all', async (layout) => {
+  test.each(['harbor', 'packed'] as const)('adds up a %s job over the trials that scored and over all', async (layout) => {
     await makeJob('done', records, 4, layout)
     const report = JSON.parse(await run(show, 'done', '--json'))
     expect(report).toMatchObject({
