@@ -78,7 +78,8 @@ export class ControlGroup {
 
   create(limits: Limits): void {
     for (const { version, controllers, dir } of this.dirs) {
-      mkdirSync(dir, { recursive: true })
+      makeGroupDir(dir)
+      if (version === 2) for (const name of controllers) write(join(dir, '../cgroup.subtree_control'), `+${name}`)
       for (const [file, value] of settings(version, controllers, limits)) write(join(dir, file), value)
     }
   }
@@ -265,6 +266,16 @@ function subgroups(dir: string): string[] {
     return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
   } catch {
     return []
+  }
+}
+
+/** Another process may remove the empty parent just before we use it. */
+function makeGroupDir(dir: string): void {
+  try {
+    mkdirSync(dir, { recursive: true })
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+    mkdirSync(dir, { recursive: true })
   }
 }
 

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -38,10 +39,30 @@ describe.skipIf(missingPrograms().length > 0)('kill -9 at any moment (needs bubb
   }, 600_000)
 })
 
-const line = ['run', '-p', join(scratch, 'tasks'), '-a', 'oracle', '-e', 'local', '-n', '6', '-k', String(attempts), '-o', join(scratch, 'jobs'), '--job-name', 'crash', '-q']
+const line = [
+  'run',
+  '-p',
+  join(scratch, 'tasks'),
+  '-a',
+  'oracle',
+  '-e',
+  'local',
+  '-n',
+  '6',
+  '-k',
+  String(attempts),
+  '-o',
+  join(scratch, 'jobs'),
+  '--job-name',
+  'crash',
+  '-q',
+]
 
 function start() {
-  return spawn(process.execPath, [resolve('bin/ot-agent.js'), ...line], { env: { ...process.env, XDG_CACHE_HOME: cache }, stdio: ['ignore', 'ignore', 'pipe'] })
+  return spawn(process.execPath, [resolve('bin/ot-agent.js'), ...line], {
+    env: { ...process.env, XDG_CACHE_HOME: cache },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
 }
 
 /** Runs the job's line and kills it; false when it was done before. */
@@ -76,17 +97,23 @@ function expectEveryTrialOnce(seen: string): void {
   for (const { task_name } of results) perTask.set(task_name, (perTask.get(task_name) ?? 0) + 1)
   expect([...perTask.values()]).toEqual(Array.from({ length: tasks }, () => attempts))
   const job = JSON.parse(readFileSync(join(jobDir, 'result.json'), 'utf8'))
-  expect(job).toMatchObject({ n_total_trials: trials, stats: { n_completed_trials: trials, n_running_trials: 0, n_pending_trials: 0 } })
+  expect(job).toMatchObject({
+    n_total_trials: trials,
+    stats: { n_completed_trials: trials, n_running_trials: 0, n_pending_trials: 0 },
+  })
   expect(job.finished_at).not.toBeNull()
 }
 
 function expectNothingLeft(seen: string): void {
   expect(readdirSync(join(cache, 'ot-agent/local/sandboxes')), seen).toEqual([])
   const mounted = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && mountsOf(pid).includes(scratch))
-  expect(mounted.map((pid) => `${pid} ${commandOf(pid)}`), seen).toEqual([])
-  const groups = execFileSync('sh', ['-c', 'find /sys/fs/cgroup -maxdepth 3 -type d -name "ot-agent-*" 2>/dev/null || true'], { encoding: 'utf8' })
-  const mine = groups.split('\n').filter((dir) => dir && readdirSync(dir, { withFileTypes: true }).some((entry) => entry.isDirectory()))
-  expect(mine, seen).toEqual([])
+  expect(
+    mounted.map((pid) => `${pid} ${commandOf(pid)}`),
+    seen,
+  ).toEqual([])
+  const name = `ot-agent-${createHash('sha256').update(join(cache, 'ot-agent/local')).digest('hex').slice(0, 8)}`
+  const groups = execFileSync('find', ['/sys/fs/cgroup', '-maxdepth', '3', '-name', name], { encoding: 'utf8' })
+  expect(groups, seen).toBe('')
 }
 
 function mountsOf(pid: string): string {
@@ -106,5 +133,7 @@ function commandOf(pid: string): string {
 }
 
 function ot(...args: string[]): void {
-  execFileSync(process.execPath, [resolve('bin/ot-agent.js'), ...args], { env: { ...process.env, XDG_CACHE_HOME: cache } })
+  execFileSync(process.execPath, [resolve('bin/ot-agent.js'), ...args], {
+    env: { ...process.env, XDG_CACHE_HOME: cache },
+  })
 }

@@ -1,12 +1,9 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Reaped } from '../../core/sandbox.ts'
 import { livenessOf } from '../../lib/process-identity.ts'
-import { type LeaseFile, loadLease } from './lease-file.ts'
+import { type LeaseFile, loadLease, ownerFromId } from './lease-file.ts'
 import type { Workshop } from './workshop.ts'
-
-/** A directory without a readable lease is given this long to get one. */
-const graceMs = 60_000
 
 /** Removes what dead owners left: directories, processes, control groups. A live owner's things are never touched. */
 export async function reap(
@@ -18,7 +15,7 @@ export async function reap(
   for (const id of ids) {
     const dir = join(workshop.sandboxesDir, id)
     const lease = loadLease(dir)
-    if (!(await isAbandoned(dir, lease))) continue
+    if (!isAbandoned(id, lease)) continue
     if (!dryRun) {
       endHolder(lease)
       await workshop.discard(id, dir)
@@ -33,10 +30,9 @@ export async function reap(
   return reaped
 }
 
-async function isAbandoned(dir: string, lease: LeaseFile | null): Promise<boolean> {
-  if (lease) return livenessOf(lease.process) === 'dead'
-  const { mtimeMs } = await stat(dir).catch(() => ({ mtimeMs: Date.now() }))
-  return Date.now() - mtimeMs > graceMs
+function isAbandoned(id: string, lease: LeaseFile | null): boolean {
+  const owner = lease?.process ?? ownerFromId(id)
+  return owner !== null && livenessOf(owner) === 'dead'
 }
 
 /** The holder dies with its owner; this is for the moment when it has not yet. */

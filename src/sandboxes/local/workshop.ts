@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import type { SandboxOwner } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { cleanEnv } from './holder.ts'
-import { forgetLease, saveLease } from './lease-file.ts'
+import { forgetLease, newId, saveLease } from './lease-file.ts'
 import { Machine, type MachineOptions } from './machine.ts'
 import { findPrivileges, type Privileges } from './privileges.ts'
 
@@ -53,7 +53,7 @@ export class Workshop {
 
   /** Starts a machine whose changes collect in `<dir>/upper`. */
   async make(request: MachineRequest): Promise<OwnedMachine> {
-    const id = randomBytes(6).toString('hex')
+    const id = newId()
     const dir = join(this.sandboxesDir, id)
     const dispose = onlyOnce(() => this.unmake(id, dir, () => machine))
     let machine: Machine | undefined
@@ -80,7 +80,7 @@ export class Workshop {
   async discard(id: string, dir: string): Promise<void> {
     await this.groups.at(id).remove()
     await this.removeDir(dir)
-    forgetLease(dir)
+    if (forgetLease(dir) === 0) this.groups.removeParent()
   }
 
   /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may remove. */
