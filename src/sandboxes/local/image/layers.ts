@@ -2,8 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { lstat, readdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { codeOf, exists, readTextIfExists, writeAtomic } from '../../../lib/files.ts'
+import { SharedWork } from '../../../lib/shared-work.ts'
 import type { OwnedMachine } from '../workshop.ts'
-import { SharedWork } from './shared-work.ts'
 
 /** One entry of the cache. */
 export interface Layer {
