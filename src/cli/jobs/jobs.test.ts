@@ -121,34 +121,37 @@ describe('jobs list', () => {
 })
 
 describe('jobs show', () => {
-  test.each(['harbor', 'packed'] as const)('adds up a %s job over the trials that scored and over all', async (layout) => {
-    await makeJob('done', records, 4, layout)
-    const report = JSON.parse(await run(show, 'done', '--json'))
-    expect(report).toMatchObject({
-      name: 'done',
-      state: 'finished',
-      planned: 4,
-      layout,
-      all: { trials: 4, failedByBoundary: { sandbox: 1 } },
-    })
-    expect(report.groups).toMatchObject([
-      {
-        key: 'oracle__tasks',
-        scored: 2,
-        failed: 1,
-        cancelled: 1,
-        meanOverScored: 0.75,
-        meanOverAll: 0.375,
-        metrics: [{ mean: 0.375 }],
-      },
-    ])
-    expect(report.trials.map((trial: { name: string; end: string }) => [trial.name, trial.end])).toEqual([
-      ['a__1', 'scored'],
-      ['b__1', 'scored'],
-      ['c__1', 'failed'],
-      ['d__1', 'cancelled'],
-    ])
-  })
+  test.each(['harbor', 'packed'] as const)(
+    'adds up a %s job over the trials that scored and over all',
+    async (layout) => {
+      await makeJob('done', records, 4, layout)
+      const report = JSON.parse(await run(show, 'done', '--json'))
+      expect(report).toMatchObject({
+        name: 'done',
+        state: 'finished',
+        planned: 4,
+        layout,
+        all: { trials: 4, failedByBoundary: { sandbox: 1 } },
+      })
+      expect(report.groups).toMatchObject([
+        {
+          key: 'oracle__tasks',
+          scored: 2,
+          failed: 1,
+          cancelled: 1,
+          meanOverScored: 0.75,
+          meanOverAll: 0.375,
+          metrics: [{ mean: 0.375 }],
+        },
+      ])
+      expect(report.trials.map((trial: { name: string; end: string }) => [trial.name, trial.end])).toEqual([
+        ['a__1', 'scored'],
+        ['b__1', 'scored'],
+        ['c__1', 'failed'],
+        ['d__1', 'cancelled'],
+      ])
+    },
+  )
 
   test('is two tables for people, with notes, and nothing a terminal would obey', async () => {
     const dir = await makeJob('done', records, 9)
