@@ -45,9 +45,10 @@ async function packInto(file: string, trialDir: string): Promise<void> {
   await pipeline(bytes, createWriteStream(file))
 }
 
-/** An agent may leave logs that forbid their owner to read them. */
-async function makeReadable(dir: string): Promise<void> {
+/** Lets its owner read everything in a directory: an agent may leave logs that forbid it. */
+export async function makeReadable(dir: string): Promise<void> {
   for await (const { path, kind, mode } of walkTree(dir)) {
-    if (kind === 'file') await chmod(join(dir, path), mode | 0o600)
+    // A directory is opened after it was named here, so this comes in time.
+    if (kind === 'file' || kind === 'dir') await chmod(join(dir, path), mode | (kind === 'dir' ? 0o700 : 0o600))
   }
 }

@@ -1,0 +1,128 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import { isMissing } from '../../lib/files.ts'
+import { readLines } from '../../lib/lines.ts'
+import { type IndexLine, isHead, type Member, parseIndexLine } from './index-line.ts'
+
+export interface FinishedTrial extends Member {
+  /** Where its line starts in the index, and where the next one does. */
+  readonly lineAt: number
+  readonly lineEnd: number
+}
+
+/** What an index says in the end, after everything that was added and taken back. */
+export class PackedIndex {
+  readonly trials = new Map<string, FinishedTrial>()
+  readonly failedTries = new Map<string, Map<number, Member>>()
+  /** Bytes of the index file that are lines; what follows is the torn end of a crash. */
+  bytes = 0
+  /** Bytes of each segment that belong to some member. */
+  readonly segmentBytes = new Map<number, number>()
+  /** Segments before this one get no more members. */
+  firstOpenSegment = 0
+
+  apply(line: IndexLine, lineAt: number, lineEnd: number): void {
+    if (line.kind === 'forget') {
+      this.trials.delete(line.trial)
+      return
+    }
+    const { trial, segment, offset, length, sha256 } = line
+    const member = { trial, segment, offset, length, sha256 }
+    this.segmentBytes.set(segment, Math.max(this.segmentBytes.get(segment) ?? 0, offset + length))
+    if (line.kind === 'trial') this.trials.set(trial, { ...member, lineAt, lineEnd })
+    else this.#triesOf(trial).set(line.nth, member)
+  }
+
+  /** For a line without its bytes: nothing else may ever lie where it points, or it would be taken for that. */
+  skip(line: Member): void {
+    this.firstOpenSegment = Math.max(this.firstOpenSegment, line.segment + 1)
+  }
+
+  /** Every name the store knows: finished trials, and those of which only failed tries are kept. */
+  names(): Set<string> {
+    return new Set([...this.trials.keys(), ...this.failedTries.keys()])
+  }
+
+  triesOf(trial: string): ReadonlyMap<number, Member> {
+    return this.failedTries.get(trial) ?? new Map()
+  }
+
+  /** The number for the next try put aside: a number once taken is not taken again. */
+  nextTry(trial: string, least: number): number {
+    return Math.max(least, ...[...this.triesOf(trial).keys()].map((nth) => nth + 1))
+  }
+
+  #triesOf(trial: string): Map<number, Member> {
+    const tries = this.failedTries.get(trial) ?? new Map<number, Member>()
+    this.failedTries.set(trial, tries)
+    return tries
+  }
+}
+
+export function segmentName(segment: number): string {
+  return `segment-${String(segment).padStart(5, '0')}.tar.gz`
+}
+
+/** Reads an index as far as it is whole, and believes of it only what has its bytes in a segment. Changes nothing on disk. */
+export async function loadIndex(packedDir: string): Promise<PackedIndex> {
+  const index = new PackedIndex()
+  const sizes = await segmentSizes(packedDir)
+  const path = join(packedDir, 'index.jsonl')
+  let tornAt: number | null = null
+  for await (const line of linesIfAny(path)) {
+    const parsed = line.at === 0 ? null : parseIndexLine(line.text)
+    const good = line.whole && (line.at === 0 ? isHead(line.text) : parsed !== null)
+    if (!good) tornAt ??= line.at
+    if (line.at === 0 && line.whole && !good) throw notAnIndex(path, line.text)
+    if (tornAt === null) index.bytes = line.end
+    else if (good && parsed && parsed.batch > tornAt) throw damaged(path, tornAt)
+    if (tornAt !== null || parsed === null) continue
+    if (parsed.kind === 'forget' || hasBytes(parsed, sizes)) index.apply(parsed, line.at, line.end)
+    else index.skip(parsed)
+  }
+  return index
+}
+
+async function* linesIfAny(path: string): ReturnType<typeof readLines> {
+  try {
+    yield* readLines(path)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+function hasBytes(member: Member, sizes: ReadonlyMap<number, number>): boolean {
+  return member.offset + member.length <= (sizes.get(member.segment) ?? 0)
+}
+
+async function segmentSizes(packedDir: string): Promise<Map<number, number>> {
+  const sizes = new Map<number, number>()
+  for (const segment of await listSegments(packedDir)) {
+    sizes.set(segment, (await stat(join(packedDir, segmentName(segment)))).size)
+  }
+  return sizes
+}
+
+/** Numbers of the segments in a directory. */
+export async function listSegments(packedDir: string): Promise<number[]> {
+  try {
+    const names = await readdir(packedDir)
+    return names.flatMap((name) => /^segment-(\d{5,})\.tar\.gz$/.exec(name)?.[1] ?? []).map(Number)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+function notAnIndex(path: string, text: string): UserError {
+  return new UserError(
+    `${path}: expected the index of a packed job (packed/1, gzip), got ${JSON.stringify(text.slice(0, 60))}`,
+    'a newer version may have written it',
+  )
+}
+
+/** A torn end is a crash and is cut; a bad line before others that became durable later is lost data, which nobody may cut. */
+function damaged(path: string, at: number): BoundaryError {
+  return new BoundaryError('store', `${path} is damaged at byte ${at}: restore it from a copy`, { retryable: false })
+}

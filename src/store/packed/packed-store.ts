@@ -1,0 +1,192 @@
+import { mkdir, mkdtemp, rm, truncate } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import type { TrialConfig } from '../../core/job.ts'
+import type { HostEnv } from '../../core/redact.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { codeOf, exists } from '../../lib/files.ts'
+import { readLines } from '../../lib/lines.ts'
+import { type PackOptions, packDir } from '../../lib/tar.ts'
+import { makeReadable } from '../failed-tries.ts'
+import { openHarborLayout } from '../harbor-layout.ts'
+import { parseTrialRecord, renderTrialRecord } from '../trial-record.ts'
+import type { OpenTrial, TrialStore } from '../trial-store.ts'
+import { Appender } from './appender.ts'
+import { parseIndexLine, recordTextIn } from './index-line.ts'
+import { listSegments, loadIndex, type PackedIndex, segmentName } from './packed-index.ts'
+import { collectPayload, type Payload } from './payload.ts'
+import { memberOptions, restoreTrial } from './restore.ts'
+
+export interface PackedStoreOptions {
+  readonly host?: HostEnv
+  /** A segment of this size is followed by another. Default 256 MiB. */
+  readonly rollBytes?: number
+}
+
+/**
+ * Trials in a few append-only files: `packed/segment-00000.tar.gz` holds one gzip member with a tar per trial, `packed/index.jsonl`
+ * says where each lies and holds its record. A trial is finished exactly when its line in the index is whole and its bytes are there.
+ * Trials at work are directories in `.work/`, laid out as in the Harbor layout. Reading changes nothing on disk.
+ */
+export async function openPackedStore(jobDir: string, options: PackedStoreOptions = {}): Promise<PackedStore> {
+  const dirs = { packed: join(jobDir, 'packed'), work: join(jobDir, '.work') }
+  return new PackedStore(dirs, await loadIndex(dirs.packed), options)
+}
+
+export class PackedStore implements TrialStore {
+  readonly index: PackedIndex
+  readonly #dirs: { readonly packed: string; readonly work: string }
+  readonly #host: HostEnv
+  readonly #rollBytes: number
+  readonly #workshop: TrialStore
+  #appender: Promise<Appender> | undefined
+
+  constructor(
+    dirs: { readonly packed: string; readonly work: string },
+    index: PackedIndex,
+    options: PackedStoreOptions,
+  ) {
+    this.index = index
+    this.#dirs = dirs
+    this.#host = options.host ?? process.env
+    this.#rollBytes = options.rollBytes ?? 256 << 20
+    this.#workshop = openHarborLayout(dirs.work, this.#host)
+  }
+
+  records(): AsyncGenerator<TrialRecord, void, void> {
+    return this.#recordsBetween(0, this.index.bytes)
+  }
+
+  async begin(config: TrialConfig): Promise<string> {
+    await this.#ready()
+    return this.#workshop.begin(config)
+  }
+
+  async keepFailedTry(trialName: string, nth: number, record: TrialRecord): Promise<void> {
+    const appender = await this.#ready()
+    const addition = await this.#packTry(trialName, nth, record)
+    await appender.append([addition]).finally(() => addition.payload.discard())
+    await rm(join(this.#dirs.work, trialName), { recursive: true, force: true })
+  }
+
+  async commit(record: TrialRecord): Promise<void> {
+    await this.#ready()
+    await this.#workshop.commit(record)
+    const dir = join(this.#dirs.work, record.name)
+    await this.adopt(dir, record)
+    await rm(dir, { recursive: true, force: true })
+  }
+
+  /** Commits a finished trial's directory from anywhere, as it is, and leaves it there. */
+  async adopt(dir: string, record: TrialRecord): Promise<void> {
+    const appender = await this.#ready()
+    const payload = await this.#pack(dir, memberOptions(record.name))
+    const recordText = renderTrialRecord(record, this.#host, 0)
+    await appender.append([{ kind: 'trial', trial: record.name, payload, recordText }]).finally(() => payload.discard())
+  }
+
+  async retract(trialName: string): Promise<void> {
+    const record = await this.#recordOf(trialName)
+    const appender = await this.#ready()
+    await rm(join(this.#dirs.work, trialName), { recursive: true, force: true })
+    await mkdir(this.#dirs.work, { recursive: true })
+    // Into a directory of its own: other trials may be at work beside it.
+    const stage = await mkdtemp(join(this.#dirs.work, '.retract-'))
+    await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
+    const tryStore = openHarborLayout(stage, this.#host)
+    const addition = await this.#packTry(trialName, 1, record, tryStore, stage)
+    await appender.append([addition, { kind: 'forget', trial: trialName }]).finally(() => addition.payload.discard())
+    await rm(stage, { recursive: true, force: true })
+  }
+
+  async open(trialName: string): Promise<OpenTrial> {
+    if (!this.index.trials.has(trialName)) throw this.#noSuchTrial(trialName)
+    const stage = await mkdtemp(join(tmpdir(), 'ot-agent-trial-'))
+    const discard = () => rm(stage, { recursive: true, force: true })
+    try {
+      await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
+    } catch (error) {
+      await discard()
+      throw error
+    }
+    return { dir: join(stage, trialName), [Symbol.asyncDispose]: discard }
+  }
+
+  async close(): Promise<void> {
+    const appender = await this.#appender
+    await appender?.close()
+    if (appender) await rm(this.#dirs.work, { recursive: true, force: true })
+    this.#appender = undefined
+  }
+
+  /** Before the first write: cuts what a crash left behind, and throws away the work of whoever died. */
+  #ready(): Promise<Appender> {
+    this.#appender ??= this.#repair().then(() => new Appender(this.#dirs.packed, this.index, this.#rollBytes))
+    return this.#appender
+  }
+
+  async #repair(): Promise<void> {
+    await rm(this.#dirs.work, { recursive: true, force: true })
+    await mkdir(this.#dirs.packed, { recursive: true })
+    const index = join(this.#dirs.packed, 'index.jsonl')
+    if (await exists(index)) await truncate(index, this.index.bytes)
+    for (const segment of await listSegments(this.#dirs.packed)) {
+      const path = join(this.#dirs.packed, segmentName(segment))
+      const bytes = this.index.segmentBytes.get(segment)
+      if (bytes === undefined) await rm(path)
+      else await truncate(path, bytes)
+    }
+  }
+
+  /** Turns the files at work into `failed-N.tar.gz`, the way the Harbor layout keeps them, and packs that one file. */
+  async #packTry(trial: string, least: number, record: TrialRecord, store = this.#workshop, root = this.#dirs.work) {
+    const nth = this.index.nextTry(trial, least)
+    await store.keepFailedTry(trial, nth, record)
+    const only = { ...memberOptions(trial), filter: ({ path }: { path: string }) => path === `failed-${nth}.tar.gz` }
+    const payload = await this.#pack(join(root, trial), only)
+    return { kind: 'failed-try', trial, nth, payload } as const
+  }
+
+  async #pack(dir: string, options: PackOptions): Promise<Payload> {
+    const pack = () => collectPayload(packDir(dir, options), this.#dirs.work)
+    try {
+      return await pack()
+    } catch (error) {
+      if (codeOf(error) !== 'EACCES') throw error
+      await makeReadable(dir)
+      return pack()
+    }
+  }
+
+  async #recordOf(trialName: string): Promise<TrialRecord> {
+    const trial = this.index.trials.get(trialName)
+    if (!trial) throw this.#noSuchTrial(trialName)
+    for await (const record of this.#recordsBetween(trial.lineAt, trial.lineEnd)) return record
+    throw this.#noSuchTrial(trialName)
+  }
+
+  async *#recordsBetween(start: number, end: number): AsyncGenerator<TrialRecord, void, void> {
+    if (start === end) return
+    const path = join(this.#dirs.packed, 'index.jsonl')
+    for await (const { at, text } of readLines(path, start, end)) {
+      const line = at === 0 ? null : parseIndexLine(text)
+      if (line?.kind !== 'trial' || this.index.trials.get(line.trial)?.lineAt !== at) continue
+      const record = parseTrialRecord(recordTextIn(text))
+      if (record === null) throw damagedRecord(path, line.trial, at)
+      yield record
+    }
+  }
+
+  #noSuchTrial(name: string): UserError {
+    return new UserError(
+      `${this.#dirs.packed} has no finished trial ${JSON.stringify(name)}`,
+      'jobs show lists the trials of a job',
+    )
+  }
+}
+
+function damagedRecord(path: string, trial: string, at: number): BoundaryError {
+  const message = `${path}: the record of trial ${JSON.stringify(trial)} at byte ${at} is damaged`
+  return new BoundaryError('store', message, { retryable: false })
+}

@@ -1,0 +1,160 @@
+import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { TrialRecord } from '../../src/core/trial.ts'
+import type { TrialStore } from '../../src/store/trial-store.ts'
+import { failed, someRecord, someTrialConfig } from '../records.ts'
+import { readTree, tempDir } from '../trees.ts'
+
+/** Every finished trial of a store, by name. */
+export async function recordsOf(store: TrialStore): Promise<TrialRecord[]> {
+  const records: TrialRecord[] = []
+  for await (const record of store.records()) records.push(record)
+  return records.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** Runs a trial in a store, with a log that says whose it is. */
+export async function finish(store: TrialStore, record: TrialRecord): Promise<void> {
+  const dir = await store.begin(record.config)
+  await mkdir(join(dir, 'agent'), { recursive: true })
+  await writeFile(join(dir, 'agent/log.txt'), `of ${record.id}`)
+  await store.commit(record)
+}
+
+/** The laws of a trial store, for any way to open one on a job's directory. */
+export function trialStoreLaws(name: string, open: (jobDir: string) => Promise<TrialStore>): void {
+  describe(`a trial store, ${name}`, () => {
+    test('knows nothing in an empty job', async () => {
+      const store = await open(await tempDir())
+      expect(await recordsOf(store)).toEqual([])
+      await store.close()
+    })
+
+    test('gives a trial that begins a directory with its config and nothing else', async () => {
+      const store = await open(await tempDir())
+      const dir = await store.begin(someTrialConfig())
+      expect(await readdir(dir)).toEqual(['config.json'])
+      await writeFile(join(dir, 'trial.log'), 'half')
+      expect(await readdir(await store.begin(someTrialConfig()))).toEqual(['config.json'])
+      expect(await recordsOf(store)).toEqual([])
+      await store.close()
+    })
+
+    test('gives back the record of a committed trial, now and when it is opened again', async () => {
+      const jobDir = await tempDir()
+      const record = someRecord({ retries: 2, attempt: 1, bothRewardFiles: true })
+      const store = await open(jobDir)
+      await finish(store, record)
+      expect(await recordsOf(store)).toEqual([record])
+      await store.close()
+      const again = await open(jobDir)
+      expect(await recordsOf(again)).toEqual([record])
+      await again.close()
+    })
+
+    test('gives back the files of a committed trial: bytes, modes, links, empty directories, strange names', async () => {
+      const store = await open(await tempDir())
+      const dir = await store.begin(someTrialConfig())
+      await mkdir(join(dir, 'artifacts/deep/empty'), { recursive: true })
+      await writeFile(join(dir, 'artifacts/back\\slash ☃'), Buffer.from([0, 255, 10]))
+      await writeFile(join(dir, 'artifacts/tool'), '#!')
+      await chmod(join(dir, 'artifacts/tool'), 0o751)
+      await symlink('tool', join(dir, 'artifacts/also'))
+      await store.commit(someRecord())
+      await using opened = await store.open('hello__AbC23de')
+      expect(await readTree(join(opened.dir, 'artifacts'))).toEqual({
+        'deep/empty': { dir: true },
+        'back\\slash ☃': { content: '\x00\xff\n', mode: 0o644 },
+        tool: { content: '#!', mode: 0o751 },
+        also: { link: 'tool' },
+      })
+      expect((await readdir(opened.dir)).sort()).toEqual([
+        'agent',
+        'artifacts',
+        'config.json',
+        'record.json',
+        'result.json',
+        'verifier',
+      ])
+      await store.close()
+    })
+
+    test('keeps a failed try out of sight, beside the trial that followed', async () => {
+      const store = await open(await tempDir())
+      const record = someRecord({ end: failed() })
+      for (const nth of [1, 2]) {
+        const dir = await store.begin(record.config)
+        await writeFile(join(dir, 'trial.log'), `try ${nth}`)
+        await store.keepFailedTry(record.name, nth, record)
+      }
+      expect(await recordsOf(store)).toEqual([])
+      await finish(store, someRecord({ retries: 2 }))
+      expect(await recordsOf(store)).toMatchObject([{ retries: 2, end: { kind: 'scored' } }])
+      await using opened = await store.open(record.name)
+      const tries = (await readdir(opened.dir)).filter((file) => file.startsWith('failed')).sort()
+      expect(tries).toEqual(['failed-1.tar.gz', 'failed-2.tar.gz'])
+      await store.close()
+    })
+
+    test('takes a finished trial back and keeps its files aside, as often as it is asked', async () => {
+      const jobDir = await tempDir()
+      const store = await open(jobDir)
+      for (const id of ['one', 'two']) {
+        await finish(store, someRecord({ id }))
+        await store.retract('hello__AbC23de')
+        expect(await recordsOf(store)).toEqual([])
+      }
+      await expect(store.retract('hello__AbC23de')).rejects.toThrow('has no finished trial "hello__AbC23de"')
+      await finish(store, someRecord({ id: 'three' }))
+      await store.close()
+      const again = await open(jobDir)
+      expect(await recordsOf(again)).toEqual([someRecord({ id: 'three' })])
+      await using opened = await again.open('hello__AbC23de')
+      expect(await readFile(join(opened.dir, 'agent/log.txt'), 'utf8')).toBe('of three')
+      expect((await readdir(opened.dir)).filter((file) => file.startsWith('failed'))).toHaveLength(2)
+      await again.close()
+    })
+
+    test('keeps many trials that end at once apart', async () => {
+      const store = await open(await tempDir())
+      const records = Array.from({ length: 40 }, (_, i) =>
+        someRecord({ name: `trial-${String(i).padStart(2, '0')}`, id: `id-${i}` }),
+      )
+      await Promise.all(records.map((record) => finish(store, record)))
+      expect(await recordsOf(store)).toEqual(records)
+      await using opened = await store.open('trial-17')
+      expect(await readFile(join(opened.dir, 'agent/log.txt'), 'utf8')).toBe('of id-17')
+      await store.close()
+    })
+
+    test('writes no secret of the host, neither into files nor into records', async () => {
+      const store = await open(await tempDir())
+      const config = someTrialConfig()
+      const secret = 'sk-very-secret-value-123'
+      const record = someRecord({ config: { ...config, agent: { ...config.agent, env: { API_KEY: secret } } } })
+      await finish(store, record)
+      expect(JSON.stringify(await recordsOf(store))).not.toContain(secret)
+      await using opened = await store.open(record.name)
+      for (const file of ['config.json', 'record.json', 'result.json']) {
+        expect(await readFile(join(opened.dir, file), 'utf8')).not.toContain(secret)
+      }
+      await store.close()
+    })
+
+    test.each(['', '.hidden', '../up', 'a/b'])('refuses the name %j', async (trialName) => {
+      const store = await open(await tempDir())
+      await expect((async () => store.begin(someTrialConfig({ trialName })))()).rejects.toThrow(
+        'expected the name of a trial',
+      )
+      await expect((async () => store.open(trialName))()).rejects.toThrow()
+      await store.close()
+    })
+
+    test('cannot open a trial that is not finished', async () => {
+      const store = await open(await tempDir())
+      await store.begin(someTrialConfig())
+      await expect(store.open('hello__AbC23de')).rejects.toThrow('has no finished trial')
+      await store.close()
+    })
+  })
+}
