@@ -1,30 +1,35 @@
 import { makeScoreboard } from '../board/scoreboard.ts'
+import type { JobConfig } from '../core/job.ts'
+import type { Task } from '../core/task.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { utcNow } from '../lib/time.ts'
-import { loadJobDir, saveJobResult } from '../store/job-dir.ts'
+import { type JobDir, saveJobResult } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
-import type { OpenedJob } from './job/open-job.ts'
 import { type Rescored, type RescoreRequest, rescoreTrial } from './rescore/rescore-trial.ts'
 import { makeSlots } from './slots.ts'
 
 export type { Rescored } from './rescore/rescore-trial.ts'
 
 export interface JobToRescore extends Omit<RescoreRequest, 'store' | 'jobName'> {
-  readonly job: OpenedJob
+  readonly there: JobDir
+  /** The job's settings; their secrets must be there. */
+  readonly config: JobConfig
+  /** The job's tasks as they are now. */
+  readonly tasks: readonly Task[]
   readonly nConcurrent: number
 }
 
-/** Verifies every trial of a job again that can be, and writes the job's new result. Says of each trial what became of it. */
+/** Verifies every finished trial of a job again that can be, and writes the job's new result. Says of each what became of it. */
 export async function rescoreJob(request: JobToRescore): Promise<ReadonlyMap<string, Rescored>> {
-  const { job } = request
-  const letGo = await acquireOwner(job.dir)
+  const { there } = request
+  const letGo = await acquireOwner(there.dir)
   try {
-    const store = await openTrialStore(job.dir, job.layout)
+    const store = await openTrialStore(there.dir, there.layout)
     try {
-      const rows = await rescoreAll({ ...request, store, jobName: job.config.jobName })
-      await saveNewResult(job, store)
+      const rows = await rescoreAll({ ...request, store, jobName: there.name })
+      await saveNewResult(request, store)
       return rows
     } finally {
       await store.close()
@@ -35,16 +40,17 @@ export async function rescoreJob(request: JobToRescore): Promise<ReadonlyMap<str
 }
 
 async function rescoreAll(request: JobToRescore & RescoreRequest): Promise<Map<string, Rescored>> {
-  const records = new Map<string, TrialRecord>()
-  for await (const record of request.store.records()) records.set(record.name, record)
+  const { environment, verifier } = request.config
+  const records: TrialRecord[] = []
+  for await (const record of request.store.records()) records.push(record)
   const rows = new Map<string, Rescored>()
   const slots = makeSlots(request.nConcurrent)
-  const work = request.job.plan.map(async (trial) => {
-    const record = records.get(trial.name)
+  const work = records.map(async (record) => {
+    const task = taskOf(record, request.tasks)
     const leave = await slots.take(request.signal)
     try {
-      const outcome = record ? await rescoreTrial(trial, record, request) : notRunYet
-      rows.set(trial.name, outcome)
+      const config = { ...record.config, environment, verifier }
+      rows.set(record.name, task ? await rescoreTrial({ record, task, config }, request) : taskIsGone)
     } finally {
       leave()
     }
@@ -55,15 +61,18 @@ async function rescoreAll(request: JobToRescore & RescoreRequest): Promise<Map<s
   return rows
 }
 
-const notRunYet: Rescored = { kind: 'not-rescorable', reason: 'it has not run yet' }
+const taskIsGone: Rescored = { kind: 'not-rescorable', reason: 'its task is no longer there' }
 
-async function saveNewResult(job: OpenedJob, store: TrialStore): Promise<void> {
-  const { result } = await loadJobDir(job.dir)
-  const board = makeScoreboard(job.config.metrics)
+function taskOf({ task }: TrialRecord, tasks: readonly Task[]): Task | undefined {
+  return tasks.find(({ dir }) => dir === task.path) ?? tasks.find(({ name }) => name === task.name)
+}
+
+async function saveNewResult({ there, config }: JobToRescore, store: TrialStore): Promise<void> {
+  const { result, own } = there
+  if (!result || !own) return
+  const board = makeScoreboard(config.metrics)
   for await (const record of store.records()) board.add(record)
-  const totalTrials = job.plan.length
-  const stats = board.stats({ total: totalTrials, running: 0, retries: result?.stats.retries ?? 0, passAtK: true })
-  const { id, startedAt } = job
-  const finishedAt = result?.finishedAt ?? null
-  await saveJobResult(job.dir, { id, startedAt, updatedAt: utcNow(), finishedAt, totalTrials, stats })
+  const { retries } = result.stats
+  const stats = board.stats({ total: result.totalTrials, running: 0, retries, passAtK: true })
+  await saveJobResult(there.dir, { ...result, updatedAt: utcNow(), stats })
 }

@@ -1,6 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
 import { whoCan } from '../../plugins.ts'
-import { continueJob } from '../../run/job/open-job.ts'
 import { type Rescored, rescoreJob } from '../../run/rescore.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable, wholeNumber } from '../output.ts'
@@ -36,19 +35,20 @@ export default () =>
     })
 
 async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: number) {
-  const { there, config, tasks } = await loadStoredJob(path)
+  const { there, config, tasks, changes } = await loadStoredJob(path)
+  for (const change of changes) note(`${change}; its present tests are used`)
   const provider = await providerOf(config.environment)
   await provider.preflight()
-  const job = await continueJob({ config, named: true, tasks, layout: there.layout, invocation: [] }, there)
   const interrupt = interruptSignal()
   try {
-    const { signal } = interrupt
     return await rescoreJob({
-      job,
+      there,
+      config,
+      tasks: tasks.map(({ task }) => task),
       provider,
       hostEnv: process.env,
       whoCan: await whoCan(),
-      signal,
+      signal: interrupt.signal,
       artifactsSuffice,
       nConcurrent,
     })

@@ -12,12 +12,14 @@ export interface StoredJob {
   readonly there: JobDir
   readonly config: JobConfig
   readonly tasks: readonly JobTask[]
+  /** How the tasks differ from those the job was started with. */
+  readonly changes: readonly string[]
 }
 
-/** A job as its own directory describes it, with its tasks read again; refused when they are no longer the same. */
-export async function loadStoredJob(path: string, changes: Partial<JobConfig> = {}): Promise<StoredJob> {
+/** A job as its own directory describes it, with its tasks read again. */
+export async function loadStoredJob(path: string, settings: Partial<JobConfig> = {}): Promise<StoredJob> {
   const there = await loadJobDir(path)
-  const config = { ...there.config, ...changes, jobName: basename(there.dir), jobsDir: dirname(there.dir) }
+  const config = { ...there.config, ...settings, jobName: basename(there.dir), jobsDir: dirname(there.dir) }
   refuseLostSecrets(there)
   const tasks = await resolveTasks(config)
   const before = there.own && parseIdentity(there.own.identity)
@@ -25,16 +27,17 @@ export async function loadStoredJob(path: string, changes: Partial<JobConfig> = 
     config,
     tasks.map(({ task }) => task),
   )
-  const changed = before ? differences(before, { ...before, tasks: now.tasks }) : []
-  if (changed.length === 0) return { there, config, tasks }
-  throw new UserError(
-    `${path}: expected the job's own tasks, found others: ${changed.slice(0, 5).join('; ')}`,
-    'put the tasks back as they were, or run them as a new job',
-  )
+  return { there, config, tasks, changes: before ? differences(before, { ...before, tasks: now.tasks }) : [] }
 }
 
-/** The stored job as something to run, under its own name. */
-export function continuing({ there, config, tasks }: StoredJob): JobToRun {
+/** The stored job as something to run, under its own name; refused when its tasks are no longer the same. */
+export function continuing({ there, config, tasks, changes }: StoredJob): JobToRun {
+  if (changes.length > 0) {
+    throw new UserError(
+      `${there.dir}: expected the job's own tasks, found others: ${changes.slice(0, 5).join('; ')}`,
+      'put the tasks back as they were, or run them as a new job',
+    )
+  }
   const job = { config, named: true, tasks, layout: there.layout, invocation: [] }
   return { config, tasks, open: () => continueJob(job, there) }
 }

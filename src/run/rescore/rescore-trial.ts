@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { messageOf } from '../../core/errors.ts'
+import { BoundaryError } from '../../core/errors.ts'
+import type { TrialConfig } from '../../core/job.ts'
 import type { Rewards } from '../../core/rewards.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
 import type { Span, TrialRecord } from '../../core/trial.ts'
 import { utcNow } from '../../lib/time.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
-import type { PlannedTrial } from '../job/plan.ts'
 import { loadManifest, type SavedArtifact } from '../trial/artifacts.ts'
 import { effectiveEnvironment, refuseUnmetNeeds, type WhoCan } from '../trial/environment.ts'
 import { makeMask } from '../trial/mask.ts'
@@ -34,54 +35,58 @@ export type Rescored =
   | { readonly kind: 'not-rescorable'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
+/** A finished trial, with the task as it is now: its tests may have been repaired since. */
+export interface TrialToRescore {
+  readonly record: TrialRecord
+  readonly task: Task
+  readonly config: TrialConfig
+}
+
 /**
  * Runs only the tests of a finished trial again, in a fresh sandbox that gets its kept artefacts. The new score takes the
  * place of the old, which is put aside; a verification that fails changes nothing.
  */
-export async function rescoreTrial(
-  trial: PlannedTrial,
-  record: TrialRecord,
-  request: RescoreRequest,
-): Promise<Rescored> {
-  await using kept = await request.store.open(trial.name)
+export async function rescoreTrial(trial: TrialToRescore, request: RescoreRequest): Promise<Rescored> {
+  const { record } = trial
+  await using kept = await request.store.open(record.name)
   const saved = await loadManifest(kept.dir)
-  const reason = whyNot(trial, record, saved, request.artifactsSuffice)
+  const reason = whyNot(trial, saved, request.artifactsSuffice)
   if (reason !== null) return { kind: 'not-rescorable', reason }
   const dir = await mkdtemp(join(tmpdir(), 'ot-agent-rescore-'))
   try {
     await cp(kept.dir, dir, { recursive: true, verbatimSymlinks: true })
-    const { verified, span } = await verifyAgain(trial, saved, dir, request)
-    await replaceRecord(trial, rescoredRecord(record, verified, span), dir, request.store)
-    return {
-      kind: 'rescored',
-      before: record.end.kind === 'scored' ? record.end.rewards : null,
-      after: verified.rewards,
-    }
-  } catch (error) {
-    if (request.signal.aborted) throw error
-    return { kind: 'failed', reason: messageOf(error) }
+    const outcome = await verifyAgain(trial, saved, dir, request)
+    if ('reason' in outcome) return { kind: 'failed', reason: outcome.reason }
+    await replaceRecord(trial, rescoredRecord(trial, outcome), dir, request.store)
+    const before = record.end.kind === 'scored' ? record.end.rewards : null
+    return { kind: 'rescored', before, after: outcome.verified.rewards }
   } finally {
     await rm(dir, { recursive: true, force: true })
   }
 }
 
-function whyNot(
-  { task }: PlannedTrial,
-  { end, config }: TrialRecord,
-  saved: readonly SavedArtifact[],
-  suffice: boolean,
-): string | null {
+function whyNot({ task, record }: TrialToRescore, saved: readonly SavedArtifact[], suffice: boolean): string | null {
+  const { end, config } = record
+  const early = end.kind === 'failed' && end.failure.boundary !== 'verifier'
   if (end.kind === 'cancelled') return 'it was cancelled'
-  if (end.kind === 'failed' && end.failure.boundary !== 'verifier')
-    return `it failed at ${end.failure.boundary}, before the tests`
+  if (early) return `it failed at ${end.failure.boundary}, before the tests`
   if (config.verifier.disable) return 'verification is switched off in its job'
   if (task.steps.length > 0) return 'its task has steps, each of which needs the sandbox of the one before'
   if (task.verifier.mode !== 'separate' && !suffice) return "its tests look at the agent's own sandbox, which is gone"
   return saved.some(({ status }) => status === 'ok') ? null : 'it kept no artefacts'
 }
 
-async function verifyAgain(trial: PlannedTrial, saved: readonly SavedArtifact[], dir: string, request: RescoreRequest) {
-  const { task, config } = trial
+interface NewScore {
+  readonly verified: Verified
+  readonly span: Span | null
+}
+
+async function verifyAgain(
+  { task, config }: TrialToRescore,
+  saved: readonly SavedArtifact[],
+  dir: string,
+  request: RescoreRequest,
+): Promise<NewScore | { readonly reason: string }> {
   const log = openTrialLog(join(dir, 'trial.log'), makeMask(config, request.hostEnv))
   const scene: Scene = { ...request, task, config, dir, log: (line) => log.write(line) }
   let span: Span | null = null
@@ -95,33 +100,43 @@ async function verifyAgain(trial: PlannedTrial, saved: readonly SavedArtifact[],
     const verified = await timed(note, () => verifySeparately(scene, wholeTask(scene), saved))
     scene.log(`rewards ${JSON.stringify(verified.rewards)}`)
     return { verified, span }
+  } catch (error) {
+    if (request.signal.aborted || !(error instanceof BoundaryError)) throw error
+    return { reason: error.message }
   } finally {
     await log.close()
   }
 }
 
-function rescoredRecord(record: TrialRecord, verified: Verified, span: Span | null): TrialRecord {
-  const exit = record.end.kind === 'scored' ? record.end.exit : ({ kind: 'finished' } as const)
+/** The record says that the score is not of the same day as the work, and of which tests it is. */
+function rescoredRecord({ record, task }: TrialToRescore, { verified, span }: NewScore): TrialRecord {
   const { rewards, isolation, bothRewardFiles } = verified
+  const finishedAt = utcNow()
+  const remark = `scored again at ${finishedAt} by the tests of task content ${task.digests.content.slice(0, 12)}`
   return {
     ...record,
     id: randomUUID(),
-    end: { kind: 'scored', rewards, exit },
+    end: { kind: 'scored', rewards, exit: record.end.kind === 'scored' ? record.end.exit : { kind: 'finished' } },
     isolation,
     bothRewardFiles,
+    sandbox: record.sandbox && { ...record.sandbox, notes: [...record.sandbox.notes, remark] },
     spans: { ...record.spans, verifier: span },
-    finishedAt: utcNow(),
+    finishedAt,
   }
 }
 
-async function replaceRecord(trial: PlannedTrial, record: TrialRecord, dir: string, store: TrialStore): Promise<void> {
-  await store.retract(trial.name)
-  const target = await store.begin(trial.config)
-  const old = /^(result\.json|record\.json|exception\.txt|failed-\d+\.tar\.gz)$/
-  await cp(dir, target, {
-    recursive: true,
-    verbatimSymlinks: true,
-    filter: (source) => !old.test(source.slice(dir.length + 1)),
-  })
+/** Files that belong to a record or to an earlier try, and not to the trial's work. */
+const notCarriedOver = /^(config\.json|result\.json|record\.json|exception\.txt|failed-\d+\.tar\.gz)$/
+
+async function replaceRecord(
+  { config }: TrialToRescore,
+  record: TrialRecord,
+  dir: string,
+  store: TrialStore,
+): Promise<void> {
+  await store.retract(record.name)
+  const target = await store.begin(config)
+  const filter = (source: string) => !notCarriedOver.test(source.slice(dir.length + 1))
+  await cp(dir, target, { recursive: true, verbatimSymlinks: true, filter })
   await store.commit(record)
 }

@@ -13,12 +13,15 @@ const limitSec = 300
 export async function saveAgentLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
   const target = join(round.dir, 'agent')
   const incoming = join(round.dir, '.agent-logs')
-  await bestEffort('agent logs', limitSec, scene, async () => {
-    await mkdir(target, { recursive: true })
-    await lease.downloadDir(sandboxPaths.agentLogs, incoming, { limitBytes })
-    await moveInto(incoming, target)
-  })
-  await bestEffort('agent logs', 60, scene, () => rm(incoming, { recursive: true, force: true }))
+  try {
+    await bestEffort('agent logs', limitSec, scene, async () => {
+      await mkdir(target, { recursive: true })
+      await lease.downloadDir(sandboxPaths.agentLogs, incoming, { limitBytes })
+      await moveInto(incoming, target)
+    })
+  } finally {
+    await rm(incoming, { recursive: true, force: true }).catch(() => {})
+  }
 }
 
 async function moveInto(source: string, target: string): Promise<void> {

@@ -6,6 +6,7 @@ import type { Sandbox, SandboxLease } from '../../core/sandbox.ts'
 import type { Artifact } from '../../core/task.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { isDiskFull } from '../disk-full.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
 import type { Round, Scene } from './scene.ts'
 
@@ -95,6 +96,7 @@ async function saveOne(
     await download(lease, artifact, found, join(round.dir, entry.destination))
     return { ...entry, status: 'ok' }
   } catch (error) {
+    if (isDiskFull(error)) throw error
     scene.log(`artefact ${source}: ${messageOf(error)}`)
     return { ...entry, status: 'failed' }
   }

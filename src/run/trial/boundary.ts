@@ -2,6 +2,7 @@ import { type Blame, type Boundary, BoundaryError, blame, isAbort, messageOf, Us
 import type { Failure, TrialEnd } from '../../core/trial.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { utcNow } from '../../lib/time.ts'
+import { diskFullFailure, isDiskFull } from '../disk-full.ts'
 
 /**
  * `blame` for a phase of a trial: wrong input found this late, and an abort that nobody asked for,
@@ -40,7 +41,7 @@ export function failureOf(error: unknown): Failure {
   return { boundary, code, message, retryable, stack: stackOf(error), occurredAt: utcNow() }
 }
 
-/** Runs work whose failure must not change how the trial ends: it is noted, and nothing more. */
+/** Runs work whose failure must not change how the trial ends: it is noted, and nothing more. Only a full disk is never mere noise. */
 export async function bestEffort(
   what: string,
   limitSec: number,
@@ -53,6 +54,7 @@ export async function bestEffort(
     at.log(`${what}: given up after ${limitSec} s`)
   } catch (error) {
     if (at.signal.aborted) throw error
+    if (isDiskFull(error)) throw diskFullFailure(what, error)
     at.log(`${what}: ${isAbort(error) ? 'interrupted' : messageOf(error)}`)
   }
   return false

@@ -1,0 +1,50 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { UserError } from '../../src/core/errors.ts'
+import { agentThat, solver } from '../fakes/agents.ts'
+import { makePlace, playJob, recordsOf } from './job-kit.ts'
+import { leftovers, scratch, withSandboxes } from './kit.ts'
+
+const small = join(scratch, 'small-disk')
+const mounted = mountSmallDisk()
+
+const suite = mounted
+  ? withSandboxes
+  : (title: string, tests: () => void) => describe.skip(`${title} (skipped: needs root to mount a small disk)`, tests)
+
+suite('a full disk', () => {
+  afterAll(() => execFileSync('umount', [small]))
+
+  test('stops the job with a message; with more room the same job finishes', async () => {
+    const place = { ...(await makePlace(['a', 'b', 'c'])), jobsDir: join(small, 'jobs') }
+    const chatty = agentThat(async (at) => {
+      if (at.task.name === 'b') await at.sandbox.exec(['sh', '-c', 'head -c 4000000 /dev/zero > /logs/agent/big'])
+      return solver.solve(at)
+    })
+    const config = { nConcurrentTrials: 1 }
+    const error = await playJob(place, { config, makeAgent: async () => chatty }).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    )
+    expect(error).toBeInstanceOf(UserError)
+    expect(String(error)).toContain('full')
+    expect(await leftovers()).toEqual([])
+    execFileSync('mount', ['-o', 'remount,size=64m', small])
+    const { job, result } = await playJob(place, { config, makeAgent: async () => chatty })
+    expect(job.continued).toBe(true)
+    expect(result.finishedAt).not.toBeNull()
+    expect((await recordsOf(job)).map(({ end }) => end.kind)).toEqual(['scored', 'scored', 'scored'])
+  })
+})
+
+function mountSmallDisk(): boolean {
+  mkdirSync(small)
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
