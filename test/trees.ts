@@ -1,19 +1,12 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import fc from 'fast-check'
-import { onTestFinished } from 'vitest'
 import { walkTree } from '../src/lib/tree.ts'
+
+export { makeTempDir as tempDir } from './make-task.ts'
 
 /** A tree of files as plain data: path to content, an empty directory or a link. */
 export type Tree = Record<string, { content: string; mode: number } | { dir: true } | { link: string }>
-
-/** A directory that is gone after the test. */
-export async function tempDir(): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'ot-agent-'))
-  onTestFinished(() => rm(dir, { recursive: true, force: true }))
-  return dir
-}
 
 /** Makes `dir` hold exactly the tree; contents are written as latin1, one byte a letter. */
 export async function writeTree(dir: string, tree: Tree): Promise<void> {

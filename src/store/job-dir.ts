@@ -8,7 +8,7 @@ import type { HostEnv } from '../core/redact.ts'
 import { parseJobConfig, renderJobConfig } from '../formats/harbor-job/job-config.ts'
 import { parseJobResult, renderJobResult } from '../formats/harbor-job/job-result.ts'
 import { type JobLock, renderJobLock } from '../formats/harbor-job/lock.ts'
-import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../lib/new-dir.ts'
 
 const jobFileSchema = z.object({
@@ -70,7 +70,7 @@ export async function loadJobDir(path: string): Promise<JobDir> {
     config: parseJobConfig(config, { path: join(path, 'config.json'), format: 'json' }).config,
     own,
     result: result === null ? null : parseJobResult(result, join(path, 'result.json')),
-    layout: own?.layout ?? 'harbor',
+    layout: own?.layout ?? ((await exists(join(path, 'packed'))) ? 'packed' : 'harbor'),
   }
 }
 
@@ -94,6 +94,13 @@ export async function listJobs(jobsDir: string): Promise<{ jobs: JobDir[]; broke
 /** Whether every trial of the job has ended and its result is final. */
 export function isFinished(job: Pick<JobDir, 'result'>): boolean {
   return job.result !== null && job.result.finishedAt !== null
+}
+
+/** Says how the job's trials are laid out from now on. A job that Harbor made has no such file: there the directory `packed` says it. */
+export async function saveLayout(job: JobDir, layout: Layout): Promise<void> {
+  if (job.own === null) return
+  const file: JobFile = { ...job.own, layout }
+  await writeAtomic(join(job.dir, 'job.json'), `${JSON.stringify(file, null, 2)}\n`)
 }
 
 /** Rewrites config.json, for a job that goes on with other settings of no weight. */

@@ -22,6 +22,8 @@ export interface PackedStoreOptions {
   readonly host?: HostEnv
   /** A segment of this size is followed by another. Default 256 MiB. */
   readonly rollBytes?: number
+  /** The directory of segments and index, for a job that is on its way from one layout to the other. Default `packed`. */
+  readonly dirName?: string
 }
 
 /**
@@ -30,7 +32,7 @@ export interface PackedStoreOptions {
  * Trials at work are directories in `.work/`, laid out as in the Harbor layout. Reading changes nothing on disk.
  */
 export async function openPackedStore(jobDir: string, options: PackedStoreOptions = {}): Promise<PackedStore> {
-  const dirs = { packed: join(jobDir, 'packed'), work: join(jobDir, '.work') }
+  const dirs = { packed: join(jobDir, options.dirName ?? 'packed'), work: join(jobDir, '.work') }
   return new PackedStore(dirs, await loadIndex(dirs.packed), options)
 }
 
@@ -79,11 +81,25 @@ export class PackedStore implements TrialStore {
   }
 
   /** Commits a finished trial's directory from anywhere, as it is, and leaves it there. */
-  async adopt(dir: string, record: TrialRecord): Promise<void> {
+  async adopt(dir: string, record: TrialRecord): Promise<{ packedBytes: number }> {
     const appender = await this.#ready()
     const payload = await this.#pack(dir, memberOptions(record.name))
     const recordText = renderTrialRecord(record, this.#host, 0)
     await appender.append([{ kind: 'trial', trial: record.name, payload, recordText }]).finally(() => payload.discard())
+    return { packedBytes: payload.length }
+  }
+
+  /** Keeps the `failed-N.tar.gz` of a trial's directory, and leaves it there. */
+  async adoptTry(dir: string, trialName: string, nth: number): Promise<void> {
+    const appender = await this.#ready()
+    const payload = await this.#packTryFile(dir, trialName, nth)
+    await appender.append([{ kind: 'failed-try', trial: trialName, nth, payload }]).finally(() => payload.discard())
+  }
+
+  /** Drops a finished trial as if it had never been. */
+  async forget(trialName: string): Promise<void> {
+    const appender = await this.#ready()
+    await appender.append([{ kind: 'forget', trial: trialName }])
   }
 
   async retract(trialName: string): Promise<void> {
@@ -143,9 +159,13 @@ export class PackedStore implements TrialStore {
   async #packTry(trial: string, least: number, record: TrialRecord, store = this.#workshop, root = this.#dirs.work) {
     const nth = this.index.nextTry(trial, least)
     await store.keepFailedTry(trial, nth, record)
-    const only = { ...memberOptions(trial), filter: ({ path }: { path: string }) => path === `failed-${nth}.tar.gz` }
-    const payload = await this.#pack(join(root, trial), only)
+    const payload = await this.#packTryFile(join(root, trial), trial, nth)
     return { kind: 'failed-try', trial, nth, payload } as const
+  }
+
+  #packTryFile(dir: string, trial: string, nth: number): Promise<Payload> {
+    const filter = ({ path }: { readonly path: string }) => path === `failed-${nth}.tar.gz`
+    return this.#pack(dir, { ...memberOptions(trial), filter })
   }
 
   async #pack(dir: string, options: PackOptions): Promise<Payload> {

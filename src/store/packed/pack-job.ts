@@ -1,0 +1,131 @@
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import type { HostEnv } from '../../core/redact.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { codeOf, exists } from '../../lib/files.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { syncDir } from '../../lib/sync-dir.ts'
+import { listFailedTries } from '../failed-tries.ts'
+import { openHarborLayout } from '../harbor-layout.ts'
+import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
+import { acquireOwner } from '../job-owner.ts'
+import { openPackedStore, type PackedStore } from './packed-store.ts'
+import { hasSameFiles } from './same-files.ts'
+
+export interface LeftAlone {
+  readonly trial: string
+  readonly reason: string
+}
+
+export interface PackedJob {
+  /** Trials that are packed now. */
+  readonly trials: number
+  readonly packedBytes: number
+  /** Directories that stay where they are. */
+  readonly leftAlone: readonly LeftAlone[]
+}
+
+export interface ConvertOptions {
+  readonly host?: HostEnv
+  /** Called after each trial. */
+  readonly onProgress?: (done: number) => void
+}
+
+/** Trials are packed here first: until the directory has its final name, the job is in the Harbor layout. */
+const staging = '.packing'
+const trialsAtOnce = 4
+
+/**
+ * Turns the trial directories of a job into packed files. Interrupted at any moment, the job is whole in one layout or the other,
+ * and the same call goes on: every directory stays until all are packed, synced, and the job says that it is packed.
+ */
+export async function packJob(jobDir: string, options: ConvertOptions = {}): Promise<PackedJob> {
+  const letGo = await acquireOwner(jobDir)
+  try {
+    const job = await loadJobDir(jobDir)
+    if (job.layout === 'harbor') await packTrials(job, options)
+    return await removePacked(job, options)
+  } finally {
+    await letGo()
+  }
+}
+
+async function packTrials(job: JobDir, options: ConvertOptions): Promise<void> {
+  const [packed, stage] = [join(job.dir, 'packed'), join(job.dir, staging)]
+  // A crash came after the files had their name and before the job said so.
+  if (await exists(packed)) await rename(packed, stage)
+  await mkdir(stage, { recursive: true })
+  const store = await openPackedStore(job.dir, { ...options, dirName: staging })
+  try {
+    await adoptAll(store, stage, job, options)
+  } finally {
+    await store.close()
+  }
+  await rename(stage, packed)
+  await syncDir(job.dir)
+  await saveLayout(job, 'packed')
+  await syncDir(job.dir)
+}
+
+async function adoptAll(store: PackedStore, stage: string, job: JobDir, options: ConvertOptions): Promise<void> {
+  const seen = new Set<string>()
+  let done = 0
+  const adopt = async (record: TrialRecord) => {
+    const dir = join(job.dir, record.name)
+    if (!(await exists(join(dir, 'result.json')))) return
+    seen.add(record.name)
+    if (!(await hasSameFiles(dir, record.name, stage, store.index))) await store.adopt(dir, record)
+  }
+  const records = openHarborLayout(job.dir, options.host).records()
+  for await (const _ of mapInOrder(records, trialsAtOnce, (record) => explained(record.name, () => adopt(record)))) {
+    options.onProgress?.(++done)
+  }
+  // A directory without a result stays where it is, but the tries it kept must be known to whoever finishes the trial.
+  for (const name of (await trialDirs(job.dir)).filter((name) => !seen.has(name))) {
+    for (const nth of await listFailedTries(join(job.dir, name))) await store.adoptTry(join(job.dir, name), name, nth)
+  }
+  // What an earlier run packed and somebody has removed or run again since.
+  for (const name of store.index.trials.keys()) if (!seen.has(name)) await store.forget(name)
+}
+
+/** A tree that cannot be packed is the user's to change; what the disk says passes as it is. */
+async function explained<T>(trial: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (codeOf(error) !== undefined || error instanceof UserError || error instanceof BoundaryError) throw error
+    throw new UserError(
+      `trial ${JSON.stringify(trial)} cannot be packed: ${messageOf(error)}`,
+      'rename or remove that file and pack again; nothing is lost',
+    )
+  }
+}
+
+/** Removes every trial directory whose files are packed, byte for byte. */
+async function removePacked(job: JobDir, options: ConvertOptions): Promise<PackedJob> {
+  const store = await openPackedStore(job.dir, options)
+  const [packed, trash] = [join(job.dir, 'packed'), join(job.dir, '.work')]
+  await mkdir(trash, { recursive: true })
+  const judge = async (name: string): Promise<LeftAlone | null> => {
+    const dir = join(job.dir, name)
+    if (!(await exists(join(dir, 'result.json')))) return { trial: name, reason: 'it is not finished' }
+    if (!(await hasSameFiles(dir, name, packed, store.index)))
+      return { trial: name, reason: 'it is not what is packed under that name' }
+    // Away at once, so that nobody meets half of it; then removed at leisure.
+    await rename(dir, join(trash, name))
+    await rm(join(trash, name), { recursive: true, force: true })
+    return null
+  }
+  const leftAlone: LeftAlone[] = []
+  for await (const left of mapInOrder(await trialDirs(job.dir), trialsAtOnce, judge)) if (left) leftAlone.push(left)
+  await rm(trash, { recursive: true, force: true })
+  const packedBytes = [...store.index.trials.values()].reduce((sum, { length }) => sum + length, 0)
+  return { trials: store.index.trials.size, packedBytes, leftAlone }
+}
+
+async function trialDirs(jobDir: string): Promise<string[]> {
+  const entries = await readdir(jobDir, { withFileTypes: true })
+  const dirs = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'packed')
+  return dirs.map((entry) => entry.name).sort()
+}

@@ -1,0 +1,96 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { UserError } from '../../core/errors.ts'
+import { exists } from '../../lib/files.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { syncDir } from '../../lib/sync-dir.ts'
+import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
+import { acquireOwner } from '../job-owner.ts'
+import type { ConvertOptions } from './pack-job.ts'
+import { loadIndex, type PackedIndex } from './packed-index.ts'
+import { restoreTrial } from './restore.ts'
+import { hasSameFiles } from './same-files.ts'
+
+export interface UnpackedJob {
+  /** Trials that are directories now. */
+  readonly trials: number
+  /** Links that lead out of their trial, which are not made again. */
+  readonly droppedLinks: number
+}
+
+const trialsAtOnce = 4
+
+/**
+ * Turns a packed job back into trial directories. Interrupted at any moment, the job is whole in one layout or the other,
+ * and the same call goes on: the packed files stay until every directory is in place, synced, and the job says so.
+ */
+export async function unpackJob(jobDir: string, options: ConvertOptions = {}): Promise<UnpackedJob> {
+  const letGo = await acquireOwner(jobDir)
+  try {
+    const job = await loadJobDir(jobDir)
+    const index = await loadIndex(join(job.dir, 'packed'))
+    const droppedLinks = job.layout === 'packed' ? await restoreAll(job, index, options) : 0
+    // The job says that its trials are directories: whatever is packed is what an interruption left.
+    await removeAway(job.dir, 'packed')
+    return { trials: index.trials.size, droppedLinks }
+  } finally {
+    await letGo()
+  }
+}
+
+async function restoreAll(job: JobDir, index: PackedIndex, options: ConvertOptions): Promise<number> {
+  const [packed, work] = [join(job.dir, 'packed'), join(job.dir, '.work')]
+  await rm(work, { recursive: true, force: true })
+  await mkdir(work)
+  const missing = await namesToRestore(job.dir, packed, index)
+  let droppedLinks = 0
+  let done = 0
+  for await (const dropped of mapInOrder(missing, trialsAtOnce, (name) => restoreOne(job.dir, name, index))) {
+    droppedLinks += dropped
+    options.onProgress?.(++done)
+  }
+  await syncAll(job.dir)
+  await saveLayout(job, 'harbor')
+  return droppedLinks
+}
+
+/** Renamed away first, because for a job that Harbor made the name `packed` alone says how it is laid out. */
+async function removeAway(jobDir: string, name: string): Promise<void> {
+  const work = join(jobDir, '.work')
+  await mkdir(work, { recursive: true })
+  if (await exists(join(jobDir, name)))
+    await rename(join(jobDir, name), join(work, `${name}-${randomBytes(4).toString('hex')}`))
+  await syncDir(jobDir)
+  await rm(work, { recursive: true, force: true })
+}
+
+/** Before anything is written: a finished directory that is not what is packed is somebody's work. */
+async function namesToRestore(jobDir: string, packed: string, index: PackedIndex): Promise<string[]> {
+  const missing: string[] = []
+  for (const name of index.names()) {
+    const dir = join(jobDir, name)
+    if (!(await exists(join(dir, 'result.json')))) missing.push(name)
+    else if (!(await hasSameFiles(dir, name, packed, index))) {
+      throw new UserError(`${dir} exists and is not what is packed under that name`, 'move it away and unpack again')
+    }
+  }
+  return missing
+}
+
+async function restoreOne(jobDir: string, name: string, index: PackedIndex): Promise<number> {
+  const stage = await mkdtemp(join(jobDir, '.work', 'unpack-'))
+  const dropped = await restoreTrial(join(jobDir, 'packed'), index, name, stage)
+  // What a crash left of a trial that was never finished.
+  if (await exists(join(jobDir, name))) await rename(join(jobDir, name), join(stage, '.unfinished'))
+  await rename(join(stage, name), join(jobDir, name))
+  await rm(stage, { recursive: true, force: true })
+  return dropped
+}
+
+/** One call for a hundred thousand trials; a sync for each file would take hours. */
+async function syncAll(dir: string): Promise<void> {
+  await promisify(execFile)('sync', ['-f', dir])
+}
