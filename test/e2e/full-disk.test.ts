@@ -1,20 +1,17 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { UserError } from '../../src/core/errors.ts'
 import { agentThat, solver } from '../fakes/agents.ts'
 import { makePlace, playJob, recordsOf } from './job-kit.ts'
 import { leftovers, scratch, withSandboxes } from './kit.ts'
 
 const small = join(scratch, 'small-disk')
-const mounted = mountSmallDisk()
+mkdirSync(small)
 
-const suite = mounted
-  ? withSandboxes
-  : (title: string, tests: () => void) => describe.skip(`${title} (skipped: needs root to mount a small disk)`, tests)
-
-suite('a full disk', () => {
+const suite = () => {
+  beforeAll(() => mountSmallDisk())
   afterAll(() => execFileSync('umount', [small]))
 
   test('stops the job with a message; with more room the same job finishes', async () => {
@@ -37,12 +34,18 @@ suite('a full disk', () => {
     expect(result.finishedAt).not.toBeNull()
     expect((await recordsOf(job)).map(({ end }) => end.kind)).toEqual(['scored', 'scored', 'scored'])
   })
-})
+}
 
-function mountSmallDisk(): boolean {
-  mkdirSync(small)
+withSandboxes('a full disk', suite, canMount() ? null : 'needs root to mount a small disk')
+
+function mountSmallDisk(): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small], { stdio: 'ignore' })
+}
+
+function canMount(): boolean {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small], { stdio: 'ignore' })
+    mountSmallDisk()
+    execFileSync('umount', [small])
     return true
   } catch {
     return false

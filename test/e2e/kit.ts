@@ -12,6 +12,7 @@ import { runTrial } from '../../src/run/trial.ts'
 import local from '../../src/sandboxes/local/index.ts'
 import { solver } from '../fakes/agents.ts'
 import { trialConfig } from '../fakes/configs.ts'
+import '../needs.ts'
 import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
 
 /** A folder of its own for one test file; the system's cleaner removes it. */
@@ -26,10 +27,10 @@ const unable = await provider.preflight().then(
   (error: Error) => error.message,
 )
 
-/** A suite that needs real sandboxes: on a machine that has none it is skipped, and its title says why. */
-export function withSandboxes(title: string, suite: () => void): void {
-  if (unable === null) describe(title, suite)
-  else describe.skip(`${title} (skipped: ${unable})`, suite)
+/** A suite that needs real sandboxes: on a machine that has none it is skipped by name, with the reason. */
+export function withSandboxes(title: string, suite: () => void, alsoUnable: string | null = null): void {
+  const skipReason = unable ?? alsoUnable
+  describe(title, { skip: skipReason !== null, meta: skipReason === null ? {} : { skipReason } }, suite)
 }
 
 export const whoCan: WhoCan = {

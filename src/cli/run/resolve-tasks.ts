@@ -35,13 +35,14 @@ async function tasksOfDataset(dataset: DatasetConfig, allowNoTests: boolean) {
   const { tasks, broken } = await findTasks(folder, { allowNoTests })
   const chosen = select([...tasks, ...broken.map(({ dir }) => dir)].sort(), dataset)
   const bad = broken.find(({ dir }) => chosen.includes(dir))
-  if (bad)
-    throw new UserError(
-      `${bad.dir}: expected a task, got one that is not complete: ${bad.reason}`,
-      'repair it, or leave it out with -x NAME',
-    )
+  if (bad) throw brokenTask(bad)
   if (chosen.length === 0) throw noneLeft(dataset, tasks)
   return chosen.map((dir) => ({ dir, config: { ...noTask, source: basename(folder) } }))
+}
+
+function brokenTask({ dir, reason }: { readonly dir: string; readonly reason: string }): UserError {
+  const message = reason.startsWith(dir) ? reason : `${dir}: expected a task, got one that is not complete: ${reason}`
+  return new UserError(message, `repair it, or leave it out with -x ${basename(dir)}`)
 }
 
 function select(dirs: readonly string[], { taskNames, excludeTaskNames, nTasks }: DatasetConfig): readonly string[] {

@@ -1,8 +1,8 @@
-import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join, normalize } from 'node:path'
 import { z } from 'zod'
 import { messageOf } from '../../core/errors.ts'
-import type { Sandbox, SandboxLease } from '../../core/sandbox.ts'
+import type { Sandbox } from '../../core/sandbox.ts'
 import type { Artifact } from '../../core/task.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
@@ -27,30 +27,48 @@ const fileLimitBytes = 256 * 1024 * 1024
 const limitSec = 600
 
 /** Brings the declared artefacts and `/logs/artifacts` home, as far as possible, and says in a manifest what came. */
-export async function saveArtifacts(
-  scene: Scene,
-  lease: SandboxLease,
-  round: Round,
-): Promise<readonly SavedArtifact[]> {
+export async function saveArtifacts(scene: Scene, lease: Sandbox, round: Round): Promise<readonly SavedArtifact[]> {
   const saved: SavedArtifact[] = []
   await bestEffort('artefacts', limitSec, scene, async (signal) => {
-    const found = await probe(lease, [conventionDir, ...round.artifacts.map((it) => it.source)], signal)
-    if (found[0]?.kind === 'directory') saved.push(await saveOne(scene, lease, round, convention, found[0]))
+    saved.push(...(await saveConvention(scene, lease, round)))
+    const found = await probe(lease, round.artifacts, signal)
     for (const [i, artifact] of round.artifacts.entries()) {
-      saved.push(await saveOne(scene, lease, round, artifact, found[i + 1] ?? { kind: 'missing' }))
+      saved.push(await saveOne(scene, lease, round, artifact, found[i] ?? { kind: 'missing' }))
       signal.throwIfAborted()
     }
   })
-  if (saved.length > 0) {
-    const text = `${JSON.stringify(saved, null, 2)}\n`
-    await atBoundary('store', scene.signal, () => writeAtomic(join(round.dir, 'artifacts', 'manifest.json'), text))
+  // A download that was given up on may still add to the list.
+  const settled = [...saved]
+  if (settled.length > 0) {
+    const text = `${JSON.stringify(settled, null, 2)}\n`
+    await atBoundary('store', scene.signal, () => writeAtomic(manifestOf(round.dir), text))
   }
-  return saved
+  return settled
+}
+
+/** What lies in `/logs/artifacts` was not promised, so that nothing there is nothing to tell. */
+async function saveConvention(scene: Scene, lease: Sandbox, round: Round): Promise<SavedArtifact[]> {
+  const target = join(round.dir, 'artifacts')
+  await rm(target, { recursive: true, force: true })
+  const entry = { source: conventionDir, destination: 'artifacts', type: 'directory' } as const
+  try {
+    await lease.downloadDir(conventionDir, target)
+    await rm(manifestOf(round.dir), { recursive: true, force: true })
+    return (await readdir(target)).length > 0 ? [{ ...entry, status: 'ok' }] : []
+  } catch (error) {
+    if (isDiskFull(error)) throw error
+    scene.log(`artefact ${conventionDir}: ${messageOf(error)}`)
+    return [{ ...entry, status: 'failed' }]
+  }
+}
+
+function manifestOf(roundDir: string): string {
+  return join(roundDir, 'artifacts', 'manifest.json')
 }
 
 /** What a manifest says was kept; nothing when there is none, or one we cannot read. */
 export async function loadManifest(roundDir: string): Promise<readonly SavedArtifact[]> {
-  const text = await readTextIfExists(join(roundDir, 'artifacts', 'manifest.json'))
+  const text = await readTextIfExists(manifestOf(roundDir))
   try {
     return text === null ? [] : z.array(savedSchema).parse(JSON.parse(text))
   } catch {
@@ -71,8 +89,6 @@ export async function restoreArtifacts(
     else await sandbox.write(source, await readFile(path), { mode: (await stat(path)).mode & 0o777 })
   }
 }
-
-const convention: Artifact = { source: conventionDir, destination: '.', exclude: ['manifest.json'] }
 
 type Found =
   | { readonly kind: 'missing' | 'directory' | 'empty' }
@@ -117,7 +133,7 @@ function safeDestination({ source, destination }: Artifact): string | null {
   const name = normalize(destination ?? basename(source))
   const unsafe =
     name.startsWith('/') || name.split('/').includes('..') || name === 'manifest.json' || name.includes('\0')
-  return unsafe || (name === '.' && source !== conventionDir) ? null : name
+  return unsafe || name === '.' ? null : name
 }
 
 const probeScript = `for p do
@@ -126,8 +142,10 @@ const probeScript = `for p do
   else echo missing; fi
 done`
 
-async function probe(lease: Sandbox, paths: readonly string[], signal: AbortSignal): Promise<Found[]> {
-  const result = await lease.exec(['sh', '-c', probeScript, 'sh', ...paths], { user: 'root', signal, timeoutSec: 60 })
+async function probe(lease: Sandbox, artifacts: readonly Artifact[], signal: AbortSignal): Promise<Found[]> {
+  if (artifacts.length === 0) return []
+  const argv = ['sh', '-c', probeScript, 'sh', ...artifacts.map(({ source }) => source)]
+  const result = await lease.exec(argv, { user: 'root', signal, timeoutSec: 60 })
   return result.stdout
     .split('\n')
     .filter((line) => line !== '')

@@ -30,6 +30,7 @@ export function lend(owned: Sandbox): Loan {
     uploadDir: (source, target) => call(() => owned.uploadDir(source, target)),
     downloadDir: (source, target, options) => call(() => owned.downloadDir(source, target, options)),
     openTerminal: (options) => call(() => owned.openTerminal(options)),
+    openDoor: (accept) => call(() => owned.openDoor(accept)),
   }
   return { sandbox, takeBack: () => taken.abort() }
 }
