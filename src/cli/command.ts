@@ -13,7 +13,11 @@ export interface CommandFile {
 /** Parses the rest of a command line and runs its command; wrong options become UserErrors. */
 export async function runCommand(make: MakeCommand, path: readonly string[], argv: readonly string[]): Promise<void> {
   const command = make()
-  command.name(path.join(' ')).exitOverride().configureOutput({ writeErr: () => {} }).showSuggestionAfterError(true)
+  command
+    .name(path.join(' '))
+    .exitOverride()
+    .configureOutput({ writeErr: () => {} })
+    .showSuggestionAfterError(true)
   try {
     await command.parseAsync([...argv], { from: 'user' })
   } catch (error) {

@@ -27,7 +27,10 @@ export const commands: Group = {
     summary: 'Make, check, pack and convert tasks',
     group: {
       init: { summary: 'Write a new task to start from', load: () => import('./tasks/init.ts') },
-      check: { summary: 'Prove that tasks can be solved and cannot be cheated', load: () => import('./tasks/check.ts') },
+      check: {
+        summary: 'Prove that tasks can be solved and cannot be cheated',
+        load: () => import('./tasks/check.ts'),
+      },
       pack: { summary: 'Pack a folder of tasks into a parquet file', load: () => import('./tasks/pack.ts') },
       unpack: { summary: 'Unpack tasks from a parquet file', load: () => import('./tasks/unpack.ts') },
       convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },

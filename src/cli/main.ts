@@ -1,5 +1,5 @@
-import { UserError, isAbort } from '../core/errors.ts'
-import { type Group, commands } from './commands.ts'
+import { isAbort, UserError } from '../core/errors.ts'
+import { commands, type Group } from './commands.ts'
 
 process.exitCode = await main(process.argv.slice(2))
 
@@ -36,7 +36,8 @@ function dashed(argument: string): string {
 function printHelp(group: Group, path: readonly string[]): void {
   const width = Math.max(...Object.keys(group).map((name) => name.length))
   const lines = Object.entries(group).map(([name, entry]) => `  ${name.padEnd(width)}  ${entry.summary}`)
-  const about = path.length === 1 ? ['Make training data for agentic language models, and show that the data works.', ''] : []
+  const about =
+    path.length === 1 ? ['Make training data for agentic language models, and show that the data works.', ''] : []
   const usage = [`Usage: ${path.join(' ')} <command> [options]`, '', 'Commands:', ...lines, '']
   process.stdout.write([...about, ...usage, `${path.join(' ')} <command> --help explains a command.`, ''].join('\n'))
 }

@@ -56,7 +56,10 @@ function parseJson(text: string): unknown {
 }
 
 function unreadable(file: string, expected: string, got: string): BoundaryError {
-  return fail('VerifierOutputParseError', `/logs/verifier/${file}: expected ${expected}, got ${JSON.stringify(got.slice(0, 80))}`)
+  return fail(
+    'VerifierOutputParseError',
+    `/logs/verifier/${file}: expected ${expected}, got ${JSON.stringify(got.slice(0, 80))}`,
+  )
 }
 
 function fail(code: string, message: string): BoundaryError {
