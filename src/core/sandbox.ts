@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Environment, Healthcheck, Network, User } from './task.ts'
 
 export interface ExecOptions {
@@ -61,6 +62,18 @@ export interface Sandbox {
   /** Copies the contents of a directory to the host. Links that leave the directory are dropped, never followed. */
   downloadDir(source: string, target: string, options?: DownloadOptions): Promise<void>
   openTerminal(options?: TerminalOptions): Promise<Terminal>
+  /**
+   * Lets programs inside reach one server of ours, and nothing else, even without network: connections to the door's
+   * address inside arrive at `accept`.
+   */
+  openDoor(accept: (socket: Socket) => void): Promise<Door>
+}
+
+/** A port inside a sandbox that leads to us. */
+export interface Door {
+  /** As programs inside spell it, for example `http://127.0.0.1:40123`. */
+  readonly url: string
+  close(): Promise<void>
 }
 
 export interface DownloadOptions {

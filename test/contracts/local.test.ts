@@ -19,5 +19,8 @@ describe.skipIf(missingPrograms().length > 0)('local (needs bubblewrap)', async 
     ...(!('pids' in enforces && enforces.pids) && { 'limits processes': 'no control groups for this user' }),
     ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
   }
-  sandboxContract('local', { makeProvider: () => local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir }), exceptions })
+  sandboxContract('local', {
+    makeProvider: () => local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir }),
+    exceptions,
+  })
 })

@@ -364,6 +364,21 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect(screen.text()).toContain('sleep 731')
     })
 
+    law('opens a door to one server of ours, and to nothing else', async () => {
+      await using box = await lease()
+      const door = await box.openDoor((socket) => {
+        socket.on('error', () => {})
+        socket.once('data', (data) => socket.end(`you said ${data}`))
+      })
+      const { hostname, port } = new URL(door.url)
+      const talk = `exec 3<>/dev/tcp/${hostname}/${port}; echo hello >&3; cat <&3`
+      expect((await box.exec(['bash', '-c', talk])).stdout).toBe('you said hello\n')
+      const { stdout } = await sh(box, 'cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d " "')
+      expect(stdout).toBe('lo\n')
+      await door.close()
+      expect((await box.exec(['bash', '-c', talk])).exitCode).not.toBe(0)
+    })
+
     law('returns itself when its lease is aborted', async () => {
       const controller = new AbortController()
       controller.abort()

@@ -1,7 +1,9 @@
 import { chmod, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import { join, normalize } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type {
+  Door,
   DownloadOptions,
   ExecOptions,
   ExecResult,
@@ -37,6 +39,7 @@ export class LocalLease implements SandboxLease {
   private quiet = true
   /** Mounts of ours that no program inside has seen yet: only into these may we copy from outside. */
   private readonly untouched = new Set<string>()
+  private readonly doors = new Set<Door>()
 
   private constructor(
     private readonly owned: OwnedMachine,
@@ -78,6 +81,12 @@ export class LocalLease implements SandboxLease {
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
     this.disturb()
     return this.machine.openTerminal(options)
+  }
+
+  async openDoor(accept: (socket: Socket) => void): Promise<Door> {
+    const door = await this.machine.openDoor(accept)
+    this.doors.add(door)
+    return door
   }
 
   async read(path: string): Promise<Uint8Array> {
@@ -127,6 +136,7 @@ export class LocalLease implements SandboxLease {
   }
 
   async freeze(): Promise<Isolation> {
+    this.closeDoors()
     const fresh = this.options.verify === 'fresh'
     if (fresh) await this.machine.restart()
     this.generation++
@@ -140,7 +150,14 @@ export class LocalLease implements SandboxLease {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.closeDoors()
     await this.owned.dispose()
+  }
+
+  /** Connections still open end by themselves: the programs behind them are about to. */
+  private closeDoors(): void {
+    for (const door of this.doors) void door.close()
+    this.doors.clear()
   }
 
   private disturb(): void {

@@ -1,13 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
-import type { ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
+import type { Door, ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
 import type { Base } from './base.ts'
 import { shell } from './descriptors.ts'
+import { openDoor } from './door.ts'
 import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
 import { cleanEnv, Holder, overlayLine } from './holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
@@ -107,6 +109,12 @@ export class Machine {
       await command.group.kill()
       this.finish(command)
     })
+  }
+
+  openDoor(accept: (socket: Socket) => void): Promise<Door> {
+    if (!this.alive) throw broken()
+    const { outerPid, innerPid } = this.holder
+    return openDoor({ privileges: this.options.privileges, outerPid, innerPid, network: this.network }, accept)
   }
 
   /** Kills every process; files and mounts stay, and new commands run in fresh namespaces. */
