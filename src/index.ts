@@ -1,8 +1,13 @@
 /** The public face of the package: what examples, recipes and strangers' plug-ins may import. */
 
+/** For the options of a plug-in that lies where no package is installed. */
+export { z } from 'zod'
+
 export type * from './core/agent.ts'
+export type * from './core/budget.ts'
 export { type Boundary, BoundaryError, boundaries, UserError } from './core/errors.ts'
 export type * from './core/job.ts'
+export type * from './core/model.ts'
 export { definePlugin, type Plugin, type PluginContext } from './core/plugin.ts'
 export type { RewardPrecedence, Rewards } from './core/rewards.ts'
 export type * from './core/sandbox.ts'
@@ -12,7 +17,7 @@ export { type Phase, phases } from './core/trial.ts'
 export { defaultJobConfig, parseJobConfig } from './formats/harbor-job/job-config.ts'
 export { parseTrialConfigDocument } from './formats/harbor-job/trial-config.ts'
 export { loadTask } from './formats/harbor-task/load.ts'
-export { makeAgent, makeProvider, whoCan } from './plugins.ts'
+export { makeAgent, makeEngine, makeProvider, whoCan } from './plugins.ts'
 export { type JobToOpen, type OpenedJob, openJob } from './run/job/open-job.ts'
 export { type JobOutcome, type JobRequest, runJob } from './run/job.ts'
 export { runTrial, type TrialRequest } from './run/trial.ts'

@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Agent } from './core/agent.ts'
 import { UserError } from './core/errors.ts'
+import type { Engine } from './core/model.ts'
 import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
 import { registry } from './registry.ts'
@@ -23,6 +24,11 @@ export async function makeProvider(name: string, options: Options = {}): Promise
 /** Makes an agent by its name, for example `oracle`; a wrong name or option is a UserError. */
 export async function makeAgent(name: string, options: Options = {}): Promise<Agent> {
   return make('agent', registry.agents, name, options)
+}
+
+/** Makes an engine by its name, for example `openai-compatible`; a wrong name or option, or a missing key, is a UserError. */
+export async function makeEngine(name: string, options: Options = {}): Promise<Engine> {
+  return make('engine', registry.engines, name, options)
 }
 
 /** Which kinds of sandbox meet which need, for messages that name an alternative. */
@@ -47,13 +53,17 @@ async function make<T>(kind: string, table: Table<T>, name: string, options: Opt
   const load = Object.hasOwn(table, name) ? table[name] : undefined
   if (!load)
     throw new UserError(`unknown ${kind} ${JSON.stringify(name)}`, `known: ${Object.keys(table).sort().join(', ')}`)
-  const plugin = (await load()).default
+  return makePlugin(kind, (await load()).default, options)
+}
+
+/** Makes what a plug-in makes; an option it does not know, or a wrong value, is a UserError. */
+export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options): T {
   const parsed = plugin.options.safeParse(options)
   if (!parsed.success) {
     const issue = parsed.error.issues[0]
     throw new UserError(
-      `${kind} ${name}: ${issue?.path.join('.') || 'options'}: ${issue?.message ?? 'not valid'}`,
-      `options of ${name} are strict; check their names and values`,
+      `${kind} ${plugin.name}: ${issue?.path.join('.') || 'options'}: ${issue?.message ?? 'not valid'}`,
+      `options of ${plugin.name} are strict; check their names and values`,
     )
   }
   return plugin.make(parsed.data, pluginContext())

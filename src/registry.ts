@@ -1,4 +1,5 @@
 import type { Agent } from './core/agent.ts'
+import type { Engine } from './core/model.ts'
 import type { Plugin } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
 
@@ -11,6 +12,13 @@ export const registry = {
     nop: () => import('./agents/nop.ts'),
     oracle: () => import('./agents/oracle.ts'),
   } satisfies Record<string, Load<Agent>>,
+  engines: {
+    anthropic: () => import('./engines/anthropic.ts'),
+    gemini: () => import('./engines/gemini.ts'),
+    none: () => import('./engines/none.ts'),
+    openai: () => import('./engines/openai.ts'),
+    'openai-compatible': () => import('./engines/openai-compatible.ts'),
+  } satisfies Record<string, Load<Engine>>,
   sandboxes: {
     local: () => import('./sandboxes/local/index.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Plugin } from '../src/core/plugin.ts'
-import { makeAgent, makeProvider } from '../src/plugins.ts'
+import { makeAgent, makeEngine, makeProvider } from '../src/plugins.ts'
 import { registry } from '../src/registry.ts'
 
 const kinds = ['agents', 'sandboxes', 'engines', 'schedulers', 'stages']
@@ -40,6 +40,7 @@ test.each(['constructor', 'toString', '__proto__', 'no-such'])(
   async (name) => {
     const hint = (table: object) => expect.stringContaining(Object.keys(table).join(', '))
     await expect(makeAgent(name, {})).rejects.toMatchObject({ name: 'UserError', hint: hint(registry.agents) })
+    await expect(makeEngine(name, {})).rejects.toMatchObject({ name: 'UserError', hint: hint(registry.engines) })
     await expect(makeProvider(name, {})).rejects.toMatchObject({ name: 'UserError', hint: hint(registry.sandboxes) })
   },
 )

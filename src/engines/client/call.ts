@@ -1,0 +1,171 @@
+import type { Account } from '../../core/budget.ts'
+import { BoundaryError } from '../../core/errors.ts'
+import type { ModelOutcome, ModelReply, ModelRequest, TokenUsage } from '../../core/model.ts'
+import type { Quirks, WireReply } from '../../formats/model-dialect.ts'
+import { droppedFrom, learnQuirk } from '../../formats/model-quirks.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { estimateTokens } from '../../lib/estimate-tokens.ts'
+import { costOf } from './cost.ts'
+import type { TokenCounter } from './count-tokens.ts'
+import { type Exchanged, exchange } from './exchange.ts'
+import { nameOnServer } from './model-name.ts'
+import { cacheKey } from './response-cache.ts'
+import { retryWaitMs } from './retry.ts'
+import type { Server } from './server.ts'
+
+/** Longest reply that is asked for where the API wants a limit and nobody gave one. */
+const defaultOutputTokens = 8192
+
+/** A refused request is changed and sent again at most so often. */
+const maxLessons = 6
+
+type Body = Readonly<Record<string, unknown>>
+type Trouble = Exchanged & { readonly kind: 'trouble' }
+
+/** One call of a model: as many requests as it takes. The only place where requests are sent again. */
+export class Call {
+  private requests = 0
+  private attempt = 1
+  private lessons = 0
+  private textGiven = false
+  private usage: TokenUsage | null = null
+  private readonly stream: boolean
+
+  constructor(
+    private readonly server: Server,
+    private readonly model: string,
+    private readonly account: Account | null,
+    private readonly counter: TokenCounter,
+    private readonly request: ModelRequest,
+    private readonly deadlineAt: number,
+    private readonly onText: ((text: string) => void) | undefined,
+  ) {
+    this.stream = server.stream || onText !== undefined
+  }
+
+  async run(signal: AbortSignal): Promise<ModelOutcome> {
+    const { cache, wire } = this.server
+    const name = await this.findName(signal)
+    const key = cache && cacheKey(wire.dialect.name, name, this.render(name))
+    const kept = key === null ? null : await cache?.load(key)
+    if (kept) return { kind: 'reply', reply: this.finish(kept, 0) }
+    try {
+      const outcome = await this.ask(name, signal)
+      if (!('wire' in outcome)) return outcome
+      if (key !== null) await cache?.save(key, outcome.wire)
+      return { kind: 'reply', reply: this.finish(outcome.wire, outcome.latencyMs) }
+    } finally {
+      if (this.requests > 0) this.pay()
+    }
+  }
+
+  /** Looks at the server first when nobody has for a while; then the name the model has there. */
+  private async findName(signal: AbortSignal): Promise<string> {
+    const { health, ownPrefixes } = this.server
+    const checked = await health.checkIfStale(this.model, signal)
+    if (checked.kind === 'unhealthy') throw this.failure(checked.code, checked.reason, checked.retryable)
+    return nameOnServer(this.model, checked.served, ownPrefixes)
+  }
+
+  private async ask(name: string, signal: AbortSignal): Promise<{ wire: WireReply; latencyMs: number } | ModelOutcome> {
+    const { rateLimit } = this.server
+    for (;;) {
+      const settle = await rateLimit.take(() => this.counter.count(this.request.messages).tokens, signal)
+      const spent = this.account?.admit() ?? null
+      if (spent !== null) {
+        settle(0)
+        return { kind: 'budget-exceeded', budget: spent }
+      }
+      const body = this.render(name)
+      const went = await this.send(name, body, signal)
+      if (went.kind === 'reply') {
+        this.usage = went.reply.usage ?? this.guessUsage(went.reply)
+        settle(this.usage.inputTokens + this.usage.outputTokens)
+        return { wire: went.reply, latencyMs: went.latencyMs }
+      }
+      if (went.kind === 'context-exceeded') return went
+      await this.beforeNext(went, body, signal)
+    }
+  }
+
+  private async send(name: string, body: Body, signal: AbortSignal): Promise<Exchanged> {
+    const { wire, requestTimeoutMs } = this.server
+    this.requests++
+    const onText = (text: string) => {
+      this.textGiven ||= this.onText !== undefined
+      this.onText?.(text)
+    }
+    const { stream, request } = this
+    const went = await exchange(wire, {
+      model: name,
+      body,
+      request,
+      stream,
+      timeoutMs: requestTimeoutMs,
+      signal,
+      onText,
+    })
+    if (went.kind === 'reply' && went.reply.usage) this.counter.learn(request.messages, went.reply.usage.inputTokens)
+    return went
+  }
+
+  /** Decides what follows a failed request: a changed one, the same after a wait, or the end. */
+  private async beforeNext(went: Trouble, body: Body, signal: AbortSignal): Promise<void> {
+    const { quirks, retry, rateLimit } = this.server
+    const learnt = went.fault && this.lessons < maxLessons ? learnQuirk(went.fault, body, this.quirks) : null
+    if (learnt) {
+      this.lessons++
+      quirks.set(this.model, learnt)
+      return
+    }
+    const waitMs = went.again && !this.textGiven ? retryWaitMs(this.attempt, retry, went.retryAfterMs) : null
+    if (waitMs === null || performance.now() + waitMs > this.deadlineAt) {
+      throw this.failure(went.code, went.message, went.retryable)
+    }
+    if (went.code === 'RateLimitError' && went.retryAfterMs !== null)
+      rateLimit.pause(Math.min(went.retryAfterMs, waitMs))
+    this.attempt++
+    await sleep(waitMs, signal)
+  }
+
+  failure(code: string, message: string, retryable: boolean): BoundaryError {
+    const { apiKey, wire } = this.server
+    const tries = this.attempt > 1 ? ` (attempt ${this.attempt})` : ''
+    const text = `${this.model} at ${new URL(wire.base).host}: ${message}${tries}`
+    return new BoundaryError('model', apiKey === null ? text : text.replaceAll(apiKey, '****'), { code, retryable })
+  }
+
+  private get quirks(): Quirks {
+    return this.server.quirks.get(this.model) ?? this.server.firstQuirks
+  }
+
+  private render(name: string): Body {
+    const { dialect } = this.server.wire
+    return dialect.render(name, this.request, { stream: this.stream, quirks: this.quirks, defaultOutputTokens })
+  }
+
+  private pay(): void {
+    const { model, usage, requests } = this
+    this.account?.charge({ model, usage, costUsd: usage && costOf(usage, this.server.facts), requests })
+  }
+
+  private guessUsage(reply: WireReply): TokenUsage {
+    const words = reply.text + (reply.reasoning ?? '') + reply.toolCalls.map((call) => call.arguments).join('')
+    const { tokens } = this.counter.count(this.request.messages)
+    return { inputTokens: tokens, cacheTokens: 0, outputTokens: estimateTokens(words), estimated: true }
+  }
+
+  /** A reply out of the cache took no request and costs nothing. */
+  private finish(wire: WireReply, latencyMs: number): ModelReply {
+    const usage = this.usage ?? wire.usage ?? this.guessUsage(wire)
+    const dropped = droppedFrom(this.request, this.quirks)
+    return {
+      ...wire,
+      usage,
+      costUsd: this.requests === 0 ? 0 : costOf(usage, this.server.facts),
+      latencyMs,
+      attempts: this.requests,
+      ...(dropped.length > 0 && { dropped }),
+    }
+  }
+}

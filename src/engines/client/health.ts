@@ -1,0 +1,150 @@
+import type { ServedModel } from '../../formats/model-dialect.ts'
+import { judgeFault, type ModelErrorCode, readFault } from '../../formats/model-fault.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { HttpFailure } from '../../lib/http-client.ts'
+import { nearest } from '../../lib/nearest.ts'
+import { SharedWork } from '../../lib/shared-work.ts'
+import type { Wire } from './exchange.ts'
+import { nameOnServer } from './model-name.ts'
+
+export interface HealthSettings {
+  /** A check older than this is made again before a call; 0: never. */
+  readonly intervalMs: number
+  readonly maxAttempts: number
+  readonly retryDelayMs: number
+  readonly ownPrefixes: readonly string[]
+}
+
+export type Checked =
+  | { readonly kind: 'healthy'; readonly served: readonly ServedModel[] }
+  | { readonly kind: 'unhealthy'; readonly code: ModelErrorCode; readonly reason: string; readonly retryable: boolean }
+
+export interface HealthCheck {
+  /** Asks as often as the settings say. Null for the model: any will do. */
+  check(model: string | null, signal: AbortSignal): Promise<Checked>
+  /** As `check`, unless a good answer is still fresh. */
+  checkIfStale(model: string, signal: AbortSignal): Promise<Checked>
+  /** What the last good check found; null before there was one. */
+  served(model: string): readonly ServedModel[] | null
+}
+
+const patienceMs = 10_000
+const maxListBytes = 8 * 1024 * 1024
+
+/** Looks after whether a server is up and really serves a model. Callers that ask at once share one check. */
+export function makeHealthCheck(
+  wire: Wire,
+  settings: HealthSettings,
+  now: () => number = () => performance.now(),
+): HealthCheck {
+  const shared = new SharedWork<Checked>()
+  const good = new Map<string, { readonly at: number; readonly served: readonly ServedModel[] }>()
+  const check = (model: string | null, signal: AbortSignal) =>
+    shared.run(model ?? '', signal, async (inner) => {
+      const checked = await askUntilClear(wire, model, settings, inner)
+      if (checked.kind === 'healthy') good.set(model ?? '', { at: now(), served: checked.served })
+      return checked
+    })
+  return {
+    check,
+    async checkIfStale(model, signal) {
+      const last = good.get(model)
+      const isFresh = settings.intervalMs === 0 || (last && now() - last.at < settings.intervalMs)
+      return isFresh ? { kind: 'healthy', served: last?.served ?? [] } : check(model, signal)
+    },
+    served: (model) => good.get(model)?.served ?? null,
+  }
+}
+
+async function askUntilClear(
+  wire: Wire,
+  model: string | null,
+  settings: HealthSettings,
+  signal: AbortSignal,
+): Promise<Checked> {
+  for (let attempt = 1; ; attempt++) {
+    const checked = await ask(wire, model, settings, signal)
+    if (checked.kind === 'healthy' || !checked.retryable) return checked
+    if (attempt >= settings.maxAttempts) {
+      return attempt === 1 ? checked : { ...checked, reason: `${checked.reason} (asked ${attempt} times)` }
+    }
+    await sleep(settings.retryDelayMs, signal)
+  }
+}
+
+async function ask(
+  wire: Wire,
+  model: string | null,
+  { ownPrefixes }: HealthSettings,
+  signal: AbortSignal,
+): Promise<Checked> {
+  const { dialect } = wire
+  const name = model === null ? null : nameOnServer(model, null, ownPrefixes)
+  const onePath = name === null ? null : dialect.modelPath(name)
+  if (onePath !== null) {
+    const one = await get(wire, onePath, signal)
+    if (one.kind === 'healthy' || one.code !== 'ModelNotFoundError') return one
+  }
+  const listed = await get(wire, dialect.modelsPath, signal)
+  if (listed.kind === 'unhealthy' || model === null) return listed
+  const wanted = nameOnServer(model, listed.served, ownPrefixes)
+  return listed.served.some(({ id }) => id === wanted) ? listed : notServed(wire, wanted, listed.served)
+}
+
+function notServed(wire: Wire, model: string, served: readonly ServedModel[]): Checked {
+  const ids = served.map(({ id }) => id)
+  const meant = nearest(model, ids)
+  const shown = meant === null || ids.length <= 10 ? ids.slice(0, 10) : [meant]
+  const list = shown.length === 0 ? 'nothing' : shown.join(', ') + (ids.length > shown.length ? ', ...' : '')
+  const reason = `${wire.base} does not serve ${model}; it serves ${list}`
+  return { kind: 'unhealthy', code: 'ModelNotFoundError', reason, retryable: false }
+}
+
+async function get(wire: Wire, path: string, signal: AbortSignal): Promise<Checked> {
+  const url = wire.base + path
+  try {
+    const { headers } = wire
+    const answer = await wire.http.send({
+      method: 'GET',
+      url,
+      headers,
+      timeoutMs: patienceMs,
+      limitBytes: maxListBytes,
+      signal,
+    })
+    const text = answer.body.toString('utf8')
+    if (answer.status >= 300) return refused(url, answer.status, text)
+    const served = wire.dialect.parseModels(jsonOf(text))
+    if (served) return { kind: 'healthy', served }
+    return {
+      kind: 'unhealthy',
+      code: 'MalformedReplyError',
+      reason: `${url} answers, but not with a list of models`,
+      retryable: false,
+    }
+  } catch (error) {
+    if (!(error instanceof HttpFailure)) throw error
+    return {
+      kind: 'unhealthy',
+      code: 'ApiConnectionError',
+      reason: `no model server answers at ${url}: ${error.message}`,
+      retryable: true,
+    }
+  }
+}
+
+function refused(url: string, status: number, text: string): Checked {
+  const verdict = judgeFault(readFault(status, text))
+  const hint = status === 404 ? '; does the address lack its /v1?' : ''
+  const { code, retryable } =
+    verdict.kind === 'error' ? verdict : { code: 'BadRequestError' as const, retryable: false }
+  return { kind: 'unhealthy', code, reason: `${url}: ${verdict.message}${hint}`, retryable }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,36 @@
+import type { Account } from '../../core/budget.ts'
+import { UserError } from '../../core/errors.ts'
+import type { ModelClient } from '../../core/model.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
+import { Call } from './call.ts'
+import { makeTokenCounter } from './count-tokens.ts'
+import { withDefaults } from './request-params.ts'
+import { knownFacts, type Server } from './server.ts'
+
+/** Makes a client for one model of a server; the account pays for its calls. */
+export function makeClient(server: Server, model: string, account: Account | null): ModelClient {
+  const { inputUsdPerToken, outputUsdPerToken } = server.facts
+  if (account?.needsPrices && (inputUsdPerToken === null || outputUsdPerToken === null)) {
+    throw new UserError(
+      `model ${model}: a budget in USD needs the model's prices, found none`,
+      'give model_info with input_cost_per_token and output_cost_per_token, or limit tokens or requests instead',
+    )
+  }
+  const counter = makeTokenCounter()
+  return {
+    model,
+    get facts() {
+      return knownFacts(server, model)
+    },
+    countTokens: counter.count,
+    async complete(request, { timeoutSec = null, signal = neverAborted, onText } = {}) {
+      const deadlineAt = timeoutSec === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutSec * 1000
+      const call = new Call(server, model, account, counter, withDefaults(request, server.defaults), deadlineAt, onText)
+      const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner))
+      if (outcome !== expired) return outcome
+      throw call.failure('ApiTimeoutError', `no reply within ${timeoutSec} s`, true)
+    },
+  }
+}
+
+const neverAborted = new AbortController().signal

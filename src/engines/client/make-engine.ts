@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import type { Engine } from '../../core/model.ts'
+import type { PluginContext } from '../../core/plugin.ts'
+import type { Dialect, Quirks } from '../../formats/model-dialect.ts'
+import { makeHttpClient } from '../../lib/http-client.ts'
+import { makeHealthCheck } from './health.ts'
+import { makeClient } from './make-client.ts'
+import { nameOnServer } from './model-name.ts'
+import { factsOf, type ServerOptions } from './options.ts'
+import { makeRateLimit } from './rate-limit.ts'
+import { parseRequestParams } from './request-params.ts'
+import { makeResponseCache } from './response-cache.ts'
+import type { Server } from './server.ts'
+
+/** What makes one engine different from another. */
+export interface EngineTraits {
+  readonly name: string
+  readonly dialect: Dialect
+  readonly apiBase: string
+  readonly apiKey: string | null
+  /** Prefixes of model names that mean this engine: `anthropic/`. */
+  readonly ownPrefixes: readonly string[]
+  readonly maxTokensField: Quirks['maxTokensField']
+  /** Whether a server that nobody has looked at for so long is looked at before a call; 0: never. */
+  readonly healthcheckIntervalSec: number
+  readonly metricsUrl: string | null
+}
+
+/** Makes an engine that talks to a server over HTTP. Nothing is sent before it is asked for something. */
+export function makeEngine(traits: EngineTraits, options: ServerOptions, context: PluginContext): Engine {
+  const server = makeServer(traits, options, context)
+  const { model = null } = options
+  return {
+    name: traits.name,
+    get endpoint() {
+      return {
+        baseUrl: server.wire.base,
+        modelName: model === null ? null : nameOnServer(model, server.health.served(model), traits.ownPrefixes),
+        apiKey: traits.apiKey,
+        metricsUrl: traits.metricsUrl,
+      }
+    },
+    async health(signal) {
+      const checked = await server.health.check(model, signal)
+      return checked.kind === 'healthy' ? { healthy: true } : { healthy: false, reason: checked.reason }
+    },
+    client: (name, account) => makeClient(server, name, account ?? null),
+  }
+}
+
+function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDir }: PluginContext): Server {
+  const { dialect, apiKey, ownPrefixes } = traits
+  const wire = {
+    http: makeHttpClient(env),
+    dialect,
+    base: dialect.base(traits.apiBase),
+    headers: { ...dialect.headers(apiKey), ...options.headers },
+  }
+  const intervalSec = options.healthcheck_interval ?? traits.healthcheckIntervalSec
+  const { cache } = options
+  return {
+    wire,
+    health: makeHealthCheck(wire, {
+      intervalMs: intervalSec * 1000,
+      maxAttempts: options.healthcheck_max_attempts,
+      retryDelayMs: options.healthcheck_retry_delay * 1000,
+      ownPrefixes,
+    }),
+    rateLimit: makeRateLimit(options.rpm ?? null, options.tpm ?? null),
+    retry: {
+      maxAttempts: options.max_attempts,
+      minWaitMs: options.min_wait_sec * 1000,
+      maxWaitMs: options.max_wait_sec * 1000,
+    },
+    cache: cache ? makeResponseCache(cache.dir ?? join(stateDir, 'responses'), cache.ttl_sec ?? null) : null,
+    facts: factsOf(options.model_info),
+    defaults: parseRequestParams(traits.name, options.request_params),
+    stream: options.stream,
+    requestTimeoutMs: options.request_timeout_sec * 1000,
+    ownPrefixes,
+    firstQuirks: { maxTokensField: traits.maxTokensField, dropped: [] },
+    quirks: new Map(),
+    apiKey,
+  }
+}

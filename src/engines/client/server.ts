@@ -1,0 +1,41 @@
+import type { ModelFacts, ModelRequest } from '../../core/model.ts'
+import type { Quirks } from '../../formats/model-dialect.ts'
+import type { Wire } from './exchange.ts'
+import type { HealthCheck } from './health.ts'
+import { nameOnServer } from './model-name.ts'
+import type { RateLimit } from './rate-limit.ts'
+import type { ResponseCache } from './response-cache.ts'
+import type { RetrySettings } from './retry.ts'
+
+/** What all clients of one engine share. */
+export interface Server {
+  readonly wire: Wire
+  readonly health: HealthCheck
+  readonly rateLimit: RateLimit
+  readonly retry: RetrySettings
+  readonly cache: ResponseCache | null
+  /** What the user knows about the model. */
+  readonly facts: ModelFacts
+  /** For whatever a request leaves open. */
+  readonly defaults: Omit<ModelRequest, 'messages'>
+  readonly stream: boolean
+  readonly requestTimeoutMs: number
+  readonly ownPrefixes: readonly string[]
+  readonly firstQuirks: Quirks
+  /** Found out per model while talking, so that it is found out once. */
+  readonly quirks: Map<string, Quirks>
+  /** Never to be seen in a message. */
+  readonly apiKey: string | null
+}
+
+/** What the user said about a model, completed by what the server says of itself. */
+export function knownFacts({ facts, health, ownPrefixes }: Server, model: string): ModelFacts {
+  const served = health.served(model) ?? []
+  const name = nameOnServer(model, served, ownPrefixes)
+  const said = served.find(({ id }) => id === name)
+  return {
+    ...facts,
+    contextTokens: facts.contextTokens ?? said?.contextTokens ?? null,
+    outputTokens: facts.outputTokens ?? said?.outputTokens ?? null,
+  }
+}

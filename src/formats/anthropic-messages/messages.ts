@@ -1,0 +1,56 @@
+import type { ChatMessage } from '../../core/model.ts'
+
+type Block = Record<string, unknown> & { readonly type: string }
+
+/** Everything said as `system`, which this dialect takes apart from the conversation. */
+export function systemText(messages: readonly ChatMessage[]): string {
+  return messages
+    .filter(({ role }) => role === 'system')
+    .map(({ content }) => content)
+    .join('\n\n')
+}
+
+/** How many of the last messages end a part that the server may cache; four marks are allowed at most. */
+const cacheMarks = 3
+
+/** The conversation in turns of blocks. The last turns carry cache marks, which are no part of what is cached. */
+export function renderMessages(messages: readonly ChatMessage[]): { role: 'user' | 'assistant'; content: Block[] }[] {
+  const turns: { role: 'user' | 'assistant'; content: Block[] }[] = []
+  for (const message of messages) {
+    if (message.role === 'system') continue
+    const role = message.role === 'assistant' ? 'assistant' : 'user'
+    const blocks = blocksOf(message)
+    const last = turns.at(-1)
+    // Results of several tools belong in one turn.
+    if (last?.role === role) last.content.push(...blocks)
+    else if (blocks.length > 0) turns.push({ role, content: blocks })
+  }
+  for (const { content } of turns.slice(-cacheMarks)) {
+    const block = content.at(-1)
+    if (block && block.type !== 'thinking' && block.type !== 'redacted_thinking') {
+      content[content.length - 1] = { ...block, cache_control: { type: 'ephemeral' } }
+    }
+  }
+  return turns
+}
+
+function blocksOf({ role, content, toolCallId, toolCalls = [], reasoningBlocks = [] }: ChatMessage): Block[] {
+  if (role === 'tool') return [{ type: 'tool_result', tool_use_id: toolCallId, content }]
+  // Empty text is refused.
+  const text: Block[] = content === '' ? [] : [{ type: 'text', text: content }]
+  const calls = toolCalls.map(
+    (call): Block => ({ type: 'tool_use', id: call.id, name: call.name, input: inputOf(call.arguments) }),
+  )
+  const thoughts = reasoningBlocks.map((block): Block => ({ ...block, type: String(block.type) }))
+  return [...thoughts, ...text, ...calls]
+}
+
+function inputOf(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null) return value
+  } catch {
+    // Not JSON: handed on as it is.
+  }
+  return { text }
+}

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { resolveEnv } from '../core/env-template.ts'
+import { UserError } from '../core/errors.ts'
+import { writeAtomic } from '../lib/files.ts'
+import { readDocument } from './harbor-job/read-config.ts'
+import { orUserError } from './harbor-task/read.ts'
+
+/** What the file that a model server leaves behind says; other keys in it are kept. */
+export interface EndpointFile {
+  readonly modelName: string
+  /** Address of the server without the API's path: `http://node:8000`. */
+  readonly endpointUrl: string
+  readonly apiPath: string | null
+  readonly apiKey: string | null
+  /** Path that answers when the server is up, below `endpointUrl`. */
+  readonly healthPath: string | null
+  readonly createdBy: string | null
+  /** Whatever else the file says, spelt as it stands there. */
+  readonly more: Readonly<Record<string, unknown>>
+}
+
+const schema = z.looseObject({
+  model_name: z.string().min(1),
+  endpoint_url: z.url({ protocol: /^https?$/ }),
+  api_path: z.string().nullish(),
+  api_key: z.string().nullish(),
+  health_path: z.string().nullish(),
+  created_by: z.string().nullish(),
+})
+
+/** Reads an endpoint file; a key written as `${VAR}` is taken from `env`. */
+export async function loadEndpoint(
+  path: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<EndpointFile> {
+  const text = await orUserError(path, () => readFile(path, 'utf8'))
+  const endpoint = parseEndpoint(text, path)
+  if (endpoint.apiKey === null) return endpoint
+  const { apiKey = '' } = resolveEnv({ apiKey: endpoint.apiKey }, env)
+  return { ...endpoint, apiKey }
+}
+
+export function parseEndpoint(text: string, path: string): EndpointFile {
+  const parsed = schema.safeParse(readDocument(text, path, 'json'))
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw new UserError(
+      `${path}: expected an endpoint file, but ${issue?.path.join('.') || 'the document'}: ${issue?.message}`,
+      'it needs at least model_name and endpoint_url, for example http://localhost:8000',
+    )
+  }
+  const { model_name, endpoint_url, api_path, api_key, health_path, created_by, ...more } = parsed.data
+  return {
+    modelName: model_name,
+    endpointUrl: endpoint_url,
+    apiPath: api_path ?? null,
+    apiKey: api_key ?? null,
+    healthPath: health_path ?? null,
+    createdBy: created_by ?? null,
+    more,
+  }
+}
+
+/** The API's base address. Servers of this kind live below a version, so `/v1` is added unless a path ends in one. */
+export function apiBase({ endpointUrl, apiPath }: Pick<EndpointFile, 'endpointUrl' | 'apiPath'>): string {
+  const path = (apiPath ?? '').replaceAll(/^\/+|\/+$/g, '')
+  const base = endpointUrl.replace(/\/+$/, '') + (path === '' ? '' : `/${path}`)
+  return /\/v\d+[a-z]*$/.test(base) ? base : `${base}/v1`
+}
+
+export function renderEndpoint(endpoint: EndpointFile): string {
+  const document = {
+    model_name: endpoint.modelName,
+    endpoint_url: endpoint.endpointUrl,
+    ...(endpoint.apiPath !== null && { api_path: endpoint.apiPath }),
+    ...(endpoint.apiKey !== null && { api_key: endpoint.apiKey }),
+    ...(endpoint.healthPath !== null && { health_path: endpoint.healthPath }),
+    ...(endpoint.createdBy !== null && { created_by: endpoint.createdBy }),
+    ...endpoint.more,
+  }
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+/** Writes an endpoint file whole, for its owner alone when it holds a key. Only call it when the server answers. */
+export async function saveEndpoint(path: string, endpoint: EndpointFile): Promise<void> {
+  await writeAtomic(path, renderEndpoint(endpoint), endpoint.apiKey === null ? 0o644 : 0o600)
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import type { ModelRequest } from '../core/model.ts'
+import { renderContents } from './gemini-generate/contents.ts'
+import { makeDraft } from './gemini-generate/draft.ts'
+import {
+  type Dialect,
+  parseEvent,
+  type RenderHow,
+  type ServedModel,
+  type StreamReader,
+  trimBase,
+} from './model-dialect.ts'
+import { type Fault, faultIn } from './model-fault.ts'
+
+/** Google's generateContent, with an API key. */
+export const geminiGenerate: Dialect = {
+  name: 'gemini-generate',
+  base: (url) => trimBase(url, '/v1beta'),
+  headers: (apiKey) => (apiKey === null ? {} : { 'x-goog-api-key': apiKey }),
+  path: (model, stream) => `${modelPath(model)}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+  render: renderRequest,
+  parse: (document) => {
+    const draft = makeDraft(() => {})
+    if (draft.add(document)) return { kind: 'reply', reply: draft.end() }
+    const fault = faultIn(document, 200)
+    return fault ? { kind: 'fault', fault } : { kind: 'malformed', message: 'expected candidates, got none' }
+  },
+  makeStream: (_, onText) => makeStream(onText),
+  modelsPath: '/v1beta/models?pageSize=1000',
+  modelPath,
+  parseModels,
+}
+
+function modelPath(model: string): string {
+  return `/v1beta/models/${encodeURIComponent(model)}`
+}
+
+function renderRequest(_: string, request: ModelRequest, how: RenderHow): Record<string, unknown> {
+  const { tools, jsonSchema, extraBody } = request
+  const { systemInstruction, contents } = renderContents(request.messages)
+  const dropped = new Set(how.quirks.dropped)
+  return {
+    ...(systemInstruction && { systemInstruction }),
+    contents,
+    ...(tools && {
+      tools: [
+        {
+          functionDeclarations: tools.map(({ name, description, parameters }) => ({
+            name,
+            description,
+            parametersJsonSchema: parameters,
+          })),
+        },
+      ],
+      toolConfig: { functionCallingConfig: functionCalling(request) },
+    }),
+    generationConfig: {
+      ...(!dropped.has('temperature') && { temperature: request.temperature }),
+      ...(!dropped.has('top_p') && { topP: request.topP }),
+      maxOutputTokens: request.maxOutputTokens,
+      stopSequences: request.stop,
+      ...(request.reasoningEffort !== undefined && { thinkingConfig: thinking(request.reasoningEffort) }),
+      ...(jsonSchema && { responseMimeType: 'application/json', responseJsonSchema: jsonSchema.schema }),
+      ...(request.tokenDetails && !dropped.has('logprobs') && { responseLogprobs: true }),
+    },
+    ...extraBody,
+  }
+}
+
+function functionCalling({ toolChoice = 'auto' }: ModelRequest): object {
+  if (typeof toolChoice === 'object') return { mode: 'ANY', allowedFunctionNames: [toolChoice.name] }
+  return { mode: { auto: 'AUTO', none: 'NONE', required: 'ANY' }[toolChoice] }
+}
+
+/** A number is a budget of tokens; a word is a level the model knows. */
+function thinking(effort: string): object {
+  if (effort === 'none') return { thinkingBudget: 0 }
+  return {
+    ...(/^\d+$/.test(effort) ? { thinkingBudget: Number(effort) } : { thinkingLevel: effort }),
+    includeThoughts: true,
+  }
+}
+
+function makeStream(onText: (text: string) => void): StreamReader {
+  const draft = makeDraft(onText)
+  let fault: Fault | null = null
+  let malformed = false
+  return {
+    push(data) {
+      const document = parseEvent(data)
+      fault = faultIn(document, 200)
+      malformed = !fault && !draft.add(document)
+      // The reason to stop comes with the last piece, and so do the counts.
+      return fault !== null || malformed
+    },
+    end() {
+      if (fault) return { kind: 'fault', fault }
+      if (malformed) return { kind: 'malformed', message: 'expected candidates, got something else' }
+      return draft.finished ? { kind: 'reply', reply: draft.end() } : { kind: 'cut' }
+    },
+  }
+}
+
+const modelSchema = z.object({
+  name: z.string(),
+  inputTokenLimit: z.number().positive().nullish().catch(null),
+  outputTokenLimit: z.number().positive().nullish().catch(null),
+})
+
+function parseModels(document: unknown): readonly ServedModel[] | null {
+  const found = z.union([z.object({ models: z.array(modelSchema) }), modelSchema]).safeParse(document)
+  if (!found.success) return null
+  const models = 'models' in found.data ? found.data.models : [found.data]
+  return models.map(({ name, inputTokenLimit, outputTokenLimit }) => ({
+    id: name.replace(/^models\//, ''),
+    contextTokens: inputTokenLimit ?? null,
+    outputTokens: outputTokenLimit ?? null,
+  }))
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { UserError } from '../core/errors.ts'
+import { nearest } from '../lib/nearest.ts'
+import { parseConfig } from './harbor-job/read-config.ts'
+
+/** Parses a config file's document; every key must be known, and a UserError names the wrong one and what was meant. */
+export function parseStrict<T>(schema: z.ZodType<T>, document: unknown, path: string, hint: string): T {
+  const { value, warnings } = parseConfig(schema, document, path, hint)
+  const [stranger] = warnings
+  if (!stranger) return value
+  const keys = stranger.path.replaceAll(/\[\d+\]/g, '').split('.')
+  const key = keys.pop() ?? ''
+  const known = knownKeys(schema, keys)
+  const meant = nearest(key, known)
+  throw new UserError(
+    `${path}: ${stranger.path} is not a known key`,
+    meant === null ? `known here: ${known.join(', ')}` : `did you mean ${[...keys, meant].join('.')}?`,
+  )
+}
+
+/** The keys a schema has at a place, wrappers such as optional and default looked through. */
+function knownKeys(schema: z.ZodType, path: readonly string[]): readonly string[] {
+  let here: unknown = bare(schema)
+  for (const key of path) {
+    if (!(here instanceof z.ZodObject)) return []
+    const shape: Readonly<Record<string, unknown>> = here.shape
+    here = bare(Object.hasOwn(shape, key) ? shape[key] : undefined)
+  }
+  return here instanceof z.ZodObject ? Object.keys(here.shape) : []
+}
+
+function bare(schema: unknown): unknown {
+  if (
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault
+  ) {
+    return bare(schema.unwrap())
+  }
+  return schema instanceof z.ZodPipe ? bare(schema.in) : schema
+}

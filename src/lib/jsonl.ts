@@ -1,0 +1,79 @@
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { isMissing } from './files.ts'
+import { readLines } from './lines.ts'
+
+/** A file that only grows, one JSON document a line. */
+export interface JsonLines {
+  /** Queues a line; lines reach the file in order, many at once when they come fast. Never throws. */
+  append(value: unknown): void
+  /** Waits until everything queued is in the file; rejects with the first thing that went wrong. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens a file to append to, made with its directory if missing. A line that a crash cut short is ended first. */
+export async function openJsonLines(path: string): Promise<JsonLines> {
+  await mkdir(dirname(path), { recursive: true })
+  const file = await open(path, 'a+', 0o644)
+  let waiting = (await endsInsideLine(file)) ? '\n' : ''
+  let writing = Promise.resolve()
+  let scheduled = false
+  const write = async () => {
+    scheduled = false
+    const text = waiting
+    waiting = ''
+    if (text !== '') await file.appendFile(text)
+  }
+  const flush = async () => {
+    if (waiting !== '' && !scheduled) schedule()
+    await writing
+  }
+  const schedule = () => {
+    scheduled = true
+    writing = writing.then(write)
+    // Whoever flushes or closes hears of it.
+    writing.catch(() => {})
+  }
+  return {
+    append(value) {
+      waiting += `${JSON.stringify(value)}\n`
+      if (!scheduled) schedule()
+    },
+    flush,
+    async close() {
+      try {
+        await flush()
+      } finally {
+        await file.close()
+      }
+    },
+  }
+}
+
+/** The documents of such a file, in order; lines that are no JSON, such as one a crash cut short, are passed over. */
+export async function* readJsonLines(path: string): AsyncGenerator<unknown, void, void> {
+  try {
+    for await (const { text } of readLines(path)) {
+      const value = parseLine(text)
+      if (value !== undefined) yield value
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return undefined
+  }
+}
+
+async function endsInsideLine(file: FileHandle): Promise<boolean> {
+  const { size } = await file.stat()
+  if (size === 0) return false
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1)
+  return buffer[0] !== 10
+}
