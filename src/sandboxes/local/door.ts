@@ -35,8 +35,8 @@ async function listenHere(): Promise<Server> {
   return server
 }
 
-/** Run for a moment in the sandbox's network only: it makes the listening socket there, hands it to us and is gone. */
-const carpenter = `const server = require('node:net').createServer().listen(0, '127.0.0.1', () => process.send('door', server, () => process.disconnect()))`
+/** Run for a moment in the sandbox's network only: it makes the listening socket there and hands it to us. */
+const carpenter = `const server = require('node:net').createServer().listen(0, '127.0.0.1', () => process.send('door', server))`
 
 async function listenInside({ privileges, outerPid, innerPid }: DoorFrame): Promise<Server> {
   const enter = [...enterUser(privileges, outerPid), `--net=/proc/${innerPid}/ns/net`]
@@ -52,7 +52,10 @@ async function listenInside({ privileges, outerPid, innerPid }: DoorFrame): Prom
   })
   const handed = once(child, 'message').then(([, server]: unknown[]) => server)
   const gone = once(child, 'exit').then(() => null)
-  const server = (await Promise.race([handed, gone])) ?? (await Promise.race([handed, Promise.resolve(null)]))
+  const server = await Promise.race([handed, gone])
+  // It still listens too, and must not take a connection that is meant for us.
+  child.kill('SIGKILL')
+  await gone
   if (server instanceof Server) return server
   throw new BoundaryError('sandbox', `cannot open a door into the sandbox: ${complaint.trim().slice(0, 300)}`)
 }
