@@ -12,7 +12,7 @@ await build({
   platform: 'node',
   target: 'node20',
   sourcemap: 'linked',
-  external: ['@lydell/node-pty'],
+  external: ['@lydell/node-pty', 'esbuild'],
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',
   banner: {
