@@ -22,6 +22,7 @@ export interface PackedTasks {
 export interface PackTasksOptions {
   /** Called after each task that was written. */
   readonly onProgress?: (done: PackedTasks) => void
+  readonly signal?: AbortSignal
 }
 
 /** A row group is written when it holds this much; a reader needs about twice that in memory. */
@@ -64,6 +65,7 @@ async function writeRows(
     if (seen.has(path))
       throw new UserError(`two tasks have the path ${JSON.stringify(path)}`, 'a path may be used once in a file')
     seen.add(path)
+    options.signal?.throwIfAborted()
     await rows.add(path, archive)
     done = { tasks: done.tasks + 1, bytes: done.bytes + archive.length }
     options.onProgress?.(done)

@@ -13,6 +13,7 @@ export interface UnpackTasksOptions {
   readonly onExist?: OnExist
   /** Called after each task that was unpacked, before any of them is in place. */
   readonly onProgress?: (done: number, total: number) => void
+  readonly signal?: AbortSignal
 }
 
 export interface UnpackedTasks {
@@ -68,6 +69,7 @@ async function extractAll(
   let done = 0
   let bytes = 0
   for await (const size of mapInOrder(wanted(rows, tasks), tasksAtOnce, (row) => extractRow(row, file, target))) {
+    options.signal?.throwIfAborted()
     bytes += size
     options.onProgress?.(++done, total)
   }

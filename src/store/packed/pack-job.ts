@@ -30,6 +30,7 @@ export interface ConvertOptions {
   readonly host?: HostEnv
   /** Called after each trial. */
   readonly onProgress?: (done: number) => void
+  readonly signal?: AbortSignal
 }
 
 /** Trials are packed here first: until the directory has its final name, the job is in the Harbor layout. */
@@ -79,6 +80,7 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
   }
   const records = openHarborLayout(job.dir, options.host).records()
   for await (const _ of mapInOrder(records, trialsAtOnce, (record) => explained(record.name, () => adopt(record)))) {
+    options.signal?.throwIfAborted()
     options.onProgress?.(++done)
   }
   // A directory without a result stays where it is, but the tries it kept must be known to whoever finishes the trial.

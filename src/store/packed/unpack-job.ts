@@ -49,6 +49,7 @@ async function restoreAll(job: JobDir, index: PackedIndex, options: ConvertOptio
   let droppedLinks = 0
   let done = 0
   for await (const dropped of mapInOrder(missing, trialsAtOnce, (name) => restoreOne(job.dir, name, index))) {
+    options.signal?.throwIfAborted()
     droppedLinks += dropped
     options.onProgress?.(++done)
   }

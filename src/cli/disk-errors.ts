@@ -1,0 +1,35 @@
+import { UserError } from '../core/errors.ts'
+import { codeOf } from '../lib/files.ts'
+
+/** Runs work that reads and writes files; what the system refuses becomes the user's error, in two lines. */
+export async function explainDisk<T>(where: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const reason = reasons[codeOf(error) ?? '']
+    if (error instanceof UserError || reason === undefined) throw error
+    throw new UserError(`${pathIn(error) ?? where}: ${reason[0]} (${codeOf(error)})`, reason[1])
+  }
+}
+
+/** The path the system complains about, unless it is one of our own temporary names, which tell a person nothing. */
+function pathIn(error: unknown): string | undefined {
+  const path = error instanceof Error && 'path' in error ? error.path : undefined
+  return typeof path === 'string' && !/\/\.[^/]*(tmp|unpack-|work|packing)/.test(path) ? path : undefined
+}
+
+const permission = 'check the permissions, or choose another place'
+const room = 'make room, or choose another place; nothing was left half-written'
+
+const reasons: Readonly<Record<string, readonly [message: string, hint: string]>> = {
+  EACCES: ['permission denied', permission],
+  EPERM: ['permission denied', permission],
+  EROFS: ['the file system is read-only', 'choose another place'],
+  ENOSPC: ['the disk is full', room],
+  EDQUOT: ['the disk quota is used up', room],
+  ENOTDIR: ['a part of the path is a file', 'choose another place'],
+  EISDIR: ['expected a file, found a directory', 'name a file'],
+  EEXIST: ['something else is in the way', 'move it away, or choose another place'],
+  ENOTEMPTY: ['something else is in the way', 'move it away, or choose another place'],
+  ENAMETOOLONG: ['the name is too long', 'choose a shorter one'],
+}

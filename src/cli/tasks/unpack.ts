@@ -1,0 +1,44 @@
+import { Command, Option } from '@commander-js/extra-typings'
+import { type UnpackedTasks, unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
+import { explainDisk } from '../disk-errors.ts'
+import { interruptSignal } from '../interrupt.ts'
+import { printJson } from '../output.ts'
+import { makeTicker, megabytes } from '../ticker.ts'
+
+/** `ot-agent tasks unpack`: a parquet file becomes a folder of tasks. */
+export default () =>
+  new Command()
+    .description(
+      'Unpacks tasks from a parquet file with the columns path and task_binary, ours or anybody else’s.\n' +
+        'All of them are unpacked and checked before the first is put in place; a bad row is named and nothing is written.',
+    )
+    .argument('<file>', 'parquet file of tasks')
+    .requiredOption('-o, --out <dir>', 'folder to put the tasks in; made if missing')
+    .addOption(
+      new Option('--on-exist <what>', 'what happens to a task that is there already')
+        .choices(['error', 'skip', 'overwrite'] as const)
+        .default('error' as const),
+    )
+    .option('--json', 'print the result as JSON')
+    .action(async (file, { out, onExist, json }) => {
+      const tick = makeTicker()
+      const interrupt = interruptSignal()
+      try {
+        const unpacked = await explainDisk(out, () =>
+          unpackTasks(file, out, {
+            onExist,
+            signal: interrupt.signal,
+            onProgress: (done, total) => tick(`unpacked ${done} of ${total} tasks`),
+          }),
+        )
+        if (json) printJson({ dir: out, ...unpacked })
+        else process.stdout.write(`${sentence(unpacked)}, into ${out}\n`)
+      } finally {
+        interrupt.stop()
+      }
+    })
+
+function sentence({ unpacked, replaced, skipped, bytes }: UnpackedTasks): string {
+  const notes = [replaced > 0 ? `${replaced} replaced` : '', skipped > 0 ? `${skipped} skipped` : ''].filter(Boolean)
+  return `unpacked ${unpacked} tasks${notes.length > 0 ? ` (${notes.join(', ')})` : ''}, ${megabytes(bytes)}`
+}
