@@ -140,9 +140,7 @@ describe('bad input is two lines', () => {
     await expect(createJobDir(join(jobsDir, 'file', 'one'), newJob(), {})).rejects.toThrow(
       userError(/a part of the path is a file/),
     )
-    await expect(createJobDir('/sys/jobs/one', newJob(), {})).rejects.toThrow(
-      userError(/^\/sys\/jobs\/one: expected /),
-    )
+    await expect(createJobDir('/sys/jobs/one', newJob(), {})).rejects.toThrow(userError(/^\/sys\/jobs\/one: expected /))
     await createJobDir(join(jobsDir, 'one'), newJob(), {})
     await expect(createJobDir(join(jobsDir, 'one'), newJob(), {})).rejects.toThrow(
       userError(/expected no such directory yet, found one$/),
