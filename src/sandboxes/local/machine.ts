@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
@@ -186,7 +186,7 @@ export class Machine {
   }
 
   private finish({ argsFile, group }: Prepared): void {
-    unlinkSync(argsFile)
+    rmSync(argsFile, { force: true })
     const next = group.release()
     if (next === 'reuse') this.freeGroups.push(group)
     if (next === 'forget') this.groups.delete(group)
