@@ -1,0 +1,90 @@
+import { z } from 'zod'
+import type { ModelReply } from '../../core/model.ts'
+import {
+  dataEvent,
+  type ServedCall,
+  type ServedReply,
+  type Stamp,
+  type StreamWriter,
+  type WireEvent,
+} from './server-dialect.ts'
+
+/** A chat completion in one document. */
+export function renderReply(call: ServedCall, reply: ServedReply, stamp: Stamp): Record<string, unknown> {
+  const message = {
+    role: 'assistant',
+    content: reply.text === '' && reply.toolCalls.length > 0 ? null : reply.text,
+    ...(reply.reasoning !== null && { reasoning_content: reply.reasoning }),
+    ...(reply.toolCalls.length > 0 && { tool_calls: renderCalls(call, reply) }),
+  }
+  return {
+    ...chatHead(stamp, 'chat.completion'),
+    choices: [{ index: 0, message, finish_reason: finishReason(reply.finish), ...tokenFields(reply) }],
+    usage: chatUsage(reply),
+    ...(reply.tokens?.promptIds && { prompt_token_ids: reply.tokens.promptIds }),
+  }
+}
+
+/** A chat completion in chunks. */
+export function makeStream(call: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter {
+  const head = chatHead(stamp, 'chat.completion.chunk')
+  const chunk = (delta: object, more: object = { finish_reason: null }, top: object = {}): WireEvent =>
+    dataEvent({ ...head, choices: [{ index: 0, delta, ...more }], ...top })
+  const ids = reply.tokens?.promptIds ? { prompt_token_ids: reply.tokens.promptIds } : {}
+  return {
+    start: () => [chunk({ role: 'assistant', content: '' }, undefined, ids)],
+    reasoning: (piece) => [chunk({ reasoning_content: piece })],
+    text: (piece) => [chunk({ content: piece })],
+    end: () => [
+      ...renderCalls(call, reply).map((one, index) => chunk({ tool_calls: [{ index, ...one }] })),
+      chunk({}, { finish_reason: finishReason(reply.finish), ...tokenFields(reply) }),
+      ...(call.shape.streamUsage ? [dataEvent({ ...head, choices: [], usage: chatUsage(reply) })] : []),
+      { data: '[DONE]' },
+    ],
+  }
+}
+
+/** What every document of a chat completion begins with. */
+function chatHead({ id, createdSec, model }: Stamp, object: string): Record<string, unknown> {
+  return { id: `chatcmpl-${id}`, object, created: createdSec, model }
+}
+
+function renderCalls({ shape }: ServedCall, { toolCalls }: ServedReply): Record<string, unknown>[] {
+  return toolCalls.map(({ id, name, arguments: text }) => {
+    if (!shape.textTools.includes(name)) return { id, type: 'function', function: { name, arguments: text } }
+    return { id, type: 'custom', custom: { name, input: plainInput(text) } }
+  })
+}
+
+/** The text that a text tool is called with, out of the object the model wrote. */
+export function plainInput(text: string): string {
+  try {
+    const { input } = z.object({ input: z.string() }).parse(JSON.parse(text))
+    return input
+  } catch {
+    return text
+  }
+}
+
+function finishReason(finish: ModelReply['finish']): string {
+  return { stop: 'stop', length: 'length', 'content-filter': 'content_filter', 'tool-calls': 'tool_calls' }[finish]
+}
+
+function chatUsage({ usage }: ServedReply): Record<string, unknown> {
+  return {
+    prompt_tokens: usage.inputTokens,
+    completion_tokens: usage.outputTokens,
+    total_tokens: usage.inputTokens + usage.outputTokens,
+    prompt_tokens_details: { cached_tokens: usage.cacheTokens },
+  }
+}
+
+/** Ids and log probabilities of the reply, where they are known. */
+function tokenFields({ tokens }: ServedReply): Record<string, unknown> {
+  return {
+    logprobs: tokens?.logprobs
+      ? { content: tokens.logprobs.map((logprob) => ({ token: '', logprob, bytes: null, top_logprobs: [] })) }
+      : null,
+    ...(tokens?.completionIds && { token_ids: tokens.completionIds }),
+  }
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import type { ParsedCall, ServedCall } from './server-dialect.ts'
+
+/** Thrown inside a parser, and only there: the request asks for what cannot be given. */
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly param?: string,
+  ) {
+    super(message)
+  }
+}
+
+/** Runs a parser of requests; what it refuses becomes a value. */
+export function parsedBy(work: () => ServedCall): ParsedCall {
+  try {
+    return { kind: 'call', call: work() }
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    const { message, param } = error
+    return { kind: 'refused', fault: { kind: 'invalid-request', message, ...(param !== undefined && { param }) } }
+  }
+}
+
+/** The document by its schema, or a refusal that names the place. */
+export function read<T>(schema: z.ZodType<T>, document: unknown): T {
+  const parsed = schema.safeParse(document)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  const param = issue?.path.join('.') || 'the body'
+  throw new Refused(`${param}: ${issue?.message ?? 'not valid'}`, param)
+}
+
+const part = z.looseObject({ type: z.string() })
+const content = z.union([z.string(), z.array(z.union([z.string(), part]))]).nullish()
+export const contentSchema = content
+export type Content = z.output<typeof content>
+
+const textTypes = ['text', 'input_text', 'output_text', 'refusal', 'summary_text', 'reasoning_text']
+
+/** The words of a content that may come in parts, a line each. Anything but text is refused: no reply could be about it. */
+export function textOf(value: Content, where: string): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string') return value
+  return value.map((item) => (typeof item === 'string' ? item : partText(item, where))).join('\n')
+}
+
+function partText(item: z.output<typeof part>, where: string): string {
+  const words = item.text ?? item.refusal
+  if (textTypes.includes(item.type) && typeof words === 'string') return words
+  throw new Refused(`${where}: expected text, got a part of type ${item.type}; only text is understood here`, where)
+}
+
+/** A JSON object's text, however the caller wrote it. */
+export function jsonText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? {})
+}
+
+/** The object in a JSON text; anything else becomes `{text}`, because some APIs have no other place for it. */
+export function jsonObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {
+    // Not JSON: handed on as it is.
+  }
+  return { text }
+}
+
+/** A stop word, a list of them, or none. */
+export const stopSchema = z.union([z.string().transform((word) => [word]), z.array(z.string())]).nullish()
+
+export const count = z.number().int().positive().nullish()
+export const number = z.number().nullish()
+export const mapping = z.record(z.string(), z.unknown())
+
+/** Only the entries that say something, for types whose absent keys must be absent. */
+export function given<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== null)
+  return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> }
+}

@@ -1,0 +1,112 @@
+import type { ModelRequest, TokenUsage } from '../../core/model.ts'
+import type { WireReply } from '../model-dialect.ts'
+
+/** One call of a model, as it came over the wire. */
+export interface ServedCall {
+  /** As the caller names it. */
+  readonly model: string
+  readonly stream: boolean
+  readonly request: ModelRequest
+  /** Names of what was asked for and makes no difference here. */
+  readonly ignored: readonly string[]
+  /** What the reply's shape depends on beside the request. */
+  readonly shape: ReplyShape
+}
+
+export interface ReplyShape {
+  /** Whether a stream of chat completions ends with its counts. */
+  readonly streamUsage: boolean
+  /** Tools whose argument is plain text in the caller's eyes; to the model it is the field `input`. */
+  readonly textTools: readonly string[]
+}
+
+/** What is wrong with a request, or with whoever should answer it. */
+export interface ServiceFault {
+  readonly kind: FaultKind
+  readonly message: string
+  /** Which part of the request, if one. */
+  readonly param?: string
+  readonly retryAfterSec?: number
+  /** When another status than the kind's own is wanted. */
+  readonly status?: number
+}
+
+export const faultStatus = {
+  'invalid-request': 400,
+  'context-exceeded': 400,
+  auth: 401,
+  forbidden: 403,
+  'not-found': 404,
+  'too-large': 413,
+  'rate-limit': 429,
+  server: 500,
+  overloaded: 503,
+  timeout: 504,
+} as const
+export type FaultKind = keyof typeof faultStatus
+
+export type ParsedCall =
+  | { readonly kind: 'call'; readonly call: ServedCall }
+  | { readonly kind: 'refused'; readonly fault: ServiceFault }
+
+/** A reply as a server has it, everything counted. */
+export type ServedReply = Omit<WireReply, 'usage'> & { readonly usage: TokenUsage }
+
+/** What a reply carries that is no part of what was said. */
+export interface Stamp {
+  /** Letters and digits; each dialect puts its own prefix before it. */
+  readonly id: string
+  readonly createdSec: number
+  readonly model: string
+}
+
+/** One event of a stream; most dialects leave events unnamed. */
+export interface WireEvent {
+  readonly name?: string
+  /** JSON text, or the word that ends a stream. */
+  readonly data: string
+}
+
+/** Writes a reply event by event: start, reasoning if any, text if any, end. */
+export interface StreamWriter {
+  start(): readonly WireEvent[]
+  reasoning(piece: string): readonly WireEvent[]
+  text(piece: string): readonly WireEvent[]
+  /** Everything that did not come in pieces: tool calls, why it stopped, counts. */
+  end(): readonly WireEvent[]
+}
+
+/** The part of an address that says what is asked for. */
+export interface CallAddress {
+  /** The model, where the address names it. */
+  readonly model: string | null
+  readonly stream: boolean
+  readonly query: Readonly<Record<string, string>>
+}
+
+/** How to answer the callers of one API: pure functions between their words and ours. The other side of a `Dialect`. */
+export interface ServerDialect {
+  readonly name: string
+  /** A request that cannot be answered faithfully is refused, never answered in part. */
+  parse(document: unknown, address: CallAddress): ParsedCall
+  render(call: ServedCall, reply: ServedReply, stamp: Stamp): Readonly<Record<string, unknown>>
+  makeStream(call: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter
+  renderFault(fault: ServiceFault): Readonly<Record<string, unknown>>
+  /** An event that says only that somebody is still there; null when a comment must do. */
+  readonly heartbeat: WireEvent | null
+}
+
+/** The status a fault is answered with. */
+export function statusOf({ kind, status }: ServiceFault): number {
+  return status ?? faultStatus[kind]
+}
+
+/** An event as it goes over the wire. */
+export function renderEvent({ name, data }: WireEvent): string {
+  return `${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`
+}
+
+/** An unnamed event with a document in it. */
+export function dataEvent(document: unknown): WireEvent {
+  return { data: JSON.stringify(document) }
+}
