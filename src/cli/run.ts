@@ -2,7 +2,9 @@ import { resolve } from 'node:path'
 import type { JobConfig } from '../core/job.ts'
 import { unresumableSecrets } from '../core/redact.ts'
 import { openJob } from '../run/job/open-job.ts'
+import { absoluteImportPath } from './imported/import-path.ts'
 import { note } from './output.ts'
+import { importDigests } from './run/configured.ts'
 import { askConsent } from './run/consent.ts'
 import { loadEnvFile } from './run/env-file.ts'
 import { askedJob } from './run/job-document.ts'
@@ -32,7 +34,8 @@ async function runAction(options: RunOptions): Promise<void> {
     note(`${secret} is a secret and is not written down; as \${VARIABLE} it could be, and jobs resume would find it`)
   }
   const invocation = ['ot-agent', 'run', ...process.argv.slice(3)]
-  const open = () => openJob({ config, named: asked.named, tasks, layout: options.store, invocation })
+  const imports = await importDigests(config)
+  const open = () => openJob({ config, named: asked.named, tasks, imports, layout: options.store, invocation })
   await runAskedJob({ config, tasks, open }, { quiet: config.quiet, json: options.json ?? false })
 }
 
@@ -40,9 +43,13 @@ async function runAction(options: RunOptions): Promise<void> {
 function absolute(config: JobConfig): JobConfig {
   const whole = <T extends { readonly path: string | null }>(part: T): T =>
     part.path === null ? part : { ...part, path: resolve(part.path) }
+  const imported = <T extends { readonly importPath: string | null }>(part: T): T =>
+    part.importPath === null ? part : { ...part, importPath: absoluteImportPath(part.importPath) }
   return {
     ...config,
     jobsDir: resolve(config.jobsDir),
+    agents: config.agents.map(imported),
+    environment: imported(config.environment),
     tasks: config.tasks.map(whole),
     datasets: config.datasets.map(whole),
   }

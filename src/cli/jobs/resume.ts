@@ -15,5 +15,5 @@ export default () =>
     .option('--json', 'print the result as JSON')
     .action(async (path, { nConcurrent, quiet = false, json = false }) => {
       const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
-      await runAskedJob(continuing(stored), { quiet, json })
+      await runAskedJob(await continuing(stored), { quiet, json })
     })

@@ -24,7 +24,7 @@ export default () =>
     .option('--json', 'print the result as JSON')
     .action(async (path, { only, nConcurrent, quiet = false, json = false }) => {
       const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
-      await runAskedJob({ ...continuing(stored), again: (record) => isMeant(record, only) }, { quiet, json })
+      await runAskedJob({ ...(await continuing(stored)), again: (record) => isMeant(record, only) }, { quiet, json })
     })
 
 function isMeant(record: TrialRecord, only: string): boolean {

@@ -1,23 +1,29 @@
 import type { Agent } from '../../core/agent.ts'
 import { UserError } from '../../core/errors.ts'
-import type { AgentConfig, EnvironmentConfig } from '../../core/job.ts'
+import type { AgentConfig, EnvironmentConfig, JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import { makeAgent, makeProvider } from '../../plugins.ts'
+import { loadImported } from '../imported/load-imported.ts'
+import { makeImportedAgent, makeImportedProvider } from '../imported/make-imported.ts'
 
 /** The agent a job's settings name. */
 export async function agentOf({ name, importPath, kwargs }: AgentConfig): Promise<Agent> {
   if (name !== null) return makeAgent(name, kwargs)
-  throw new UserError(
-    `expected the name of an agent, got the import path ${importPath}`,
-    'agents of other programs cannot be run yet; give one by its name with -a',
-  )
+  if (importPath !== null) return makeImportedAgent(importPath, kwargs)
+  throw new UserError('expected an agent, got none', 'give one with -a NAME or --agent-import-path FILE')
 }
 
 /** The kind of sandbox a job's settings name. */
 export async function providerOf({ type, importPath, kwargs }: EnvironmentConfig): Promise<SandboxProvider> {
   if (type !== null) return makeProvider(type, kwargs)
-  throw new UserError(
-    `expected the name of a sandbox, got the import path ${importPath}`,
-    'sandboxes of other programs cannot be used yet; give one by its name with -e',
-  )
+  if (importPath !== null) return makeImportedProvider(importPath, kwargs)
+  throw new UserError('expected a kind of sandbox, got none', 'give one with -e NAME or --environment-import-path FILE')
+}
+
+/** The digests of strangers' code that a job runs, by import path: with other code it is another job. */
+export async function importDigests({ agents, environment }: JobConfig): Promise<Readonly<Record<string, string>>> {
+  const ofAgents = agents.map(({ name, importPath }) => (name === null ? importPath : null))
+  const paths = [...ofAgents, environment.type === null ? environment.importPath : null].filter((path) => path !== null)
+  const pairs = paths.map(async (path) => [path, (await loadImported(path)).digest] as const)
+  return Object.fromEntries(await Promise.all(pairs))
 }

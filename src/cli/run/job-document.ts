@@ -85,7 +85,10 @@ function applyOptions(document: Document, options: RunOptions): void {
 
 function applyEnvironment(document: Document, options: RunOptions): void {
   const environment = sectionAt(document, 'environment')
-  if (options.environment !== undefined) merge(environment, { type: options.environment, import_path: null })
+  const { environment: type, environmentImportPath: importPath } = options
+  refuseBoth('-e', type, '--environment-import-path', importPath)
+  if (type !== undefined) merge(environment, { type, import_path: null })
+  if (importPath !== undefined) merge(environment, { type: null, import_path: importPath })
   merge(environment, {
     force_build: options.forceBuild,
     override_cpus: options.overrideCpus,
@@ -99,13 +102,15 @@ function applyEnvironment(document: Document, options: RunOptions): void {
   merge(sectionAt(verifier, 'env'), textAssignments('--ve', options.verifierEnv ?? []))
 }
 
-/** `-a` replaces the job file's agents; `-m` makes one agent per model; options and variables go to all of them. */
+/** `-a` or an import path replaces the job file's agents; `-m` makes one agent per model; options and variables go to all of them. */
 function applyAgents(document: Document, options: RunOptions): void {
   const kwargs = parsedAssignments('--ak', options.agentKwarg ?? [])
   const env = textAssignments('--ae', options.agentEnv ?? [])
   const listed = listAt(document, 'agents').filter(isDocument)
-  const base: readonly Document[] =
-    options.agent !== undefined ? [{ name: options.agent }] : listed.length > 0 ? listed : [{}]
+  const { agent: name, agentImportPath: importPath } = options
+  refuseBoth('-a', name, '--agent-import-path', importPath)
+  const asked = name !== undefined ? [{ name }] : importPath !== undefined ? [{ import_path: importPath }] : listed
+  const base: readonly Document[] = asked.length > 0 ? asked : [{}]
   const models = options.model ?? []
   document.agents = base.flatMap((agent) =>
     (models.length > 0 ? models : [undefined]).map((model) => ({
@@ -115,6 +120,11 @@ function applyAgents(document: Document, options: RunOptions): void {
       env: { ...sectionAt(agent, 'env'), ...env },
     })),
   )
+}
+
+function refuseBoth(option: string, value: string | undefined, other: string, path: string | undefined): void {
+  if (value === undefined || path === undefined) return
+  throw new UserError(`expected ${option} or ${other}, got both: ${value} and ${path}`, 'leave one of them out')
 }
 
 function merge(target: Document, values: Document): void {

@@ -18,6 +18,10 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
     .option('-x, --exclude-task-name <glob>', 'no task with such a name; repeatable', several)
     .option('-l, --n-tasks <n>', 'at most so many tasks, after the filters', wholeNumber(1))
     .option('-a, --agent <name>', 'agent (default: oracle)')
+    .option(
+      '--agent-import-path <path>',
+      'your own agent: ./my-agent.ts, ./my-agent.ts:ClassName, ./dir or npm:package',
+    )
     .option('-m, --model <name>', 'model for the agent; repeatable', several)
     .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several)
     .option('--ae, --agent-env <key=value>', 'variable for the agent; repeatable', several)
@@ -26,6 +30,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
 function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .option('-e, --environment <sandbox>', 'kind of sandbox (default: local)')
+    .option('--environment-import-path <path>', 'your own kind of sandbox, named as an agent is')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
     .option('--force-build', 'build the environment again, ignoring prebuilt images and caches')
     .option('--override-cpus <n>', 'processors for each sandbox', wholeNumber(1))

@@ -5,6 +5,7 @@ import { differences, identityOf, parseIdentity } from '../../run/job/identity.t
 import { continueJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
+import { importDigests } from './configured.ts'
 import { resolveTasks } from './resolve-tasks.ts'
 import type { JobToRun } from './run-asked-job.ts'
 
@@ -30,12 +31,15 @@ export async function loadStoredJob(path: string, settings: Partial<JobConfig> =
   return { there, config, tasks, changes: before ? differences(before, { ...before, tasks: now.tasks }) : [] }
 }
 
-/** The stored job as something to run, under its own name; refused when its tasks are no longer the same. */
-export function continuing({ there, config, tasks, changes }: StoredJob): JobToRun {
+/** The stored job as something to run, under its own name; refused when its tasks or the code of its agents are no longer the same. */
+export async function continuing({ there, config, tasks, changes: taskChanges }: StoredJob): Promise<JobToRun> {
+  const before = there.own && parseIdentity(there.own.identity)
+  const imports = await importDigests(config)
+  const changes = [...taskChanges, ...(before ? differences(before, { ...before, imports }) : [])]
   if (changes.length > 0) {
     throw new UserError(
-      `${there.dir}: expected the job's own tasks, found others: ${changes.slice(0, 5).join('; ')}`,
-      'put the tasks back as they were, or run them as a new job',
+      `${there.dir}: expected the job's own tasks and agents, found others: ${changes.slice(0, 5).join('; ')}`,
+      'put them back as they were, or run them as a new job',
     )
   }
   const job = { config, named: true, tasks, layout: there.layout, invocation: [] }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { agentConfig, jobConfig, taskConfig, taskNamed } from '../../../test/fakes/configs.ts'
-import { differences, identityOf } from './identity.ts'
+import { differences, identityOf, parseIdentity } from './identity.ts'
 
 const tasks = [taskNamed('a', 'a1'), taskNamed('b', 'b1')]
 const base = identityOf(jobConfig(), tasks)
@@ -66,4 +66,15 @@ test('a secret is neither kept nor compared, a template is', () => {
   expect(JSON.stringify(withKey('sk-secret'))).not.toContain('sk-secret')
   expect(differences(withKey('sk-one'), withKey('sk-two'))).toEqual([])
   expect(differences(withKey(`\${A}`), withKey(`\${B}`))).toHaveLength(1)
+})
+
+test('changed code of an agent is named with both digests, and a job without such code stays what it was', () => {
+  const path = '/lab/my-agent.ts'
+  const withCode = (digest: string) => identityOf(jobConfig(), tasks, { [path]: digest })
+  expect(differences(withCode('c1'), withCode('c1'))).toEqual([])
+  expect(differences(withCode('c1'), withCode('c2'))).toEqual([
+    'the code of /lab/my-agent.ts changed: digest was c1…, is c2…',
+  ])
+  const { imports: _, ...old } = base
+  expect(parseIdentity(old)).toEqual(base)
 })

@@ -10,6 +10,8 @@ const identitySchema = z.object({
   /** Content digests by name; one name may be there more than once. */
   tasks: z.record(z.string(), z.array(z.string())),
   agents: z.array(jsonSchema),
+  /** Digests of strangers' code by its import path. */
+  imports: z.record(z.string(), z.string()).default({}),
   nAttempts: z.number(),
   environment: jsonSchema,
   verifier: jsonSchema,
@@ -27,12 +29,17 @@ export function parseIdentity(value: unknown): JobIdentity | null {
 }
 
 /** The identity of a job. Concurrency, retries, quietness and how a path is spelt are no part of it. */
-export function identityOf(config: JobConfig, tasks: readonly Pick<Task, 'name' | 'digests'>[]): JobIdentity {
+export function identityOf(
+  config: JobConfig,
+  tasks: readonly Pick<Task, 'name' | 'digests'>[],
+  imports: Readonly<Record<string, string>> = {},
+): JobIdentity {
   const hidden = redactJobConfig(config, {})
   const { delete: _, forceBuild: __, suppressOverrideWarnings: ___, ...environment } = config.environment
   return {
     tasks: digestsByName(tasks),
     agents: agentIdentities(config),
+    imports: { ...imports },
     nAttempts: config.nAttempts,
     environment: toJson(environment, hidden.environment),
     verifier: toJson(config.verifier, hidden.verifier),
@@ -68,11 +75,12 @@ function toJson(value: unknown, hidden: unknown = value): Json {
 
 /** What changed between two identities, one sentence each; empty when they are the same. */
 export function differences(before: JobIdentity, now: JobIdentity): string[] {
-  const { tasks: tasksBefore, agents: agentsBefore, ...restBefore } = before
-  const { tasks: tasksNow, agents: agentsNow, ...restNow } = now
+  const { tasks: tasksBefore, agents: agentsBefore, imports: importsBefore, ...restBefore } = before
+  const { tasks: tasksNow, agents: agentsNow, imports: importsNow, ...restNow } = now
   return [
     ...taskDifferences(tasksBefore, tasksNow),
     ...agentDifferences(agentsBefore, agentsNow),
+    ...importDifferences(importsBefore, importsNow),
     ...fieldDifferences('', restBefore, restNow),
   ]
 }
@@ -100,6 +108,15 @@ function agentDifferences(before: readonly Json[], now: readonly Json[]): string
     const is = now[i] ?? null
     if (nameOf(was) !== nameOf(is)) return [`agent was ${nameOf(was)}, is ${nameOf(is)}`]
     return fieldDifferences(`agent ${nameOf(was)}: `, was, is)
+  })
+}
+
+/** A path that is on one side only is another agent or sandbox, and said so there. */
+function importDifferences(before: JobIdentity['imports'], now: JobIdentity['imports']): string[] {
+  return Object.entries(now).flatMap(([path, is]) => {
+    const was = Object.hasOwn(before, path) ? before[path] : undefined
+    if (was === undefined || was === is) return []
+    return [`the code of ${path} changed: digest was ${brief([was])}, is ${brief([is])}`]
   })
 }
 

@@ -23,6 +23,8 @@ export interface JobToOpen {
   /** Whether the name was chosen; a name that is only the time gives way to an interrupted job of the same content. */
   readonly named: boolean
   readonly tasks: readonly JobTask[]
+  /** Digests of strangers' code that the job runs, by import path. */
+  readonly imports?: Readonly<Record<string, string>>
   /** Of a new job; one that is continued keeps its own. */
   readonly layout: Layout
   /** The command line, for the lock. */
@@ -46,6 +48,7 @@ export async function openJob(job: JobToOpen): Promise<OpenedJob> {
   const identity = identityOf(
     job.config,
     job.tasks.map(({ task }) => task),
+    job.imports,
   )
   const dir = resolve(job.config.jobsDir, job.config.jobName)
   if (job.named && (await exists(dir))) return continueJob(job, await ownJob(dir, identity))

@@ -1,0 +1,104 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { type BundledModule, BundleFailure, bundleModule } from '../../lib/bundle-module.ts'
+import { oneLine } from '../output.ts'
+import { packageRoot } from '../package-root.ts'
+import { type ImportPath, parseImportPath } from './import-path.ts'
+import { pickExport } from './pick-export.ts'
+
+/** What an import path led to. */
+export interface Imported {
+  /** The file, and the export if it is not the default one: for messages. */
+  readonly where: string
+  readonly value: unknown
+  /** Of the file and whatever it imports by a relative path. */
+  readonly digest: string
+}
+
+const loaded = new Map<string, Promise<Imported>>()
+
+/**
+ * Loads a stranger's module, once: as with any import, a file that is edited while a job runs does not change its later trials.
+ * Whatever is wrong with the module is the user's to repair.
+ */
+export function loadImported(text: string): Promise<Imported> {
+  const known = loaded.get(text)
+  if (known) return known
+  const loading = load(text)
+  loaded.set(text, loading)
+  return loading
+}
+
+async function load(text: string): Promise<Imported> {
+  const path = parseImportPath(text)
+  const outDir = await mkdtemp(join(tmpdir(), 'ot-agent-module-'))
+  try {
+    const bundled = await bundle(path, outDir)
+    const module = await run(bundled, outDir)
+    const { name, value } = pickExport(module, path.exportName, shown(bundled.file))
+    return { where: shown(bundled.file) + (name === 'default' ? '' : `:${name}`), value, digest: bundled.digest }
+  } finally {
+    await rm(outDir, { recursive: true, force: true })
+  }
+}
+
+async function bundle(path: ImportPath, outDir: string): Promise<BundledModule> {
+  // What a plug-in imports from this package must be this very copy, wherever the plug-in lies.
+  const own = new Map([['ot-agent', join(packageRoot, 'dist/index.js')]])
+  try {
+    return await bundleModule({ entry: path.from, packageDirs: [process.cwd(), packageRoot], own, outDir })
+  } catch (error) {
+    if (!(error instanceof BundleFailure)) throw error
+    throw error.place === null ? notFound(path, error) : wrongSource(error, error.place)
+  }
+}
+
+async function run({ file, code }: BundledModule, outDir: string): Promise<Readonly<Record<string, unknown>>> {
+  const program = join(outDir, `${basename(file).replace(/\.\w+$/, '')}.mjs`)
+  await writeFile(program, code)
+  // Errors of the agent name lines of its source, not of what was made of it.
+  process.setSourceMapsEnabled(true)
+  try {
+    return await import(/* @vite-ignore */ pathToFileURL(program).href)
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    const at =
+      error instanceof Error ? /\(?((?:file:\/\/)?\/[^()\n]+:\d+:\d+)\)?/.exec(error.stack ?? '')?.[1] : undefined
+    throw new UserError(
+      `${shown(file)}: expected a module that loads, got ${oneLine(messageOf(error))}`,
+      at === undefined ? 'nothing in it may fail while it is imported' : `thrown at ${at}`,
+    )
+  }
+}
+
+function wrongSource({ message }: BundleFailure, place: NonNullable<BundleFailure['place']>): UserError {
+  const missing = /^Could not resolve "([^"]+)"/.exec(message)?.[1]
+  const isPackage = missing !== undefined && !/^[./]/.test(missing)
+  return new UserError(
+    `${shown(place.file)}:${place.line}: ${oneLine(message)}`,
+    isPackage ? `install it where the file lies: npm install ${missing}` : `the line is: ${place.text || '(its end)'}`,
+  )
+}
+
+function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): UserError {
+  if (isPackage)
+    return new UserError(
+      `npm:${from}: expected an installed package, found none from ${process.cwd()}`,
+      `install it first: npm install ${from}`,
+    )
+  if (!/^Could not resolve/.test(message))
+    return new UserError(`${shown(from)}: ${oneLine(message)}`, 'repair the file')
+  return new UserError(
+    `${shown(from)}: expected a TypeScript or JavaScript file, or a folder with an index.ts, found none`,
+    'the path counts from the current directory; ot-agent agents init NAME writes an agent to start from',
+  )
+}
+
+/** From here if it is below here, else whole. */
+function shown(file: string): string {
+  const near = relative(process.cwd(), file)
+  return near.startsWith('..') ? file : near
+}
