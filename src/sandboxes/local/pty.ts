@@ -2,6 +2,7 @@ import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { Entry } from './entry.ts'
 import { cleanEnv } from './holder.ts'
+import { makePtyInput } from './pty-input.ts'
 
 /** Opens a pseudo-terminal on a command; `cleanUp` runs once it has ended, however it ended. */
 export async function openPty(entry: Entry, options: TerminalOptions, cleanUp: () => Promise<void>): Promise<Terminal> {
@@ -13,8 +14,10 @@ export async function openPty(entry: Entry, options: TerminalOptions, cleanUp: (
     env: cleanEnv,
     encoding: 'utf8',
   })
+  const input = makePtyInput(pty)
   const exited = new Promise<number>((resolve) => {
     pty.onExit(({ exitCode, signal }) => {
+      input.close()
       void cleanUp().finally(() => resolve(signal ? 128 + signal : exitCode))
     })
   })
@@ -24,9 +27,7 @@ export async function openPty(entry: Entry, options: TerminalOptions, cleanUp: (
   })
   return {
     exited,
-    write: (data) => {
-      if (open) pty.write(typeof data === 'string' ? data : Buffer.from(data).toString('utf8'))
-    },
+    write: (data) => input.write(data),
     onData: (listener) => {
       const subscription = pty.onData(listener)
       return () => subscription.dispose()

@@ -1,0 +1,59 @@
+import type { LineHistory } from './line-history.ts'
+
+/** What someone sees who looks at a screen again. */
+export interface Look {
+  /** `new`: only what was not there before. */
+  readonly kind: 'new' | 'screen'
+  readonly text: string
+}
+
+export interface Scene {
+  /** Lines that scrolled off; the first row has the number after them. */
+  readonly past: LineHistory
+  readonly rows: readonly string[]
+  /** The cursor's row. */
+  readonly cursor: number
+}
+
+interface Memory {
+  /** The number of the first row. */
+  readonly top: number
+  /** Rows down to the cursor's, which is the last. */
+  readonly rows: readonly string[]
+}
+
+/**
+ * Remembers the rows down to the cursor by their number since the beginning, so that the same text again is new text,
+ * and nothing is shown twice. Where a program wrote over what was seen, the whole screen is shown.
+ */
+export class Onlooker {
+  private memory: Memory | null = null
+
+  look(scene: Scene): Look {
+    const fresh = this.memory === null ? '' : freshText(scene, this.memory)
+    this.memory = { top: scene.past.end, rows: scene.rows.slice(0, scene.cursor + 1) }
+    if (fresh.trim() !== '') return { kind: 'new', text: fresh }
+    return { kind: 'screen', text: scene.rows.join('\n').trimEnd() }
+  }
+
+  forget(): void {
+    this.memory = null
+  }
+}
+
+/** Empty when nothing is new or nothing can be said. */
+function freshText(scene: Scene, { top, rows: seen }: Memory): string {
+  const last = top + seen.length - 1
+  const isOverwritten = seen.slice(0, -1).some((text, i) => (rowAt(scene, top + i) ?? text) !== text)
+  if (isOverwritten) return ''
+  const from = rowAt(scene, last) === seen.at(-1) ? last + 1 : last
+  const { past, rows } = scene
+  const lines = [...past.slice(from), ...rows.slice(Math.max(0, from - past.end))]
+  const forgotten = past.start - from
+  const notice = forgotten > 0 ? [`[... ${forgotten} earlier lines are no longer kept ...]`] : []
+  return [...notice, ...lines].join('\n').trimEnd()
+}
+
+function rowAt({ past, rows }: Scene, number: number): string | undefined {
+  return number < past.end ? past.at(number) : rows[number - past.end]
+}

@@ -1,0 +1,153 @@
+import xterm, { type IBuffer, type Terminal } from '@xterm/headless'
+import { Feeder } from './feeder.ts'
+import { refuseEndlessSequences } from './guard.ts'
+import { LineHistory } from './line-history.ts'
+import { type Look, Onlooker } from './look.ts'
+import { endsInText, fewestCols, mostRowsPerSlice } from './slices.ts'
+import { unicodeWidths } from './width.ts'
+
+export interface ScreenOptions {
+  readonly cols: number
+  readonly rows: number
+  /** Lines kept of what scrolled off. Default 50,000, and never more than 4 million characters. */
+  readonly historyLines?: number
+  /** Characters that may wait to be shown before some are left out. Default 2 million. */
+  readonly backlogChars?: number
+  /** Gets what the terminal answers to a program that asks where the cursor is and the like. */
+  readonly reply?: (data: string) => void
+}
+
+/** Rows the emulator itself keeps above the screen: as many as one slice can move there, and some. */
+const scrollback = mostRowsPerSlice + 64
+const trimAt = 32
+const eraseScrollback = '\x1b[3J'
+
+/** A terminal screen as a reader sees it: fed with what a program writes, read as text. */
+export class Screen {
+  private readonly emulator: Terminal
+  private readonly feeder: Feeder
+  private readonly past: LineHistory
+  private readonly onlooker = new Onlooker()
+  /** Rows above the screen that are already in `past`. */
+  private kept = 0
+
+  constructor(options: ScreenOptions) {
+    this.emulator = new xterm.Terminal({
+      cols: Math.max(options.cols, fewestCols),
+      rows: options.rows,
+      scrollback,
+      allowProposedApi: true,
+      logLevel: 'off',
+    })
+    this.emulator.unicode.register(unicodeWidths)
+    this.emulator.unicode.activeVersion = unicodeWidths.version
+    this.past = new LineHistory({ lines: options.historyLines ?? 50_000, chars: 4_000_000 })
+    const most = options.backlogChars ?? 2_000_000
+    this.feeder = new Feeder((slice, done) => this.parse(slice, done), { most, keep: Math.ceil(most / 4) })
+    if (options.reply) this.emulator.onData(options.reply)
+    refuseEndlessSequences(this.emulator)
+    this.keepBeforeErasing()
+  }
+
+  feed(text: string): void {
+    this.feeder.push(text)
+  }
+
+  /** Resolves once everything fed so far is on the screen. */
+  settled(): Promise<void> {
+    return this.feeder.settled()
+  }
+
+  /** Characters left out because they came too fast. */
+  get skippedChars(): number {
+    return this.feeder.skipped
+  }
+
+  /** Whether a full-screen program has the screen. */
+  get alternate(): boolean {
+    return this.emulator.buffer.active.type === 'alternate'
+  }
+
+  get modes(): { readonly applicationCursor: boolean; readonly bracketedPaste: boolean } {
+    const { applicationCursorKeysMode, bracketedPasteMode } = this.emulator.modes
+    return { applicationCursor: applicationCursorKeysMode, bracketedPaste: bracketedPasteMode }
+  }
+
+  /** The text of the screen, without the empty rows at its end. */
+  visible(): string {
+    return this.rowsOf(this.emulator.buffer.active).join('\n').trimEnd()
+  }
+
+  /** The kept lines that scrolled off, then the ordinary screen. */
+  history(): string[] {
+    return [...this.past.slice(this.past.start), ...this.rowsOf(this.emulator.buffer.normal)]
+  }
+
+  /** What is new since the last look, or the whole screen where new cannot be told from old. */
+  look(): Look {
+    if (this.alternate) return { kind: 'screen', text: this.visible() }
+    const { normal } = this.emulator.buffer
+    const rows = this.rowsOf(normal)
+    return this.onlooker.look({ past: this.past, rows, cursor: normal.cursorY })
+  }
+
+  resize(cols: number, rows: number): void {
+    this.keep()
+    this.emulator.resize(Math.max(cols, fewestCols), rows)
+    // Rows that grew back onto the screen, or were cut anew, are not the rows that were seen.
+    this.kept = Math.min(this.kept, this.emulator.buffer.normal.baseY)
+    this.keep()
+    this.onlooker.forget()
+  }
+
+  dispose(): void {
+    this.emulator.dispose()
+  }
+
+  private parse(slice: string, done: () => void): void {
+    this.emulator.write(slice, () => {
+      this.keep()
+      const { active } = this.emulator.buffer
+      if (active.type === 'normal' && active.baseY > trimAt && endsInText(slice)) {
+        this.emulator.write(eraseScrollback, done)
+      } else done()
+    })
+  }
+
+  /** Copies rows that left the screen. */
+  private keep(): void {
+    const { normal } = this.emulator.buffer
+    for (; this.kept < normal.baseY; this.kept++) this.past.push(rowText(normal, this.kept))
+    // Full: rows may have gone without being seen, so nothing can be said about what is new.
+    if (normal.baseY >= scrollback) this.onlooker.forget()
+  }
+
+  /** A program may erase what is above the screen, or reset everything; our copy is older and stays. */
+  private keepBeforeErasing(): void {
+    const { parser, buffer } = this.emulator
+    parser.registerCsiHandler({ final: 'J' }, ([what]) => {
+      if (what === 3 && buffer.active.type === 'normal') {
+        this.keep()
+        this.kept = 0
+      }
+      return false
+    })
+    parser.registerEscHandler({ final: 'c' }, () => {
+      this.keep()
+      this.kept = 0
+      this.onlooker.forget()
+      return false
+    })
+  }
+
+  private rowsOf(buffer: IBuffer): string[] {
+    return Array.from({ length: this.emulator.rows }, (_, y) => rowText(buffer, buffer.baseY + y))
+  }
+}
+
+function rowText(buffer: IBuffer, y: number): string {
+  const text = buffer.getLine(y)?.translateToString(true) ?? ''
+  // The emulator adds cell to cell; reading one character makes the text one piece in memory.
+  text.charCodeAt(0)
+  return text
+}

@@ -1,0 +1,102 @@
+import type { Cast } from './cast.ts'
+import { PromptWatch } from './idle.ts'
+import { encodeKeystrokes } from './keys.ts'
+import type { Look } from './look.ts'
+import { Screen, type ScreenOptions } from './screen.ts'
+
+/** The other end of a terminal: a program on a pseudo-terminal. */
+export interface Pty {
+  write(data: string): void
+  onData(listener: (chunk: string) => void): () => void
+  resize(cols: number, rows: number): void
+  readonly exited: Promise<number>
+  close(): Promise<void>
+}
+
+export interface SessionOptions extends Omit<ScreenOptions, 'reply'> {
+  readonly cast?: Cast
+  /** Gets every chunk as the program wrote it. */
+  readonly onOutput?: (chunk: string) => void
+}
+
+export interface SendOptions {
+  /** The longest wait. */
+  readonly ms: number
+  /** `idle`: return as soon as the shell shows its prompt again. `full`: wait all the time. */
+  readonly wait: 'idle' | 'full'
+  readonly signal?: AbortSignal
+}
+
+/** Someone in front of a terminal: types, waits, looks. */
+export class TerminalSession {
+  readonly screen: Screen
+  private readonly watch = new PromptWatch()
+  private over = false
+  private readonly stopListening: () => void
+
+  constructor(
+    private readonly pty: Pty,
+    private readonly options: SessionOptions,
+  ) {
+    this.screen = new Screen({ ...options, reply: (data) => pty.write(data) })
+    this.stopListening = pty.onData((chunk) => {
+      this.screen.feed(chunk)
+      this.watch.note(chunk)
+      options.cast?.output(chunk)
+      options.onOutput?.(chunk)
+    })
+    void pty.exited.then(() => {
+      this.over = true
+      this.watch.end()
+    })
+  }
+
+  /** Whether the program in the terminal is gone. */
+  get isOver(): boolean {
+    return this.over
+  }
+
+  /** Types keystrokes, key names included, and waits; an empty text only waits. Returns early when the program ends. */
+  async send(keystrokes: string, { ms, wait, signal }: SendOptions): Promise<void> {
+    const data = encodeKeystrokes(keystrokes, this.screen.modes)
+    const isLastInput = this.watch.isAtPrompt && /^[^\r\n]*\r$/.test(data)
+    const waiting = this.watch.wait({ ms, untilIdle: wait === 'idle', isLastInput, ...(signal && { signal }) })
+    if (data !== '') {
+      this.options.cast?.input(data)
+      this.pty.write(data)
+    }
+    await waiting
+  }
+
+  /** Waits for the first prompt, at most so long. */
+  async ready(ms: number, signal?: AbortSignal): Promise<void> {
+    if (this.watch.isAtPrompt) return
+    await this.watch.wait({ ms, untilIdle: true, isLastInput: true, ...(signal && { signal }) })
+  }
+
+  /** What is new on the screen since the last look. */
+  async look(): Promise<Look> {
+    await this.screen.settled()
+    return this.screen.look()
+  }
+
+  /** The text of the screen as it is now. */
+  async visible(): Promise<string> {
+    await this.screen.settled()
+    return this.screen.visible()
+  }
+
+  resize(cols: number, rows: number): void {
+    this.pty.resize(cols, rows)
+    this.screen.resize(cols, rows)
+    this.options.cast?.resize(cols, rows)
+  }
+
+  async close(): Promise<void> {
+    this.stopListening()
+    await this.pty.close()
+    await this.screen.settled()
+    this.screen.dispose()
+    await this.options.cast?.close()
+  }
+}
