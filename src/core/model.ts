@@ -134,7 +134,11 @@ export interface Endpoint {
   readonly metricsUrl: string | null
 }
 
-export type Health = { readonly healthy: true } | { readonly healthy: false; readonly reason: string }
+export type Health =
+  /** `models`: what the server says it serves, where it says so. */
+  | { readonly healthy: true; readonly models?: readonly string[] }
+  /** `code`: what a call would fail with, for example `AuthenticationError`. */
+  | { readonly healthy: false; readonly reason: string; readonly code?: string }
 
 /** What serves a model, or reaches a served one. */
 export interface Engine {

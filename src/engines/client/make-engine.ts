@@ -42,7 +42,8 @@ export function makeEngine(traits: EngineTraits, options: ServerOptions, context
     },
     async health(signal) {
       const checked = await server.health.check(model, signal)
-      return checked.kind === 'healthy' ? { healthy: true } : { healthy: false, reason: checked.reason }
+      if (checked.kind === 'healthy') return { healthy: true, models: checked.served.map(({ id }) => id) }
+      return { healthy: false, reason: checked.reason, code: checked.code }
     },
     client: (name, account) => makeClient(server, name, account ?? null),
   }
