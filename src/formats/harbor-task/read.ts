@@ -11,7 +11,9 @@ export async function kindInTask(root: string, path: string): Promise<'file' | '
   return orUserError(path, async () => {
     try {
       const real = await realpath(path)
-      if (!isInside(await realpath(root), real)) throw leavesTask(path, real)
+      // A path that is its own real path has no link on its way, so that the root needs no second look.
+      const isPlain = real === path && isInside(root, path)
+      if (!isPlain && !isInside(await realpath(root), real)) throw leavesTask(path, real)
       const stats = await stat(real)
       return stats.isFile() ? 'file' : stats.isDirectory() ? 'dir' : 'other'
     } catch (error) {
