@@ -1,0 +1,153 @@
+import { createReadStream } from 'node:fs'
+import { type FileHandle, open, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { exists, isMissing, writeAtomic } from '../../lib/files.ts'
+import { checkedTrajectory } from './parse.ts'
+import { renderTrajectory } from './render.ts'
+import type { FinalMetrics, Observation, Trajectory, TrajectoryStep } from './schema.ts'
+
+/** Where a run's trajectories grow while it runs, in the same directory as the files they become. */
+export const journalName = 'trajectory.jsonl'
+const mainFile = 'trajectory.json'
+
+export type TrajectoryHead = Pick<Trajectory, 'schema_version' | 'session_id' | 'trajectory_id' | 'agent' | 'extra'>
+export type TrajectoryTail = Pick<Trajectory, 'final_metrics' | 'continued_trajectory_ref' | 'notes'>
+export type NewStep = Omit<TrajectoryStep, 'step_id'>
+
+/** One thing that happened to the trajectory of the given file. Steps are numbered as they come. */
+export type JournalEvent =
+  | { readonly kind: 'open'; readonly file: string; readonly head: TrajectoryHead }
+  | { readonly kind: 'step'; readonly file: string; readonly step: NewStep }
+  /** What came of the last step. */
+  | { readonly kind: 'observe'; readonly file: string; readonly observation: Observation }
+  | { readonly kind: 'close'; readonly file: string; readonly tail: TrajectoryTail }
+
+/** Writes events down as they happen; nothing is ever written twice, and a run that dies leaves all but its last word. */
+export class TrajectoryJournal {
+  private last: Promise<void> = Promise.resolve()
+  private problem: unknown = null
+
+  private constructor(
+    private readonly dir: string,
+    private readonly file: FileHandle,
+  ) {}
+
+  static async open(dir: string): Promise<TrajectoryJournal> {
+    return new TrajectoryJournal(dir, await open(join(dir, journalName), 'wx', 0o644))
+  }
+
+  add(event: JournalEvent): void {
+    const line = `${JSON.stringify(event)}\n`
+    this.last = this.last.then(async () => {
+      if (this.problem === null) await this.file.appendFile(line)
+    })
+    this.last = this.last.catch((error: unknown) => {
+      this.problem ??= error
+    })
+  }
+
+  /** Renders every trajectory to its file, once, and removes the journal. Throws if anything could not be written. */
+  async finish(): Promise<readonly string[]> {
+    await this.last
+    await this.file.close()
+    if (this.problem !== null) throw this.problem
+    return recoverTrajectory(this.dir)
+  }
+}
+
+/**
+ * Renders the trajectories of a directory from its journal, also of a run that died; gives the names of the files it made.
+ * A directory that has its trajectory, or never had a journal, is left as it is.
+ */
+export async function recoverTrajectory(dir: string): Promise<readonly string[]> {
+  const journal = join(dir, journalName)
+  if (await exists(join(dir, mainFile))) return []
+  const drafts = await readDrafts(journal)
+  // The main file is the sign that all is done, so it comes last.
+  const files = [...drafts.keys()].sort((a, b) => Number(a === mainFile) - Number(b === mainFile))
+  for (const file of files) {
+    const trajectory = checkedTrajectory(drafts.get(file), join(dir, file))
+    await writeAtomic(join(dir, file), renderTrajectory(trajectory))
+  }
+  await rm(journal, { force: true })
+  return files
+}
+
+const file = z.string().regex(/^trajectory(?:\.[a-z0-9-]+)?\.json$/)
+const fields = z.record(z.string(), z.unknown())
+const eventSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('open'), file, head: fields }),
+  z.object({ kind: z.literal('step'), file, step: fields }),
+  z.object({ kind: z.literal('observe'), file, observation: fields }),
+  z.object({ kind: z.literal('close'), file, tail: fields }),
+])
+
+interface Draft {
+  readonly [key: string]: unknown
+  readonly steps: Record<string, unknown>[]
+}
+
+async function readDrafts(journal: string): Promise<Map<string, Draft>> {
+  const drafts = new Map<string, Draft>()
+  const ended = new Set<string>()
+  for await (const event of readEvents(journal)) {
+    const draft = drafts.get(event.file)
+    if (event.kind === 'open') drafts.set(event.file, { ...event.head, steps: [] })
+    else if (draft === undefined) throw new UserError(`${journal}: ${event.file} was never opened`, 'not our journal')
+    else if (event.kind === 'step') draft.steps.push({ step_id: draft.steps.length + 1, ...event.step })
+    else if (event.kind === 'observe') Object.assign(draft.steps.at(-1) ?? {}, { observation: event.observation })
+    else {
+      drafts.set(event.file, { ...draft, ...event.tail })
+      ended.add(event.file)
+    }
+  }
+  for (const [name, draft] of drafts) {
+    if (draft.steps.length === 0) drafts.delete(name)
+    else if (!ended.has(name)) drafts.set(name, { ...draft, ...tailOfDead(draft) })
+  }
+  return drafts
+}
+
+/** Up to the first line that is not whole: a run that died may have left half a line. */
+async function* readEvents(journal: string): AsyncGenerator<z.output<typeof eventSchema>> {
+  const lines = createInterface({ input: createReadStream(journal, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })
+  try {
+    for await (const line of lines) {
+      const event = eventSchema.safeParse(parseLine(line))
+      if (!event.success) return
+      yield event.data
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}
+
+const counted = z.object({
+  prompt_tokens: z.number().default(0),
+  completion_tokens: z.number().default(0),
+  cached_tokens: z.number().default(0),
+  cost_usd: z.number().default(0),
+})
+
+function tailOfDead({ steps }: Draft): TrajectoryTail {
+  const all = steps.flatMap((step) => counted.safeParse(step.metrics).data ?? [])
+  const total = (key: keyof z.output<typeof counted>) => all.reduce((sum, metrics) => sum + metrics[key], 0)
+  const final_metrics: FinalMetrics = {
+    total_prompt_tokens: total('prompt_tokens'),
+    total_completion_tokens: total('completion_tokens'),
+    total_cached_tokens: total('cached_tokens'),
+    ...(total('cost_usd') > 0 && { total_cost_usd: total('cost_usd') }),
+  }
+  return { final_metrics, notes: 'The run was interrupted; this was put together from its journal.' }
+}

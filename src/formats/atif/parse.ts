@@ -1,0 +1,33 @@
+import { messageOf, UserError } from '../../core/errors.ts'
+import { type Trajectory, trajectorySchema } from './schema.ts'
+
+const hint = 'expected a trajectory in ATIF, version 1.0 to 1.7'
+
+/** Reads the text of a trajectory of any version; throws UserError that names the first field that is wrong. */
+export function parseTrajectory(text: string, path = 'trajectory.json'): Trajectory {
+  let raw: unknown
+  try {
+    raw = JSON.parse(text)
+  } catch (error) {
+    throw new UserError(`${path} is not JSON: ${messageOf(error)}`, hint)
+  }
+  return checkedTrajectory(raw, path)
+}
+
+/** A trajectory that keeps every rule of the format, from data of any origin. */
+export function checkedTrajectory(raw: unknown, path: string): Trajectory {
+  const parsed = trajectorySchema.safeParse(withoutNulls(raw))
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  throw new UserError(`${path}: ${issue?.path.join('.') || 'the document'}: ${issue?.message ?? 'not valid'}`, hint)
+}
+
+/** Inside these a null is somebody's data; elsewhere it means that a field is not there. */
+const free = new Set(['arguments', 'extra', 'tool_definitions'])
+
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([, item]) => item !== null)
+  return Object.fromEntries(entries.map(([key, item]) => [key, free.has(key) ? item : withoutNulls(item)]))
+}
