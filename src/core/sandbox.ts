@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Environment, Healthcheck, Network, User } from './task.ts'
 
 export interface ExecOptions {
@@ -66,7 +66,7 @@ export interface Sandbox {
    * Lets programs inside reach one server of ours, and nothing else, even without network: connections to the door's
    * address inside arrive at `accept`.
    */
-  openDoor(accept: (socket: Socket) => void): Promise<Door>
+  openDoor(accept: (socket: Duplex) => void): Promise<Door>
 }
 
 /** A port inside a sandbox that leads to us. */

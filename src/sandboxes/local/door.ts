@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, Server, type Socket } from 'node:net'
+import { createServer, Server } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Door } from '../../core/sandbox.ts'
 import { cleanEnv, enterUser } from './holder.ts'
@@ -15,7 +16,7 @@ export interface DoorFrame {
 }
 
 /** Opens a port on the sandbox's own loopback whose connections arrive in this process. */
-export async function openDoor(frame: DoorFrame, accept: (socket: Socket) => void): Promise<Door> {
+export async function openDoor(frame: DoorFrame, accept: (socket: Duplex) => void): Promise<Door> {
   const server = frame.network === 'host' ? await listenHere() : await listenInside(frame)
   server.on('connection', accept)
   const address = server.address()

@@ -1,6 +1,6 @@
 import { chmod, lstat, mkdir, rename, rm } from 'node:fs/promises'
-import type { Socket } from 'node:net'
 import { join, normalize } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import type {
   Door,
@@ -83,7 +83,7 @@ export class LocalLease implements SandboxLease {
     return this.machine.openTerminal(options)
   }
 
-  async openDoor(accept: (socket: Socket) => void): Promise<Door> {
+  async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
     const door = await this.machine.openDoor(accept)
     this.doors.add(door)
     return door

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Door, ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
@@ -111,7 +111,7 @@ export class Machine {
     })
   }
 
-  openDoor(accept: (socket: Socket) => void): Promise<Door> {
+  openDoor(accept: (socket: Duplex) => void): Promise<Door> {
     if (!this.alive) throw broken()
     const { outerPid, innerPid } = this.holder
     return openDoor({ privileges: this.options.privileges, outerPid, innerPid, network: this.network }, accept)
