@@ -41,8 +41,9 @@ describe('every command', () => {
     expect(stdout).toContain(`Usage: ot-agent ${path}`)
   })
 
-  test.each(paths(commands))('ot-agent %s --no-such-option is refused in two lines', (path) => {
-    expectTwoLines(otAgent(...path.split(' '), '--no-such-option'), '--no-such-option')
+  test.each(paths(commands))('ot-agent %s --no-such-option is refused in two lines', async (path) => {
+    const words = path.split(' ')
+    expectTwoLines(otAgent(...words, ...(await requiredOptions(words)), '--no-such-option'), '--no-such-option')
   })
 })
 
@@ -69,6 +70,16 @@ function paths(group: Group, before: readonly string[] = []): string[] {
   return Object.entries(group).flatMap(([name, entry]) =>
     'group' in entry ? paths(entry.group, [...before, name]) : [[...before, name].join(' ')],
   )
+}
+
+/** A command that lacks an option it must have complains about that first. */
+async function requiredOptions(words: readonly string[], group: Group = commands): Promise<string[]> {
+  const [name = '', ...rest] = words
+  const entry = group[name]
+  if (!entry) return []
+  if ('group' in entry) return requiredOptions(rest, entry.group)
+  const { options } = (await entry.load()).default()
+  return options.flatMap(({ mandatory, long, argChoices }) => (mandatory ? [long ?? '', argChoices?.[0] ?? 'x'] : []))
 }
 
 /** Every built file that loads together with `entry`: its static imports, theirs, and so on. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Plugin } from '../src/core/plugin.ts'
@@ -24,14 +24,6 @@ describe.each(Object.keys(tables))('%s', (kind) => {
     expect(plugin).toMatchObject({ name, summary: expect.stringMatching(/\S/) })
     const unknownKey = plugin?.options.safeParse({ 'no such option': 1 })
     expect(unknownKey?.error?.issues.map((issue) => issue.code)).toContain('unrecognized_keys')
-  })
-
-  test('only the registry names them', () => {
-    const names = new RegExp(`(?:from|import\\()\\s*'[^']*/${kind}/`)
-    const others = readdirSync('src', { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
-      .filter((path) => path !== 'registry.ts' && !path.startsWith(`${kind}/`))
-    expect(others.filter((path) => names.test(readFileSync(join('src', path), 'utf8')))).toEqual([])
   })
 })
 
