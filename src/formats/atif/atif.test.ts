@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { journalName, recoverTrajectory, TrajectoryJournal } from './journal.ts'
+import { journalName, openJournal, recoverTrajectory, type TrajectoryJournal } from './journal.ts'
 import { parseTrajectory } from './parse.ts'
 import { renderTrajectory } from './render.ts'
 import { atifVersion, atifVersions, type Trajectory } from './schema.ts'
@@ -108,7 +108,7 @@ describe('a journal', () => {
   const observation = { results: [{ content: 'seen' }] }
 
   async function begin(dir: string): Promise<TrajectoryJournal> {
-    const journal = await TrajectoryJournal.open(dir)
+    const journal = await openJournal(dir)
     journal.add({ kind: 'open', file: 'trajectory.json', head })
     journal.add({ kind: 'step', file: 'trajectory.json', step: { source: 'user', message: 'do it' } })
     journal.add({ kind: 'step', file: 'trajectory.json', step: { source: 'agent', message: 'a', metrics } })
@@ -169,7 +169,7 @@ describe('a journal', () => {
     const dir = newDir()
     expect(await recoverTrajectory(dir)).toEqual([])
     const journal = await begin(dir)
-    await expect(TrajectoryJournal.open(dir)).rejects.toMatchObject({ code: 'EEXIST' })
+    await expect(openJournal(dir)).rejects.toThrow(/another run/)
     await journal.finish()
   })
 })

@@ -1,10 +1,9 @@
-import { createReadStream } from 'node:fs'
-import { type FileHandle, open, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import { exists, isMissing, writeAtomic } from '../../lib/files.ts'
+import { exists, writeAtomic } from '../../lib/files.ts'
+import { openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
 import { checkedTrajectory } from './parse.ts'
 import { renderTrajectory } from './render.ts'
 import type { FinalMetrics, Observation, Trajectory, TrajectoryStep } from './schema.ts'
@@ -26,35 +25,24 @@ export type JournalEvent =
   | { readonly kind: 'close'; readonly file: string; readonly tail: TrajectoryTail }
 
 /** Writes events down as they happen; nothing is ever written twice, and a run that dies leaves all but its last word. */
-export class TrajectoryJournal {
-  private last: Promise<void> = Promise.resolve()
-  private problem: unknown = null
+export interface TrajectoryJournal {
+  /** Never throws; what could not be written is thrown by `finish`. */
+  add(event: JournalEvent): void
+  /** Renders every trajectory to its file, once, and removes the journal. */
+  finish(): Promise<readonly string[]>
+}
 
-  private constructor(
-    private readonly dir: string,
-    private readonly file: FileHandle,
-  ) {}
-
-  static async open(dir: string): Promise<TrajectoryJournal> {
-    return new TrajectoryJournal(dir, await open(join(dir, journalName), 'wx', 0o644))
-  }
-
-  add(event: JournalEvent): void {
-    const line = `${JSON.stringify(event)}\n`
-    this.last = this.last.then(async () => {
-      if (this.problem === null) await this.file.appendFile(line)
-    })
-    this.last = this.last.catch((error: unknown) => {
-      this.problem ??= error
-    })
-  }
-
-  /** Renders every trajectory to its file, once, and removes the journal. Throws if anything could not be written. */
-  async finish(): Promise<readonly string[]> {
-    await this.last
-    await this.file.close()
-    if (this.problem !== null) throw this.problem
-    return recoverTrajectory(this.dir)
+/** Starts the journal of a run that has none yet. */
+export async function openJournal(dir: string): Promise<TrajectoryJournal> {
+  const path = join(dir, journalName)
+  if (await exists(path)) throw new Error(`${path} is the journal of another run`)
+  const lines = await openJsonLines(path)
+  return {
+    add: (event) => lines.append(event),
+    finish: async () => {
+      await lines.close()
+      return recoverTrajectory(dir)
+    },
   }
 }
 
@@ -93,7 +81,9 @@ interface Draft {
 async function readDrafts(journal: string): Promise<Map<string, Draft>> {
   const drafts = new Map<string, Draft>()
   const ended = new Set<string>()
-  for await (const event of readEvents(journal)) {
+  for await (const line of readJsonLines(journal)) {
+    const { data: event } = eventSchema.safeParse(line)
+    if (event === undefined) break
     const draft = drafts.get(event.file)
     if (event.kind === 'open') drafts.set(event.file, { ...event.head, steps: [] })
     else if (draft === undefined) throw new UserError(`${journal}: ${event.file} was never opened`, 'not our journal')
@@ -109,28 +99,6 @@ async function readDrafts(journal: string): Promise<Map<string, Draft>> {
     else if (!ended.has(name)) drafts.set(name, { ...draft, ...tailOfDead(draft) })
   }
   return drafts
-}
-
-/** Up to the first line that is not whole: a run that died may have left half a line. */
-async function* readEvents(journal: string): AsyncGenerator<z.output<typeof eventSchema>> {
-  const lines = createInterface({ input: createReadStream(journal, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })
-  try {
-    for await (const line of lines) {
-      const event = eventSchema.safeParse(parseLine(line))
-      if (!event.success) return
-      yield event.data
-    }
-  } catch (error) {
-    if (!isMissing(error)) throw error
-  }
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return null
-  }
 }
 
 const counted = z.object({
