@@ -95,7 +95,7 @@ const time = fc
 const span: fc.Arbitrary<Span> = fc.record({ startedAt: time, finishedAt: fc.option(time) })
 const text = fc.string({ unit: 'grapheme', maxLength: 20 })
 const rewards = fc.dictionary(
-  text,
+  text.filter((name) => name !== '__proto__'),
   fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => (Object.is(n, -0) ? 0 : n)),
   { maxKeys: 3 },
 )

@@ -58,8 +58,13 @@ export function makeScoreboard(metrics: readonly MetricConfig[] = []): Scoreboar
       return { completed, errored, running, pending, cancelled, retries, evals: groups, ...usage }
     },
     denominators: () => all.read(),
-    groups: () => new Map([...evals].map(([key, group]) => [key, group.ends.read()])),
+    groups: () => new Map([...evals].sort(byKey).map(([key, group]) => [key, group.ends.read()])),
   }
+}
+
+/** Whichever trial ended first, the same job reads the same. */
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1
 }
 
 /** A trial of several steps may have counted its tokens step by step only. */

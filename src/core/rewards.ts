@@ -38,6 +38,8 @@ function parseRewardJson(text: string): Rewards {
   }
   const rewards = new Map<string, number>()
   for (const [key, number] of Object.entries(value)) {
+    // The one name that most programs which will read the record lose, or worse.
+    if (key === '__proto__') throw unreadable('reward.json', 'names of rewards', key)
     if (typeof number !== 'number' || !Number.isFinite(number)) {
       throw unreadable('reward.json', `a finite number for ${JSON.stringify(key)}`, JSON.stringify(number))
     }
