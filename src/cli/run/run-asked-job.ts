@@ -54,6 +54,7 @@ async function runWatched(
   { quiet }: Showing,
 ): Promise<JobOutcome> {
   let stop = () => {}
+  const notes = new Set<string>()
   try {
     return await runJob({
       job,
@@ -65,11 +66,17 @@ async function runWatched(
       watch: ({ board }) => {
         const progress = makeProgress(makeTally(job.plan.length, board), process.stderr, quiet)
         stop = progress.stop
-        return progress
+        const ended = (record: TrialRecord) => {
+          for (const text of record.sandbox?.notes ?? []) notes.add(text)
+          progress.ended(record)
+        }
+        return { ...progress, ended }
       },
     })
   } finally {
     stop()
+    // What every reader of the results must know is said once, however many trials it holds for.
+    for (const text of [...notes].slice(0, 20)) note(`note: ${text}`)
   }
 }
 
