@@ -1,28 +1,35 @@
-/** A fixed number of places; whoever asks first gets the next free one. */
+/** A number of places; whoever asks first gets the next free one. */
 export interface Slots {
   /** Waits for a place and returns how to leave it; rejects with the signal's reason when aborted first. */
   take(signal: AbortSignal): Promise<() => void>
+  /** Changes how many places there are. Nobody is sent away: when there are fewer, places are not given again until enough were left. */
+  resize(count: number): void
 }
 
 export function makeSlots(count: number): Slots {
-  let free = count
+  let places = count
+  let taken = 0
   const waiting = new Set<() => void>()
-  const leave = () => {
-    const [next] = waiting
-    if (next) next()
-    else free++
+  const letIn = () => {
+    for (const enter of waiting) {
+      if (taken >= places) return
+      taken++
+      enter()
+    }
   }
   const once = () => {
     let left = false
     return () => {
-      if (!left) leave()
+      if (left) return
       left = true
+      taken--
+      letIn()
     }
   }
   const take = async (signal: AbortSignal) => {
     signal.throwIfAborted()
-    if (free > 0) {
-      free--
+    if (taken < places) {
+      taken++
       return once()
     }
     await new Promise<void>((resolve, reject) => {
@@ -38,5 +45,9 @@ export function makeSlots(count: number): Slots {
     })
     return once()
   }
-  return { take }
+  const resize = (wanted: number) => {
+    places = wanted
+    letIn()
+  }
+  return { take, resize }
 }

@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import type { Agent } from '../core/agent.ts'
 import type { TrialConfig } from '../core/job.ts'
+import type { ModelClient } from '../core/model.ts'
 import type { SandboxLease, SandboxProvider } from '../core/sandbox.ts'
 import type { Environment, Task } from '../core/task.ts'
 import type { TrialEnd, TrialHook, TrialRecord } from '../core/trial.ts'
 import { prepareAgent } from './trial/agent-phase.ts'
 import { atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
 import { effectiveEnvironment, refuseUnmetNeeds, type WhoCan } from './trial/environment.ts'
-import { giveBack } from './trial/give-back.ts'
+import { giveBack, giveBackSec } from './trial/give-back.ts'
 import { makeAnnouncer } from './trial/hooks.ts'
 import { makeMask } from './trial/mask.ts'
 import { makePhaseNetwork } from './trial/phase-network.ts'
@@ -26,6 +27,8 @@ export interface TrialRequest {
   readonly task: Task
   /** Fresh for this trial. */
   readonly agent: Agent
+  /** The agent's model; default none. */
+  readonly client?: ModelClient | null
   readonly provider: SandboxProvider
   readonly config: TrialConfig
   readonly jobName: string
@@ -39,6 +42,8 @@ export interface TrialRequest {
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
   readonly whoCan: WhoCan
+  /** How long giving the sandbox back may take; default 20. */
+  readonly giveBackSec?: number
 }
 
 /**
@@ -48,7 +53,13 @@ export interface TrialRequest {
 export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   const mask = makeMask(request.config, request.hostEnv)
   const log = openTrialLog(join(request.dir, 'trial.log'), mask)
-  const scene: Play = { ...request, log: (line) => log.write(line), announce: makeAnnouncer(request) }
+  const scene: Play = {
+    giveBackSec,
+    client: null,
+    ...request,
+    log: (line) => log.write(line),
+    announce: makeAnnouncer(request),
+  }
   const notes = startNotes()
   try {
     scene.log(`trial ${request.config.trialName}: task ${request.task.name}, agent ${request.agent.name}`)
@@ -78,7 +89,7 @@ async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<Tri
   try {
     return await playIn(scene, lease, environment, notes)
   } finally {
-    await giveBack(lease, scene.log)
+    await giveBack(lease, scene)
   }
 }
 

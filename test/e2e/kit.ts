@@ -76,6 +76,7 @@ export async function playTrial(play: Play): Promise<{ record: TrialRecord; dir:
     hooks: play.hooks ?? [],
     hostEnv: {},
     whoCan,
+    giveBackSec: 1,
   })
   return { record, dir }
 }

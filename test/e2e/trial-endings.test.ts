@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import nop from '../../src/agents/nop.ts'
 import oracle from '../../src/agents/oracle.ts'
+import type { SandboxLease } from '../../src/core/sandbox.ts'
 import type { TrialEnd, TrialEventName } from '../../src/core/trial.ts'
 import { agentThat, deaf } from '../fakes/agents.ts'
 import { agentConfig, jobConfig } from '../fakes/configs.ts'
@@ -275,5 +276,19 @@ withSandboxes('giving a sandbox back', () => {
     expect(record.end).toEqual(scored(1))
     expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('could not be given back: already gone')
     expect(await leftovers()).toEqual([])
+  })
+
+  test('that hangs does not change the ending, and is noted', async () => {
+    const kept: SandboxLease[] = []
+    const faulty = faultyProvider(provider, {
+      inside: (real) => {
+        kept.push(real)
+        return { [Symbol.asyncDispose]: never }
+      },
+    })
+    const { record, dir } = await playTrial({ provider: faulty })
+    expect(record.end).toEqual(scored(1))
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('was not given back within 1 s')
+    for (const lease of kept) await lease[Symbol.asyncDispose]()
   })
 })

@@ -12,6 +12,7 @@ import { utcNow } from '../../lib/time.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { loadManifest, type SavedArtifact } from '../trial/artifacts.ts'
 import { effectiveEnvironment, refuseUnmetNeeds, type WhoCan } from '../trial/environment.ts'
+import { giveBackSec } from '../trial/give-back.ts'
 import { makeMask } from '../trial/mask.ts'
 import { timed } from '../trial/round.ts'
 import { type HostEnv, type Scene, wholeTask } from '../trial/scene.ts'
@@ -88,7 +89,7 @@ async function verifyAgain(
   request: RescoreRequest,
 ): Promise<NewScore | { readonly reason: string }> {
   const log = openTrialLog(join(dir, 'trial.log'), makeMask(config, request.hostEnv))
-  const scene: Scene = { ...request, task, config, dir, log: (line) => log.write(line) }
+  const scene: Scene = { ...request, giveBackSec, task, config, dir, log: (line) => log.write(line) }
   let span: Span | null = null
   try {
     const environment = await effectiveEnvironment(task.verifier.environment ?? task.environment, config.environment)

@@ -56,7 +56,7 @@ async function withAgent<T>(
   }
 }
 
-function agentView(scene: Scene, round: Round) {
+function agentView(scene: Play, round: Round) {
   const { task, config } = scene
   return {
     task,
@@ -64,6 +64,7 @@ function agentView(scene: Scene, round: Round) {
     instruction: round.instruction,
     user: round.agent.user,
     model: config.agent.modelName,
+    client: scene.client,
     env: resolveEnv(config.agent.env, scene.hostEnv),
     mcpServers: task.environment.mcpServers,
   }

@@ -32,7 +32,7 @@ export async function refuseUnmetNeeds(
   task: Task,
   environments: readonly Environment[],
   config: TrialConfig,
-  provider: SandboxProvider,
+  provider: Pick<SandboxProvider, 'name' | 'can'>,
   whoCan: WhoCan,
 ): Promise<void> {
   const asked = (await Promise.all(environments.map((it) => environmentNeeds(it, config)))).flat()

@@ -3,10 +3,17 @@ import type { SandboxLease } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { neverAborted } from './boundary.ts'
 
-const giveBackSec = 20
+/** How long giving a sandbox back may take before it is left to `ot-agent clean`. */
+export const giveBackSec = 20
+
+/** Where to note what went wrong, and how long to wait for it. */
+export interface Patience {
+  readonly log: (line: string) => void
+  readonly giveBackSec: number
+}
 
 /** Gives a sandbox back. One that refuses or hangs is noted and left to `ot-agent clean`; it changes nothing else. */
-export async function giveBack(lease: SandboxLease, log: (line: string) => void): Promise<void> {
+export async function giveBack(lease: SandboxLease, { log, giveBackSec }: Patience): Promise<void> {
   try {
     const outcome = await withDeadline(giveBackSec, neverAborted(), () => Promise.resolve(lease[Symbol.asyncDispose]()))
     if (outcome === expired)
@@ -17,9 +24,10 @@ export async function giveBack(lease: SandboxLease, log: (line: string) => void)
 }
 
 /** Waits a while for a lease nobody wants any more; one that comes later is given back when it comes. */
-export async function giveBackLate(pending: Promise<SandboxLease>, log: (line: string) => void): Promise<void> {
+export async function giveBackLate(pending: Promise<SandboxLease>, patience: Patience): Promise<void> {
+  const { log, giveBackSec } = patience
   const returned = pending.then(
-    (lease) => giveBack(lease, log),
+    (lease) => giveBack(lease, patience),
     () => {},
   )
   const outcome = await withDeadline(giveBackSec, neverAborted(), () => returned)

@@ -1,5 +1,6 @@
 import type { Agent } from '../../core/agent.ts'
 import type { TrialConfig } from '../../core/job.ts'
+import type { ModelClient } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { AgentLimits, Artifact, Step, Task, VerifierLimits } from '../../core/task.ts'
 import type { TrialEventName, TrialRecord } from '../../core/trial.ts'
@@ -18,11 +19,13 @@ export interface Scene {
   readonly hostEnv: HostEnv
   readonly signal: AbortSignal
   readonly log: (line: string) => void
+  readonly giveBackSec: number
 }
 
 /** A scene with an agent in it, and hooks that look on. */
 export interface Play extends Scene {
   readonly agent: Agent
+  readonly client: ModelClient | null
   /** Tells the hooks, one after the other. */
   readonly announce: (event: TrialEventName, record?: TrialRecord) => Promise<void>
 }

@@ -21,7 +21,7 @@ export async function startSandbox(scene: Scene, environment: Environment): Prom
     if (healthcheck) await waitUntilHealthy(lease, healthcheck, scene)
     return lease
   } catch (error) {
-    await giveBack(lease, scene.log)
+    await giveBack(lease, scene)
     throw error
   }
 }
@@ -50,10 +50,10 @@ async function leaseOnce(
       return lease
     }),
   ).catch(async (error: unknown) => {
-    await Promise.all(asked.map((lease) => giveBackLate(lease, log)))
+    await Promise.all(asked.map((lease) => giveBackLate(lease, scene)))
     throw error
   })
-  if (answered === expired) await Promise.all(asked.map((lease) => giveBackLate(lease, log)))
+  if (answered === expired) await Promise.all(asked.map((lease) => giveBackLate(lease, scene)))
   return answered
 }
 

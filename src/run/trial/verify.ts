@@ -48,7 +48,7 @@ export async function verifySeparately(scene: Scene, round: Round, saved: readon
       const outcome = await runTests(scene, { lease, network }, round)
       return outcome === expired ? expired : { ...outcome, isolation: 'separate' }
     } finally {
-      await giveBack(lease, scene.log)
+      await giveBack(lease, scene)
     }
   })
 }

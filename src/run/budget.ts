@@ -1,0 +1,73 @@
+import type { Account, BudgetLimits, Charge, Spent } from '../core/budget.ts'
+
+/** The purse of a job, shared by all its trials. */
+export interface Budget {
+  /** The first budget that is spent, in words such as `5 USD`; null while there is room. Ask before a trial is started. */
+  spentUp(): string | null
+  spent(): Spent
+  /** Who pays for the calls of one trial; null for calls that belong to none. */
+  account(trial: string | null): Account
+}
+
+export interface BudgetSettings {
+  readonly limits: BudgetLimits
+  /** What earlier runs of the job spent, by its ledger. */
+  readonly spentBefore: Spent
+  /** Hears of every charge: the ledger. */
+  readonly book?: (trial: string | null, charge: Charge) => void
+  /** Called once, when the first budget is spent: the job should start nothing new. */
+  readonly onSpent?: (budget: string) => void
+  readonly now?: () => number
+}
+
+/**
+ * Makes a budget. Once a limit is reached nothing more is sent; calls under way finish and are counted, so that money
+ * and tokens can end above their limit by what was in flight. Requests never do.
+ */
+export function makeBudget({ limits, spentBefore, book, onSpent, now = Date.now }: BudgetSettings): Budget {
+  const startedAt = now()
+  let { costUsd, tokens, requests } = spentBefore
+  let told = false
+  const spent = (): Spent => ({ costUsd, tokens, requests, wallSec: spentBefore.wallSec + (now() - startedAt) / 1000 })
+  const spentUp = (): string | null => {
+    const budget = firstReached(spent(), limits)
+    if (budget !== null && !told) {
+      told = true
+      onSpent?.(budget)
+    }
+    return budget
+  }
+  return {
+    spentUp,
+    spent,
+    account: (trial) => ({
+      needsPrices: limits.costUsd !== null,
+      admit() {
+        const budget = spentUp()
+        if (budget === null) requests++
+        return budget
+      },
+      charge(charge) {
+        costUsd += charge.costUsd ?? 0
+        tokens += charge.usage ? charge.usage.inputTokens + charge.usage.outputTokens : 0
+        book?.(trial, charge)
+        spentUp()
+      },
+    }),
+  }
+}
+
+function firstReached(spent: Spent, limits: BudgetLimits): string | null {
+  const reached = (['costUsd', 'tokens', 'requests', 'wallSec'] as const).find((key) => {
+    const limit = limits[key]
+    return limit !== null && spent[key] >= limit
+  })
+  return reached === undefined ? null : `${limits[reached]} ${units[reached]}`
+}
+
+const units: Readonly<Record<keyof BudgetLimits, string>> = {
+  costUsd: 'USD',
+  tokens: 'tokens',
+  requests: 'requests',
+  wallSec: 's',
+}
