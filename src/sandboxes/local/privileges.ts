@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { UserError } from '../../core/errors.ts'
+import { messageOf, UserError } from '../../core/errors.ts'
 import { findProgram } from '../../lib/programs.ts'
 
 /**
@@ -72,23 +72,32 @@ async function asRoot(): Promise<Privileges> {
 async function holdUserNamespace(): Promise<number> {
   // Once mapped, a program started anew is root in there and may forbid further user namespaces.
   const script = `echo ready; read go; exec sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; echo held; exec cat >/dev/null'`
-  const child = spawn('unshare', ['--user', 'sh', '-c', script], { stdio: ['pipe', 'pipe', 'ignore'], detached: true })
+  const child = spawn('unshare', ['--user', 'sh', '-c', script], { stdio: 'pipe', detached: true })
   const pid = child.pid
   if (pid === undefined) throw new UserError('cannot start unshare', 'apt-get install -y util-linux')
-  await once(child.stdout, 'data').catch(() => {})
+  let complaint = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint += text
+  })
+  child.stdin.on('error', () => {})
+  const gone = once(child, 'close').then(() => Promise.reject(new Error(complaint.trim() || 'unshare ended')))
+  const hears = () => Promise.race([once(child.stdout, 'data'), gone])
   try {
+    await hears()
     writeFileSync(`/proc/${pid}/uid_map`, '0 0 65536')
     writeFileSync(`/proc/${pid}/gid_map`, '0 0 65536')
+    child.stdin.write('go\n')
+    await hears()
   } catch (error) {
+    child.kill('SIGKILL')
     throw new UserError(
-      `user namespaces are not available: ${String(error)}`,
-      'allow them: sysctl -w user.max_user_namespaces=10000',
+      `user namespaces are not available to root: ${messageOf(error)}`,
+      'allow them: sysctl -w user.max_user_namespaces=10000; a container must be started with them allowed, a chroot never has them',
     )
   }
-  child.stdin.write('go\n')
-  await once(child.stdout, 'data')
+  gone.catch(() => {})
   child.unref()
-  for (const stream of [child.stdin, child.stdout])
+  for (const stream of [child.stdin, child.stdout, child.stderr])
     if ('unref' in stream && typeof stream.unref === 'function') stream.unref()
   return pid
 }

@@ -1,0 +1,29 @@
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { needs } from '../../../test/needs.ts'
+import { findPrivileges } from './privileges.ts'
+
+afterEach(() => {
+  vi.unstubAllEnvs()
+})
+
+test(
+  'a machine that refuses user namespaces is told so, with what the system said',
+  needs('bwrap', 'unshare'),
+  async () => {
+    const bin = mkdtempSync(join(tmpdir(), 'bin-'))
+    writeFileSync(join(bin, 'unshare'), '#!/bin/sh\necho unshare failed: Operation not permitted >&2\nexit 1\n')
+    chmodSync(join(bin, 'unshare'), 0o755)
+    vi.stubEnv('PATH', `${bin}:${process.env.PATH}`)
+    await expect(findPrivileges()).rejects.toMatchObject({
+      name: 'UserError',
+      message: expect.stringMatching(/^user namespaces are not .*Operation not permitted/),
+    })
+  },
+)
+
+test('what was refused once is asked again', needs('bwrap', 'unshare'), async () => {
+  await expect(findPrivileges()).resolves.toMatchObject({ mode: process.getuid?.() === 0 ? 'root' : 'user' })
+})
