@@ -56,3 +56,20 @@ test('one who stops waiting takes no place', async () => {
   leave()
   await expect(slots.take(open)).resolves.toBeTypeOf('function')
 })
+
+test('more places let more in at once, fewer send nobody away', async () => {
+  const slots = makeSlots(1)
+  const leaves: (() => void)[] = []
+  const enter = async () => void leaves.push(await slots.take(open))
+  const waiting = [enter(), enter(), enter(), enter()]
+  slots.resize(3)
+  await Promise.all(waiting.slice(0, 3))
+  expect(leaves).toHaveLength(3)
+  slots.resize(1)
+  for (const leave of leaves.slice(0, 2)) leave()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(leaves).toHaveLength(3)
+  leaves[2]?.()
+  await waiting[3]
+  expect(leaves).toHaveLength(4)
+})

@@ -129,10 +129,10 @@ export class Call {
   }
 
   failure(code: string, message: string, retryable: boolean): BoundaryError {
-    const { apiKey, wire } = this.server
+    const { wire } = this.server
     const tries = this.attempt > 1 ? ` (attempt ${this.attempt})` : ''
     const text = `${this.model} at ${new URL(wire.base).host}: ${message}${tries}`
-    return new BoundaryError('model', apiKey === null ? text : text.replaceAll(apiKey, '****'), { code, retryable })
+    return new BoundaryError('model', wire.hide(text), { code, retryable })
   }
 
   private get quirks(): Quirks {

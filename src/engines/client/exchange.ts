@@ -12,6 +12,8 @@ export interface Wire {
   /** Where paths of the dialect start. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
+  /** A text without the key, should the server have repeated it. */
+  hide(text: string): string
 }
 
 /** A reply longer than this is no reply. */

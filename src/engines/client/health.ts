@@ -113,7 +113,7 @@ async function get(wire: Wire, path: string, signal: AbortSignal): Promise<Check
       signal,
     })
     const text = answer.body.toString('utf8')
-    if (answer.status >= 300) return refused(url, answer.status, text)
+    if (answer.status >= 300) return refused(url, answer.status, wire.hide(text))
     const served = wire.dialect.parseModels(jsonOf(text))
     if (served) return { kind: 'healthy', served }
     return {

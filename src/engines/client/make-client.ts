@@ -23,7 +23,7 @@ export function makeClient(server: Server, model: string, account: Account | nul
       return knownFacts(server, model)
     },
     countTokens: counter.count,
-    async complete(request, { timeoutSec = null, signal = neverAborted, onText } = {}) {
+    async complete(request, { timeoutSec = null, signal = new AbortController().signal, onText } = {}) {
       const deadlineAt = timeoutSec === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutSec * 1000
       const call = new Call(server, model, account, counter, withDefaults(request, server.defaults), deadlineAt, onText)
       const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner))
@@ -32,5 +32,3 @@ export function makeClient(server: Server, model: string, account: Account | nul
     },
   }
 }
-
-const neverAborted = new AbortController().signal

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Engine } from '../../core/model.ts'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { Dialect, Quirks } from '../../formats/model-dialect.ts'
-import { makeHttpClient } from '../../lib/http-client.ts'
+import { type HttpClient, makeHttpClient } from '../../lib/http-client.ts'
 import { makeHealthCheck } from './health.ts'
 import { makeClient } from './make-client.ts'
 import { nameOnServer } from './model-name.ts'
@@ -24,6 +24,8 @@ export interface EngineTraits {
   /** Whether a server that nobody has looked at for so long is looked at before a call; 0: never. */
   readonly healthcheckIntervalSec: number
   readonly metricsUrl: string | null
+  /** When the server is reached in a way of its own. */
+  readonly http?: HttpClient
 }
 
 /** Makes an engine that talks to a server over HTTP. Nothing is sent before it is asked for something. */
@@ -52,10 +54,11 @@ export function makeEngine(traits: EngineTraits, options: ServerOptions, context
 function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDir }: PluginContext): Server {
   const { dialect, apiKey, ownPrefixes } = traits
   const wire = {
-    http: makeHttpClient(env),
+    http: traits.http ?? makeHttpClient(env),
     dialect,
     base: dialect.base(traits.apiBase),
     headers: { ...dialect.headers(apiKey), ...options.headers },
+    hide: (text: string) => (isSecret(apiKey) ? text.replaceAll(apiKey, '****') : text),
   }
   const intervalSec = options.healthcheck_interval ?? traits.healthcheckIntervalSec
   const { cache } = options
@@ -81,6 +84,10 @@ function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDi
     ownPrefixes,
     firstQuirks: { maxTokensField: traits.maxTokensField, dropped: [] },
     quirks: new Map(),
-    apiKey,
   }
+}
+
+/** A stand-in such as `x` for servers that want some key is no secret, and all of its letters would be hidden. */
+function isSecret(apiKey: string | null): apiKey is string {
+  return apiKey !== null && apiKey.length >= 6
 }

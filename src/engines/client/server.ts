@@ -24,8 +24,6 @@ export interface Server {
   readonly firstQuirks: Quirks
   /** Found out per model while talking, so that it is found out once. */
   readonly quirks: Map<string, Quirks>
-  /** Never to be seen in a message. */
-  readonly apiKey: string | null
 }
 
 /** What the user said about a model, completed by what the server says of itself. */

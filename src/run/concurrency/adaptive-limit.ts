@@ -1,0 +1,97 @@
+import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { type HttpClient, HttpFailure } from '../../lib/http-client.ts'
+import { decideLimit, type LoadSample, startLimit } from './decide-limit.ts'
+import { readLoad } from './read-load.ts'
+
+export interface AdaptiveLimit {
+  /** How many may run at once now. */
+  readonly limit: number
+  /** Tells of a reply; only looked at where the server shows no metrics. */
+  observe(latencyMs: number, outputTokens: number): void
+  /** Looks at the server once and again after every interval, until the signal is aborted. */
+  run(signal: AbortSignal): Promise<void>
+}
+
+export interface AdaptiveLimitParts {
+  readonly settings: AdaptiveConcurrency
+  readonly start: number
+  readonly http: HttpClient
+  readonly inFlight: () => number
+  readonly onLimit: (limit: number) => void
+  readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
+}
+
+/** No metrics page is longer. */
+const maxPageBytes = 16 * 1024 * 1024
+
+/** Replies since the last look that are remembered at most. */
+const maxReplies = 4096
+
+export function makeAdaptiveLimit({
+  settings,
+  start,
+  http,
+  inFlight,
+  onLimit,
+  wait = sleep,
+}: AdaptiveLimitParts): AdaptiveLimit {
+  let state = startLimit(start, settings)
+  let msPerToken: number[] = []
+  const limit = () => Math.floor(state.limit)
+  const latency = (): LoadSample | null => {
+    const sorted = msPerToken.sort((a, b) => a - b)
+    msPerToken = []
+    const median = sorted[sorted.length >> 1]
+    return median === undefined ? null : { kind: 'latency', msPerToken: median }
+  }
+  const look = async (signal: AbortSignal) => {
+    const load =
+      settings.metricsUrl === null
+        ? null
+        : await fetchLoad(http, settings.metricsUrl, settings.metricsTimeoutSec, signal)
+    const before = limit()
+    state = decideLimit(state, load ?? latency(), inFlight(), settings)
+    if (limit() !== before) onLimit(limit())
+  }
+  return {
+    get limit() {
+      return limit()
+    },
+    observe(latencyMs, outputTokens) {
+      if (msPerToken.length < maxReplies) msPerToken.push(latencyMs / Math.max(1, outputTokens))
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        await look(signal).catch((error: unknown) => {
+          if (!signal.aborted) throw error
+        })
+        await wait(settings.pollIntervalSec * 1000, signal).catch(() => {})
+      }
+    },
+  }
+}
+
+/** A page that cannot be had is no reason to change anything. */
+async function fetchLoad(
+  http: HttpClient,
+  url: string,
+  timeoutSec: number,
+  signal: AbortSignal,
+): Promise<LoadSample | null> {
+  try {
+    const call = {
+      method: 'GET' as const,
+      url,
+      headers: {},
+      timeoutMs: timeoutSec * 1000,
+      limitBytes: maxPageBytes,
+      signal,
+    }
+    const answer = await http.send(call)
+    return answer.status === 200 ? readLoad(answer.body.toString('utf8')) : null
+  } catch (error) {
+    if (error instanceof HttpFailure) return null
+    throw error
+  }
+}
