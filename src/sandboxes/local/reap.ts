@@ -40,10 +40,10 @@ function endHolder(lease: LeaseFile | null): void {
   if (lease?.holder && livenessOf(lease.holder) === 'alive') process.kill(lease.holder.pid, 'SIGKILL')
 }
 
-/** A group's directory is made after the sandbox's, so one without the other belongs to nobody. */
+/** A group without a sandbox's directory; the directory may only be newer than our look at it, so its owner must be dead too. */
 async function reapGroups(workshop: Workshop, dryRun: boolean): Promise<Reaped[]> {
   const owned = new Set(await readdir(workshop.sandboxesDir).catch(() => []))
-  const orphans = workshop.groups.list().filter((id) => !owned.has(id) && !id.startsWith('probe-'))
+  const orphans = workshop.groups.list().filter((id) => !owned.has(id) && isAbandoned(id, null))
   if (!dryRun) {
     for (const id of orphans) await workshop.groups.at(id).remove()
     if (owned.size === 0) workshop.groups.removeParent()

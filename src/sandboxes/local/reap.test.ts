@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, type TestContext, test } from 'vitest'
+import { needs } from '../../../test/needs.ts'
+import { identify } from '../../lib/process-identity.ts'
+import { newId } from './lease-file.ts'
+import { reap } from './reap.ts'
+import { Workshop } from './workshop.ts'
+
+describe('control groups without a sandbox', needs('bwrap'), () => {
+  test('stay when their owner lives: its sandbox may be only a moment old', async (context) => {
+    const workshop = await openWorkshop(context)
+    const id = group(workshop, newId())
+    expect(await reap(workshop)).toEqual([])
+    expect(workshop.groups.list()).toContain(id)
+  })
+
+  test('go when their owner is dead', async (context) => {
+    const workshop = await openWorkshop(context)
+    const id = group(workshop, await idOfDeadOwner())
+    expect(await reap(workshop)).toMatchObject([{ id }])
+    expect(workshop.groups.list()).not.toContain(id)
+  })
+})
+
+async function openWorkshop(context: TestContext): Promise<Workshop> {
+  const workshop = await Workshop.open(await mkdtemp(join(tmpdir(), 'state-')))
+  context.skip(!Object.values(workshop.groups.enforces).some(Boolean), 'needs control groups this user may write to')
+  return workshop
+}
+
+function group(workshop: Workshop, id: string): string {
+  workshop.groups.create(id, {})
+  onTestFinished(async () => {
+    await workshop.groups.at(id).remove()
+    workshop.groups.removeParent()
+  })
+  return id
+}
+
+async function idOfDeadOwner(): Promise<string> {
+  const child = spawn('sleep', ['60'])
+  const { pid, startTicks } = identify(child.pid ?? 0) ?? { pid: 0, startTicks: '' }
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  return newId().replace(/-.*/, `-${pid}-${startTicks}`)
+}
