@@ -9,7 +9,7 @@ import {
   trimBase,
 } from './model-dialect.ts'
 import { faultIn } from './model-fault.ts'
-import { makeDraft } from './openai-chat/draft.ts'
+import { ChatDraft } from './openai-chat/draft.ts'
 
 /** Facts in which servers of this dialect differ from the start. */
 export interface ChatFlavour {
@@ -26,7 +26,7 @@ export function openaiChat(flavour: ChatFlavour): Dialect {
     path: () => '/chat/completions',
     render: (model, request, how) => renderChat(model, request, how, flavour),
     parse: (document) => {
-      const draft = makeDraft(() => {})
+      const draft = new ChatDraft(() => {})
       const problem = draft.add(document)
       if (problem === null) return draft.end(true)
       const fault = faultIn(document, 200)
@@ -85,7 +85,7 @@ function renderMessage(message: ChatMessage, { reasoningField }: ChatFlavour): R
 }
 
 function makeStream(onText: (text: string) => void): StreamReader {
-  const draft = makeDraft(onText)
+  const draft = new ChatDraft(onText)
   let closed = false
   let fault: ReturnType<typeof faultIn> = null
   let problem: string | null = null

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Account } from '../../core/budget.ts'
 import { UserError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
@@ -24,6 +25,8 @@ export function makeClient(server: Server, model: string, account: Account | nul
     },
     countTokens: counter.count,
     async complete(request, { timeoutSec = null, signal = new AbortController().signal, onText } = {}) {
+      // One signal may stop a thousand calls.
+      setMaxListeners(0, signal)
       const deadlineAt = timeoutSec === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutSec * 1000
       const call = new Call(server, model, account, counter, withDefaults(request, server.defaults), deadlineAt, onText)
       const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner))

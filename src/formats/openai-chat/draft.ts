@@ -1,90 +1,91 @@
 import { z } from 'zod'
-import type { ModelReply, TokenUsage, ToolCall } from '../../core/model.ts'
+import type { ModelReply, TokenDetails, TokenUsage, ToolCall } from '../../core/model.ts'
 import { numbers, type Parsed } from '../model-dialect.ts'
 
 /** A reply being put together. A whole reply is one piece; a streamed one has many of the same shape. */
-export interface Draft {
-  /** Adds a document; says what is wrong with it, or null. */
-  add(document: unknown): string | null
+export class ChatDraft {
+  private readonly text: string[] = []
+  private readonly reasoning: string[] = []
+  private readonly calls = new Map<number, { id: string; name: string; arguments: string }>()
+  private readonly completionIds: number[] = []
+  private readonly logprobs: number[] = []
+  private promptIds: readonly number[] | null = null
+  private usage: TokenUsage | null = null
+  private finish: string | null = null
+  private refused = false
+  private choices = 0
+
+  constructor(private readonly onText: (text: string) => void) {}
+
   /** True once the server has said why it stopped. */
-  readonly finished: boolean
+  get finished(): boolean {
+    return this.finish !== null
+  }
+
+  /** Adds a document; says what is wrong with it, or null. */
+  add(document: unknown): string | null {
+    const parsed = documentSchema.safeParse(document)
+    if (!parsed.success) return `expected a chat completion, got ${described(document)}`
+    const { data } = parsed
+    const [choice] = data.choices
+    if (choice) this.addChoice(choice)
+    const promptIds = data.prompt_token_ids ?? choice?.provider_specific_fields?.prompt_token_ids
+    this.promptIds = numbers(promptIds) ?? this.promptIds
+    if (data.usage) this.usage = toUsage(data.usage)
+    return null
+  }
+
   /** `closed`: the server itself said that nothing follows. */
-  end(closed: boolean): Parsed
-}
+  end(closed: boolean): Parsed {
+    if (this.choices === 0) return { kind: 'malformed', message: 'expected at least one choice, got none' }
+    if (this.finish === null && !closed) return { kind: 'cut' }
+    const toolCalls = [...this.calls.values()].map((call, i): ToolCall => ({ ...call, id: call.id || `call_${i}` }))
+    const reply = {
+      text: this.text.join(''),
+      reasoning: this.reasoning.length > 0 ? this.reasoning.join('') : null,
+      toolCalls,
+      finish: this.refused ? ('content-filter' as const) : finishOf(this.finish, toolCalls.length > 0),
+      usage: this.usage,
+      tokens: this.tokens(),
+    }
+    return { kind: 'reply', reply }
+  }
 
-export function makeDraft(onText: (text: string) => void): Draft {
-  const text: string[] = []
-  const reasoning: string[] = []
-  const calls = new Map<number, { id: string; name: string; arguments: string }>()
-  const completionIds: number[] = []
-  const logprobs: number[] = []
-  let promptIds: readonly number[] | null = null
-  let usage: TokenUsage | null = null
-  let finish: string | null = null
-  let refused = false
-  let choices = 0
+  private tokens(): TokenDetails | null {
+    const { promptIds } = this
+    const completionIds = orNull(this.completionIds)
+    const logprobs = orNull(this.logprobs)
+    return promptIds || completionIds || logprobs ? { promptIds, completionIds, logprobs } : null
+  }
 
-  const addPiece = (piece: Piece) => {
+  private addChoice(choice: Choice): void {
+    this.choices++
+    const piece = choice.delta ?? choice.message
+    if (piece) this.addPiece(piece)
+    if (choice.finish_reason) this.finish = choice.finish_reason
+    push(this.completionIds, numbers(choice.token_ids ?? choice.provider_specific_fields?.token_ids))
+    push(this.logprobs, logprobsIn(choice.logprobs))
+  }
+
+  private addPiece(piece: Piece): void {
     const words = contentText(piece.content) + (piece.refusal ?? '')
-    refused ||= Boolean(piece.refusal)
+    this.refused ||= Boolean(piece.refusal)
     if (words !== '') {
-      text.push(words)
-      onText(words)
+      this.text.push(words)
+      this.onText(words)
     }
     const thought = piece.reasoning_content || piece.reasoning
-    if (thought) reasoning.push(thought)
-    for (const [i, call] of (piece.tool_calls ?? []).entries()) {
-      const place = call.index ?? i
-      const known = calls.get(place) ?? { id: '', name: '', arguments: '' }
-      calls.set(place, {
-        id: known.id || (call.id ?? ''),
-        name: known.name || (call.function?.name ?? ''),
-        arguments: known.arguments + argumentsText(call.function?.arguments),
-      })
-    }
+    if (thought) this.reasoning.push(thought)
+    for (const [i, call] of (piece.tool_calls ?? []).entries()) this.addCall(call.index ?? i, call)
   }
 
-  const addChoice = (choice: Choice) => {
-    choices++
-    const piece = choice.delta ?? choice.message
-    if (piece) addPiece(piece)
-    if (choice.finish_reason) finish = choice.finish_reason
-    push(completionIds, numbers(choice.token_ids ?? choice.provider_specific_fields?.token_ids))
-    push(logprobs, logprobsIn(choice.logprobs))
-  }
-
-  return {
-    get finished() {
-      return finish !== null
-    },
-    add(document) {
-      const parsed = documentSchema.safeParse(document)
-      if (!parsed.success) return `expected a chat completion, got ${described(document)}`
-      const { data } = parsed
-      const [choice] = data.choices
-      if (choice) addChoice(choice)
-      promptIds = numbers(data.prompt_token_ids ?? choice?.provider_specific_fields?.prompt_token_ids) ?? promptIds
-      if (data.usage) usage = toUsage(data.usage)
-      return null
-    },
-    end(closed) {
-      if (choices === 0) return { kind: 'malformed', message: 'expected at least one choice, got none' }
-      if (finish === null && !closed) return { kind: 'cut' }
-      const toolCalls = [...calls.values()].map((call, i): ToolCall => ({ ...call, id: call.id || `call_${i}` }))
-      const tokens =
-        promptIds || completionIds.length > 0 || logprobs.length > 0
-          ? { promptIds, completionIds: orNull(completionIds), logprobs: orNull(logprobs) }
-          : null
-      const reply = {
-        text: text.join(''),
-        reasoning: reasoning.length > 0 ? reasoning.join('') : null,
-        toolCalls,
-        finish: refused ? ('content-filter' as const) : finishOf(finish, toolCalls.length > 0),
-        usage,
-        tokens,
-      }
-      return { kind: 'reply', reply }
-    },
+  private addCall(place: number, { id, function: part }: CallPiece): void {
+    const known = this.calls.get(place) ?? { id: '', name: '', arguments: '' }
+    this.calls.set(place, {
+      id: known.id || (id ?? ''),
+      name: known.name || (part?.name ?? ''),
+      arguments: known.arguments + argumentsText(part?.arguments),
+    })
   }
 }
 
@@ -111,20 +112,19 @@ function toUsage(usage: z.output<typeof usageSchema>): TokenUsage {
   }
 }
 
+const callSchema = z.object({
+  index: z.number().int().nullish(),
+  id: z.string().nullish(),
+  function: z.object({ name: z.string().nullish(), arguments: z.unknown().optional() }).nullish(),
+})
+type CallPiece = z.output<typeof callSchema>
+
 const pieceSchema = z.object({
   content: z.unknown().optional(),
   refusal: z.string().nullish(),
   reasoning_content: z.string().nullish(),
   reasoning: z.string().nullish().catch(null),
-  tool_calls: z
-    .array(
-      z.object({
-        index: z.number().int().nullish(),
-        id: z.string().nullish(),
-        function: z.object({ name: z.string().nullish(), arguments: z.unknown().optional() }).nullish(),
-      }),
-    )
-    .nullish(),
+  tool_calls: z.array(callSchema).nullish(),
 })
 type Piece = z.output<typeof pieceSchema>
 
