@@ -11,6 +11,7 @@ export const registry = {
     forger: () => import('./agents/forger.ts'),
     nop: () => import('./agents/nop.ts'),
     oracle: () => import('./agents/oracle.ts'),
+    'terminus-2': () => import('./agents/terminus-2/index.ts'),
   } satisfies Record<string, Load<Agent>>,
   engines: {
     anthropic: () => import('./engines/anthropic.ts'),
@@ -18,6 +19,7 @@ export const registry = {
     none: () => import('./engines/none.ts'),
     openai: () => import('./engines/openai.ts'),
     'openai-compatible': () => import('./engines/openai-compatible.ts'),
+    scripted: () => import('./engines/scripted/index.ts'),
   } satisfies Record<string, Load<Engine>>,
   sandboxes: {
     local: () => import('./sandboxes/local/index.ts'),

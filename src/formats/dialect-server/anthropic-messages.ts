@@ -3,7 +3,14 @@ import type { ModelRequest, ToolDefinition } from '../../core/model.ts'
 import { readTurns, systemSchema, turnSchema } from './anthropic-messages-input.ts'
 import { makeStream, renderReply } from './anthropic-messages-reply.ts'
 import { count, given, mapping, number, parsedBy, read, textOf } from './read-request.ts'
-import type { CallAddress, FaultKind, ServedCall, ServerDialect, ServiceFault } from './server-dialect.ts'
+import {
+  type CallAddress,
+  type FaultKind,
+  renderEvent,
+  type ServedCall,
+  type ServerDialect,
+  type ServiceFault,
+} from './server-dialect.ts'
 
 /** Anthropic's messages, answered. */
 export const anthropicMessagesServer: ServerDialect = {
@@ -12,7 +19,8 @@ export const anthropicMessagesServer: ServerDialect = {
   render: renderReply,
   makeStream,
   renderFault,
-  heartbeat: { name: 'ping', data: '{"type":"ping"}' },
+  faultEvent: (fault) => ({ name: 'error', data: JSON.stringify(renderFault(fault)) }),
+  heartbeat: renderEvent({ name: 'ping', data: '{"type":"ping"}' }),
 }
 
 const toolSchema = z.object({

@@ -153,7 +153,7 @@ describe.each(clients.map((client) => [client.name, client] as const))('%s', (_,
         { kind: 'fault', fault: { kind, message: 'oops' } },
         stamp,
       )
-      const verdict = judgeFault(readFault(answer?.status ?? 0, textOf(answer)))
+      const verdict = judgeFault(readFault(typeof answer === 'string' ? 0 : answer.status, textOf(answer)))
       return verdict.kind === 'error' ? verdict.code : verdict.kind
     }
     expect({
@@ -186,13 +186,13 @@ function hear(client: Dialect, asked: ModelRequest, given: ServedReply, pieceCha
   return stream ? readStream(client, asked, wire) : client.parse(JSON.parse(textOf(wire)), asked)
 }
 
-function readStream(client: Dialect, asked: ModelRequest, wire: WireAnswer | null) {
+function readStream(client: Dialect, asked: ModelRequest, wire: WireAnswer | string) {
   const reader = client.makeStream(asked, () => {})
   const read = makeEventReader((data) => void reader.push(data))
   read(Buffer.from(textOf(wire)))
   return reader.end()
 }
 
-function textOf(wire: WireAnswer | null): string {
-  return (wire?.pieces ?? []).map(({ data }) => Buffer.from(data).toString()).join('')
+function textOf(wire: WireAnswer | string): string {
+  return typeof wire === 'string' ? '' : wire.pieces.map(({ data }) => Buffer.from(data).toString()).join('')
 }

@@ -5,6 +5,8 @@ import { makeStream, renderReply } from './gemini-generate-reply.ts'
 import { count, given, mapping, number, parsedBy, Refused, read } from './read-request.ts'
 import {
   type CallAddress,
+  comment,
+  dataEvent,
   type FaultKind,
   type ServedCall,
   type ServerDialect,
@@ -19,7 +21,8 @@ export const geminiGenerateServer: ServerDialect = {
   render: renderReply,
   makeStream,
   renderFault,
-  heartbeat: null,
+  faultEvent: (fault) => dataEvent(renderFault(fault)),
+  heartbeat: comment,
 }
 
 const declarationSchema = z.object({

@@ -3,6 +3,8 @@ import type { ServedCall, ServedReply, ServiceFault } from './server-dialect.ts'
 
 /** What answers calls of models, whatever API they come in. Its answers may be as bad as a real server's. */
 export interface ModelService {
+  /** Finds what it needs; throws UserError when something of it is wrong. May be called again. */
+  prepare(): Promise<void>
   answer(call: ServedCall, signal: AbortSignal): Promise<ServiceAnswer>
   models(): Promise<readonly ServedModel[]>
   /** How busy it is right now. */

@@ -15,7 +15,7 @@ import {
   stopSchema,
   textOf,
 } from './read-request.ts'
-import type { CallAddress, ServedCall, ServerDialect } from './server-dialect.ts'
+import { type CallAddress, comment, dataEvent, type ServedCall, type ServerDialect } from './server-dialect.ts'
 
 /** OpenAI's chat completions, answered; token details under vLLM's names. */
 export const openaiChatServer: ServerDialect = {
@@ -24,7 +24,8 @@ export const openaiChatServer: ServerDialect = {
   render: renderReply,
   makeStream,
   renderFault: openaiFault,
-  heartbeat: null,
+  faultEvent: (fault) => dataEvent(openaiFault(fault)),
+  heartbeat: comment,
 }
 
 const callSchema = z.object({

@@ -5,7 +5,7 @@ import { openaiFault } from './openai-fault.ts'
 import { readInput } from './openai-responses-input.ts'
 import { makeStream, renderReply } from './openai-responses-reply.ts'
 import { count, given, mapping, number, parsedBy, Refused, read } from './read-request.ts'
-import type { CallAddress, ServedCall, ServerDialect } from './server-dialect.ts'
+import { type CallAddress, comment, type ServedCall, type ServerDialect, type ServiceFault } from './server-dialect.ts'
 
 /** OpenAI's responses, answered. Nothing is kept between calls, so each must bring its whole conversation. */
 export const openaiResponsesServer: ServerDialect = {
@@ -14,7 +14,8 @@ export const openaiResponsesServer: ServerDialect = {
   render: renderReply,
   makeStream,
   renderFault: openaiFault,
-  heartbeat: null,
+  faultEvent: (fault) => ({ name: 'response.failed', data: JSON.stringify(failedResponse(fault)) }),
+  heartbeat: comment,
 }
 
 const toolSchema = z.object({
@@ -105,4 +106,9 @@ function readFormat(format: NonNullable<Body['text']>['format']): ModelRequest['
   if (format?.type !== 'json_schema') return null
   const { name, schema } = read(formatSchema, format)
   return { name, schema }
+}
+
+function failedResponse(fault: ServiceFault): Record<string, unknown> {
+  const { error } = openaiFault(fault)
+  return { type: 'response.failed', response: { object: 'response', status: 'failed', error, output: [] } }
 }

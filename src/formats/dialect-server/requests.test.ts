@@ -358,6 +358,6 @@ function eventsOf(call: ServedCall, reply: ServedReply): Event[] {
   const wire = renderAnswer(dialect, call, { kind: 'reply', reply, pace: { pieceChars: 4, pieceMs: 0 } }, stamp)
   const events: Event[] = []
   const read = makeEventReader((data) => events.push(JSON.parse(data)))
-  for (const { data } of wire?.pieces ?? []) read(Buffer.from(data))
+  for (const { data } of typeof wire === 'string' ? [] : wire.pieces) read(Buffer.from(data))
   return events
 }

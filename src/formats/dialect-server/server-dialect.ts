@@ -92,8 +92,10 @@ export interface ServerDialect {
   render(call: ServedCall, reply: ServedReply, stamp: Stamp): Readonly<Record<string, unknown>>
   makeStream(call: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter
   renderFault(fault: ServiceFault): Readonly<Record<string, unknown>>
-  /** An event that says only that somebody is still there; null when a comment must do. */
-  readonly heartbeat: WireEvent | null
+  /** A fault that comes when a stream has begun already. */
+  faultEvent(fault: ServiceFault): WireEvent
+  /** Says in a stream only that somebody is still there. */
+  readonly heartbeat: string
 }
 
 /** The status a fault is answered with. */
@@ -105,6 +107,9 @@ export function statusOf({ kind, status }: ServiceFault): number {
 export function renderEvent({ name, data }: WireEvent): string {
   return `${name === undefined ? '' : `event: ${name}\n`}data: ${data}\n\n`
 }
+
+/** A line that every reader of events passes over. */
+export const comment = ': still there\n\n'
 
 /** An unnamed event with a document in it. */
 export function dataEvent(document: unknown): WireEvent {

@@ -24,13 +24,13 @@ export interface WirePiece {
   readonly waitMs: number
 }
 
-/** What is sent for an answer; null when nothing is. */
+/** What is sent for an answer, or what happens instead. */
 export function renderAnswer(
   dialect: ServerDialect,
   call: ServedCall,
   answer: ServiceAnswer,
   stamp: Stamp,
-): WireAnswer | null {
+): WireAnswer | 'hang-up' | 'silence' {
   switch (answer.kind) {
     case 'reply':
       return call.stream
@@ -41,7 +41,7 @@ export function renderAnswer(
     case 'foreign':
       return plain(answer.status, answer.contentType, answer.body)
     default:
-      return null
+      return answer.kind
   }
 }
 

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import type { ChatMessage } from '../../core/model.ts'
+
+/** What befalls the connection or the server. */
+export const wireFaults = [
+  'rate-limit',
+  'server-error',
+  'auth',
+  'context-exceeded',
+  'drop',
+  'silence',
+  'cut',
+  'endless',
+  'bad-utf8',
+  'proxy-page',
+  'not-json',
+] as const
+
+/** What a model itself does wrong. */
+export const mistakes = [
+  'malformed',
+  'fenced',
+  'missing-fields',
+  'wrong-command',
+  'truncated',
+  'refusal',
+  'empty',
+  'huge',
+] as const
+
+export type WireFault = (typeof wireFaults)[number]
+export type Mistake = (typeof mistakes)[number]
+
+/** One thing that goes wrong, and when: every n-th request, with a chance, or always; only for some tasks or turns. */
+export const faultSchema = z.strictObject({
+  kind: z.enum([...wireFaults, ...mistakes]),
+  every: z.number().int().positive().optional().describe('every so many requests'),
+  probability: z.number().min(0).max(1).optional().describe('the chance of each request, drawn from the seed'),
+  match: z.string().min(1).optional().describe('only for conversations that hold this text'),
+  turns: z.array(z.number().int().positive()).optional().describe('only at these turns, counted from 1'),
+  times: z
+    .union([z.number().int().positive(), z.literal('always')])
+    .optional()
+    .describe('how often at one turn (default: once; always with every or probability)'),
+  retry_after_sec: z.number().nonnegative().default(0.05).describe('of rate-limit'),
+  status: z.number().int().min(500).max(599).default(500).describe('of server-error'),
+  bytes: z
+    .number()
+    .int()
+    .positive()
+    .default(5 * 1024 * 1024)
+    .describe('of huge'),
+})
+export type Fault = z.output<typeof faultSchema>
+
+export function isMistake(kind: Fault['kind']): kind is Mistake {
+  return mistakes.some((mistake) => mistake === kind)
+}
+
+/** What decides whether something goes wrong now. */
+export interface Moment {
+  /** Requests so far, this one included. */
+  readonly requests: number
+  /** The conversation's digest: equal conversations have equal luck. */
+  readonly digest: string
+  readonly messages: readonly ChatMessage[]
+  /** Which turn is to be played, from 1. */
+  readonly turn: number
+  /** How often this turn was asked for before, and was answered badly. */
+  readonly strikes: number
+}
+
+/** The first fault whose time has come, or null. `draw` gives a number below 1, equal for equal names. */
+export function faultAt(faults: readonly Fault[], moment: Moment, draw: (name: string) => number): Fault | null {
+  const due = faults.find((fault, i) => isDue(fault, i, moment, draw))
+  return due ?? null
+}
+
+function isDue(fault: Fault, i: number, moment: Moment, draw: (name: string) => number): boolean {
+  const { every, probability, match, turns } = fault
+  if (match !== undefined && !moment.messages.some(({ content }) => content.includes(match))) return false
+  if (turns !== undefined && !turns.includes(moment.turn)) return false
+  if (moment.strikes >= timesOf(fault)) return false
+  if (every !== undefined && moment.requests % every !== 0) return false
+  return probability === undefined || draw(`${i} ${moment.digest} ${moment.strikes}`) < probability
+}
+
+/** A mistake is made once at a turn, so that the play goes on; what comes by chance may come again. */
+function timesOf({ kind, every, probability, times }: Fault): number {
+  if (times === 'always') return Number.POSITIVE_INFINITY
+  const isByChance = every !== undefined || probability !== undefined
+  return times ?? (isByChance && !isMistake(kind) ? Number.POSITIVE_INFINITY : 1)
+}

@@ -1,0 +1,75 @@
+import type { Engine } from '../../core/model.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { ModelService } from '../../formats/dialect-server/model-service.ts'
+import { openaiChat } from '../../formats/openai-chat.ts'
+import { makeEngine } from '../client/make-engine.ts'
+import { makeInProcessHttp } from './in-process.ts'
+import { scriptedOptions } from './options.ts'
+import { loadRepertoire } from './repertoire.ts'
+import { makeService } from './service.ts'
+
+/**
+ * A stand-in for a model, never one itself: it plays turns from a file, or a task's own solution, and what goes wrong is
+ * asked for. Equal seeds and conversations give equal answers.
+ */
+export default definePlugin({
+  name: 'scripted',
+  summary: 'a stand-in that plays turns from a file or a task’s own solution; no model at all',
+  options: scriptedOptions,
+  make: (options, context): Engine & { readonly service: ModelService } => {
+    const model = (options.model ?? 'scripted').replace(/^scripted\/(?=.)/, '')
+    const {
+      tasks,
+      script,
+      seed,
+      context_tokens,
+      latency_ms,
+      tokens_per_sec,
+      max_running,
+      cache_tokens,
+      reasoning,
+      faults,
+      ...ofClient
+    } = options
+    const service = makeService(
+      options,
+      model,
+      once(() => loadRepertoire(tasks, script ?? null)),
+    )
+    const engine = makeEngine(
+      {
+        name: 'scripted',
+        dialect: openaiChat({ reasoningField: 'reasoning_content' }),
+        apiBase: 'http://scripted.invalid/v1',
+        apiKey: null,
+        ownPrefixes: ['scripted/'],
+        maxTokensField: 'max_tokens',
+        healthcheckIntervalSec: 0,
+        metricsUrl: null,
+        http: makeInProcessHttp(service),
+      },
+      { ...ofClient, headers: {} },
+      context,
+    )
+    return {
+      name: engine.name,
+      // There is no address: whoever serves this engine has one.
+      endpoint: null,
+      service,
+      client: engine.client,
+      health: async (signal) => {
+        await service.prepare()
+        return engine.health(signal)
+      },
+    }
+  },
+})
+
+/** Tasks are read when they are first needed, and then never again. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}

@@ -1,0 +1,84 @@
+import type { ChatMessage, ModelRequest, ToolDefinition } from '../../core/model.ts'
+
+/** In which way a conversation wants commands to be told. */
+export type Manner =
+  | { readonly kind: 'json' | 'xml' | 'plain' }
+  | { readonly kind: 'tools'; readonly tool: ToolDefinition }
+
+/** Finds out from the tools and the instructions how commands must be told. */
+export function mannerOf({ messages, tools = [] }: ModelRequest): Manner {
+  const tool = shellTool(tools)
+  if (tool) return { kind: 'tools', tool }
+  const told = messages.filter(({ role }) => role === 'system' || role === 'user').map(({ content }) => content)
+  const rules = told.slice(0, 2).join('\n')
+  if (/<keystrokes\b/.test(rules)) return { kind: 'xml' }
+  return { kind: /"keystrokes"/.test(rules) ? 'json' : 'plain' }
+}
+
+/** Names that agents have for the tool that runs a command, small letters, likeliest first. */
+const shellNames = [
+  'bash',
+  'exec_command',
+  'run_shell_command',
+  'shell',
+  'execute_command',
+  'run_command',
+  'execute_bash',
+  'run_terminal_cmd',
+  'terminal',
+  'local_shell',
+]
+
+function shellTool(tools: readonly ToolDefinition[]): ToolDefinition | null {
+  const found = shellNames.map((name) => tools.find((tool) => tool.name.toLowerCase() === name))
+  return found.find((tool) => tool !== undefined) ?? null
+}
+
+/** The arguments that make a shell tool run a command, whatever its schema calls them. */
+export function shellArguments({ parameters }: ToolDefinition, command: string): Record<string, unknown> {
+  const properties = entriesOf(parameters.properties)
+  const key = commandKeys.find((name) => properties.has(name)) ?? 'command'
+  const isList = typeOf(properties.get(key)) === 'array'
+  const required = Array.isArray(parameters.required) ? parameters.required.map(String) : []
+  const others = required.filter((name) => name !== key).map((name) => [name, filler(properties.get(name))] as const)
+  const patience = [...patienceKeys].filter(([name]) => properties.has(name))
+  return { [key]: isList ? ['bash', '-lc', command] : command, ...Object.fromEntries([...others, ...patience]) }
+}
+
+const commandKeys = ['command', 'cmd', 'script', 'input']
+
+/** Where a tool lets one say how long a command may take, in its own unit. */
+const patienceKeys = new Map([
+  ['timeout', 600_000],
+  ['timeout_ms', 600_000],
+  ['yield_time_ms', 30_000],
+])
+
+function filler(schema: unknown): unknown {
+  const properties = entriesOf(schema)
+  const [choice] = Array.isArray(properties.get('enum')) ? (properties.get('enum') as unknown[]) : []
+  if (choice !== undefined) return choice
+  const type = typeOf(schema)
+  if (type === 'boolean') return false
+  if (type === 'number' || type === 'integer') return 0
+  if (type === 'array') return []
+  return type === 'object' ? {} : 'runs the next step'
+}
+
+function typeOf(schema: unknown): unknown {
+  return entriesOf(schema).get('type')
+}
+
+function entriesOf(value: unknown): ReadonlyMap<string, unknown> {
+  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
+}
+
+/** Everything said before the model first spoke, where a task's instruction is found. */
+export function openingText(messages: readonly ChatMessage[]): string {
+  const first = messages.findIndex(({ role }) => role === 'assistant')
+  const opening = first < 0 ? messages : messages.slice(0, first)
+  return opening
+    .filter(({ role }) => role === 'user')
+    .map(({ content }) => content)
+    .join('\n')
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { serverOptions } from '../client/options.ts'
+import { faultSchema } from './fault.ts'
+
+const { api_base: _, api_key: __, api_key_env: ___, headers: ____, ...ofClient } = serverOptions
+
+const milliseconds = z.number().nonnegative()
+
+/** How long until a reply begins: the same always, anything between two, or long-tailed around a middle. */
+const latency = z.union([
+  milliseconds,
+  z.strictObject({ min: milliseconds, max: milliseconds }),
+  z.strictObject({ median: milliseconds.positive(), p95: milliseconds.positive() }),
+])
+export type Latency = z.output<typeof latency>
+
+export const scriptedOptions = z.strictObject({
+  ...ofClient,
+  tasks: z
+    .union([
+      z
+        .string()
+        .min(1)
+        .transform((dir) => [dir]),
+      z.array(z.string().min(1)),
+    ])
+    .default([])
+    .describe('folders of tasks whose solutions are played'),
+  script: z.string().min(1).optional().describe('a file of turns; it comes before solutions'),
+  seed: z.number().int().default(0),
+  context_tokens: z.number().int().positive().default(131_072).describe('longer conversations are refused'),
+  latency_ms: latency.default(0),
+  tokens_per_sec: z.number().positive().optional().describe('how fast replies are written (default: at once)'),
+  max_running: z.number().int().positive().optional().describe('requests at once; the others wait'),
+  cache_tokens: z
+    .number()
+    .int()
+    .positive()
+    .default(4_000_000)
+    .describe('memory for running conversations, for the metrics'),
+  reasoning: z.boolean().default(false).describe('think a little before each turn'),
+  faults: z.array(faultSchema).default([]),
+})
+export type ScriptedOptions = z.output<typeof scriptedOptions>

@@ -1,0 +1,88 @@
+import type { ChatMessage, ModelRequest } from '../../core/model.ts'
+import type { Fault } from './fault.ts'
+import { type Manner, mannerOf } from './manner.ts'
+import { type Progress, progressMark, progressOf } from './progress.ts'
+import { renderTurn, type Speech } from './render-turn.ts'
+import { completion, giveUp, type Turn, work } from './turn.ts'
+
+/** What is to be said next in a conversation, if nothing goes wrong. */
+export interface NextTurn {
+  readonly turn: Exclude<Turn, { kind: 'fault' }>
+  readonly manner: Manner
+  /** Which turn this is, from 1. */
+  readonly number: number
+  /** Replies of this turn that came to nothing. */
+  readonly wasted: number
+  /** What the script wants to go wrong instead. */
+  readonly fault: Fault | null
+}
+
+/** A command that takes so long is given up on. */
+const maxWaits = 60
+
+/** Finds the next turn of a play from the conversation alone; `before` is how often it was asked for this very one. */
+export function nextTurn(request: ModelRequest, turns: readonly Turn[] | null, before: number): NextTurn {
+  const manner = mannerOf(request)
+  const progress = progressOf(request.messages, turns ?? [], manner)
+  const base = { manner, number: progress.next + 1, wasted: progress.wasted, fault: null }
+  if (asksForProse(request.messages)) return { ...base, turn: prose(progress, turns?.length ?? 0) }
+  if (turns === null) return { ...base, turn: giveUp }
+  if (mustWait(progress, turns, manner)) return { ...base, wasted: 0, turn: waiting }
+  const { faults, turn, number } = afterFaults(turns, progress.next)
+  return { ...base, turn, number, fault: faults[before] ?? null }
+}
+
+/** The turn of the n-th request, whatever it says. */
+export function turnInOrder(request: ModelRequest, turns: readonly Turn[], number: number): NextTurn {
+  const turn = turns[number - 1] ?? completion
+  const manner = mannerOf(request)
+  const base = { manner, number, wasted: 0 }
+  return turn.kind === 'fault' ? { ...base, turn: completion, fault: turn.fault } : { ...base, turn, fault: null }
+}
+
+function afterFaults(turns: readonly Turn[], next: number) {
+  const faults: Fault[] = []
+  for (let i = next; ; i++) {
+    const turn = turns[i] ?? completion
+    if (turn.kind !== 'fault') return { faults, turn, number: i + 1 }
+    faults.push(turn.fault)
+  }
+}
+
+const waiting = work({
+  analysis: 'The command is still running.',
+  plan: 'Wait for it.',
+  commands: [{ keystrokes: '', durationSec: 30 }],
+})
+
+/** Only a terminal shows a command that is not through yet; a tool comes back when it is. */
+function mustWait({ next, wasted, heard }: Progress, turns: readonly Turn[], manner: Manner): boolean {
+  const last = turns[next - 1]
+  if (manner.kind !== 'json' && manner.kind !== 'xml') return false
+  if (last?.kind !== 'work' || last.until === null || heard === '' || wasted > maxWaits) return false
+  return !last.until.test(heard)
+}
+
+/** Agents also ask for summaries of a conversation, and for questions and answers about it. */
+function asksForProse(messages: readonly ChatMessage[]): boolean {
+  const last = messages.at(-1)
+  if (last?.role !== 'user') return false
+  const head = last.content.slice(0, 600)
+  return (
+    /summar|hand(ing)?[ -]?(off|over)|questions/i.test(head) &&
+    !/terminal (state|output|screen)|continue (working|with)/i.test(head)
+  )
+}
+
+/** Says how far the play has come, which whoever reads it hands on. */
+function prose({ next }: Progress, total: number): NextTurn['turn'] {
+  const text = `The work goes as planned. What is done needs no repeating. ${progressMark(next, total)}`
+  return { kind: 'say', text, reasoning: null, finish: 'stop' }
+}
+
+/** A good turn as it is said. */
+export function speak({ turn, manner }: NextTurn, thinks: boolean): Speech {
+  const speech = renderTurn(turn, manner)
+  if (!thinks || speech.reasoning !== null) return speech
+  return { ...speech, reasoning: turn.kind === 'work' ? `Next: ${turn.plan}` : 'Nothing to think about.' }
+}

@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseTemplate } from '../../core/env-template.ts'
+import { sandboxPaths, solutionDir, solveScript, taskFileName } from '../../core/task-paths.ts'
+import { parseTaskToml } from '../../formats/harbor-task/parse.ts'
+import { readTaskText } from '../../formats/harbor-task/read.ts'
+import { isMissing } from '../../lib/files.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { walkTree } from '../../lib/tree.ts'
+import type { KnownTask } from './task-index.ts'
+import { type Command, type Turn, work } from './turn.ts'
+
+/** A file of a solution, to be written into a sandbox by typing. */
+export interface SolutionFile {
+  readonly path: string
+  readonly bytes: Uint8Array
+}
+
+/** Typed text is cut into commands of at most so many characters. */
+const maxTypedChars = 6000
+const maxSolutionBytes = 1024 * 1024
+const ended = 'solution ended with'
+
+/** Turns a task's own solution into terminal work: look, write its files, run it, wait for its end. Null when there is none. */
+export async function loadSolutionTurns(task: KnownTask): Promise<readonly Turn[] | null> {
+  const files = await readSolution(solutionDir(task.dir))
+  if (!files.some(({ path }) => path === solveScript('linux'))) return null
+  const toml = await readTaskText(task.taskDir, join(task.taskDir, taskFileName))
+  const { env } = parseTaskToml(toml ?? '', taskFileName).solution
+  return solutionTurns(files, env)
+}
+
+async function readSolution(dir: string): Promise<SolutionFile[]> {
+  const files: SolutionFile[] = []
+  let bytes = 0
+  try {
+    for await (const { path, kind, size } of walkTree(dir)) {
+      if (kind !== 'file') continue
+      bytes += size
+      if (bytes > maxSolutionBytes) return []
+      files.push({ path, bytes: await readFile(join(dir, path)) })
+    }
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+  return files
+}
+
+export function solutionTurns(files: readonly SolutionFile[], env: Readonly<Record<string, string>>): readonly Turn[] {
+  const dir = files.some(({ bytes }) => Buffer.from(bytes).includes(sandboxPaths.solution))
+    ? sandboxPaths.solution
+    : '/tmp/solution'
+  const writing = files.flatMap(({ path, bytes }) => typeFile(`${dir}/${path}`, bytes))
+  // What a template asks of the host is a secret, and no word of a conversation.
+  const exports = Object.entries(env)
+    .filter(([, value]) => parseTemplate(value) === null)
+    .map(([name, value]) => `${name}=${shellQuote(value)}`)
+  const script = `${dir}/${solveScript('linux')}`
+  const run = ['env', 'DEBIAN_FRONTEND=noninteractive', ...exports, script].join(' ')
+  return [
+    work({
+      analysis: 'The task is clear. A look at the place comes first.',
+      plan: 'List the working directory, then write down a script and run it.',
+      commands: [{ keystrokes: 'pwd; ls -la\n', durationSec: 0.5 }],
+    }),
+    work({
+      analysis: 'The work fits into a script.',
+      plan: `Write it to ${dir}.`,
+      commands: [...writing, { keystrokes: `chmod +x ${script}; ls -la ${dir}\n`, durationSec: 0.5 }],
+    }),
+    work({
+      analysis: 'The script is in place.',
+      plan: 'Run it and look at how it ends.',
+      commands: [{ keystrokes: `${run}; echo "${ended} $?"\n`, durationSec: 60 }],
+      until: new RegExp(`${ended} \\d+`),
+    }),
+  ]
+}
+
+/** Commands that write a file: as it is where a terminal takes every character of it literally, else in base64. */
+function typeFile(path: string, bytes: Uint8Array): Command[] {
+  const target = shellQuote(path)
+  const make = `mkdir -p ${shellQuote(path.slice(0, path.lastIndexOf('/')))}\n`
+  const text = new TextDecoder().decode(bytes)
+  const isPlain = /^[\n\x20\x22-\x7e]*$/.test(text) && text.endsWith('\n') && !text.includes('END_OF_FILE')
+  const body = isPlain ? text : Buffer.from(bytes).toString('base64').replaceAll(/.{76}/g, '$&\n')
+  const into = isPlain ? 'cat' : 'base64 -d'
+  const commands = chunksOf(body).map((chunk, i) => {
+    const lines = chunk.endsWith('\n') ? chunk : `${chunk}\n`
+    return {
+      keystrokes: `${into} ${i === 0 ? '>' : '>>'} ${target} <<'END_OF_FILE'\n${lines}END_OF_FILE\n`,
+      durationSec: 0.5,
+    }
+  })
+  return [{ keystrokes: make, durationSec: 0.1 }, ...commands]
+}
+
+/** A text in parts of whole lines; base64 lines of 76 characters decode on their own. */
+function chunksOf(text: string): string[] {
+  const chunks = ['']
+  for (const line of text.split(/(?<=\n)/)) {
+    const last = chunks.at(-1) ?? ''
+    if (last !== '' && last.length + line.length > maxTypedChars) chunks.push(line)
+    else chunks[chunks.length - 1] = last + line
+  }
+  return chunks
+}

@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto'
+import type { ModelService } from './model-service.ts'
+import type { CallRoute } from './routes.ts'
+import type { ParsedCall, ServedCall } from './server-dialect.ts'
+import { renderAnswer, type WireAnswer } from './wire-answer.ts'
+
+/** Reads a call that came over the wire. */
+export function readCall({ dialect, address }: CallRoute, body: string): ParsedCall {
+  const document = jsonOf(body)
+  if (document !== undefined) return dialect.parse(document, address)
+  return { kind: 'refused', fault: { kind: 'invalid-request', message: 'expected JSON, got something else' } }
+}
+
+/** Has a call answered, and writes the answer in the call's own API. Nothing is sent for one who falls silent. */
+export async function answerCall(
+  service: Pick<ModelService, 'answer'>,
+  { dialect }: CallRoute,
+  call: ServedCall,
+  signal: AbortSignal,
+): Promise<WireAnswer | 'hang-up' | 'silence'> {
+  const answer = await service.answer(call, signal)
+  const stamp = { id: randomBytes(12).toString('hex'), createdSec: Math.floor(Date.now() / 1000), model: call.model }
+  return renderAnswer(dialect, call, answer, stamp)
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
