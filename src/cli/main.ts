@@ -2,6 +2,8 @@ import { isAbort, UserError } from '../core/errors.ts'
 import { commands, type Group } from './commands.ts'
 
 process.exitCode = await main(process.argv.slice(2))
+// An agent that never heard its signal may still hold timers or sockets; they must not hold this process.
+setTimeout(() => process.exit(), 5000).unref()
 
 /** Runs one command line and returns its exit code: 0 done, 2 wrong input, 3 the world failed, 130 cancelled. */
 async function main(argv: readonly string[]): Promise<number> {

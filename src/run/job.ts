@@ -2,7 +2,7 @@ import { makeScoreboard, type Scoreboard } from '../board/scoreboard.ts'
 import type { JobResult } from '../core/job-stats.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { utcNow } from '../lib/time.ts'
-import { appendJobLog } from '../store/job-dir.ts'
+import { appendJobLog, saveJobConfig } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
@@ -43,6 +43,8 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
   const { job } = request
   const letGo = await acquireOwner(job.dir)
   try {
+    // A job that goes on may do so with other settings of no weight.
+    if (job.continued) await saveJobConfig(job.dir, job.config)
     const store = await openTrialStore(job.dir, job.layout)
     try {
       return await runIn(store, request)

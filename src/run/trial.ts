@@ -86,6 +86,7 @@ async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<Tri
   const lease = await timed(noteStart, () => startSandbox(scene, environment))
   notes.sandbox = lease.facts
   for (const line of lease.facts.notes) scene.log(`sandbox: ${line}`)
+  if (!scene.config.environment.delete) scene.log('the sandbox is given back all the same: delete = false is not kept')
   try {
     return await playIn(scene, lease, environment, notes)
   } finally {

@@ -17,9 +17,17 @@ function printOutcome(outcome: JobOutcome): void {
   const groups = [...outcome.board.groups()]
   const rows = groups.map(([name, ends]) => [name, ...cellsOf(ends, outcome.result.stats.evals.get(name)?.passAtK)])
   printTable(['agent, model, dataset', 'trials', 'scored', 'mean', 'mean of all', 'failed', 'pass@k'], rows)
-  const { pending, cancelled } = outcome.result.stats
+  const { pending, cancelled, evals } = outcome.result.stats
+  for (const { exceptionStats } of evals.values()) {
+    for (const [code, names] of exceptionStats) note(`${code}: ${someOf(names)}`)
+  }
   if (pending + cancelled > 0) note(`${pending + cancelled} trials are still to be run; the same command goes on`)
   note(`results in ${outcome.job.dir}`)
+}
+
+function someOf(names: readonly string[]): string {
+  const shown = names.slice(0, 5).join(', ')
+  return names.length > 5 ? `${shown} and ${names.length - 5} more` : shown
 }
 
 function cellsOf(ends: Denominators, passAtK: ReadonlyMap<number, number> = new Map()): string[] {

@@ -5,15 +5,7 @@ import { UserError } from '../../core/errors.ts'
 import type { JobConfig } from '../../core/job.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { utcNow } from '../../lib/time.ts'
-import {
-  createJobDir,
-  isFinished,
-  type JobDir,
-  type Layout,
-  loadJobDir,
-  type NewJob,
-  saveJobConfig,
-} from '../../store/job-dir.ts'
+import { createJobDir, isFinished, type JobDir, type Layout, loadJobDir, type NewJob } from '../../store/job-dir.ts'
 import { readOwner } from '../../store/job-owner.ts'
 import { differences, identityOf, type JobIdentity, parseIdentity } from './identity.ts'
 import { type JobTask, type PlannedTrial, planTrials } from './plan.ts'
@@ -113,7 +105,6 @@ export async function continueJob(job: JobToOpen, there: JobDir): Promise<Opened
     )
   const { id, startedAt } = there.own
   const config = { ...job.config, jobName: there.name }
-  await saveJobConfig(there.dir, config)
   const plan = planTrials(config, id, there.dir, job.tasks)
   return { dir: there.dir, id, config, layout: there.layout, startedAt, plan, continued: true }
 }

@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { BoundaryError } from '../../core/errors.ts'
 import type { DownloadOptions } from '../../core/sandbox.ts'
 import { extractTar } from '../../lib/extract.ts'
+import { held } from './held.ts'
 import { cleanEnv } from './holder.ts'
 import type { Machine } from './machine.ts'
 
@@ -90,7 +91,7 @@ export async function downloadDir(
     child.stdin?.end()
     const complaint = complaintOf(child)
     const code = exitCode(child)
-    const extracted = extractTar(child.stdout as Readable, target, {
+    const extracted = extractTar(held(child.stdout as Readable), target, {
       ...hostile,
       limitBytes: options.limitBytes ?? downloadLimitBytes,
     })

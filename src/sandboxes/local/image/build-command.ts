@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../../core/errors.ts'
 import type { ExecOptions } from '../../../core/sandbox.ts'
 import { sleep } from '../../../lib/deadline.ts'
+import { held } from '../held.ts'
 import type { Machine } from '../machine.ts'
 
 export interface BuildCommandOptions extends Omit<ExecOptions, 'signal' | 'stdin'> {
@@ -45,7 +46,7 @@ export async function runBuildCommand(
     const lines = new Lines(log)
     for (const stream of output ? [stderr] : [stdout, stderr]) lines.read(stream)
     report.resume()
-    const [code] = (await Promise.all([exited, output?.(stdout), feed(child.stdin, input)]))[0] as [number | null]
+    const [code] = (await Promise.all([exited, output?.(held(stdout)), feed(child.stdin, input)]))[0] as [number | null]
     await Promise.race([closed, sleep(drainMs)])
     signal.throwIfAborted()
     if (!machine.alive) throw new BoundaryError('sandbox', 'the build’s sandbox is gone', { code: 'SandboxGoneError' })
