@@ -1,3 +1,4 @@
+import type { ModelClient } from './model.ts'
 import type { Sandbox } from './sandbox.ts'
 import type { McpServer, Task, User } from './task.ts'
 
@@ -34,6 +35,8 @@ export interface AgentAt {
   readonly user: User | undefined
   /** Model name as given, for example `openai/gpt-x`; null when none was. */
   readonly model: string | null
+  /** How to talk to that model; null when the trial has none. */
+  readonly client: ModelClient | null
   /** Resolved variables for the agent's own commands. */
   readonly env: Readonly<Record<string, string>>
   readonly mcpServers: readonly McpServer[]
