@@ -80,7 +80,7 @@ async function readExactly(file: FileHandle, at: number, size: number): Promise<
 }
 
 /** The codecs this version of Node brings, beside none and snappy. */
-const compressors: Compressors = {
+export const compressors: Compressors = {
   GZIP: (bytes, size) => zlib.gunzipSync(bytes, { maxOutputLength: Math.max(1, size) }),
   BROTLI: (bytes, size) => zlib.brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, size) }),
   ...zstd(),

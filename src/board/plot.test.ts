@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { bars, binsOf, escapeMarkup, histogram, short } from './plot.ts'
+
+const anyNumber = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e12, max: 1e12 })
+
+test('every value is counted in the one bin that holds it', () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(anyNumber, fc.integer({ min: -1000, max: 1000 })), { minLength: 1 }), (values) => {
+      const bins = binsOf(values)
+      expect(bins.reduce((sum, { count }) => sum + count, 0)).toBe(values.length)
+      expect(bins.length).toBeLessThanOrEqual(30)
+      const [low, high] = [Math.min(...values), Math.max(...values)]
+      const slack = (high - low) * 1e-6 + 1e-6
+      expect(bins[0]!.from).toBeLessThanOrEqual(low + slack)
+      expect(bins.at(-1)!.to).toBeGreaterThanOrEqual(high - slack)
+    }),
+  )
+})
+
+test('whole numbers get bins of whole width', () => {
+  expect(binsOf([1, 2, 2, 5])).toEqual([
+    { from: 1, to: 2, count: 1 },
+    { from: 2, to: 3, count: 2 },
+    { from: 3, to: 4, count: 0 },
+    { from: 4, to: 5, count: 0 },
+    { from: 5, to: 6, count: 1 },
+  ])
+  expect(binsOf([7])).toEqual([{ from: 7, to: 8, count: 1 }])
+  expect(binsOf([])).toEqual([])
+})
+
+test('no text gets out of its place in the markup', () => {
+  const hostile = '</text><script>alert(1)</script>\u0000\u001b"\'&'
+  for (const svg of [
+    bars([{ label: hostile, value: 1 }], { title: hostile, axis: hostile }),
+    histogram([1, 2], { title: hostile, axis: hostile }),
+  ]) {
+    expect(svg).not.toContain('<script')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    expect(svg).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/)
+    expect(svg.match(/<text/g)?.length).toBe(svg.match(/<\/text>/g)?.length)
+  }
+  expect(escapeMarkup('a<b>&"\'')).toBe('a&#60;b&#62;&#38;&#34;&#39;')
+})
+
+test('plots without values say so', () => {
+  expect(histogram([], { title: 't', axis: 'a' })).toContain('no values')
+  expect(bars([], { title: 't', axis: 'a' })).toContain('no values')
+})
+
+test('numbers on an axis are short', () => {
+  expect([0, 12, 0.125, 1234, 5_600_000, 2e9, -1500].map(short)).toEqual([
+    '0',
+    '12',
+    '0.125',
+    '1.23k',
+    '5.6M',
+    '2G',
+    '-1.5k',
+  ])
+})

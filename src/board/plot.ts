@@ -1,0 +1,141 @@
+/** Text that may hold anything, safe inside an SVG or HTML document. */
+export function escapeMarkup(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Surrogate}\ufffe\uffff]+/gu, ' ')
+    .replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+}
+
+export interface PlotText {
+  readonly title: string
+  /** What the values are, with their unit. */
+  readonly axis: string
+}
+
+export interface Bin {
+  readonly from: number
+  readonly to: number
+  readonly count: number
+}
+
+/** Values counted in bins of equal, round width. */
+export function binsOf(values: readonly number[], most = 24): Bin[] {
+  const known = values.filter(Number.isFinite)
+  if (known.length === 0) return []
+  const [low, high] = known.reduce(([min, max], value) => [Math.min(min, value), Math.max(max, value)], [
+    Number.POSITIVE_INFINITY,
+    Number.NEGATIVE_INFINITY,
+  ] as const)
+  const step = roundStep((high - low) / most, known.every(Number.isInteger))
+  const start = Math.floor(low / step) * step
+  const length = Math.floor((high - start) / step) + 1
+  const counts = new Array<number>(length).fill(0)
+  for (const value of known) {
+    const at = Math.min(length - 1, Math.floor((value - start) / step))
+    counts[at] = (counts[at] ?? 0) + 1
+  }
+  return counts.map((count, i) => ({ from: round(start + i * step), to: round(start + (i + 1) * step), count }))
+}
+
+const [width, height] = [640, 320]
+const margin = { left: 60, right: 20, top: 36, bottom: 48 }
+
+/** A histogram as an SVG document. */
+export function histogram(values: readonly number[], { title, axis }: PlotText): string {
+  const bins = binsOf(values)
+  if (bins.length === 0) return svg(height, title, [words(width / 2, height / 2, 'no values', 'middle')])
+  const [inner, tall] = [width - margin.left - margin.right, height - margin.top - margin.bottom]
+  const top = roundUp(Math.max(...bins.map(({ count }) => count)))
+  const wide = inner / bins.length
+  const boxes = bins.map(({ from, to, count }, i) => {
+    const high = (count / top) * tall
+    const at = margin.left + i * wide
+    return box(
+      at + 0.5,
+      margin.top + tall - high,
+      Math.max(wide - 1, 0.5),
+      high,
+      `${short(from)} to ${short(to)}: ${count}`,
+    )
+  })
+  const every = Math.ceil(bins.length / 8)
+  const marks = bins
+    .filter((_, i) => i % every === 0)
+    .map(({ from }, i) => words(margin.left + i * every * wide, height - margin.bottom + 16, short(from), 'middle'))
+  const grid = [0, 0.5, 1].flatMap((share) => {
+    const y = margin.top + tall * (1 - share)
+    return [line(margin.left, y, width - margin.right, y), words(margin.left - 6, y + 4, short(top * share), 'end')]
+  })
+  return svg(height, title, [...grid, ...boxes, ...marks, words(width / 2, height - 10, axis, 'middle')])
+}
+
+export interface Bar {
+  readonly label: string
+  readonly value: number
+}
+
+const rowHeight = 22
+const labelWidth = 250
+
+/** Horizontal bars with their labels and values as an SVG document, in the order given. */
+export function bars(items: readonly Bar[], { title, axis }: PlotText): string {
+  const tall = margin.top + Math.max(1, items.length) * rowHeight + 30
+  const top = Math.max(...items.map(({ value }) => value), 0) || 1
+  const inner = width - labelWidth - 70
+  const parts = items.flatMap(({ label, value }, i) => {
+    const y = margin.top + i * rowHeight
+    const long = (Math.max(0, value) / top) * inner
+    return [
+      words(labelWidth - 8, y + 15, label.length > 38 ? `${label.slice(0, 37)}…` : label, 'end'),
+      box(labelWidth, y + 3, long, rowHeight - 6, `${label}: ${value}`),
+      words(labelWidth + long + 6, y + 15, short(value), 'start'),
+    ]
+  })
+  const empty = items.length === 0 ? [words(width / 2, margin.top + 15, 'no values', 'middle')] : []
+  return svg(tall, title, [...parts, ...empty, words(width / 2, tall - 8, axis, 'middle')])
+}
+
+function svg(tall: number, title: string, parts: readonly string[]): string {
+  const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${tall}" viewBox="0 0 ${width} ${tall}" font-family="sans-serif" font-size="12" role="img">`
+  const name = `<title>${escapeMarkup(title)}</title><rect width="${width}" height="${tall}" fill="#fff"/>`
+  const heading = `<text x="${width / 2}" y="20" text-anchor="middle" font-size="14" fill="#111">${escapeMarkup(title)}</text>`
+  return `${head}${name}${heading}${parts.join('')}</svg>\n`
+}
+
+function words(x: number, y: number, text: string, anchor: 'start' | 'middle' | 'end'): string {
+  return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="#333">${escapeMarkup(text)}</text>`
+}
+
+function box(x: number, y: number, wide: number, tall: number, tip: string): string {
+  const at = `x="${round(x)}" y="${round(y)}" width="${round(wide)}" height="${round(tall)}"`
+  return `<rect ${at} fill="#4477aa"><title>${escapeMarkup(tip)}</title></rect>`
+}
+
+function line(x1: number, y1: number, x2: number, y2: number): string {
+  return `<line x1="${round(x1)}" y1="${round(y1)}" x2="${round(x2)}" y2="${round(y2)}" stroke="#ddd"/>`
+}
+
+/** 1, 2 or 5 times a power of ten, at least `least`; whole when the values are. */
+function roundStep(least: number, whole: boolean): number {
+  if (!(least > 0)) return 1
+  const power = 10 ** Math.floor(Math.log10(least))
+  const step = [1, 2, 5, 10].map((times) => times * power).find((step) => step >= least * 0.999) ?? 10 * power
+  return whole ? Math.max(1, Math.ceil(step)) : step
+}
+
+function roundUp(value: number): number {
+  return roundStep(value, true)
+}
+
+/** Without the noise of binary fractions. */
+function round(value: number): number {
+  return Number(value.toPrecision(10))
+}
+
+/** A number for an axis: 1200 is 1.2k. */
+export function short(value: number): string {
+  const size = Math.abs(value)
+  if (size >= 1e9) return `${round(Number((value / 1e9).toPrecision(3)))}G`
+  if (size >= 1e6) return `${round(Number((value / 1e6).toPrecision(3)))}M`
+  if (size >= 1e3) return `${round(Number((value / 1e3).toPrecision(3)))}k`
+  return String(round(Number(value.toPrecision(3))))
+}

@@ -1,0 +1,86 @@
+import { renderCard } from '../../formats/traces/card.ts'
+import type { TraceOptions } from '../../formats/traces/make-traces.ts'
+import { columnsOf, type TraceRow } from '../../formats/traces/row.ts'
+import { rowBytes, ShardedTraces, type ShardFile, type TraceFormat } from '../../formats/traces/shards.ts'
+import { utcNow } from '../../lib/time.ts'
+import type { ExportCounts, TraceSink } from '../../run/traces/export-traces.ts'
+import { manifestFile, manifestSchema } from '../../run/traces/publish-dir.ts'
+
+export interface DatasetAsk {
+  readonly name: string
+  readonly formats: readonly TraceFormat[]
+  readonly options: TraceOptions
+  readonly shardRows: number | null
+  readonly madeBy: string
+}
+
+/** More results than this are counted together: rewards may be any number. */
+const resultsLimit = 100
+
+/** The files of one dataset: rows in every format that was asked for, then its card and its manifest. */
+export class DatasetFiles {
+  readonly #ask: DatasetAsk
+  #dataBytes = 0
+  readonly #results = new Map<string, number>()
+
+  constructor(ask: DatasetAsk) {
+    this.#ask = ask
+  }
+
+  open(dir: string): TraceSink<TraceRow, ShardFile> {
+    const { formats, options, shardRows } = this.#ask
+    const outputs = formats.map((format) => new ShardedTraces(dir, format, { sharegpt: options.sharegpt, shardRows }))
+    return {
+      add: async (row) => {
+        const bytes = rowBytes(row)
+        this.#count(row, bytes)
+        for (const output of outputs) await output.add(row, bytes)
+      },
+      finish: async () => {
+        const files: ShardFile[] = []
+        for (const output of outputs) files.push(...(await output.finish()))
+        return files
+      },
+      abandon: async () => {
+        for (const output of outputs) await output.abandon()
+      },
+    }
+  }
+
+  describe(counts: ExportCounts, files: readonly ShardFile[]): Readonly<Record<string, string>> {
+    const { name, options, madeBy } = this.#ask
+    const results = Object.fromEntries([...this.#results].sort(([, a], [, b]) => b - a))
+    const asked = Object.fromEntries(Object.entries(options).map(([key, value]) => [key, String(value)]))
+    const card = {
+      name,
+      sharegpt: options.sharegpt,
+      dataBytes: this.#dataBytes,
+      files,
+      results,
+      madeBy,
+      options: asked,
+    }
+    const manifest = {
+      schema: manifestSchema,
+      createdAt: utcNow(),
+      madeBy,
+      options,
+      ...counts,
+      results,
+      dataBytes: this.#dataBytes,
+      columns: columnsOf(options),
+      files,
+    }
+    return {
+      'README.md': renderCard({ ...card, ...counts }),
+      [manifestFile]: `${JSON.stringify(manifest, null, 2)}\n`,
+    }
+  }
+
+  #count(row: TraceRow, bytes: number): void {
+    this.#dataBytes += bytes
+    const given = row.result ?? 'not verified'
+    const result = this.#results.has(given) || this.#results.size < resultsLimit ? given : 'other results'
+    this.#results.set(result, (this.#results.get(result) ?? 0) + 1)
+  }
+}

@@ -1,0 +1,46 @@
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import type { TraceOptions } from '../../formats/traces/make-traces.ts'
+import { type TraceFormat, traceFormats } from '../../formats/traces/shards.ts'
+
+/** Where trials are read from. */
+export const pathOption = () =>
+  new Option('-p, --path <path...>', 'jobs, trials, or directories of them; ours and Harbor’s, packed or not')
+
+export const recursiveOption = () => new Option('--recursive', 'look for jobs and trials at any depth')
+
+/** One row per turn of the agent or per trial. */
+export const episodesOption = () =>
+  new Option('--episodes <which>', 'last: one row a trial, the whole conversation; all: one row a turn of the agent')
+    .choices(['last', 'all'] as const satisfies readonly TraceOptions['episodes'][])
+    .default('last' as const)
+
+export const filterOption = () =>
+  new Option('--filter <which>', 'trials to keep, by result; success: a reward above 0 and no exception')
+    .choices(['success', 'failure', 'all'] as const satisfies readonly TraceOptions['filter'][])
+    .default('all' as const)
+
+export const subagentsOption = () =>
+  new Option(
+    '--subagents <policy>',
+    'what becomes of their trajectories: nothing, rows of their own, or turns of the main one',
+  )
+    .choices(['drop', 'separate', 'inline'] as const satisfies readonly TraceOptions['subagents'][])
+    .default('separate' as const)
+
+export const turnsOption = () =>
+  new Option(
+    '--turns <how>',
+    'alternate: merge what one role says twice in a row; recorded: message by message, as Harbor exports',
+  )
+    .choices(['alternate', 'recorded'] as const satisfies readonly TraceOptions['turns'][])
+    .default('alternate' as const)
+
+/** Parses `parquet,jsonl`. */
+export function parseFormats(text: string): TraceFormat[] {
+  const formats = text.split(',').map((name) => {
+    const format = traceFormats.find((known) => known === name.trim())
+    if (!format) throw new InvalidArgumentError(`expected ${traceFormats.join(' or ')}, got ${JSON.stringify(name)}`)
+    return format
+  })
+  return [...new Set(formats)]
+}

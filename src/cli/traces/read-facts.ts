@@ -1,0 +1,59 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TraceFacts } from '../../core/trace.ts'
+import type { TraceOptions } from '../../formats/traces/make-traces.ts'
+import { readTraceFacts } from '../../formats/traces/read-parquet.ts'
+import { factsOfRow, factsOfTrial } from '../../formats/traces/trial-facts.ts'
+import { isMissing } from '../../lib/files.ts'
+import { findInputs } from '../../run/traces/find-inputs.ts'
+import { readTrials } from '../../run/traces/read-trials.ts'
+import { oneLine } from '../output.ts'
+import { traceMaker } from './export.ts'
+
+export interface FactsAsk {
+  readonly recursive: boolean
+  readonly filter: TraceOptions['filter']
+  readonly signal: AbortSignal
+  readonly onBroken: (line: string) => void
+}
+
+/** The facts of all traces in a parquet file, in an exported dataset, or in jobs; a trial without a trace is told too. */
+export async function* factsIn(path: string, ask: FactsAsk): AsyncGenerator<TraceFacts, void, void> {
+  const files = (await stat(path)).isDirectory() ? await parquetIn(join(path, 'data')) : [path]
+  if (files.length === 0) yield* factsOfJobs(path, ask)
+  for (const file of files) {
+    for await (const facts of readTraceFacts(file)) {
+      ask.signal.throwIfAborted()
+      const solved = Number(facts.result ?? 0) > 0
+      if (ask.filter === 'all' || solved === (ask.filter === 'success')) yield facts
+    }
+  }
+}
+
+async function parquetIn(dir: string): Promise<string[]> {
+  try {
+    const names = await readdir(dir)
+    return names
+      .filter((name) => name.endsWith('.parquet'))
+      .sort()
+      .map((name) => join(dir, name))
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+async function* factsOfJobs(
+  path: string,
+  { recursive, filter, signal, onBroken }: FactsAsk,
+): AsyncGenerator<TraceFacts> {
+  const { inputs, broken } = await findInputs([path], recursive)
+  for (const { dir, why } of broken) onBroken(`${oneLine(dir)} is left out: ${oneLine(why)}`)
+  const maker = traceMaker({ episodes: 'last', filter, subagents: 'separate', turns: 'recorded', sharegpt: false })
+  for await (const read of readTrials(inputs, maker, signal)) {
+    const [job, record] = 'trial' in read ? [read.trial.job, read.trial.record] : [read.input.job, read.record]
+    if ('drop' in read && read.drop.reason === 'filtered-by-result') continue
+    yield factsOfTrial(record, job)
+    for (const trace of 'trial' in read ? maker.make(read.trial) : []) if ('row' in trace) yield factsOfRow(trace.row)
+  }
+}

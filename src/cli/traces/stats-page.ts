@@ -1,0 +1,89 @@
+import { bars, escapeMarkup, histogram } from '../../board/plot.ts'
+import type { Measure, TraceTally } from '../../board/trace-stats.ts'
+import { countRows, measureRows } from './stats-table.ts'
+
+export interface NamedPlot {
+  readonly name: string
+  readonly svg: string
+}
+
+const measures: readonly [Measure, title: string, axis: string][] = [
+  ['turns', 'Turns', 'turns of the agent, per trial'],
+  ['inputTokens', 'Input tokens', 'tokens read by the model, per trial'],
+  ['outputTokens', 'Output tokens', 'tokens written by the model, per trial'],
+  ['costUsd', 'Cost', 'USD, per trial'],
+]
+
+/** Bars that fit on a page. */
+const barsShown = 40
+
+/** Every plot there is something to plot for; the name is good for a file. */
+export function plotsOf(tally: TraceTally): NamedPlot[] {
+  const stats = tally.stats()
+  const counts = (map: ReadonlyMap<string, number>) =>
+    [...map].slice(0, barsShown).map(([label, value]) => ({ label, value }))
+  const rates = stats.tasks
+    .map(({ task, solved, trials }) => ({ label: task, value: Number(((100 * solved) / trials).toFixed(1)) }))
+    .sort((a, b) => a.value - b.value)
+  const histograms = measures.flatMap(([measure, title, axis]): NamedPlot[] => {
+    const values = tally.values(measure)
+    return values.length === 0 ? [] : [{ name: fileNames[measure], svg: histogram(values, { title, axis }) }]
+  })
+  return [
+    { name: 'outcomes', svg: bars(counts(stats.outcomes), { title: 'What became of the trials', axis: 'trials' }) },
+    { name: 'results', svg: bars(counts(stats.results), { title: 'Results', axis: 'trials' }) },
+    ...histograms,
+    {
+      name: 'solved-by-task',
+      svg: bars(rates.slice(0, barsShown), {
+        title: `Solved, by task${rates.length > barsShown ? ' (the hardest)' : ''}`,
+        axis: '% of trials',
+      }),
+    },
+  ]
+}
+
+const fileNames: Readonly<Record<Measure, string>> = {
+  turns: 'turns',
+  inputTokens: 'input-tokens',
+  outputTokens: 'output-tokens',
+  costUsd: 'cost-usd',
+}
+
+/** One page with the tables and plots; it loads nothing and runs nothing. */
+export function renderPage(tally: TraceTally): string {
+  const stats = tally.stats()
+  const tables = [
+    table('Per trial', ['measure', 'trials', 'mean', 'min', 'p10', 'median', 'p90', 'max', 'sum'], measureRows(stats)),
+    table('Outcomes', ['outcome', 'trials', 'share'], countRows(stats.outcomes, stats.trials)),
+    table('Results', ['result', 'trials', 'share'], countRows(stats.results, stats.trials)),
+    table(
+      'Tasks',
+      ['task', 'trials', 'solved'],
+      stats.tasks.map(({ task, trials, solved }) => [task, String(trials), String(solved)]),
+    ),
+    table(
+      'Prompts of more than one task',
+      ['prompt', 'trials', 'tasks'],
+      stats.prompts.acrossTasks.map(({ digest, trials, tasks }) => [digest, String(trials), tasks.join(', ')]),
+    ),
+  ]
+  const plots = plotsOf(tally).map(({ svg }) => `<figure>${svg}</figure>`)
+  const about = `${stats.traces} traces of ${stats.trials} trials at ${stats.tasks.length} tasks; ${stats.withoutTrace} trials left no trace.`
+  return `${head}<h1>Traces</h1>\n<p>${about}</p>\n${plots.join('\n')}\n${tables.join('\n')}\n</body></html>\n`
+}
+
+function table(title: string, header: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return ''
+  const row = (cells: readonly string[], tag: 'th' | 'td') =>
+    `<tr>${cells.map((cell) => `<${tag}>${escapeMarkup(cell)}</${tag}>`).join('')}</tr>`
+  const lines = [row(header, 'th'), ...rows.slice(0, 1000).map((cells) => row(cells, 'td'))]
+  return `<h2>${escapeMarkup(title)}</h2>\n<table>${lines.join('\n')}</table>`
+}
+
+const head = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width"><title>Traces</title>
+<style>body{font-family:sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}figure{margin:1rem 0}table{border-collapse:collapse}td,th{border-bottom:1px solid #ddd;padding:.2rem .8rem;text-align:left}</style>
+</head><body>
+`

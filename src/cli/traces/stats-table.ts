@@ -1,0 +1,88 @@
+import { short } from '../../board/plot.ts'
+import type { Spread, TraceStats } from '../../board/trace-stats.ts'
+import { printTable } from '../output.ts'
+
+/** Rows of a list that a terminal shows; --json has them all. */
+const shown = 30
+
+/** The numbers for a person. */
+export function printStats(stats: TraceStats): void {
+  const { traces, trials, withoutTrace, tasks, prompts } = stats
+  process.stdout.write(
+    `${traces} traces of ${trials} trials at ${tasks.length} tasks; ${withoutTrace} trials left no trace\n`,
+  )
+  if (trials === 0) return
+  section(['per trial', 'trials', 'mean', 'min', 'p10', 'median', 'p90', 'max', 'sum'], measureRows(stats))
+  section(['outcome', 'trials', 'share'], countRows(stats.outcomes, trials))
+  section(['result', 'trials', 'share'], countRows(stats.results, trials))
+  if (stats.tracesBySource.size > 1) section(['trace', 'rows', 'share'], countRows(stats.tracesBySource, traces))
+  section(
+    ['task', 'trials', 'solved', 'mean reward', 'mean turns'],
+    tasks.map((task) => [
+      task.task,
+      String(task.trials),
+      `${task.solved} (${percent(task.solved / task.trials)})`,
+      task.meanReward?.toFixed(3) ?? '-',
+      task.meanTurns?.toFixed(1) ?? '-',
+    ]),
+  )
+  process.stdout.write(
+    `\n${prompts.distinct} distinct prompts; ${prompts.acrossTasks.length} of them at more than one task\n`,
+  )
+  if (prompts.acrossTasks.length > 0)
+    section(
+      ['prompt', 'trials', 'tasks'],
+      prompts.acrossTasks.map(({ digest, trials, tasks }) => [
+        digest.slice(0, 12),
+        String(trials),
+        tasks.slice(0, 4).join(', '),
+      ]),
+    )
+}
+
+function section(header: readonly string[], rows: readonly (readonly string[])[]): void {
+  if (rows.length === 0) return
+  process.stdout.write('\n')
+  printTable(header, rows.slice(0, shown))
+  if (rows.length > shown) process.stdout.write(`... and ${rows.length - shown} more\n`)
+}
+
+/** Turns, tokens and cost, one row each; what nobody measured is left out. */
+export function measureRows(stats: TraceStats): string[][] {
+  const measures: [string, Spread | null][] = [
+    ['turns', stats.turns],
+    ['input tokens', stats.inputTokens],
+    ['output tokens', stats.outputTokens],
+    ['cost, USD', stats.costUsd],
+  ]
+  return measures.flatMap(([name, spread]) =>
+    spread === null
+      ? []
+      : [
+          [
+            name,
+            String(spread.count),
+            ...(['mean', 'min', 'p10', 'p50', 'p90', 'max', 'sum'] as const).map((key) => short(spread[key])),
+          ],
+        ],
+  )
+}
+
+export function countRows(counts: ReadonlyMap<string, number>, all: number): string[][] {
+  return [...counts].map(([name, count]) => [name, String(count), percent(count / all)])
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(1)}%`
+}
+
+/** The numbers for a machine. */
+export function statsDocument(stats: TraceStats): Readonly<Record<string, unknown>> {
+  return {
+    schema: 'trace-stats/1',
+    ...stats,
+    tracesBySource: Object.fromEntries(stats.tracesBySource),
+    results: Object.fromEntries(stats.results),
+    outcomes: Object.fromEntries(stats.outcomes),
+  }
+}

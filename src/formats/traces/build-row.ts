@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import type { TrialFile, TrialWithFiles } from '../../core/trace.ts'
+import { wellFormed } from './clean.ts'
+import type { TraceRow } from './row.ts'
+import type { TraceTrajectory } from './trajectory.ts'
+import { columnsFromRecord } from './trial-facts.ts'
+import { type Turn, textOf } from './turns.ts'
+
+/** What a row says about its conversation. */
+export interface Conversation {
+  readonly turns: readonly Turn[]
+  /** The agent's own turns so far, over the whole trial. */
+  readonly count: number
+  readonly episode: string
+  /** The agent's name in the row. */
+  readonly agent: string
+  readonly source: string
+  readonly trajectory: TraceTrajectory
+}
+
+type OfConversation =
+  | 'conversations'
+  | 'conversations_sharegpt'
+  | 'agent'
+  | 'episode'
+  | 'tool_definitions'
+  | 'trace_source'
+  | 'prompt_digest'
+  | 'turns'
+  | 'context_messages'
+
+/** The columns that all rows of a trial, or of one step of it, share. */
+export type SharedColumns = Omit<TraceRow, OfConversation>
+
+/** Fills the shared columns from the record and the files beside it; `chain` is the main trajectory. */
+export function sharedColumns(
+  { record, job, files }: TrialWithFiles,
+  step: string | null,
+  chain: readonly TraceTrajectory[],
+): SharedColumns {
+  const { agent: _, ...columns } = columnsFromRecord(record)
+  const totals = chain.at(-1)?.final_metrics
+  return {
+    ...columns,
+    input_tokens: columns.input_tokens ?? whole(totals?.total_prompt_tokens),
+    output_tokens: columns.output_tokens ?? whole(totals?.total_completion_tokens),
+    cost_usd: columns.cost_usd ?? totals?.total_cost_usd ?? null,
+    instruction: instructionIn(chain[0]),
+    verifier_output: verifierOutput(files.filter((file) => file.step === step && file.folder === 'verifier')),
+    job,
+    step,
+    schema: 'trace/1',
+  }
+}
+
+/** The row of one conversation; null when it does not begin with the user, because then nobody asked for what follows. */
+export function buildRow(said: Conversation, shared: SharedColumns, sharegpt: boolean): TraceRow | null {
+  const { turns, trajectory } = said
+  const [first] = turns
+  if (first?.role !== 'user') return null
+  const firstOwn = turns.findIndex(({ copied }) => !copied)
+  const tools = trajectory.agent.tool_definitions ?? []
+  return wellFormed({
+    ...shared,
+    conversations: turns.map(({ role, content }) => ({ role, content })),
+    ...(sharegpt ? { conversations_sharegpt: turns.map(toShareGpt) } : {}),
+    agent: said.agent,
+    model: trajectory.agent.model_name || shared.model,
+    episode: said.episode,
+    tool_definitions: tools.length === 0 ? null : JSON.stringify(tools),
+    trace_source: said.source,
+    prompt_digest: createHash('sha256').update(first.content).digest('hex'),
+    turns: said.count,
+    context_messages: firstOwn < 0 ? turns.length : firstOwn,
+  })
+}
+
+function toShareGpt({ role, content }: Turn): { readonly from: string; readonly value: string } {
+  return { from: role === 'user' ? 'human' : 'gpt', value: content }
+}
+
+/** The first message that says anything. */
+function instructionIn(trajectory: TraceTrajectory | undefined): string | null {
+  for (const step of trajectory?.steps ?? []) {
+    const text = textOf(step.message).trim()
+    if (text !== '') return text
+  }
+  return null
+}
+
+/** The files of a verifier that hold what the tests printed, in the order they are read. */
+export const verifierFiles: readonly string[] = ['test-stdout.txt', 'test-stderr.txt']
+
+/** What the tests printed; more than was read ends in a line that says so. */
+function verifierOutput(files: readonly TrialFile[]): string | null {
+  const parts = verifierFiles.flatMap((name) => {
+    const file = files.find((each) => each.name === name)
+    if (!file) return []
+    const more = file.size - file.bytes.length
+    return [utf8.decode(file.bytes) + (more > 0 ? `\n[... ${more} more bytes ...]\n` : '')]
+  })
+  return parts.length === 0 ? null : parts.join('')
+}
+
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** A count of tokens that a column of whole numbers can hold. */
+function whole(count: number | null | undefined): number | null {
+  return Number.isSafeInteger(count) ? (count ?? null) : null
+}

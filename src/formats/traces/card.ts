@@ -1,0 +1,134 @@
+import { stringify } from 'yaml'
+import { cardFeatures } from './parquet-schema.ts'
+import { columnsOf, type TraceColumn } from './row.ts'
+import type { ShardFile } from './shards.ts'
+
+/** What a dataset card tells about an export. */
+export interface TraceCard {
+  readonly name: string
+  readonly sharegpt: boolean
+  readonly rows: number
+  /** Uncompressed. */
+  readonly dataBytes: number
+  readonly files: readonly ShardFile[]
+  readonly trials: number
+  readonly exported: number
+  readonly drops: Readonly<Record<string, number>>
+  /** How the export was asked for, word by word. */
+  readonly options: Readonly<Record<string, string>>
+  readonly inputs: readonly { readonly job: string; readonly trials: number; readonly exported: number }[]
+  /** How many trials gave rows, by result. */
+  readonly results: Readonly<Record<string, number>>
+  readonly madeBy: string
+}
+
+/** README.md of a dataset as the Hub reads it: sizes and columns for machines above, what is in it for people below. */
+export function renderCard(card: TraceCard): string {
+  return `---\n${stringify(frontMatter(card), { lineWidth: 0 })}---\n\n${body(card)}`
+}
+
+function frontMatter(card: TraceCard): Readonly<Record<string, unknown>> {
+  const folder = card.files[0]?.path.split('/')[0] ?? 'data'
+  const shards = card.files.filter(({ path }) => path.startsWith(`${folder}/`))
+  return {
+    pretty_name: card.name,
+    size_categories: [sizeCategory(card.rows)],
+    task_categories: ['text-generation'],
+    tags: ['agent', 'traces', 'ot-agent'],
+    dataset_info: {
+      features: cardFeatures(columnsOf(card)),
+      splits: [{ name: 'train', num_bytes: card.dataBytes, num_examples: card.rows }],
+      download_size: shards.reduce((sum, { bytes }) => sum + bytes, 0),
+      dataset_size: card.dataBytes,
+    },
+    configs: [{ config_name: 'default', data_files: [{ split: 'train', path: `${folder}/train-*` }] }],
+  }
+}
+
+function body(card: TraceCard): string {
+  const tables = [
+    ['## Rows by result', table(['result', 'rows'], Object.entries(card.results))],
+    [
+      '## Jobs',
+      table(
+        ['job', 'trials', 'with rows'],
+        card.inputs.map(({ job, trials, exported }) => [job, trials, exported]),
+      ),
+    ],
+    ['## Left out', `${table(['reason', 'count'], Object.entries(card.drops))}\n\nEvery one is in \`drops.jsonl\`.`],
+    ['## How it was made', table(['option', 'value'], Object.entries(card.options))],
+    [
+      '## Columns',
+      table(
+        ['column', 'what it is'],
+        columnsOf(card).map((name) => [name, meanings[name]]),
+      ),
+    ],
+  ]
+  const lines = [
+    `# ${escaped(card.name)}`,
+    `${card.rows} traces of ${card.exported} trials, out of ${card.trials} finished ones. Written by ${escaped(card.madeBy)}.`,
+    ...tables.flat(),
+  ]
+  return `${lines.join('\n\n')}\n`
+}
+
+function table(header: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  if (rows.length === 0) return 'None.'
+  const line = (cells: readonly (string | number)[]) => `| ${cells.map((cell) => escaped(String(cell))).join(' | ')} |`
+  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** Names come from tasks and jobs of strangers: no markup, no line breaks. */
+function escaped(text: string): string {
+  return text
+    .replace(/[\s\p{Cc}]+/gu, ' ')
+    .replace(/[\\`*_[\]<>|#]/g, (sign) => (sign === '_' ? '_' : `\\${sign}`))
+    .slice(0, 300)
+}
+
+function sizeCategory(rows: number): string {
+  const steps: readonly [number, string][] = [
+    [1e3, 'n<1K'],
+    [1e4, '1K<n<10K'],
+    [1e5, '10K<n<100K'],
+    [1e6, '100K<n<1M'],
+    [1e7, '1M<n<10M'],
+  ]
+  return steps.find(([below]) => rows < below)?.[1] ?? '10M<n<100M'
+}
+
+const meanings: Readonly<Record<TraceColumn, string>> = {
+  conversations: 'messages, role user or assistant; the last one is the assistant’s',
+  conversations_sharegpt: 'the same as from human or gpt, and value',
+  agent: 'the agent that drove the model',
+  model: 'the model',
+  model_provider: 'who served it',
+  date: 'when the trial began, UTC',
+  task: 'name of the task',
+  episode: 'episode-N: the agent’s N-th turn ends the row',
+  run_id: 'id of the job',
+  trial_name: 'name of the trial',
+  result: 'reward, or name of the exception; null when nothing was verified',
+  tool_definitions: 'tools the model was offered, JSON',
+  instruction: 'the first message',
+  verifier_output: 'what the tests printed',
+  trace_source: 'main, or which subagent',
+  task_digest: 'digest of the task’s content',
+  task_checksum: 'Harbor’s checksum of the task',
+  prompt_digest: 'SHA-256 of the first user message',
+  attempt: 'which attempt at the task, from 0',
+  reward: 'the reward, whatever ended the trial',
+  end: 'scored, failed or cancelled',
+  exit: 'how the agent stopped: finished, exited, or a limit: time, turns, context, cost',
+  boundary: 'who is to blame for a failure',
+  step: 'the step of a multi-step task',
+  turns: 'turns of the agent up to the end of the row, over the whole trial',
+  context_messages: 'how many messages at the beginning are copied context, not to be learnt from again',
+  input_tokens: 'of the whole trial, cached ones included',
+  output_tokens: 'of the whole trial',
+  cost_usd: 'of the whole trial',
+  job: 'name of the job',
+  source: 'dataset the task is from',
+  schema: 'version of these columns',
+}

@@ -1,0 +1,52 @@
+import type { ParquetWriter } from 'hyparquet-writer'
+import { type TraceColumn, traceColumns } from './row.ts'
+
+type Schema = ConstructorParameters<typeof ParquetWriter>[0]['schema']
+type Kind = (typeof traceColumns)[TraceColumn]
+
+const text = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const
+
+const scalars = {
+  text,
+  int32: { type: 'INT32' },
+  int64: { type: 'INT64' },
+  float64: { type: 'DOUBLE' },
+} as const
+
+/** The parquet schema of these columns; a list of messages is a list of structs, as Arrow writes one. */
+export function parquetSchema(columns: readonly TraceColumn[]): Schema {
+  return [{ name: 'schema', num_children: columns.length }, ...columns.flatMap(elementsOf)]
+}
+
+function elementsOf(name: TraceColumn): Schema {
+  const kind = traceColumns[name]
+  if (typeof kind === 'string') return [{ name, repetition_type: 'OPTIONAL', ...scalars[kind] }]
+  return [
+    { name, repetition_type: 'OPTIONAL', num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
+    { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+    { name: 'element', repetition_type: 'OPTIONAL', num_children: kind.length },
+    ...kind.map((key) => ({ name: key, repetition_type: 'OPTIONAL' as const, ...text })),
+  ]
+}
+
+const dtypes = { text: 'string', int32: 'int32', int64: 'int64', float64: 'float64' } as const
+
+/** The columns as `datasets` describes them in a file's metadata. A list is a list of one: every version reads that. */
+export function featuresOf(columns: readonly TraceColumn[]): Readonly<Record<string, unknown>> {
+  const feature = (kind: Kind) =>
+    typeof kind === 'string' ? value(kind) : [Object.fromEntries(kind.map((key) => [key, value('text')]))]
+  return Object.fromEntries(columns.map((name) => [name, feature(traceColumns[name])]))
+}
+
+function value(kind: keyof typeof dtypes): Readonly<Record<string, string>> {
+  return { dtype: dtypes[kind], _type: 'Value' }
+}
+
+/** The columns as the front matter of a dataset card lists them. */
+export function cardFeatures(columns: readonly TraceColumn[]): readonly unknown[] {
+  return columns.map((name) => {
+    const kind = traceColumns[name]
+    if (typeof kind === 'string') return { name, dtype: dtypes[kind] }
+    return { name, list: kind.map((key) => ({ name: key, dtype: 'string' })) }
+  })
+}

@@ -1,0 +1,142 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { z } from 'zod'
+import { messageOf, UserError } from '../../core/errors.ts'
+import type { TraceFacts } from '../../core/trace.ts'
+import { codeOf } from '../../lib/files.ts'
+import { boundaryOfCode } from '../harbor-job/blame.ts'
+import { compressors } from '../task-parquet/read-column.ts'
+
+const text = z.string().nullish().default(null)
+const count = z
+  .union([z.number(), z.bigint().transform(Number)])
+  .nullish()
+  .default(null)
+
+/** The columns that statistics look at; a dataset of Harbor's or anybody's may lack some. */
+const factColumns = {
+  job: text,
+  run_id: text,
+  trial_name: text,
+  task: text,
+  agent: text,
+  model: text,
+  trace_source: text,
+  result: text,
+  reward: count,
+  end: text,
+  exit: text,
+  boundary: text,
+  turns: count,
+  input_tokens: count,
+  output_tokens: count,
+  cost_usd: count,
+  prompt_digest: text,
+  conversations: z
+    .array(z.object({ role: z.string().nullish() }).nullable())
+    .nullish()
+    .default(null),
+}
+const factsRow = z.object(factColumns)
+
+/** More than this of conversations in one row group is not taken into memory only to count turns. */
+const conversationsLimitBytes = 1n << 30n
+
+/** The facts of every row of a parquet file of traces, ours, Harbor's or anybody's with these columns; one row group in memory at a time. */
+export async function* readTraceFacts(path: string): AsyncGenerator<TraceFacts, void, void> {
+  const file = await openFile(path)
+  try {
+    const buffer = await bufferOf(file)
+    const metadata = await explained(path, () => parquetMetadataAsync(buffer))
+    let rowStart = 0
+    for (const group of metadata.row_groups) {
+      const rowEnd = rowStart + Number(group.num_rows)
+      const columns = columnsToRead(metadata, group, path)
+      const rows = await explained(path, () =>
+        parquetReadObjects({ file: buffer, metadata, columns, rowStart, rowEnd, compressors }),
+      )
+      for (const row of rows) yield toFacts(parseRow(row, path))
+      rowStart = rowEnd
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r')
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error
+    throw new UserError(`${path}: expected a parquet file that can be read, got ${codeOf(error)}`, hint)
+  }
+}
+
+const hint = 'expected a parquet file of traces, as `ot-agent traces export` writes it'
+
+async function bufferOf(file: FileHandle): Promise<AsyncBuffer> {
+  const { size } = await file.stat()
+  return {
+    byteLength: size,
+    slice: async (start, end = size) => {
+      const bytes = new ArrayBuffer(Math.max(0, Math.min(end, size) - start))
+      await file.read(new Uint8Array(bytes), 0, bytes.byteLength, start)
+      return bytes
+    },
+  }
+}
+
+/** Conversations are read only where nothing else tells how many turns there were. */
+function columnsToRead(metadata: FileMetaData, group: FileMetaData['row_groups'][number], path: string): string[] {
+  const there = new Map<string, bigint>()
+  for (const { meta_data: column } of group.columns) {
+    const name = column?.path_in_schema[0]
+    if (name !== undefined) there.set(name, (there.get(name) ?? 0n) + (column?.total_uncompressed_size ?? 0n))
+  }
+  if (!there.has('conversations') && !there.has('trial_name')) {
+    const found = metadata.schema.slice(1, 20).map(({ name }) => name)
+    throw new UserError(`${path}: expected columns such as conversations and result, got ${found.join(', ')}`, hint)
+  }
+  const affordable = (there.get('conversations') ?? 0n) <= conversationsLimitBytes
+  const wanted = Object.keys(factColumns).filter((name) => there.has(name))
+  return wanted.filter((name) => name !== 'conversations' || (!there.has('turns') && affordable))
+}
+
+async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new UserError(`${path} cannot be read as parquet: ${messageOf(error)}`, hint)
+  }
+}
+
+function parseRow(row: unknown, path: string): z.output<typeof factsRow> {
+  const parsed = factsRow.safeParse(row)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new UserError(`${path}: column ${issue?.path.join('.')}: ${issue?.message}`, hint)
+}
+
+function toFacts(row: z.output<typeof factsRow>): TraceFacts {
+  const code = row.result !== null && Number.isNaN(Number(row.result)) ? row.result : null
+  const stopped = code === 'AgentTimeoutError' || code === 'NonZeroAgentExitCodeError'
+  const spoken = row.conversations?.filter((message) => message?.role === 'assistant' || message?.role === 'gpt').length
+  return {
+    job: row.job ?? row.run_id ?? 'unknown',
+    trial: row.trial_name ?? 'unknown',
+    task: row.task ?? 'unknown',
+    agent: row.agent ?? 'unknown',
+    model: row.model ?? 'unknown',
+    traceSource: row.trace_source ?? 'main',
+    result: row.result,
+    reward: row.reward ?? (row.result === null || code !== null ? null : Number(row.result)),
+    end: row.end ?? (code === null || stopped ? 'scored' : code === 'CancelledError' ? 'cancelled' : 'failed'),
+    exit: row.exit ?? (code === 'AgentTimeoutError' ? 'time' : stopped ? 'exited' : null),
+    boundary: row.boundary ?? (row.end === null && code !== null && !stopped ? boundaryOfCode(code) : null),
+    turns: row.turns ?? spoken ?? null,
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
+    costUsd: row.cost_usd,
+    promptDigest: row.prompt_digest,
+  }
+}

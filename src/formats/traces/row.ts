@@ -1,0 +1,98 @@
+/** One trace as a row of a dataset, in the spelling its readers know. */
+export interface TraceRow {
+  readonly conversations: readonly { readonly role: string; readonly content: string }[]
+  readonly conversations_sharegpt?: readonly { readonly from: string; readonly value: string }[]
+  readonly agent: string
+  readonly model: string
+  readonly model_provider: string
+  /** When the trial began, in UTC. */
+  readonly date: string
+  readonly task: string
+  /** `episode-N`, N counted over the trial. */
+  readonly episode: string
+  readonly run_id: string
+  readonly trial_name: string
+  /** A reward as Python prints it, the name of an exception, or null when nothing was verified. */
+  readonly result: string | null
+  /** JSON. */
+  readonly tool_definitions: string | null
+  readonly instruction: string | null
+  readonly verifier_output: string | null
+  /** `main`, or which subagent. */
+  readonly trace_source: string
+
+  // From here on: where the row comes from.
+  readonly task_digest: string | null
+  /** Harbor's checksum of the task. */
+  readonly task_checksum: string | null
+  /** SHA-256 of the first user message. */
+  readonly prompt_digest: string
+  readonly attempt: number
+  readonly reward: number | null
+  /** scored, failed or cancelled. */
+  readonly end: string
+  /** finished, exited, or the limit that stopped the agent: time, turns, context, cost. */
+  readonly exit: string | null
+  /** Who is to blame for a failure. */
+  readonly boundary: string | null
+  /** The step of a multi-step task. */
+  readonly step: string | null
+  /** The agent's own turns up to the end of the row, over the whole trial. */
+  readonly turns: number
+  /** How many messages at the beginning are copied context, not to be learnt from again. */
+  readonly context_messages: number
+  /** Of the whole trial, as the next two. */
+  readonly input_tokens: number | null
+  readonly output_tokens: number | null
+  readonly cost_usd: number | null
+  readonly job: string
+  /** The dataset the task is from. */
+  readonly source: string | null
+  readonly schema: 'trace/1'
+}
+
+export type TraceColumn = keyof TraceRow
+
+type Kind = 'text' | 'int32' | 'int64' | 'float64' | readonly [string, string]
+
+/** Every column of a row, in order; a pair of names is a list of messages with these two keys. */
+export const traceColumns: Readonly<Record<TraceColumn, Kind>> = {
+  conversations: ['role', 'content'],
+  conversations_sharegpt: ['from', 'value'],
+  agent: 'text',
+  model: 'text',
+  model_provider: 'text',
+  date: 'text',
+  task: 'text',
+  episode: 'text',
+  run_id: 'text',
+  trial_name: 'text',
+  result: 'text',
+  tool_definitions: 'text',
+  instruction: 'text',
+  verifier_output: 'text',
+  trace_source: 'text',
+  task_digest: 'text',
+  task_checksum: 'text',
+  prompt_digest: 'text',
+  attempt: 'int32',
+  reward: 'float64',
+  end: 'text',
+  exit: 'text',
+  boundary: 'text',
+  step: 'text',
+  turns: 'int32',
+  context_messages: 'int32',
+  input_tokens: 'int64',
+  output_tokens: 'int64',
+  cost_usd: 'float64',
+  job: 'text',
+  source: 'text',
+  schema: 'text',
+}
+
+/** The columns of an export: the ShareGPT one only when it was asked for. */
+export function columnsOf(options: { readonly sharegpt: boolean }): readonly TraceColumn[] {
+  const names = Object.keys(traceColumns) as TraceColumn[]
+  return names.filter((name) => options.sharegpt || name !== 'conversations_sharegpt')
+}

@@ -1,0 +1,121 @@
+import type { Rewards } from '../../core/rewards.ts'
+import type { TraceFacts } from '../../core/trace.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { exceptionOf } from '../../core/trial-exception.ts'
+import { pythonFloat } from '../harbor-job/python-json.ts'
+import type { TraceRow } from './row.ts'
+
+/** The exception's name, else the reward as Python prints it, else null. An agent that ran out of time has an exception whatever it scored. */
+export function resultOf(record: TrialRecord): string | null {
+  const exception = exceptionOf(record)
+  if (exception) return exception.type
+  const reward = rewardOf(record)
+  return reward === null ? null : pythonFloat(reward)
+}
+
+/** Solved without an exception. */
+export function isSuccess(record: TrialRecord): boolean {
+  return exceptionOf(record) === null && (rewardOf(record) ?? 0) > 0
+}
+
+/** The reward called `reward`, or the only one; null when there is neither. */
+export function rewardOf({ end }: TrialRecord): number | null {
+  return end.kind === 'scored' && end.rewards !== null ? mainReward(end.rewards) : null
+}
+
+function mainReward(rewards: Rewards): number | null {
+  const values = Object.values(rewards)
+  if (Object.hasOwn(rewards, 'reward')) return rewards.reward ?? null
+  return values.length === 1 ? (values[0] ?? null) : null
+}
+
+type FromRecord = Pick<
+  TraceRow,
+  | 'agent'
+  | 'model'
+  | 'model_provider'
+  | 'date'
+  | 'task'
+  | 'run_id'
+  | 'trial_name'
+  | 'result'
+  | 'task_digest'
+  | 'task_checksum'
+  | 'attempt'
+  | 'reward'
+  | 'end'
+  | 'exit'
+  | 'boundary'
+  | 'input_tokens'
+  | 'output_tokens'
+  | 'cost_usd'
+  | 'source'
+>
+
+/** The columns that a trial's record alone fills. */
+export function columnsFromRecord(record: TrialRecord): FromRecord {
+  const { end, usage, config } = record
+  const given = record.agent.model ?? config.agent.modelName ?? 'unknown-model'
+  const slash = given.indexOf('/')
+  return {
+    agent: config.agent.name ?? record.agent.name,
+    model: given.slice(slash + 1),
+    model_provider: slash < 0 ? 'unknown-provider' : given.slice(0, slash),
+    date: record.startedAt,
+    task: record.task.name,
+    run_id: config.jobId ?? record.name,
+    trial_name: record.name,
+    result: resultOf(record),
+    task_digest: record.task.digest || null,
+    task_checksum: record.task.checksum || null,
+    attempt: record.attempt,
+    reward: rewardOf(record),
+    end: end.kind,
+    exit: end.kind !== 'scored' ? null : end.exit.kind === 'limit' ? end.exit.limit : end.exit.kind,
+    boundary: end.kind === 'failed' ? end.failure.boundary : null,
+    input_tokens: usage?.inputTokens ?? null,
+    output_tokens: usage?.outputTokens ?? null,
+    cost_usd: usage?.costUsd ?? null,
+    source: record.task.source,
+  }
+}
+
+/** What statistics look at, of a row. */
+export function factsOfRow(row: Omit<TraceRow, 'conversations'>): TraceFacts {
+  return {
+    job: row.job,
+    trial: row.trial_name,
+    task: row.task,
+    agent: row.agent,
+    model: row.model,
+    traceSource: row.trace_source,
+    result: row.result,
+    reward: row.reward,
+    end: row.end,
+    exit: row.exit,
+    boundary: row.boundary,
+    turns: row.turns,
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
+    costUsd: row.cost_usd,
+    promptDigest: row.prompt_digest,
+  }
+}
+
+/** The same of a trial that left no trace. */
+export function factsOfTrial(record: TrialRecord, job: string): TraceFacts {
+  const row = columnsFromRecord(record)
+  const none = { trace_source: '', turns: 0, prompt_digest: '' }
+  const facts = factsOfRow({ ...row, ...none, ...blank, job })
+  return { ...facts, traceSource: null, turns: null, promptDigest: null }
+}
+
+const blank = {
+  episode: '',
+  tool_definitions: null,
+  instruction: null,
+  verifier_output: null,
+  step: null,
+  context_messages: 0,
+  schema: 'trace/1',
+} as const

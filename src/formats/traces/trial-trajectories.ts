@@ -1,0 +1,82 @@
+import type { Drop, TrialFile } from '../../core/trace.ts'
+import { readTraceTrajectory, type TraceTrajectory } from './trajectory.ts'
+import { mediaIn } from './turns.ts'
+
+/** A drop without its step, which whoever asks knows. */
+export type Trouble = Pick<Drop, 'reason' | 'detail'>
+export type Read<T> = { readonly good: T } | { readonly trouble: Trouble }
+
+/** A subagent's trajectory and the name it goes by, for example `summarization-1-summary`. */
+export interface Subagent {
+  readonly label: string
+  /** What a step's reference calls it: a file's name or an id. */
+  readonly names: readonly string[]
+  readonly read: Read<TraceTrajectory>
+}
+
+const main = 'trajectory.json'
+
+/** What becomes of a trajectory with images: traces are text, and whoever learnt from one would learn to answer without looking. */
+type Media = 'refused' | 'kept'
+
+/** The trajectory of a trial or step, followed through every file it continues in; all of it or what is wrong. */
+export function readMain(files: readonly TrialFile[], media: Media = 'refused'): Read<readonly TraceTrajectory[]> {
+  const chain: TraceTrajectory[] = []
+  const seen = new Set<string>()
+  for (let name: string | null | undefined = main; name; ) {
+    const file = files.find((each) => each.name === name)
+    if (!file && chain.length === 0) return trouble('no-trajectory', 'the agent wrote no agent/trajectory.json')
+    if (!file || seen.has(name))
+      return trouble(
+        'trajectory-unreadable',
+        `continues in ${quoted(name)}, which ${file ? 'came before' : 'is missing'}`,
+      )
+    const read = readFile(file, media)
+    if ('trouble' in read) return read
+    seen.add(name)
+    chain.push(read.good)
+    name = read.good.continued_trajectory_ref
+  }
+  return { good: chain }
+}
+
+/** The trajectories of subagents: files beside the main one, and what it holds inside. */
+export function readSubagents(files: readonly TrialFile[], chain: readonly TraceTrajectory[]): Subagent[] {
+  const beside = files.flatMap((file): Subagent[] => {
+    const label = /^trajectory\.(?!cont-)(.+)\.json$/.exec(file.name)?.[1]
+    return label === undefined ? [] : [{ label, names: [file.name], read: readFile(file, 'refused') }]
+  })
+  const inside = chain.flatMap(({ subagent_trajectories: held }) =>
+    (held ?? []).map((trajectory): Subagent => {
+      const label = trajectory.trajectory_id ?? trajectory.agent.name
+      return { label, names: [label], read: withoutMedia(trajectory, label) }
+    }),
+  )
+  return [...beside.sort((a, b) => (a.label < b.label ? -1 : 1)), ...inside]
+}
+
+function readFile(file: TrialFile, media: Media): Read<TraceTrajectory> {
+  if (file.size > file.bytes.length)
+    return trouble(
+      'trajectory-too-large',
+      `${quoted(file.name)} has ${file.size} bytes, and ${file.bytes.length} are read`,
+    )
+  const read = readTraceTrajectory(file.bytes)
+  if ('wrong' in read) return trouble('trajectory-unreadable', `${quoted(file.name)}: ${read.wrong}`)
+  return media === 'kept' ? { good: read } : withoutMedia(read, file.name)
+}
+
+function withoutMedia(trajectory: TraceTrajectory, name: string): Read<TraceTrajectory> {
+  const media = mediaIn(trajectory)
+  return media
+    ? trouble('images', `${quoted(name)}: step ${media.step} holds ${quoted(media.type)}`)
+    : { good: trajectory }
+}
+
+function trouble(reason: Trouble['reason'], detail: string): { readonly trouble: Trouble } {
+  return { trouble: { reason, detail } }
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 200))
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { lstat, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { isMissing, readTextIfExists } from '../../lib/files.ts'
+import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
+
+/** What stands where a dataset is to go. */
+type Place = 'free' | 'dataset' | 'other'
+
+/** The file that makes a directory one of our datasets, and its `schema`. */
+export const manifestFile = 'manifest.json'
+export const manifestSchema = 'traces/1'
+
+/** Says no, before anything is written, to a target that is there already; with `overwrite` only to one that is not an earlier export. */
+export async function checkTarget(path: string, overwrite: boolean): Promise<void> {
+  const place = await placeOf(path)
+  if (place === 'free' || (place === 'dataset' && overwrite)) return
+  if (overwrite)
+    throw new UserError(
+      `${path}: expected an earlier export to overwrite, found something else`,
+      `remove it yourself, or choose another --out; an export has a ${manifestFile} that says ${manifestSchema}`,
+    )
+  throw new UserError(
+    `${path}: expected no such directory yet, found one`,
+    'choose another --out, or add --overwrite to replace an earlier export',
+  )
+}
+
+/** Makes a directory that appears whole or not at all, in the place of an earlier export if there is one. */
+export async function publishDir<T>(path: string, fill: (temporary: string) => Promise<T>): Promise<T> {
+  const target = resolve(path)
+  const fresh = (await placeOf(target)) === 'free' ? target : besideOf(target, 'new')
+  const filled: T[] = []
+  try {
+    await makeDirWhole(fresh, async (temporary) => {
+      filled.push(await fill(temporary))
+    })
+    if (fresh !== target) await swap(fresh, target)
+  } catch (error) {
+    throw error instanceof AlreadyThere ? new UserError(`${path} appeared meanwhile`, 'choose another --out') : error
+  }
+  const [result] = filled
+  if (result === undefined) throw new Error('a directory appeared that was never filled')
+  return result
+}
+
+async function swap(fresh: string, target: string): Promise<void> {
+  const old = besideOf(target, 'old')
+  await rename(target, old)
+  await rename(fresh, target)
+  await rm(old, { recursive: true, force: true })
+}
+
+function besideOf(target: string, what: string): string {
+  return join(dirname(target), `.${basename(target)}.${randomBytes(4).toString('hex')}.${what}`)
+}
+
+async function placeOf(path: string): Promise<Place> {
+  try {
+    if (!(await lstat(path)).isDirectory()) return 'other'
+  } catch (error) {
+    if (isMissing(error)) return 'free'
+    throw error
+  }
+  const names = await readdir(path)
+  if (names.length === 0) return 'dataset'
+  const manifest = await readTextIfExists(join(path, manifestFile))
+  return manifest !== null && schemaIn(manifest) === manifestSchema ? 'dataset' : 'other'
+}
+
+function schemaIn(text: string): unknown {
+  try {
+    return Object(JSON.parse(text)).schema
+  } catch {
+    return undefined
+  }
+}

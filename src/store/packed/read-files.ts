@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import type { TrialFile } from '../../core/trace.ts'
+import { gunzipFew, gunzipIfNeeded } from '../../lib/gzip.ts'
+import { ArchiveError } from '../../lib/tar.ts'
+import { readTar, type TarEntry } from '../../lib/tar-read.ts'
+import type { Member } from './index-line.ts'
+import { type PackedIndex, segmentName } from './packed-index.ts'
+import { readMember } from './restore.ts'
+
+type LimitOf = (folder: TrialFile['folder'], name: string) => number | null
+
+/** Members up to this size are read at once: a stream costs more than reading them. */
+const fewBytes = 1 << 20
+
+/** Reads chosen files of packed trials out of their members, without writing anything to disk. */
+export function readPackedFiles(packedDir: string, index: PackedIndex) {
+  const segments = new Map<number, Promise<FileHandle>>()
+  const segmentOf = (segment: number) => {
+    const file = segments.get(segment) ?? open(join(packedDir, segmentName(segment)), 'r')
+    segments.set(segment, file)
+    return file
+  }
+  return {
+    async files(trialName: string, limitOf: LimitOf): Promise<TrialFile[]> {
+      const member = index.trials.get(trialName)
+      if (!member) throw new UserError(`${packedDir} has no finished trial ${JSON.stringify(trialName)}`, hint)
+      try {
+        const source = await tarOf(packedDir, member, segmentOf)
+        return await collect(source, trialName, limitOf)
+      } catch (error) {
+        if (!(error instanceof ArchiveError)) throw error
+        throw new BoundaryError('store', `${packedDir}: trial ${JSON.stringify(trialName)}: ${error.message}`)
+      }
+    },
+    async close(): Promise<void> {
+      for (const file of segments.values()) await (await file).close()
+      segments.clear()
+    },
+  }
+}
+
+const hint = 'jobs show lists the trials of a job'
+
+async function tarOf(
+  packedDir: string,
+  member: Member,
+  segmentOf: (segment: number) => Promise<FileHandle>,
+): Promise<AsyncIterable<Uint8Array>> {
+  if (member.length > fewBytes) return gunzipIfNeeded(readMember(packedDir, member))
+  const bytes = Buffer.allocUnsafe(member.length)
+  const { bytesRead } = await (await segmentOf(member.segment)).read(bytes, 0, member.length, member.offset)
+  const whole = bytesRead === member.length && createHash('sha256').update(bytes).digest('hex') === member.sha256
+  // Damaged or too large once unpacked: the slow way says what is wrong, or holds only a part of it.
+  const tar = whole ? gunzipFew(bytes) : null
+  return tar === null ? gunzipIfNeeded(readMember(packedDir, member)) : once(tar)
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
+  yield bytes
+}
+
+async function collect(source: AsyncIterable<Uint8Array>, trial: string, limitOf: LimitOf): Promise<TrialFile[]> {
+  const files: TrialFile[] = []
+  for await (const entry of readTar(source)) {
+    const place = entry.kind === 'file' && !entry.garbled ? placeOf(entry.name, trial) : null
+    const limit = place && limitOf(place.folder, place.name)
+    if (place && limit !== null) files.push({ ...place, bytes: await firstBytes(entry, limit), size: entry.size })
+  }
+  return files.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** `TRIAL/agent/NAME` or `TRIAL/steps/STEP/agent/NAME`; null for every other file. */
+function placeOf(path: string, trial: string): Pick<TrialFile, 'step' | 'folder' | 'name'> | null {
+  const [root, ...rest] = path.split('/')
+  const inStep = rest[0] === 'steps' && rest.length === 4
+  const [folder, name] = inStep ? rest.slice(2) : rest
+  if (root !== trial || name === undefined || (!inStep && rest.length !== 2)) return null
+  return folder === 'agent' || folder === 'verifier' ? { step: inStep ? (rest[1] ?? null) : null, folder, name } : null
+}
+
+async function firstBytes(entry: TarEntry, limitBytes: number): Promise<Uint8Array> {
+  const parts: Uint8Array[] = []
+  let left = limitBytes
+  for await (const chunk of entry.body) {
+    const part = chunk.subarray(0, left)
+    left -= part.length
+    // A copy when it is one of many: a small part must not keep a large chunk alive.
+    parts.push(part.length === entry.size ? part : Buffer.from(part))
+    if (left === 0) break
+  }
+  return parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)
+}
