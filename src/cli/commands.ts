@@ -36,5 +36,21 @@ export const commands: Group = {
       convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },
     },
   },
+  agents: {
+    summary: 'List agents, write and test your own',
+    group: {
+      list: { summary: 'List the agents that come with the program', load: () => import('./agents/list.ts') },
+      init: { summary: 'Write an agent of your own to start from', load: () => import('./agents/init.ts') },
+      test: { summary: 'Try an agent and the model it is to use', load: () => import('./agents/test.ts') },
+    },
+  },
+  traces: {
+    summary: 'Turn trials into training data, and look at it',
+    group: {
+      export: { summary: 'Write trials as a dataset of conversations', load: () => import('./traces/export.ts') },
+      stats: { summary: 'Count turns, tokens, results and failures', load: () => import('./traces/stats.ts') },
+      show: { summary: 'Print the trajectory of one trial', load: () => import('./traces/show.ts') },
+    },
+  },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
 }

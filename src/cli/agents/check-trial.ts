@@ -1,0 +1,66 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Agent } from '../../core/agent.ts'
+import type { Engine } from '../../core/model.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
+import type { TrialEnd } from '../../core/trial.ts'
+import { parseTrialConfigDocument } from '../../formats/harbor-job/trial-config.ts'
+import { whoCan } from '../../plugins.ts'
+import { runTrial } from '../../run/trial.ts'
+import { explainDisk } from '../disk-errors.ts'
+import type { Check } from './check-model.ts'
+
+export interface TrialToTry {
+  readonly task: Task
+  readonly provider: SandboxProvider
+  readonly agent: Agent
+  readonly engine: Engine | null
+  readonly model: string | null
+  /** Where the trial's files stay; null: nowhere. */
+  readonly keep: string | null
+}
+
+/** Lets the agent work on one task and have it scored. A low score is a fine ending: the agent ran. */
+export async function checkTrial(asked: TrialToTry, signal: AbortSignal): Promise<Check> {
+  const { task, agent, engine, model, keep } = asked
+  const dir = keep === null ? await mkdtemp(join(tmpdir(), 'ot-agent-test-')) : resolve(keep)
+  const document = {
+    task: { path: task.dir },
+    trial_name: 'agent-test',
+    agent: { name: agent.name, model_name: model },
+  }
+  try {
+    await explainDisk(dir, () => mkdir(dir, { recursive: true }))
+    const { end, usage } = await runTrial({
+      task,
+      agent,
+      client: engine === null || model === null ? null : engine.client(model),
+      provider: asked.provider,
+      config: parseTrialConfigDocument(document, 'agents test').config,
+      jobName: 'agent-test',
+      attempt: 0,
+      retries: 0,
+      dir,
+      signal,
+      hooks: [],
+      hostEnv: process.env,
+      whoCan: await whoCan(),
+    })
+    signal.throwIfAborted()
+    const says = `task ${task.name}: ${renderEnd(end)}`
+    return { name: 'task', ok: end.kind === 'scored', says, blame: 'world', details: { task: task.name, end, usage } }
+  } finally {
+    if (keep === null) await rm(dir, { recursive: true, force: true })
+  }
+}
+
+function renderEnd(end: TrialEnd): string {
+  if (end.kind === 'cancelled') return 'cancelled'
+  if (end.kind === 'failed') return `failed at the ${end.failure.boundary}: ${end.failure.message}`
+  const { exit, rewards } = end
+  const stopped = exit.kind === 'limit' ? `stopped by its limit of ${exit.limit}` : exit.kind
+  const scores = Object.entries(rewards ?? {}).map(([name, value]) => `${name} ${value}`)
+  return `${stopped}, ${scores.join(', ') || 'not scored'}`
+}

@@ -1,0 +1,60 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Command } from '@commander-js/extra-typings'
+import { UserError } from '../../core/errors.ts'
+import { exists } from '../../lib/files.ts'
+import { explainDisk } from '../disk-errors.ts'
+import { note, printJson } from '../output.ts'
+import { packageRoot } from '../package-root.ts'
+
+/** `ot-agent agents init`: a small agent that works, in one file, to change into the one you want. */
+export default () =>
+  new Command()
+    .description(
+      'Writes a small agent that works, in one TypeScript file: a model, a sandbox, a loop. Change it into yours.',
+    )
+    .argument('<name>', 'name of the agent; the file is NAME.ts')
+    .option('-p, --path <dir>', 'folder to write it into', '.')
+    .option('--json', 'print the result as JSON')
+    .action(async (name, { path, json = false }) => {
+      const file = join(path, `${checked(name)}.ts`)
+      await writeNew(path, file, await template(name))
+      if (json) return printJson({ name, file })
+      process.stdout.write(`${file}\n`)
+      const spelt = /^[/.]/.test(file) ? file : `./${file}`
+      note(`next: ot-agent agents test ${spelt} --api-base http://localhost:8000/v1 -m MODEL`)
+      note(`then: ot-agent run -p TASKS --agent-import-path ${spelt} --api-base http://localhost:8000/v1 -m MODEL`)
+    })
+
+function checked(name: string): string {
+  if (/^[A-Za-z][\w-]*$/.test(name)) return name
+  throw new UserError(
+    `expected the name of an agent of letters, digits, "_" and "-", got ${JSON.stringify(name)}`,
+    'for example: ot-agent agents init my-agent',
+  )
+}
+
+/** The template is a file of its own, so that it is checked and run like any other. */
+async function template(name: string): Promise<string> {
+  const text = await readFile(join(packageRoot, 'examples/agent-template/my-agent.ts'), 'utf8')
+  return text.replaceAll('my-agent', name).replaceAll('MyAgent', className(name))
+}
+
+function className(name: string): string {
+  return name
+    .split(/[_-]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+}
+
+async function writeNew(dir: string, file: string, text: string): Promise<void> {
+  await explainDisk(file, async () => {
+    if (await exists(file))
+      throw new UserError(
+        `${file}: expected a path that is free, found something there`,
+        'choose another name or --path',
+      )
+    await mkdir(dir, { recursive: true })
+    await writeFile(file, text, { flag: 'wx' })
+  })
+}
