@@ -1,43 +1,21 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { renderEvent, type ServerDialect } from '../formats/dialect-server/server-dialect.ts'
 import type { WireAnswer } from '../formats/dialect-server/wire-answer.ts'
 import { sleep } from '../lib/deadline.ts'
-import type { Answered, OpenStream } from './route.ts'
 
-/** A caller that waits for a stream hears something at least this often. */
-const heartbeatMs = 15_000
-
-/** Sends what a route answered; an aborted signal means that nobody listens any more. */
-export async function send(response: ServerResponse, answered: Answered, signal: AbortSignal): Promise<void> {
-  if (typeof answered === 'object' && 'answer' in answered) return sendStream(response, answered, signal)
-  return sendNow(response, answered, signal)
-}
-
-async function sendNow(
-  response: ServerResponse,
-  answered: WireAnswer | 'hang-up' | 'silence',
-  signal: AbortSignal,
-): Promise<void> {
-  if (answered === 'hang-up') response.destroy()
-  // Whoever is answered with silence must hang up himself.
-  if (typeof answered === 'string') return
-  response.writeHead(answered.status, answered.headers)
-  await sendPieces(response, answered, signal)
-}
-
-async function sendPieces(
-  response: ServerResponse,
-  { pieces, ending }: WireAnswer,
-  signal: AbortSignal,
-): Promise<void> {
-  for (const { data, waitMs } of pieces) await write(response, data, waitMs, signal)
-  const last = pieces.at(-1)
-  while (ending === 'endless' && last) await write(response, last.data, Math.max(1, last.waitMs), signal)
-  if (ending === 'cut') {
+/** Sends an answer piece by piece, as it wants to be sent; an aborted signal means that nobody listens any more. */
+export async function send(response: ServerResponse, answer: WireAnswer, signal: AbortSignal): Promise<void> {
+  if (!response.headersSent) response.writeHead(answer.status, answer.headers)
+  for (const { data, waitMs } of answer.pieces) await write(response, data, waitMs, signal)
+  const last = answer.pieces.at(-1)
+  while (answer.ending === 'endless' && last) await write(response, last.data, Math.max(1, last.waitMs), signal)
+  if (answer.ending === 'whole') response.end()
+  else {
     // What was written must be out before the line breaks.
     await new Promise<void>((resolve) => response.write('', () => resolve()))
     response.destroy()
-  } else response.end()
+  }
 }
 
 async function write(
@@ -51,21 +29,31 @@ async function write(
   if (!response.write(data)) await once(response, 'drain', { signal })
 }
 
-async function sendStream(response: ServerResponse, stream: OpenStream, signal: AbortSignal): Promise<void> {
-  const beat = () => {
-    if (!response.headersSent)
-      response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
-    response.write(stream.heartbeat)
-  }
-  const timer = setInterval(beat, heartbeatMs)
+/** Somebody who waits for a stream hears a sign of life this often. */
+const silenceMs = 15_000
+
+/** Keeps the caller of a stream waiting for as long as a slow model takes; returns a function that stops it. */
+export function keepAlive(response: ServerResponse, dialect: ServerDialect): () => void {
+  const timer = setInterval(() => {
+    if (response.destroyed) return
+    if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(dialect.heartbeat)
+  }, silenceMs)
+  return () => clearInterval(timer)
+}
+
+/** An answer that comes after signs of life: what should have had another status is told inside the stream. */
+export function lateAnswer(answer: WireAnswer, dialect: ServerDialect): WireAnswer {
+  if (answer.status < 300) return answer
+  const page = answer.pieces.map(({ data }) => data.toString()).join('')
+  const fault = { kind: answer.status === 429 ? 'rate-limit' : 'server', message: messageIn(page) } as const
+  return { ...answer, pieces: [{ data: renderEvent(dialect.faultEvent(fault)), waitMs: 0 }] }
+}
+
+function messageIn(page: string): string {
   try {
-    const answer = await stream.answer
-    clearInterval(timer)
-    if (!response.headersSent) return await sendNow(response, answer, signal)
-    if (typeof answer === 'string') return await sendNow(response, answer, signal)
-    if (answer.status < 300) return await sendPieces(response, answer, signal)
-    response.end(stream.asEvents(answer))
-  } finally {
-    clearInterval(timer)
+    return String(JSON.parse(page).error.message)
+  } catch {
+    return page.slice(0, 300)
   }
 }

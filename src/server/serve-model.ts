@@ -6,7 +6,7 @@ import type { ModelService } from '../formats/dialect-server/model-service.ts'
 import { openaiFault } from '../formats/dialect-server/openai-fault.ts'
 import { plain, renderFaultAnswer, type WireAnswer } from '../formats/dialect-server/wire-answer.ts'
 import { codeOf } from '../lib/files.ts'
-import { type Answered, notFound, type Route } from './route.ts'
+import { notFound, type Route } from './route.ts'
 import { call } from './routes/call.ts'
 import { health } from './routes/health.ts'
 import { metrics } from './routes/metrics.ts'
@@ -78,29 +78,26 @@ async function handle(
     const ms = Math.round(performance.now() - startedAt)
     settings.log?.(`${message.method} ${pathOf(message)} ${response.statusCode} ${ms} ms`)
   })
+  const { signal } = gone
   try {
     const url = new URL(message.url ?? '/', 'http://here')
-    const asked = {
-      service,
-      path: url.pathname,
-      query: Object.fromEntries(url.searchParams),
-      message,
-      startedSec,
-      signal: gone.signal,
-    }
-    const answered = isAllowed(message, settings.apiKey) ? await routeFor(message.method, url.pathname)(asked) : noKey
-    await send(response, answered, gone.signal)
+    const query = Object.fromEntries(url.searchParams)
+    const asked = { service, path: url.pathname, query, message, response, startedSec, signal }
+    if (!isAllowed(message, settings.apiKey)) await send(response, noKey, signal)
+    else await routeFor(message.method, url.pathname)(asked)
   } catch (error) {
-    if (gone.signal.aborted || response.destroyed) return
-    await send(response, failed(error), gone.signal).catch(() => response.destroy())
+    if (signal.aborted || response.headersSent) response.destroy()
+    else await send(response, failed(error), signal).catch(() => response.destroy())
   }
 }
 
 function routeFor(method: string | undefined, path: string): Route {
   if (method === 'POST') return call
-  if (method !== 'GET' && method !== 'HEAD') return async () => notFound
-  return pages.find(([pattern]) => pattern.test(path))?.[1] ?? (async () => notFound)
+  const isRead = method === 'GET' || method === 'HEAD'
+  return (isRead && pages.find(([pattern]) => pattern.test(path))?.[1]) || nothing
 }
+
+const nothing: Route = ({ response, signal }) => send(response, notFound, signal)
 
 const pages: readonly (readonly [pattern: RegExp, route: Route])[] = [
   [/^\/(v1\/)?health$/, health],
@@ -122,10 +119,7 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-const noKey: Answered = renderFaultAnswer(
-  { renderFault: openaiFault },
-  { kind: 'auth', message: 'Incorrect API key provided.' },
-)
+const noKey = renderFaultAnswer({ renderFault: openaiFault }, { kind: 'auth', message: 'Incorrect API key provided.' })
 
 /** What the service throws is a failure of the server, whoever is to blame. */
 function failed(error: unknown): WireAnswer {

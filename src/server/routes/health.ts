@@ -1,5 +1,6 @@
 import { plain } from '../../formats/dialect-server/wire-answer.ts'
 import type { Route } from '../route.ts'
+import { send } from '../send.ts'
 
 /** GET /health: an empty page says that calls are answered. */
-export const health: Route = async () => plain(200, 'text/plain', '')
+export const health: Route = ({ response, signal }) => send(response, plain(200, 'text/plain', ''), signal)

@@ -1,8 +1,9 @@
 import { plain } from '../../formats/dialect-server/wire-answer.ts'
 import type { Route } from '../route.ts'
+import { send } from '../send.ts'
 
 /** GET /metrics: how busy the server is, under vLLM's names, old and new. */
-export const metrics: Route = async ({ service }) => {
+export const metrics: Route = async ({ service, response, signal }) => {
   const [model] = await service.models()
   const { running, waiting, cacheUse } = service.load()
   const label = `{model_name="${(model?.id ?? '').replaceAll(/["\\\n]/g, '\\$&')}"}`
@@ -17,5 +18,5 @@ export const metrics: Route = async ({ service }) => {
     `# TYPE ${name} gauge`,
     `${name}${label} ${value}`,
   ])
-  return plain(200, 'text/plain; version=0.0.4', `${lines.join('\n')}\n`)
+  await send(response, plain(200, 'text/plain; version=0.0.4', `${lines.join('\n')}\n`), signal)
 }

@@ -6,23 +6,24 @@ import {
 } from '../../formats/dialect-server/models-list.ts'
 import { renderDocument } from '../../formats/dialect-server/wire-answer.ts'
 import { notFound, type Route } from '../route.ts'
+import { send } from '../send.ts'
 
 /** GET /v1/models, and one of them by its name. */
-export const models: Route = async ({ service, path, startedSec }) => {
+export const models: Route = async ({ service, path, response, startedSec, signal }) => {
   const listed = await service.models()
   const id = nameIn(path)
-  if (id === null) return renderDocument(renderModels(listed, startedSec))
   const model = listed.find((one) => one.id === id)
-  return model ? renderDocument(renderModel(model, startedSec)) : notFound
+  const document = id === null ? renderModels(listed, startedSec) : model && renderModel(model, startedSec)
+  await send(response, document ? renderDocument(document) : notFound, signal)
 }
 
 /** GET /v1beta/models: the same in Google's words. */
-export const geminiModels: Route = async ({ service, path }) => {
+export const geminiModels: Route = async ({ service, path, response, signal }) => {
   const listed = await service.models()
   const id = nameIn(path)
-  if (id === null) return renderDocument(renderGeminiModels(listed))
   const model = listed.find((one) => one.id === id)
-  return model ? renderDocument(renderGeminiModel(model)) : notFound
+  const document = id === null ? renderGeminiModels(listed) : model && renderGeminiModel(model)
+  await send(response, document ? renderDocument(document) : notFound, signal)
 }
 
 function nameIn(path: string): string | null {
