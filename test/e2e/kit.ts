@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe } from 'vitest'
 import type { Agent } from '../../src/core/agent.ts'
 import type { TrialConfig } from '../../src/core/job.ts'
+import type { ModelClient } from '../../src/core/model.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../src/core/trial.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
@@ -47,6 +48,7 @@ export const whoCan: WhoCan = {
 export interface Play {
   readonly task?: TaskFiles
   readonly agent?: Agent
+  readonly client?: ModelClient
   readonly provider?: SandboxProvider
   readonly config?: Partial<TrialConfig>
   readonly hooks?: readonly TrialHook[]
@@ -66,6 +68,7 @@ export async function playTrial(play: Play): Promise<{ record: TrialRecord; dir:
   const record = await runTrial({
     task,
     agent: play.agent ?? solver,
+    client: play.client ?? null,
     provider: play.provider ?? provider,
     config: trialConfig({ trialName: `small__${count}`, ...play.config }),
     jobName: 'e2e',

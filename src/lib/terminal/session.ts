@@ -92,11 +92,17 @@ export class TerminalSession {
     this.options.cast?.resize(cols, rows)
   }
 
-  async close(): Promise<void> {
+  /** Stops looking and recording; the program goes on. */
+  async leave(): Promise<void> {
     this.stopListening()
-    await this.pty.close()
     await this.screen.settled()
     this.screen.dispose()
     await this.options.cast?.close()
+  }
+
+  /** Ends the program and leaves. */
+  async close(): Promise<void> {
+    await this.pty.close()
+    await this.leave()
   }
 }

@@ -1,0 +1,126 @@
+import type { ChatMessage } from '../../core/model.ts'
+import type { SubagentRef } from '../../formats/atif/schema.ts'
+import {
+  answersPrompt,
+  handoffPrompt,
+  questionsPrompt,
+  restartPrompt,
+  shortSummaryPrompt,
+  summaryPrompt,
+} from './handoff-prompt.ts'
+import type { Run } from './run.ts'
+
+const defaultLimitTokens = 1_000_000
+const unwindFreeTokens = 4000
+const screenChars = 1000
+/** After a handoff the conversation grows by this many messages before it is looked at again, so that handing off cannot go round in circles. */
+const growthMessages = 4
+
+interface Handoff {
+  readonly messages: readonly ChatMessage[]
+  readonly prompt: string
+}
+
+/** Keeps the conversation within the model's context: by handing the work over to a successor that knows a summary. */
+export class Context {
+  private handoffs = 0
+  private messagesAtHandoff = 0
+
+  constructor(private readonly run: Run) {}
+
+  get summarizations(): number {
+    return this.handoffs
+  }
+
+  /** Before a call: hands off when too little room is left. Gives the question to ask, the same one or a new one. */
+  async ensureRoom(prompt: string): Promise<string> {
+    const { settings, chat } = this.run
+    const grown = chat.messages.length - this.messagesAtHandoff
+    if (!settings.summarize || grown < growthMessages) return prompt
+    if (this.limitTokens - chat.size() >= settings.keepFreeTokens) return prompt
+    this.run.at.record.log(`fewer than ${settings.keepFreeTokens} tokens are free; handing off`)
+    const refs: SubagentRef[] = []
+    const handoff = await this.fullHandoff(chat.messages, refs)
+    return handoff ? this.accept(handoff, refs) : prompt
+  }
+
+  /**
+   * After a call that did not fit: hands off, each time in a row with less. Gives the question to ask instead;
+   * null when nothing helps.
+   */
+  async recover(prompt: string, timesInARow: number): Promise<string | null> {
+    const { settings, chat } = this.run
+    const first = chat.messages[0]
+    if (!settings.summarize || first === undefined || timesInARow > settings.caps.context) return null
+    // The server has the last word: what did not fit is as large as its context at least.
+    const limit = Math.min(this.limitTokens, chat.size(prompt))
+    const refs: SubagentRef[] = []
+    const kept = chat.unwound(limit, unwindFreeTokens)
+    this.run.at.record.log(
+      `the context is full; ${chat.messages.length - kept.length} messages go, the rest is handed off`,
+    )
+    const handoff =
+      (timesInARow === 1 && (await this.fullHandoff(kept, refs))) || (await this.restart(first, timesInARow <= 2, refs))
+    return this.accept(handoff, refs)
+  }
+
+  private get limitTokens(): number {
+    const { settings, client } = this.run
+    return settings.modelInfo.maxInputTokens ?? client.facts.contextTokens ?? defaultLimitTokens
+  }
+
+  /** Three calls: an account of the work, the successor's questions about it, the answers. Null when one of them came to nothing. */
+  private async fullHandoff(history: readonly ChatMessage[], refs: SubagentRef[]): Promise<Handoff | null> {
+    const { instruction } = this.run
+    const first = history[0]
+    if (first === undefined) return null
+    const askSummary = summaryPrompt(instruction)
+    const summary = await this.aside('summary', history, askSummary, refs)
+    if (summary === null) return null
+    const askQuestions = questionsPrompt(instruction, summary, await this.run.session.visible())
+    const questions = await this.aside('questions', [], askQuestions, refs)
+    if (questions === null) return null
+    const known = [...history, question(askSummary), answer(summary)]
+    const answers = await this.aside('answers', known, answersPrompt(questions), refs)
+    if (answers === null) return null
+    return { messages: [first, question(askQuestions), answer(questions)], prompt: handoffPrompt(answers) }
+  }
+
+  /** Starts over with the first message, the end of the screen and, if it can be had, a short account. */
+  private async restart(first: ChatMessage, isSummaryWanted: boolean, refs: SubagentRef[]): Promise<Handoff> {
+    const screen = (await this.run.session.visible()).slice(-screenChars)
+    const ask = shortSummaryPrompt(this.run.instruction, screen)
+    const summary = isSummaryWanted ? await this.aside('short', [], ask, refs) : null
+    return { messages: [], prompt: restartPrompt(first.content, summary, screen) }
+  }
+
+  /** A call beside the main conversation. Null when there was no room for it either, or no text came back. */
+  private async aside(
+    kind: string,
+    history: readonly ChatMessage[],
+    prompt: string,
+    refs: SubagentRef[],
+  ): Promise<string | null> {
+    const { calls, rollouts, story } = this.run
+    const answered = await calls.make([...history, question(prompt)], rollouts.aside())
+    if (answered.kind === 'too-long') return null
+    refs.push(story.aside(kind, this.handoffs + 1, history, prompt, answered.reply))
+    return answered.reply.text.trim() === '' ? null : answered.reply.text
+  }
+
+  private accept({ messages, prompt }: Handoff, refs: readonly SubagentRef[]): string {
+    this.handoffs++
+    this.messagesAtHandoff = messages.length
+    this.run.chat.replace(messages)
+    this.run.story.handedOff(refs, messages, prompt, this.run.finalMetrics())
+    return prompt
+  }
+}
+
+function question(content: string): ChatMessage {
+  return { role: 'user', content }
+}
+
+function answer(content: string): ChatMessage {
+  return { role: 'assistant', content }
+}

@@ -1,0 +1,145 @@
+import type { ModelReply } from '../../core/model.ts'
+import { Context } from './context.ts'
+import { savePrompt, saveReply } from './episode-files.ts'
+import { renderLook } from './observation.ts'
+import type { Caps } from './options.ts'
+import type { Command, Parsed } from './parsed.ts'
+import {
+  confirmPrompt,
+  filteredPrompt,
+  firstPrompt,
+  parseErrorPrompt,
+  resultPrompt,
+  timeLeft,
+  tooLongPrompt,
+} from './prompt.ts'
+import type { Run, StopReason } from './run.ts'
+
+const longestWaitMs = 60_000
+
+/** What a turn leads to: another question, or the end. */
+type Next = { readonly prompt: string } | { readonly stop: StopReason }
+
+/** Asks and types, turn by turn, until the task is done or a limit is reached. */
+export async function runLoop(run: Run): Promise<StopReason> {
+  const loop = new Loop(run)
+  return loop.play()
+}
+
+class Loop {
+  private readonly context: Context
+  private readonly inARow = { 'parse-errors': 0, 'output-length': 0, 'content-filter': 0, context: 0 }
+  /** The model said once that the task is done. A reply that cannot be read does not change that. */
+  private isDoneSaid = false
+
+  constructor(private readonly run: Run) {
+    this.context = new Context(run)
+  }
+
+  async play(): Promise<StopReason> {
+    const { run } = this
+    let prompt = this.withTime(firstPrompt(run.settings.parser, run.instruction, renderLook(await run.session.look())))
+    run.story.start(prompt)
+    for (let episode = 0; episode < run.settings.maxTurns; episode++) {
+      if (run.session.isOver) return 'terminal-closed'
+      const reply = await this.ask(episode, await this.context.ensureRoom(prompt))
+      if (reply === null) return 'context'
+      const next = await this.react(episode, reply)
+      if ('stop' in next) return next.stop
+      prompt = next.prompt
+    }
+    return 'max-turns'
+  }
+
+  /** One reply of the model; null when the conversation cannot be made to fit. */
+  private async ask(episode: number, question: string): Promise<ModelReply | null> {
+    const { calls, chat, rollouts, at, client } = this.run
+    let prompt = question
+    for (;;) {
+      await savePrompt(at.logsDir, episode, prompt)
+      const messages = chat.asking(prompt)
+      const answer = await calls.make(messages, rollouts.main)
+      if (answer.kind === 'reply') {
+        this.inARow.context = 0
+        chat.answered(prompt, answer.reply)
+        this.record(episode + 1)
+        await saveReply(at.logsDir, episode, answer.reply, this.callFacts(client.model, messages.length))
+        return answer.reply
+      }
+      const shorter = await this.context.recover(prompt, ++this.inARow.context)
+      if (shorter === null) return null
+      prompt = shorter
+    }
+  }
+
+  /** Does what a reply says, or says why nothing was done. */
+  private async react(episode: number, reply: ModelReply): Promise<Next> {
+    const { settings, dialect, story } = this.run
+    const isCut = reply.finish === 'length' && !dialect.isWhole(reply.text)
+    if (reply.finish === 'content-filter' || isCut) {
+      story.answered(episode, reply, null)
+      if (isCut && settings.abortOnLength) return { stop: 'output-length' }
+      return isCut
+        ? this.again('output-length', tooLongPrompt(this.outputLimit))
+        : this.again('content-filter', filteredPrompt)
+    }
+    const parsed = dialect.parse(reply.text)
+    story.answered(episode, reply, parsed)
+    if (parsed.error !== '') return this.again('parse-errors', parseErrorPrompt(parsed, dialect))
+    Object.assign(this.inARow, { 'parse-errors': 0, 'output-length': 0, 'content-filter': 0 })
+    return this.act(parsed)
+  }
+
+  private async act(parsed: Parsed): Promise<Next> {
+    const { settings, session, story } = this.run
+    for (const command of parsed.commands) await this.type(command)
+    const state = renderLook(await session.look())
+    const isConfirmed = parsed.isComplete && this.isDoneSaid
+    this.isDoneSaid = parsed.isComplete
+    const prompt = this.withTime(
+      parsed.isComplete && !isConfirmed
+        ? confirmPrompt(settings.parser, state, parsed.warnings)
+        : resultPrompt(state, parsed.warnings),
+    )
+    story.observed(prompt)
+    return isConfirmed ? { stop: 'task-complete' } : { prompt }
+  }
+
+  private async type({ keystrokes, durationSec }: Command): Promise<void> {
+    const { session, settings, signal } = this.run
+    const ms = Math.min(Math.max(0, durationSec * 1000), longestWaitMs)
+    await session.send(keystrokes, { ms, wait: settings.wait, signal })
+  }
+
+  /** Tells the model to try again, unless it was told too often in a row. */
+  private again(trouble: keyof Caps & StopReason, words: string): Next {
+    if (++this.inARow[trouble] >= this.run.settings.caps[trouble]) return { stop: trouble }
+    const prompt = this.withTime(words)
+    this.run.story.observed(prompt)
+    return { prompt }
+  }
+
+  private withTime(prompt: string): string {
+    const { settings, at } = this.run
+    return settings.tellDeadline && at.deadline ? `${prompt}\n\n${timeLeft(at.deadline)}` : prompt
+  }
+
+  private get outputLimit(): number | null {
+    const { settings, client, calls } = this.run
+    return calls.request.maxOutputTokens ?? settings.modelInfo.maxOutputTokens ?? client.facts.outputTokens
+  }
+
+  private record(episodes: number): void {
+    const { at, rollouts, settings } = this.run
+    at.record.metadata({
+      n_episodes: episodes,
+      summarization_count: this.context.summarizations,
+      ...(settings.collectTokens && { rollout_details: rollouts.details() }),
+    })
+  }
+
+  private callFacts(model: string, messages: number) {
+    const { extraBody: _, ...request } = this.run.calls.request
+    return { model, messages, request }
+  }
+}

@@ -1,0 +1,163 @@
+import { messageOf } from '../../core/errors.ts'
+import { type Command, type Dialect, defaultDurationSec, type Parsed, unusable } from './parsed.ts'
+
+/** Replies as one JSON object: analysis, plan, commands and, at the end, task_complete. */
+export const jsonDialect: Dialect = { replyName: 'JSON response', parse: parseJsonReply, isWhole }
+
+/** Reads a reply; one that cannot be read is tried again with small corrections, which are told. */
+export function parseJsonReply(reply: string): Parsed {
+  const first = tryParse(reply)
+  if (first.error === '') return first
+  for (const { name, fix } of corrections) {
+    const corrected = fix(reply)
+    if (corrected === null) continue
+    const again = tryParse(corrected)
+    if (again.error !== '') continue
+    const note = `AUTO-CORRECTED: ${name} - please fix this in future responses`
+    return { ...again, warnings: [note, ...again.warnings] }
+  }
+  return first
+}
+
+function isWhole(reply: string): boolean {
+  return tryParse(reply).error === ''
+}
+
+function tryParse(reply: string): Parsed {
+  const found = findObject(reply)
+  if (found === null) return unusable('No valid JSON found in response')
+  const warnings: string[] = []
+  if (reply.slice(0, found.start).trim() !== '') warnings.push('Text before the JSON object was ignored')
+  if (reply.slice(found.end).trim() !== '') warnings.push('Text after the JSON object was ignored')
+  const content = reply.slice(found.start, found.end)
+  let value: unknown
+  try {
+    value = JSON.parse(content)
+  } catch (error) {
+    return unusable(`Invalid JSON: ${messageOf(error)} | ${preview(content)}`, warnings)
+  }
+  return isRecord(value) ? readFields(value, content, warnings) : unusable('Response must be a JSON object', warnings)
+}
+
+function readFields(fields: Record<string, unknown>, content: string, warnings: string[]): Parsed {
+  const missing = ['analysis', 'plan', 'commands'].filter((name) => !Object.hasOwn(fields, name))
+  if (missing.length > 0) return unusable(`Missing required fields: ${missing.join(', ')}`, warnings)
+  warnings.push(...orderWarnings(content))
+  const analysis = textOf(fields.analysis, 'analysis', warnings)
+  const plan = textOf(fields.plan, 'plan', warnings)
+  const isComplete = completion(fields.task_complete, warnings)
+  if (!Array.isArray(fields.commands)) return unusable("Field 'commands' must be an array", warnings)
+  const read = readCommands(fields.commands)
+  warnings.push(...read.warnings)
+  if (read.error === '') return { analysis, plan, commands: read.commands, isComplete, error: '', warnings }
+  // Whoever says that the task is done is not asked to repeat it because of a command.
+  if (!isComplete) return unusable(read.error, warnings)
+  return { analysis, plan, commands: [], isComplete, error: '', warnings: [...warnings, read.error] }
+}
+
+interface ReadCommands {
+  readonly commands: Command[]
+  readonly warnings: string[]
+  readonly error: string
+}
+
+function readCommands(list: readonly unknown[]): ReadCommands {
+  const commands: Command[] = []
+  const warnings: string[] = []
+  for (const [i, item] of list.entries()) {
+    const label = `Command ${i + 1}`
+    if (!isRecord(item)) return { commands, warnings, error: `${label} must be an object` }
+    const { keystrokes, duration, ...others } = item
+    if (keystrokes === undefined) return { commands, warnings, error: `${label} missing required 'keystrokes' field` }
+    if (typeof keystrokes !== 'string') {
+      return { commands, warnings, error: `${label} 'keystrokes' must be a string` }
+    }
+    const unknown = Object.keys(others)
+    if (unknown.length > 0) warnings.push(`${label} has fields that mean nothing: ${unknown.join(', ')}`)
+    const isLast = i === list.length - 1
+    if (!isLast && !keystrokes.endsWith('\n')) {
+      warnings.push(`${label} does not end with a newline, so the next command is typed onto the same line`)
+    }
+    commands.push({ keystrokes, durationSec: durationOf(duration, label, warnings) })
+  }
+  return { commands, warnings, error: '' }
+}
+
+function durationOf(value: unknown, label: string, warnings: string[]): number {
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  const what = value === undefined ? 'has no duration' : 'has a duration that is no number'
+  warnings.push(`${label} ${what}; ${defaultDurationSec.toFixed(1)} was used`)
+  return defaultDurationSec
+}
+
+function textOf(value: unknown, name: string, warnings: string[]): string {
+  if (typeof value === 'string') return value
+  warnings.push(`Field '${name}' should be a string`)
+  return value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+function completion(value: unknown, warnings: string[]): boolean {
+  if (value === undefined || typeof value === 'boolean') return value ?? false
+  warnings.push("Field 'task_complete' should be true or false")
+  return typeof value === 'string' && ['true', '1', 'yes'].includes(value.trim().toLowerCase())
+}
+
+function orderWarnings(content: string): string[] {
+  const expected = ['analysis', 'plan', 'commands', 'task_complete']
+  const places = expected.map((name) => content.search(new RegExp(`"${name}"\\s*:`))).filter((place) => place >= 0)
+  const isOrdered = places.every((place, i) => i === 0 || place > (places[i - 1] ?? -1))
+  return isOrdered ? [] : ['Fields are out of order; expected analysis, plan, commands, task_complete']
+}
+
+/** The first object whose braces match, strings and escapes respected. */
+function findObject(text: string): { readonly start: number; readonly end: number } | null {
+  let start = -1
+  let depth = 0
+  let isInString = false
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]
+    if (char === '\\') i++
+    else if (char === '"') isInString = !isInString
+    else if (isInString) continue
+    else if (char === '{') {
+      if (depth++ === 0) start = i
+    } else if (char === '}' && depth > 0 && --depth === 0) return { start, end: i + 1 }
+  }
+  return null
+}
+
+const corrections: readonly { readonly name: string; readonly fix: (reply: string) => string | null }[] = [
+  { name: 'added the closing braces that were missing', fix: closeBraces },
+  { name: 'took the JSON object out of the text around it', fix: embeddedObject },
+]
+
+function closeBraces(reply: string): string | null {
+  const open = (reply.match(/\{/g)?.length ?? 0) - (reply.match(/\}/g)?.length ?? 0)
+  return open > 0 ? reply + '}'.repeat(open) : null
+}
+
+/** Longer replies are not searched by trial: it takes time that grows faster than they do. */
+const searchedChars = 200_000
+
+/** An object with objects in it, but nothing deeper. */
+function embeddedObject(reply: string): string | null {
+  if (reply.length > searchedChars) return null
+  for (const [candidate] of reply.matchAll(/\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/g)) {
+    try {
+      if (isRecord(JSON.parse(candidate))) return candidate
+    } catch {
+      // The next one may be whole.
+    }
+  }
+  return null
+}
+
+function preview(content: string): string {
+  return content.length <= 100
+    ? `Content: ${JSON.stringify(content)}`
+    : `Content preview: ${JSON.stringify(content.slice(0, 100))}...`
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

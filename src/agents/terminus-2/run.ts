@@ -1,0 +1,40 @@
+import type { AgentAt } from '../../core/agent.ts'
+import type { ModelClient } from '../../core/model.ts'
+import type { FinalMetrics } from '../../formats/atif/schema.ts'
+import type { TerminalSession } from '../../lib/terminal/session.ts'
+import type { Calls } from './calls.ts'
+import type { Chat } from './chat.ts'
+import type { Settings } from './options.ts'
+import type { Dialect } from './parsed.ts'
+import type { Rollouts } from './rollout.ts'
+import type { Story } from './trajectory.ts'
+
+/** Why a run ended. */
+export type StopReason =
+  | 'task-complete'
+  | 'max-turns'
+  | 'terminal-closed'
+  | 'parse-errors'
+  | 'output-length'
+  | 'content-filter'
+  | 'context'
+  | 'cost'
+  | 'time'
+
+/** Everything one run of the agent works with; nothing of it outlives the run. */
+export interface Run {
+  readonly at: AgentAt
+  readonly signal: AbortSignal
+  readonly client: ModelClient
+  readonly settings: Settings
+  readonly dialect: Dialect
+  readonly session: TerminalSession
+  /** The task's words with everything added to them. */
+  readonly instruction: string
+  readonly calls: Calls
+  readonly chat: Chat
+  readonly rollouts: Rollouts
+  readonly story: Story
+  /** Totals so far. */
+  finalMetrics(): FinalMetrics
+}

@@ -1,0 +1,117 @@
+import type { AgentAt, AgentExit } from '../../core/agent.ts'
+import { blame, UserError } from '../../core/errors.ts'
+import type { ModelClient } from '../../core/model.ts'
+import { openJournal } from '../../formats/atif/journal.ts'
+import type { FinalMetrics } from '../../formats/atif/schema.ts'
+import { Calls, OutOfBudget } from './calls.ts'
+import { Chat } from './chat.ts'
+import { type Clock, startClock } from './clock.ts'
+import { fullInstruction, type Template } from './instruction.ts'
+import { runLoop } from './loop.ts'
+import type { Settings } from './options.ts'
+import { jsonDialect } from './parse-json.ts'
+import { xmlDialect } from './parse-xml.ts'
+import { Rollouts } from './rollout.ts'
+import type { Run, StopReason } from './run.ts'
+import { type AgentTerminal, openAgentTerminal } from './terminal.ts'
+import { Story } from './trajectory.ts'
+
+/** What an agent was made with. */
+export interface Making {
+  readonly identity: { readonly name: string; readonly version: string }
+  readonly settings: Settings
+  readonly template: Template | null
+  /** Settings of the calls as they may be written down. */
+  readonly shownCallSettings: Readonly<Record<string, unknown>>
+}
+
+/** How long to wait for the shell's first prompt. */
+const firstPromptMs = 3000
+
+/** One run, from opening the terminal to the reason it stopped. All its state is made here, so that steps of a task do not mix. */
+export async function solve(at: AgentAt, making: Making): Promise<AgentExit> {
+  const client = clientOf(at, making)
+  for (const note of making.settings.notes) at.record.log(note)
+  const clock = startClock(at)
+  let stop: StopReason | 'error' = 'error'
+  try {
+    stop = await untilStopped(at, making, client, clock)
+    return exitOf(stop)
+  } finally {
+    clock.stop()
+    at.record.metadata({ stop_reason: stop })
+  }
+}
+
+function clientOf({ client }: AgentAt, { identity }: Making): ModelClient {
+  if (client) return client
+  throw new UserError(`agent ${identity.name} needs a model, got none`, 'name one with -m, and where it is served')
+}
+
+async function untilStopped(at: AgentAt, making: Making, client: ModelClient, clock: Clock): Promise<StopReason> {
+  try {
+    const terminal = await openAgentTerminal(at, making.settings)
+    try {
+      return await play(at, making, client, clock, terminal)
+    } finally {
+      await terminal.leave()
+    }
+  } catch (error) {
+    if (error instanceof OutOfBudget) return 'cost'
+    if (clock.isUp && !at.signal.aborted) return 'time'
+    throw error
+  }
+}
+
+/** The conversation itself. Its trajectory is rendered however it ends. */
+async function play(
+  at: AgentAt,
+  making: Making,
+  client: ModelClient,
+  { signal }: Clock,
+  { session }: AgentTerminal,
+): Promise<StopReason> {
+  const { settings, identity: agent, shownCallSettings } = making
+  await session.ready(firstPromptMs, signal)
+  const instruction = await fullInstruction({ ...at, signal }, making.template)
+  const journal = await blame('store', () => openJournal(at.logsDir))
+  const calls = new Calls(client, settings, at.record, signal)
+  const story = new Story(journal, { settings, agent, model: client.model, shownCallSettings })
+  const run: Run = {
+    at,
+    signal,
+    client,
+    settings,
+    dialect: settings.parser === 'json' ? jsonDialect : xmlDialect,
+    session,
+    instruction,
+    calls,
+    chat: new Chat(client, settings.interleavedThinking),
+    rollouts: new Rollouts(),
+    story,
+    finalMetrics: () => metricsOf(calls),
+  }
+  try {
+    return await runLoop(run)
+  } finally {
+    if (settings.storeAllMessages) at.record.metadata({ all_messages: run.chat.messages })
+    story.close({ final_metrics: run.finalMetrics() })
+    await blame('store', () => journal.finish())
+  }
+}
+
+function metricsOf({ totals }: Calls): FinalMetrics {
+  return {
+    total_prompt_tokens: totals.inputTokens ?? 0,
+    total_completion_tokens: totals.outputTokens ?? 0,
+    total_cached_tokens: totals.cacheTokens ?? 0,
+    ...(totals.costUsd !== null && { total_cost_usd: totals.costUsd }),
+  }
+}
+
+/** Replies that were useless too often in a row used up their turns. */
+function exitOf(stop: StopReason): AgentExit {
+  if (stop === 'task-complete' || stop === 'terminal-closed') return { kind: 'finished' }
+  if (stop === 'context' || stop === 'cost' || stop === 'time') return { kind: 'limit', limit: stop }
+  return { kind: 'limit', limit: 'turns' }
+}

@@ -1,0 +1,436 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, test } from 'vitest'
+import terminus2 from '../../src/agents/terminus-2/index.ts'
+import { journalName } from '../../src/formats/atif/journal.ts'
+import { parseTrajectory } from '../../src/formats/atif/parse.ts'
+import { renderTrialResult } from '../../src/formats/harbor-job/trial-result.ts'
+import { makeAgent } from '../../src/plugins.ts'
+import { agentConfig } from '../fakes/configs.ts'
+import { type Part, playedClient } from '../fakes/model-client.ts'
+import type { TaskFiles } from '../fakes/tasks.ts'
+import { leftovers, playTrial, stateDir, withSandboxes } from './kit.ts'
+
+interface Told {
+  readonly commands?: readonly (string | { keystrokes: string; duration: number })[]
+  readonly done?: boolean
+}
+
+/** A reply in JSON; commands are typed with a long wait, which ends when the shell is idle. */
+function says({ commands = [], done = false }: Told): string {
+  const list = commands.map((item) => (typeof item === 'string' ? { keystrokes: `${item}\n`, duration: 50 } : item))
+  return JSON.stringify({ analysis: 'a', plan: 'p', commands: list, ...(done && { task_complete: true }) })
+}
+const solves = says({ commands: ['echo 42 > /answer'] })
+const done = says({ done: true })
+
+interface Run {
+  readonly options?: Readonly<Record<string, unknown>>
+  readonly task?: TaskFiles
+  readonly timeoutSec?: number
+  readonly contextTokens?: number
+}
+
+async function run(parts: readonly Part[], { options = {}, task, timeoutSec, contextTokens }: Run = {}) {
+  const client = playedClient(parts, contextTokens === undefined ? {} : { contextTokens })
+  const agent = terminus2.make(terminus2.options.parse(options), { env: {}, stateDir })
+  const config = {
+    agent: agentConfig({ name: 'terminus-2', overrideTimeoutSec: timeoutSec ?? null, modelName: client.model }),
+  }
+  const { record, dir } = await playTrial({ agent, client, config, ...(task && { task }) })
+  const read = (path: string) => readFileSync(join(dir, 'agent', path), 'utf8')
+  const prompt = (call: number) => client.requests[call]?.messages.at(-1)?.content ?? ''
+  return {
+    record,
+    dir,
+    client,
+    read,
+    prompt,
+    trajectory: (file = 'trajectory.json') => parseTrajectory(read(file), file),
+  }
+}
+
+withSandboxes('terminus-2', () => {
+  afterEach(async () => expect(await leftovers()).toEqual([]))
+
+  test('solves a task, says twice that it is done, and leaves its files', async () => {
+    const { record, dir, client, read, prompt, trajectory } = await run([solves, done, done])
+    expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'finished' } })
+    expect(record.usage).toMatchObject({ costUsd: 0.003, cacheTokens: 0 })
+    expect(record.metadata).toMatchObject({
+      n_episodes: 3,
+      summarization_count: 0,
+      stop_reason: 'task-complete',
+      api_request_times_msec: [1, 1, 1],
+    })
+    expect(client.requests[0]?.messages).toHaveLength(1)
+    expect(client.requests[0]).toMatchObject({ temperature: 0.7, sessionId: expect.stringMatching(/-/) })
+    expect(client.requests[2]?.messages.map(({ role }) => role)).toEqual([
+      'user',
+      'assistant',
+      'user',
+      'assistant',
+      'user',
+    ])
+    expect(prompt(0)).toMatch(
+      /Task Description:\nWrite 42 to \/answer\.\n+Current terminal state:\nCurrent Terminal Screen:\n/,
+    )
+    expect(prompt(1)).toMatch(/^New Terminal Output:\n.*echo 42 > \/answer\n/)
+    expect(prompt(2)).toMatch(
+      /^Current terminal state:\nCurrent Terminal Screen:\n[\s\S]*Are you sure[\s\S]*"task_complete": true in your JSON response again\.$/,
+    )
+    expect(read('episode-1/prompt.txt')).toBe(prompt(1))
+    expect(read('episode-1/response.txt')).toBe(done)
+    expect(JSON.parse(read('episode-1/debug.json'))).toMatchObject({
+      model: 'fake/played',
+      messages: 3,
+      reply: { finish: 'stop' },
+    })
+    expect(read('recording.cast')).toContain('"i","echo 42 > /answer\\r"')
+    expect(read('terminus_2.pane')).toContain('echo 42 > /answer')
+    expect(existsSync(join(dir, 'agent', journalName))).toBe(false)
+    expect(trajectory()).toMatchObject({
+      schema_version: 'ATIF-v1.7',
+      agent: {
+        name: 'terminus-2',
+        version: '2.0.0',
+        model_name: 'fake/played',
+        extra: { parser: 'json', temperature: 0.7 },
+      },
+      final_metrics: { total_cost_usd: 0.003, total_prompt_tokens: record.usage?.inputTokens },
+    })
+    expect(trajectory().steps).toMatchObject([
+      { step_id: 1, source: 'user', message: prompt(0) },
+      {
+        step_id: 2,
+        source: 'agent',
+        message: 'Analysis: a\nPlan: p',
+        tool_calls: [
+          {
+            tool_call_id: 'call_0_1',
+            function_name: 'bash_command',
+            arguments: { keystrokes: 'echo 42 > /answer\n', duration: 50 },
+          },
+        ],
+        observation: { results: [{ content: prompt(1) }] },
+        metrics: { cost_usd: 0.001 },
+      },
+      {
+        step_id: 3,
+        tool_calls: [{ tool_call_id: 'call_1_task_complete', function_name: 'mark_task_complete', arguments: {} }],
+        observation: { results: [{ content: prompt(2) }] },
+      },
+      { step_id: 4, observation: { results: [{ content: expect.stringMatching(/^Current Terminal Screen:/) }] } },
+    ])
+  })
+
+  test('takes a completion back when the next reply goes on', async () => {
+    const { record } = await run([done, solves, done, done])
+    expect(record).toMatchObject({ end: { rewards: { reward: 1 } }, metadata: { n_episodes: 4 } })
+  })
+
+  test('runs the commands of a reply that says it is done, and a bad reply between the two does not matter', async () => {
+    const { record, prompt } = await run([says({ commands: ['echo 42 > /answer'], done: true }), 'well', done])
+    expect(prompt(2)).toContain('ERROR: No valid JSON found in response')
+    expect(record).toMatchObject({
+      end: { rewards: { reward: 1 }, exit: { kind: 'finished' } },
+      metadata: { n_episodes: 3 },
+    })
+  })
+
+  test('tells the model what is wrong with its reply, and goes on', async () => {
+    const { record, prompt, trajectory } = await run(['hello', `Sure: ${solves}`, done, done])
+    expect(prompt(1)).toBe(
+      'Previous response had parsing errors:\nERROR: No valid JSON found in response\n\nPlease fix these issues and provide a proper JSON response.',
+    )
+    expect(prompt(2)).toMatch(
+      /^Previous response had warnings:\n- Text before the JSON object was ignored\n\nNew Terminal Output:\n/,
+    )
+    expect(trajectory().steps[1]).toMatchObject({
+      message: 'hello',
+      observation: { results: [{ content: prompt(1) }] },
+    })
+    expect(record.end).toMatchObject({ rewards: { reward: 1 } })
+  })
+
+  test('gives up after so many replies in a row that cannot be read', async () => {
+    const { record, client, trajectory } = await run(['no', solves, 'no'], { options: { max_parse_errors: 3 } })
+    expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'turns' } })
+    expect(record.metadata).toMatchObject({ stop_reason: 'parse-errors', n_episodes: 5 })
+    expect(client.requests).toHaveLength(5)
+    expect(trajectory().steps).toHaveLength(6)
+  })
+
+  test('speaks XML', async () => {
+    const xml = (commands: string, complete = '') =>
+      `<response><analysis>a</analysis><plan>p</plan><commands>${commands}</commands>${complete}</response>`
+    const yes = '<task_complete>true</task_complete>'
+    const { record, prompt } = await run(
+      [xml('<keystrokes duration="50">echo 42 > /answer\n</keystrokes>'), 'what?', xml('', yes), xml('', yes)],
+      { options: { parser_name: 'xml' } },
+    )
+    expect(prompt(0)).toContain('<keystrokes duration="0.1">')
+    expect(prompt(2)).toBe(
+      'Previous response had parsing errors:\nERROR: No <response> tag found\n\nPlease fix these issues and provide a proper response.',
+    )
+    expect(prompt(3)).toContain('<task_complete>true</task_complete> in your response again.')
+    expect(record).toMatchObject({ end: { rewards: { reward: 1 } }, metadata: { stop_reason: 'task-complete' } })
+  })
+
+  test('stops after its turns and says so', async () => {
+    for (const name of ['max_turns', 'max_episodes', 'episodes']) {
+      const { record, client } = await run([solves], { options: { [name]: 2 } })
+      expect(record.end).toMatchObject({ rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'turns' } })
+      expect(record.metadata).toMatchObject({ stop_reason: 'max-turns', n_episodes: 2 })
+      expect(client.requests).toHaveLength(2)
+      expect(JSON.parse(renderTrialResult(record)).agent_result.metadata).toMatchObject({
+        stopped_by: 'turns',
+        n_episodes: 2,
+      })
+    }
+  })
+
+  test('tells the model that its reply was cut off; what it cost is counted', async () => {
+    const cut = { text: solves.slice(0, 40), finish: 'length' } as const
+    const { record, prompt, trajectory, client } = await run([cut, cut, solves, done, done], {
+      options: { model_info: { max_output_tokens: 77 } },
+    })
+    expect(prompt(1)).toMatch(
+      /^ERROR!! NONE of the actions you just requested were performed because you exceeded the output limit of 77 tokens/,
+    )
+    expect(client.requests[2]?.messages.map(({ content }) => content)).toContain(cut.text)
+    expect(trajectory().steps[1]).toMatchObject({
+      message: cut.text,
+      extra: { finish_reason: 'length' },
+      metrics: { completion_tokens: 10 },
+    })
+    expect(record).toMatchObject({
+      end: { rewards: { reward: 1 } },
+      usage: { costUsd: 0.005 },
+      metadata: { n_episodes: 5 },
+    })
+  })
+
+  test('takes a reply that was whole before it was cut off', async () => {
+    const { record } = await run([{ text: `${solves} and so`, finish: 'length' }, done, done])
+    expect(record).toMatchObject({ end: { rewards: { reward: 1 } }, metadata: { n_episodes: 3 } })
+  })
+
+  test('gives up when replies are cut off again and again, or at once when told to', async () => {
+    const cut = { text: 'x', finish: 'length' } as const
+    const often = await run([cut], { options: { max_length_recoveries: 2 } })
+    expect(often.record).toMatchObject({
+      end: { exit: { limit: 'turns' } },
+      metadata: { stop_reason: 'output-length', n_episodes: 2 },
+    })
+    const once = await run([cut], { options: { response_length_exceeded_policy: 'abort' } })
+    expect(once.record.metadata).toMatchObject({ stop_reason: 'output-length', n_episodes: 1 })
+  })
+
+  test('goes on after a content filter, with no empty turn in the conversation, and gives up in the end', async () => {
+    const filtered = { text: '', finish: 'content-filter' } as const
+    const { record, client, prompt } = await run([filtered, solves, filtered], { options: { max_content_filters: 2 } })
+    expect(record).toMatchObject({
+      end: { rewards: { reward: 1 } },
+      metadata: { stop_reason: 'content-filter', n_episodes: 4 },
+    })
+    expect(client.requests[1]?.messages).toHaveLength(1)
+    expect(prompt(1)).toMatch(/Task Description:[\s\S]*content filter/)
+    expect(client.requests[2]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  })
+
+  test('runs out of time, is verified, and its trajectory is whole', async () => {
+    const { record, trajectory } = await run([solves, 'hang'], { timeoutSec: 5 })
+    expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'time' } })
+    expect(record.metadata).toMatchObject({ stop_reason: 'time', n_episodes: 1 })
+    expect(trajectory().steps).toHaveLength(2)
+    expect(trajectory().notes).toBeUndefined()
+    expect(JSON.parse(renderTrialResult(record)).exception_info.exception_type).toBe('AgentTimeoutError')
+  })
+
+  test('runs out of time while a command runs', async () => {
+    const { record, trajectory } = await run([says({ commands: ['echo 42 > /answer', 'sleep 3600'] })], {
+      timeoutSec: 5,
+    })
+    expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'time' } })
+    expect(trajectory().steps[1]?.observation).toBeUndefined()
+  })
+
+  test('is told how much time is left, if asked for', async () => {
+    const { prompt } = await run([done, done], { timeoutSec: 3000, options: { tell_deadline: true } })
+    expect(prompt(0)).toMatch(/Time left for this task: [23]\d\d\d seconds\.$/)
+    expect(prompt(1)).toMatch(/Time left for this task: [23]\d\d\d seconds\.$/)
+  })
+
+  test('stops when the budget is spent', async () => {
+    const { record } = await run([solves, { kind: 'budget-exceeded', budget: 'costUsd' }])
+    expect(record).toMatchObject({
+      end: { rewards: { reward: 1 }, exit: { limit: 'cost' } },
+      metadata: { stop_reason: 'cost' },
+    })
+  })
+
+  test('ends when its shell does', async () => {
+    const { record } = await run([says({ commands: ['echo 42 > /answer; exit'] })])
+    expect(record).toMatchObject({
+      end: { rewards: { reward: 1 }, exit: { kind: 'finished' } },
+      metadata: { stop_reason: 'terminal-closed' },
+    })
+  })
+
+  test('fails with the model when the model fails, and keeps what there was', async () => {
+    const broken = () => {
+      throw new Error('gone')
+    }
+    const { record, trajectory } = await run([solves, broken])
+    expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'agent', message: 'gone' } })
+    expect(record.metadata).toMatchObject({ stop_reason: 'error', n_episodes: 1 })
+    expect(trajectory().steps).toHaveLength(2)
+  })
+
+  test('without a model fails with two lines', async () => {
+    const agent = terminus2.make(terminus2.options.parse({}), { env: {}, stateDir })
+    expect((await playTrial({ agent })).record.end).toMatchObject({
+      failure: { boundary: 'agent', retryable: false, message: expect.stringContaining('needs a model') },
+    })
+  })
+
+  test('shows long output by its two ends', async () => {
+    const { prompt } = await run([says({ commands: ['seq 1 20000'] }), done, done])
+    expect(prompt(1)).toMatch(
+      /^New Terminal Output:\n[\s\S]*\n\[\.\.\. output limited to 10000 bytes; \d+ interior bytes omitted \.\.\.\]\n[\s\S]*\n20000\n/,
+    )
+    expect(Buffer.byteLength(prompt(1))).toBeLessThan(10_200)
+  })
+
+  test('presses keys by their names and waits as long as asked', async () => {
+    const keys = says({
+      commands: [
+        { keystrokes: 'cat > /answer\n', duration: 0.2 },
+        { keystrokes: '42\n', duration: 0.2 },
+        { keystrokes: 'C-d', duration: 20 },
+      ],
+    })
+    for (const wait of ['idle', 'full']) {
+      const options = wait === 'full' ? { wait, max_turns: 1 } : { wait }
+      const parts = wait === 'full' ? [keys.replace('20}', '0.5}')] : [keys, done, done]
+      expect((await run(parts, { options })).record.end).toMatchObject({ rewards: { reward: 1 } })
+    }
+  })
+
+  test('keeps raw replies when asked to', async () => {
+    const { trajectory } = await run([{ text: solves, reasoning: 'hm' }, done, done], {
+      options: { trajectory_config: { raw_content: true } },
+    })
+    expect(trajectory().steps[1]).toMatchObject({ message: solves, reasoning_content: 'hm' })
+    expect(trajectory().steps.some((step) => step.tool_calls)).toBe(false)
+  })
+
+  test('collects token ids, one entry per call', async () => {
+    const tokens = { promptIds: [1, 2, 3], completionIds: [4], logprobs: [-0.5] }
+    const { record, client, trajectory } = await run([{ text: solves, tokens }, done, { text: done, tokens }], {
+      options: { collect_rollout_details: true },
+    })
+    expect(client.requests[0]?.tokenDetails).toBe(true)
+    const { agent_result } = JSON.parse(renderTrialResult(record))
+    expect(agent_result.rollout_details).toEqual([
+      {
+        prompt_token_ids: [[1, 2, 3], [], [1, 2, 3]],
+        completion_token_ids: [[4], [], [4]],
+        logprobs: [[-0.5], [], [-0.5]],
+      },
+    ])
+    expect(agent_result.metadata).not.toHaveProperty('rollout_details')
+    expect(trajectory().steps[1]?.metrics).toMatchObject({
+      prompt_token_ids: [1, 2, 3],
+      completion_token_ids: [4],
+      logprobs: [-0.5],
+    })
+  })
+
+  test('starts every step of a task anew', async () => {
+    const step = (name: string) => ({
+      [`steps/${name}/instruction.md`]: `do ${name}`,
+      [`steps/${name}/tests/test.sh`]: '#!/bin/bash\necho 1 > /logs/verifier/reward.txt',
+    })
+    const task = {
+      toml: ['s1', 's2'].map((name) => `[[steps]]\nname = "${name}"\n`).join(''),
+      files: { 'instruction.md': null, 'solution/solve.sh': null, 'tests/test.sh': null, ...step('s1'), ...step('s2') },
+    }
+    const { record, dir, client, prompt } = await run([done, done, done, solves, done, done], { task })
+    expect(record.steps?.map(({ metadata }) => metadata?.n_episodes)).toEqual([2, 4])
+    expect(client.requests[2]?.messages).toHaveLength(1)
+    expect(prompt(2)).toContain('Task Description:\ndo s2')
+    for (const [name, count] of [
+      ['s1', 3],
+      ['s2', 5],
+    ] as const) {
+      const file = join(dir, 'steps', name, 'agent', 'trajectory.json')
+      expect(parseTrajectory(readFileSync(file, 'utf8')).steps.map((s) => s.step_id)).toEqual(
+        Array.from({ length: count }, (_, i) => i + 1),
+      )
+    }
+  })
+
+  test('tells of MCP servers and skills', async () => {
+    const toml =
+      '[environment]\nskills_dir = "/skills"\n[[environment.mcp_servers]]\nname = "docs"\ntransport = "sse"\nurl = "http://docs:1/sse"\n'
+    const dockerfile =
+      'FROM debian:12\nRUN mkdir -p /skills/fly && printf -- "---\\nname: fly\\ndescription: How to fly\\n---\\nFlap.\\n" > /skills/fly/SKILL.md\n'
+    const { prompt, dir } = await run([done, done], { task: { toml, files: { 'environment/Dockerfile': dockerfile } } })
+    expect(prompt(0)).toContain('MCP Servers:\n')
+    expect(prompt(0)).toContain('- docs (transport: sse, url: http://docs:1/sse)')
+    expect(prompt(0)).toContain(
+      '<available_skills>\n<skill>\n<name>fly</name>\n<description>How to fly</description>\n<location>/skills/fly/SKILL.md</location>',
+    )
+    expect(readdirSync(join(dir, 'agent'))).toContain('trajectory.json')
+  })
+})
+
+describe('the options of terminus-2', () => {
+  test.each([
+    [{ max_turn: 3 }, /max_turn/],
+    [{ max_turns: 3, episodes: 4 }, /mean the same, got 3 and 4/],
+    [{ parser_name: 'yaml' }, /parser_name/],
+    [{ use_responses_api: true }, /not supported/],
+    [{ llm_backend: 'tinker' }, /usual backend/],
+    [{ trajectory_config: { raw: true } }, /raw/],
+    [{ prompt_template_path: '/no/such/file' }, /prompt template/],
+    [{ llm_kwargs: { top_p: 'high' } }, /top_p/],
+  ])('refuse %j', async (options, message) => {
+    await expect(makeAgent('terminus-2', options)).rejects.toThrow(message)
+  })
+
+  test('take every name Harbor has, and those of the fork', async () => {
+    const options = {
+      max_turns: 3,
+      max_episodes: 3,
+      parser_name: 'json',
+      api_base: 'http://x',
+      temperature: 1,
+      reasoning_effort: 'high',
+      collect_rollout_details: true,
+      session_id: 's',
+      enable_summarize: false,
+      proactive_summarization_threshold: 1,
+      max_thinking_tokens: 5,
+      model_info: { max_input_tokens: 5, other: 1 },
+      trajectory_config: { raw_content: true },
+      tmux_pane_width: 100,
+      tmux_pane_height: 30,
+      store_all_messages: true,
+      record_terminal_session: false,
+      interleaved_thinking: true,
+      suppress_max_turns_warning: true,
+      use_responses_api: false,
+      llm_backend: 'litellm',
+      llm_kwargs: { api_key: 'x' },
+      llm_call_kwargs: { extra_body: {} },
+      extra_env: { A: 'b' },
+      response_length_exceeded_policy: 'recover',
+      collect_engine_metrics: true,
+      metrics_endpoint: 'http://x/metrics',
+    }
+    await expect(makeAgent('terminus-2', options)).resolves.toMatchObject({ name: 'terminus-2', version: '2.0.0' })
+  })
+})
