@@ -1,0 +1,107 @@
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ModelReply, ModelRequest } from '../../core/model.ts'
+import { openJournal } from '../../formats/atif/journal.ts'
+import { openJsonLines } from '../../lib/jsonl.ts'
+import { utcNow } from '../../lib/time.ts'
+import { commonLength, continuationOf, indexAfter } from './conversation.ts'
+import { type RecordedAgent, Thread } from './thread.ts'
+
+/** What is written down of one call, whichever way it ends. */
+export interface RecordedCall {
+  reply(reply: ModelReply): void
+  fail(code: string, message: string): void
+}
+
+/** Writes an agent's calls into its trajectory while they happen. */
+export interface CallRecorder {
+  begin(request: ModelRequest, dialect: string): RecordedCall
+  /** A call that never reached the model. */
+  refuse(dialect: string, code: string, message: string): void
+  /** Renders the trajectories; gives the names of their files. */
+  finish(): Promise<readonly string[]>
+}
+
+/** Every call of a trial, one a line, beside the trajectory that holds what was said. */
+export const callsName = 'model-calls.jsonl'
+const mainFile = 'trajectory.json'
+
+/**
+ * Starts recording into a directory. The conversation with the tools becomes `trajectory.json`; when its history is
+ * rewritten it goes on in `trajectory.cont-N.json`; whatever else is asked beside it becomes `trajectory.side-N.json`.
+ */
+export async function openCallRecorder(dir: string, agent: RecordedAgent): Promise<CallRecorder> {
+  const journal = await openJournal(dir)
+  const lines = await openJsonLines(join(dir, callsName))
+  const threads: Thread[] = []
+  let main: Thread | null = null
+  let conts = 0
+  let sides = 0
+  let calls = 0
+
+  const openThread = (request: ModelRequest): Thread => {
+    const role = roleOf(request)
+    const known = main && main.role === role ? main : null
+    const isMain = main === null && (request.tools?.length ?? 0) > 0
+    const file = known ? `trajectory.cont-${++conts}.json` : isMain ? mainFile : `trajectory.side-${++sides}.json`
+    const thread = new Thread(file, journal, agent, role, request)
+    if (known) known.close(file)
+    if (known || isMain) main = thread
+    threads.push(thread)
+    const copied = known ? indexAfter(request.messages, commonLength(known.known, request.messages)) : 0
+    thread.hear(request.messages, 0, copied)
+    return thread
+  }
+  const follow = (request: ModelRequest): { thread: Thread; again: boolean } => {
+    const found = threads
+      .map((thread) => ({ thread, on: continuationOf(thread.known, request.messages) }))
+      .filter(({ on }) => on !== null)
+      .reduce<{ thread: Thread; on: ReturnType<typeof continuationOf> } | null>(
+        (best, next) => (best && best.thread.known.length > next.thread.known.length ? best : next),
+        null,
+      )
+    if (!found?.on) return { thread: openThread(request), again: false }
+    found.thread.hear(request.messages, found.on.newFrom)
+    return { thread: found.thread, again: found.on.again }
+  }
+
+  return {
+    begin(request, dialect) {
+      const number = ++calls
+      const { thread, again } = follow(request)
+      const note = (values: object) =>
+        lines.append({ call: number, timestamp: utcNow(), dialect, file: thread.file, ...values })
+      return {
+        reply(reply) {
+          thread.reply(request.messages, reply, again)
+          const { finish, usage, costUsd, latencyMs } = reply
+          note({ step: thread.steps, finish, usage, costUsd, latencyMs: Math.round(latencyMs) })
+        },
+        fail(code, message) {
+          thread.fail({ code, message, timestamp: utcNow() })
+          note({ error: { code, message } })
+        },
+      }
+    },
+    refuse(dialect, code, message) {
+      lines.append({ call: ++calls, timestamp: utcNow(), dialect, error: { code, message } })
+    },
+    async finish() {
+      for (const thread of threads) thread.close()
+      await lines.close()
+      const files = await journal.finish()
+      if (main !== null || files.length === 0) return files
+      // An agent without tools of the API's kind: its longest conversation is what it did.
+      const longest = threads.reduce((best, next) => (next.steps > best.steps ? next : best))
+      await rename(join(dir, longest.file), join(dir, mainFile))
+      return files.map((file) => (file === longest.file ? mainFile : file))
+    },
+  }
+}
+
+function roleOf({ messages, tools = [] }: ModelRequest): string {
+  const first = messages[0]
+  // The start of the rules: their end is where agents put the date and the files they see.
+  const rules = first?.role === 'system' ? first.content.slice(0, 500) : ''
+  return JSON.stringify([rules, tools.map(({ name }) => name).sort()])
+}
