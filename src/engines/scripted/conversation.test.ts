@@ -73,21 +73,29 @@ describe('a play', () => {
     expect(nextTurn({ messages }, turns, 0)).toMatchObject({ turn: turns[0], number: 1, wasted: 1 })
   })
 
-  test('goes on from a summary that says how far it had come', () => {
+  test('goes on from a summary that says how far it had come, without waiting for what only the summary tells of', () => {
     const messages: ChatMessage[] = [
       { role: 'user', content: json },
-      { role: 'user', content: `Summary: all is well. ${progressMark(1, 2)}` },
+      { role: 'user', content: `You are going to take over. The account: all is well. ${progressMark(2, 2)}` },
       { role: 'assistant', content: 'Which file?' },
-      { role: 'user', content: 'Here are the answers. Continue working on this task.' },
+      {
+        role: 'user',
+        content: 'Here are the answers the other agent provided.\n\nb\n\nContinue working on this task.',
+      },
     ]
-    expect(nextTurn({ messages }, turns, 0)).toMatchObject({ turn: turns[1] })
+    expect(nextTurn({ messages }, turns, 0)).toMatchObject({ turn: { complete: true } })
   })
 
-  test('answers a request for a summary in prose, with its place in it', () => {
+  test.each([
+    'The conversation has become too long and another agent will go on with the task. Write a full account.',
+    'You are about to hand off your work to another AI agent. Please provide a comprehensive summary.',
+    'The agent that takes over has these questions for you:\n\n1. Which file?',
+    'The next agent has a few questions for you, please answer each of them.',
+  ])('answers in prose, with its place in it: %s', (question) => {
     const messages: ChatMessage[] = [
       { role: 'user', content: json },
       { role: 'assistant', content: renderTurn(turns[0] as never, { kind: 'json' }).text },
-      { role: 'user', content: 'You are about to hand off your work. Write a summary of it.' },
+      { role: 'user', content: question },
     ]
     const { turn } = nextTurn({ messages }, turns, 0)
     expect(turn).toMatchObject({ kind: 'say', text: expect.stringContaining(progressMark(1, 2)) })

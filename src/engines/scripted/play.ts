@@ -59,20 +59,20 @@ const waiting = work({
 function mustWait({ next, wasted, heard }: Progress, turns: readonly Turn[], manner: Manner): boolean {
   const last = turns[next - 1]
   if (manner.kind !== 'json' && manner.kind !== 'xml') return false
-  if (last?.kind !== 'work' || last.until === null || heard === '' || wasted > maxWaits) return false
+  if (last?.kind !== 'work' || last.until === null || heard === null || wasted > maxWaits) return false
   return !last.until.test(heard)
 }
 
-/** Agents also ask for summaries of a conversation, and for questions and answers about it. */
+/** Agents also ask for an account of the work, and for questions and answers about it, when a conversation grows too long. */
 function asksForProse(messages: readonly ChatMessage[]): boolean {
   const last = messages.at(-1)
   if (last?.role !== 'user') return false
-  const head = last.content.slice(0, 600)
-  return (
-    /summar|hand(ing)?[ -]?(off|over)|questions/i.test(head) &&
-    !/terminal (state|output|screen)|continue (working|with)/i.test(head)
-  )
+  const head = last.content.slice(0, 250)
+  return handover.test(head) && !/terminal (state|output|screen)|^here are the answers/i.test(head)
 }
+
+const handover =
+  /summari[sz]e|summary|(hand|tak|pick)(s|es|e|ing)? ?(off|over|up)|(another|next|previous|other) (ai )?agent/i
 
 /** Says how far the play has come, which whoever reads it hands on. */
 function prose({ next }: Progress, total: number): NextTurn['turn'] {

@@ -9,24 +9,24 @@ export interface Progress {
   readonly next: number
   /** Replies since the last turn that counted. */
   readonly wasted: number
-  /** What was heard since then. */
-  readonly heard: string
+  /** What was heard since that turn was said; null when it is only told of. */
+  readonly heard: string | null
 }
 
 /** Finds the next turn. A turn is played when the model is seen to have said it; a reply that was spoilt is none. */
 export function progressOf(messages: readonly ChatMessage[], turns: readonly Turn[], manner: Manner): Progress {
   let next = 0
   let wasted = 0
-  let heard: string[] = []
+  let heard: string[] | null = null
   for (const message of messages) {
     const marked = markedIn(message.content)
     if (marked !== null && marked > next) {
       next = Math.min(marked, turns.length)
       wasted = 0
-      heard = []
+      heard = null
     }
     if (message.role !== 'assistant') {
-      heard.push(message.content)
+      heard?.push(message.content)
       continue
     }
     // Faults leave no trace in a conversation.
@@ -38,7 +38,7 @@ export function progressOf(messages: readonly ChatMessage[], turns: readonly Tur
       heard = []
     } else wasted++
   }
-  return { next, wasted, heard: heard.join('\n') }
+  return { next, wasted, heard: heard?.join('\n') ?? null }
 }
 
 function isSaid(turn: Turn, { content, toolCalls = [] }: ChatMessage, manner: Manner): boolean {
