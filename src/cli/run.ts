@@ -36,7 +36,13 @@ async function runAction(options: RunOptions): Promise<void> {
   const invocation = ['ot-agent', 'run', ...process.argv.slice(3)]
   const imports = await importDigests(config)
   const open = () => openJob({ config, named: asked.named, tasks, imports, layout: options.store, invocation })
-  await runAskedJob({ config, tasks, open }, { quiet: config.quiet, json: options.json ?? false })
+  const budget = {
+    costUsd: options.budgetUsd ?? null,
+    tokens: options.budgetTokens ?? null,
+    requests: options.budgetRequests ?? null,
+    wallSec: options.budgetSec ?? null,
+  }
+  await runAskedJob({ config, tasks, budget, open }, { quiet: config.quiet, json: options.json ?? false })
 }
 
 /** A job must be found and resumed from any directory. */

@@ -22,7 +22,10 @@ export interface JobStart {
 }
 
 export interface JobRequest
-  extends Pick<TrialsRequest, 'provider' | 'makeAgent' | 'hooks' | 'hostEnv' | 'whoCan' | 'signal'> {
+  extends Pick<
+    TrialsRequest,
+    'provider' | 'makeAgent' | 'clientFor' | 'mayStart' | 'hooks' | 'hostEnv' | 'whoCan' | 'signal'
+  > {
   readonly job: OpenedJob
   /** Which finished trials are to run again; cancelled ones always are. */
   readonly again?: (record: TrialRecord) => boolean

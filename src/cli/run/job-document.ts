@@ -104,7 +104,8 @@ function applyEnvironment(document: Document, options: RunOptions): void {
 
 /** `-a` or an import path replaces the job file's agents; `-m` makes one agent per model; options and variables go to all of them. */
 function applyAgents(document: Document, options: RunOptions): void {
-  const kwargs = parsedAssignments('--ak', options.agentKwarg ?? [])
+  const served = options.apiBase === undefined ? {} : { api_base: options.apiBase }
+  const kwargs = { ...served, ...parsedAssignments('--ak', options.agentKwarg ?? []) }
   const env = textAssignments('--ae', options.agentEnv ?? [])
   const listed = listAt(document, 'agents').filter(isDocument)
   const { agent: name, agentImportPath: importPath } = options

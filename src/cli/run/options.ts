@@ -23,6 +23,11 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
       'your own agent: ./my-agent.ts, ./my-agent.ts:ClassName, ./dir or npm:package',
     )
     .option('-m, --model <name>', 'model for the agent; repeatable', several)
+    .option('--api-base <url>', 'where the model is served, for example http://localhost:8000/v1 (vLLM and others)')
+    .option('--budget-usd <amount>', 'stop starting trials once so much is spent', factor)
+    .option('--budget-tokens <n>', 'the same for tokens, input and output', wholeNumber(1))
+    .option('--budget-requests <n>', 'the same for requests to models', wholeNumber(1))
+    .option('--budget-sec <seconds>', 'the same for time', factor)
     .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several)
     .option('--ae, --agent-env <key=value>', 'variable for the agent; repeatable', several)
 }

@@ -1,3 +1,4 @@
+import type { BudgetLimits } from '../../core/budget.ts'
 import type { JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
@@ -11,6 +12,7 @@ import { note } from '../output.ts'
 import { makeProgress } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
 import { agentOf, providerOf } from './configured.ts'
+import { findModels, type JobModels } from './models.ts'
 import { reportOutcome } from './report.ts'
 
 /** How a command wants its job to be shown. */
@@ -22,6 +24,7 @@ export interface Showing {
 export interface JobToRun {
   readonly config: JobConfig
   readonly tasks: readonly JobTask[]
+  readonly budget?: BudgetLimits
   /** Called once nothing can be wrong with the job any more: makes or finds its directory. */
   readonly open: () => Promise<OpenedJob>
   readonly again?: (record: TrialRecord) => boolean
@@ -32,11 +35,15 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
   const provider = await providerOf(asked.config.environment)
   const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
   await checkJob({ ...asked, ...makeIt })
-  const job = await asked.open()
-  if (job.continued) note(`continues the job in ${job.dir}`)
   const interrupt = interruptSignal()
   try {
-    const outcome = await runWatched(asked, job, makeIt, interrupt.signal, showing)
+    const served = await findModels(asked.config, interrupt.signal)
+    const job = await asked.open()
+    if (job.continued) note(`continues the job in ${job.dir}`)
+    const models = await served.open(job.dir, asked.budget ?? noLimits)
+    const outcome = await runWatched(asked, job, { ...makeIt, ...models }, interrupt.signal, showing).finally(
+      models.close,
+    )
     reportOutcome(outcome, { ...showing, interrupted: interrupt.signal.aborted })
     process.exitCode = exitCodeOf(outcome, interrupt.signal.aborted)
   } finally {
@@ -44,7 +51,9 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
   }
 }
 
-type MakeIt = { provider: SandboxProvider; makeAgent: typeof agentOf; hostEnv: NodeJS.ProcessEnv }
+const noLimits: BudgetLimits = { costUsd: null, tokens: null, requests: null, wallSec: null }
+
+type MakeIt = { provider: SandboxProvider; makeAgent: typeof agentOf; hostEnv: NodeJS.ProcessEnv } & JobModels
 
 async function runWatched(
   { again }: JobToRun,

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Agent } from '../../core/agent.ts'
 import type { AgentConfig, RetryConfig } from '../../core/job.ts'
+import type { ModelClient } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../core/trial.ts'
 import { sleep } from '../../lib/deadline.ts'
@@ -31,6 +32,10 @@ export interface TrialsRequest {
   readonly provider: SandboxProvider
   /** A fresh agent for every trial. */
   readonly makeAgent: (config: AgentConfig) => Promise<Agent>
+  /** The model of a trial's agent, where it has one. */
+  readonly clientFor?: (agent: AgentConfig, trial: string) => ModelClient | null
+  /** Asked before each trial; false leaves this one and all after it for another day. */
+  readonly mayStart?: () => boolean
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
   readonly whoCan: WhoCan
@@ -52,7 +57,10 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
   const fatal: unknown[] = []
   for (const trial of trials) {
     const leave = await slots.take(signal).catch(() => null)
-    if (leave === null) break
+    if (leave === null || request.mayStart?.() === false) {
+      leave?.()
+      break
+    }
     const work = runToEnd(trial, { ...request, signal }, slots, leave)
       .catch((error: unknown) => {
         fatal.push(error)
@@ -91,7 +99,9 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   const { task, config, attempt } = trial
   const dir = await inStore(request, () => request.store.begin(config))
   const agent = await request.makeAgent(config.agent)
-  return runTrial({ task, agent, provider, config, jobName, attempt, retries, dir, signal, hooks, hostEnv, whoCan })
+  const client = request.clientFor?.(config.agent, trial.name) ?? null
+  const run = { task, agent, client, provider, config, jobName, attempt, retries, dir }
+  return runTrial({ ...run, signal, hooks, hostEnv, whoCan })
 }
 
 /** A place again, after the wait; null when the job was stopped meanwhile. */
