@@ -52,6 +52,8 @@ export interface AgentAt {
 export interface Agent {
   readonly name: string
   readonly version: string
+  /** It cannot work without `AgentAt.client`. */
+  readonly needsModel?: boolean
   /** Throws UserError when this machine lacks what the agent needs for a task; called before anything starts, touches nothing. */
   check?(task: Task): void
   /** Makes the sandbox ready; runs before the clock of the task starts. */

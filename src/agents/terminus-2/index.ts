@@ -18,6 +18,10 @@ export default definePlugin({
     readCallSettings(settings)
     const template = options.prompt_template_path ? loadTemplate(options.prompt_template_path) : null
     const shownCallSettings = redactKwargs(settings.callSettings, env)
-    return { ...identity, solve: (at) => solve(at, { identity, settings, template, shownCallSettings }) }
+    return {
+      ...identity,
+      needsModel: true,
+      solve: (at) => solve(at, { identity, settings, template, shownCallSettings }),
+    }
   },
 })

@@ -6,6 +6,7 @@ import { makeEngine } from '../../plugins.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { note } from '../output.ts'
+import { agentOf } from './configured.ts'
 
 /** The models of a job's agents, reached and paid for. */
 export interface JobModels {
@@ -33,6 +34,7 @@ export async function findModels(config: JobConfig, signal: AbortSignal): Promis
   const engines = new Map<AgentConfig, Engine>()
   for (const agent of config.agents) {
     const engine = await engineOf(agent)
+    if (engine === null && (await agentOf(agent)).needsModel) throw withoutModel(agent)
     if (engine === null) continue
     engines.set(agent, engine)
     const health = await engine.health(signal)
@@ -86,6 +88,14 @@ async function engineOf({ modelName, kwargs, ...agent }: AgentConfig): Promise<E
   if (apiBase !== null) return makeEngine('openai-compatible', { api_base: apiBase, model: modelName, ...modelInfo })
   const name = prefixes.find(([prefix]) => modelName.startsWith(prefix))?.[1]
   return name === undefined ? null : makeEngine(name, { model: modelName, ...modelInfo })
+}
+
+function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
+  const got = modelName === null ? 'none' : `${modelName}, with nothing that says where it is served`
+  return new UserError(
+    `agent ${name ?? importPath} needs a model, got ${got}`,
+    'give -m MODEL --api-base http://HOST:PORT/v1, or -m openai/..., anthropic/... or gemini/...',
+  )
 }
 
 function apiBaseOf({ kwargs }: AgentConfig): string | null {
