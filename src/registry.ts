@@ -8,9 +8,11 @@ type Load<T> = () => Promise<{ readonly default: Plugin<T> }>
 /** The only file that names plug-ins. A test compares it with the folders. */
 export const registry = {
   agents: {
+    codex: () => import('./agents/codex.ts'),
     forger: () => import('./agents/forger.ts'),
     nop: () => import('./agents/nop.ts'),
     oracle: () => import('./agents/oracle.ts'),
+    pi: () => import('./agents/pi.ts'),
     'terminus-2': () => import('./agents/terminus-2/index.ts'),
   } satisfies Record<string, Load<Agent>>,
   engines: {

@@ -1,0 +1,27 @@
+/** What a command-line agent is told about the trial it runs in. */
+export interface AgentScene {
+  /** Where its tools are inside the sandbox. */
+  readonly toolDir: string
+  /** A home of its own inside the sandbox. */
+  readonly home: string
+  /** The gateway's address, without a path. */
+  readonly baseUrl: string
+  /** The trial's key; never a provider's. */
+  readonly key: string
+  readonly model: string
+  readonly instruction: string
+  readonly contextTokens: number
+  readonly outputTokens: number
+}
+
+/** A command-line agent that others wrote, described: what to install, what to write, what to run. */
+export interface CommandAgent {
+  readonly name: string
+  /** An exact version, so that equal runs run equal programs. */
+  readonly npm: { readonly package: string; readonly version: string }
+  /** Files to write before it starts, by their path inside. */
+  files(scene: AgentScene): Readonly<Record<string, string>>
+  env(scene: AgentScene): Readonly<Record<string, string>>
+  /** Run directly, in the task's working directory, with nothing on stdin. */
+  argv(scene: AgentScene): readonly string[]
+}

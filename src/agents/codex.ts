@@ -1,0 +1,52 @@
+import { stringify } from 'smol-toml'
+import type { AgentScene } from './blackbox/command-agent.ts'
+import { defineBlackbox } from './blackbox/make-blackbox.ts'
+
+/** OpenAI's Codex, which speaks the responses API only. */
+export default defineBlackbox(
+  {
+    name: 'codex',
+    npm: { package: '@openai/codex', version: '0.166.0' },
+    files: (scene) => ({ [`${scene.home}/.codex/config.toml`]: stringify(config(scene)) }),
+    env: ({ home, key }) => ({ CODEX_HOME: `${home}/.codex`, GATEWAY_KEY: key }),
+    argv: ({ toolDir, instruction }) => [
+      `${toolDir}/node_modules/.bin/codex`,
+      // The sandbox is the trial's own; a second one inside it cannot be made.
+      ...['exec', '--json', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox', '--'],
+      instruction,
+    ],
+  },
+  'OpenAI Codex, from npm',
+)
+
+/** Everything that reaches for the network without being asked is off. */
+function config({ baseUrl, model, contextTokens }: AgentScene) {
+  return {
+    model,
+    model_provider: 'gateway',
+    model_context_window: contextTokens,
+    web_search: 'disabled',
+    check_for_update_on_startup: false,
+    model_providers: {
+      gateway: {
+        name: 'gateway',
+        base_url: `${baseUrl}/v1`,
+        env_key: 'GATEWAY_KEY',
+        wire_api: 'responses',
+        // The model's client behind the gateway tries again by itself.
+        request_max_retries: 0,
+        stream_max_retries: 0,
+      },
+    },
+    features: {
+      plugins: false,
+      remote_plugin: false,
+      plugin_discovery_prefetch: false,
+      apps: false,
+      multi_agent: false,
+      goals: false,
+    },
+    analytics: { enabled: false },
+    feedback: { enabled: false },
+  }
+}

@@ -1,0 +1,128 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import codex from '../../src/agents/codex.ts'
+import pi from '../../src/agents/pi.ts'
+import type { Agent, AgentAt } from '../../src/core/agent.ts'
+import { BoundaryError } from '../../src/core/errors.ts'
+import type { ModelClient } from '../../src/core/model.ts'
+import scripted from '../../src/engines/scripted/index.ts'
+import { parseTrajectory } from '../../src/formats/atif/parse.ts'
+import { playTrial, scratch, stateDir, withSandboxes } from '../e2e/kit.ts'
+import { agentConfig } from '../fakes/configs.ts'
+import { writeTask } from '../fakes/tasks.ts'
+import { clientThat } from '../fakes/told-client.ts'
+
+const providerKey = 'sk-provider-secret-0123456789'
+const offline = '[environment]\nallow_internet = false\n'
+const toml = `schema_version = "1.2"\n${offline}`
+const plugins = { pi, codex }
+const reachable = reachesRegistry()
+// As on the machine of whoever runs a job: nothing of it may get inside.
+process.env.OPENAI_API_KEY = providerKey
+
+withSandboxes('agents from npm', () => {
+  describeEach('pi')
+  describeEach('codex')
+})
+
+function describeEach(name: keyof typeof plugins) {
+  const skip = {
+    timeout: 400_000,
+    skip: !reachable,
+    meta: { ...(!reachable && { skipReason: 'the npm registry cannot be reached' }) },
+  }
+
+  test(
+    `${name} solves a task without network, is recorded whole, and never holds the provider's key`,
+    skip,
+    async () => {
+      const tasks = join(scratch, `tasks-${name}`)
+      await writeTask(tasks, 'answer', { toml })
+      const engine = scripted.make(scripted.options.parse({ tasks: [tasks] }), { env: {}, stateDir })
+      const seen: string[] = []
+      const agent = watched(make(name), seen)
+      const { record, dir } = await play(name, agent, engine.client('scripted'))
+      const log = readIfThere(join(dir, 'agent', `${name}.txt`))
+      expect(record.end, log.slice(-3000)).toEqual({
+        kind: 'scored',
+        rewards: { reward: 1 },
+        exit: { kind: 'finished' },
+      })
+      const trajectory = parseTrajectory(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8'))
+      const ofAgent = trajectory.steps.filter(({ source }) => source === 'agent')
+      expect(ofAgent.length).toBeGreaterThanOrEqual(2)
+      expect(ofAgent[0]?.tool_calls).toHaveLength(1)
+      expect(ofAgent[0]?.observation?.results).toHaveLength(1)
+      expect(ofAgent.at(-1)?.tool_calls).toBeUndefined()
+      expect(JSON.stringify(trajectory.steps.filter(({ source }) => source === 'user'))).toContain(
+        'Write 42 to /answer.',
+      )
+      expect(record.metadata).toMatchObject({ model_calls: ofAgent.length, model_calls_succeeded: ofAgent.length })
+      expect(record.usage?.inputTokens).toBeGreaterThan(0)
+      expect(readdirSync(join(dir, 'agent')).filter((file) => file.startsWith('trajectory'))).toEqual([
+        'trajectory.json',
+      ])
+      expect(seen.join('')).toContain('sk-trial-')
+      expect(seen.join('')).not.toContain(providerKey)
+    },
+  )
+
+  test(`${name} whose every call fails ends as a failure of the model, whatever its exit code`, skip, async () => {
+    const client = clientThat(() => {
+      throw new BoundaryError('model', `bad key ${providerKey}`, { code: 'AuthenticationError', retryable: false })
+    })
+    const { record, dir } = await play(name, make(name), client)
+    expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'model', code: 'AuthenticationError' } })
+    expect(readIfThere(join(dir, 'agent', `${name}.txt`))).not.toContain(providerKey)
+    expect(readIfThere(join(dir, 'agent/model-calls.jsonl'))).toContain('AuthenticationError')
+  })
+}
+
+function make(name: keyof typeof plugins): Agent {
+  const plugin = plugins[name]
+  return plugin.make(plugin.options.parse({}), { env: { OPENAI_API_KEY: providerKey }, stateDir })
+}
+
+function play(name: string, agent: Agent, client: ModelClient) {
+  const config = { agent: agentConfig({ name, modelName: client.model, overrideTimeoutSec: 120 }) }
+  return playTrial({ agent, client, config, task: { toml } })
+}
+
+/** Looks, once the agent is done, at every file it was given and at the environment its commands had. */
+function watched(agent: Agent, seen: string[]): Agent {
+  return {
+    ...agent,
+    async solve(at: AgentAt) {
+      const spy: AgentAt['sandbox'] = {
+        ...at.sandbox,
+        exec: (argv, options) => {
+          seen.push(JSON.stringify([argv, options?.env]))
+          return at.sandbox.exec(argv, options)
+        },
+        write: (path, data, options) => {
+          seen.push(String(data))
+          return at.sandbox.write(path, data, options)
+        },
+      }
+      const exit = await agent.solve({ ...at, sandbox: spy })
+      const look = 'env; find /opt/ot-agent-tools/home-* /logs -type f -size -2M -exec cat {} + 2>/dev/null'
+      seen.push((await at.sandbox.exec(['sh', '-c', look], { outputLimitBytes: 64 * 1024 * 1024 })).stdout)
+      return exit
+    },
+  }
+}
+
+function reachesRegistry(): boolean {
+  try {
+    execFileSync('npm', ['view', '@openai/codex@0.166.0', 'version'], { timeout: 30_000, stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function readIfThere(path: string): string {
+  return existsSync(path) ? readFileSync(path, 'utf8') : ''
+}
