@@ -45,7 +45,7 @@ bundle() { node_modules/.bin/esbuild "test/interop/$1.ts" --bundle --platform=no
 mkdir -p .scratch/interop
 trap 'rm -rf "$scratch" .scratch/interop' EXIT
 
-bundle make-job && node .scratch/interop/make-job.mjs "$scratch/jobs/sample" || { echo 'FAULT: our own files could not be made'; exit 1; }
+bundle make-job && node .scratch/interop/make-job.mjs "$scratch/jobs/sample" && bundle make-traces && node .scratch/interop/make-traces.mjs "$scratch/traces" || { echo 'FAULT: our own files could not be made'; exit 1; }
 jobs=("$scratch/jobs/sample")
 if [ ! -e dist/cli/main.js ]; then skip 'a real job' 'not built, run npm run build'
 elif ! command -v bwrap >/dev/null; then skip 'a real job' 'bubblewrap is not installed'
@@ -56,12 +56,14 @@ fi
 for version in ${HARBOR_VERSIONS:-0.6.4 0.24.0}; do
   why=$(make_venv "harbor-$version" 12 "harbor==$version") || { skip "harbor $version" "$why"; continue; }
   for job in "${jobs[@]}"; do judge "$venvs/harbor-$version/bin/python" test/interop/harbor_open.py "$job"; done
+  judge "$venvs/harbor-$version/bin/python" test/interop/harbor_traces.py "$scratch/traces/traced" "$scratch/traces/dataset"
 done
 
 if bundle make-parquet && node .scratch/interop/make-parquet.mjs examples/tasks "$scratch/tasks.parquet"; then
   for library in pyarrow datasets; do
     why=$(make_venv "$library" 10 "$library") || { skip "$library" "$why"; continue; }
     judge "$venvs/$library/bin/python" test/interop/parquet_open.py "$library" "$scratch/tasks.parquet" examples/tasks "$scratch/cache"
+    judge "$venvs/$library/bin/python" test/interop/traces_open.py "$library" "$scratch/traces/dataset" "$scratch/cache"
   done
 else
   echo 'FAULT: the parquet file could not be made' && faults=$((faults + 1))

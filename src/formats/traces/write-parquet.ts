@@ -1,4 +1,5 @@
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
+import { snappyCompress } from '../../lib/snappy.ts'
 import { featuresOf, parquetSchema } from './parquet-schema.ts'
 import { type TraceColumn, type TraceRow, traceColumns } from './row.ts'
 
@@ -27,6 +28,8 @@ export class TraceParquetWriter {
     this.#parquet = new ParquetWriter({
       writer,
       schema: parquetSchema(columns),
+      codec: 'SNAPPY',
+      compressors: { SNAPPY: snappyCompress },
       // The smallest and largest of long texts would fill the footer and mean nothing.
       statistics: false,
       kvMetadata: [{ key: 'huggingface', value: JSON.stringify({ info: { features: featuresOf(columns) } }) }],

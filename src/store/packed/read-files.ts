@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
@@ -51,7 +52,8 @@ async function tarOf(
 ): Promise<AsyncIterable<Uint8Array>> {
   if (member.length > fewBytes) return gunzipIfNeeded(readMember(packedDir, member))
   const bytes = Buffer.allocUnsafe(member.length)
-  const { bytesRead } = await (await segmentOf(member.segment)).read(bytes, 0, member.length, member.offset)
+  // Blocking: so few bytes are there sooner than another thread could be asked for them.
+  const bytesRead = readSync((await segmentOf(member.segment)).fd, bytes, 0, member.length, member.offset)
   const whole = bytesRead === member.length && createHash('sha256').update(bytes).digest('hex') === member.sha256
   // Damaged or too large once unpacked: the slow way says what is wrong, or holds only a part of it.
   const tar = whole ? gunzipFew(bytes) : null
