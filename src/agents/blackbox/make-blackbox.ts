@@ -35,6 +35,7 @@ export function makeBlackbox(agent: CommandAgent, options: BlackboxOptions, { st
   return {
     name: agent.name,
     version: agent.npm.version,
+    needsModel: true,
     async prepare(at) {
       clientOf(agent, at)
       at.record.log(`installing ${agent.npm.package}@${agent.npm.version}`)
