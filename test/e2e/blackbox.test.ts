@@ -1,0 +1,55 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { CommandAgent } from '../../src/agents/blackbox/command-agent.ts'
+import { makeBlackbox } from '../../src/agents/blackbox/make-blackbox.ts'
+import { agentConfig } from '../fakes/configs.ts'
+import { clientThat, replies } from '../fakes/told-client.ts'
+import { playTrial, stateDir, withSandboxes } from './kit.ts'
+
+const npm = { package: 'no-such-agent', version: '1.0.0' }
+
+/** Asks the model once and does nothing more. */
+const asks = `fetch(process.env.URL + '/v1/chat/completions', { method: 'POST',
+  headers: { authorization: 'Bearer ' + process.env.KEY },
+  body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: process.argv[1] }] }) })
+  .then((response) => process.exit(response.ok ? Number(process.argv[2]) : 1))`
+
+withSandboxes('a command-line agent in a box', () => {
+  test('one that never calls its model has failed, although its command exited with 0', async () => {
+    const { record, dir } = await run(['true'])
+    expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'exited', exitCode: 1 } })
+    expect(record.metadata).toMatchObject({ failure: 'the agent never called its model', model_calls: 0 })
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('never called its model')
+    expect(existsSync(join(dir, 'agent/trajectory.json'))).toBe(false)
+  })
+
+  test('its calls are its usage, and its exit code counts once a call succeeded', async () => {
+    const { record, dir } = await run(['node', '-e', asks, 'hello; "there"', '7'])
+    expect(record.end).toMatchObject({ kind: 'scored', exit: { kind: 'exited', exitCode: 7 } })
+    expect(record.usage).toEqual({ inputTokens: 10, cacheTokens: 4, outputTokens: 3, costUsd: 0.25 })
+    expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello; \\"there\\"')
+  })
+
+  test('one that runs out of time leaves what was recorded', async () => {
+    const { record, dir } = await run(['sh', '-c', `node -e "${'$'}ASKS" hello 0; sleep 1000`], 5)
+    expect(record.end).toMatchObject({ kind: 'scored', exit: { kind: 'limit', limit: 'time' } })
+    expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
+  })
+})
+
+function run(argv: readonly string[], timeoutSec = 60) {
+  // As if it had been installed before: what is there is not installed again.
+  mkdirSync(join(stateDir, `tools/no-such-agent@1.0.0-${process.platform}-${process.arch}`), { recursive: true })
+  const described: CommandAgent = {
+    name: 'boxed',
+    npm,
+    files: () => ({}),
+    env: ({ baseUrl, key }) => ({ URL: baseUrl, KEY: key, ASKS: asks }),
+    argv: () => argv,
+  }
+  const agent = makeBlackbox(described, { collect_rollout_details: false }, { env: {}, stateDir })
+  const client = clientThat(replies('hi'))
+  const config = { agent: agentConfig({ name: 'boxed', modelName: client.model, overrideTimeoutSec: timeoutSec }) }
+  return playTrial({ agent, client, config })
+}
