@@ -3,15 +3,6 @@ import { join } from 'node:path'
 import { blame } from '../../core/errors.ts'
 import type { ModelReply, ModelRequest } from '../../core/model.ts'
 
-/** Keeps what was asked in a turn before it is answered. */
-export async function savePrompt(logsDir: string, episode: number, prompt: string): Promise<void> {
-  await blame('store', async () => {
-    const dir = join(logsDir, `episode-${episode}`)
-    await mkdir(dir, { recursive: true })
-    await writeFile(join(dir, 'prompt.txt'), prompt)
-  })
-}
-
 /** What a call was, apart from the texts, for whoever looks into a strange reply. */
 export interface CallFacts {
   readonly model: string
@@ -20,15 +11,39 @@ export interface CallFacts {
   readonly request: Omit<ModelRequest, 'messages'>
 }
 
-/** Keeps what was answered. */
-export async function saveReply(logsDir: string, episode: number, reply: ModelReply, facts: CallFacts): Promise<void> {
-  const { text, tokens, ...rest } = reply
-  const debug = { ...facts, reply: { ...rest, chars: text.length, tokenIds: tokens?.completionIds?.length ?? null } }
-  await blame('store', async () => {
-    const dir = join(logsDir, `episode-${episode}`)
-    await Promise.all([
-      writeFile(join(dir, 'response.txt'), text),
-      writeFile(join(dir, 'debug.json'), `${JSON.stringify(debug, null, 2)}\n`),
-    ])
-  })
+/** Keeps what was asked and answered in every turn, while the turn goes on. */
+export class EpisodeFiles {
+  private last: Promise<void> = Promise.resolve()
+
+  constructor(private readonly logsDir: string) {}
+
+  prompt(episode: number, text: string): void {
+    this.queue(async () => {
+      await mkdir(this.dir(episode), { recursive: true })
+      await writeFile(join(this.dir(episode), 'prompt.txt'), text)
+    })
+  }
+
+  reply(episode: number, { text, tokens, ...rest }: ModelReply, facts: CallFacts): void {
+    const debug = { ...facts, reply: { ...rest, chars: text.length, tokenIds: tokens?.completionIds?.length ?? null } }
+    this.queue(async () => {
+      await writeFile(join(this.dir(episode), 'response.txt'), text)
+      await writeFile(join(this.dir(episode), 'debug.json'), `${JSON.stringify(debug, null, 2)}\n`)
+    })
+  }
+
+  /** Waits until all of it is on disk; throws what went wrong. */
+  written(): Promise<void> {
+    return blame('store', () => this.last)
+  }
+
+  private dir(episode: number): string {
+    return join(this.logsDir, `episode-${episode}`)
+  }
+
+  private queue(work: () => Promise<void>): void {
+    this.last = this.last.then(work)
+    // Whoever waits for `written` hears of it.
+    this.last.catch(() => {})
+  }
 }

@@ -1,6 +1,5 @@
 import type { ModelReply } from '../../core/model.ts'
 import { Context } from './context.ts'
-import { savePrompt, saveReply } from './episode-files.ts'
 import { renderLook } from './observation.ts'
 import type { Caps } from './options.ts'
 import type { Command, Parsed } from './parsed.ts'
@@ -45,6 +44,7 @@ class Loop {
       const reply = await this.ask(episode, await this.context.ensureRoom(prompt))
       if (reply === null) return 'context'
       const next = await this.react(episode, reply)
+      await run.files.written()
       if ('stop' in next) return next.stop
       prompt = next.prompt
     }
@@ -53,17 +53,17 @@ class Loop {
 
   /** One reply of the model; null when the conversation cannot be made to fit. */
   private async ask(episode: number, question: string): Promise<ModelReply | null> {
-    const { calls, chat, rollouts, at, client } = this.run
+    const { calls, chat, rollouts, files, client } = this.run
     let prompt = question
     for (;;) {
-      await savePrompt(at.logsDir, episode, prompt)
+      files.prompt(episode, prompt)
       const messages = chat.asking(prompt)
       const answer = await calls.make(messages, rollouts.main)
       if (answer.kind === 'reply') {
         this.inARow.context = 0
         chat.answered(prompt, answer.reply)
         this.record(episode + 1)
-        await saveReply(at.logsDir, episode, answer.reply, this.callFacts(client.model, messages.length))
+        files.reply(episode, answer.reply, this.callFacts(client.model, messages.length))
         return answer.reply
       }
       const shorter = await this.context.recover(prompt, ++this.inARow.context)

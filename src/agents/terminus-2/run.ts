@@ -4,6 +4,7 @@ import type { FinalMetrics } from '../../formats/atif/schema.ts'
 import type { TerminalSession } from '../../lib/terminal/session.ts'
 import type { Calls } from './calls.ts'
 import type { Chat } from './chat.ts'
+import type { EpisodeFiles } from './episode-files.ts'
 import type { Settings } from './options.ts'
 import type { Dialect } from './parsed.ts'
 import type { Rollouts } from './rollout.ts'
@@ -35,6 +36,7 @@ export interface Run {
   readonly chat: Chat
   readonly rollouts: Rollouts
   readonly story: Story
+  readonly files: EpisodeFiles
   /** Totals so far. */
   finalMetrics(): FinalMetrics
 }

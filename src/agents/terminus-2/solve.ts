@@ -6,6 +6,7 @@ import type { FinalMetrics } from '../../formats/atif/schema.ts'
 import { Calls, OutOfBudget } from './calls.ts'
 import { Chat } from './chat.ts'
 import { type Clock, startClock } from './clock.ts'
+import { EpisodeFiles } from './episode-files.ts'
 import { fullInstruction, type Template } from './instruction.ts'
 import { runLoop } from './loop.ts'
 import type { Settings } from './options.ts'
@@ -89,6 +90,7 @@ async function play(
     chat: new Chat(client, settings.interleavedThinking),
     rollouts: new Rollouts(),
     story,
+    files: new EpisodeFiles(at.logsDir),
     finalMetrics: () => metricsOf(calls),
   }
   try {
@@ -96,7 +98,7 @@ async function play(
   } finally {
     if (settings.storeAllMessages) at.record.metadata({ all_messages: run.chat.messages })
     story.close({ final_metrics: run.finalMetrics() })
-    await blame('store', () => journal.finish())
+    await Promise.all([run.files.written(), blame('store', () => journal.finish())])
   }
 }
 

@@ -9,7 +9,7 @@ import type { Settings } from './options.ts'
 const paneLimitBytes = 16 * 1024 * 1024
 
 /** A login bash, or the shell there is; text is UTF-8 unless the image says otherwise. */
-const shell = `export LANG="\${LANG:-C.UTF-8}"; command -v bash > /dev/null 2>&1 && exec bash --login; exec sh -l`
+const shell = `export LANG="\${LANG:-C.UTF-8}"; SHELL=$(command -v bash) && export SHELL && exec bash --login; exec sh -l`
 
 /** The agent's terminal, whose output is kept in the trial's files. */
 export interface AgentTerminal {
@@ -21,7 +21,7 @@ export interface AgentTerminal {
 /** Opens a terminal on a login shell in the task's sandbox. */
 export async function openAgentTerminal(at: AgentAt, settings: Settings): Promise<AgentTerminal> {
   const { cols, rows } = settings
-  const env = { TERM: 'xterm-256color', SHELL: '/bin/bash', ...promptMarkEnv, ...settings.extraEnv, ...at.env }
+  const env = { TERM: 'xterm-256color', ...promptMarkEnv, ...settings.extraEnv, ...at.env }
   const argv = ['sh', '-c', shell]
   const pty = await at.sandbox.openTerminal({ cols, rows, argv, env, ...(at.user !== undefined && { user: at.user }) })
   const cast = settings.recordTerminal ? new Cast(join(at.logsDir, 'recording.cast'), { cols, rows }) : null
