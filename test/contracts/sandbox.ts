@@ -25,6 +25,9 @@ export interface SandboxContract {
   readonly exceptions?: Readonly<Record<string, string>>
 }
 
+/** Prints what runs inside, a line each; `ps` is not on every machine, and without it nothing would seem to run. */
+const commandLines = 'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f; echo; done 2>/dev/null'
+
 /** The laws every sandbox keeps. One suite, run against every provider. */
 export function sandboxContract(name: string, contract: SandboxContract): void {
   const exceptions = contract.exceptions ?? {}
@@ -125,18 +128,19 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       })
       expect(result.timedOut).toBe(true)
       expect(result.exitCode).toBe(124)
-      expect((await sh(shared, 'ps -eo args | grep "[s]leep 98" || true')).stdout).toBe('')
+      expect((await sh(shared, `${commandLines} | grep "[s]leep 98" || true`)).stdout).toBe('')
     })
 
     law('leaves background processes of a finished command running', async () => {
-      await sh(shared, 'nohup sleep 876 >/dev/null 2>&1 &')
-      expect((await sh(shared, 'ps -eo args | grep -c "[s]leep 876"')).stdout).toBe('1\n')
-      await sh(shared, 'pkill -f "sleep 87[6]"')
+      const { stdout: pid } = await sh(shared, 'nohup sleep 876 >/dev/null 2>&1 & echo $!')
+      expect((await sh(shared, `${commandLines} | grep -c "[s]leep 876"`)).stdout).toBe('1\n')
+      await sh(shared, `kill ${pid}`)
     })
 
     law('returns when the command ends even if a child keeps its output open', async () => {
-      expect((await sh(shared, 'sleep 865 & echo started')).stdout).toBe('started\n')
-      await sh(shared, 'pkill -f "sleep 86[5]"')
+      const { stdout } = await sh(shared, 'sleep 865 & echo started as $!')
+      expect(stdout).toMatch(/^started as \d+\n$/)
+      await sh(shared, `kill ${stdout.replace(/\D/g, '')}`)
     })
 
     law('stops a command when its signal is aborted', async () => {
@@ -145,7 +149,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       while ((await sh(shared, 'test -e /tmp/began')).exitCode !== 0);
       controller.abort()
       await expect(running).rejects.toMatchObject({ name: 'AbortError' })
-      expect((await sh(shared, 'ps -eo args | grep "[s]leep 854" || true')).stdout).toBe('')
+      expect((await sh(shared, `${commandLines} | grep "[s]leep 854" || true`)).stdout).toBe('')
     })
 
     law('caps output and says so', async () => {
@@ -285,7 +289,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect(await box.freeze()).toBe('fresh')
       const seen = await sh(
         box,
-        'cat /tmp/kept /logs/agent/log; ls -A /logs/verifier; ps -eo args | grep "[F]ORGE" | wc -l',
+        `cat /tmp/kept /logs/agent/log; ls -A /logs/verifier; ${commandLines} | grep "[F]ORGE" | wc -l`,
       )
       expect(seen.stdout).toBe('kept\nlog\n0\n')
     })
@@ -345,7 +349,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       terminal.write('stty size\n')
       await screen.until('50 120')
       terminal.write('sleep 743\n')
-      while ((await sh(shared, 'ps -eo args | grep -c "[s]leep 743"')).stdout !== '1\n');
+      while ((await sh(shared, `${commandLines} | grep -c "[s]leep 743"`)).stdout !== '1\n');
       terminal.write('\x03')
       terminal.write('echo "back: $?"\n')
       await screen.until('back: 130')
@@ -357,10 +361,10 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       const terminal = await shared.openTerminal()
       const screen = watch(terminal)
       terminal.write('(setsid sleep 732 &); sleep 731\n')
-      while ((await sh(shared, 'ps -eo args | grep -c "[s]leep 73"')).stdout !== '2\n');
+      while ((await sh(shared, `${commandLines} | grep -c "[s]leep 73"`)).stdout !== '2\n');
       await terminal.close()
       await terminal.close()
-      expect((await sh(shared, 'ps -eo args | grep "[s]leep 73" || true')).stdout).toBe('')
+      expect((await sh(shared, `${commandLines} | grep "[s]leep 73" || true`)).stdout).toBe('')
       expect(screen.text()).toContain('sleep 731')
     })
 

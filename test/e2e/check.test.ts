@@ -119,7 +119,7 @@ async function otAgent(argv: readonly string[], during?: (kill: () => void) => P
 /** Kills nobody before the tests run, and takes its time before it hands out their files. */
 /** Lets a forger that is alive have its way, however slow the machine is. */
 const untilForged =
-  'while pgrep -f "[d]o forge" > /dev/null && [ "$(cat /logs/verifier/reward.txt)" != 1 ]; do sleep 0.05; done'
+  'while grep -qs "[d]o forge" /proc/[0-9]*/cmdline && [ "$(cat /logs/verifier/reward.txt)" != 1 ]; do sleep 0.05; done'
 
 const weakProvider = faultyProvider(provider, {
   inside: (real) => ({
