@@ -13,6 +13,9 @@ import type { AgentScene, CommandAgent } from './command-agent.ts'
 import { installTool } from './install-tool.ts'
 
 export const blackboxOptions = z.strictObject({
+  /** Used by whoever makes the model client; nothing to the agent itself. */
+  api_base: z.string().nullish(),
+  model_info: z.looseObject({}).nullish(),
   collect_rollout_details: z.boolean().default(false).describe('ask for token ids and log probabilities'),
 })
 export type BlackboxOptions = z.output<typeof blackboxOptions>
@@ -30,7 +33,11 @@ export function defineBlackbox(agent: CommandAgent, summary: string) {
 }
 
 /** Makes such an agent: installed before the clock of the task starts, with a key that is good for its trial only. */
-export function makeBlackbox(agent: CommandAgent, options: BlackboxOptions, { stateDir }: PluginContext): Agent {
+export function makeBlackbox(
+  agent: CommandAgent,
+  options: Pick<BlackboxOptions, 'collect_rollout_details'>,
+  { stateDir }: PluginContext,
+): Agent {
   const toolDir = `${toolsRoot}/${agent.name}`
   return {
     name: agent.name,
@@ -46,7 +53,12 @@ export function makeBlackbox(agent: CommandAgent, options: BlackboxOptions, { st
   }
 }
 
-async function solve(agent: CommandAgent, options: BlackboxOptions, toolDir: string, at: AgentAt): Promise<AgentExit> {
+async function solve(
+  agent: CommandAgent,
+  options: Pick<BlackboxOptions, 'collect_rollout_details'>,
+  toolDir: string,
+  at: AgentAt,
+): Promise<AgentExit> {
   const client = clientOf(agent, at)
   const recorder = await openCallRecorder(at.logsDir, {
     name: agent.name,
