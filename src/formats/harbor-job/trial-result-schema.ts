@@ -27,11 +27,15 @@ const agentResult = z
   .nullable()
   .default(null)
 
+/** Old trials have one `reward` instead of named ones. */
 const verifierResult = z
-  .object({ rewards: z.record(z.string(), z.number()).nullable().default(null) })
+  .object({
+    rewards: z.record(z.string(), z.number()).nullable().default(null),
+    reward: z.number().nullable().default(null),
+  })
   .nullable()
   .default(null)
-  .transform((raw) => raw?.rewards ?? null)
+  .transform((raw) => raw?.rewards ?? (raw?.reward == null ? null : { reward: raw.reward }))
 
 const exceptionInfo = z
   .object({

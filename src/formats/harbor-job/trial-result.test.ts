@@ -27,6 +27,12 @@ describe("reading Harbor's own results", () => {
     expect(parseTrialResult(fixture(`${dir}/result.json`)).end).toMatchObject(end)
   })
 
+  test('the one reward of old trials counts as the named one', () => {
+    const document = JSON.parse(fixture('made-by-harbor/hello__AbC23de/result.json'))
+    const text = JSON.stringify({ ...document, verifier_result: { reward: 0.5 } })
+    expect(parseTrialResult(text).end).toMatchObject({ kind: 'scored', rewards: { reward: 0.5 } })
+  })
+
   test('a solved trial comes out whole', () => {
     const record = parseTrialResult(fixture('made-by-harbor/hello__AbC23de/result.json'))
     expect(record).toMatchObject({

@@ -11,7 +11,9 @@ import {
 } from '../../../test/traces.ts'
 import type { Drop, TrialFile } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
-import { makeTraces, refuseTrial, type TraceOptions } from './make-traces.ts'
+import { parseTrajectory } from '../atif/parse.ts'
+import { renderTrajectory } from '../atif/render.ts'
+import { limitOfFile, makeTraces, refuseTrial, type TraceOptions } from './make-traces.ts'
 import type { TraceRow } from './row.ts'
 
 const defaults: TraceOptions = {
@@ -40,6 +42,18 @@ test('a plain trial gives one row for each turn of the agent, as written down by
   const { rows, drops } = traces(fixtureFiles('plain'), { episodes: 'all' })
   expect(rows).toMatchObject(fixtureRows('plain'))
   expect(drops).toEqual([])
+})
+
+test('a trajectory as our agents write it is read', () => {
+  const trajectory = parseTrajectory(JSON.stringify(someTrajectory({ notes: 'n', extra: { a: 1.5 } })))
+  const { rows } = traces([trialFile('trajectory.json', renderTrajectory(trajectory))])
+  expect(said(rows)).toEqual([['Do it.', 'Done.']])
+})
+
+test('a journal without its trajectory is told apart', () => {
+  expect(limitOfFile('agent', 'trajectory.jsonl')).toBe(0)
+  const { drops } = traces([trialFile('trajectory.jsonl', '', { size: 100 })])
+  expect(drops).toMatchObject([{ reason: 'no-trajectory', detail: expect.stringContaining('trajectory.jsonl') }])
 })
 
 test('the last episode is the whole conversation', () => {

@@ -1,5 +1,6 @@
 import type { Drop, TrialFile, TrialWithFiles } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { journalName } from '../atif/journal.ts'
 import { buildRow, type Conversation, sharedColumns, verifierFiles } from './build-row.ts'
 import { inlineTurns, namesIn } from './inline-subagents.ts'
 import type { TraceRow } from './row.ts'
@@ -31,6 +32,8 @@ export function refuseTrial(record: TrialRecord, { filter }: Pick<TraceOptions, 
 /** How many bytes of a trial's file are read; null for files that traces do not need. */
 export function limitOfFile(folder: TrialFile['folder'], name: string): number | null {
   if (folder === 'verifier') return verifierFiles.includes(name) ? verifierLimitBytes : null
+  // Of a journal it is enough to know that it is there.
+  if (name === journalName) return 0
   return /^trajectory(\..+)?\.json$/.test(name) ? trajectoryLimitBytes : null
 }
 

@@ -1,4 +1,5 @@
 import type { Drop, TrialFile } from '../../core/trace.ts'
+import { journalName } from '../atif/journal.ts'
 import { readTraceTrajectory, type TraceTrajectory } from './trajectory.ts'
 import { mediaIn } from './turns.ts'
 
@@ -25,7 +26,7 @@ export function readMain(files: readonly TrialFile[], media: Media = 'refused'):
   const seen = new Set<string>()
   for (let name: string | null | undefined = main; name; ) {
     const file = files.find((each) => each.name === name)
-    if (!file && chain.length === 0) return trouble('no-trajectory', 'the agent wrote no agent/trajectory.json')
+    if (!file && chain.length === 0) return missing(files)
     if (!file || seen.has(name))
       return trouble(
         'trajectory-unreadable',
@@ -38,6 +39,14 @@ export function readMain(files: readonly TrialFile[], media: Media = 'refused'):
     name = read.good.continued_trajectory_ref
   }
   return { good: chain }
+}
+
+function missing(files: readonly TrialFile[]): { readonly trouble: Trouble } {
+  const journal = files.some(({ name }) => name === journalName)
+  const detail = journal
+    ? `only ${journalName}: the agent never came to an end`
+    : 'the agent wrote no agent/trajectory.json'
+  return trouble('no-trajectory', detail)
 }
 
 /** The trajectories of subagents: files beside the main one, and what it holds inside. */
