@@ -15,6 +15,8 @@ const parts = {
     mount: 'mount',
   },
   git: { git: 'git' },
+  // Programs that tests drive through a terminal.
+  editors: { vi: 'vim-tiny', less: 'less', python3: 'python3' },
 }
 
 const required = process.argv.includes('--required')
