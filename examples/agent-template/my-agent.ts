@@ -16,11 +16,12 @@ It runs in a new shell, and you get to see its exit code and output. When the ta
 export default class MyAgent implements Agent {
   readonly name = 'my-agent'
   readonly version = '1.0.0'
+  readonly needsModel = true
   constructor(private readonly options: { max_iterations?: number; temperature?: number }) {}
 
   // `at` is all there is: the instruction, the sandbox, the model, a signal that says when to stop, a recorder.
   async solve({ instruction, client, sandbox, user, signal, record }: AgentAt): Promise<AgentExit> {
-    if (client === null) throw new Error('my-agent needs a model: give one with -m')
+    if (client === null) throw new Error('expected a model, got none')
     const { max_iterations: turns = 10, temperature = 0.6 } = this.options
     const messages: ChatMessage[] = [
       { role: 'system', content: systemPrompt },
@@ -37,8 +38,8 @@ export default class MyAgent implements Agent {
       outputTokens += usage.outputTokens
       record.usage({ inputTokens, outputTokens })
       const command = /```(?:bash|sh)\n([\s\S]*?)```/.exec(text)?.[1]
-      if (command === undefined && text.includes(doneMark)) return { kind: 'finished' }
       const seen = command === undefined ? `Expected a block of bash, or ${doneMark}.` : await run(command)
+      if (text.includes(doneMark)) return { kind: 'finished' }
       messages.push({ role: 'assistant', content: text }, { role: 'user', content: seen })
     }
     return { kind: 'limit', limit: 'turns' }

@@ -36,13 +36,13 @@ test('a plug-in checks its options and gets them with their defaults', async () 
     name: 'mine', summary: 'mine', options: z.strictObject({ turns: z.number().default(3) }),
     make: ({ turns }) => ({ name: 'mine-' + turns, version: '1', ${solve} }),
   })`
-  expect((await agentOf('mine.ts', text)).name).toBe('mine-3')
+  expect((await agentOf('mine.ts', text, { api_base: 'http://x/v1' })).name).toBe('mine-3')
   await expect(makeImportedAgent(join(dir, 'mine.ts'), { turn: 1 })).rejects.toThrow(/^agent mine: .*"turn"/)
 })
 
 test('an object is the agent itself, and takes no options', async () => {
   const text = `export default { name: 'mine', version: '1', ${solve} }`
-  expect((await agentOf('mine.ts', text)).name).toBe('mine')
+  expect((await agentOf('mine.ts', text, { api_base: 'http://x/v1' })).name).toBe('mine')
   await expect(makeImportedAgent(join(dir, 'mine.ts'), { turns: 1 })).rejects.toThrow(
     /mine\.ts: expected no options.*turns$/,
   )

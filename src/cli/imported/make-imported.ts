@@ -27,14 +27,16 @@ export async function makeImportedProvider(importPath: string, options: Options)
 
 /** Plug-in, class or object: the first two are made anew each time, and only they take options. */
 function make(kind: string, { where, value }: Imported, options: Options): unknown {
-  if (isPlugin(value)) return makePlugin(kind, value, options)
   if (isClass(value)) return construct(where, value, options)
+  // Where the model is served is said among an agent's options, but meant for whoever calls the model.
+  const { api_base: _, model_info: __, ...own } = options
+  if (isPlugin(value)) return makePlugin(kind, value, own)
   if (typeof value === 'function')
     throw new UserError(
       `${where}: expected a plug-in, a class or an object, got a function`,
       `return it from a plug-in instead: export default definePlugin({ name, summary, options, make })`,
     )
-  const [first] = Object.keys(options)
+  const [first] = Object.keys(own)
   if (first !== undefined)
     throw new UserError(
       `${where}: expected no options, because it exports an object that is already made, got ${first}`,

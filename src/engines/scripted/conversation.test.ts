@@ -41,6 +41,19 @@ describe('a play', () => {
     expect(said[2]).toMatch(/"task_complete": true|<task_complete>true/)
   })
 
+  test('tells an agent that takes blocks of bash, and ends with the mark its rules name', () => {
+    const rules: ChatMessage = { role: 'system', content: 'One block of bash. When all is done, write ALL_DONE.' }
+    const messages: ChatMessage[] = [rules, { role: 'user', content: 'Sort it by SORT_KEY.' }]
+    const said = Array.from({ length: 3 }, () => {
+      const { turn, manner } = nextTurn({ messages }, turns, 0)
+      const { text } = renderTurn(turn, manner)
+      messages.push({ role: 'assistant', content: text }, { role: 'user', content: 'exit code 0' })
+      return text
+    })
+    expect(said[0]).toBe('look\n```bash\nls\n```')
+    expect(said.map((text) => /ALL_DONE|SORT_KEY/.exec(text)?.[0])).toEqual([undefined, undefined, 'ALL_DONE'])
+  })
+
   test('says the same word of completion as often as it is asked', () => {
     const messages: ChatMessage[] = [{ role: 'user', content: json }]
     for (const turn of turns) {

@@ -2,7 +2,10 @@ import type { ChatMessage, ModelRequest, ToolDefinition } from '../../core/model
 
 /** In which way a conversation wants commands to be told. */
 export type Manner =
-  | { readonly kind: 'json' | 'xml' | 'plain' }
+  | { readonly kind: 'json' }
+  | { readonly kind: 'xml' }
+  /** `mark`: what to write when the work is done, where the instructions name such a word. */
+  | { readonly kind: 'plain'; readonly mark: string | null }
   | { readonly kind: 'tools'; readonly tool: ToolDefinition }
 
 /** Finds out from the tools and the instructions how commands must be told. */
@@ -12,7 +15,14 @@ export function mannerOf({ messages, tools = [] }: ModelRequest): Manner {
   const told = messages.filter(({ role }) => role === 'system' || role === 'user').map(({ content }) => content)
   const rules = told.slice(0, 2).join('\n')
   if (/<keystrokes\b/.test(rules)) return { kind: 'xml' }
-  return { kind: /"keystrokes"/.test(rules) ? 'json' : 'plain' }
+  if (/"keystrokes"/.test(rules)) return { kind: 'json' }
+  return { kind: 'plain', mark: doneMark(messages) }
+}
+
+/** A word in capitals like TASK_COMPLETE in an agent's own instructions; a task's instruction has others. */
+function doneMark(messages: readonly ChatMessage[]): string | null {
+  const first = messages[0]
+  return (first?.role === 'system' ? /\b[A-Z]+(?:_[A-Z]+)+\b/.exec(first.content)?.[0] : null) ?? null
 }
 
 /** Names that agents have for the tool that runs a command, small letters, likeliest first. */

@@ -21,8 +21,12 @@ export function renderTurn(turn: Spoken, manner: Manner): Speech {
     return { text: turn.text, reasoning, toolCalls, finish: 'tool-calls' }
   }
   if (manner.kind === 'tools') return viaTool(turn, manner)
-  const text = manner.kind === 'json' ? renderJson(turn) : manner.kind === 'xml' ? renderXml(turn) : renderPlain(turn)
-  return { text, reasoning, toolCalls: [], finish: 'stop' }
+  return { text: renderText(turn, manner), reasoning, toolCalls: [], finish: 'stop' }
+}
+
+function renderText(turn: WorkTurn, manner: Exclude<Manner, { kind: 'tools' }>): string {
+  if (manner.kind === 'json') return renderJson(turn)
+  return manner.kind === 'xml' ? renderXml(turn) : renderPlain(turn, manner.mark)
 }
 
 /** A tool runs a command without a terminal, so that keys which only a terminal has are left out. */
@@ -65,7 +69,8 @@ function renderXml({ analysis, plan, commands, complete }: WorkTurn): string {
   ].join('\n')
 }
 
-function renderPlain({ analysis, plan, commands }: WorkTurn): string {
+function renderPlain({ analysis, plan, commands, complete }: WorkTurn, mark: string | null): string {
   const script = shellScript(commands)
-  return [analysis, plan, ...(script === '' ? [] : ['```bash', script, '```'])].filter((part) => part !== '').join('\n')
+  const block = script === '' ? [] : ['```bash', script, '```']
+  return [analysis, plan, ...block, complete && mark !== null ? mark : ''].filter((part) => part !== '').join('\n')
 }
