@@ -52,5 +52,6 @@ export const commands: Group = {
       show: { summary: 'Print the trajectory of one trial', load: () => import('./traces/show.ts') },
     },
   },
+  serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
 }

@@ -67,7 +67,12 @@ export function solutionTurns(files: readonly SolutionFile[], env: Readonly<Reco
     work({
       analysis: 'The work fits into a script.',
       plan: `Write it to ${dir}.`,
-      commands: [...writing, { keystrokes: `chmod +x ${script}; ls -la ${dir}\n`, durationSec: 0.5 }],
+      // Old shells take an exclamation mark for a word about the past.
+      commands: [
+        { keystrokes: 'shopt -uo histexpand 2>/dev/null\n', durationSec: 0.1 },
+        ...writing,
+        { keystrokes: `chmod +x ${script}; ls -la ${dir}\n`, durationSec: 0.5 },
+      ],
     }),
     work({
       analysis: 'The script is in place.',
@@ -83,7 +88,7 @@ function typeFile(path: string, bytes: Uint8Array): Command[] {
   const target = shellQuote(path)
   const make = `mkdir -p ${shellQuote(path.slice(0, path.lastIndexOf('/')))}\n`
   const text = new TextDecoder().decode(bytes)
-  const isPlain = /^[\n\x20\x22-\x7e]*$/.test(text) && text.endsWith('\n') && !text.includes('END_OF_FILE')
+  const isPlain = /^[\n\x20-\x7e]*$/.test(text) && text.endsWith('\n') && !text.includes('END_OF_FILE')
   const body = isPlain ? text : Buffer.from(bytes).toString('base64').replaceAll(/.{76}/g, '$&\n')
   const into = isPlain ? 'cat' : 'base64 -d'
   const commands = chunksOf(body).map((chunk, i) => {

@@ -1,0 +1,86 @@
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { UserError } from '../core/errors.ts'
+import { loadEngineFile } from '../formats/engine-yaml.ts'
+import type { EngineRequest } from './engine/engine-request.ts'
+import { interruptSignal } from './interrupt.ts'
+import { parsedAssignments } from './run/values.ts'
+import { checkEndpoint } from './serve/check-endpoint.ts'
+import { runVllm } from './serve/run-vllm.ts'
+import { type ServeOptions, serveEngine } from './serve/serve-engine.ts'
+
+/** `ot-agent serve`: an engine behind an address, or a model server started from a file, or a look at one that runs. */
+export default () =>
+  new Command()
+    .description(
+      'Serves an engine over HTTP in the APIs of OpenAI, Anthropic and Google, until it is stopped.\n' +
+        'With a file that has vllm_server it starts that server instead. With --check it only looks whether one answers.',
+    )
+    .option('--engine <name>', 'what answers, for example scripted, a stand-in that needs no model')
+    .option('-c, --config <file>', 'an engine file, YAML or JSON')
+    .option('-m, --model <name>', 'the name the model is served under')
+    .option('--tasks <dir>', 'for scripted: tasks whose own solutions are played; repeatable', several)
+    .option('--script <file>', 'for scripted: turns to play')
+    .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
+    .option('--api-base <url>', 'the server behind, or the one to check')
+    .option('--api-key-env <name>', 'variable that holds the key: of the server behind, or of the one to check')
+    .option('--host <address>', 'where to listen', '127.0.0.1')
+    .option('--port <n>', 'where to listen; 0 takes any that is free (default: 8000)', portNumber)
+    .option('--endpoint-json <file>', 'write down here where it is served; with --check: read it from here')
+    .option('--check', 'start nothing: is a server there, does it have the model, does it answer?')
+    .option('-q, --quiet', 'no line for each request')
+    .option('--json', 'print the result as JSON')
+    .action(async (options) => {
+      const interrupt = interruptSignal()
+      try {
+        await serve(options, interrupt.signal)
+      } finally {
+        interrupt.stop()
+      }
+    })
+
+type Options = ServeOptions & {
+  readonly engine?: string
+  readonly config?: string
+  readonly tasks?: readonly string[]
+  readonly script?: string
+  readonly engineKwarg?: readonly string[]
+  readonly apiBase?: string
+  readonly apiKeyEnv?: string
+  readonly check?: true
+}
+
+async function serve(options: Options, signal: AbortSignal): Promise<void> {
+  const request = requestOf(options)
+  if (options.check) return checkEndpoint(request, options, signal)
+  if (options.engine === undefined && options.config === undefined && options.apiBase === undefined) {
+    throw new UserError(
+      'expected what to serve, got neither --engine nor --config',
+      'for example: ot-agent serve --engine scripted --tasks DIR',
+    )
+  }
+  const file = options.config === undefined ? null : await loadEngineFile(options.config)
+  if (file?.vllm_server && options.engine === undefined) return runVllm(file, options, signal)
+  return serveEngine(request, options, signal)
+}
+
+function requestOf(options: Options): EngineRequest {
+  const { engine: name, config, apiBase: api_base, apiKeyEnv: api_key_env, tasks, script } = options
+  const own = { ...(tasks && { tasks }), ...(script !== undefined && { script }) }
+  return {
+    ...(name !== undefined && { name }),
+    ...(config !== undefined && { config }),
+    ...(api_base !== undefined && { api_base }),
+    ...(api_key_env !== undefined && { api_key_env }),
+    options: { ...own, ...parsedAssignments('--engine-kwarg', options.engineKwarg ?? []) },
+  }
+}
+
+function several(text: string, before: string[] = []): string[] {
+  return [...before, text]
+}
+
+function portNumber(text: string): number {
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new InvalidArgumentError(`expected a number from 0 to 65535, got ${JSON.stringify(text)}`)
+}

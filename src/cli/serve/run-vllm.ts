@@ -1,0 +1,125 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import type { EngineFile } from '../../formats/engine-yaml.ts'
+import { renderVllmCommand, type VllmCommand } from '../../formats/vllm-command.ts'
+import { expired, sleep, withDeadline } from '../../lib/deadline.ts'
+import { codeOf } from '../../lib/files.ts'
+import { findProgram } from '../../lib/programs.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { makeEngine } from '../../plugins.ts'
+import { note } from '../output.ts'
+import { announce, type ServeOptions, withdraw } from './serve-engine.ts'
+
+/** How long a server gets to end by itself. */
+const graceSec = 30
+
+/** Starts the model server a file describes, tells when it answers, and ends with it: whichever of the two goes first. */
+export async function runVllm(file: EngineFile, options: ServeOptions, signal: AbortSignal): Promise<void> {
+  if (!file.vllm_server) return
+  const port = options.port ?? file.backend?.api_port ?? 8000
+  const place = { host: options.host, port, model: file.engine.model ?? null }
+  const command = renderVllmCommand(file.vllm_server, place)
+  const endpointJson = options.endpointJson ?? endpointPath(file)
+  const told = { ...options, ...(endpointJson !== undefined && { endpointJson }) }
+  await withdraw(endpointJson)
+  const server = start(command)
+  try {
+    const origin = `http://${options.host}:${port}`
+    await answers(server, origin, command.modelName, file, signal)
+    await announce({ engine: 'vllm', model: command.modelName, origin }, told)
+    await Promise.race([server.gone, untilAborted(signal)])
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    await stop(server)
+    await withdraw(endpointJson)
+  }
+}
+
+/** A process that is looked after, with everything it starts. */
+interface Running {
+  readonly child: ChildProcess
+  /** Rejects when it ends by itself. */
+  readonly gone: Promise<never>
+  readonly killAll: (name: NodeJS.Signals) => void
+}
+
+function start({ argv: [name = '', ...args], env }: VllmCommand): Running {
+  const program = findProgram(name)
+  if (program === null) {
+    throw new UserError(
+      `expected the program ${name}, which starts the model server, found none on this machine`,
+      'install it (pip install vllm) where PATH finds it, or give the address of a running server with --api-base',
+    )
+  }
+  note(`starts ${[name, ...args].map(shellQuote).join(' ')}`)
+  // Where it can be had, the server is told to die with us even if we are killed.
+  const guard = findProgram('setpriv')
+  const [first = program, ...rest] = guard === null ? [program] : [guard, '--pdeathsig', 'TERM', program]
+  // What the server prints is news; stdout is for the result.
+  const child = spawn(first, [...rest, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 2, 2],
+    detached: true,
+  })
+  const killAll = (signal: NodeJS.Signals) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal)
+    } catch (error) {
+      // Nobody is left.
+      if (codeOf(error) !== 'ESRCH') throw error
+    }
+  }
+  const atExit = () => killAll('SIGKILL')
+  process.once('exit', atExit)
+  child.once('exit', () => process.off('exit', atExit))
+  const gone = new Promise<never>((_, reject) => {
+    child.once('error', (error) => reject(new BoundaryError('model', `${name} could not be started: ${error.message}`)))
+    child.once('exit', (code, by) =>
+      reject(new BoundaryError('model', `${name} ended with ${by ?? `exit code ${code}`}`)),
+    )
+  })
+  gone.catch(() => {})
+  return { child, gone, killAll }
+}
+
+/** Waits until the server has the model, as often and as patiently as its file says. */
+async function answers(
+  server: Running,
+  origin: string,
+  model: string,
+  { backend }: EngineFile,
+  signal: AbortSignal,
+): Promise<void> {
+  const attempts = backend?.healthcheck_max_attempts ?? 120
+  const delaySec = backend?.healthcheck_retry_delay ?? 15
+  const engine = await makeEngine('openai-compatible', { api_base: `${origin}/v1`, model, healthcheck_max_attempts: 1 })
+  for (let attempt = 1; ; attempt++) {
+    const health = await Promise.race([engine.health(signal), server.gone])
+    if (health.healthy) return
+    if (attempt >= attempts) {
+      throw new BoundaryError('model', `the server does not answer after ${attempts} looks: ${health.reason}`)
+    }
+    note(`look ${attempt} of ${attempts}: not yet`)
+    await Promise.race([sleep(delaySec * 1000, signal), server.gone])
+  }
+}
+
+async function stop({ child, gone, killAll }: Running): Promise<void> {
+  killAll('SIGTERM')
+  const ended = await withDeadline(graceSec, new AbortController().signal, () => gone.catch(() => 'gone' as const))
+  if (ended === expired) child.unref()
+  // Workers may outlive the process that started them.
+  killAll('SIGKILL')
+}
+
+function endpointPath({ engine, backend, vllm_server }: EngineFile): string | undefined {
+  return engine.vllm_local?.endpoint_json ?? vllm_server?.endpoint_json_path ?? backend?.endpoint_json_path ?? undefined
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,100 @@
+import { rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { Engine } from '../../core/model.ts'
+import { type EndpointFile, saveEndpoint } from '../../formats/endpoint-json.ts'
+import { orUserError } from '../../formats/harbor-task/read.ts'
+import { registry } from '../../registry.ts'
+import { ownService, passOn } from '../../server/engine-service.ts'
+import { serveModel } from '../../server/serve-model.ts'
+import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
+import { note, printJson } from '../output.ts'
+
+export interface ServeOptions {
+  readonly model?: string
+  readonly host: string
+  readonly port?: number
+  readonly endpointJson?: string
+  readonly quiet?: true
+  readonly json?: true
+}
+
+/** What is told once something is served. */
+export interface Served {
+  readonly engine: string
+  readonly model: string
+  /** Without a path. */
+  readonly origin: string
+}
+
+/** Serves an engine until the signal is aborted. */
+export async function serveEngine(request: EngineRequest, options: ServeOptions, signal: AbortSignal): Promise<void> {
+  const made = await requestedEngine(request, options.model ?? null)
+  if (made === null) {
+    throw new UserError('expected an engine to serve, got none', 'name it with --engine, for example --engine scripted')
+  }
+  const { engine } = made
+  const service = ownService(engine) ?? passOn(engine, modelFor(made))
+  await service.prepare()
+  const [model] = await service.models()
+  const log = options.quiet ? undefined : (line: string) => note(line)
+  const settings = { host: options.host, port: options.port ?? 8000, apiKey: null, ...(log && { log }) }
+  const server = await serveModel(service, settings)
+  try {
+    await announce({ engine: engine.name, model: model?.id ?? '', origin: server.origin }, options)
+    await stopped(signal)
+  } finally {
+    await server.close()
+    await withdraw(options.endpointJson)
+  }
+}
+
+function modelFor({ engine, model }: { readonly engine: Engine; readonly model: string | null }): string {
+  if (model !== null) return model
+  throw new UserError(`engine ${engine.name}: expected a model to serve, got none`, 'name it with -m MODEL')
+}
+
+/** Tells where something is served: in a file for programs, on stdout for people or for scripts. */
+export async function announce({ engine, model, origin }: Served, options: ServeOptions): Promise<void> {
+  const file = options.endpointJson === undefined ? null : resolve(options.endpointJson)
+  const endpoint: EndpointFile = {
+    modelName: model,
+    endpointUrl: origin,
+    apiPath: '/v1',
+    apiKey: null,
+    healthPath: '/health',
+    createdBy: 'ot-agent serve',
+    more: {},
+  }
+  if (file !== null) await orUserError(file, () => saveEndpoint(file, endpoint))
+  const baseUrl = `${origin}/v1`
+  if (options.json) {
+    return printJson({ schema: 'served/1', engine, model, baseUrl, origin, pid: process.pid, endpointJson: file })
+  }
+  const lines = [
+    `serving ${model} at ${baseUrl}`,
+    `engine: ${engine}, ${await summaryOf(engine)}`,
+    ...(file === null ? [] : [`written to ${file}`]),
+  ]
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+/** Nobody should take a stand-in for a model. */
+async function summaryOf(engine: string): Promise<string> {
+  const engines: Readonly<Record<string, () => Promise<{ readonly default: { readonly summary: string } }>>> =
+    registry.engines
+  const load = Object.hasOwn(engines, engine) ? engines[engine] : undefined
+  return load ? (await load()).default.summary : 'a server of its own'
+}
+
+/** A file that names a server which is gone would send others after it. */
+export async function withdraw(endpointJson: string | undefined): Promise<void> {
+  if (endpointJson !== undefined) await rm(endpointJson, { force: true })
+}
+
+function stopped(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,79 @@
+import { UserError } from '../core/errors.ts'
+import type { VllmServerSettings } from './engine-yaml.ts'
+
+/** How to start a vLLM server: program, arguments, and variables for its environment. */
+export interface VllmCommand {
+  readonly argv: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  /** The name the server will know the model by. */
+  readonly modelName: string
+}
+
+export interface VllmPlace {
+  readonly host: string
+  readonly port: number
+  /** For a file that names the model elsewhere. */
+  readonly model: string | null
+}
+
+/** The command line of a vLLM server, every setting spelt as its option. */
+export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace): VllmCommand {
+  const model = settings.model_path ?? place.model
+  if (!model) {
+    throw new UserError(
+      'vllm_server: expected model_path, or engine.model, got neither',
+      'name the weights, for example model_path: Qwen/Qwen3-8B',
+    )
+  }
+  if (settings.num_replicas > 1) {
+    throw new UserError(
+      `vllm_server.num_replicas: expected 1, got ${settings.num_replicas}; one server is started`,
+      'raise data_parallel_size instead, or start a server for each replica on a port of its own',
+    )
+  }
+  const options = Object.entries(settings).flatMap(([key, value]) =>
+    elsewhere.includes(key) ? [] : option(key, value),
+  )
+  const named = settings.custom_model_name ? option('served_model_name', settings.custom_model_name) : []
+  const at = ['--host', place.host, '--port', String(place.port)]
+  return {
+    argv: ['vllm', 'serve', model, ...at, ...named, ...options, ...extraArguments(settings.extra_args)],
+    env: {
+      ...(settings.logging_level && { VLLM_LOGGING_LEVEL: settings.logging_level }),
+      ...(settings.use_deep_gemm != null && { VLLM_USE_DEEP_GEMM: settings.use_deep_gemm ? '1' : '0' }),
+    },
+    modelName: settings.custom_model_name ?? model,
+  }
+}
+
+/** Not an option of the server: said in another way, or meant for whoever starts it. */
+const elsewhere = [
+  'model_path',
+  'custom_model_name',
+  'num_replicas',
+  'endpoint_json_path',
+  'time_limit',
+  'logging_level',
+  'use_deep_gemm',
+  'extra_args',
+]
+
+/** `max_model_len: 8192` is `--max-model-len 8192`; a switch is there or not; sizes of 1 go without saying. */
+function option(key: string, value: unknown): string[] {
+  const flag = `--${key.replaceAll('_', '-')}`
+  if (value === null || value === undefined || value === false) return []
+  if (value === true) return [flag]
+  if (/_parallel_size$/.test(key) && value === 1) return []
+  return [flag, typeof value === 'object' ? JSON.stringify(value) : String(value)]
+}
+
+/** Arguments as a command line, a list, or names and values. */
+function extraArguments(extra: VllmServerSettings['extra_args']): string[] {
+  if (!extra) return []
+  if (Array.isArray(extra)) return extra.map(String)
+  if (typeof extra !== 'string') {
+    return Object.entries(extra).flatMap(([key, value]) => option(key.replace(/^-+/, ''), value))
+  }
+  const words = extra.match(/"(?:[^"\\]|\\.)*"|'[^']*'|\S+/g) ?? []
+  return words.map((word) => word.replace(/^(["'])(.*)\1$/s, '$2'))
+}
