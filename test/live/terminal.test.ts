@@ -118,6 +118,22 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
     expect((await session.look()).text).toMatch(/echo a;\na\n\$$/)
   })
 
+  test('pastes several lines as one, where the program can tell', async () => {
+    const session = await openSession()
+    await session.look()
+    const options = { ms: hourMs, wait: 'idle', paste: true } as const
+    await session.send('echo one\necho two\n', options)
+    const { text } = await session.look()
+    expect(text.match(/^\$/gm)).toHaveLength(2)
+    expect(text).toMatch(/\none\ntwo\n\$$/)
+  })
+
+  test('knows when a shell inside the shell is idle', async () => {
+    const session = await openSession()
+    await run(session, 'bash --norc --noprofile')
+    expect(await run(session, 'echo level $SHLVL')).toContain('level 2')
+  })
+
   test('stops a running program with C-c', async () => {
     const session = await openSession()
     await session.send('sleep 3600\n', { ms: 100, wait: 'full' })

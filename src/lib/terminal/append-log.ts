@@ -27,8 +27,7 @@ export class AppendLog {
 
   append(text: string): void {
     if (this.isFull) return
-    // Four bytes are the most a character takes.
-    this.isFull = this.writtenBytes + text.length > this.limits.bytes
+    this.isFull = this.writtenBytes + Buffer.byteLength(text) > this.limits.bytes
     const piece = this.isFull ? this.limits.notice : text
     this.writtenBytes += Buffer.byteLength(piece)
     this.pending.push(piece)

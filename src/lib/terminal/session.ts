@@ -1,6 +1,6 @@
 import type { Cast } from './cast.ts'
 import { PromptWatch } from './idle.ts'
-import { encodeKeystrokes } from './keys.ts'
+import { encodeKeystrokes, encodePaste } from './keys.ts'
 import type { Look } from './look.ts'
 import { Screen, type ScreenOptions } from './screen.ts'
 
@@ -24,6 +24,8 @@ export interface SendOptions {
   readonly ms: number
   /** `idle`: return as soon as the shell shows its prompt again. `full`: wait all the time. */
   readonly wait: 'idle' | 'full'
+  /** Paste several lines at once into a program that can tell; by default they are typed. */
+  readonly paste?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -57,8 +59,10 @@ export class TerminalSession {
   }
 
   /** Types keystrokes, key names included, and waits; an empty text only waits. Returns early when the program ends. */
-  async send(keystrokes: string, { ms, wait, signal }: SendOptions): Promise<void> {
-    const data = encodeKeystrokes(keystrokes, this.screen.modes)
+  async send(keystrokes: string, { ms, wait, paste = false, signal }: SendOptions): Promise<void> {
+    const { modes } = this.screen
+    const isPaste = paste && modes.bracketedPaste && /\n./s.test(keystrokes)
+    const data = isPaste ? encodePaste(keystrokes) : encodeKeystrokes(keystrokes, modes)
     const isLastInput = this.watch.isAtPrompt && /^[^\r\n]*\r$/.test(data)
     const waiting = this.watch.wait({ ms, untilIdle: wait === 'idle', isLastInput, ...(signal && { signal }) })
     if (data !== '') {
