@@ -44,7 +44,7 @@ export function histogram(values: readonly number[], { title, axis }: PlotText):
   const bins = binsOf(values)
   if (bins.length === 0) return svg(height, title, [words(width / 2, height / 2, 'no values', 'middle')])
   const [inner, tall] = [width - margin.left - margin.right, height - margin.top - margin.bottom]
-  const top = roundUp(Math.max(...bins.map(({ count }) => count)))
+  const top = roundUp(Math.max(...bins.map(({ count }) => count)), [1, 2, 3, 4, 6, 8, 10])
   const wide = inner / bins.length
   const boxes = bins.map(({ from, to, count }, i) => {
     const high = (count / top) * tall
@@ -117,13 +117,14 @@ function line(x1: number, y1: number, x2: number, y2: number): string {
 /** 1, 2 or 5 times a power of ten, at least `least`; whole when the values are. */
 function roundStep(least: number, whole: boolean): number {
   if (!(least > 0)) return 1
-  const power = 10 ** Math.floor(Math.log10(least))
-  const step = [1, 2, 5, 10].map((times) => times * power).find((step) => step >= least * 0.999) ?? 10 * power
+  const step = roundUp(least, [1, 2, 5, 10])
   return whole ? Math.max(1, Math.ceil(step)) : step
 }
 
-function roundUp(value: number): number {
-  return roundStep(value, true)
+/** The smallest of these times a power of ten that is at least `least`. */
+function roundUp(least: number, times: readonly number[]): number {
+  const power = 10 ** Math.floor(Math.log10(least))
+  return (times.find((each) => each * power >= least * 0.999) ?? 10) * power
 }
 
 /** Without the noise of binary fractions. */

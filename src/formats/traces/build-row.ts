@@ -3,7 +3,7 @@ import type { TrialFile, TrialWithFiles } from '../../core/trace.ts'
 import { wellFormed } from './clean.ts'
 import type { TraceRow } from './row.ts'
 import type { TraceTrajectory } from './trajectory.ts'
-import { columnsFromRecord } from './trial-facts.ts'
+import { columnsFromRecord, whole } from './trial-facts.ts'
 import { type Turn, textOf } from './turns.ts'
 
 /** What a row says about its conversation. */
@@ -103,8 +103,3 @@ function verifierOutput(files: readonly TrialFile[]): string | null {
 }
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
-
-/** A count of tokens that a column of whole numbers can hold. */
-function whole(count: number | null | undefined): number | null {
-  return Number.isSafeInteger(count) ? (count ?? null) : null
-}

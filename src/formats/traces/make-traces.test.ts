@@ -98,6 +98,12 @@ test('a row names where it comes from', () => {
   })
 })
 
+test('counts that are no whole numbers are not known, and keep nothing out', () => {
+  const usage = { inputTokens: 1.5, cacheTokens: null, outputTokens: 1e300, costUsd: -0.5 }
+  const [row] = traces(fixtureFiles('tools'), {}, agentRecord({ attempt: 2 ** 40, usage })).rows
+  expect(row).toMatchObject({ attempt: null, input_tokens: null, output_tokens: null, cost_usd: -0.5 })
+})
+
 test('without tokens in the record, those of the trajectory count', () => {
   const [row] = traces(fixtureFiles('summarized'), {}, agentRecord({ usage: null })).rows
   expect(row).toMatchObject({ input_tokens: 10, output_tokens: 5, cost_usd: null })

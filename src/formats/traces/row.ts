@@ -27,7 +27,7 @@ export interface TraceRow {
   readonly task_checksum: string | null
   /** SHA-256 of the first user message. */
   readonly prompt_digest: string
-  readonly attempt: number
+  readonly attempt: number | null
   readonly reward: number | null
   /** scored, failed or cancelled. */
   readonly end: string

@@ -68,16 +68,21 @@ export function columnsFromRecord(record: TrialRecord): FromRecord {
     result: resultOf(record),
     task_digest: record.task.digest || null,
     task_checksum: record.task.checksum || null,
-    attempt: record.attempt,
+    attempt: whole(record.attempt, 2 ** 31 - 1),
     reward: rewardOf(record),
     end: end.kind,
     exit: end.kind !== 'scored' ? null : end.exit.kind === 'limit' ? end.exit.limit : end.exit.kind,
     boundary: end.kind === 'failed' ? end.failure.boundary : null,
-    input_tokens: usage?.inputTokens ?? null,
-    output_tokens: usage?.outputTokens ?? null,
+    input_tokens: whole(usage?.inputTokens),
+    output_tokens: whole(usage?.outputTokens),
     cost_usd: usage?.costUsd ?? null,
     source: record.task.source,
   }
+}
+
+/** A count that a column of whole numbers can hold; null for anything else, because a record may be a stranger's. */
+export function whole(count: number | null | undefined, most = Number.MAX_SAFE_INTEGER): number | null {
+  return typeof count === 'number' && Number.isInteger(count) && Math.abs(count) <= most ? count : null
 }
 
 /** What statistics look at, of a row. */
