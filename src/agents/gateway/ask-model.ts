@@ -1,8 +1,8 @@
 import { BoundaryError, isAbort, messageOf } from '../../core/errors.ts'
 import type { ModelClient, ModelReply, ModelRequest } from '../../core/model.ts'
+import type { RecordedCall } from '../../formats/atif/recorder/call-recorder.ts'
 import type { ServiceAnswer } from '../../formats/dialect-server/model-service.ts'
 import type { ServedCall } from '../../formats/dialect-server/server-dialect.ts'
-import type { RecordedCall } from './call-recorder.ts'
 import { faultOf } from './fault-of.ts'
 
 /** What the calls of a trial came to. */

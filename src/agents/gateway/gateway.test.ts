@@ -7,7 +7,7 @@ import { type Answer, clientThat, replies } from '../../../test/fakes/told-clien
 import { makeTempDir } from '../../../test/make-task.ts'
 import { BoundaryError } from '../../core/errors.ts'
 import { parseTrajectory } from '../../formats/atif/parse.ts'
-import { openCallRecorder } from './call-recorder.ts'
+import { openCallRecorder } from '../../formats/atif/recorder/call-recorder.ts'
 import { openGateway } from './open-gateway.ts'
 
 const agent = { name: 'tester', version: '1', model: 'fake/model', sessionId: 's1' }

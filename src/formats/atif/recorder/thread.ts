@@ -1,6 +1,6 @@
-import type { ChatMessage, ModelReply, ModelRequest, ToolCall } from '../../core/model.ts'
-import type { NewStep, TrajectoryHead, TrajectoryJournal } from '../../formats/atif/journal.ts'
-import { atifVersion, type FinalMetrics } from '../../formats/atif/schema.ts'
+import type { ChatMessage, ModelReply, ModelRequest, ToolCall } from '../../../core/model.ts'
+import type { NewStep, TrajectoryHead, TrajectoryJournal } from '../journal.ts'
+import { atifVersion, type FinalMetrics } from '../schema.ts'
 import { spokenIn } from './conversation.ts'
 import { atifTools, type FailedCall, observationOf, stepOfMessage, stepOfReply } from './steps.ts'
 

@@ -1,8 +1,8 @@
-import type { ChatMessage, ModelReply, ToolCall, ToolDefinition } from '../../core/model.ts'
-import type { NewStep } from '../../formats/atif/journal.ts'
-import type { Observation, StepMetrics } from '../../formats/atif/schema.ts'
-import { jsonObject } from '../../formats/dialect-server/read-request.ts'
-import { utcNow } from '../../lib/time.ts'
+import type { ChatMessage, ModelReply, ToolCall, ToolDefinition } from '../../../core/model.ts'
+import { utcNow } from '../../../lib/time.ts'
+import { jsonObject } from '../../dialect-server/read-request.ts'
+import type { NewStep } from '../journal.ts'
+import type { Observation, StepMetrics } from '../schema.ts'
 
 /** A call that came to no reply. */
 export interface FailedCall {

@@ -1,9 +1,9 @@
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ModelReply, ModelRequest } from '../../core/model.ts'
-import { openJournal } from '../../formats/atif/journal.ts'
-import { openJsonLines } from '../../lib/jsonl.ts'
-import { utcNow } from '../../lib/time.ts'
+import type { ModelReply, ModelRequest } from '../../../core/model.ts'
+import { openJsonLines } from '../../../lib/jsonl.ts'
+import { utcNow } from '../../../lib/time.ts'
+import { openJournal } from '../journal.ts'
 import { commonLength, continuationOf, indexAfter } from './conversation.ts'
 import { type RecordedAgent, Thread } from './thread.ts'
 

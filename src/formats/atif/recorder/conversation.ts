@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../core/model.ts'
+import type { ChatMessage } from '../../../core/model.ts'
 
 /** How a request goes on from a conversation: where what is new in it begins, and whether the last reply is asked for again. */
 export interface Continuation {
