@@ -89,7 +89,7 @@ function fillJob(dir: string): number {
   let [offset, bytes] = [0, 0]
   for (let i = 0; i < count; i++) {
     const record = makeRecord(i)
-    const trajectory = makeTrajectory(2 + ((i * 7919) % 23), words)
+    const trajectory = makeTrajectory(2 + ((i * 7919) % 11), words)
     const member = gzipSync(tarOf(record.name, trajectory), { level: 1 })
     const sha256 = createHash('sha256').update(member).digest('hex')
     const line = {
