@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { fails, type ModelServer, says, startModelServer } from '../../../test/fakes/model-server.ts'
@@ -132,8 +132,10 @@ describe('with a task', needs('bwrap', 'unshare', 'nsenter'), () => {
   })
 
   test('an agent that breaks is named: exit code 3', async () => {
-    const printed = await run(testAgent, agent, '--task', await makeTask())
-    expect(printed).toMatch(/^✗ task done: failed at the agent: mine needs a model: give one with -m$/m)
+    const broken = join(await makeTempDir(), 'broken.ts')
+    await writeFile(broken, `export default { name: 'b', version: '1', solve: async () => JSON.parse('{') }`)
+    const printed = await run(testAgent, broken, '--task', await makeTask())
+    expect(printed).toMatch(/^✗ task done: failed at the agent: .*JSON/m)
     expect(process.exitCode).toBe(3)
   })
 })
