@@ -23,7 +23,7 @@ export interface AskedJob {
 
 /** Reads what to do: the job file if one is given, then the options, which win, then `--set`. */
 export async function askedJob(options: RunOptions, defaultSandbox: string): Promise<AskedJob> {
-  const file = options.config === undefined ? noFile : await loadDocument(options.config)
+  const file = options.config === undefined ? noFile() : await loadDocument(options.config)
   const { document, warnings, adaptive } = file
   applyOptions(document, options, await agentDefaults(options, file.isOneModel))
   for (const text of options.set ?? []) {
@@ -45,7 +45,10 @@ interface JobFile {
   readonly isOneModel: boolean
 }
 
-const noFile: JobFile = { document: {}, warnings: [], adaptive: undefined, isOneModel: false }
+/** Its document is filled in, so that everybody gets one of their own. */
+function noFile(): JobFile {
+  return { document: {}, warnings: [], adaptive: undefined, isOneModel: false }
+}
 
 async function loadDocument(path: string): Promise<JobFile> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
@@ -54,7 +57,7 @@ async function loadDocument(path: string): Promise<JobFile> {
     const settings = parseAgentConfig(read, path)
     if (settings.agentName !== null)
       note(`${path}: agent_name ${settings.agentName} is kept nowhere: it is only a name`)
-    return { ...noFile, document: oneModel(settings), isOneModel: true }
+    return { ...noFile(), document: oneModel(settings), isOneModel: true }
   }
   const adaptive = adaptiveIn(read)
   const warnings = parseJobConfig(text, { path }).warnings.filter(
@@ -70,7 +73,7 @@ async function loadDocument(path: string): Promise<JobFile> {
   }
   const { value } = migrate(read)
   const { adaptive_concurrency: _, ...document } = isDocument(value) ? value : {}
-  return { ...noFile, document, warnings, adaptive }
+  return { ...noFile(), document, warnings, adaptive }
 }
 
 /** Where the number of trials at once follows the server: at the top of a job file, or in its old orchestrator block. */
