@@ -1,14 +1,17 @@
 import { resolve } from 'node:path'
-import type { JobConfig } from '../core/job.ts'
+import type { AgentConfig, JobConfig } from '../core/job.ts'
 import { unresumableSecrets } from '../core/redact.ts'
 import { openJob } from '../run/job/open-job.ts'
 import { absoluteImportPath } from './imported/import-path.ts'
 import { note } from './output.ts'
+import { absoluteEngine } from './run/agent-engine.ts'
 import { importDigests } from './run/configured.ts'
 import { askConsent } from './run/consent.ts'
 import { loadEnvFile } from './run/env-file.ts'
+import { printEstimate } from './run/estimate.ts'
 import { askedJob } from './run/job-document.ts'
 import { checkJobsDir } from './run/jobs-dir.ts'
+import { modelUseOf } from './run/model-options.ts'
 import { type RunOptions, runOptions } from './run/options.ts'
 import { resolveTasks } from './run/resolve-tasks.ts'
 import { runAskedJob } from './run/run-asked-job.ts'
@@ -36,25 +39,24 @@ async function runAction(options: RunOptions): Promise<void> {
   const invocation = ['ot-agent', 'run', ...process.argv.slice(3)]
   const imports = await importDigests(config)
   const open = () => openJob({ config, named: asked.named, tasks, imports, layout: options.store, invocation })
-  const budget = {
-    costUsd: options.budgetUsd ?? null,
-    tokens: options.budgetTokens ?? null,
-    requests: options.budgetRequests ?? null,
-    wallSec: options.budgetSec ?? null,
-  }
-  await runAskedJob({ config, tasks, budget, open }, { quiet: config.quiet, json: options.json ?? false })
+  const use = modelUseOf(options, asked.adaptive)
+  if (options.estimate !== undefined) return printEstimate(config, tasks.length, options)
+  const { verbose = false, json = false, output } = options
+  const showing = { quiet: config.quiet, json, verbose, ...(output !== undefined && { output }) }
+  await runAskedJob({ config, tasks, use, open }, showing)
 }
 
 /** A job must be found and resumed from any directory. */
 function absolute(config: JobConfig): JobConfig {
   const whole = <T extends { readonly path: string | null }>(part: T): T =>
     part.path === null ? part : { ...part, path: resolve(part.path) }
+  const served = (agent: AgentConfig): AgentConfig => ({ ...agent, kwargs: absoluteEngine(agent.kwargs) })
   const imported = <T extends { readonly importPath: string | null }>(part: T): T =>
     part.importPath === null ? part : { ...part, importPath: absoluteImportPath(part.importPath) }
   return {
     ...config,
     jobsDir: resolve(config.jobsDir),
-    agents: config.agents.map(imported),
+    agents: config.agents.map(imported).map(served),
     environment: imported(config.environment),
     tasks: config.tasks.map(whole),
     datasets: config.datasets.map(whole),

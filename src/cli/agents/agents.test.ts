@@ -1,9 +1,9 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { withSandboxes } from '../../../test/e2e/kit.ts'
 import { fails, type ModelServer, says, startModelServer } from '../../../test/fakes/model-server.ts'
 import { makeTask, makeTempDir } from '../../../test/make-task.ts'
-import { needs } from '../../../test/needs.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { registry } from '../../registry.ts'
 import { type MakeCommand, runCommand } from '../command.ts'
@@ -90,7 +90,7 @@ test('test gives machines one document', async () => {
   })
 })
 
-describe('with a task', needs('bwrap', 'unshare', 'nsenter'), () => {
+withSandboxes('with a task', () => {
   test('the agent works on it in a sandbox and is scored', async () => {
     const task = await makeTask()
     const keep = join(await makeTempDir(), 'kept')
@@ -159,6 +159,9 @@ test('a server that answers nonsense is the world’s: exit code 3', async () =>
 
 test('without a model only the agent is tried, and half of a model is refused', async () => {
   expect(await run(testAgent, 'oracle')).toMatch(/^Agent name: +oracle$[\s\S]*✓ the agent loads\n$/m)
-  await expect(run(testAgent, agent, '--api-base', 'http://localhost:1')).rejects.toThrow('got only --api-base')
+  await expect(run(testAgent, agent, '--api-base', 'http://localhost:1')).rejects.toThrow(
+    'expected a model for mine, got none',
+  )
+  await expect(run(testAgent, agent)).rejects.toThrow('expected a model for mine, got none')
   await expect(run(testAgent, join(agent, '../none.ts'), '-m', 'm')).rejects.toThrow('none.ts: expected a TypeScript')
 })

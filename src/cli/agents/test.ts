@@ -3,8 +3,9 @@ import type { Agent } from '../../core/agent.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
-import { makeAgent, makeEngine, makeProvider } from '../../plugins.ts'
+import { makeAgent, makeProvider } from '../../plugins.ts'
 import { registry } from '../../registry.ts'
+import { requestedEngine } from '../engine/engine-request.ts'
 import { makeImportedAgent } from '../imported/make-imported.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { oneLine, printJson } from '../output.ts'
@@ -22,6 +23,7 @@ export default () =>
     .argument('<agent>', 'the file of your agent, ./my-agent.ts, as --agent-import-path takes it; or a name')
     .option('-m, --model <name>', 'model for the agent')
     .option('--api-base <url>', 'where the model is served, for example http://localhost:8000/v1')
+    .option('--api-key-env <name>', 'variable that holds the key of the server')
     .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several, [] as string[])
     .option('--task <dir>', 'a task for the agent to work on')
     .option('-e, --environment <sandbox>', 'kind of sandbox for the task', 'local')
@@ -40,6 +42,7 @@ export default () =>
 interface Options {
   readonly model?: string
   readonly apiBase?: string
+  readonly apiKeyEnv?: string
   readonly agentKwarg: readonly string[]
   readonly task?: string
   readonly environment: string
@@ -59,7 +62,7 @@ interface Asked {
 async function prepare(path: string, options: Options): Promise<Asked> {
   const agent = await agentAt(path, parsedAssignments('--ak', options.agentKwarg))
   const { model = null, apiBase = null, keep = null } = options
-  const engine = await engineFor(model, apiBase)
+  const engine = await engineFor(agent, options)
   const trial = options.task === undefined ? null : { ...(await stage(options.task, options.environment)), keep }
   if (trial) agent.check?.(trial.task)
   return { path, agent, model, apiBase, engine, trial: trial && { ...trial, agent, engine, model } }
@@ -102,15 +105,21 @@ async function agentAt(path: string, kwargs: Readonly<Record<string, unknown>>):
   return Object.hasOwn(registry.agents, path) ? makeAgent(path, kwargs) : makeImportedAgent(path, kwargs)
 }
 
-/** The engine that would serve the agent; null when no model was named. */
-async function engineFor(model: string | null, apiBase: string | null): Promise<Engine | null> {
-  if (model === null && apiBase === null) return null
-  if (model === null || apiBase === null)
-    throw new UserError(
-      `expected a model and where it is served, got only ${model === null ? `--api-base ${apiBase}` : `-m ${model}`}`,
-      'for example: -m my-model --api-base http://localhost:8000/v1',
-    )
-  return makeEngine('openai-compatible', { api_base: apiBase })
+/** The engine that would serve the agent; null when it has no model and needs none. */
+async function engineFor(agent: Agent, { model, apiBase, apiKeyEnv }: Options): Promise<Engine | null> {
+  if (model === undefined && apiBase === undefined && !agent.needsModel) return null
+  const where = {
+    ...(apiBase !== undefined && { api_base: apiBase }),
+    ...(apiKeyEnv !== undefined && { api_key_env: apiKeyEnv }),
+  }
+  // A look is a look: whoever wants to wait for a server can look again.
+  const made = model === undefined ? null : await requestedEngine(where, model, { healthcheck_max_attempts: 1 })
+  if (made !== null) return made.engine
+  const got = model === undefined ? 'none' : `${model}, with nothing that says where it is served`
+  throw new UserError(
+    `expected a model for ${agent.name}, got ${got}`,
+    'for example: -m my-model --api-base http://localhost:8000/v1',
+  )
 }
 
 function printAbout({ path, agent, model, apiBase }: Asked): void {

@@ -6,14 +6,15 @@ import { makePlugin } from '../../plugins.ts'
 import { oneLine } from '../output.ts'
 import { type Imported, loadImported } from './load-imported.ts'
 import { isClass, isObject } from './pick-export.ts'
+import { recordCalls } from './record-calls.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
-/** Makes the agent an import path leads to: from a plug-in or a class with these options, or the object itself. */
+/** Makes the agent an import path leads to, from a plug-in or a class with these options, or the object itself; its calls are recorded. */
 export async function makeImportedAgent(importPath: string, options: Options): Promise<Agent> {
   const imported = await loadImported(importPath)
   const made = make('agent', imported, options)
-  if (isAgent(made)) return made
+  if (isAgent(made)) return recordCalls(made)
   throw unlike(imported.where, 'an agent with name, version and solve(at)', agentParts, made)
 }
 

@@ -20,15 +20,15 @@ const lineEveryMs = 10_000
 /** A job this small tells of each trial. */
 const fewTrials = 50
 
-/** A table that redraws itself on a terminal, plain lines anywhere else, nothing when quiet. */
-export function makeProgress(tally: Tally, screen: Screen, quiet: boolean): Progress {
+/** A table that redraws itself on a terminal, plain lines anywhere else or when verbose, nothing when quiet. */
+export function makeProgress(tally: Tally, screen: Screen, quiet: boolean, verbose = false): Progress {
   if (quiet)
     return watching(
       tally,
       () => {},
       () => {},
     )
-  return screen.isTTY ? tableProgress(tally, screen) : lineProgress(tally, screen)
+  return screen.isTTY && !verbose ? tableProgress(tally, screen) : lineProgress(tally, screen, verbose)
 }
 
 function tableProgress(tally: Tally, screen: Screen): Progress {
@@ -51,10 +51,10 @@ function tableProgress(tally: Tally, screen: Screen): Progress {
   )
 }
 
-function lineProgress(tally: Tally, screen: Screen): Progress {
+function lineProgress(tally: Tally, screen: Screen, verbose: boolean): Progress {
   const say = () => screen.write(`${renderLine(tally.standing())}\n`)
   const timer = setInterval(say, lineEveryMs)
-  const few = tally.standing().total <= fewTrials
+  const few = verbose || tally.standing().total <= fewTrials
   say()
   return watching(
     tally,

@@ -5,11 +5,13 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import { makeAgent, makeProvider } from '../../plugins.ts'
 import { loadImported } from '../imported/load-imported.ts'
 import { makeImportedAgent, makeImportedProvider } from '../imported/make-imported.ts'
+import { withoutEngine } from './agent-engine.ts'
 
 /** The agent a job's settings name. */
 export async function agentOf({ name, importPath, kwargs }: AgentConfig): Promise<Agent> {
-  if (name !== null) return makeAgent(name, kwargs)
-  if (importPath !== null) return makeImportedAgent(importPath, kwargs)
+  const own = withoutEngine(kwargs)
+  if (name !== null) return makeAgent(name, own)
+  if (importPath !== null) return makeImportedAgent(importPath, own)
   throw new UserError('expected an agent, got none', 'give one with -a NAME or --agent-import-path FILE')
 }
 

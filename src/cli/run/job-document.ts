@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { UserError } from '../../core/errors.ts'
 import type { JobConfig } from '../../core/job.ts'
+import { isAgentConfig, parseAgentConfig } from '../../formats/agent-config.ts'
 import { type ConfigWarning, parseJobConfig } from '../../formats/harbor-job/job-config.ts'
 import { migrate } from '../../formats/harbor-job/legacy.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { note } from '../output.ts'
+import { type AgentDefaults, agentDefaults, oneModel } from './agent-defaults.ts'
 import type { RunOptions } from './options.ts'
 import { parseAssignment, parsedAssignments, parsePath, parseValue, setAt, textAssignments } from './values.ts'
 
@@ -15,13 +17,15 @@ type Document = Record<string, unknown>
 export interface AskedJob {
   readonly config: JobConfig
   readonly named: boolean
+  /** The job file's `adaptive_concurrency`, which is about this run and no part of the job. */
+  readonly adaptive: unknown
 }
 
 /** Reads what to do: the job file if one is given, then the options, which win, then `--set`. */
 export async function askedJob(options: RunOptions, defaultSandbox: string): Promise<AskedJob> {
-  const { document, warnings } =
-    options.config === undefined ? { document: {}, warnings: [] } : await loadDocument(options.config)
-  applyOptions(document, options)
+  const file = options.config === undefined ? noFile() : await loadDocument(options.config)
+  const { document, warnings, adaptive } = file
+  applyOptions(document, options, await agentDefaults(options, file.isOneModel))
   for (const text of options.set ?? []) {
     const [path, value] = parseAssignment('--set', text)
     setAt(document, parsePath('--set', path), parseValue(value))
@@ -30,12 +34,35 @@ export async function askedJob(options: RunOptions, defaultSandbox: string): Pro
   refuseStrangers(parsed.warnings, warnings)
   const environment = { ...parsed.config.environment }
   environment.type ??= environment.importPath === null ? defaultSandbox : null
-  return { config: { ...parsed.config, environment }, named: typeof document.job_name === 'string' }
+  return { config: { ...parsed.config, environment }, named: typeof document.job_name === 'string', adaptive }
 }
 
-async function loadDocument(path: string): Promise<{ document: Document; warnings: readonly ConfigWarning[] }> {
+interface JobFile {
+  readonly document: Document
+  readonly warnings: readonly ConfigWarning[]
+  readonly adaptive: unknown
+  /** It only sets up one model as an agent. */
+  readonly isOneModel: boolean
+}
+
+/** Its document is filled in, so that everybody gets one of their own. */
+function noFile(): JobFile {
+  return { document: {}, warnings: [], adaptive: undefined, isOneModel: false }
+}
+
+async function loadDocument(path: string): Promise<JobFile> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
-  const { warnings } = parseJobConfig(text, { path })
+  const read = readDocument(text, path)
+  if (isAgentConfig(read)) {
+    const settings = parseAgentConfig(read, path)
+    if (settings.agentName !== null)
+      note(`${path}: agent_name ${settings.agentName} is kept nowhere: it is only a name`)
+    return { ...noFile(), document: oneModel(settings), isOneModel: true }
+  }
+  const adaptive = adaptiveIn(read)
+  const warnings = parseJobConfig(text, { path }).warnings.filter(
+    (warning) => !/adaptive_concurrency$/.test(warning.path),
+  )
   for (const warning of warnings) {
     if (warning.isolation)
       throw new UserError(
@@ -44,8 +71,16 @@ async function loadDocument(path: string): Promise<{ document: Document; warning
       )
     note(`${path}: ${warning.message}`)
   }
-  const { value } = migrate(readDocument(text, path))
-  return { document: isDocument(value) ? value : {}, warnings }
+  const { value } = migrate(read)
+  const { adaptive_concurrency: _, ...document } = isDocument(value) ? value : {}
+  return { ...noFile(), document, warnings, adaptive }
+}
+
+/** Where the number of trials at once follows the server: at the top of a job file, or in its old orchestrator block. */
+function adaptiveIn(read: unknown): unknown {
+  if (!isDocument(read)) return undefined
+  const { orchestrator } = read
+  return read.adaptive_concurrency ?? (isDocument(orchestrator) ? orchestrator.adaptive_concurrency : undefined)
 }
 
 /** A key the job file already has was noted; one that `--set` brings is a mistake. */
@@ -58,7 +93,7 @@ function refuseStrangers(found: readonly ConfigWarning[], known: readonly Config
     )
 }
 
-function applyOptions(document: Document, options: RunOptions): void {
+function applyOptions(document: Document, options: RunOptions, defaults: AgentDefaults): void {
   const flat: Document = {
     job_name: options.jobName,
     jobs_dir: options.jobsDir,
@@ -80,7 +115,7 @@ function applyOptions(document: Document, options: RunOptions): void {
     exclude_exceptions: options.retryExclude,
   })
   applyEnvironment(document, options)
-  applyAgents(document, options)
+  applyAgents(document, options, defaults)
 }
 
 function applyEnvironment(document: Document, options: RunOptions): void {
@@ -103,17 +138,17 @@ function applyEnvironment(document: Document, options: RunOptions): void {
 }
 
 /** `-a` or an import path replaces the job file's agents; `-m` makes one agent per model; options and variables go to all of them. */
-function applyAgents(document: Document, options: RunOptions): void {
-  const served = options.apiBase === undefined ? {} : { api_base: options.apiBase }
-  const kwargs = { ...served, ...parsedAssignments('--ak', options.agentKwarg ?? []) }
+function applyAgents(document: Document, options: RunOptions, defaults: AgentDefaults): void {
+  const kwargs = { ...defaults.kwargs, ...parsedAssignments('--ak', options.agentKwarg ?? []) }
   const env = textAssignments('--ae', options.agentEnv ?? [])
   const listed = listAt(document, 'agents').filter(isDocument)
   const { agent: name, agentImportPath: importPath } = options
   refuseBoth('-a', name, '--agent-import-path', importPath)
-  const asked = name !== undefined ? [{ name }] : importPath !== undefined ? [{ import_path: importPath }] : listed
-  const base: readonly Document[] = asked.length > 0 ? asked : [{}]
-  const models = options.model ?? []
-  document.agents = base.flatMap((agent) =>
+  const asked = name !== undefined ? [{ name }] : importPath !== undefined ? [{ import_path: importPath }] : null
+  const base: readonly Document[] =
+    asked === null ? listed : asked.map((agent) => ({ ...defaults.ofModel(listed), ...agent }))
+  const models = options.model ?? (defaults.model === null ? [] : [defaults.model])
+  document.agents = (base.length > 0 ? base : [defaults.agent]).flatMap((agent) =>
     (models.length > 0 ? models : [undefined]).map((model) => ({
       ...agent,
       ...(model !== undefined && { model_name: model }),

@@ -1,12 +1,16 @@
-import type { BudgetLimits } from '../../core/budget.ts'
+import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import type { Engine, ModelClient } from '../../core/model.ts'
+import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeEngine } from '../../plugins.ts'
 import { makeBudget } from '../../run/budget.ts'
+import { type AdaptiveLimit, makeAdaptiveLimit } from '../../run/concurrency/adaptive-limit.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { note } from '../output.ts'
+import { engineOf, observed } from './agent-engine.ts'
 import { agentOf } from './configured.ts'
+import type { ModelUse } from './model-options.ts'
 
 /** The models of a job's agents, reached and paid for. */
 export interface JobModels {
@@ -14,43 +18,52 @@ export interface JobModels {
   clientFor(agent: AgentConfig, trial: string): ModelClient | null
   /** False once a budget is spent: what runs may end, nothing new starts. */
   mayStart(): boolean
+  /** Changes how many trials run at once while they do; there only where that was asked for. */
+  readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
   close(): Promise<void>
 }
 
 export interface ServedModels {
   /** Opens the ledger of a job, so that what earlier runs spent counts. */
-  open(jobDir: string, limits: BudgetLimits): Promise<JobModels>
+  open(jobDir: string, nConcurrent: number): Promise<JobModels>
 }
 
-/** Which engine a model's first word stands for. */
-const prefixes: readonly (readonly [string, string])[] = [
-  ['openai/', 'openai'],
-  ['anthropic/', 'anthropic'],
-  ['gemini/', 'gemini'],
-]
+interface Reached {
+  readonly engine: Engine
+  readonly model: string
+}
 
 /** Makes the engines of a job's models and asks each whether it is up and has the model; what is wrong is a UserError. */
-export async function findModels(config: JobConfig, signal: AbortSignal): Promise<ServedModels> {
-  const engines = new Map<AgentConfig, Engine>()
+export async function findModels(config: JobConfig, use: ModelUse, signal: AbortSignal): Promise<ServedModels> {
+  const reached = new Map<string, Reached>()
   for (const agent of config.agents) {
-    const engine = await engineOf(agent)
-    if (engine === null && (await agentOf(agent)).needsModel) throw withoutModel(agent)
-    if (engine === null) continue
-    engines.set(agent, engine)
-    const health = await engine.health(signal)
-    if (!health.healthy)
-      throw new UserError(
-        `model ${agent.modelName}: ${health.reason}`,
-        'check --model and --api-base, and that the server runs',
-      )
+    const key = keyOf(agent)
+    if (reached.has(key)) continue
+    const found = await engineOf(agent)
+    if (found === null && (await agentOf(agent)).needsModel) throw withoutModel(agent)
+    if (found === null) continue
+    const engine = await makeEngine(found.name, { ...use.pace, ...found.options })
+    const { model } = found
+    if (model === null) throw withoutModel(agent)
+    await checkHealth(engine, model, signal)
+    reached.set(key, { engine, model })
   }
-  const engineLike = (agent: AgentConfig) =>
-    [...engines].find(([known]) => known.modelName === agent.modelName && apiBaseOf(known) === apiBaseOf(agent))?.[1]
-  const open = async (jobDir: string, limits: BudgetLimits) => {
-    const unneeded = engines.size === 0 && Object.values(limits).every((limit) => limit === null)
-    return unneeded ? noModels : openModels(jobDir, limits, engineLike)
+  const isFree = Object.values(use.budget).every((limit) => limit === null)
+  return {
+    open: async (jobDir, nConcurrent) =>
+      reached.size === 0 && isFree ? noModels : openModels(jobDir, nConcurrent, use, reached),
   }
-  return { open }
+}
+
+/** Agents with the same words about their model share its server, its connections and its limits. */
+function keyOf({ modelName, kwargs: { api_base, engine, model_info } }: AgentConfig): string {
+  return JSON.stringify([modelName, api_base, engine, model_info])
+}
+
+async function checkHealth(engine: Engine, model: string, signal: AbortSignal): Promise<void> {
+  const health = await engine.health(signal)
+  if (health.healthy) return
+  throw new UserError(`model ${model}: ${health.reason}`, 'check --model and --api-base, and that the server runs')
 }
 
 /** A job that talks to nobody and may take all the time it wants keeps no books. */
@@ -58,46 +71,71 @@ const noModels: JobModels = { clientFor: () => null, mayStart: () => true, close
 
 async function openModels(
   jobDir: string,
-  limits: BudgetLimits,
-  engineLike: (agent: AgentConfig) => Engine | undefined,
+  nConcurrent: number,
+  use: ModelUse,
+  reached: ReadonlyMap<string, Reached>,
 ): Promise<JobModels> {
   const ledger = await openLedger(ledgerFile(jobDir))
   const onSpent = (budget: string) =>
     note(
       `the budget of ${budget} is spent: running trials end, no new one starts; the same command goes on with a larger budget`,
     )
-  const budget = makeBudget({ limits, spentBefore: ledger.spent(), book: ledger.add, onSpent })
+  const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
+  const pacing =
+    use.adaptive === null
+      ? null
+      : makePacing(
+          use.adaptive,
+          [...reached.values()].map(({ engine }) => engine),
+          nConcurrent,
+        )
   return {
     clientFor: (agent, trial) => {
-      const engine = engineLike(agent)
-      return engine === undefined || agent.modelName === null
-        ? null
-        : engine.client(agent.modelName, budget.account(trial))
+      const there = reached.get(keyOf(agent))
+      if (there === undefined) return null
+      const client = there.engine.client(there.model, budget.account(trial))
+      return pacing ? pacing.watch(client) : client
     },
     mayStart: () => budget.spentUp() === null,
+    ...(pacing && { pace: pacing.run }),
     close: () => ledger.close(),
   }
 }
 
-/** Null when the agent has no model, or one that nobody says where to find: such an agent may reach it by itself. */
-async function engineOf({ modelName, kwargs, ...agent }: AgentConfig): Promise<Engine | null> {
-  if (modelName === null) return null
-  const modelInfo =
-    kwargs.model_info === undefined || kwargs.model_info === null ? {} : { model_info: kwargs.model_info }
-  const apiBase = apiBaseOf({ modelName, kwargs, ...agent })
-  if (apiBase !== null) return makeEngine('openai-compatible', { api_base: apiBase, model: modelName, ...modelInfo })
-  const name = prefixes.find(([prefix]) => modelName.startsWith(prefix))?.[1]
-  return name === undefined ? null : makeEngine(name, { model: modelName, ...modelInfo })
+/** Follows the first server that shows its load, and how long replies take where none does. */
+function makePacing(settings: AdaptiveConcurrency, engines: readonly Engine[], nConcurrent: number) {
+  const shown = engines.map(({ endpoint }) => endpoint?.metricsUrl ?? null).find((url) => url !== null)
+  const metricsUrl = settings.metricsUrl ?? shown ?? null
+  let calls = 0
+  let limit: AdaptiveLimit | null = null
+  return {
+    watch: (client: ModelClient): ModelClient => {
+      const began = () => {
+        calls++
+      }
+      const ended = (latencyMs: number | null, outputTokens: number) => {
+        calls--
+        if (latencyMs !== null) limit?.observe(latencyMs, outputTokens)
+      }
+      return observed(client, { began, ended })
+    },
+    run: async (resize: (count: number) => void, signal: AbortSignal): Promise<void> => {
+      const onLimit = (count: number) => {
+        note(`${count} trials at once from now on`)
+        resize(count)
+      }
+      const parts = { start: nConcurrent, http: makeHttpClient(process.env), inFlight: () => calls, onLimit }
+      limit = makeAdaptiveLimit({ settings: { ...settings, metricsUrl }, ...parts })
+      resize(limit.limit)
+      await limit.run(signal)
+    },
+  }
 }
 
 function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
   const got = modelName === null ? 'none' : `${modelName}, with nothing that says where it is served`
   return new UserError(
-    `agent ${name ?? importPath} needs a model, got ${got}`,
+    `agent ${name ?? importPath ?? 'oracle'} needs a model, got ${got}`,
     'give -m MODEL --api-base http://HOST:PORT/v1, or -m openai/..., anthropic/... or gemini/...',
   )
-}
-
-function apiBaseOf({ kwargs }: AgentConfig): string | null {
-  return typeof kwargs.api_base === 'string' ? kwargs.api_base : null
 }

@@ -1,33 +1,32 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { wholeNumber } from '../output.ts'
+import { withModel } from './model-options.ts'
 import { factor } from './numbers.ts'
 
 const several = (text: string, before: string[] = []) => [...before, text]
 
 /** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
 export function runOptions() {
-  return withJob(withHow(withWhat(new Command())))
+  return withJob(withHow(withModel(withWhat(new Command()))))
 }
 
 function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .option('-p, --path <dir>', 'a task, or a folder of tasks')
-    .option('-c, --config <file>', 'a Harbor job file, YAML or JSON; options given here win over it')
+    .option('-d, --dataset <dir>', 'the same as --path')
+    .option(
+      '-c, --config <file>',
+      'a Harbor job file, YAML or JSON, or a file that sets up one model as an agent; options given here win over it',
+    )
     .option('--set <path=value>', 'any key of the job file, for example agents[0].kwargs.x=3; repeatable', several)
     .option('-i, --include-task-name <glob>', 'only tasks with such a name; repeatable', several)
     .option('-x, --exclude-task-name <glob>', 'no task with such a name; repeatable', several)
     .option('-l, --n-tasks <n>', 'at most so many tasks, after the filters', wholeNumber(1))
-    .option('-a, --agent <name>', 'agent (default: oracle)')
+    .option('-a, --agent <name>', 'agent (default: oracle; terminus-2 where a server is named)')
     .option(
       '--agent-import-path <path>',
       'your own agent: ./my-agent.ts, ./my-agent.ts:ClassName, ./dir or npm:package',
     )
-    .option('-m, --model <name>', 'model for the agent; repeatable', several)
-    .option('--api-base <url>', 'where the model is served, for example http://localhost:8000/v1 (vLLM and others)')
-    .option('--budget-usd <amount>', 'stop starting trials once so much is spent', factor)
-    .option('--budget-tokens <n>', 'the same for tokens, input and output', wholeNumber(1))
-    .option('--budget-requests <n>', 'the same for requests to models', wholeNumber(1))
-    .option('--budget-sec <seconds>', 'the same for time', factor)
     .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several)
     .option('--ae, --agent-env <key=value>', 'variable for the agent; repeatable', several)
 }
@@ -76,6 +75,8 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('-y, --yes', 'do not ask before host variables are passed on')
     .option('-q, --quiet', 'no progress')
     .option('--debug', 'more words when something fails')
+    .option('--verbose', 'a line for each trial, however many there are')
+    .option('--output <file>', 'also write the result to this file, as JSON')
     .option('--json', 'print the result as JSON')
 }
 

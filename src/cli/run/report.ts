@@ -1,15 +1,23 @@
+import { resolve } from 'node:path'
 import type { Denominators } from '../../core/job-stats.ts'
+import { orUserError } from '../../formats/harbor-task/read.ts'
+import { writeAtomic } from '../../lib/files.ts'
 import type { JobOutcome } from '../../run/job.ts'
 import { note, printJson, printTable } from '../output.ts'
 
 interface Shown {
   readonly json: boolean
   readonly interrupted: boolean
+  readonly output?: string
 }
 
 /** Prints what became of a job: a table for people, one document for machines. */
-export function reportOutcome(outcome: JobOutcome, { json, interrupted }: Shown): void {
-  if (json) printJson(outcomeDocument(outcome, interrupted))
+export async function reportOutcome(outcome: JobOutcome, { json, interrupted, output }: Shown): Promise<void> {
+  const document = outcomeDocument(outcome, interrupted)
+  if (output !== undefined) {
+    await orUserError(output, () => writeAtomic(resolve(output), `${JSON.stringify(document, null, 2)}\n`))
+  }
+  if (json) printJson(document)
   else printOutcome(outcome)
 }
 

@@ -1,4 +1,3 @@
-import type { BudgetLimits } from '../../core/budget.ts'
 import type { JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
@@ -12,6 +11,7 @@ import { note } from '../output.ts'
 import { makeProgress } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
 import { agentOf, providerOf } from './configured.ts'
+import { freeUse, type ModelUse } from './model-options.ts'
 import { findModels, type JobModels } from './models.ts'
 import { reportOutcome } from './report.ts'
 
@@ -19,12 +19,17 @@ import { reportOutcome } from './report.ts'
 export interface Showing {
   readonly quiet: boolean
   readonly json: boolean
+  /** A line for each trial, however many there are. */
+  readonly verbose?: boolean
+  /** A file for the result, beside stdout. */
+  readonly output?: string
 }
 
 export interface JobToRun {
   readonly config: JobConfig
   readonly tasks: readonly JobTask[]
-  readonly budget?: BudgetLimits
+  /** How its models may be used (default: as they like). */
+  readonly use?: ModelUse
   /** Called once nothing can be wrong with the job any more: makes or finds its directory. */
   readonly open: () => Promise<OpenedJob>
   readonly again?: (record: TrialRecord) => boolean
@@ -37,21 +42,19 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
   await checkJob({ ...asked, ...makeIt })
   const interrupt = interruptSignal()
   try {
-    const served = await findModels(asked.config, interrupt.signal)
+    const served = await findModels(asked.config, asked.use ?? freeUse, interrupt.signal)
     const job = await asked.open()
     if (job.continued) note(`continues the job in ${job.dir}`)
-    const models = await served.open(job.dir, asked.budget ?? noLimits)
+    const models = await served.open(job.dir, asked.config.nConcurrentTrials)
     const outcome = await runWatched(asked, job, { ...makeIt, ...models }, interrupt.signal, showing).finally(
       models.close,
     )
-    reportOutcome(outcome, { ...showing, interrupted: interrupt.signal.aborted })
+    await reportOutcome(outcome, { ...showing, interrupted: interrupt.signal.aborted })
     process.exitCode = exitCodeOf(outcome, interrupt.signal.aborted)
   } finally {
     interrupt.stop()
   }
 }
-
-const noLimits: BudgetLimits = { costUsd: null, tokens: null, requests: null, wallSec: null }
 
 type MakeIt = { provider: SandboxProvider; makeAgent: typeof agentOf; hostEnv: NodeJS.ProcessEnv } & JobModels
 
@@ -60,7 +63,7 @@ async function runWatched(
   job: OpenedJob,
   makeIt: MakeIt,
   signal: AbortSignal,
-  { quiet }: Showing,
+  { quiet, verbose = false }: Showing,
 ): Promise<JobOutcome> {
   let stop = () => {}
   const notes = new Set<string>()
@@ -73,7 +76,7 @@ async function runWatched(
       signal,
       ...(again && { again }),
       watch: ({ board }) => {
-        const progress = makeProgress(makeTally(job.plan.length, board), process.stderr, quiet)
+        const progress = makeProgress(makeTally(job.plan.length, board), process.stderr, quiet, verbose)
         stop = progress.stop
         const ended = (record: TrialRecord) => {
           for (const text of record.sandbox?.notes ?? []) notes.add(text)

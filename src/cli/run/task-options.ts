@@ -35,7 +35,8 @@ const noDataset: DatasetConfig = {
 export async function withTaskOptions(config: JobConfig, options: RunOptions): Promise<JobConfig> {
   const { includeTaskName, excludeTaskName, nTasks } = options
   const narrows = includeTaskName !== undefined || excludeTaskName !== undefined || nTasks !== undefined
-  const asked = options.path === undefined ? config : await replaced(config, options.path, narrows)
+  const path = onePath(options)
+  const asked = path === undefined ? config : await replaced(config, path, narrows)
   const datasets = asked.datasets.map((dataset) => ({
     ...dataset,
     ...(includeTaskName && { taskNames: includeTaskName }),
@@ -43,6 +44,12 @@ export async function withTaskOptions(config: JobConfig, options: RunOptions): P
     ...(nTasks !== undefined && { nTasks }),
   }))
   return { ...asked, datasets }
+}
+
+/** `--dataset` is another word for `--path`. */
+function onePath({ path, dataset }: RunOptions): string | undefined {
+  if (path === undefined || dataset === undefined || path === dataset) return path ?? dataset
+  throw new UserError(`expected --path or --dataset, got both: ${path} and ${dataset}`, 'leave one of them out')
 }
 
 async function replaced(config: JobConfig, path: string, narrows: boolean): Promise<JobConfig> {

@@ -36,6 +36,8 @@ export interface TrialsRequest {
   readonly clientFor?: (agent: AgentConfig, trial: string) => ModelClient | null
   /** Asked before each trial; false leaves this one and all after it for another day. */
   readonly mayStart?: () => boolean
+  /** Changes how many run at once, for as long as its signal lasts. */
+  readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
   readonly whoCan: WhoCan
@@ -53,8 +55,14 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
   const signal = AbortSignal.any([request.signal, stop.signal])
   setMaxListeners(0, signal)
   const slots = makeSlots(request.nConcurrent)
+  const over = new AbortController()
+  const pacing = request.pace?.(slots.resize, over.signal)
   const running = new Set<Promise<void>>()
   const fatal: unknown[] = []
+  pacing?.catch((error: unknown) => {
+    fatal.push(error)
+    stop.abort()
+  })
   for (const trial of trials) {
     const leave = await slots.take(signal).catch(() => null)
     if (leave === null || request.mayStart?.() === false) {
@@ -70,6 +78,8 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
     running.add(work)
   }
   await Promise.all(running)
+  over.abort()
+  await pacing?.catch(() => {})
   if (fatal.length > 0) throw fatal[0]
 }
 
@@ -79,7 +89,7 @@ async function runToEnd(trial: PlannedTrial, request: TrialsRequest, slots: Slot
   try {
     for (let tries = 1; ; tries++) {
       request.watch.started(trial)
-      const record = await runOnce(trial, request, tries - 1)
+      const record = cutByBudget(await runOnce(trial, request, tries - 1), request)
       const waitSec = retryWaitSec(record.end, tries, request.retry)
       if (waitSec === null) return await commit(record, request)
       request.watch.retrying(record, waitSec)
@@ -102,6 +112,13 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   const client = request.clientFor?.(config.agent, trial.name) ?? null
   const run = { task, agent, client, provider, config, jobName, attempt, retries, dir }
   return runTrial({ ...run, signal, hooks, hostEnv, whoCan })
+}
+
+/** What the job's own budget cut short was not a fair try: it is left for a day with more of it. */
+function cutByBudget(record: TrialRecord, { mayStart }: TrialsRequest): TrialRecord {
+  const { end } = record
+  const isCut = end.kind === 'scored' && end.exit.kind === 'limit' && end.exit.limit === 'cost'
+  return isCut && mayStart?.() === false ? { ...record, end: { kind: 'cancelled' } } : record
 }
 
 /** A place again, after the wait; null when the job was stopped meanwhile. */

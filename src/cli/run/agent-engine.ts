@@ -1,0 +1,81 @@
+import { resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { AgentConfig } from '../../core/job.ts'
+import type { ModelClient } from '../../core/model.ts'
+import { type EngineRequest, engineRequestSchema, findEngine, type NamedEngine } from '../engine/engine-request.ts'
+
+/** The key of an agent's options that says where its model is; it is ours, and no option of the agent. */
+export const engineKey = 'engine'
+
+/** An agent's own options. */
+export function withoutEngine(kwargs: AgentConfig['kwargs']): AgentConfig['kwargs'] {
+  const { [engineKey]: _, ...own } = kwargs
+  return own
+}
+
+/** The engine of an agent's model; null when it has no model, or one that nobody says where to find. */
+export async function engineOf({ modelName, kwargs }: AgentConfig): Promise<NamedEngine | null> {
+  const request = requestIn(kwargs)
+  if (modelName === null && Object.keys(request).length === 0) return null
+  const found = await findEngine(request, modelName)
+  const info = kwargs.model_info
+  if (!found || info === undefined || info === null) return found
+  return { ...found, options: { model_info: info, ...found.options } }
+}
+
+function requestIn(kwargs: AgentConfig['kwargs']): EngineRequest {
+  const parsed = engineRequestSchema.safeParse(kwargs[engineKey] ?? {})
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]
+    throw new UserError(
+      `${engineKey}.${issue?.path.join('.')}: ${issue?.message}`,
+      'it takes name, config, api_base, api_key_env and options',
+    )
+  }
+  const base = typeof kwargs.api_base === 'string' ? { api_base: kwargs.api_base } : {}
+  return { ...base, ...parsed.data }
+}
+
+/** A client that tells of every reply, and of how many calls are under way. */
+export function observed(
+  client: ModelClient,
+  observe: { readonly began: () => void; readonly ended: (latencyMs: number | null, outputTokens: number) => void },
+): ModelClient {
+  return {
+    model: client.model,
+    get facts() {
+      return client.facts
+    },
+    countTokens: (messages) => client.countTokens(messages),
+    async complete(request, options) {
+      observe.began()
+      let told: [latencyMs: number | null, outputTokens: number] = [null, 0]
+      try {
+        const outcome = await client.complete(request, options)
+        if (outcome.kind === 'reply') told = [outcome.reply.latencyMs, outcome.reply.usage.outputTokens]
+        return outcome
+      } finally {
+        observe.ended(...told)
+      }
+    },
+  }
+}
+
+/** Files that say where a model is are found from any directory. */
+export function absoluteEngine(kwargs: AgentConfig['kwargs']): AgentConfig['kwargs'] {
+  const parsed = engineRequestSchema.safeParse(kwargs[engineKey])
+  if (!parsed.success) return kwargs
+  const { config, options = {}, ...rest } = parsed.data
+  const whole = (value: unknown) => (typeof value === 'string' ? resolve(value) : value)
+  const paths = ['tasks', 'script'].filter((key) => typeof options[key] === 'string')
+  return {
+    ...kwargs,
+    [engineKey]: {
+      ...rest,
+      ...(config !== undefined && { config: resolve(config) }),
+      ...(parsed.data.options && {
+        options: { ...options, ...Object.fromEntries(paths.map((key) => [key, whole(options[key])])) },
+      }),
+    },
+  }
+}

@@ -1,0 +1,148 @@
+import { request } from 'node:http'
+import { afterEach, describe, expect, test } from 'vitest'
+import scripted from '../engines/scripted/index.ts'
+import type { ModelService, ServiceAnswer } from '../formats/dialect-server/model-service.ts'
+import { parseMetrics } from '../lib/prometheus.ts'
+import { type ServedModelService, serveModel } from './serve-model.ts'
+
+const open: ServedModelService[] = []
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close()
+})
+
+async function serve(service: ModelService, apiKey: string | null = null, log?: (line: string) => void) {
+  const server = await serveModel(service, { host: '127.0.0.1', port: 0, apiKey, ...(log && { log }) })
+  open.push(server)
+  return server.origin
+}
+
+function standIn(options: object = {}): ModelService {
+  return scripted.make(scripted.options.parse(options), { env: {}, stateDir: '/nonexistent' }).service
+}
+
+/** A service whose answers a test makes. */
+function serviceThat(answer: ModelService['answer']): ModelService {
+  return {
+    prepare: async () => {},
+    models: async () => [{ id: 'm', contextTokens: null, outputTokens: null }],
+    load: () => ({ running: 0, waiting: 0, cacheUse: 0 }),
+    answer,
+  }
+}
+
+const post = (url: string, body: unknown, headers: Record<string, string> = {}) =>
+  fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) })
+
+const chat = { model: 'scripted', messages: [{ role: 'user', content: 'hello' }] }
+
+describe('pages', () => {
+  test('the model is listed for callers of every API, and alone by its name', async () => {
+    const origin = await serve(standIn({ model: 'org/m' }))
+    for (const path of ['/v1/models', '/models']) {
+      expect(await (await fetch(origin + path)).json()).toMatchObject({
+        data: [{ id: 'org/m', max_model_len: 131_072 }],
+      })
+    }
+    expect(await (await fetch(`${origin}/v1/models/org%2Fm`)).json()).toMatchObject({ id: 'org/m', type: 'model' })
+    expect(await (await fetch(`${origin}/v1beta/models`)).json()).toMatchObject({ models: [{ name: 'models/org/m' }] })
+    expect((await fetch(`${origin}/v1/models/other`)).status).toBe(404)
+  })
+
+  test('health is an empty page, and what is not there is not found', async () => {
+    const origin = await serve(standIn())
+    expect((await fetch(`${origin}/health`)).status).toBe(200)
+    expect((await fetch(`${origin}/no/such`)).status).toBe(404)
+    expect((await post(`${origin}/v1/completions`, {})).status).toBe(404)
+  })
+
+  test('metrics show who is answered and who waits', async () => {
+    const origin = await serve(standIn({ max_running: 2, latency_ms: 60_000 }))
+    const calls = Array.from({ length: 5 }, () => post(`${origin}/v1/chat/completions`, chat).catch(() => null))
+    const gauges = async () => {
+      const samples = parseMetrics(await (await fetch(`${origin}/metrics`)).text())
+      return Object.fromEntries(samples.map(({ name, value }) => [name, value]))
+    }
+    while ((await gauges())['vllm:num_requests_waiting'] !== 3) await new Promise((resolve) => setTimeout(resolve, 5))
+    const { 'vllm:num_requests_running': running, 'vllm:gpu_cache_usage_perc': use } = await gauges()
+    expect(running).toBe(2)
+    expect(use).toBeGreaterThan(0)
+    await open.splice(0)[0]?.close()
+    await Promise.all(calls)
+  })
+})
+
+describe('calls', () => {
+  test('what is no JSON and what is no request is refused in the words of the API', async () => {
+    const origin = await serve(standIn())
+    const broken = await post(`${origin}/v1/chat/completions`, '{"model":')
+    expect([broken.status, await broken.json()]).toMatchObject([400, { error: { type: 'invalid_request_error' } }])
+    const empty = await post(`${origin}/v1/messages`, {})
+    expect([empty.status, await empty.json()]).toMatchObject([
+      400,
+      { type: 'error', error: { type: 'invalid_request_error' } },
+    ])
+  })
+
+  test('a key is wanted where one is set, in the place of each API', async () => {
+    const origin = await serve(standIn(), 'sesame')
+    const url = `${origin}/v1/chat/completions`
+    expect((await post(url, chat)).status).toBe(401)
+    expect((await post(url, chat, { authorization: 'Bearer wrong' })).status).toBe(401)
+    for (const headers of [
+      { authorization: 'Bearer sesame' },
+      { 'x-api-key': 'sesame' },
+      { 'x-goog-api-key': 'sesame' },
+    ]) {
+      expect((await post(url, chat, headers as Record<string, string>)).status).toBe(200)
+    }
+    expect((await post(`${url}?key=sesame`, chat)).status).toBe(200)
+    expect((await fetch(`${origin}/health`)).status).toBe(200)
+  })
+
+  test('a line is told of each request, without what a query may hide', async () => {
+    const lines: string[] = []
+    const origin = await serve(standIn(), 'sesame', (line) => lines.push(line))
+    await (await post(`${origin}/v1/chat/completions?key=sesame`, chat)).text()
+    while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(lines[0]).toMatch(/^POST \/v1\/chat\/completions 200 \d+ ms$/)
+  })
+
+  test('a service that throws is a failure of the server', async () => {
+    const origin = await serve(serviceThat(() => Promise.reject(new Error('oops'))))
+    const answer = await post(`${origin}/v1/chat/completions`, chat)
+    expect([answer.status, await answer.json()]).toMatchObject([500, { error: { message: 'oops' } }])
+  })
+
+  test('a caller that hangs up is heard by the service', async () => {
+    let heard = () => {}
+    const gone = new Promise<void>((resolve) => {
+      heard = resolve
+    })
+    const origin = await serve(
+      serviceThat(
+        (_, signal) =>
+          new Promise<ServiceAnswer>((_resolve, reject) => {
+            signal.addEventListener('abort', () => {
+              heard()
+              reject(signal.reason)
+            })
+          }),
+      ),
+    )
+    const call = request(`${origin}/v1/chat/completions`, { method: 'POST' })
+    call.on('error', () => {})
+    call.end(JSON.stringify(chat))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    call.destroy()
+    await gone
+  })
+
+  test('a port that is in use is the user’s mistake', async () => {
+    const origin = await serve(standIn())
+    const port = Number(new URL(origin).port)
+    await expect(serveModel(standIn(), { host: '127.0.0.1', port, apiKey: null })).rejects.toMatchObject({
+      name: 'UserError',
+      message: expect.stringContaining('in use'),
+    })
+  })
+})
