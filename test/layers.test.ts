@@ -65,8 +65,8 @@ test('core does no input or output: when it runs, it needs of packages only zod 
 })
 
 test('sources import only packages that are installed with ours', () => {
-  const { dependencies, optionalDependencies = {} } = JSON.parse(readFileSync('package.json', 'utf8'))
-  const known = Object.keys({ ...dependencies, ...optionalDependencies })
+  const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+  const known = Object.keys({ ...dependencies, ...peerDependencies })
   const inSrc = packageImports(sources.filter((path) => path.startsWith('src/')))
   expect(inSrc.filter(([, name]) => !known.includes(name))).toEqual([])
 })

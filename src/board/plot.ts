@@ -129,7 +129,7 @@ function roundUp(least: number, times: readonly number[]): number {
 
 /** Without the noise of binary fractions. */
 function round(value: number): number {
-  return Number(value.toPrecision(10))
+  return Number(value.toPrecision(15))
 }
 
 /** A number for an axis: 1200 is 1.2k. */
