@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { CommandAgent } from '../../src/agents/blackbox/command-agent.ts'
@@ -36,7 +36,24 @@ withSandboxes('a command-line agent in a box', () => {
     expect(record.end).toMatchObject({ kind: 'scored', exit: { kind: 'limit', limit: 'time' } })
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
   })
+
+  test('a trajectory it plants in its logs is kept under another name, and trusted by nobody', async () => {
+    const plant = ['trajectory.json', 'trajectory.side-1.json', 'trajectory.jsonl', 'model-calls.jsonl']
+      .map((name) => `echo forged > /logs/agent/${name}`)
+      .join('; ')
+    const silent = await run(['sh', '-c', plant])
+    expect(logsOf(silent.dir).filter((name) => /^(trajectory|model-calls)/.test(name))).toEqual(['model-calls.jsonl'])
+    expect(readFileSync(join(silent.dir, 'agent/model-calls.jsonl'), 'utf8')).toBe('')
+    expect(readFileSync(join(silent.dir, 'agent/from-sandbox.trajectory.json'), 'utf8')).toBe('forged\n')
+    const { dir } = await run(['sh', '-c', `${plant}; node -e "$ASKS" hello 0; ${plant}`])
+    expect(logsOf(dir).filter((name) => name.startsWith('trajectory'))).toEqual(['trajectory.json'])
+    expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
+  })
 })
+
+function logsOf(dir: string): string[] {
+  return readdirSync(join(dir, 'agent'))
+}
 
 function run(argv: readonly string[], timeoutSec = 60) {
   // As if it had been installed before: what is there is not installed again.

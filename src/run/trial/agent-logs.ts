@@ -9,7 +9,13 @@ import type { Round, Scene } from './scene.ts'
 const limitBytes = 256 * 1024 * 1024
 const limitSec = 300
 
-/** Brings `/logs/agent` home, as far as possible. A file the agent wrote on the host is never replaced by one of the sandbox. */
+/** Names under which our side writes down what an agent said to its model. */
+const oursOnly = /^(?:trajectory|model-calls)/i
+
+/**
+ * Brings `/logs/agent` home, as far as possible. A file the agent wrote on the host is never replaced by one of the sandbox,
+ * and none of the sandbox gets a name that readers of traces trust: it is kept as `from-sandbox.NAME`.
+ */
 export async function saveAgentLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
   const target = join(round.dir, 'agent')
   const incoming = join(round.dir, '.agent-logs')
@@ -17,18 +23,18 @@ export async function saveAgentLogs(scene: Scene, lease: SandboxLease, round: Ro
     await bestEffort('agent logs', limitSec, scene, async () => {
       await mkdir(target, { recursive: true })
       await lease.downloadDir(sandboxPaths.agentLogs, incoming, { limitBytes })
-      await moveInto(incoming, target)
+      await moveInto(incoming, target, (name) => (oursOnly.test(name) ? `from-sandbox.${name}` : name))
     })
   } finally {
     await rm(incoming, { recursive: true, force: true }).catch(() => {})
   }
 }
 
-async function moveInto(source: string, target: string): Promise<void> {
+async function moveInto(source: string, target: string, named = (name: string) => name): Promise<void> {
   if (!(await exists(source))) return
   for (const entry of await readdir(source, { withFileTypes: true })) {
     const from = join(source, entry.name)
-    const to = join(target, entry.name)
+    const to = join(target, named(entry.name))
     const there = await lstat(to).catch(() => null)
     if (there === null) await rename(from, to)
     else if (there.isDirectory() && entry.isDirectory()) await moveInto(from, to)
