@@ -88,6 +88,15 @@ test('a folder is its index file, an ending may be left out, packages are found 
   }
 })
 
+test('a default export goes by the name of its class too', async () => {
+  await writeFile(
+    join(dir, 'named-default.ts'),
+    `export default class Mine { name = 'mine'; version = '1'; async solve() {} }`,
+  )
+  expect((await makeImportedAgent(`${join(dir, 'named-default.ts')}:Mine`, {})).name).toBe('mine')
+  await expect(makeImportedAgent(`${join(dir, 'named-default.ts')}:Other`, {})).rejects.toThrow(/found default$/)
+})
+
 test('a package that is not installed is named with the command that installs it', async () => {
   await expect(makeImportedAgent('npm:no-such-agents', {})).rejects.toMatchObject({
     message: expect.stringMatching(/^npm:no-such-agents: expected an installed package, found none from /),

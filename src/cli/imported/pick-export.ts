@@ -2,11 +2,12 @@ import { UserError } from '../../core/errors.ts'
 
 type Exports = Readonly<Record<string, unknown>>
 
-/** The export that was asked for; without a name the default one, else the only one that could be a plug-in. */
+/** The export that was asked for, which may be the default one under its class's own name; without a name the default one, else the only one that could be a plug-in. */
 export function pickExport(module: Exports, wanted: string | null, where: string): { name: string; value: unknown } {
   const exports = withoutWrapping(module)
   if (wanted !== null) {
     if (Object.hasOwn(exports, wanted)) return { name: wanted, value: exports[wanted] }
+    if (isClass(exports.default) && exports.default.name === wanted) return { name: wanted, value: exports.default }
     throw new UserError(
       `${where}: expected an export named ${wanted}, found ${listed(Object.keys(exports))}`,
       `check the name after the colon, or export ${wanted} from the file`,
