@@ -146,6 +146,14 @@ export interface SandboxAbilities {
   readonly networkPerPhase: boolean
 }
 
+export interface PrepareOptions {
+  /** Builds again what is there already. */
+  readonly forceBuild?: boolean
+  readonly signal?: AbortSignal
+  /** One line of news. */
+  readonly log?: (line: string) => void
+}
+
 /** One sandbox something reaped, or would reap. */
 export interface Reaped {
   readonly id: string
@@ -158,6 +166,16 @@ export interface SandboxProvider {
   readonly can: SandboxAbilities
   /** Throws UserError when this machine or account cannot run such sandboxes at all. Touches nothing. */
   preflight(): Promise<void>
+  /** True when sandboxes run on other machines, so that the processors and memory of this one do not bound them. */
+  readonly remote?: boolean
+  /**
+   * Makes what sandboxes of an environment start from, for example builds or pulls its image: once, however many ask at the
+   * same time. A provider need not have it, and `lease` must work without it; where it is there, slow building happens here,
+   * before a trial takes its place among those that run. Throws as `lease` would.
+   */
+  prepare?(environment: Environment, options?: PrepareOptions): Promise<void>
+  /** Whether `prepare` would find its work done; null where that cannot be told. Touches nothing. */
+  isPrepared?(environment: Environment): Promise<boolean | null>
   /** An aborted signal, or any failure, gives back whatever was half-made before it throws. */
   lease(request: SandboxRequest): Promise<SandboxLease>
   /** Removes what dead owners left behind, never a live owner's. */
