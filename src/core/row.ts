@@ -41,3 +41,21 @@ export interface TaskDraft {
   readonly config?: Readonly<Record<string, unknown>>
   readonly lineage: TaskLineage
 }
+
+/** A task as it travels between the stages of a recipe. */
+export interface TaskRow {
+  /** Unique in its set, and the same in every run. */
+  readonly id: string
+  readonly name: string
+  /** The pipeline, folder or dataset it came from: what mixes are made by. */
+  readonly source: string
+  readonly instruction: string
+  /** Content digest: its identity. Copies of a task share it. */
+  readonly digest: string
+  /** The task's directory as tar.gz. */
+  readonly archive: Uint8Array
+  /** Null for a task of somebody else's that does not say. */
+  readonly lineage: TaskLineage | null
+  /** What stages measured about it, by name: `response-tokens`, `ask-llm`, `pass-rate`, ... */
+  readonly signals: Readonly<Record<string, number>>
+}
