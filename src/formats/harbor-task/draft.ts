@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { DraftFile, TaskDraft, TaskLineage } from '../../core/row.ts'
+import { taskFileName } from '../../core/task-paths.ts'
+import { toSettings } from './from-toml.ts'
+import { refuseIn, refuseIssue } from './refuse.ts'
+import { renderTaskToml } from './render.ts'
+import { makeTaskDir } from './save.ts'
+import { taskTomlSchema } from './schema.ts'
+import { defined } from './settings.ts'
+
+/** What a draft starts from that says nothing about its environment: small, and the same on every processor. */
+export const defaultDockerfile = 'FROM debian:12-slim\n\nWORKDIR /app\n'
+
+type Table = Readonly<Record<string, unknown>>
+
+const defaultToml: Table = {
+  schema_version: '1.4',
+  metadata: { difficulty: 'medium' },
+  verifier: { timeout_sec: 720 },
+  agent: { timeout_sec: 900 },
+  environment: { cpus: 1, memory_mb: 2048, storage_mb: 10240 },
+}
+
+const dockerfile = 'environment/Dockerfile'
+
+/** Writes a draft as a Harbor task below `parentDir`, whole or not at all, and gives its directory. */
+export async function saveTaskDraft(draft: TaskDraft, parentDir: string): Promise<string> {
+  const files = draftFiles(draft)
+  const dir = join(parentDir, safeTaskName(draft.name))
+  await makeTaskDir(dir, async (temporary) => {
+    const made = new Set<string>()
+    for (const [path, file] of Object.entries(files)) await writeDraftFile(temporary, path, file, made)
+  })
+  return dir
+}
+
+/** Every file of the task by its path, task.toml and instruction.md included; what is wrong with the draft is a UserError. */
+export function draftFiles(draft: TaskDraft): Readonly<Record<string, DraftFile>> {
+  const named = `task ${JSON.stringify(draft.name)}`
+  if (draft.instruction.trim() === '')
+    throw new UserError(
+      `${named}: expected an instruction, got an empty one`,
+      'drop the row, or say what is to be done',
+    )
+  for (const path of Object.keys(draft.files)) checkPath(path, named)
+  const hasImage = tableAt(draft.config, 'environment').docker_image !== undefined
+  const isBuilt = hasImage || Object.hasOwn(draft.files, dockerfile) || hasCompose(draft)
+  return {
+    [taskFileName]: { data: renderDraftToml(draft) },
+    'instruction.md': { data: draft.instruction.endsWith('\n') ? draft.instruction : `${draft.instruction}\n` },
+    ...(isBuilt ? {} : { [dockerfile]: { data: defaultDockerfile } }),
+    ...draft.files,
+  }
+}
+
+/** The task.toml of a draft: its config over the defaults, its lineage in `[metadata.lineage]`. */
+export function renderDraftToml({ name, config = {}, lineage }: TaskDraft): string {
+  const file = `task ${JSON.stringify(name)}: ${taskFileName}`
+  const raw = overlay(overlay(defaultToml, config), { metadata: { lineage: lineageTable(lineage) } })
+  const parsed = taskTomlSchema.safeParse(raw)
+  const refuse = refuseIn(file)
+  return renderTaskToml(parsed.success ? toSettings(parsed.data, refuse) : refuseIssue(parsed.error, raw, refuse))
+}
+
+/** Reads the lineage of a task's metadata back; null when it has none that is whole. */
+export function parseLineage(metadata: Table): TaskLineage | null {
+  const table = tableAt(metadata, 'lineage')
+  const { pipeline, strategy, row_id, row_digest, seed, prompt_digest, model, parents } = table
+  if (typeof pipeline !== 'string' || typeof strategy !== 'string') return null
+  if (typeof row_id !== 'string' || typeof row_digest !== 'string' || typeof seed !== 'number') return null
+  return {
+    ...{ pipeline, strategy, rowId: row_id, rowDigest: row_digest, seed },
+    ...(typeof prompt_digest === 'string' && { promptDigest: prompt_digest }),
+    ...(typeof model === 'string' && { model }),
+    ...(Array.isArray(parents) && { parents: parents.filter((parent) => typeof parent === 'string') }),
+  }
+}
+
+/**
+ * A name that is one directory everywhere: letters, digits, dots, dashes and underscores, at most 80 of them.
+ * A name that had to be changed gets a few digits of its digest, so that two names never become one.
+ */
+export function safeTaskName(name: string): string {
+  const plain = name.normalize('NFKD').replace(/[^A-Za-z0-9._-]+/g, '-')
+  const trimmed = plain.replace(/^[-.]+|[-.]+$/g, '').slice(0, 80)
+  if (trimmed === name && name !== '') return name
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 8)
+  const short = trimmed.slice(0, 71).replace(/[-.]+$/, '')
+  return short === '' ? `task-${digest}` : `${short}-${digest}`
+}
+
+function lineageTable(lineage: TaskLineage): Table {
+  const { pipeline, strategy, rowId, rowDigest, seed, promptDigest, model, parents } = lineage
+  const row = { row_id: rowId, row_digest: rowDigest }
+  return defined({ pipeline, strategy, ...row, seed, prompt_digest: promptDigest, model, parents })
+}
+
+/** Tables are laid over each other key by key; everything else replaces what was there. */
+function overlay(below: Table, above: Table): Table {
+  const merged: Record<string, unknown> = { ...below }
+  for (const [key, value] of Object.entries(above)) {
+    const there = merged[key]
+    merged[key] = isTable(there) && isTable(value) ? overlay(there, value) : value
+  }
+  return merged
+}
+
+function checkPath(path: string, named: string): void {
+  const parts = path.split('/')
+  const isPlain = parts.every((part) => part !== '' && part !== '.' && part !== '..' && !/[\\\0]/.test(part))
+  if (isPlain && path !== taskFileName && path !== 'instruction.md' && Buffer.byteLength(path) < 1000) return
+  throw new UserError(
+    `${named}: expected a path inside the task, got ${JSON.stringify(path.slice(0, 200))}`,
+    'paths look like tests/test.sh; the instruction and task.toml come from the draft’s instruction and config',
+  )
+}
+
+async function writeDraftFile(dir: string, path: string, file: DraftFile, made: Set<string>): Promise<void> {
+  const target = resolve(dir, path)
+  const folder = dirname(target)
+  if (!made.has(folder)) {
+    await mkdir(folder, { recursive: true })
+    made.add(folder)
+  }
+  await writeFile(target, file.data)
+  // chmod, because a mode given to writeFile is cut by the umask.
+  if (file.executable ?? path.endsWith('.sh')) await chmod(target, 0o755)
+}
+
+function hasCompose({ files }: TaskDraft): boolean {
+  return Object.keys(files).some((path) => /^environment\/docker-compose\.ya?ml$/.test(path))
+}
+
+function tableAt(table: Table | undefined, key: string): Table {
+  const value = table?.[key]
+  return isTable(value) ? value : {}
+}
+
+function isTable(value: unknown): value is Table {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+}
