@@ -1,0 +1,102 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Base, hostBase } from '../../src/sandboxes/local/base.ts'
+import type { Machine } from '../../src/sandboxes/local/machine.ts'
+import { type OwnedMachine, Workshop } from '../../src/sandboxes/local/workshop.ts'
+
+/** What a stand-in's machine starts from. */
+export interface StandInImage {
+  /** Absolute layer directories, bottom to top; see `Machines.makeLayer`. */
+  readonly layers: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly workdir: string
+}
+
+export const bareImage: StandInImage = { layers: [], env: {}, workdir: '/' }
+
+export interface StandInRequest {
+  readonly image?: StandInImage
+  readonly env?: Readonly<Record<string, string>>
+  readonly network?: 'host' | 'none'
+  readonly memoryMb?: number
+  readonly pids?: number
+}
+
+/** A host of real machines (bubblewrap) for servers that stand in for a cloud: what runs in them runs for real. */
+export class Machines {
+  private readonly running = new Set<OwnedMachine>()
+  private layers = 0
+
+  private constructor(
+    private readonly dir: string,
+    private readonly workshop: Workshop,
+    private readonly base: Base,
+  ) {}
+
+  static async open(): Promise<Machines> {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-machines-'))
+    const workshop = await Workshop.open(dir)
+    return new Machines(dir, workshop, await hostBase(join(workshop.home, 'bases'), workshop.privileges))
+  }
+
+  /** Which limits bite on this machine. */
+  get enforces(): Workshop['groups']['enforces'] {
+    return this.workshop.groups.enforces
+  }
+
+  get manyUsers(): boolean {
+    return this.workshop.privileges.manyUsers
+  }
+
+  get count(): number {
+    return this.running.size
+  }
+
+  async start(request: StandInRequest = {}): Promise<OwnedMachine> {
+    const image = request.image ?? bareImage
+    const made = await this.workshop.make({
+      owner: { job: 'stand-in', trial: 'machine' },
+      base: this.base,
+      layers: image.layers,
+      env: { ...image.env, ...request.env },
+      workdir: image.workdir,
+      network: request.network ?? 'none',
+      limits: { pids: request.pids ?? 512, ...(request.memoryMb && { memoryMb: request.memoryMb }) },
+    })
+    const owned: OwnedMachine = {
+      ...made,
+      dispose: async () => {
+        this.running.delete(owned)
+        await made.dispose()
+      },
+    }
+    this.running.add(owned)
+    return owned
+  }
+
+  /** Does something in a machine and keeps the files it left as a layer. */
+  async makeLayer(image: StandInImage, work: (machine: Machine) => Promise<void>): Promise<string> {
+    const owned = await this.start({ image, network: 'host', pids: 4096 })
+    try {
+      await work(owned.machine)
+      return await this.copyLayer(owned)
+    } finally {
+      await owned.dispose()
+    }
+  }
+
+  /** The files a running machine has changed so far, as a layer that goes on top of those of its image. */
+  async copyLayer(owned: OwnedMachine): Promise<string> {
+    const layer = join(this.dir, 'local', 'layers', `stand-in-${this.layers++}`)
+    mkdirSync(layer, { recursive: true })
+    await cp(join(owned.dir, 'upper'), layer, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true })
+    return layer
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.running].map((owned) => owned.dispose()))
+    rmSync(this.dir, { recursive: true, force: true })
+  }
+}
