@@ -5,6 +5,7 @@ import { UserError } from './core/errors.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
+import type { Stage } from './core/stage.ts'
 import { registry } from './registry.ts'
 import { meets, type Need, type WhoCan } from './run/trial/environment.ts'
 
@@ -29,6 +30,11 @@ export async function makeAgent(name: string, options: Options = {}): Promise<Ag
 /** Makes an engine by its name, for example `openai-compatible`; a wrong name or option, or a missing key, is a UserError. */
 export async function makeEngine(name: string, options: Options = {}): Promise<Engine> {
   return make('engine', registry.engines, name, options)
+}
+
+/** Makes a stage by its name, for example `sources/file`; a wrong name or option is a UserError. */
+export async function makeStage(name: string, options: Options = {}): Promise<Stage<never, unknown>> {
+  return make('stage', registry.stages, name, options)
 }
 
 /** Which kinds of sandbox meet which need, for messages that name an alternative. */

@@ -2,6 +2,7 @@ import type { Agent } from './core/agent.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
+import type { Stage } from './core/stage.ts'
 
 type Load<T> = () => Promise<{ readonly default: Plugin<T> }>
 
@@ -26,4 +27,8 @@ export const registry = {
   sandboxes: {
     local: () => import('./sandboxes/local/index.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
+  /** Named by their path: the group they are in, then the file. */
+  stages: {
+    'sources/file': () => import('./stages/sources/file.ts'),
+  } satisfies Record<string, Load<Stage<never, unknown>>>,
 }

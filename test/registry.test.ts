@@ -43,7 +43,14 @@ test('an unknown option of a plug-in is an error that names it', async () => {
 
 /** The names of a kind: `NAME.ts` or `NAME/index.ts`; whatever else lies in a plug-in's own folder is its own business. */
 function pluginFiles(kind: string): string[] {
-  const dir = join('src', kind)
+  if (kind !== 'stages') return filesIn(join('src', kind))
+  return stageGroups.flatMap((group) => filesIn(join('src/stages', group)).map((name) => `${group}/${name}`))
+}
+
+/** Folders of stages; whatever else is in src/stages is there for them. */
+const stageGroups = ['filters', 'makers', 'maps', 'sources']
+
+function filesIn(dir: string): string[] {
   if (!existsSync(dir)) return []
   const names = readdirSync(dir, { withFileTypes: true }).map((entry) => {
     if (entry.isDirectory()) return existsSync(join(dir, entry.name, 'index.ts')) ? entry.name : null

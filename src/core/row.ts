@@ -1,5 +1,5 @@
-/** What flows between stages: `raw` rows of a source, tasks, trials of tasks, training traces. */
-export type RowKind = 'raw' | 'task' | 'trial' | 'trace'
+/** What flows between stages: `raw` rows of a source, `draft` tasks that are not on disk yet, tasks, trials of tasks, training traces. */
+export type RowKind = 'raw' | 'draft' | 'task' | 'trial' | 'trace'
 
 /** One row of an upstream source, before it is anything of ours. */
 export interface RawRow {

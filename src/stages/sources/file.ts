@@ -1,0 +1,61 @@
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { RawRow } from '../../core/row.ts'
+import type { Dropped, Stage } from '../../core/stage.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { isMissing } from '../../lib/files.ts'
+import { type FileRow, readRecords } from '../records/read-records.ts'
+
+const options = z.strictObject({
+  /** JSON lines, a JSON list, CSV, TSV or parquet, told by the ending; `.gz` for the first may follow. */
+  path: z.string().min(1),
+  /** Name of the source (default: the file's name without its ending). */
+  source: z.string().min(1).optional(),
+  /** The field that names a row; without it a row is named by its digest. */
+  id: z.string().min(1).optional(),
+})
+
+/** Rows of a file on this machine, in the file's order. */
+export default definePlugin<Stage<never, RawRow>, typeof options>({
+  name: 'sources/file',
+  summary: 'Rows of a JSONL, JSON, CSV, TSV or parquet file',
+  options,
+  make: ({ path, source = basename(path).replace(/\..*$/, ''), id }) => ({
+    takes: null,
+    gives: 'raw',
+    async *run(_, at) {
+      await checkFile(path)
+      const seen = new Map<string, number>()
+      for await (const read of readRecords(path)) {
+        at.signal.throwIfAborted()
+        yield toRow(read, source, id ?? null, seen)
+      }
+    },
+  }),
+})
+
+function toRow(read: FileRow, source: string, idField: string | null, seen: Map<string, number>): RawRow | Dropped {
+  if ('problem' in read) return { drop: 'unreadable-row', detail: read.problem, id: read.where }
+  const { fields, where } = read
+  const given = idField === null ? digestJson(fields).slice(0, 16) : fields[idField]
+  if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'bigint')
+    return { drop: 'no-id', detail: `expected the field ${idField} to name the row`, id: where }
+  const name = String(given)
+  const before = seen.get(name) ?? 0
+  seen.set(name, before + 1)
+  if (before > 0) return { drop: 'duplicate-row', detail: `a row with the same id came before`, id: name }
+  return { id: name, source, fields }
+}
+
+async function checkFile(path: string): Promise<void> {
+  try {
+    if ((await stat(path)).isFile()) return
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    throw new UserError(`${path}: expected a file of rows, found nothing there`, 'check the path')
+  }
+  throw new UserError(`${path}: expected a file of rows, found a folder`, 'name one file')
+}
