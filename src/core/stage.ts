@@ -21,7 +21,68 @@ export interface StageContext {
   readonly model: ModelClient | null
   /** Null when the run has no sandboxes. */
   readonly sandboxes: SandboxProvider | null
+  /** What only a recipe can do for a stage; absent outside of one. */
+  readonly services?: StageServices
   log(line: string): void
+}
+
+/** Which model a stage talks to, and where. */
+export interface ModelSettings {
+  readonly model: string
+  /** Default: `openai-compatible` with an address, otherwise by the model's prefix. */
+  readonly engine?: string | undefined
+  readonly apiBase?: string | undefined
+  /** The variable that holds the key. */
+  readonly apiKeyEnv?: string | undefined
+  /** The engine's own options. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface PlugInChoice {
+  readonly name: string
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+}
+
+export interface RolloutRequest {
+  /** A folder of task directories, one trial each. */
+  readonly tasksDir: string
+  /** Where the job's record lives: the same directory again goes on where it stopped. */
+  readonly jobDir: string
+  readonly agent: PlugInChoice
+  readonly model: ModelSettings | null
+  readonly sandbox: PlugInChoice
+  readonly concurrency: number
+  readonly timeoutMultiplier?: number | undefined
+  readonly budgetUsd?: number | undefined
+  readonly signal: AbortSignal
+}
+
+export interface CheckedTask {
+  readonly dir: string
+  /** Null when the task passed; otherwise the first law it broke. */
+  readonly reason: string | null
+  readonly detail?: string | undefined
+}
+
+/** Work that stages ask for and the orchestrators do. */
+export interface StageServices {
+  model(settings: ModelSettings): Promise<ModelClient>
+  /** Runs the trials and gives their traces as rows; a trial that left no trace comes as a dropped row with its end as the reason. */
+  rollOut(request: RolloutRequest): AsyncIterable<Readonly<Record<string, unknown>> | Dropped>
+  /** The verification spine. */
+  check(
+    dirs: readonly string[],
+    options: { readonly sandbox: PlugInChoice; readonly concurrency: number; readonly signal: AbortSignal },
+  ): AsyncIterable<CheckedTask>
+  /** Runs a pipeline by its name under data/ or its file, and gives the tasks it made, as directories. */
+  pipeline(request: {
+    readonly pipeline: string
+    readonly args: readonly string[]
+    readonly outDir: string
+    readonly signal: AbortSignal
+  }): AsyncIterable<string | Dropped>
+  /** A digest of everything a pipeline's tasks depend on beside its arguments: its code, and its fixture. */
+  pipelineFingerprint(pipeline: string): Promise<string>
 }
 
 /**
@@ -32,6 +93,12 @@ export interface Stage<In = unknown, Out = unknown> {
   /** Null for a source, which takes nothing. */
   readonly takes: RowKind | null
   readonly gives: RowKind
+  /** Counts up when the same rows and options would now give something else. */
+  readonly version?: number
+  /** Worth keeping: what it gives is on disk before the next stage looks at it. */
+  readonly expensive?: boolean
+  /** Gives rows as it took them or drops them, so that it can be applied again to what the recipe hands out. */
+  readonly filter?: boolean
   /** For a source: a digest of all that its rows depend on beside its options. The same digest promises the same rows. */
   fingerprint?(at: StageContext): Promise<string>
   run(rows: AsyncIterable<In>, at: StageContext): AsyncIterable<Out | Dropped>
@@ -81,9 +148,24 @@ export interface WholeStage {
   choose(inputs: readonly WholeInput[], at: StageContext & { readonly sql: SqlSession }): Promise<string>
 }
 
+/** Writes what a recipe made in a form others read, into a directory that appears whole or not at all. */
+export interface Sink {
+  readonly takes: RowKind
+  write(
+    input: WholeInput,
+    at: StageContext & { readonly sql: SqlSession; readonly outDir: string },
+  ): Promise<SinkReport>
+}
+
+/** What a sink wrote, for the summary: counts by name, and the files a reader opens first. */
+export interface SinkReport {
+  readonly counts: Readonly<Record<string, number>>
+  readonly files: readonly string[]
+}
+
 /** Anything that can stand in a recipe. */
 // biome-ignore lint/suspicious/noExplicitAny: a table of stages holds rows of every kind; the recipe checks that they fit
-export type AnyStage = Stage<any, any> | SqlFilter | WholeStage
+export type AnyStage = Stage<any, any> | SqlFilter | WholeStage | Sink
 
 /** Whether a stage's output is a row that was dropped. */
 export function isDropped(row: unknown): row is Dropped {
