@@ -6,7 +6,7 @@ import { defineBlackbox } from './blackbox/make-blackbox.ts'
 export default defineBlackbox(
   {
     name: 'codex',
-    npm: { package: '@openai/codex', version: '0.166.0' },
+    tool: { npm: '@openai/codex', version: '0.166.0' },
     files: (scene) => ({ [`${scene.home}/.codex/config.toml`]: stringify(config(scene)) }),
     env: ({ home, key }) => ({ CODEX_HOME: `${home}/.codex`, GATEWAY_KEY: key }),
     argv: ({ toolDir, instruction }) => [

@@ -5,7 +5,7 @@ import { defineBlackbox } from './blackbox/make-blackbox.ts'
 export default defineBlackbox(
   {
     name: 'pi',
-    npm: { package: '@mariozechner/pi-coding-agent', version: '0.73.1' },
+    tool: { npm: '@mariozechner/pi-coding-agent', version: '0.73.1' },
     files: (scene) => ({ [`${scene.home}/.pi/agent/models.json`]: JSON.stringify(models(scene), null, 2) }),
     env: () => ({ PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' }),
     argv: ({ toolDir, model, instruction }) => [

@@ -1,5 +1,5 @@
 import type { ModelClient } from './model.ts'
-import type { Sandbox } from './sandbox.ts'
+import type { Sandbox, ToolDir } from './sandbox.ts'
 import type { McpServer, Task, User } from './task.ts'
 
 /** How an agent stopped by itself or was stopped. None of these is an error. */
@@ -56,6 +56,8 @@ export interface Agent {
   readonly needsModel?: boolean
   /** Throws UserError when this machine lacks what the agent needs for a task; called before anything starts, touches nothing. */
   check?(task: Task): void
+  /** Finds or installs, before its sandbox is there, what every sandbox of its trials shares; it is seen inside, not written to. */
+  toolDirs?(at: Pick<AgentAt, 'signal' | 'record'>): Promise<readonly ToolDir[]>
   /** Makes the sandbox ready; runs before the clock of the task starts. */
   prepare?(at: AgentAt): Promise<void>
   solve(at: AgentAt): Promise<AgentExit>

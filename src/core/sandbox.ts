@@ -123,6 +123,13 @@ export interface SandboxOwner {
   readonly trial: string
 }
 
+/** A directory of the host that programs inside may read, where tools are: equal for every sandbox that has it. */
+export interface ToolDir {
+  readonly source: string
+  /** Directly under the root, for example `/ot-agent-tools`. */
+  readonly target: string
+}
+
 export interface SandboxRequest {
   readonly owner: SandboxOwner
   /** Templates in `env` are resolved by the caller. */
@@ -130,6 +137,8 @@ export interface SandboxRequest {
   /** Added to the environment of every command. */
   readonly env?: Readonly<Record<string, string>>
   readonly forceBuild?: boolean
+  /** Mounted read-only by a provider whose `can.toolDirs` says so; to any other they are uploaded by whoever asks. */
+  readonly toolDirs?: readonly ToolDir[]
   readonly signal?: AbortSignal
   /** One line of news, for the trial's log. */
   readonly log?: (line: string) => void
@@ -144,6 +153,8 @@ export interface SandboxAbilities {
   readonly network: readonly Network['mode'][]
   /** Whether the network can differ between phases of one trial. */
   readonly networkPerPhase: boolean
+  /** Whether it mounts `SandboxRequest.toolDirs` itself; absent means no. */
+  readonly toolDirs?: boolean
 }
 
 export interface PrepareOptions {

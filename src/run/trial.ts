@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import type { Agent } from '../core/agent.ts'
 import type { TrialConfig } from '../core/job.ts'
 import type { ModelClient } from '../core/model.ts'
-import type { SandboxLease, SandboxProvider } from '../core/sandbox.ts'
+import type { SandboxLease, SandboxProvider, ToolDir } from '../core/sandbox.ts'
 import type { Environment, Task } from '../core/task.ts'
 import type { TrialEnd, TrialHook, TrialRecord } from '../core/trial.ts'
-import { prepareAgent } from './trial/agent-phase.ts'
+import { findToolDirs, prepareAgent } from './trial/agent-phase.ts'
 import { atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
 import { effectiveEnvironment, refuseUnmetNeeds, type WhoCan } from './trial/environment.ts'
 import { giveBack, giveBackSec } from './trial/give-back.ts'
@@ -79,16 +79,18 @@ async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<Tri
   scene.signal.throwIfAborted()
   await scene.announce('trial-start')
   const environment = await acceptableEnvironment(scene, whoCan)
+  const { record } = makeRecorder(scene.log)
+  const toolDirs = await findToolDirs(scene, record)
   await scene.announce('environment-start')
   const noteStart = (span: TrialNotes['environmentSetup']) => {
     notes.environmentSetup = span
   }
-  const lease = await timed(noteStart, () => startSandbox(scene, environment))
+  const lease = await timed(noteStart, () => startSandbox(scene, environment, toolDirs))
   notes.sandbox = lease.facts
   for (const line of lease.facts.notes) scene.log(`sandbox: ${line}`)
   if (!scene.config.environment.delete) scene.log('the sandbox is given back all the same: delete = false is not kept')
   try {
-    return await playIn(scene, lease, environment, notes)
+    return await playIn(scene, lease, toolDirs, environment, notes)
   } finally {
     await giveBack(lease, scene)
   }
@@ -97,6 +99,7 @@ async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<Tri
 async function playIn(
   scene: Play,
   lease: SandboxLease,
+  toolDirs: readonly ToolDir[],
   environment: Environment,
   notes: TrialNotes,
 ): Promise<TrialEnd> {
@@ -104,7 +107,7 @@ async function playIn(
     notes.agentSetup = span
   }
   const { record } = makeRecorder(scene.log)
-  await timed(noteSetup, () => prepareAgent(scene, lease, wholeTask(scene), record))
+  await timed(noteSetup, () => prepareAgent(scene, lease, toolDirs, wholeTask(scene), record))
   const bench = { lease, network: makePhaseNetwork(lease, environment.network, scene.signal) }
   if (scene.task.steps.length > 0) return runSteps(scene, bench, notes)
   await runRound(scene, bench, wholeTask(scene), notes.round)

@@ -1,13 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { CommandAgent } from '../../src/agents/blackbox/command-agent.ts'
 import { makeBlackbox } from '../../src/agents/blackbox/make-blackbox.ts'
+import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { clientThat, replies } from '../fakes/told-client.ts'
-import { playTrial, stateDir, withSandboxes } from './kit.ts'
+import { playTrial, provider, stateDir, withSandboxes } from './kit.ts'
 
-const npm = { package: 'no-such-agent', version: '1.0.0' }
+const tool = { npm: 'no-such-agent', version: '1.0.0' }
 
 /** Asks the model once and does nothing more. */
 const asks = `fetch(process.env.URL + '/v1/chat/completions', { method: 'POST',
@@ -49,18 +50,43 @@ withSandboxes('a command-line agent in a box', () => {
     expect(logsOf(dir).filter((name) => name.startsWith('trajectory'))).toEqual(['trajectory.json'])
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
   })
+
+  test('its tools are a mount that nobody inside can change or move', async () => {
+    const meddle = 'cat hello; echo x > hello; rm -rf hello; cd /; mv /ot-agent-tools /gone; ln -s /etc /ot-agent-tools'
+    const { dir } = await run(['sh', '-c', `cd /ot-agent-tools; ${meddle}; cat /ot-agent-tools/hello`])
+    expect(readFileSync(join(dir, 'agent/boxed.txt'), 'utf8')).toMatch(/^installed\n[\s\S]*busy[\s\S]*installed\n$/)
+    expect(readFileSync(join(toolDir, 'hello'), 'utf8')).toBe('installed\n')
+  })
+
+  test('a sandbox that cannot mount its tools has them uploaded', async () => {
+    const plain: SandboxProvider = {
+      ...provider,
+      can: { ...provider.can, toolDirs: false },
+      lease: ({ toolDirs: _, ...request }) => provider.lease(request),
+    }
+    const { dir } = await run(
+      ['sh', '-c', 'cat /ot-agent-tools/hello; echo changed > /ot-agent-tools/hello'],
+      60,
+      plain,
+    )
+    expect(readFileSync(join(dir, 'agent/boxed.txt'), 'utf8')).toBe('installed\n')
+    expect(readFileSync(join(toolDir, 'hello'), 'utf8')).toBe('installed\n')
+  })
 })
+
+/** As if it had been installed before: what is there is not installed again. */
+const toolDir = join(stateDir, `tools/no-such-agent@1.0.0-linux-${process.arch}`)
 
 function logsOf(dir: string): string[] {
   return readdirSync(join(dir, 'agent'))
 }
 
-function run(argv: readonly string[], timeoutSec = 60) {
-  // As if it had been installed before: what is there is not installed again.
-  mkdirSync(join(stateDir, `tools/no-such-agent@1.0.0-${process.platform}-${process.arch}`), { recursive: true })
+function run(argv: readonly string[], timeoutSec = 60, sandboxes = provider) {
+  mkdirSync(toolDir, { recursive: true })
+  writeFileSync(join(toolDir, 'hello'), 'installed\n')
   const described: CommandAgent = {
     name: 'boxed',
-    npm,
+    tool,
     files: () => ({}),
     env: ({ baseUrl, key }) => ({ URL: baseUrl, KEY: key, ASKS: asks }),
     argv: () => argv,
@@ -68,5 +94,5 @@ function run(argv: readonly string[], timeoutSec = 60) {
   const agent = makeBlackbox(described, { collect_rollout_details: false }, { env: {}, stateDir })
   const client = clientThat(replies('hi'))
   const config = { agent: agentConfig({ name: 'boxed', modelName: client.model, overrideTimeoutSec: timeoutSec }) }
-  return playTrial({ agent, client, config })
+  return playTrial({ agent, client, config, provider: sandboxes })
 }

@@ -107,7 +107,7 @@ function watched(agent: Agent, seen: string[]): Agent {
         },
       }
       const exit = await agent.solve({ ...at, sandbox: spy })
-      const look = 'env; find /opt/ot-agent-tools/home-* /logs -type f -size -2M -exec cat {} + 2>/dev/null'
+      const look = 'env; find /opt/ot-agent-homes /logs -type f -size -2M -exec cat {} + 2>/dev/null'
       seen.push((await at.sandbox.exec(['sh', '-c', look], { outputLimitBytes: 64 * 1024 * 1024 })).stdout)
       return exit
     },

@@ -1,6 +1,8 @@
+import type { ToolSource } from './install-tool.ts'
+
 /** What a command-line agent is told about the trial it runs in. */
 export interface AgentScene {
-  /** Where its tools are inside the sandbox. */
+  /** Where its tools are inside the sandbox; nothing can be written there. */
   readonly toolDir: string
   /** A home of its own inside the sandbox. */
   readonly home: string
@@ -12,13 +14,14 @@ export interface AgentScene {
   readonly instruction: string
   readonly contextTokens: number
   readonly outputTokens: number
+  /** The sandbox's processor as npm names it: `arm64` or `x64`. */
+  readonly cpu: string
 }
 
 /** A command-line agent that others wrote, described: what to install, what to write, what to run. */
 export interface CommandAgent {
   readonly name: string
-  /** An exact version, so that equal runs run equal programs. */
-  readonly npm: { readonly package: string; readonly version: string }
+  readonly tool: ToolSource
   /** Files to write before it starts, by their path inside. */
   files(scene: AgentScene): Readonly<Record<string, string>>
   env(scene: AgentScene): Readonly<Record<string, string>>

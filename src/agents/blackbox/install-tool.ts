@@ -1,43 +1,113 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { BoundaryError, isAbort, messageOf } from '../../core/errors.ts'
+import { BoundaryError, UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
-import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
+import { findProgram } from '../../lib/programs.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
-import type { CommandAgent } from './command-agent.ts'
 
-const run = promisify(execFile)
+/** What a registry has, at an exact version, so that equal runs run equal programs. */
+export type ToolSource =
+  | { readonly npm: string; readonly version: string }
+  /** `python`: the version that the sandbox must have, where the package does not run on just any. */
+  | { readonly pip: string; readonly version: string; readonly python?: string }
+
+/** Programs of this machine that an installation takes, and what brings them. */
+const needed = {
+  npm: { npm: 'npm comes with Node.js', flock: 'apt-get install -y util-linux' },
+  pip: { python3: 'apt-get install -y python3 python3-pip', flock: 'apt-get install -y util-linux' },
+} as const
+
+/** Throws UserError when this machine cannot install such a tool; touches nothing. */
+export function checkInstaller(source: ToolSource): void {
+  for (const [program, cure] of Object.entries('npm' in source ? needed.npm : needed.pip)) {
+    if (findProgram(program) === null) {
+      throw new UserError(`installing ${specOf(source)} needs ${program}, not found on this machine`, cure)
+    }
+  }
+}
+
 const installs = new SharedWork<string>()
 
 /**
- * Installs an agent from the registry once on this machine, without running any script of the packages;
- * gives the directory that holds it. Whoever finds the directory finds it whole.
+ * Installs a tool from its registry once on this machine, without running any code of the packages; gives the directory
+ * that holds it. Whoever finds the directory finds it whole, and of several processes one installs while the others wait.
  */
-export async function installTool(stateDir: string, npm: CommandAgent['npm'], signal: AbortSignal): Promise<string> {
-  const spec = `${npm.package}@${npm.version}`
-  const name = `${spec}-${process.platform}-${process.arch}`.replace(/[^A-Za-z0-9.@_-]/g, '+')
-  const dir = join(stateDir, 'tools', name)
+export async function installTool(stateDir: string, source: ToolSource, signal: AbortSignal): Promise<string> {
+  const dir = join(stateDir, 'tools', nameOf(source))
   if (await exists(dir)) return dir
   return installs.run(dir, signal, async (stopped) => {
-    try {
-      await makeDirWhole(dir, (temporary) => install(temporary, spec, stopped))
-    } catch (error) {
-      // Another process was faster, with the very same version.
-      if (!(error instanceof AlreadyThere)) throw error
-    }
+    await install(join(stateDir, 'tools'), nameOf(source), source, stopped)
     return dir
   })
 }
 
-async function install(dir: string, spec: string, signal: AbortSignal): Promise<void> {
-  const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--loglevel=error']
+/** The kernel drops the lock with its last holder, so that after `kill -9` the next one finds it free and sweeps up. */
+const underLock = `set -e
+umask 022
+if [ -d "$1" ]; then exit 0; fi
+rm -rf "$2".*.tmp
+mkdir "$3"
+target=$1 made=$3
+shift 3
+"$@" >&2
+chmod -R a+rX,go-w "$made"
+mv -T "$made" "$target"`
+
+async function install(parent: string, name: string, source: ToolSource, signal: AbortSignal): Promise<void> {
+  checkInstaller(source)
+  await mkdir(parent, { recursive: true })
+  const hidden = join(parent, `.${name}`)
+  const temporary = `${hidden}.${randomBytes(4).toString('hex')}.tmp`
+  const words = [join(parent, name), hidden, temporary, ...installerOf(source, temporary)]
+  const child = spawn('flock', [`${hidden}.lock`, 'sh', '-c', underLock, 'sh', ...words], {
+    cwd: parent,
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-4000)
+  })
+  const stop = () => void (child.pid !== undefined && kill(child.pid))
+  signal.addEventListener('abort', stop, { once: true })
+  const [code] = (await once(child, 'close').catch((error: Error) => [error.message])) as [number | string | null]
+  signal.removeEventListener('abort', stop)
+  if (code === 0) return
+  await rm(temporary, { recursive: true, force: true })
+  signal.throwIfAborted()
+  const why = said.trim().slice(-500) || `the installer ended with ${code}`
+  throw new BoundaryError('agent', `cannot install ${specOf(source)}: ${why}`, { code: 'AgentSetupError' })
+}
+
+/** The installer's words; neither runs a script of a package. */
+function installerOf(source: ToolSource, dir: string): string[] {
+  if ('npm' in source) {
+    // Sandboxes are Linux, whatever this is.
+    const platform = ['--os=linux', `--cpu=${process.arch}`, '--libc=glibc']
+    const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-save', '--loglevel=error', ...platform]
+    return ['npm', 'install', ...flags, '--prefix', dir, specOf(source)]
+  }
+  const python = source.python === undefined ? [] : ['--python-version', source.python]
+  const flags = ['--quiet', '--disable-pip-version-check', '--no-input', '--only-binary=:all:', ...python]
+  return ['python3', '-m', 'pip', 'install', ...flags, '--target', join(dir, 'site'), specOf(source)]
+}
+
+/** As the registry spells it: `name@1.2.3` or `name==1.2.3`. */
+export function specOf(source: ToolSource): string {
+  return 'npm' in source ? `${source.npm}@${source.version}` : `${source.pip}==${source.version}`
+}
+
+function nameOf(source: ToolSource): string {
+  return `${specOf(source)}-linux-${process.arch}`.replace(/[^A-Za-z0-9.@=_-]/g, '+')
+}
+
+function kill(pid: number): void {
   try {
-    await run('npm', ['install', ...flags, '--prefix', dir, spec], { cwd: dir, signal, maxBuffer: 16 * 1024 * 1024 })
-  } catch (error) {
-    if (isAbort(error)) throw error
-    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
-    const why = (said || messageOf(error)).slice(0, 500)
-    throw new BoundaryError('agent', `cannot install ${spec}: ${why}`, { code: 'AgentSetupError', cause: error })
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It ended by itself a moment ago.
   }
 }

@@ -10,7 +10,7 @@ import { shellQuote } from '../../lib/shell.ts'
 import type { CallCounts } from '../gateway/ask-model.ts'
 import { type Gateway, openGateway } from '../gateway/open-gateway.ts'
 import type { AgentScene, CommandAgent } from './command-agent.ts'
-import { installTool } from './install-tool.ts'
+import { checkInstaller, installTool, specOf } from './install-tool.ts'
 
 export const blackboxOptions = z.strictObject({
   /** Used by whoever makes the model client; nothing to the agent itself. */
@@ -20,7 +20,9 @@ export const blackboxOptions = z.strictObject({
 })
 export type BlackboxOptions = z.output<typeof blackboxOptions>
 
-const toolsRoot = '/opt/ot-agent-tools'
+/** Directly under the root, where a mount of it cannot be moved away from inside. */
+const toolDir = '/ot-agent-tools'
+const homes = '/opt/ot-agent-homes'
 
 /** Declares a plug-in that runs a command-line agent others wrote, behind a gateway that records it. */
 export function defineBlackbox(agent: CommandAgent, summary: string) {
@@ -38,37 +40,34 @@ export function makeBlackbox(
   options: Pick<BlackboxOptions, 'collect_rollout_details'>,
   { stateDir }: PluginContext,
 ): Agent {
-  const toolDir = `${toolsRoot}/${agent.name}`
   return {
     name: agent.name,
-    version: agent.npm.version,
+    version: agent.tool.version,
     needsModel: true,
-    async prepare(at) {
-      clientOf(agent, at)
-      at.record.log(`installing ${agent.npm.package}@${agent.npm.version}`)
-      const tool = await installTool(stateDir, agent.npm, at.signal)
-      await at.sandbox.uploadDir(tool, toolDir)
+    check: () => checkInstaller(agent.tool),
+    async toolDirs({ signal, record }) {
+      record.log(`uses ${specOf(agent.tool)}, installed once on this machine`)
+      return [{ source: await installTool(stateDir, agent.tool, signal), target: toolDir }]
     },
-    solve: (at) => solve(agent, options, toolDir, at),
+    solve: (at) => solve(agent, options, at),
   }
 }
 
 async function solve(
   agent: CommandAgent,
   options: Pick<BlackboxOptions, 'collect_rollout_details'>,
-  toolDir: string,
   at: AgentAt,
 ): Promise<AgentExit> {
   const client = clientOf(agent, at)
   const recorder = await openCallRecorder(at.logsDir, {
     name: agent.name,
-    version: agent.npm.version,
+    version: agent.tool.version,
     model: client.model,
     sessionId: randomBytes(8).toString('hex'),
   })
   const gateway = openGateway({ client, recorder, tokenDetails: options.collect_rollout_details })
   try {
-    const exitCode = await runBehind(agent, gateway, client, toolDir, at)
+    const exitCode = await runBehind(agent, gateway, client, at)
     return exitOf(exitCode, gateway.counts(), at)
   } finally {
     await gateway.close()
@@ -78,16 +77,10 @@ async function solve(
 }
 
 /** Runs the agent's command with a door to the gateway, which is closed when the command is over. */
-async function runBehind(
-  agent: CommandAgent,
-  gateway: Gateway,
-  client: ModelClient,
-  toolDir: string,
-  at: AgentAt,
-): Promise<number> {
+async function runBehind(agent: CommandAgent, gateway: Gateway, client: ModelClient, at: AgentAt): Promise<number> {
   const door = await at.sandbox.openDoor(gateway.accept)
   try {
-    const scene = await setScene(agent, gateway, door.url, client, toolDir, at)
+    const scene = await setScene(agent, gateway, door.url, client, at)
     const output = `${sandboxPaths.agentLogs}/${agent.name}.txt`
     const line = agent.argv(scene).map(shellQuote).join(' ')
     const ran = await at.sandbox.exec(['sh', '-c', `${line} < /dev/null > ${output} 2>&1`], {
@@ -106,11 +99,10 @@ async function setScene(
   { key }: Gateway,
   baseUrl: string,
   client: ModelClient,
-  toolDir: string,
   at: AgentAt,
 ): Promise<AgentScene> {
   // Not under the temporary directory, where some agents refuse to live; anew for each step of a task.
-  const home = `${toolsRoot}/home-${randomBytes(4).toString('hex')}`
+  const home = `${homes}/${randomBytes(4).toString('hex')}`
   const scene: AgentScene = {
     toolDir,
     home,
@@ -121,6 +113,7 @@ async function setScene(
     instruction: at.instruction,
     contextTokens: client.facts.contextTokens ?? 128_000,
     outputTokens: client.facts.outputTokens ?? 8192,
+    cpu: process.arch,
   }
   for (const [path, text] of Object.entries(agent.files(scene))) await at.sandbox.write(path, text, { mode: 0o644 })
   await at.sandbox.exec(['sh', '-c', `mkdir -p ${home} && chmod -R a+rwX ${home}`], { user: 'root', signal: at.signal })

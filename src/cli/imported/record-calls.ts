@@ -23,6 +23,7 @@ export function recordCalls(agent: Agent): Agent {
     version: agent.version,
     ...(agent.needsModel !== undefined && { needsModel: agent.needsModel }),
     ...(agent.check && { check: (task) => agent.check?.(task) }),
+    ...(agent.toolDirs && { toolDirs: async (at) => (await agent.toolDirs?.(at)) ?? [] }),
     ...(agent.prepare && { prepare: async (at) => agent.prepare?.(at) }),
     solve,
   }

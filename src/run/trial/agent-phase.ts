@@ -3,22 +3,46 @@ import { join } from 'node:path'
 import type { AgentAt, AgentExit, Recorder } from '../../core/agent.ts'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError } from '../../core/errors.ts'
-import type { SandboxLease } from '../../core/sandbox.ts'
+import type { SandboxLease, ToolDir } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
 import { lend } from './lend.ts'
 import type { Play, Round, Scene } from './scene.ts'
 import { agentLimitSec, agentSetupLimitSec } from './time-limits.ts'
 
-/** Lets the agent make its sandbox ready; too slow is a failure here, because nothing was solved yet. */
-export async function prepareAgent(scene: Play, lease: SandboxLease, round: Round, record: Recorder): Promise<void> {
-  const { agent } = scene
-  if (!agent.prepare) return
+/** Lets the agent find or install what its sandboxes share; no sandbox waits meanwhile. */
+export async function findToolDirs(scene: Play, record: Recorder): Promise<readonly ToolDir[]> {
+  const { agent, signal } = scene
   const limitSec = agentSetupLimitSec(scene.config)
-  const done = await withAgent(scene, lease, round, record, limitSec, async (at) => agent.prepare?.(at))
-  if (done !== expired) return
+  const found = await atBoundary('agent', signal, () =>
+    withDeadline(limitSec, signal, async (signal) => (await agent.toolDirs?.({ signal, record })) ?? []),
+  )
+  if (found === expired) throw notReady(scene, limitSec)
+  return found
+}
+
+/** Lets the agent make its sandbox ready; too slow is a failure here, because nothing was solved yet. */
+export async function prepareAgent(
+  scene: Play,
+  lease: SandboxLease,
+  toolDirs: readonly ToolDir[],
+  round: Round,
+  record: Recorder,
+): Promise<void> {
+  const { agent, provider } = scene
+  const toUpload = provider.can.toolDirs ? [] : toolDirs
+  if (!agent.prepare && toUpload.length === 0) return
+  const limitSec = agentSetupLimitSec(scene.config)
+  const done = await withAgent(scene, lease, round, record, limitSec, async (at) => {
+    for (const { source, target } of toUpload) await at.sandbox.uploadDir(source, target)
+    await agent.prepare?.(at)
+  })
+  if (done === expired) throw notReady(scene, limitSec)
+}
+
+function notReady({ agent }: Play, limitSec: number | null): BoundaryError {
   const code = 'AgentSetupTimeoutError'
-  throw new BoundaryError('agent', `agent ${agent.name} was not ready within ${limitSec} s`, { code })
+  return new BoundaryError('agent', `agent ${agent.name} was not ready within ${limitSec} s`, { code })
 }
 
 /** Lets the agent work. Running out of time is an exit like any other: its work is verified as it stands. */

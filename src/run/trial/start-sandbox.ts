@@ -1,6 +1,6 @@
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError } from '../../core/errors.ts'
-import type { SandboxLease } from '../../core/sandbox.ts'
+import type { SandboxLease, SandboxRequest, ToolDir } from '../../core/sandbox.ts'
 import type { Environment } from '../../core/task.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { atBoundary } from './boundary.ts'
@@ -13,9 +13,13 @@ import { environmentStartLimitSec } from './time-limits.ts'
 const tries = 2
 
 /** Leases a sandbox and waits until it is healthy; whoever gets it gives it back. */
-export async function startSandbox(scene: Scene, environment: Environment): Promise<SandboxLease> {
+export async function startSandbox(
+  scene: Scene,
+  environment: Environment,
+  toolDirs: readonly ToolDir[] = [],
+): Promise<SandboxLease> {
   const limitSec = environmentStartLimitSec(environment, scene.config)
-  const lease = await leaseInTime(scene, environment, limitSec)
+  const lease = await leaseInTime(scene, { ...requestFor(scene, environment), toolDirs }, limitSec)
   try {
     const healthcheck = environment.healthcheck ?? lease.healthcheck
     if (healthcheck) await waitUntilHealthy(lease, healthcheck, scene)
@@ -26,9 +30,9 @@ export async function startSandbox(scene: Scene, environment: Environment): Prom
   }
 }
 
-async function leaseInTime(scene: Scene, environment: Environment, limitSec: number): Promise<SandboxLease> {
+async function leaseInTime(scene: Scene, request: SandboxRequest, limitSec: number): Promise<SandboxLease> {
   for (let attempt = 1; attempt <= tries; attempt++) {
-    const lease = await leaseOnce(scene, environment, limitSec)
+    const lease = await leaseOnce(scene, request, limitSec)
     if (lease !== expired) return lease
     scene.log(`sandbox did not start within ${limitSec} s (try ${attempt} of ${tries})`)
   }
@@ -38,14 +42,14 @@ async function leaseInTime(scene: Scene, environment: Environment, limitSec: num
 
 async function leaseOnce(
   scene: Scene,
-  environment: Environment,
+  request: SandboxRequest,
   limitSec: number,
 ): Promise<SandboxLease | typeof expired> {
   const { provider, signal, log } = scene
   const asked: Promise<SandboxLease>[] = []
   const answered = await atBoundary('sandbox', signal, () =>
     withDeadline(limitSec, signal, async (signal) => {
-      const lease = provider.lease({ ...requestFor(scene, environment), signal, log })
+      const lease = provider.lease({ ...request, signal, log })
       asked.push(lease)
       return lease
     }),
@@ -57,7 +61,11 @@ async function leaseOnce(
   return answered
 }
 
-function requestFor(scene: Scene, environment: Environment) {
+/** What a trial asks a provider for; asked ahead of time, it must be the same. */
+export function requestFor(
+  scene: Pick<Scene, 'config' | 'hostEnv' | 'jobName'>,
+  environment: Environment,
+): SandboxRequest {
   const { config, hostEnv } = scene
   return {
     owner: { job: scene.jobName, trial: config.trialName },

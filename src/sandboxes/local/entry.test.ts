@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { commandArgs } from './entry.ts'
 
-const request = { merged: '/merged', mounts: [], env: {}, cwd: '/', newSession: true, userns: true }
+const request = { merged: '/merged', mounts: [], readOnly: [], env: {}, cwd: '/', newSession: true, userns: true }
 
 test('every value stays one argument', () => {
   const args = commandArgs({ ...request, env: { A: '--bind / /\n"' }, cwd: '/a b' }).split('\0')

@@ -13,6 +13,8 @@ export interface Entry {
 export interface EntryRequest {
   readonly merged: string
   readonly mounts: readonly (readonly [target: string, source: string])[]
+  /** The same, but nobody inside may change them. */
+  readonly readOnly: readonly (readonly [target: string, source: string])[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
   readonly newSession: boolean
@@ -41,6 +43,7 @@ export function commandArgs(request: EntryRequest): string {
     ...(request.userns ? ['--userns', '7'] : []),
     ...['--pidns', '8', '--bind', request.merged, '/', '--proc', '/proc', '--dev', '/dev'],
     ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
+    ...request.readOnly.flatMap(([target, source]) => ['--ro-bind', source, target]),
     ...['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', `CAP_${name}`])],
     // No --die-with-parent: with --pidns the parent it would watch is one that exits at once. The command dies with the holder.
     ...(request.newSession ? ['--new-session'] : []),

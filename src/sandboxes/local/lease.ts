@@ -12,6 +12,7 @@ import type {
   SandboxLease,
   Terminal,
   TerminalOptions,
+  ToolDir,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
@@ -28,6 +29,7 @@ export interface LeaseOptions {
   readonly workdir: string
   readonly image: Image
   readonly facts: SandboxFacts
+  readonly toolDirs: readonly ToolDir[]
   /** `shared`: `freeze` leaves processes running. */
   readonly verify: 'fresh' | 'shared'
 }
@@ -49,6 +51,7 @@ export class LocalLease implements SandboxLease {
   static async open(owned: OwnedMachine, options: LeaseOptions): Promise<LocalLease> {
     const lease = new LocalLease(owned, options)
     await lease.mountLogs(null)
+    await lease.mountTools()
     await lease.startEntrypoint()
     return lease
   }
@@ -196,6 +199,15 @@ export class LocalLease implements SandboxLease {
     }
     await this.clearMountPoint('/logs')
     this.machine.mounts.set('/logs', dir)
+  }
+
+  private async mountTools(): Promise<void> {
+    for (const { source, target } of this.options.toolDirs) {
+      // Deeper down, a program inside could move a parent away and put a link in its place.
+      if (!/^\/[\w.-]+$/.test(target)) throw new Error(`expected a directory under the root, got ${target}`)
+      await this.clearMountPoint(target)
+      this.machine.toolDirs.set(target, source)
+    }
   }
 
   /**

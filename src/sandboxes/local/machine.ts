@@ -44,6 +44,8 @@ export class Machine {
   network: 'host' | 'none'
   /** Seen by commands started from now on. */
   readonly mounts = new Map<string, string>()
+  /** The same, read-only; set before the first command, so that none can put a link in their place. */
+  readonly toolDirs = new Map<string, string>()
   private readonly groups = new Set<KillableGroup>()
   private readonly freeGroups: KillableGroup[] = []
   private commands = 0
@@ -145,6 +147,7 @@ export class Machine {
     const request: EntryRequest = {
       merged: join(dir, 'merged'),
       mounts: [['/dev/shm', join(dir, 'shm')], ...this.mounts],
+      readOnly: [...this.toolDirs],
       env,
       cwd: options.cwd ?? this.options.workdir,
       newSession: !terminal,

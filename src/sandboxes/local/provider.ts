@@ -22,6 +22,7 @@ const can: SandboxAbilities = {
   windows: false,
   network: ['public', 'no-network'],
   networkPerPhase: true,
+  toolDirs: true,
 }
 
 export function makeLocal(options: LocalOptions, context: PluginContext): SandboxProvider {
@@ -37,6 +38,7 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
     name: 'local',
     can,
     preflight: async () => void (await findPrivileges()),
+    prepare: async (environment, how) => void (await imageFor(await opened(), { environment, ...how })),
     lease: async (request) => lease(await opened(), options, request),
     reap: async (how) => reap(await Workshop.open(context.stateDir), how),
   }
@@ -71,14 +73,18 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
   })
   try {
     signal?.throwIfAborted()
-    return await LocalLease.open(owned, { workdir, image, facts: factsOf(workshop, image), verify: options.verify })
+    const { toolDirs = [] } = request
+    const facts = factsOf(workshop, image)
+    return await LocalLease.open(owned, { workdir, image, facts, toolDirs, verify: options.verify })
   } catch (error) {
     await owned.dispose()
     throw error
   }
 }
 
-async function imageFor({ workshop, base, images }: Opened, request: SandboxRequest): Promise<Image> {
+type ImageRequest = Pick<SandboxRequest, 'environment' | 'forceBuild' | 'signal' | 'log'>
+
+async function imageFor({ workshop, base, images }: Opened, request: ImageRequest): Promise<Image> {
   const { environment, forceBuild = false, log = () => {}, signal = new AbortController().signal } = request
   const known = forceBuild ? undefined : images.get(environment.dir)
   if (known) return known
