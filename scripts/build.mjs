@@ -12,7 +12,8 @@ await build({
   platform: 'node',
   target: 'node20',
   sourcemap: 'linked',
-  external: ['@lydell/node-pty', 'esbuild'],
+  // Native code, and packages only those who use them have.
+  external: ['@lydell/node-pty', 'esbuild', '@duckdb/node-api', '@daytonaio/sdk', 'e2b', 'modal'],
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',
   banner: {
