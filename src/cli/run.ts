@@ -43,7 +43,7 @@ async function runAction(options: RunOptions): Promise<void> {
   if (options.estimate !== undefined) return printEstimate(config, tasks.length, options)
   const { verbose = false, json = false, output } = options
   const showing = { quiet: config.quiet, json, verbose, ...(output !== undefined && { output }) }
-  await runAskedJob({ config, tasks, use, open }, showing)
+  await runAskedJob({ config, tasks, use, ahead: options, open }, showing)
 }
 
 /** A job must be found and resumed from any directory. */

@@ -7,14 +7,14 @@ import type { Environment, Task } from '../core/task.ts'
 import type { TrialEnd, TrialHook, TrialRecord } from '../core/trial.ts'
 import { findToolDirs, prepareAgent } from './trial/agent-phase.ts'
 import { atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
-import { effectiveEnvironment, refuseUnmetNeeds, type WhoCan } from './trial/environment.ts'
+import { acceptableEnvironment, type WhoCan } from './trial/environment.ts'
 import { giveBack, giveBackSec } from './trial/give-back.ts'
 import { makeAnnouncer } from './trial/hooks.ts'
 import { makeMask } from './trial/mask.ts'
 import { makePhaseNetwork } from './trial/phase-network.ts'
 import { makeRecorder } from './trial/recorder.ts'
 import { runRound, timed } from './trial/round.ts'
-import { type HostEnv, type Play, type Scene, wholeTask } from './trial/scene.ts'
+import { type HostEnv, type Play, wholeTask } from './trial/scene.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
 import { openTrialLog } from './trial/trial-log.ts'
@@ -78,7 +78,7 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
 async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<TrialEnd> {
   scene.signal.throwIfAborted()
   await scene.announce('trial-start')
-  const environment = await acceptableEnvironment(scene, whoCan)
+  const environment = await acceptableEnvironment(scene.task, scene.config, scene.provider, whoCan)
   const { record } = makeRecorder(scene.log)
   const toolDirs = await findToolDirs(scene, record)
   await scene.announce('environment-start')
@@ -112,14 +112,6 @@ async function playIn(
   if (scene.task.steps.length > 0) return runSteps(scene, bench, notes)
   await runRound(scene, bench, wholeTask(scene), notes.round)
   return { kind: 'scored', rewards: notes.round.rewards, exit: notes.round.exit ?? { kind: 'finished' } }
-}
-
-async function acceptableEnvironment(scene: Scene, whoCan: WhoCan): Promise<Environment> {
-  const { task, config, provider } = scene
-  const environment = await effectiveEnvironment(task.environment, config.environment)
-  const ofVerifiers = [task, ...task.steps].flatMap(({ verifier }) => verifier.environment ?? [])
-  await refuseUnmetNeeds(task, [environment, ...ofVerifiers], config, provider, whoCan)
-  return environment
 }
 
 /** Tells the hooks that the trial is over; one that throws then fails a trial that had a score. */

@@ -5,10 +5,11 @@ import type { AgentConfig, JobConfig } from '../../src/core/job.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../src/core/trial.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
+import type { AheadSettings } from '../../src/run/ahead.ts'
 import { type OpenedJob, openJob } from '../../src/run/job/open-job.ts'
 import type { JobTask } from '../../src/run/job/plan.ts'
 import type { JobWatch } from '../../src/run/job/run-trials.ts'
-import { type JobOutcome, runJob } from '../../src/run/job.ts'
+import { type JobOutcome, type JobRequest, runJob } from '../../src/run/job.ts'
 import type { Layout } from '../../src/store/job-dir.ts'
 import { openTrialStore } from '../../src/store/open-store.ts'
 import { solver } from '../fakes/agents.ts'
@@ -36,6 +37,8 @@ export interface JobPlay {
   readonly named?: boolean
   readonly layout?: Layout
   readonly makeAgent?: (config: AgentConfig) => Promise<Agent>
+  readonly clientFor?: JobRequest['clientFor']
+  readonly ahead?: AheadSettings
   readonly provider?: SandboxProvider
   readonly hooks?: readonly TrialHook[]
   readonly signal?: AbortSignal
@@ -64,6 +67,8 @@ export async function playJob(place: Place, play: JobPlay = {}): Promise<JobOutc
     hostEnv: {},
     whoCan,
     signal: play.signal ?? new AbortController().signal,
+    ...(play.clientFor && { clientFor: play.clientFor }),
+    ...(play.ahead && { ahead: play.ahead }),
     ...(play.again && { again: play.again }),
     watch: () => ({ started: () => {}, retrying: () => {}, ended: () => {}, ...play.watch }),
   })

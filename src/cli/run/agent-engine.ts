@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig } from '../../core/job.ts'
-import type { ModelClient } from '../../core/model.ts'
 import { type EngineRequest, engineRequestSchema, findEngine, type NamedEngine } from '../engine/engine-request.ts'
 
 /** The key of an agent's options that says where its model is; it is ours, and no option of the agent. */
@@ -34,31 +33,6 @@ function requestIn(kwargs: AgentConfig['kwargs']): EngineRequest {
   }
   const base = typeof kwargs.api_base === 'string' ? { api_base: kwargs.api_base } : {}
   return { ...base, ...parsed.data }
-}
-
-/** A client that tells of every reply, and of how many calls are under way. */
-export function observed(
-  client: ModelClient,
-  observe: { readonly began: () => void; readonly ended: (latencyMs: number | null, outputTokens: number) => void },
-): ModelClient {
-  return {
-    model: client.model,
-    get facts() {
-      return client.facts
-    },
-    countTokens: (messages) => client.countTokens(messages),
-    async complete(request, options) {
-      observe.began()
-      let told: [latencyMs: number | null, outputTokens: number] = [null, 0]
-      try {
-        const outcome = await client.complete(request, options)
-        if (outcome.kind === 'reply') told = [outcome.reply.latencyMs, outcome.reply.usage.outputTokens]
-        return outcome
-      } finally {
-        observe.ended(...told)
-      }
-    },
-  }
 }
 
 /** Files that say where a model is are found from any directory. */

@@ -6,9 +6,10 @@ import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeEngine } from '../../plugins.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { type AdaptiveLimit, makeAdaptiveLimit } from '../../run/concurrency/adaptive-limit.ts'
+import { observed } from '../../run/observed-client.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { note } from '../output.ts'
-import { engineOf, observed } from './agent-engine.ts'
+import { engineOf } from './agent-engine.ts'
 import { agentOf } from './configured.ts'
 import type { ModelUse } from './model-options.ts'
 
@@ -45,6 +46,8 @@ export async function findModels(config: JobConfig, use: ModelUse, signal: Abort
     const engine = await makeEngine(found.name, { ...use.pace, ...found.options })
     const { model } = found
     if (model === null) throw withoutModel(agent)
+    // Refuses a model whose price must be known and is not, before the first trial asks for it.
+    engine.client(model, { needsPrices: use.budget.costUsd !== null, admit: () => null, charge: () => {} })
     await checkHealth(engine, model, signal)
     reached.set(key, { engine, model })
   }

@@ -62,6 +62,14 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('-o, --jobs-dir <dir>', 'where jobs are kept (default: jobs)')
     .option('--job-name <name>', 'name of the job (default: the time; an interrupted equal job is continued)')
     .option('-n, --n-concurrent <n>', 'trials at once (default: 4)', wholeNumber(1))
+    .option(
+      '--prefetch <n>',
+      'sandboxes started before their trials while models are busy, at most (default: half of -n)',
+      wholeNumber(0),
+    )
+    .option('--max-cpus <n>', 'start none ahead past so many processors in all (default: this machine’s)', factor)
+    .option('--max-memory-mb <mb>', 'the same for memory (default: this machine’s)', wholeNumber(1))
+    .option('--max-builds <n>', 'environments built at once (default: 2)', wholeNumber(1))
     .option('-k, --n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
     .option('-r, --max-retries <n>', 'tries more for a trial the world failed (default: 0)', wholeNumber(0))
     .option('--retry-include <code>', 'retry only such failures; repeatable', several)

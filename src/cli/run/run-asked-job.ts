@@ -2,6 +2,7 @@ import type { JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { whoCan } from '../../plugins.ts'
+import type { AheadSettings } from '../../run/ahead.ts'
 import { checkJob } from '../../run/job/check-job.ts'
 import type { OpenedJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
@@ -10,6 +11,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note } from '../output.ts'
 import { makeProgress } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
+import { type AheadOptions, aheadSettings } from './ahead-settings.ts'
 import { agentOf, providerOf } from './configured.ts'
 import { freeUse, type ModelUse } from './model-options.ts'
 import { findModels, type JobModels } from './models.ts'
@@ -30,6 +32,8 @@ export interface JobToRun {
   readonly tasks: readonly JobTask[]
   /** How its models may be used (default: as they like). */
   readonly use?: ModelUse
+  /** What may be done for trials before they run (default: what this machine can take). */
+  readonly ahead?: AheadOptions
   /** Called once nothing can be wrong with the job any more: makes or finds its directory. */
   readonly open: () => Promise<OpenedJob>
   readonly again?: (record: TrialRecord) => boolean
@@ -46,7 +50,8 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
     const job = await asked.open()
     if (job.continued) note(`continues the job in ${job.dir}`)
     const models = await served.open(job.dir, asked.config.nConcurrentTrials)
-    const outcome = await runWatched(asked, job, { ...makeIt, ...models }, interrupt.signal, showing).finally(
+    const ahead = aheadSettings(asked.ahead ?? {}, asked.config.nConcurrentTrials, provider)
+    const outcome = await runWatched(asked, job, { ...makeIt, ...models, ahead }, interrupt.signal, showing).finally(
       models.close,
     )
     await reportOutcome(outcome, { ...showing, interrupted: interrupt.signal.aborted })
@@ -56,7 +61,12 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
   }
 }
 
-type MakeIt = { provider: SandboxProvider; makeAgent: typeof agentOf; hostEnv: NodeJS.ProcessEnv } & JobModels
+type MakeIt = {
+  provider: SandboxProvider
+  makeAgent: typeof agentOf
+  hostEnv: NodeJS.ProcessEnv
+  ahead: AheadSettings
+} & JobModels
 
 async function runWatched(
   { again }: JobToRun,

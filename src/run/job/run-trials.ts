@@ -6,6 +6,8 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../core/trial.ts'
 import { sleep } from '../../lib/deadline.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
+import { type Ahead, type AheadSettings, makeAhead, nothingAhead } from '../ahead.ts'
+import { observed } from '../observed-client.ts'
 import { makeSlots, type Slots } from '../slots.ts'
 import type { WhoCan } from '../trial/environment.ts'
 import type { HostEnv } from '../trial/scene.ts'
@@ -34,6 +36,8 @@ export interface TrialsRequest {
   readonly makeAgent: (config: AgentConfig) => Promise<Agent>
   /** The model of a trial's agent, where it has one. */
   readonly clientFor?: (agent: AgentConfig, trial: string) => ModelClient | null
+  /** What may be done for trials before they run; default: only building, without knowing which images are equal. */
+  readonly ahead?: AheadSettings
   /** Asked before each trial; false leaves this one and all after it for another day. */
   readonly mayStart?: () => boolean
   /** Changes how many run at once, for as long as its signal lasts. */
@@ -63,24 +67,43 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
     fatal.push(error)
     stop.abort()
   })
-  for (const trial of trials) {
+  const ahead = makeAhead(trials, { ...request, settings: request.ahead ?? nothingAhead })
+  signal.addEventListener('abort', () => void ahead.close(), { once: true })
+  while (await ahead.any()) {
     const leave = await slots.take(signal).catch(() => null)
     if (leave === null || request.mayStart?.() === false) {
       leave?.()
       break
     }
-    const work = runToEnd(trial, { ...request, signal }, slots, leave)
+    const trial = ahead.shift()
+    const work = runToEnd(trial, { ...request, ...servedAhead(request, ahead), signal }, slots, leave)
       .catch((error: unknown) => {
         fatal.push(error)
         stop.abort()
       })
-      .finally(() => running.delete(work))
+      .finally(() => {
+        running.delete(work)
+        ahead.ended(trial)
+      })
     running.add(work)
   }
   await Promise.all(running)
   over.abort()
+  await ahead.close()
   await pacing?.catch(() => {})
   if (fatal.length > 0) throw fatal[0]
+}
+
+/** Sandboxes come from what was started ahead, and every call of a model is a moment to start more. */
+function servedAhead({ clientFor }: TrialsRequest, ahead: Ahead): Pick<TrialsRequest, 'provider' | 'clientFor'> {
+  const watched = (client: ModelClient) => observed(client, { began: ahead.idle, ended: () => {} })
+  return {
+    provider: ahead.provider,
+    clientFor: (agent, trial) => {
+      const client = clientFor?.(agent, trial) ?? null
+      return client && watched(client)
+    },
+  }
 }
 
 /** All tries of one trial. While it waits for its next try it holds no slot. */

@@ -27,6 +27,19 @@ export async function effectiveEnvironment(environment: Environment, config: Env
   }
 }
 
+/** The environment a trial of a task gets, refused when this kind of sandbox cannot give it or what its verifiers need. */
+export async function acceptableEnvironment(
+  task: Task,
+  config: TrialConfig,
+  provider: Pick<SandboxProvider, 'name' | 'can'>,
+  whoCan: WhoCan,
+): Promise<Environment> {
+  const environment = await effectiveEnvironment(task.environment, config.environment)
+  const ofVerifiers = [task, ...task.steps].flatMap(({ verifier }) => verifier.environment ?? [])
+  await refuseUnmetNeeds(task, [environment, ...ofVerifiers], config, provider, whoCan)
+  return environment
+}
+
 /** Refuses what this kind of sandbox cannot give, before anything starts; isolation is never silently dropped. */
 export async function refuseUnmetNeeds(
   task: Task,

@@ -1,0 +1,38 @@
+import { availableParallelism, totalmem } from 'node:os'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Environment } from '../../core/task.ts'
+import { findNeededImage } from '../../formats/harbor-task/needed-image.ts'
+import type { AheadSettings } from '../../run/ahead.ts'
+
+export interface AheadOptions {
+  readonly prefetch?: number | undefined
+  readonly maxCpus?: number | undefined
+  readonly maxMemoryMb?: number | undefined
+  readonly maxBuilds?: number | undefined
+}
+
+/** Kept free for the system and for ourselves. */
+const ownShareOfMemory = 0.1
+
+/** What may be done for trials before they run: by default what this machine can take, or anything where others do the work. */
+export function aheadSettings(
+  options: AheadOptions,
+  nConcurrent: number,
+  { remote = false }: Pick<SandboxProvider, 'remote'>,
+): AheadSettings {
+  const memoryMb = Math.floor((totalmem() / 2 ** 20) * (1 - ownShareOfMemory))
+  const here = remote
+    ? { cpus: Number.POSITIVE_INFINITY, memoryMb: Number.POSITIVE_INFINITY }
+    : { cpus: availableParallelism(), memoryMb }
+  return {
+    sandboxes: options.prefetch ?? Math.ceil(nConcurrent / 2),
+    builds: options.maxBuilds ?? 2,
+    limit: { cpus: options.maxCpus ?? here.cpus, memoryMb: options.maxMemoryMb ?? here.memoryMb },
+    imageKey,
+  }
+}
+
+async function imageKey(environment: Environment): Promise<string | null> {
+  const image = await findNeededImage(environment)
+  return image.kind === 'none' ? null : image.key
+}

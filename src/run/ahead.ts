@@ -1,0 +1,162 @@
+import { setMaxListeners } from 'node:events'
+import type { Agent } from '../core/agent.ts'
+import { BoundaryError } from '../core/errors.ts'
+import type { AgentConfig } from '../core/job.ts'
+import type { SandboxProvider, SandboxRequest } from '../core/sandbox.ts'
+import type { Environment } from '../core/task.ts'
+import { expired, withDeadline } from '../lib/deadline.ts'
+import { makeReadyTrials, type Preparation, type ReadyTrials } from './ahead/ready-trials.ts'
+import { makeRoom, type Resources, resourcesOf } from './ahead/room.ts'
+import { makeWarmSandboxes } from './ahead/warm-sandboxes.ts'
+import type { PlannedTrial } from './job/plan.ts'
+import { atBoundary } from './trial/boundary.ts'
+import { acceptableEnvironment, type WhoCan } from './trial/environment.ts'
+import { makeRecorder } from './trial/recorder.ts'
+import type { HostEnv } from './trial/scene.ts'
+import { requestFor } from './trial/start-sandbox.ts'
+import { environmentStartLimitSec } from './trial/time-limits.ts'
+
+/** What may be done for trials before they run. */
+export interface AheadSettings {
+  /** How many sandboxes are started before their trials, at most; 0: none. */
+  readonly sandboxes: number
+  /** How many environments are built at once. */
+  readonly builds: number
+  /** What all sandboxes together may ask for before none is started ahead any more. */
+  readonly limit: Resources
+  /** Equal for environments that need the same image, null for one that needs none; default: each needs its own. */
+  readonly imageKey?: (environment: Environment) => Promise<string | null>
+}
+
+export const nothingAhead: AheadSettings = { sandboxes: 0, builds: 2, limit: { cpus: 0, memoryMb: 0 } }
+
+export interface AheadRequest {
+  readonly settings: AheadSettings
+  readonly provider: SandboxProvider
+  readonly jobName: string
+  readonly nConcurrent: number
+  readonly makeAgent: (config: AgentConfig) => Promise<Agent>
+  readonly hostEnv: HostEnv
+  readonly whoCan: WhoCan
+  readonly mayStart?: () => boolean
+}
+
+/** What is done for a job's trials before they run. */
+export interface Ahead extends Pick<ReadyTrials<PlannedTrial>, 'any'> {
+  /** Takes the next trial that can start, to run it with `provider`. */
+  shift(): PlannedTrial
+  /** The provider, with what was started ahead. */
+  readonly provider: SandboxProvider
+  /** A running trial waits for its model: a good moment to start the sandboxes of the next ones. */
+  idle(): void
+  ended(trial: PlannedTrial): void
+  /** Gives back what was not used and waits until nothing is built any more. */
+  close(): Promise<void>
+}
+
+/**
+ * Builds the environments of the next trials in a queue of their own, and starts their sandboxes while the running ones wait
+ * for their models, as far as processors and memory reach. A trial gets just the sandbox it would have leased itself.
+ */
+export function makeAhead(trials: readonly PlannedTrial[], request: AheadRequest): Ahead {
+  const { settings, provider } = request
+  const over = new AbortController()
+  setMaxListeners(0, over.signal)
+  const room = makeRoom(settings.limit)
+  const warm = makeWarmSandboxes(provider)
+  const failures = new Map<string, Error>()
+  let closing: Promise<void> | undefined
+  const ready = makeReadyTrials(trials, {
+    window: Math.max(request.nConcurrent, settings.sandboxes) + settings.builds,
+    atOnce: settings.builds,
+    find: (trial) => preparationOf(trial, request),
+    signal: over.signal,
+  })
+  const lease = (asked: SandboxRequest) => {
+    const failure = failures.get(asked.owner.trial)
+    failures.delete(asked.owner.trial)
+    return failure ? Promise.reject(failure) : warm.lease(asked)
+  }
+  return {
+    any: ready.any,
+    provider: { ...whole(provider), lease },
+    shift: () => {
+      const { trial, failure } = ready.shift()
+      if (failure) failures.set(trial.name, failure)
+      room.enter(trial.name, resourcesOf(trial))
+      return trial
+    },
+    idle: () => {
+      if (over.signal.aborted || request.mayStart?.() === false) return
+      for (const trial of ready.ready()) {
+        if (warm.count >= settings.sandboxes) return
+        if (warm.has(trial.name)) continue
+        if (!room.fits(resourcesOf(trial))) return
+        room.enter(trial.name, resourcesOf(trial))
+        warm.start(trial.name, () => askFor(trial, request, over.signal))
+      }
+    },
+    ended: ({ name }) => {
+      failures.delete(name)
+      room.leave(name)
+    },
+    close: () => {
+      over.abort()
+      closing ??= Promise.all([warm.close(), ready.settled()]).then(() => {})
+      return closing
+    },
+  }
+}
+
+/** A provider's parts bound to it, so that one of them can be replaced. */
+function whole(provider: SandboxProvider): SandboxProvider {
+  const { name, can, remote } = provider
+  return {
+    name,
+    can,
+    ...(remote !== undefined && { remote }),
+    preflight: () => provider.preflight(),
+    lease: (request) => provider.lease(request),
+    reap: (options) => provider.reap(options),
+    ...(provider.prepare && { prepare: provider.prepare.bind(provider) }),
+    ...(provider.isPrepared && { isPrepared: provider.isPrepared.bind(provider) }),
+  }
+}
+
+async function askFor(
+  { task, config }: PlannedTrial,
+  request: AheadRequest,
+  signal: AbortSignal,
+): Promise<SandboxRequest> {
+  const environment = await acceptableEnvironment(task, config, request.provider, request.whoCan)
+  const agent = await request.makeAgent(config.agent)
+  const toolDirs = (await agent.toolDirs?.({ signal, record: makeRecorder(() => {}).record })) ?? []
+  return { ...requestFor({ ...request, config }, environment), toolDirs }
+}
+
+/** How to build what a trial's environment needs; null when there is nothing to build, or the trial cannot run anyway. */
+async function preparationOf({ task, config }: PlannedTrial, request: AheadRequest): Promise<Preparation | null> {
+  const { provider, settings, hostEnv, jobName } = request
+  if (!provider.prepare) return null
+  const environment = await acceptableEnvironment(task, config, provider, request.whoCan).catch(() => null)
+  if (environment === null) return null
+  const key = await (settings.imageKey ?? ownKey)(environment).catch(() => ownKey(environment))
+  if (key === null) return null
+  const asked = requestFor({ config, hostEnv, jobName }, environment)
+  const limitSec = environmentStartLimitSec(environment, config)
+  const prepare = async (signal: AbortSignal) => {
+    const done = await atBoundary('sandbox', signal, () =>
+      withDeadline(limitSec, signal, async (signal) =>
+        provider.prepare?.(asked.environment, { signal, forceBuild: asked.forceBuild ?? false }),
+      ),
+    )
+    if (done !== expired) return
+    const code = 'EnvironmentStartTimeoutError'
+    throw new BoundaryError('sandbox', `the environment was not built within ${limitSec} s`, { code })
+  }
+  return { key, prepare }
+}
+
+async function ownKey({ dir, dockerImage }: Environment): Promise<string> {
+  return JSON.stringify([dir, dockerImage ?? null])
+}

@@ -1,0 +1,111 @@
+import type { SandboxLease, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
+import { neverAborted } from '../trial/boundary.ts'
+import { giveBackLate, giveBackSec } from '../trial/give-back.ts'
+
+/** Sandboxes that were started before their trials. */
+export interface WarmSandboxes {
+  /** Leases from what was started ahead, and from the provider itself when nothing was, or it is broken. */
+  lease(request: SandboxRequest): Promise<SandboxLease>
+  /** Starts the sandbox of a trial that is still to come. What `ask` throws is no matter: the trial will meet it again. */
+  start(trial: string, ask: () => Promise<SandboxRequest>): void
+  has(trial: string): boolean
+  readonly count: number
+  /** Gives back whatever was started and not used. */
+  close(): Promise<void>
+}
+
+/** How long a sandbox may take to say that it is alive. */
+const aliveSec = 10
+
+/** Lines of news kept for the log of a trial that has not begun. */
+const maxLines = 1000
+
+export function makeWarmSandboxes(provider: SandboxProvider): WarmSandboxes {
+  const warm = new Map<string, Warm>()
+  const lease = async (request: SandboxRequest): Promise<SandboxLease> => {
+    const { trial } = request.owner
+    const entry = warm.get(trial)
+    warm.delete(trial)
+    const ahead = entry && (await used(entry, request))
+    return ahead ?? provider.lease(request)
+  }
+  return {
+    lease,
+    start: (trial, ask) => void warm.set(trial, startWarm(provider, ask)),
+    has: (trial) => warm.has(trial),
+    get count() {
+      return warm.size
+    },
+    close: async () => {
+      const left = [...warm.values()]
+      warm.clear()
+      await Promise.all(left.map((entry) => throwAway(entry, () => {})))
+    },
+  }
+}
+
+interface Warm {
+  readonly controller: AbortController
+  readonly lease: Promise<SandboxLease>
+  /** What was asked for, once that is known. */
+  asked: string | null
+  readonly lines: string[]
+}
+
+function startWarm(provider: SandboxProvider, ask: () => Promise<SandboxRequest>): Warm {
+  const controller = new AbortController()
+  const lines: string[] = []
+  const entry: Warm = { controller, lease: leaseAhead(), asked: null, lines }
+  entry.lease.catch(() => {})
+  return entry
+
+  async function leaseAhead(): Promise<SandboxLease> {
+    const request = await ask()
+    entry.asked = fingerprint(request)
+    const log = (line: string) => void (lines.length < maxLines && lines.push(line))
+    return provider.lease({ ...request, signal: controller.signal, log })
+  }
+}
+
+/** Only what was asked for in the same words may be used in its place. */
+function fingerprint({ signal: _signal, log: _log, ...words }: SandboxRequest): string {
+  const empty = (value: unknown) => Array.isArray(value) && value.length === 0
+  return JSON.stringify(Object.entries(words).filter(([, value]) => !empty(value)))
+}
+
+/** The sandbox that was started ahead, if it started, is alive and is the one asked for; otherwise null, and it is given back. */
+async function used(entry: Warm, request: SandboxRequest): Promise<SandboxLease | null> {
+  const { signal, log = () => {} } = request
+  const stop = () => entry.controller.abort(signal?.reason)
+  signal?.addEventListener('abort', stop, { once: true })
+  try {
+    if (signal?.aborted) stop()
+    const lease = await entry.lease.catch(() => null)
+    for (const line of entry.lines) log(line)
+    if (lease !== null && !signal?.aborted && entry.asked === fingerprint(request) && (await isAlive(lease))) {
+      log('the sandbox was started ahead')
+      return lease
+    }
+    await throwAway(entry, log)
+    signal?.throwIfAborted()
+    if (lease !== null) log('the sandbox that was started ahead is of no use any more; another one is started')
+    return null
+  } finally {
+    signal?.removeEventListener('abort', stop)
+  }
+}
+
+async function isAlive(lease: SandboxLease): Promise<boolean> {
+  try {
+    const alive = await withDeadline(aliveSec, neverAborted(), () => lease.alive())
+    return alive !== expired && alive
+  } catch {
+    return false
+  }
+}
+
+async function throwAway({ controller, lease }: Warm, log: (line: string) => void): Promise<void> {
+  controller.abort()
+  await giveBackLate(lease, { log, giveBackSec })
+}
