@@ -44,6 +44,19 @@ test('options are masked at any depth under a secret-sounding key, and nowhere e
   })
 })
 
+test('the name of a variable is kept where one belongs; a secret put there by mistake is not', () => {
+  expect(redactKwargs({ api_key_env: 'MY_KEY', engine: { api_key_env: 'sk-live-000-abc' } }, {})).toEqual({
+    api_key_env: 'MY_KEY',
+    engine: { api_key_env: 'sk-l****abc' },
+  })
+  expect(redactArgv(['--api-key-env', 'MY_KEY', '--api-key-env', 'sk-live-000-abc'], {})).toEqual([
+    '--api-key-env',
+    'MY_KEY',
+    '--api-key-env',
+    'sk-l****abc',
+  ])
+})
+
 test('a command line keeps its shape and loses its secrets', () => {
   const argv = [
     'ot-agent',

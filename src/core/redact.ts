@@ -21,7 +21,8 @@ export function redactArgv(argv: readonly string[], host: HostEnv): readonly str
   return argv.map((argument, i) => {
     const before = argv[i - 1]
     const isSecretsValue = before !== undefined && /^--[^=]+$/.test(before) && isSecretOption(before)
-    if (isSecretsValue && !argument.startsWith('--') && !isAssignment(argument)) return hide(argument)
+    if (isSecretsValue && !argument.startsWith('--') && !isAssignment(argument))
+      return namesVariable(before, argument, host) ? argument : hide(argument)
     return redactArgument(argument, host)
   })
 }
@@ -96,7 +97,7 @@ function redactOption(key: string, value: unknown, host: HostEnv, underSecret: b
 }
 
 function hideUnlessNamed(key: string, value: string, host: HostEnv): string {
-  if (isTemplate(value)) return value
+  if (isTemplate(value) || namesVariable(key, value, host)) return value
   return host[key] === value ? `\${${key}}` : hide(value)
 }
 
@@ -140,6 +141,11 @@ function isAssignment(text: string): boolean {
 
 function hideUrlPassword(text: string): string {
   return text.replace(/(\w+:\/\/[^/\s:@]*):[^/\s@]+@/g, '$1:****@')
+}
+
+/** `api_key_env: MY_KEY` only says where a secret is; should somebody put the secret itself there, it looks different. */
+function namesVariable(key: string, value: string, host: HostEnv): boolean {
+  return /[_-]env$/i.test(key) && (/^[A-Z_][A-Z0-9_]*$/.test(value) || host[value] !== undefined)
 }
 
 function isSecretName(name: string): boolean {

@@ -96,7 +96,7 @@ describe('calls', () => {
       expect((await post(url, chat, headers as Record<string, string>)).status).toBe(200)
     }
     expect((await post(`${url}?key=sesame`, chat)).status).toBe(200)
-    expect((await fetch(`${origin}/health`)).status).toBe(200)
+    for (const page of ['health', 'metrics']) expect((await fetch(`${origin}/${page}`)).status).toBe(200)
   })
 
   test('a line is told of each request, without what a query may hide', async () => {

@@ -106,9 +106,9 @@ const pages: readonly (readonly [pattern: RegExp, route: Route])[] = [
   [/^\/v1beta\/models(\/.+)?$/, geminiModels],
 ]
 
-/** Every API has its own place for a key. */
+/** Every API has its own place for a key; whoever watches the server needs none, as with vLLM. */
 function isAllowed({ headers, url = '' }: IncomingMessage, apiKey: string | null): boolean {
-  if (apiKey === null || /^\/health$/.test(url)) return true
+  if (apiKey === null || /^\/(health|metrics)$/.test(url)) return true
   const [, bearer] = /^Bearer (.+)$/i.exec(headers.authorization ?? '') ?? []
   const given =
     bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? new URL(url, 'http://x').searchParams.get('key')
