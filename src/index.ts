@@ -10,14 +10,33 @@ export type * from './core/job.ts'
 export type * from './core/model.ts'
 export { definePlugin, type Plugin, type PluginContext } from './core/plugin.ts'
 export type { RewardPrecedence, Rewards } from './core/rewards.ts'
+export type * from './core/row.ts'
 export type * from './core/sandbox.ts'
+export type * from './core/stage.ts'
+export { isDropped } from './core/stage.ts'
 export type * from './core/task.ts'
 export type * from './core/trial.ts'
 export { type Phase, phases } from './core/trial.ts'
 export { defaultJobConfig, parseJobConfig } from './formats/harbor-job/job-config.ts'
 export { parseTrialConfigDocument } from './formats/harbor-job/trial-config.ts'
 export { loadTask } from './formats/harbor-task/load.ts'
-export { makeAgent, makeEngine, makeProvider, whoCan } from './plugins.ts'
+export { Arguments } from './generation/arguments.ts'
+export { DataGenerator, type GeneratorDefaults, gpuRequired } from './generation/data-generator.ts'
+export {
+  GenerationError,
+  type GenerationPhase,
+  InferenceFailure,
+  InputValidationError,
+  TraceFailure,
+  UploadFailure,
+} from './generation/errors.ts'
+export type { MadeTasks, NewDraft, TasksToMake } from './generation/make-tasks.ts'
+export * from './generation/pipeline.ts'
+export type * from './generation/request.ts'
+export * from './generation/sampling.ts'
+export { digestJson, rowDigest } from './lib/digest-json.ts'
+export { makeRandom, type Random } from './lib/random.ts'
+export { makeAgent, makeEngine, makeProvider, makeStage, whoCan } from './plugins.ts'
 export { type JobToOpen, type OpenedJob, openJob } from './run/job/open-job.ts'
 export { type JobOutcome, type JobRequest, runJob } from './run/job.ts'
 export { runTrial, type TrialRequest } from './run/trial.ts'

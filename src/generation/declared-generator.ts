@@ -1,0 +1,183 @@
+import { resolve } from 'node:path'
+import { BoundaryError, isAbort, messageOf, UserError } from '../core/errors.ts'
+import type { RawRow, TaskDraft } from '../core/row.ts'
+import { type Dropped, isDropped, type StageContext } from '../core/stage.ts'
+import { makeRandom } from '../lib/random.ts'
+import type { Arguments } from './arguments.ts'
+import { DataGenerator, type GeneratorDefaults } from './data-generator.ts'
+import { InputValidationError } from './errors.ts'
+import type { NewDraft } from './make-tasks.ts'
+import type { MakeRow, Pipeline, PipelineAt, Sampling, SourceUse, StageUse } from './pipeline.ts'
+import type { GenerationContext, GenerationRequest, GenerationResult, GenerationStage } from './request.ts'
+import { resultOf } from './result.ts'
+import { stratifiedSample, subsample } from './sampling.ts'
+
+type Options = Readonly<Record<string, unknown>>
+type At = PipelineAt<Options>
+type Row = RawRow | TaskDraft | Dropped
+type Made = NewDraft | Dropped
+
+/** A pipeline that was declared, as the class that every pipeline is. */
+export class DeclaredGenerator extends DataGenerator {
+  override readonly name: string
+  override readonly summary: string
+  override readonly defaults: GeneratorDefaults
+
+  constructor(readonly pipeline: Pipeline) {
+    super()
+    this.name = pipeline.name
+    this.summary = pipeline.summary
+    const { targets = {}, traces } = pipeline
+    this.defaults = { targets, ...(traces && { trace: traces }) }
+  }
+
+  override addArguments(args: Arguments): void {
+    if (this.pipeline.options) args.addAll(this.pipeline.options)
+  }
+
+  override requiresEngineForStage(stage: GenerationStage): boolean {
+    return stage !== 'tasks' || (this.pipeline.needsModel ?? false)
+  }
+
+  override async runTaskGeneration(request: GenerationRequest, context: GenerationContext): Promise<GenerationResult> {
+    const { pipeline } = this
+    const { options, seed, pipelineDir: dir, inputDir } = request
+    const at: At = { options, seed, dir, inputDir }
+    const rows = await openSource(this.#sourceOf(request), at, context)
+    const maker = await makerOf(pipeline.make, at, context)
+    const counts = await context.makeTasks({
+      pipeline: pipeline.name,
+      strategy: pipeline.strategy ?? maker?.strategy ?? pipeline.name,
+      rows: sampled(rows, pipeline.sampling ?? {}, seed),
+      ...(maker && { make: (row: RawRow) => furnished(maker.make(row), pipeline) }),
+    })
+    return resultOf(counts)
+  }
+
+  #sourceOf({ source }: GenerationRequest): SourceUse<Options> {
+    const { fixture, real } = this.pipeline.source
+    if (source.kind === 'fixture') return fixture
+    if (source.kind === 'file') return likeFixture(fixture, source.path)
+    if (real !== null) return real
+    throw new InputValidationError(
+      `--source real: ${this.name} has no other source than the one that comes with it`,
+      'leave --source out, or name a file of rows',
+    )
+  }
+}
+
+/** Somebody's own file is read as the fixture is: the same field names its rows. */
+function likeFixture(fixture: SourceUse<Options>, path: string): StageUse<Options> {
+  const isFile = typeof fixture === 'object' && fixture.use === 'sources/file'
+  return { use: 'sources/file', with: (at) => ({ ...(isFile && optionsOf(fixture, at)), path: resolve(path) }) }
+}
+
+async function openSource(source: SourceUse<Options>, at: At, context: GenerationContext): Promise<AsyncIterable<Row>> {
+  if (typeof source === 'function') return stream(source({ ...at, signal: context.signal }))
+  const use = typeof source === 'string' ? { use: 'sources/file', with: { path: source } } : source
+  const options = optionsOf(use, at)
+  const path = typeof options.path === 'string' ? { path: resolve(at.dir, options.path) } : {}
+  const stage = await context.makeStage(use.use, { ...options, ...path })
+  if (stage.takes !== null)
+    throw new UserError(`${use.use}: expected a source, got a stage that takes rows`, 'name one of sources/...')
+  return stage.run(stream([]), stageContext(at, context)) as AsyncIterable<Row>
+}
+
+function optionsOf({ with: options = {} }: StageUse<Options>, at: At): Options {
+  return typeof options === 'function' ? options(at) : options
+}
+
+interface Maker {
+  readonly strategy: string | null
+  make(row: RawRow): AsyncIterable<Made>
+}
+
+async function makerOf(make: Pipeline['make'], at: At, context: GenerationContext): Promise<Maker | null> {
+  if (make === undefined) return null
+  if (typeof make === 'function')
+    return { strategy: null, make: (row) => madeInline(make as MakeRow<Options>, row, at, context) }
+  const stage = await context.makeStage(make.use, optionsOf(make, at))
+  const within = stageContext(at, context)
+  return {
+    strategy: make.use.replace(/^makers\//, ''),
+    // Row by row, so that it is known which tasks are whose; makers look at one row at a time.
+    make: (row) => stage.run(stream([row as never]), within) as AsyncIterable<Made>,
+  }
+}
+
+/** What a pipeline's own function throws speaks against the row, unless the user, the world or a stop is behind it. */
+async function* madeInline(
+  make: MakeRow<Options>,
+  row: RawRow,
+  at: At,
+  context: GenerationContext,
+): AsyncGenerator<Made, void, void> {
+  const { model, sandboxes, signal, workDir, log } = context
+  const random = makeRandom(at.seed, row.id)
+  try {
+    const made = await make(row, { ...at, random, model, sandboxes, signal, workDir, log: (line) => log(line) })
+    if (Symbol.asyncIterator in made || Array.isArray(made)) yield* made as AsyncIterable<Made>
+    else yield made as Made
+  } catch (error) {
+    if (error instanceof UserError || error instanceof BoundaryError || isAbort(error)) throw error
+    yield { drop: 'make-failed', detail: messageOf(error), id: row.id }
+  }
+}
+
+/** Gives drafts what the pipeline says of all of them and they do not say themselves. */
+async function* furnished(drafts: AsyncIterable<Made>, pipeline: Pipeline): AsyncGenerator<Made, void, void> {
+  for await (const made of drafts) yield isDropped(made) ? made : furnish(made, pipeline)
+}
+
+function furnish(draft: NewDraft, { environment, verifier }: Pipeline): NewDraft {
+  const asFile = (file: string | TaskDraft['files'][string]) => (typeof file === 'string' ? { data: file } : file)
+  const tests = Object.entries(verifier?.files ?? {}).map(([path, file]) => [path, asFile(file)] as const)
+  const timeout = verifier?.timeoutSec === undefined ? {} : { verifier: { timeout_sec: verifier.timeoutSec } }
+  return {
+    ...draft,
+    files: {
+      ...(environment?.dockerfile !== undefined && { 'environment/Dockerfile': { data: environment.dockerfile } }),
+      ...Object.fromEntries(tests),
+      ...draft.files,
+    },
+    config: overlay(overlay(environment?.config ?? {}, timeout), draft.config ?? {}),
+  }
+}
+
+/** Tables key by key; everything else is replaced. */
+export function overlay(below: Options, above: Options): Options {
+  const isTable = (value: unknown): value is Options =>
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+  const merged: Record<string, unknown> = { ...below }
+  for (const [key, value] of Object.entries(above)) {
+    const there = merged[key]
+    merged[key] = isTable(there) && isTable(value) ? overlay(there, value) : value
+  }
+  return merged
+}
+
+async function* sampled(rows: AsyncIterable<Row>, sampling: Sampling, seed: number): AsyncGenerator<Row, void, void> {
+  const { order = 'source', rows: count, stratifyBy } = sampling
+  if (order === 'source' && count === undefined) return yield* rows
+  const all: (RawRow | TaskDraft)[] = []
+  for await (const row of rows) {
+    if (isDropped(row)) yield row
+    else all.push(row)
+  }
+  const groupOf = (row: RawRow | TaskDraft) => ('fields' in row ? String(row.fields[stratifyBy ?? '']) : '')
+  const chosen =
+    count === undefined
+      ? all
+      : stratifyBy === undefined
+        ? subsample(all, count, seed)
+        : stratifiedSample(all, count, groupOf, seed)
+  yield* order === 'shuffled' ? makeRandom(seed, 'order').shuffle(chosen) : chosen
+}
+
+function stageContext({ seed }: At, { signal, workDir, model, sandboxes, log }: GenerationContext): StageContext {
+  return { seed, signal, workDir, model, sandboxes, log: (line) => log(line) }
+}
+
+async function* stream<T>(rows: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T, void, void> {
+  yield* rows
+}

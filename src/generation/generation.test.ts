@@ -1,0 +1,297 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { makeTempDir } from '../../test/make-task.ts'
+import { BoundaryError } from '../core/errors.ts'
+import { loadTask } from '../formats/harbor-task/load.ts'
+import { makeStage } from '../plugins.ts'
+import { openTaskSet } from '../store/task-set.ts'
+import { Arguments, parseArguments } from './arguments.ts'
+import { DataGenerator, gpuRequired } from './data-generator.ts'
+import { DeclaredGenerator } from './declared-generator.ts'
+import { GenerationError, InferenceFailure, InputValidationError, TraceFailure, UploadFailure } from './errors.ts'
+import { type Judgement, makeTasks } from './make-tasks.ts'
+import { definePipeline, type Pipeline } from './pipeline.ts'
+import type { GenerationContext, GenerationRequest } from './request.ts'
+import { runGenerator } from './run-generator.ts'
+
+const script = '#!/bin/sh\ngrep -qx done /app/x && r=1 || r=0\necho $r > /logs/verifier/reward.txt\n'
+const files = { 'tests/test.sh': { data: script } }
+
+const pipeline = (more: Partial<Pipeline> = {}) =>
+  definePipeline({
+    name: 'words',
+    summary: 'One task a word',
+    source: { fixture: { use: 'sources/file', with: { path: 'rows.jsonl', id: 'id' } }, real: null },
+    make: ({ fields }) => ({ instruction: `Write ${fields.word}.`, files }),
+    ...more,
+  })
+
+const words = ['one', 'two', 'three', 'four', 'five']
+
+interface Play {
+  readonly limit?: number | null
+  readonly seed?: number
+  readonly out?: string
+  readonly version?: string
+  readonly judge?: (name: string) => Judgement
+  readonly stage?: GenerationRequest['stage']
+  readonly targetRepo?: string
+}
+
+const accepted: Judgement = { verdict: 'accepted', reason: '', detail: '' }
+
+async function play(generator: DataGenerator, asked: Play = {}) {
+  const dir = await makeTempDir()
+  await writeFile(
+    join(dir, 'rows.jsonl'),
+    words.map((word, id) => `${JSON.stringify({ id: `${id}`, word })}\n`).join(''),
+  )
+  const out = asked.out ?? join(dir, 'out')
+  const { seed = 1, limit = null, version = 'v1', stage = 'tasks', targetRepo = null } = asked
+  const set = await openTaskSet(out, { pipeline: generator.name, version })
+  const signal = new AbortController().signal
+  const judge = asked.judge
+  const shop = {
+    ...{ set, seed, limit, version, signal },
+    finish: <T>(draft: T) => draft,
+    judge: judge ? async ({ name }: { name: string }) => judge(name) : null,
+    onProgress: () => {},
+  }
+  const request = {
+    ...{ stage, seed, limit, targetRepo, pipelineDir: dir, outputDir: out, upload: true, check: false },
+    ...{ source: { kind: 'fixture' }, inputDir: null, tasksInput: null, model: null, options: {}, metadata: {} },
+    sandbox: { cpus: null, memoryMb: null, storageMb: null },
+    trace: {
+      agent: 'nop',
+      model: null,
+      nConcurrent: 1,
+      episodes: 'last',
+      filter: 'none',
+      subagents: true,
+      evalOnly: false,
+    },
+  } satisfies GenerationRequest
+  const context: GenerationContext = {
+    ...{ signal, workDir: set.workDir, model: null, sandboxes: null, log: () => {}, makeStage },
+    makeTasks: (work) => makeTasks(work, shop),
+    runTraces: async (tasksDir) => ({
+      datasetPath: `${tasksDir}/traced`,
+      status: 'success',
+      uploadedRepo: null,
+      artifacts: {},
+      metadata: {},
+    }),
+  }
+  const published: string[] = []
+  const publish = async ({ dir, target }: { dir: string; target: string }) => {
+    published.push(`${dir.slice(out.length)} to ${target}`)
+    return target
+  }
+  try {
+    return { out, published, ...(await runGenerator(generator, request, context, publish)) }
+  } finally {
+    await set.close()
+  }
+}
+
+const tasksIn = async (out: string) => (await readdir(join(out, 'tasks'))).sort()
+const rejectsIn = async (out: string) =>
+  (await readFile(join(out, 'rejects.jsonl'), 'utf8'))
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+
+test('every row becomes a task with its lineage', async () => {
+  const { out, tasks } = await play(new DeclaredGenerator(pipeline()))
+  expect(tasks).toMatchObject({ status: 'success', metadata: { rows: 5, tasks: 5, rejects: {} } })
+  expect(await tasksIn(out)).toEqual(['words-0', 'words-1', 'words-2', 'words-3', 'words-4'])
+  const task = await loadTask(join(out, 'tasks/words-1'))
+  expect(task.instruction).toBe('Write two.\n')
+  expect(task.metadata.lineage).toMatchObject({ pipeline: 'words', strategy: 'words', row_id: '1', seed: 1 })
+})
+
+test('rows that are finished are not made again, not even those that were dropped', async () => {
+  let made = 0
+  const counting = pipeline({
+    make: ({ id }) => {
+      made++
+      return id === '1' ? { drop: 'too-easy', detail: 'a word' } : { instruction: id, files }
+    },
+  })
+  const first = await play(new DeclaredGenerator(counting), { limit: 2 })
+  expect(made).toBeLessThanOrEqual(5)
+  const { tasks } = await play(new DeclaredGenerator(counting), { out: first.out })
+  expect(await tasksIn(first.out)).toEqual(['words-0', 'words-2', 'words-3', 'words-4'])
+  expect(tasks?.metadata).toMatchObject({ rows: 5, tasks: 4, rejects: { 'too-easy': 1 } })
+  expect(tasks?.metadata.resumed).toBeGreaterThanOrEqual(3)
+  made = 0
+  await play(new DeclaredGenerator(counting), { out: first.out })
+  expect(made).toBe(0)
+  expect(await rejectsIn(first.out)).toEqual([{ row: '1', task: null, reason: 'too-easy', detail: 'a word' }])
+})
+
+test('the limit counts tasks that were accepted, in the order of the rows', async () => {
+  const judge = (name: string): Judgement =>
+    name === 'words-0' ? { verdict: 'rejected', reason: 'nop', detail: 'doing nothing scores 1' } : accepted
+  const { out, tasks } = await play(new DeclaredGenerator(pipeline()), { limit: 2, judge })
+  expect(await tasksIn(out)).toEqual(['words-1', 'words-2'])
+  expect(tasks?.metadata).toMatchObject({ tasks: 2, rejects: { nop: 1 } })
+  await expect(play(new DeclaredGenerator(pipeline()), { out, limit: 1 })).rejects.toThrow('--limit')
+})
+
+test('what could not be judged is no task now, and is tried again', async () => {
+  const unknown: Judgement = { verdict: 'unknown', reason: 'unverified', detail: 'no image' }
+  const { out, tasks } = await play(new DeclaredGenerator(pipeline()), {
+    judge: (name) => (name === 'words-3' ? unknown : accepted),
+  })
+  expect(tasks).toMatchObject({ status: 'partial', metadata: { tasks: 4, failed: 1, rejects: { unverified: 1 } } })
+  const again = await play(new DeclaredGenerator(pipeline()), { out, judge: () => accepted })
+  expect(again.tasks).toMatchObject({ status: 'success', metadata: { tasks: 5, resumed: 4 } })
+})
+
+test('a row whose making throws is dropped with the reason; a failing world is a failed row', async () => {
+  const { out, tasks } = await play(
+    new DeclaredGenerator(
+      pipeline({
+        make: ({ id, fields }) => {
+          if (id === '0') throw new TypeError('no such field')
+          if (id === '1') throw new BoundaryError('model', 'the server is down')
+          if (id === '2') return { instruction: ' ', files }
+          if (id === '3') return { name: 'same', instruction: 'x', files: { '../x': { data: '' } } }
+          return [
+            { name: 'same', instruction: String(fields.word), files },
+            { name: 'SAME', instruction: 'again', files },
+          ]
+        },
+      }),
+    ),
+  )
+  expect(tasks).toMatchObject({ status: 'partial', metadata: { tasks: 1, failed: 1 } })
+  expect((await rejectsIn(out)).map(({ row, reason }) => [row, reason])).toEqual([
+    ['0', 'make-failed'],
+    ['1', 'model-failed'],
+    ['2', 'bad-draft'],
+    ['3', 'bad-draft'],
+    ['4', 'duplicate-name'],
+  ])
+})
+
+test('a set without a task is a failure that names the reasons', async () => {
+  const empty = new DeclaredGenerator(pipeline({ make: () => ({ drop: 'too-easy' }) }))
+  await expect(play(empty)).rejects.toMatchObject({
+    name: 'BoundaryError',
+    stage: 'generate',
+    message: expect.stringMatching(/got none of 5 rows \(too-easy 5\)/),
+  })
+})
+
+test('a set of other settings is not touched', async () => {
+  const { out } = await play(new DeclaredGenerator(pipeline()))
+  const other = play(new DeclaredGenerator(pipeline()), { out, version: 'v2' })
+  await expect(other).rejects.toMatchObject({ name: 'UserError', message: expect.stringContaining('same version') })
+})
+
+test('the pipeline’s own verifier and environment fill what a draft leaves out, and nothing else', async () => {
+  const { out } = await play(
+    new DeclaredGenerator(
+      pipeline({
+        make: ({ id }) => ({
+          instruction: 'x',
+          files: id === '0' ? { 'environment/Dockerfile': { data: 'FROM own\n' } } : {},
+          config: { agent: { timeout_sec: 5 } },
+        }),
+        verifier: { files: { 'tests/test.sh': script }, timeoutSec: 33 },
+        environment: { dockerfile: 'FROM shared\n', config: { agent: { timeout_sec: 9 }, environment: { cpus: 3 } } },
+      }),
+    ),
+    { limit: 2 },
+  )
+  const docker = (name: string) => readFile(join(out, 'tasks', name, 'environment/Dockerfile'), 'utf8')
+  expect([await docker('words-0'), await docker('words-1')]).toEqual(['FROM own\n', 'FROM shared\n'])
+  expect(await loadTask(join(out, 'tasks/words-1'))).toMatchObject({
+    agent: { timeoutSec: 5 },
+    verifier: { timeoutSec: 33 },
+    environment: { cpus: 3 },
+  })
+})
+
+test('sampling by seed takes so many rows, and the same every time', async () => {
+  const sampled = () => new DeclaredGenerator(pipeline({ sampling: { order: 'shuffled', rows: 3 } }))
+  const [a, b, c] = [await play(sampled()), await play(sampled()), await play(sampled(), { seed: 5 })]
+  expect(await tasksIn(a.out)).toHaveLength(3)
+  expect(await tasksIn(b.out)).toEqual(await tasksIn(a.out))
+  expect(c.tasks?.metadata.rows).toBe(3)
+})
+
+test('a class with hooks of its own runs through the same life', async () => {
+  class Own extends DataGenerator {
+    override readonly name = 'own'
+    override buildRequestMetadata() {
+      return { note: 'remembered' }
+    }
+    override async runTaskGeneration(request: GenerationRequest, context: GenerationContext) {
+      expect(request.metadata).toEqual({ note: 'remembered' })
+      const rows = [{ id: 'a', source: 's', fields: {} }]
+      const made = await context.makeTasks({
+        pipeline: 'own',
+        strategy: 'by-hand',
+        rows,
+        make: () => [{ instruction: 'x', files }],
+      })
+      return made.tasksDir
+    }
+  }
+  const { out, tasks, traces, published } = await play(new Own(), { stage: 'both', targetRepo: 'file:/there' })
+  expect(tasks?.datasetPath).toBe(join(out, 'tasks'))
+  expect(traces?.datasetPath).toBe(join(out, 'tasks/traced'))
+  expect(published).toEqual(['/tasks/traced to file:/there'])
+  expect([new Own().gpuRequired, new Own().requiresEngineForStage('tasks')]).toEqual([false, false])
+  const Marked = gpuRequired(class extends Own {})
+  expect([new Marked().gpuRequired, new Marked().requiresEngineForStage('tasks')]).toEqual([true, true])
+})
+
+test('what a generator throws tells the phase and the cause; failures are of our four kinds', async () => {
+  class Broken extends DataGenerator {
+    override readonly name = 'broken'
+    override async runTaskGeneration(): Promise<never> {
+      throw new RangeError('boom')
+    }
+  }
+  await expect(play(new Broken())).rejects.toMatchObject({
+    stage: 'generate',
+    cause: expect.any(RangeError),
+    code: 'GenerationError',
+  })
+  expect(new InputValidationError('a', 'b')).toMatchObject({ name: 'UserError', hint: 'b', stage: 'prepare' })
+  const failures = [new InferenceFailure('a'), new TraceFailure('a'), new UploadFailure('a', 'why')]
+  expect(failures.every((failure) => failure instanceof GenerationError)).toBe(true)
+  expect(failures.map(({ boundary, stage, code }) => [boundary, stage, code])).toEqual([
+    ['model', 'generate', 'InferenceFailure'],
+    ['agent', 'postprocess', 'TraceFailure'],
+    ['store', 'postprocess', 'UploadFailure'],
+  ])
+})
+
+test('options come from texts as their schemas have them', () => {
+  const schema = z.strictObject({
+    site: z.enum(['unix', 'tor']).default('unix'),
+    maxRows: z.number().int().min(1).optional(),
+    keep: z.boolean().default(false),
+    tags: z.array(z.string()).default([]),
+    weights: z.record(z.string(), z.number()).default({}),
+  })
+  const list = new Arguments().addAll(schema).list()
+  expect(parseArguments(list, {})).toEqual({ site: 'unix', keep: false, tags: [], weights: {} })
+  const given = { site: 'tor', maxRows: '3', keep: true, tags: 'a, b', weights: '{"x":1}' }
+  expect(parseArguments(list, given)).toEqual({
+    site: 'tor',
+    maxRows: 3,
+    keep: true,
+    tags: ['a', 'b'],
+    weights: { x: 1 },
+  })
+  expect(() => parseArguments(list, { maxRows: 'many' })).toThrow(/--max-rows.*got "many"/)
+  expect(() => parseArguments(list, { site: 'mars' })).toThrow(/--site/)
+})

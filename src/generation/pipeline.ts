@@ -1,0 +1,95 @@
+import type { ZodObject, z } from 'zod'
+import type { ModelClient } from '../core/model.ts'
+import type { DraftFile, RawRow, TaskDraft } from '../core/row.ts'
+import type { SandboxProvider } from '../core/sandbox.ts'
+import type { Dropped } from '../core/stage.ts'
+import type { Random } from '../lib/random.ts'
+import type { NewDraft } from './make-tasks.ts'
+import type { TraceRequest } from './request.ts'
+
+/** What parts of a pipeline may depend on. */
+export interface PipelineAt<Options> {
+  readonly options: Options
+  readonly seed: number
+  /** Where the pipeline's file lies. */
+  readonly dir: string
+  /** `--input-dir`, or null. */
+  readonly inputDir: string | null
+}
+
+/** What a row's making may use. */
+export interface MakeAt<Options> extends PipelineAt<Options> {
+  /** Choices that depend on the seed and this row alone. */
+  readonly random: Random
+  /** There when the pipeline says that it needs one. */
+  readonly model: ModelClient | null
+  readonly sandboxes: SandboxProvider | null
+  readonly signal: AbortSignal
+  /** Kept between runs: caches go here. */
+  readonly workDir: string
+  log(line: string): void
+}
+
+/** A stage by its name, with its options; a relative `path` of a source counts from where the pipeline lies. */
+export interface StageUse<Options> {
+  readonly use: string
+  readonly with?: Readonly<Record<string, unknown>> | ((at: PipelineAt<Options>) => Readonly<Record<string, unknown>>)
+}
+
+/** A function that gives rows, or drafts of tasks. */
+export type RowStream<Options> = (
+  at: PipelineAt<Options> & { readonly signal: AbortSignal },
+) => AsyncIterable<RawRow | TaskDraft | Dropped> | Iterable<RawRow | TaskDraft | Dropped>
+
+/** A file of rows beside the pipeline, a stage, or a function that gives rows. */
+export type SourceUse<Options> = string | StageUse<Options> | RowStream<Options>
+
+type Made = NewDraft | Dropped
+export type MakeRow<Options> = (
+  row: RawRow,
+  at: MakeAt<Options>,
+) => Made | readonly Made[] | Promise<Made | readonly Made[]> | AsyncIterable<Made>
+
+/** A pipeline as plain data: from where, and how a row becomes a task. */
+export interface Pipeline<Schema extends ZodObject = ZodObject> {
+  readonly name: string
+  readonly summary: string
+  /** Options of the pipeline's own: `maxRows` is `--max-rows` on the command line. */
+  readonly options?: Schema
+  readonly source: {
+    /** A few rows in the real source's shape that come with the pipeline, so that it runs offline. */
+    readonly fixture: SourceUse<z.output<Schema>>
+    /** Null when there is no source but the fixture, for example because rows are invented here. */
+    readonly real: SourceUse<z.output<Schema>> | null
+  }
+  /** How a row becomes tasks; a source that gives task drafts needs none. */
+  readonly make?: MakeRow<z.output<Schema>> | StageUse<z.output<Schema>>
+  /** How a row becomes a task, in a word, for the lineage (default: the maker's name, or the pipeline's). */
+  readonly strategy?: string
+  /** Whether tasks are made with the help of a model (default: no). */
+  readonly needsModel?: boolean
+  /** Files for every task that has none of that name, for example tests/test.sh. */
+  readonly verifier?: { readonly files: Readonly<Record<string, string | DraftFile>>; readonly timeoutSec?: number }
+  /** For every task that does not say otherwise. */
+  readonly environment?: { readonly dockerfile?: string; readonly config?: TaskDraft['config'] }
+  readonly sampling?: Sampling
+  /** How agents are run over the tasks, unless the command line says otherwise. */
+  readonly traces?: Partial<TraceRequest>
+  /** Where a run on the real source is published, unless the command line says otherwise: `org/name` or `file:PATH`. */
+  readonly targets?: { readonly tasks?: string; readonly traces?: string }
+}
+
+/** Which rows of a source are used. Needs the whole source in memory, unless nothing is asked for. */
+export interface Sampling {
+  /** `shuffled`: in an order that only the seed decides. */
+  readonly order?: 'source' | 'shuffled'
+  /** At most so many rows. */
+  readonly rows?: number
+  /** With `rows`: as many of each value of this field as its share of the source. */
+  readonly stratifyBy?: string
+}
+
+/** Declares a pipeline: the default export of data/NAME/generate.ts. */
+export function definePipeline<Schema extends ZodObject = ZodObject>(pipeline: Pipeline<Schema>): Pipeline<Schema> {
+  return pipeline
+}

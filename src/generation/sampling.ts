@@ -1,0 +1,92 @@
+import { UserError } from '../core/errors.ts'
+import { makeRandom } from '../lib/random.ts'
+
+/** So many of the items, by seed alone, in their old order; all of them when there are no more. */
+export function subsample<T>(items: readonly T[], count: number, seed: number): T[] {
+  return makeRandom(seed, 'subsample').sample(items, count)
+}
+
+/** As many items as asked for: each as often as the others or once more, and who is chosen for that depends on the seed. */
+export function upsample<T>(
+  items: readonly T[],
+  count: number,
+  seed: number,
+): { readonly item: T; readonly copy: number }[] {
+  if (items.length === 0)
+    throw new UserError('expected something to repeat, got nothing', 'check the step before: it gave no rows')
+  const whole = Math.floor(count / items.length)
+  const rounds = Array.from({ length: whole }, (_, copy) => items.map((item) => ({ item, copy })))
+  const rest = makeRandom(seed, 'upsample').sample([...items.keys()], count - whole * items.length)
+  return [...rounds.flat(), ...rest.map((index) => ({ item: items[index] as T, copy: whole }))]
+}
+
+/** So many of the items that every group keeps its share: by largest remainder, and within a group by seed. */
+export function stratifiedSample<T>(
+  items: readonly T[],
+  count: number,
+  groupOf: (item: T) => string,
+  seed: number,
+): T[] {
+  if (count >= items.length) return [...items]
+  const groups = new Map<string, number[]>()
+  for (const [index, item] of items.entries()) {
+    const name = groupOf(item)
+    const members = groups.get(name)
+    if (members) members.push(index)
+    else groups.set(name, [index])
+  }
+  const shares = [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, members]) => {
+      const exact = (members.length * count) / items.length
+      return { name, members, take: Math.floor(exact), remainder: exact - Math.floor(exact) }
+    })
+  const missing = count - shares.reduce((sum, { take }) => sum + take, 0)
+  const favoured = new Set(
+    [...shares].sort((a, b) => b.remainder - a.remainder || (a.name < b.name ? -1 : 1)).slice(0, missing),
+  )
+  const chosen = shares.flatMap((share) =>
+    makeRandom(seed, `stratum ${share.name}`).sample(share.members, share.take + (favoured.has(share) ? 1 : 0)),
+  )
+  return chosen.sort((a, b) => a - b).map((index) => items[index] as T)
+}
+
+/** Numbers about scores. */
+export interface ScoreStatistics {
+  readonly count: number
+  readonly kept: number
+  readonly min: number
+  readonly max: number
+  readonly mean: number
+  readonly median: number
+  /** The lowest score that was kept. */
+  readonly threshold: number
+}
+
+/** The items with the best scores, best first, ties in their old order; an item without a number is never among them. */
+export function topByScore<T>(
+  items: readonly T[],
+  count: number,
+  scoreOf: (item: T) => number,
+): { readonly kept: T[]; readonly statistics: ScoreStatistics | null } {
+  const scored = items
+    .map((item) => ({ item, score: scoreOf(item) }))
+    .filter(({ score }) => Number.isFinite(score))
+    .sort((a, b) => b.score - a.score)
+  const kept = scored.slice(0, Math.max(0, count))
+  const best = scored[0]
+  const worst = scored.at(-1)
+  if (!best || !worst) return { kept: [], statistics: null }
+  const at = (index: number) => scored[index]?.score ?? Number.NaN
+  const middle = Math.floor(scored.length / 2)
+  const statistics = {
+    count: scored.length,
+    kept: kept.length,
+    min: worst.score,
+    max: best.score,
+    mean: scored.reduce((sum, { score }) => sum + score, 0) / scored.length,
+    median: scored.length % 2 === 1 ? at(middle) : (at(middle - 1) + at(middle)) / 2,
+    threshold: kept.at(-1)?.score ?? Number.POSITIVE_INFINITY,
+  }
+  return { kept: kept.map(({ item }) => item), statistics }
+}

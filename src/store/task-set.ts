@@ -1,0 +1,204 @@
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { messageOf, UserError } from '../core/errors.ts'
+import type { TaskDraft } from '../core/row.ts'
+import type { Task } from '../core/task.ts'
+import { safeTaskName, saveTaskDraft } from '../formats/harbor-task/draft.ts'
+import { loadTask } from '../formats/harbor-task/load.ts'
+import { canonicalJson } from '../lib/digest-json.ts'
+import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
+import { acquireOwner } from './job-owner.ts'
+
+/** A row, or a task made of it, that is not in the set, and why. */
+export interface Reject {
+  readonly row: string
+  readonly task: string | null
+  /** A short word that counts are kept by. */
+  readonly reason: string
+  readonly detail: string
+}
+
+/** What became of one row: written once, when its tasks are in place. */
+export interface RowRecord {
+  /** Names the row, the code and the options that made the tasks: the same key need not be made again. */
+  readonly key: string
+  readonly row: string
+  readonly tasks: readonly string[]
+  readonly rejects: readonly Reject[]
+}
+
+/** A task that is written, but not yet in the set. */
+export interface StagedTask {
+  readonly name: string
+  readonly dir: string
+  load(): Promise<Task>
+  /** Puts it into the set, over what a run that died there may have left. */
+  place(): Promise<void>
+  discard(): Promise<void>
+}
+
+/** A folder of tasks that grows row by row and survives any kind of death. One process holds it at a time. */
+export interface TaskSet {
+  readonly dir: string
+  readonly tasksDir: string
+  /** For caches, kept between runs. */
+  readonly workDir: string
+  /** Rows that earlier runs finished, by key; what they made is in place. */
+  readonly done: ReadonlyMap<string, RowRecord>
+  stage(draft: TaskDraft): Promise<StagedTask>
+  finish(record: RowRecord): Promise<void>
+  reject(reject: Reject): void
+  /** Writes summary.json and lets go; without a summary it only lets go. */
+  close(summary?: object): Promise<void>
+}
+
+/** What a set was made with; a run that says anything else is refused. */
+export type SetIdentity = Readonly<Record<string, unknown>>
+
+const identityFile = 'generate.json'
+
+/** Opens a set, made if missing; `overwrite` empties one that is there. */
+export async function openTaskSet(path: string, identity: SetIdentity, overwrite = false): Promise<TaskSet> {
+  const dir = resolve(path)
+  const workDir = join(dir, '.work')
+  const tasksDir = join(dir, 'tasks')
+  await refuseStranger(dir)
+  await mkdir(workDir, { recursive: true })
+  const letGo = await acquireOwner(workDir)
+  try {
+    if (overwrite) await empty(dir)
+    await checkIdentity(dir, identity)
+    const staging = join(workDir, 'staging')
+    await rm(staging, { recursive: true, force: true })
+    await mkdir(staging, { recursive: true })
+    await mkdir(tasksDir, { recursive: true })
+    return await openFiles({ dir, workDir, tasksDir, staging, letGo })
+  } catch (error) {
+    await letGo()
+    throw error
+  }
+}
+
+interface Places {
+  readonly dir: string
+  readonly workDir: string
+  readonly tasksDir: string
+  readonly staging: string
+  readonly letGo: () => Promise<void>
+}
+
+async function openFiles({ dir, workDir, tasksDir, staging, letGo }: Places): Promise<TaskSet> {
+  const journalPath = join(workDir, 'rows.jsonl')
+  const rejectsPath = join(dir, 'rejects.jsonl')
+  const done = await readJournal(journalPath, new Set(await readdir(tasksDir)))
+  const journal = await openJsonLines(journalPath)
+  // Every run tells of all rejects, those of rows that an earlier run finished too.
+  await rm(rejectsPath, { force: true })
+  const rejects = await openJsonLines(rejectsPath)
+  let nth = 0
+  return {
+    ...{ dir, tasksDir, workDir, done },
+    stage: async (draft) => stageIn(join(staging, String(++nth)), tasksDir, draft),
+    finish: async (record) => {
+      journal.append(record)
+      await journal.flush()
+    },
+    reject: (reject) => rejects.append(reject),
+    close: async (summary) => {
+      try {
+        await journal.close()
+        await rejects.close()
+        await rm(staging, { recursive: true, force: true })
+        if (summary) await writeAtomic(join(dir, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`)
+      } finally {
+        await letGo()
+      }
+    },
+  }
+}
+
+async function stageIn(place: string, tasksDir: string, draft: TaskDraft): Promise<StagedTask> {
+  const name = safeTaskName(draft.name)
+  const dir = await saveTaskDraft(draft, place)
+  const discard = () => rm(place, { recursive: true, force: true })
+  return {
+    name,
+    dir,
+    load: () => loadTask(dir, { allowNoTests: true }),
+    place: async () => {
+      const target = join(tasksDir, name)
+      try {
+        await rename(dir, target)
+      } catch {
+        // Left by a run that died before it wrote down that the row was finished.
+        await rm(target, { recursive: true, force: true })
+        await rename(dir, target)
+      }
+      await discard()
+    },
+    discard,
+  }
+}
+
+async function readJournal(path: string, there: ReadonlySet<string>): Promise<Map<string, RowRecord>> {
+  const done = new Map<string, RowRecord>()
+  for await (const line of readJsonLines(path)) {
+    const record = parseRecord(line)
+    if (record?.tasks.every((name) => there.has(name))) done.set(record.key, record)
+  }
+  return done
+}
+
+function parseRecord(line: unknown): RowRecord | null {
+  const { key, row, tasks, rejects } = Object(line)
+  if (typeof key !== 'string' || typeof row !== 'string' || !Array.isArray(tasks) || !Array.isArray(rejects))
+    return null
+  return { key, row, tasks, rejects }
+}
+
+/** Never writes into somebody else's folder. */
+async function refuseStranger(dir: string): Promise<void> {
+  const names = await readdir(dir).catch((error: unknown): string[] => {
+    if (codeOf(error) === 'ENOENT') return []
+    throw new UserError(`${dir}: expected a folder for the tasks, got ${messageOf(error)}`, 'name another --output-dir')
+  })
+  if (names.length === 0 || names.includes('.work')) return
+  throw new UserError(
+    `${dir}: expected a new or empty folder, or one of an earlier run, found ${names.length} other things`,
+    'name another --output-dir',
+  )
+}
+
+async function empty(dir: string): Promise<void> {
+  for (const name of ['tasks', 'rejects.jsonl', 'summary.json', identityFile, '.work/rows.jsonl', '.work/staging'])
+    await rm(join(dir, name), { recursive: true, force: true })
+}
+
+async function checkIdentity(dir: string, identity: SetIdentity): Promise<void> {
+  const path = join(dir, identityFile)
+  const text = await readTextIfExists(path)
+  if (text === null) return writeAtomic(path, `${JSON.stringify({ schema: 'generate/1', ...identity }, null, 2)}\n`)
+  const before = parseIdentity(text)
+  const changed = Object.keys({ ...before, ...identity }).find(
+    (key) => key !== 'schema' && canonicalJson(before[key] ?? null) !== canonicalJson(identity[key] ?? null),
+  )
+  if (changed === undefined) return
+  throw new UserError(
+    `${dir}: expected tasks made with the same ${changed}, ${show(identity[changed])}, found ${show(before[changed])}`,
+    'name another --output-dir, or begin anew with --overwrite',
+  )
+}
+
+function parseIdentity(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function show(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing'
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text
+}
