@@ -13,6 +13,7 @@ import { askedJob } from './run/job-document.ts'
 import { checkJobsDir } from './run/jobs-dir.ts'
 import { modelUseOf } from './run/model-options.ts'
 import { type RunOptions, runOptions } from './run/options.ts'
+import { printPlan } from './run/print-plan.ts'
 import { resolveTasks } from './run/resolve-tasks.ts'
 import { runAskedJob } from './run/run-asked-job.ts'
 import { withTaskOptions } from './run/task-options.ts'
@@ -31,6 +32,7 @@ async function runAction(options: RunOptions): Promise<void> {
   const asked = await askedJob(options, 'local')
   const config = absolute(await withTaskOptions(asked.config, options))
   const tasks = await resolveTasks(config)
+  if (options.plan) return printPlan(config, tasks, options.json ?? false)
   await checkJobsDir(config.jobsDir)
   await askConsent(tasks, config, options.yes ?? false)
   for (const secret of unresumableSecrets(config, process.env)) {

@@ -79,6 +79,7 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
         .choices(['harbor', 'packed'] as const)
         .default('harbor' as const),
     )
+    .option('--plan', 'run and build nothing: say which images are needed, who shares them and what cannot run')
     .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')
     .option('-y, --yes', 'do not ask before host variables are passed on')
     .option('-q, --quiet', 'no progress')
