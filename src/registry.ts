@@ -9,11 +9,15 @@ type Load<T> = () => Promise<{ readonly default: Plugin<T> }>
 /** The only file that names plug-ins. A test compares it with the folders. */
 export const registry = {
   agents: {
+    'claude-code': () => import('./agents/claude-code.ts'),
     codex: () => import('./agents/codex.ts'),
     forger: () => import('./agents/forger.ts'),
+    'gemini-cli': () => import('./agents/gemini-cli.ts'),
     nop: () => import('./agents/nop.ts'),
+    opencode: () => import('./agents/opencode.ts'),
     oracle: () => import('./agents/oracle.ts'),
     pi: () => import('./agents/pi.ts'),
+    'qwen-coder': () => import('./agents/qwen-coder.ts'),
     'terminus-2': () => import('./agents/terminus-2/index.ts'),
   } satisfies Record<string, Load<Agent>>,
   engines: {

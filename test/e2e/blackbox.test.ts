@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { CommandAgent } from '../../src/agents/blackbox/command-agent.ts'
 import { makeBlackbox } from '../../src/agents/blackbox/make-blackbox.ts'
+import { BoundaryError } from '../../src/core/errors.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { clientThat, replies } from '../fakes/told-client.ts'
@@ -36,6 +37,25 @@ withSandboxes('a command-line agent in a box', () => {
     const { record, dir } = await run(['sh', '-c', `node -e "${'$'}ASKS" hello 0; sleep 1000`], 5)
     expect(record.end).toMatchObject({ kind: 'scored', exit: { kind: 'limit', limit: 'time' } })
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
+  })
+
+  test('one that goes on asking a model that refuses is stopped, and the model is to blame', async () => {
+    const refuses = clientThat(() => {
+      throw new BoundaryError('model', 'no such key', { code: 'AuthenticationError', retryable: false })
+    })
+    const { record } = await run(['sh', '-c', 'while :; do node -e "$ASKS" hello 0; done'], 60, provider, refuses)
+    expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'model', code: 'AuthenticationError' } })
+    expect(record.metadata).toMatchObject({ model_calls: 1 })
+  })
+
+  test('one that gives up because its model fails in the middle is no score of 0', async () => {
+    const fails = () => {
+      throw new BoundaryError('model', 'the server is down', { code: 'ApiConnectionError' })
+    }
+    const twice = 'node -e "$ASKS" one 0; node -e "$ASKS" two 0'
+    const { record, dir } = await run(['sh', '-c', twice], 60, provider, clientThat(replies('hi'), fails))
+    expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'model', code: 'ApiConnectionError' } })
+    expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('one')
   })
 
   test('a trajectory it plants in its logs is kept under another name, and trusted by nobody', async () => {
@@ -81,7 +101,7 @@ function logsOf(dir: string): string[] {
   return readdirSync(join(dir, 'agent'))
 }
 
-function run(argv: readonly string[], timeoutSec = 60, sandboxes = provider) {
+function run(argv: readonly string[], timeoutSec = 60, sandboxes = provider, client = clientThat(replies('hi'))) {
   mkdirSync(toolDir, { recursive: true })
   writeFileSync(join(toolDir, 'hello'), 'installed\n')
   const described: CommandAgent = {
@@ -92,7 +112,6 @@ function run(argv: readonly string[], timeoutSec = 60, sandboxes = provider) {
     argv: () => argv,
   }
   const agent = makeBlackbox(described, { collect_rollout_details: false }, { env: {}, stateDir })
-  const client = clientThat(replies('hi'))
   const config = { agent: agentConfig({ name: 'boxed', modelName: client.model, overrideTimeoutSec: timeoutSec }) }
   return playTrial({ agent, client, config, provider: sandboxes })
 }

@@ -1,9 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import claudeCode from '../../src/agents/claude-code.ts'
 import codex from '../../src/agents/codex.ts'
+import geminiCli from '../../src/agents/gemini-cli.ts'
+import opencode from '../../src/agents/opencode.ts'
 import pi from '../../src/agents/pi.ts'
+import qwenCoder from '../../src/agents/qwen-coder.ts'
 import type { Agent, AgentAt } from '../../src/core/agent.ts'
 import { BoundaryError } from '../../src/core/errors.ts'
 import type { ModelClient } from '../../src/core/model.ts'
@@ -17,14 +21,15 @@ import { clientThat } from '../fakes/told-client.ts'
 const providerKey = 'sk-provider-secret-0123456789'
 const offline = '[environment]\nallow_internet = false\n'
 const toml = `schema_version = "1.2"\n${offline}`
-const plugins = { pi, codex }
+const plugins = { pi, codex, 'claude-code': claudeCode, opencode, 'gemini-cli': geminiCli, 'qwen-coder': qwenCoder }
+/** Kept from run to run, as a user's own cache is. */
+const toolsCache = resolve('node_modules/.cache/ot-agent')
 const reachable = reachesRegistry()
 // As on the machine of whoever runs a job: nothing of it may get inside.
 process.env.OPENAI_API_KEY = providerKey
 
 withSandboxes('agents from npm', () => {
-  describeEach('pi')
-  describeEach('codex')
+  for (const name of typedKeys(plugins)) describeEach(name)
 })
 
 function describeEach(name: keyof typeof plugins) {
@@ -80,9 +85,13 @@ function describeEach(name: keyof typeof plugins) {
   })
 }
 
+function typedKeys<T extends object>(of: T): (keyof T)[] {
+  return Object.keys(of) as (keyof T)[]
+}
+
 function make(name: keyof typeof plugins): Agent {
   const plugin = plugins[name]
-  return plugin.make(plugin.options.parse({}), { env: { OPENAI_API_KEY: providerKey }, stateDir })
+  return plugin.make(plugin.options.parse({}), { env: { OPENAI_API_KEY: providerKey }, stateDir: toolsCache })
 }
 
 function play(name: string, agent: Agent, client: ModelClient) {

@@ -18,6 +18,8 @@ export interface CallCounts {
   readonly spentBudget: string | null
   /** The last failure of the model's server; null again once a call succeeded. */
   readonly lastFailure: BoundaryError | null
+  /** Failures of the model's server since a call last succeeded. */
+  readonly failuresInARow: number
 }
 
 export const noCalls: CallCounts = {
@@ -29,6 +31,7 @@ export const noCalls: CallCounts = {
   costUsd: null,
   spentBudget: null,
   lastFailure: null,
+  failuresInARow: 0,
 }
 
 export interface Ask {
@@ -70,7 +73,7 @@ function failed(ask: Ask, error: unknown, record: RecordedCall): ServiceAnswer {
   const fault = faultOf(error)
   if (error instanceof BoundaryError) {
     record.fail(error.code, fault.message)
-    ask.count(() => ({ lastFailure: error }))
+    ask.count(({ failuresInARow }) => ({ lastFailure: error, failuresInARow: failuresInARow + 1 }))
   } else {
     record.fail('ModelError', messageOf(error))
   }
@@ -97,5 +100,6 @@ function withReply(counts: CallCounts, { usage, costUsd }: ModelReply): Partial<
     outputTokens: counts.outputTokens + usage.outputTokens,
     costUsd: costUsd === null ? counts.costUsd : (counts.costUsd ?? 0) + costUsd,
     lastFailure: null,
+    failuresInARow: 0,
   }
 }

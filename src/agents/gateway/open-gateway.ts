@@ -28,6 +28,8 @@ export interface GatewayOptions {
   readonly tokenDetails?: boolean
   /** How long a stream may be silent before it gets a sign of life; default 60 s. */
   readonly silenceMs?: number
+  /** Told after every call how many there were and what came of them. */
+  readonly onCount?: (counts: CallCounts) => void
 }
 
 /** An endpoint for one trial: every call of its agent passes through here and is recorded. */
@@ -52,6 +54,7 @@ export function openGateway(options: GatewayOptions): Gateway {
   let counts = noCalls
   const count: Ask['count'] = (change) => {
     counts = { ...counts, ...change(counts) }
+    options.onCount?.(counts)
   }
   const server = createServer((request, response) => {
     const work = serve(request, response).catch(() => void response.destroy())

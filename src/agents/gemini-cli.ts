@@ -1,0 +1,28 @@
+import { defineBlackbox } from './blackbox/make-blackbox.ts'
+
+/** Everything that reaches for the network without being asked is off. */
+const settings = {
+  general: { enableAutoUpdate: false, maxAttempts: 1, retryFetchErrors: false },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  security: { auth: { selectedType: 'gemini-api-key' } },
+}
+
+/** Google's Gemini CLI, which speaks generateContent only; needs Node 20 or later in the sandbox. */
+export default defineBlackbox(
+  {
+    name: 'gemini-cli',
+    tool: { npm: '@google/gemini-cli', version: '0.61.0' },
+    files: ({ home }) => ({ [`${home}/.gemini/settings.json`]: JSON.stringify(settings, null, 2) }),
+    env: ({ baseUrl, key }) => ({
+      GOOGLE_GEMINI_BASE_URL: baseUrl,
+      GEMINI_API_KEY: key,
+      GEMINI_CLI_TRUST_WORKSPACE: 'true',
+    }),
+    argv: ({ toolDir, model, instruction }) => [
+      `${toolDir}/node_modules/.bin/gemini`,
+      ...['--yolo', '-m', model, '-o', 'json', `--prompt=${instruction}`],
+    ],
+  },
+  'Google’s Gemini CLI, from npm',
+)

@@ -1,0 +1,44 @@
+import type { AgentScene } from './blackbox/command-agent.ts'
+import { defineBlackbox } from './blackbox/make-blackbox.ts'
+
+/** The opencode agent, a program of its own that needs no Node; asked here over chat completions. */
+export default defineBlackbox(
+  {
+    name: 'opencode',
+    tool: { npm: 'opencode-ai', version: '1.18.18' },
+    files: (scene) => ({ [`${scene.home}/.config/opencode/opencode.json`]: JSON.stringify(config(scene), null, 2) }),
+    env: () => ({
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+    }),
+    argv: ({ toolDir, cpu, model, instruction }) => [
+      // The package's own launcher is made by a script of it, and none of those runs.
+      `${toolDir}/node_modules/opencode-linux-${cpu}/bin/opencode`,
+      // With a title it does not ask the model for one.
+      ...['run', '--format', 'json', '--title', 'task', '-m', `gateway/${model}`, '--', instruction],
+    ],
+  },
+  'the opencode agent, from npm',
+)
+
+function config({ baseUrl, key, model, contextTokens, outputTokens }: AgentScene) {
+  const name = `gateway/${model}`
+  return {
+    autoupdate: false,
+    share: 'disabled',
+    model: name,
+    small_model: name,
+    enabled_providers: ['gateway'],
+    permission: { bash: 'allow', edit: 'allow', external_directory: 'allow', webfetch: 'deny' },
+    provider: {
+      gateway: {
+        npm: '@ai-sdk/openai-compatible',
+        name: 'gateway',
+        options: { baseURL: `${baseUrl}/v1`, apiKey: key },
+        models: { [model]: { name: model, limit: { context: contextTokens, output: outputTokens } } },
+      },
+    },
+  }
+}

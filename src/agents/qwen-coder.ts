@@ -1,0 +1,29 @@
+import { defineBlackbox } from './blackbox/make-blackbox.ts'
+
+/** Everything that reaches for the network without being asked is off. */
+const settings = {
+  general: { enableAutoUpdate: false },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  // The model's client behind the gateway tries again by itself.
+  model: { generationConfig: { maxRetries: 0 } },
+}
+
+/** Qwen Code, asked over chat completions; needs Node 20 or later in the sandbox. */
+export default defineBlackbox(
+  {
+    name: 'qwen-coder',
+    tool: { npm: '@qwen-code/qwen-code', version: '0.24.4' },
+    files: ({ home }) => ({ [`${home}/.qwen/settings.json`]: JSON.stringify(settings, null, 2) }),
+    env: ({ baseUrl, key, model }) => ({
+      OPENAI_BASE_URL: `${baseUrl}/v1`,
+      OPENAI_API_KEY: key,
+      OPENAI_MODEL: model,
+    }),
+    argv: ({ toolDir, instruction }) => [
+      `${toolDir}/node_modules/.bin/qwen`,
+      ...['--auth-type', 'openai', '--yolo', '-o', 'json', `--prompt=${instruction}`],
+    ],
+  },
+  'Qwen Code, from npm',
+)
