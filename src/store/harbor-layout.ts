@@ -9,6 +9,7 @@ import { renderTrialConfig } from '../formats/harbor-job/trial-config.ts'
 import { parseTrialResult, renderTrialResult } from '../formats/harbor-job/trial-result.ts'
 import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { clearTry, packFailedTry } from './failed-tries.ts'
+import { keepInterruptedTry, recoverTrajectories } from './interrupted-try.ts'
 import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
 
@@ -26,6 +27,7 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env): T
     begin: (config) => begin(dirOf(config.trialName), config, host),
     async keepFailedTry(trialName, nth, record) {
       const dir = dirOf(trialName)
+      await recoverTrajectories(dir)
       await writeRecord(dir, record, host)
       await packFailedTry(dir, nth)
       await clearTry(dir)
@@ -48,12 +50,14 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env): T
 
 async function begin(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
   await mkdir(dir, { recursive: true })
+  await keepInterruptedTry(dir)
   await clearTry(dir)
   await writeFile(join(dir, 'config.json'), renderTrialConfig(config, host))
   return dir
 }
 
 async function commit(dir: string, record: TrialRecord, host: HostEnv): Promise<void> {
+  await recoverTrajectories(dir)
   await writeRecord(dir, record, host)
   for (const name of standardDirs) {
     if (record.steps === null) await mkdir(join(dir, name), { recursive: true })

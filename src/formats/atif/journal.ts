@@ -48,12 +48,13 @@ export async function openJournal(dir: string): Promise<TrajectoryJournal> {
 
 /**
  * Renders the trajectories of a directory from its journal, also of a run that died; gives the names of the files it made.
- * A directory that has its trajectory, or never had a journal, is left as it is.
+ * When none of them is the main one, the longest is. A directory that has its trajectory, or never had a journal, is left
+ * as it is.
  */
 export async function recoverTrajectory(dir: string): Promise<readonly string[]> {
   const journal = join(dir, journalName)
   if (await exists(join(dir, mainFile))) return []
-  const drafts = await readDrafts(journal)
+  const drafts = withMain(await readDrafts(journal))
   // The main file is the sign that all is done, so it comes last.
   const files = [...drafts.keys()].sort((a, b) => Number(a === mainFile) - Number(b === mainFile))
   for (const file of files) {
@@ -62,6 +63,13 @@ export async function recoverTrajectory(dir: string): Promise<readonly string[]>
   }
   await rm(journal, { force: true })
   return files
+}
+
+/** An agent without tools of the API's kind has only conversations on the side: the longest is what it did. */
+function withMain(drafts: Map<string, Draft>): Map<string, Draft> {
+  if (drafts.has(mainFile) || drafts.size === 0) return drafts
+  const [longest] = [...drafts].reduce((best, next) => (next[1].steps.length > best[1].steps.length ? next : best))
+  return new Map([...drafts].map(([name, draft]) => [name === longest ? mainFile : name, draft]))
 }
 
 const file = z.string().regex(/^trajectory(?:\.[a-z0-9-]+)?\.json$/)

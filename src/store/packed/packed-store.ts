@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, truncate } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
@@ -8,8 +8,9 @@ import type { TrialRecord } from '../../core/trial.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { readLines } from '../../lib/lines.ts'
 import { type PackOptions, packDir } from '../../lib/tar.ts'
-import { makeReadable } from '../failed-tries.ts'
+import { listFailedTries, makeReadable } from '../failed-tries.ts'
 import { openHarborLayout } from '../harbor-layout.ts'
+import { keepInterruptedTry } from '../interrupted-try.ts'
 import { parseTrialRecord, renderTrialRecord } from '../trial-record.ts'
 import type { OpenTrial, TrialStore } from '../trial-store.ts'
 import { Appender } from './appender.ts'
@@ -136,14 +137,34 @@ export class PackedStore implements TrialStore {
     this.#appender = undefined
   }
 
-  /** Before the first write: cuts what a crash left behind, and throws away the work of whoever died. */
+  /** Before the first write: cuts what a crash left behind, and keeps of the work of whoever died only what was said. */
   #ready(): Promise<Appender> {
-    this.#appender ??= this.#repair().then(() => new Appender(this.#dirs.packed, this.index, this.#rollBytes))
+    this.#appender ??= this.#open()
     return this.#appender
   }
 
-  async #repair(): Promise<void> {
+  async #open(): Promise<Appender> {
+    await this.#repair()
+    const appender = new Appender(this.#dirs.packed, this.index, this.#rollBytes)
+    const entries = await readdir(this.#dirs.work, { withFileTypes: true }).catch(() => [])
+    for (const entry of entries) {
+      if (entry.isDirectory() && !entry.name.startsWith('.')) await this.#keepInterrupted(appender, entry.name)
+    }
     await rm(this.#dirs.work, { recursive: true, force: true })
+    return appender
+  }
+
+  async #keepInterrupted(appender: Appender, trial: string): Promise<void> {
+    const dir = join(this.#dirs.work, trial)
+    await keepInterruptedTry(dir, this.index.nextTry(trial, 1))
+    const known = this.index.triesOf(trial)
+    for (const nth of (await listFailedTries(dir)).filter((nth) => !known.has(nth))) {
+      const payload = await this.#packTryFile(dir, trial, nth)
+      await appender.append([{ kind: 'failed-try', trial, nth, payload }]).finally(() => payload.discard())
+    }
+  }
+
+  async #repair(): Promise<void> {
     await mkdir(this.#dirs.packed, { recursive: true })
     const index = join(this.#dirs.packed, 'index.jsonl')
     if (await exists(index)) await truncate(index, this.index.bytes)

@@ -1,4 +1,3 @@
-import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ModelReply, ModelRequest } from '../../../core/model.ts'
 import { openJsonLines } from '../../../lib/jsonl.ts'
@@ -89,12 +88,7 @@ export async function openCallRecorder(dir: string, agent: RecordedAgent): Promi
     async finish() {
       for (const thread of threads) thread.close()
       await lines.close()
-      const files = await journal.finish()
-      if (main !== null || files.length === 0) return files
-      // An agent without tools of the API's kind: its longest conversation is what it did.
-      const longest = threads.reduce((best, next) => (next.steps > best.steps ? next : best))
-      await rename(join(dir, longest.file), join(dir, mainFile))
-      return files.map((file) => (file === longest.file ? mainFile : file))
+      return journal.finish()
     },
   }
 }
