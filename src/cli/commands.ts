@@ -44,6 +44,7 @@ export const commands: Group = {
       test: { summary: 'Try an agent and the model it is to use', load: () => import('./agents/test.ts') },
     },
   },
+  generate: { summary: 'Make tasks, and traces, from any source', load: () => import('./generate.ts') },
   traces: {
     summary: 'Turn trials into training data, and look at it',
     group: {
@@ -53,5 +54,6 @@ export const commands: Group = {
     },
   },
   serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },
+  doctor: { summary: 'Say what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
 }

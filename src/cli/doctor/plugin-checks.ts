@@ -1,0 +1,57 @@
+import type { Engine } from '../../core/model.ts'
+import type { Plugin } from '../../core/plugin.ts'
+import { findProgram } from '../../lib/programs.ts'
+import { makeAgent, makeEngine, makeProvider } from '../../plugins.ts'
+import { registry } from '../../registry.ts'
+import { type Check, type Found, limited, missing, ok, type Surroundings } from './check.ts'
+
+/** Every kind of sandbox, engine and agent that can be named. */
+export function pluginChecks(): readonly Check[] {
+  return [
+    ...Object.keys(registry.sandboxes).map((name) => ({ name: `sandbox/${name}`, look: () => sandbox(name) })),
+    ...Object.entries(registry.engines).map(([name, load]) => ({
+      name: `engine/${name}`,
+      look: async (at: Surroundings) => engine(name, (await load()).default, at),
+    })),
+    ...Object.keys(registry.agents).map((name) => ({ name: `agent/${name}`, look: () => agent(name) })),
+  ]
+}
+
+async function sandbox(name: string): Promise<Found> {
+  const provider = await makeProvider(name)
+  await provider.preflight()
+  const { can, remote } = provider
+  const extras = (['images', 'compose', 'gpu', 'windows'] as const).filter((ability) => can[ability])
+  const abilities = [`network: ${can.network.join(', ')}`, ...extras]
+  return ok(`${remote ? 'an account; ' : ''}${abilities.join('; ')}`)
+}
+
+async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): Promise<Found> {
+  const needed = plugin.options.safeParse({}).error?.issues.map(({ path }) => path.join('.')) ?? []
+  if (needed.length === 0) {
+    const { endpoint } = await makeEngine(name)
+    if (endpoint === null) return ok('needs no account')
+    return ok(`${endpoint.baseUrl}${endpoint.apiKey === null ? '' : ', a key is set'}, not tried`)
+  }
+  if (at.apiBase === null || !needed.includes('api_base'))
+    return limited(`needs to be told ${needed.join(', ')}`, 'ot-agent doctor --api-base URL tries a server')
+  return server(name, at.apiBase, at.signal)
+}
+
+/** A model server somebody named, asked once. */
+async function server(name: string, apiBase: string, signal: AbortSignal): Promise<Found> {
+  const made = await makeEngine(name, { api_base: apiBase, healthcheck_max_attempts: 1 })
+  const health = await made.health(signal)
+  if (!health.healthy) return missing(health.reason, 'check --api-base, and that the server runs')
+  const models = health.models?.slice(0, 3).join(', ')
+  return ok(models ? `answers, serves ${models}` : 'answers')
+}
+
+/** An agent with tools of its own gets them from npm; what else it lacks, it says itself when it is given a task. */
+async function agent(name: string): Promise<Found> {
+  const made = await makeAgent(name)
+  if (!made.toolDirs) return ok(made.needsModel ? 'needs a model' : 'needs nothing')
+  const absent = ['node', 'npm'].filter((program) => findProgram(program) === null)
+  if (absent.length > 0) return missing(`no ${absent.join(', no ')} to install it with`, 'install Node.js with npm')
+  return ok(`version ${made.version}, installed by npm when it is first used`)
+}
