@@ -15,8 +15,8 @@ export default defineBlackbox(
       ANTHROPIC_API_KEY: scene.key,
       ...modelNames(scene),
       CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(scene.outputTokens),
-      // The model's client behind the gateway tries again by itself.
-      CLAUDE_CODE_MAX_RETRIES: '0',
+      // The model's client behind the gateway tries again by itself, but not once a reply has begun.
+      CLAUDE_CODE_MAX_RETRIES: '2',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',

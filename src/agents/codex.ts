@@ -33,9 +33,9 @@ function config({ baseUrl, model, contextTokens }: AgentScene) {
         base_url: `${baseUrl}/v1`,
         env_key: 'GATEWAY_KEY',
         wire_api: 'responses',
-        // The model's client behind the gateway tries again by itself.
+        // The model's client behind the gateway tries again by itself, but not once a reply has begun.
         request_max_retries: 0,
-        stream_max_retries: 0,
+        stream_max_retries: 2,
       },
     },
     features: {

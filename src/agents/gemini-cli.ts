@@ -2,7 +2,8 @@ import { defineBlackbox } from './blackbox/make-blackbox.ts'
 
 /** Everything that reaches for the network without being asked is off. */
 const settings = {
-  general: { enableAutoUpdate: false, maxAttempts: 1, retryFetchErrors: false },
+  // The model's client behind the gateway tries again by itself, but not once a reply has begun.
+  general: { enableAutoUpdate: false, maxAttempts: 2 },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
   security: { auth: { selectedType: 'gemini-api-key' } },

@@ -5,8 +5,8 @@ const settings = {
   general: { enableAutoUpdate: false },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
-  // The model's client behind the gateway tries again by itself.
-  model: { generationConfig: { maxRetries: 0 } },
+  // The model's client behind the gateway tries again by itself, but not once a reply has begun.
+  model: { generationConfig: { maxRetries: 2 } },
 }
 
 /** Qwen Code, asked over chat completions; needs Node 20 or later in the sandbox. */

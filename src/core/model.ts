@@ -112,6 +112,8 @@ export interface CallOptions {
   readonly timeoutSec?: number
   /** Called with each piece of text as it arrives; asks for a stream. Once it was called, a failed call is not tried again. */
   readonly onText?: (text: string) => void
+  /** The same for what it thinks before, where the server tells that; no stream is asked for because of it. */
+  readonly onReasoning?: (text: string) => void
 }
 
 /** A model one can talk to: the only way any part of this program calls one. */

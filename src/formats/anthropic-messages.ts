@@ -4,6 +4,7 @@ import { makeBlocks } from './anthropic-messages/blocks.ts'
 import { renderMessages, systemText } from './anthropic-messages/messages.ts'
 import {
   type Dialect,
+  type Hear,
   type Parsed,
   parseEvent,
   type RenderHow,
@@ -113,8 +114,8 @@ const eventSchema = z.object({
   usage: usageSchema.nullish(),
 })
 
-function makeStream(request: ModelRequest, onText: (text: string) => void): StreamReader {
-  const blocks = makeBlocks(request, onText)
+function makeStream(request: ModelRequest, onText: Hear, onReasoning?: Hear): StreamReader {
+  const blocks = makeBlocks(request, onText, onReasoning)
   let usage: z.output<typeof usageSchema> | null = null
   let stopReason: string | null = null
   let stopped = false

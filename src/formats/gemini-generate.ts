@@ -4,6 +4,7 @@ import { renderContents } from './gemini-generate/contents.ts'
 import { makeDraft } from './gemini-generate/draft.ts'
 import {
   type Dialect,
+  type Hear,
   parseEvent,
   type RenderHow,
   type ServedModel,
@@ -25,7 +26,7 @@ export const geminiGenerate: Dialect = {
     const fault = faultIn(document, 200)
     return fault ? { kind: 'fault', fault } : { kind: 'malformed', message: 'expected candidates, got none' }
   },
-  makeStream: (_, onText) => makeStream(onText),
+  makeStream: (_, onText, onReasoning) => makeStream(onText, onReasoning),
   modelsPath: '/v1beta/models?pageSize=1000',
   modelPath,
   parseModels,
@@ -81,8 +82,8 @@ function thinking(effort: string): object {
   }
 }
 
-function makeStream(onText: (text: string) => void): StreamReader {
-  const draft = makeDraft(onText)
+function makeStream(onText: Hear, onReasoning?: Hear): StreamReader {
+  const draft = makeDraft(onText, onReasoning)
   let fault: Fault | null = null
   let malformed = false
   return {

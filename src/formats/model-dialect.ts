@@ -38,6 +38,9 @@ export interface StreamReader {
   end(): Parsed
 }
 
+/** Takes a piece of a text as it arrives. */
+export type Hear = (piece: string) => void
+
 /** A model as the server lists it. */
 export interface ServedModel {
   readonly id: string
@@ -54,7 +57,7 @@ export interface Dialect {
   path(model: string, stream: boolean): string
   render(model: string, request: ModelRequest, how: RenderHow): Readonly<Record<string, unknown>>
   parse(document: unknown, request: ModelRequest): Parsed
-  makeStream(request: ModelRequest, onText: (text: string) => void): StreamReader
+  makeStream(request: ModelRequest, onText: Hear, onReasoning?: Hear): StreamReader
   readonly modelsPath: string
   /** Where one model is described, when a name may be good although the list does not show it. */
   modelPath(model: string): string | null

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ChatMessage, ModelRequest } from '../core/model.ts'
 import {
   type Dialect,
+  type Hear,
   parseEvent,
   type RenderHow,
   type ServedModel,
@@ -32,7 +33,7 @@ export function openaiChat(flavour: ChatFlavour): Dialect {
       const fault = faultIn(document, 200)
       return fault ? { kind: 'fault', fault } : { kind: 'malformed', message: problem }
     },
-    makeStream: (_, onText) => makeStream(onText),
+    makeStream: (_, onText, onReasoning) => makeStream(onText, onReasoning),
     modelsPath: '/models',
     modelPath: () => null,
     parseModels,
@@ -84,8 +85,8 @@ function renderMessage(message: ChatMessage, { reasoningField }: ChatFlavour): R
   }
 }
 
-function makeStream(onText: (text: string) => void): StreamReader {
-  const draft = new ChatDraft(onText)
+function makeStream(onText: Hear, onReasoning?: Hear): StreamReader {
+  const draft = new ChatDraft(onText, onReasoning)
   let closed = false
   let fault: ReturnType<typeof faultIn> = null
   let problem: string | null = null

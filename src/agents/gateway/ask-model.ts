@@ -1,5 +1,5 @@
 import { BoundaryError, isAbort, messageOf } from '../../core/errors.ts'
-import type { ModelClient, ModelReply, ModelRequest } from '../../core/model.ts'
+import type { CallOptions, ModelClient, ModelReply, ModelRequest } from '../../core/model.ts'
 import type { RecordedCall } from '../../formats/atif/recorder/call-recorder.ts'
 import type { ServiceAnswer } from '../../formats/dialect-server/model-service.ts'
 import type { ServedCall } from '../../formats/dialect-server/server-dialect.ts'
@@ -38,6 +38,8 @@ export interface Ask {
   readonly client: ModelClient
   readonly tokenDetails: boolean
   readonly signal: AbortSignal
+  /** Who hears the reply while it is said. */
+  readonly hearing?: Pick<CallOptions, 'onText' | 'onReasoning'>
   readonly count: (change: (counts: CallCounts) => Partial<CallCounts>) => void
 }
 
@@ -45,7 +47,7 @@ export interface Ask {
 export async function askModel(ask: Ask, { request }: ServedCall, record: RecordedCall): Promise<ServiceAnswer> {
   ask.count(({ calls }) => ({ calls: calls + 1 }))
   try {
-    const outcome = await ask.client.complete(asAsked(ask, request), { signal: ask.signal })
+    const outcome = await ask.client.complete(asAsked(ask, request), { signal: ask.signal, ...ask.hearing })
     if (outcome.kind === 'reply') {
       record.reply(outcome.reply)
       ask.count((counts) => withReply(counts, outcome.reply))

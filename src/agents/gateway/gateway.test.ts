@@ -74,6 +74,56 @@ describe.each(dialects)('over $name', ({ path, body, header, text }) => {
     expect((await finish()).trajectory.steps).toHaveLength(2)
   })
 
+  test('a stream is told while the model still speaks, and recorded whole', async () => {
+    let goOn = () => {}
+    const heard = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const { post, key, finish } = await start(async (request, options) => {
+      options.onText?.('early ')
+      // Without the first words on the other side there is no second.
+      await heard
+      options.onText?.('late')
+      return replies('early late', { toolCalls: [tool], finish: 'tool-calls' })(request, options)
+    })
+    const streaming = path.replace(':generateContent', ':streamGenerateContent?alt=sse')
+    const whole = { ...body, ...(!path.includes('beta/') && { stream: true }) }
+    const answer = await post(streaming, whole, header(key), (text) => text.includes('early') && goOn())
+    expect(answer.text.indexOf('early')).toBeLessThan(answer.text.indexOf('"late"'))
+    expect(answer.text).toContain('call_1')
+    expect((await finish()).trajectory.steps[1]).toMatchObject({
+      message: 'early late',
+      tool_calls: [{ tool_call_id: 'call_1' }],
+      metrics: { completion_token_ids: [3] },
+    })
+  })
+
+  test('thoughts come before words, and a failure after them is told in the stream', async () => {
+    const { post, key, finish } = await start(
+      async (request, options) => {
+        options.onReasoning?.('hm')
+        options.onText?.('so')
+        return replies('so', { reasoning: 'hm' })(request, options)
+      },
+      async (_, options) => {
+        options.onText?.('then')
+        throw new BoundaryError('model', 'the line broke', { code: 'InternalServerError' })
+      },
+    )
+    const streaming = path.replace(':generateContent', ':streamGenerateContent?alt=sse')
+    const whole = { ...body, ...(!path.includes('beta/') && { stream: true }) }
+    const { text } = await post(streaming, whole, header(key))
+    expect(text.indexOf('"hm"')).toBeGreaterThan(0)
+    expect(text.indexOf('"hm"')).toBeLessThan(text.indexOf('"so"'))
+    const broken = await post(streaming, whole, header(key))
+    expect(broken.status).toBe(200)
+    expect(broken.text).toMatch(/"then"[\s\S]*the line broke/)
+    expect((await finish()).calls).toMatchObject([
+      { call: 1, finish: 'stop' },
+      { error: { code: 'InternalServerError' } },
+    ])
+  })
+
   test('a wrong key, or none, is refused and the model is not asked', async () => {
     const { post, client, gateway } = await start(replies('hi'))
     expect((await post(path, body, header('sk-trial-other'))).status).toBe(401)
@@ -259,8 +309,8 @@ async function start(first: Answer | { silenceMs: number }, ...more: Answer[]) {
     door.close()
   })
   const origin = `http://127.0.0.1:${(door.address() as AddressInfo).port}`
-  const post = (path: string, body: unknown, headers: Record<string, string>) =>
-    send('POST', origin + path, headers, typeof body === 'string' ? body : JSON.stringify(body))
+  const post = (path: string, body: unknown, headers: Record<string, string>, onText?: (text: string) => void) =>
+    send('POST', origin + path, headers, typeof body === 'string' ? body : JSON.stringify(body), onText)
   return {
     client,
     gateway,
@@ -293,12 +343,19 @@ interface Heard {
   readonly text: string
 }
 
-function send(method: string, url: string, headers: Record<string, string>, body: string): Promise<Heard> {
+function send(
+  method: string,
+  url: string,
+  headers: Record<string, string>,
+  body: string,
+  onText: (text: string) => void = () => {},
+): Promise<Heard> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { method, headers, agent: false }, (response) => {
       let text = ''
       response.setEncoding('utf8').on('data', (piece: string) => {
         text += piece
+        onText(text)
       })
       response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
       response.on('error', reject)

@@ -1,22 +1,16 @@
-import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { ModelClient } from '../../core/model.ts'
 import type { CallRecorder } from '../../formats/atif/recorder/call-recorder.ts'
+import { makeStamp, readCall } from '../../formats/dialect-server/answer-call.ts'
 import type { ServiceAnswer } from '../../formats/dialect-server/model-service.ts'
 import { renderGeminiModels, renderModels } from '../../formats/dialect-server/models-list.ts'
 import { openaiChatServer } from '../../formats/dialect-server/openai-chat.ts'
 import { type CallRoute, findRoute } from '../../formats/dialect-server/routes.ts'
-import type {
-  CallAddress,
-  ParsedCall,
-  ServedCall,
-  ServerDialect,
-  ServiceFault,
-  Stamp,
-} from '../../formats/dialect-server/server-dialect.ts'
+import type { ServedCall, ServerDialect, ServiceFault } from '../../formats/dialect-server/server-dialect.ts'
 import { renderAnswer, renderDocument, renderFaultAnswer } from '../../formats/dialect-server/wire-answer.ts'
 import { type Ask, askModel, type CallCounts, noCalls } from './ask-model.ts'
+import { makeLiveAnswer } from './live-answer.ts'
 import { keepAlive, sendAnswer } from './send-answer.ts'
 import { carriesKey, makeTrialKey } from './trial-key.ts'
 
@@ -89,8 +83,8 @@ export function openGateway(options: GatewayOptions): Gateway {
     return sendAnswer(response, renderDocument(isGoogles ? renderGeminiModels(models) : renderModels(models, 0)))
   }
   const answer = async (route: CallRoute, body: string, response: ServerResponse): Promise<void> => {
-    const { dialect, address } = route
-    const parsed = readCall(dialect, address, body)
+    const { dialect } = route
+    const parsed = readCall(route, body)
     if (parsed.kind === 'refused') {
       options.recorder.refuse(dialect.name, parsed.fault.kind, parsed.fault.message)
       return sendAnswer(response, renderFaultAnswer(dialect, parsed.fault))
@@ -99,10 +93,13 @@ export function openGateway(options: GatewayOptions): Gateway {
     response.on('close', () => gone.abort())
     const signal = AbortSignal.any([gone.signal, closing.signal])
     const ask = { client: options.client, tokenDetails: options.tokenDetails ?? false, signal, count }
-    const said = await askAlive(options, ask, dialect, parsed.call, response)
-    const wire = renderAnswer(dialect, parsed.call, said, stampOf(parsed.call))
+    const stamp = makeStamp(parsed.call)
+    const live = makeLiveAnswer(response, dialect, parsed.call, stamp)
+    const said = await askAlive(options, { ...ask, hearing: live.hearing }, dialect, parsed.call, response)
+    if (live.end(said)) return
+    const wire = renderAnswer(dialect, parsed.call, said, stamp)
     // Nobody is there to be told anything.
-    if (wire === null || typeof wire === 'string') response.destroy()
+    if (typeof wire === 'string') response.destroy()
     else await sendAnswer(response, wire)
   }
   return {
@@ -137,20 +134,6 @@ async function askAlive(
   } finally {
     stop()
   }
-}
-
-function stampOf({ model }: ServedCall): Stamp {
-  return { id: randomBytes(12).toString('hex'), createdSec: Math.floor(Date.now() / 1000), model }
-}
-
-function readCall(dialect: ServerDialect, address: CallAddress, body: string): ParsedCall {
-  let document: unknown
-  try {
-    document = JSON.parse(body)
-  } catch {
-    return { kind: 'refused', fault: { kind: 'invalid-request', message: 'expected JSON, got something else' } }
-  }
-  return dialect.parse(document, address)
 }
 
 /** The body of a request, or null when it is too long. */

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { WireAnswer } from '../../formats/dialect-server/wire-answer.ts'
+import { streamHeaders } from './live-answer.ts'
 
 /** Sends an answer; one that comes after signs of life can only be told inside the stream they began. */
 export async function sendAnswer(response: ServerResponse, answer: WireAnswer): Promise<void> {
@@ -22,7 +23,7 @@ export function keepAlive(response: ServerResponse, everyMs = silenceMs): () => 
   const timer = setInterval(() => {
     if (response.destroyed) return
     if (!response.headersSent) {
-      response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
+      response.writeHead(200, streamHeaders)
     }
     // A comment: every reader of streams passes over it.
     response.write(': still here\n\n')

@@ -1,6 +1,6 @@
 import type { Account } from '../../core/budget.ts'
 import { BoundaryError } from '../../core/errors.ts'
-import type { ModelOutcome, ModelReply, ModelRequest, TokenUsage } from '../../core/model.ts'
+import type { CallOptions, ModelOutcome, ModelReply, ModelRequest, TokenUsage } from '../../core/model.ts'
 import type { Quirks, WireReply } from '../../formats/model-dialect.ts'
 import { droppedFrom, learnQuirk } from '../../formats/model-quirks.ts'
 import { sleep } from '../../lib/deadline.ts'
@@ -38,9 +38,9 @@ export class Call {
     private readonly counter: TokenCounter,
     private readonly request: ModelRequest,
     private readonly deadlineAt: number,
-    private readonly onText: ((text: string) => void) | undefined,
+    private readonly hearing: Pick<CallOptions, 'onText' | 'onReasoning'>,
   ) {
-    this.stream = server.stream || onText !== undefined
+    this.stream = server.stream || hearing.onText !== undefined
   }
 
   async run(signal: AbortSignal): Promise<ModelOutcome> {
@@ -91,11 +91,15 @@ export class Call {
   private async send(name: string, body: Body, signal: AbortSignal): Promise<Exchanged> {
     const { wire, requestTimeoutMs } = this.server
     this.requests++
+    const { stream, request, hearing } = this
     const onText = (text: string) => {
-      this.textGiven ||= this.onText !== undefined
-      this.onText?.(text)
+      this.textGiven ||= hearing.onText !== undefined
+      hearing.onText?.(text)
     }
-    const { stream, request } = this
+    const onReasoning = (text: string) => {
+      this.textGiven ||= hearing.onReasoning !== undefined
+      hearing.onReasoning?.(text)
+    }
     const went = await exchange(wire, {
       model: name,
       body,
@@ -104,6 +108,7 @@ export class Call {
       timeoutMs: requestTimeoutMs,
       signal,
       onText,
+      onReasoning,
     })
     if (went.kind === 'reply' && went.reply.usage) this.counter.learn(request.messages, went.reply.usage.inputTokens)
     return went

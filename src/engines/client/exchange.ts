@@ -1,5 +1,5 @@
 import type { ModelRequest } from '../../core/model.ts'
-import type { Dialect, Parsed, WireReply } from '../../formats/model-dialect.ts'
+import type { Dialect, Hear, Parsed, WireReply } from '../../formats/model-dialect.ts'
 import { type Fault, judgeFault, type ModelErrorCode, readFault } from '../../formats/model-fault.ts'
 import { type HttpAnswer, type HttpClient, HttpFailure } from '../../lib/http-client.ts'
 import { EventTooLong, makeEventReader } from '../../lib/sse.ts'
@@ -28,7 +28,8 @@ export interface ExchangeRequest {
   readonly stream: boolean
   readonly timeoutMs: number
   readonly signal: AbortSignal
-  readonly onText: (text: string) => void
+  readonly onText: Hear
+  readonly onReasoning?: Hear | undefined
 }
 
 /** How one request and its answer went. */
@@ -53,7 +54,7 @@ export async function exchange(wire: Wire, sent: ExchangeRequest): Promise<Excha
   const startedAt = performance.now()
   const { dialect } = wire
   const { model, body, request, timeoutMs, signal } = sent
-  const stream = sent.stream ? dialect.makeStream(request, sent.onText) : null
+  const stream = sent.stream ? dialect.makeStream(request, sent.onText, sent.onReasoning) : null
   try {
     const answer = await wire.http.send({
       method: 'POST',

@@ -24,11 +24,19 @@ export function makeClient(server: Server, model: string, account: Account | nul
       return knownFacts(server, model)
     },
     countTokens: counter.count,
-    async complete(request, { timeoutSec = null, signal = new AbortController().signal, onText } = {}) {
+    async complete(request, { timeoutSec = null, signal = new AbortController().signal, ...hearing } = {}) {
       // One signal may stop a thousand calls.
       setMaxListeners(0, signal)
       const deadlineAt = timeoutSec === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutSec * 1000
-      const call = new Call(server, model, account, counter, withDefaults(request, server.defaults), deadlineAt, onText)
+      const call = new Call(
+        server,
+        model,
+        account,
+        counter,
+        withDefaults(request, server.defaults),
+        deadlineAt,
+        hearing,
+      )
       const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner))
       if (outcome !== expired) return outcome
       throw call.failure('ApiTimeoutError', `no reply within ${timeoutSec} s`, true)

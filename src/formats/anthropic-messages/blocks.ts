@@ -1,5 +1,5 @@
 import type { ModelReply, ModelRequest, TokenUsage, ToolCall } from '../../core/model.ts'
-import type { WireReply } from '../model-dialect.ts'
+import type { Hear, WireReply } from '../model-dialect.ts'
 
 type Loose = Readonly<Record<string, unknown>>
 
@@ -18,7 +18,7 @@ interface Block {
 }
 
 /** Collects the content blocks of a reply, whole or in pieces. */
-export function makeBlocks(request: ModelRequest, onText: (text: string) => void) {
+export function makeBlocks(request: ModelRequest, onText: Hear, onReasoning: Hear = () => {}) {
   const blocks = new Map<number, Block>()
   const answerTool = request.jsonSchema?.name ?? null
   return {
@@ -31,12 +31,16 @@ export function makeBlocks(request: ModelRequest, onText: (text: string) => void
       }
       blocks.set(index, block)
       if (start.type === 'text' && block.text !== '') onText(block.text)
+      // Also where a thought is kept secret: that there is one is known before the words are.
+      if (start.type === 'thinking' || start.type === 'redacted_thinking') onReasoning(block.text)
     },
     add(index: number, delta: Loose): void {
       const block = blocks.get(index)
       if (!block) return
       const words = textAt(delta, 'text')
-      block.text += words + textAt(delta, 'thinking')
+      const thought = textAt(delta, 'thinking')
+      block.text += words + thought
+      if (thought !== '') onReasoning(thought)
       block.signature += textAt(delta, 'signature')
       const json = textAt(delta, 'partial_json')
       block.json += json

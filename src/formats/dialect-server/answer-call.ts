@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ModelService } from './model-service.ts'
 import type { CallRoute } from './routes.ts'
-import type { ParsedCall, ServedCall } from './server-dialect.ts'
+import type { ParsedCall, ServedCall, Stamp } from './server-dialect.ts'
 import { renderAnswer, type WireAnswer } from './wire-answer.ts'
 
 /** Reads a call that came over the wire. */
@@ -19,8 +19,12 @@ export async function answerCall(
   signal: AbortSignal,
 ): Promise<WireAnswer | 'hang-up' | 'silence'> {
   const answer = await service.answer(call, signal)
-  const stamp = { id: randomBytes(12).toString('hex'), createdSec: Math.floor(Date.now() / 1000), model: call.model }
-  return renderAnswer(dialect, call, answer, stamp)
+  return renderAnswer(dialect, call, answer, makeStamp(call))
+}
+
+/** What a reply to a call carries that nobody said. */
+export function makeStamp({ model }: ServedCall): Stamp {
+  return { id: randomBytes(12).toString('hex'), createdSec: Math.floor(Date.now() / 1000), model }
 }
 
 function jsonOf(text: string): unknown {

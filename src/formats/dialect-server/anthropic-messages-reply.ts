@@ -16,8 +16,8 @@ export function renderReply(_: ServedCall, reply: ServedReply, stamp: Stamp): Re
 }
 
 /** A message as a stream of named events, block after block. Signed thoughts come whole: their signature is about all of them. */
-export function makeStream(_: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter {
-  const signed = signedThoughts(reply)
+export function makeStream(_: ServedCall, stamp: Stamp): StreamWriter {
+  let signed: readonly Block[] = []
   let index = -1
   let open: 'thinking' | 'text' | null = null
   const delta = (fields: object) => event('content_block_delta', { index, delta: fields })
@@ -42,8 +42,10 @@ export function makeStream(_: ServedCall, reply: ServedReply, stamp: Stamp): Str
     ]
   }
   return {
-    start: () => {
-      const usage = { ...usageOf(reply), output_tokens: 1 }
+    start: (known) => {
+      signed = known ? signedThoughts(known) : []
+      // Counts that are not known yet come with the end.
+      const usage = { ...(known ? usageOf(known) : noUsage), output_tokens: 1 }
       const message = { ...head(stamp), content: [], stop_reason: null, stop_sequence: null, usage }
       return [event('message_start', { message }), ...signed.flatMap((block) => whole(...inDeltas(block)))]
     },
@@ -53,7 +55,7 @@ export function makeStream(_: ServedCall, reply: ServedReply, stamp: Stamp): Str
       return [...begun, delta({ type: 'thinking_delta', thinking })]
     },
     text: (text) => [...begin('text', { type: 'text', text: '' }), delta({ type: 'text_delta', text })],
-    end: () => [
+    end: (reply) => [
       ...close(),
       ...callBlocks(reply).flatMap((block) => whole(...inDeltas(block))),
       event('message_delta', { delta: { stop_reason: stopReason(reply), stop_sequence: null }, usage: usageOf(reply) }),
@@ -103,6 +105,8 @@ function callBlocks({ toolCalls }: ServedReply): Block[] {
 function stopReason({ finish }: ServedReply): string {
   return { stop: 'end_turn', length: 'max_tokens', 'content-filter': 'refusal', 'tool-calls': 'tool_use' }[finish]
 }
+
+const noUsage = { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 }
 
 /** This dialect counts cached input apart from the rest. */
 function usageOf({ usage }: ServedReply): Record<string, number> {

@@ -18,6 +18,7 @@ export const anthropicMessagesServer: ServerDialect = {
   parse: (document, address) => parsedBy(() => parseMessages(document, address)),
   render: renderReply,
   makeStream,
+  streamsThoughts: false,
   renderFault,
   faultEvent: (fault) => ({ name: 'error', data: JSON.stringify(renderFault(fault)) }),
   heartbeat: renderEvent({ name: 'ping', data: '{"type":"ping"}' }),

@@ -11,14 +11,14 @@ export function renderReply(_: ServedCall, reply: ServedReply, stamp: Stamp): Re
 }
 
 /** A reply in pieces, each shaped like a whole one; the last has the reason and the counts. */
-export function makeStream(_: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter {
+export function makeStream(_: ServedCall, stamp: Stamp): StreamWriter {
   const piece = (part: Part) =>
     dataEvent({ candidates: [{ content: { role: 'model', parts: [part] }, index: 0 }], ...head(stamp) })
   return {
     start: () => [],
     reasoning: (text) => [piece({ text, thought: true })],
     text: (text) => [piece({ text })],
-    end: () => {
+    end: (reply) => {
       const calls = callParts(reply)
       return [dataEvent(last(reply, stamp, calls.length > 0 ? calls : [{ text: '' }]))]
     },

@@ -20,6 +20,7 @@ export const geminiGenerateServer: ServerDialect = {
   parse: (document, address) => parsedBy(() => parseGenerate(document, address)),
   render: renderReply,
   makeStream,
+  streamsThoughts: true,
   renderFault,
   faultEvent: (fault) => dataEvent(renderFault(fault)),
   heartbeat: comment,

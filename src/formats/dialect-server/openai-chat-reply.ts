@@ -26,18 +26,23 @@ export function renderReply(call: ServedCall, reply: ServedReply, stamp: Stamp):
 }
 
 /** A chat completion in chunks. */
-export function makeStream(call: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter {
+export function makeStream(call: ServedCall, stamp: Stamp): StreamWriter {
   const head = chatHead(stamp, 'chat.completion.chunk')
   const chunk = (delta: object, more: object = { finish_reason: null }, top: object = {}): WireEvent =>
     dataEvent({ ...head, choices: [{ index: 0, delta, ...more }], ...top })
-  const ids = reply.tokens?.promptIds ? { prompt_token_ids: reply.tokens.promptIds } : {}
+  let idsTold = false
+  const promptIds = (reply: ServedReply | null): object => {
+    if (idsTold || !reply?.tokens?.promptIds) return {}
+    idsTold = true
+    return { prompt_token_ids: reply.tokens.promptIds }
+  }
   return {
-    start: () => [chunk({ role: 'assistant', content: '' }, undefined, ids)],
+    start: (known) => [chunk({ role: 'assistant', content: '' }, undefined, promptIds(known))],
     reasoning: (piece) => [chunk({ reasoning_content: piece })],
     text: (piece) => [chunk({ content: piece })],
-    end: () => [
+    end: (reply) => [
       ...renderCalls(call, reply).map((one, index) => chunk({ tool_calls: [{ index, ...one }] })),
-      chunk({}, { finish_reason: finishReason(reply.finish), ...tokenFields(reply) }),
+      chunk({}, { finish_reason: finishReason(reply.finish), ...tokenFields(reply) }, promptIds(reply)),
       ...(call.shape.streamUsage ? [dataEvent({ ...head, choices: [], usage: chatUsage(reply) })] : []),
       { data: '[DONE]' },
     ],

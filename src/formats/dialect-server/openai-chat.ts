@@ -23,6 +23,7 @@ export const openaiChatServer: ServerDialect = {
   parse: (document, address) => parsedBy(() => parseChat(document, address)),
   render: renderReply,
   makeStream,
+  streamsThoughts: true,
   renderFault: openaiFault,
   faultEvent: (fault) => dataEvent(openaiFault(fault)),
   heartbeat: comment,

@@ -9,30 +9,25 @@ export function renderReply(call: ServedCall, reply: ServedReply, stamp: Stamp):
 }
 
 /** A response as a stream of named events, each item announced, filled and closed. */
-export function makeStream(call: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter {
-  return new ResponseStream(call, reply, stamp)
+export function makeStream(call: ServedCall, stamp: Stamp): StreamWriter {
+  return new ResponseStream(call, stamp)
 }
 
+type Spoken = 'thought' | 'message'
+
 class ResponseStream implements StreamWriter {
-  private readonly thought: Item | null
-  private readonly message: Item | null
-  private readonly calls: readonly (Item | null)[]
   /** Items that are complete. */
   private readonly output: Item[] = []
-  /** The item that is being filled. */
-  private open: Item | null = null
+  /** The item that is being filled, and what is in it. */
+  private open: Spoken | null = null
+  private said = ''
+  private messageBegun = false
   private sequence = 0
 
   constructor(
-    call: ServedCall,
-    private readonly reply: ServedReply,
+    private readonly call: ServedCall,
     private readonly stamp: Stamp,
-  ) {
-    const [thought = null, message = null, ...calls] = slots(call, reply, stamp)
-    this.thought = thought
-    this.message = message
-    this.calls = calls
-  }
+  ) {}
 
   start(): WireEvent[] {
     const response = { ...head(this.stamp), status: 'in_progress', output: [], usage: null }
@@ -40,19 +35,27 @@ class ResponseStream implements StreamWriter {
   }
 
   reasoning(delta: string): WireEvent[] {
-    const begun = this.begin(this.thought)
+    const begun = this.begin('thought')
+    this.said += delta
     return [...begun, this.event('response.reasoning_summary_text.delta', { ...this.place(), delta })]
   }
 
   text(delta: string): WireEvent[] {
-    const begun = this.begin(this.message)
+    const begun = this.begin('message')
+    this.said += delta
     return [...begun, this.event('response.output_text.delta', { ...this.place(), delta, logprobs: [] })]
   }
 
-  end(): WireEvent[] {
-    const unsaid = this.message && !this.output.includes(this.message) ? this.begin(this.message) : []
-    const rest = [...unsaid, ...this.close(), ...this.calls.flatMap((item) => (item ? this.wholeCall(item) : []))]
-    const response = finished(this.reply, this.stamp, this.output)
+  end(reply: ServedReply): WireEvent[] {
+    const isUnsaid = !this.messageBegun && (reply.text !== '' || reply.toolCalls.length === 0)
+    const unsaid = isUnsaid ? this.begin('message') : []
+    const closing = this.close()
+    const rest = [
+      ...unsaid,
+      ...closing,
+      ...callItems(this.call, reply, this.stamp).flatMap((item) => this.wholeCall(item)),
+    ]
+    const response = finished(reply, this.stamp, this.output)
     return [...rest, this.event(`response.${response.status}`, { response })]
   }
 
@@ -61,31 +64,37 @@ class ResponseStream implements StreamWriter {
   }
 
   private place(): object {
-    const index = this.open === this.thought ? 'summary_index' : 'content_index'
-    return { item_id: this.open?.id, output_index: this.output.length, [index]: 0 }
+    const index = this.open === 'thought' ? 'summary_index' : 'content_index'
+    return { item_id: this.item('').id, output_index: this.output.length, [index]: 0 }
   }
 
-  private begin(item: Item | null): WireEvent[] {
-    if (this.open === item || !item) return []
+  private item(text: string): Item {
+    return this.open === 'thought' ? thoughtItem(text, this.stamp) : messageItem(text, this.stamp)
+  }
+
+  private begin(which: Spoken): WireEvent[] {
+    if (this.open === which) return []
     const closing = this.close()
-    this.open = item
-    const empty = item === this.thought ? { summary: [] } : { content: [], status: 'in_progress' }
+    this.open = which
+    this.said = ''
+    this.messageBegun ||= which === 'message'
+    const empty = which === 'thought' ? { summary: [] } : { content: [], status: 'in_progress' }
     const [type, part] =
-      item === this.thought ? ['reasoning_summary_part', summaryText('')] : ['content_part', outputText('')]
+      which === 'thought' ? ['reasoning_summary_part', summaryText('')] : ['content_part', outputText('')]
+    const item = { ...this.item(''), ...empty }
     return [
       ...closing,
-      this.event('response.output_item.added', { output_index: this.output.length, item: { ...item, ...empty } }),
+      this.event('response.output_item.added', { output_index: this.output.length, item }),
       this.event(`response.${type}.added`, { ...this.place(), part }),
     ]
   }
 
   private close(): WireEvent[] {
-    const item = this.open
-    if (!item) return []
-    const [prefix, part, text] =
-      item === this.thought
-        ? ['reasoning_summary', summaryText(this.reply.reasoning ?? ''), this.reply.reasoning]
-        : ['output', outputText(this.reply.text), this.reply.text]
+    if (this.open === null) return []
+    const text = this.said
+    const item = this.item(text)
+    const [prefix, part] =
+      this.open === 'thought' ? ['reasoning_summary', summaryText(text)] : ['output', outputText(text)]
     const events = [
       this.event(`response.${prefix}_text.done`, { ...this.place(), text }),
       this.event(`response.${prefix === 'output' ? 'content' : prefix}_part.done`, { ...this.place(), part }),
@@ -112,24 +121,29 @@ class ResponseStream implements StreamWriter {
 }
 
 function outputOf(call: ServedCall, reply: ServedReply, stamp: Stamp): Item[] {
-  return slots(call, reply, stamp).filter((item) => item !== null)
-}
-
-/** The thought, the message and the calls; null where there is none. */
-function slots({ shape }: ServedCall, reply: ServedReply, { id }: Stamp): (Item | null)[] {
   const { reasoning, text, toolCalls } = reply
   return [
-    reasoning === null ? null : { id: `rs_${id}`, type: 'reasoning', summary: [summaryText(reasoning)] },
-    text === '' && toolCalls.length > 0
-      ? null
-      : { id: `msg_${id}`, type: 'message', status: 'completed', role: 'assistant', content: [outputText(text)] },
-    ...toolCalls.map((call, i): Item => {
-      const base = { id: `fc_${id}_${i}`, status: 'completed', call_id: call.id, name: call.name }
-      return shape.textTools.includes(call.name)
-        ? { ...base, type: 'custom_tool_call', input: plainInput(call.arguments) }
-        : { ...base, type: 'function_call', arguments: call.arguments }
-    }),
+    ...(reasoning === null ? [] : [thoughtItem(reasoning, stamp)]),
+    ...(text === '' && toolCalls.length > 0 ? [] : [messageItem(text, stamp)]),
+    ...callItems(call, reply, stamp),
   ]
+}
+
+function thoughtItem(text: string, { id }: Stamp): Item {
+  return { id: `rs_${id}`, type: 'reasoning', summary: [summaryText(text)] }
+}
+
+function messageItem(text: string, { id }: Stamp): Item {
+  return { id: `msg_${id}`, type: 'message', status: 'completed', role: 'assistant', content: [outputText(text)] }
+}
+
+function callItems({ shape }: ServedCall, { toolCalls }: ServedReply, { id }: Stamp): Item[] {
+  return toolCalls.map((call, i) => {
+    const base = { id: `fc_${id}_${i}`, status: 'completed', call_id: call.id, name: call.name }
+    return shape.textTools.includes(call.name)
+      ? { ...base, type: 'custom_tool_call', input: plainInput(call.arguments) }
+      : { ...base, type: 'function_call', arguments: call.arguments }
+  })
 }
 
 function summaryText(text: string): object {

@@ -13,6 +13,7 @@ export const openaiResponsesServer: ServerDialect = {
   parse: (document, address) => parsedBy(() => parseResponses(document, address)),
   render: renderReply,
   makeStream,
+  streamsThoughts: true,
   renderFault: openaiFault,
   faultEvent: (fault) => ({ name: 'response.failed', data: JSON.stringify(failedResponse(fault)) }),
   heartbeat: comment,

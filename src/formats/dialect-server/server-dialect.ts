@@ -69,11 +69,12 @@ export interface WireEvent {
 
 /** Writes a reply event by event: start, reasoning if any, text if any, end. */
 export interface StreamWriter {
-  start(): readonly WireEvent[]
+  /** `known`: the reply, where it is whole before it is told; null while the model still speaks. */
+  start(known: ServedReply | null): readonly WireEvent[]
   reasoning(piece: string): readonly WireEvent[]
   text(piece: string): readonly WireEvent[]
   /** Everything that did not come in pieces: tool calls, why it stopped, counts. */
-  end(): readonly WireEvent[]
+  end(reply: ServedReply): readonly WireEvent[]
 }
 
 /** The part of an address that says what is asked for. */
@@ -90,7 +91,9 @@ export interface ServerDialect {
   /** A request that cannot be answered faithfully is refused, never answered in part. */
   parse(document: unknown, address: CallAddress): ParsedCall
   render(call: ServedCall, reply: ServedReply, stamp: Stamp): Readonly<Record<string, unknown>>
-  makeStream(call: ServedCall, reply: ServedReply, stamp: Stamp): StreamWriter
+  makeStream(call: ServedCall, stamp: Stamp): StreamWriter
+  /** Whether thoughts may be told as they come; not where they carry a signature, which is about all of them. */
+  readonly streamsThoughts: boolean
   renderFault(fault: ServiceFault): Readonly<Record<string, unknown>>
   /** A fault that comes when a stream has begun already. */
   faultEvent(fault: ServiceFault): WireEvent

@@ -83,10 +83,10 @@ function streamed(
   { pieceChars, pieceMs }: Pace,
   spoilt: Spoilt | undefined,
 ): WireAnswer {
-  const writer = dialect.makeStream(call, reply, stamp)
+  const writer = dialect.makeStream(call, stamp)
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }
   // A writer counts its events: they must be made in the order they are sent.
-  const start = writer.start().map((event) => ({ data: renderEvent(event), waitMs: 0 }))
+  const start = writer.start(reply).map((event) => ({ data: renderEvent(event), waitMs: 0 }))
   const middle = [
     ...piecesOf(reply.reasoning ?? '', pieceChars).flatMap((piece) => writer.reasoning(piece)),
     ...piecesOf(reply.text, pieceChars).flatMap((piece) => writer.text(piece)),
@@ -98,7 +98,7 @@ function streamed(
   if (spoilt === 'cut') {
     return { status: 200, headers, pieces: [...start, ...middle.slice(0, Math.ceil(middle.length / 2))], ending: 'cut' }
   }
-  const end = { data: writer.end().map(renderEvent).join(''), waitMs: middle.length === 0 ? pieceMs : 0 }
+  const end = { data: writer.end(reply).map(renderEvent).join(''), waitMs: middle.length === 0 ? pieceMs : 0 }
   const pieces = [...start, ...middle, end]
   if (spoilt !== 'bad-utf8') return { status: 200, headers, pieces, ending: 'whole' }
   return {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ModelReply, TokenUsage, ToolCall } from '../../core/model.ts'
-import { numbers, type WireReply } from '../model-dialect.ts'
+import { type Hear, numbers, type WireReply } from '../model-dialect.ts'
 
 const partSchema = z.object({
   text: z.string().nullish(),
@@ -31,7 +31,7 @@ const documentSchema = z.object({
 })
 
 /** A reply being put together; streamed pieces have the shape of a whole reply. */
-export function makeDraft(onText: (text: string) => void) {
+export function makeDraft(onText: Hear, onReasoning: Hear = () => {}) {
   const text: string[] = []
   const reasoning: string[] = []
   const toolCalls: ToolCall[] = []
@@ -41,7 +41,7 @@ export function makeDraft(onText: (text: string) => void) {
 
   const addPart = ({ text: words, thought, functionCall: call, thoughtSignature }: z.output<typeof partSchema>) => {
     if (words) (thought ? reasoning : text).push(words)
-    if (words && !thought) onText(words)
+    if (words) (thought ? onReasoning : onText)(words)
     if (!call) return
     toolCalls.push({
       id: call.id || `call_${toolCalls.length}`,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { ModelReply, TokenDetails, TokenUsage, ToolCall } from '../../core/model.ts'
-import { numbers, type Parsed } from '../model-dialect.ts'
+import { type Hear, numbers, type Parsed } from '../model-dialect.ts'
 
 /** A reply being put together. A whole reply is one piece; a streamed one has many of the same shape. */
 export class ChatDraft {
@@ -15,7 +15,10 @@ export class ChatDraft {
   private refused = false
   private choices = 0
 
-  constructor(private readonly onText: (text: string) => void) {}
+  constructor(
+    private readonly onText: Hear,
+    private readonly onReasoning: Hear = () => {},
+  ) {}
 
   /** True once the server has said why it stopped. */
   get finished(): boolean {
@@ -68,14 +71,17 @@ export class ChatDraft {
   }
 
   private addPiece(piece: Piece): void {
+    const thought = piece.reasoning_content || piece.reasoning
+    if (thought) {
+      this.reasoning.push(thought)
+      this.onReasoning(thought)
+    }
     const words = contentText(piece.content) + (piece.refusal ?? '')
     this.refused ||= Boolean(piece.refusal)
     if (words !== '') {
       this.text.push(words)
       this.onText(words)
     }
-    const thought = piece.reasoning_content || piece.reasoning
-    if (thought) this.reasoning.push(thought)
     for (const [i, call] of (piece.tool_calls ?? []).entries()) this.addCall(call.index ?? i, call)
   }
 
