@@ -95,6 +95,8 @@ export interface Stage<In = unknown, Out = unknown> {
   readonly gives: RowKind
   /** Counts up when the same rows and options would now give something else. */
   readonly version?: number
+  /** What of its options its rows depend on; default: all of them. How many calls run at once, for example, is not part of it. */
+  readonly identity?: unknown
   /** Worth keeping: what it gives is on disk before the next stage looks at it. */
   readonly expensive?: boolean
   /** Gives rows as it took them or drops them, so that it can be applied again to what the recipe hands out. */

@@ -1,4 +1,4 @@
-import type { DuckDBConnection } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 
 export interface SqlOptions {
   readonly memoryMb: number
@@ -12,21 +12,20 @@ type Row = Readonly<Record<string, unknown>>
 /** A private database in memory, gone when it is closed; it reads and writes parquet and downloads nothing. */
 export class SqlDatabase implements AsyncDisposable {
   static async open({ memoryMb, threads, tempDir }: SqlOptions): Promise<SqlDatabase> {
-    const { DuckDBInstance } = await import('@duckdb/node-api')
-    const instance = await DuckDBInstance.create(':memory:', {
+    const { DuckDBInstance: Instance } = await import('@duckdb/node-api')
+    const instance = await Instance.create(':memory:', {
       memory_limit: `${memoryMb}MB`,
       threads: String(threads),
       temp_directory: tempDir,
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
     })
-    const connection = await instance.connect()
-    return new SqlDatabase(connection, () => instance.closeSync())
+    return new SqlDatabase(instance, await instance.connect())
   }
 
   private constructor(
+    private readonly instance: DuckDBInstance,
     private readonly connection: DuckDBConnection,
-    private readonly closeInstance: () => void,
   ) {}
 
   async run(sql: string): Promise<void> {
@@ -44,9 +43,15 @@ export class SqlDatabase implements AsyncDisposable {
     return Number(Object.values(row)[0] ?? 0)
   }
 
+  /** The rows of a query in order, a bounded number at a time; other statements may run meanwhile. */
   async *stream(sql: string): AsyncIterable<Row> {
-    const result = await this.connection.stream(sql)
-    for await (const rows of result.yieldRowObjectJs()) yield* rows
+    const own = await this.instance.connect()
+    try {
+      const result = await own.stream(sql)
+      for await (const rows of result.yieldRowObjectJs()) yield* rows
+    } finally {
+      own.closeSync()
+    }
   }
 
   /** Makes a table of these columns (name to SQL type) and fills it. */
@@ -68,7 +73,7 @@ export class SqlDatabase implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.connection.closeSync()
-    this.closeInstance()
+    this.instance.closeSync()
   }
 }
 

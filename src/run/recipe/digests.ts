@@ -1,0 +1,34 @@
+import type { RecipeLock } from '../../core/recipe.ts'
+import type { StageContext } from '../../core/stage.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import type { LiveStage } from './resolve.ts'
+
+/**
+ * A digest for each stage of all that decides its rows: itself, its options, the seed, and the digests of what stands above it.
+ * Two stages with the same digest give the same rows, so that nothing is made twice.
+ */
+export async function digestStages(
+  { seed, limit }: RecipeLock,
+  stages: readonly LiveStage[],
+  contextOf: (stage: LiveStage) => StageContext,
+): Promise<ReadonlyMap<string, string>> {
+  const digests = new Map<string, string>()
+  for (const live of stages) {
+    const { stage, use, from, form } = live
+    const identity = 'identity' in stage && stage.identity !== undefined ? stage.identity : live.with
+    digests.set(
+      live.id,
+      digestJson({
+        use,
+        identity,
+        seed,
+        version: 'version' in stage ? (stage.version ?? 0) : 0,
+        inputs: from.map((id) => digests.get(id)),
+        ...(form === 'source' ? { limit } : {}),
+        ...('fingerprint' in stage ? { fingerprint: await stage.fingerprint?.(contextOf(live)) } : {}),
+        ...('reason' in stage ? { reason: stage.reason } : {}),
+      }),
+    )
+  }
+  return digests
+}

@@ -1,0 +1,44 @@
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { RecipeLock } from '../../core/recipe.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+
+/**
+ * Writes lock.json before anything runs. An earlier lock of another form of the recipe is kept beside it under its digest;
+ * one that somebody changed by hand is refused, since nobody could say any more what the rows were made by.
+ */
+export async function saveLock(dir: string, lock: RecipeLock): Promise<void> {
+  const path = join(dir, 'lock.json')
+  const now = render(lock)
+  const before = await readTextIfExists(path)
+  if (before === now) return
+  if (before !== null) await writeAtomic(join(dir, 'locks', `${digestIn(before, path)}.json`), before)
+  await writeAtomic(path, now)
+}
+
+/** The digest a lock says it has, if its content agrees. */
+function digestIn(text: string, path: string): string {
+  const { digest, ...lock } = parse(text, path)
+  if (typeof digest === 'string' && digestJson(lock) === digest) return digest.slice(0, 16)
+  throw changed(path)
+}
+
+function parse(text: string, path: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>
+  } catch {
+    throw changed(path)
+  }
+}
+
+function render(lock: RecipeLock): string {
+  return `${JSON.stringify({ ...lock, digest: digestJson(lock) }, null, 2)}\n`
+}
+
+function changed(path: string): UserError {
+  return new UserError(
+    `${path} was changed after it was written`,
+    'put it back as it was, or run the recipe in a new directory (-o)',
+  )
+}

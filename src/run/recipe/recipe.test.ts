@@ -1,0 +1,244 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { readTree } from '../../../test/trees.ts'
+import { UserError } from '../../core/errors.ts'
+import type { Recipe, StageEntry } from '../../core/recipe.ts'
+import type { TaskRow } from '../../core/row.ts'
+import type { AnyStage, StageServices } from '../../core/stage.ts'
+import { resolveRecipe } from './resolve.ts'
+import { type RecipeOutcome, runRecipe } from './run-recipe.ts'
+
+let dir: string
+let runs: string[]
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))
+  runs = []
+})
+afterEach(() => rmSync(dir, { recursive: true }))
+
+const services = {} as StageServices
+const task = (source: string, i: number): TaskRow => ({
+  id: `${source}-${i}`,
+  name: `${source}-${i}`,
+  source,
+  instruction: `do ${i % 7}`,
+  digest: `digest-${i % 7}`,
+  archive: new Uint8Array([i % 256]),
+  lineage: null,
+  signals: { length: i },
+})
+
+/** Stages made for these tests; what runs is written down in `runs`. */
+const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
+  'sources/numbers': ({ source = 'a', count = 25 }) => ({
+    takes: null,
+    gives: 'task',
+    fingerprint: async () => 'fixed',
+    async *run() {
+      runs.push(`source ${source}`)
+      for (let i = 0; i < Number(count); i++)
+        yield i % 10 === 9 ? { drop: 'unlucky', id: `${source}-${i}` } : task(String(source), i)
+    },
+  }),
+  'filters/short': ({ most = 1e9 }) => ({
+    takes: 'task',
+    reason: `CASE WHEN (signals->>'length')::INTEGER > ${Number(most)} THEN 'too-long' END`,
+  }),
+  'filters/odd': () => ({
+    takes: 'task',
+    gives: 'task',
+    filter: true,
+    async *run(rows: AsyncIterable<TaskRow>) {
+      runs.push('odd')
+      for await (const row of rows)
+        yield row.signals.length! % 2 ? row : { drop: 'even', id: row.id, detail: `${row.signals.length}` }
+    },
+  }),
+  'filters/lengthen': () => ({
+    takes: 'task',
+    gives: 'task',
+    async *run(rows: AsyncIterable<TaskRow>) {
+      for await (const row of rows) yield { ...row, signals: { length: row.signals.length! + 1 } }
+    },
+  }),
+  rollout: () => ({
+    takes: 'task',
+    gives: 'task',
+    expensive: true,
+    async *run(rows: AsyncIterable<TaskRow>) {
+      for await (const row of rows) {
+        runs.push(`roll out ${row.id}`)
+        yield row
+      }
+    },
+  }),
+  'filters/duplicates': () => ({
+    takes: 'task',
+    async choose([input], { sql }) {
+      await sql.run(
+        `CREATE TEMP TABLE seen AS SELECT 0 AS input, row, row AS position, CASE WHEN row_number() OVER (PARTITION BY digest ORDER BY row) > 1 THEN 'duplicate' END AS reason, NULL AS detail, NULL AS signals FROM ${input!.view}`,
+      )
+      return 'seen'
+    },
+  }),
+  'mixers/zip': ({ twice = false }) => ({
+    takes: 'task',
+    many: true,
+    async choose(inputs, { sql }) {
+      const parts = inputs.map(
+        ({ view, rows }, i) =>
+          `SELECT ${i} AS input, row, row * ${inputs.length} + ${i} + pass * ${rows * 10} AS position, NULL AS reason, NULL AS detail, '{"mixed":1}' AS signals FROM ${view}, range(${twice ? 2 : 1}) t(pass)`,
+      )
+      await sql.run(`CREATE TEMP TABLE zipped AS ${parts.join(' UNION ALL ')}`)
+      return 'zipped'
+    },
+  }),
+  'sinks/ids': () => ({
+    takes: 'task',
+    async write(input, { sql, outDir }) {
+      const rows = await sql.rows(`SELECT id, signals FROM ${input.view} ORDER BY row`)
+      writeFileSync(join(outDir, 'ids.json'), JSON.stringify(rows))
+      return { counts: { rows: rows.length }, files: ['ids.json'] }
+    },
+  }),
+}
+
+const make = async (use: string, options: Readonly<Record<string, unknown>>): Promise<AnyStage> => {
+  const stage = stages[use]
+  if (!stage) throw new UserError(`unknown stage ${JSON.stringify(use)}`, 'known: ...')
+  return stage({ ...options })
+}
+const recipe = (...list: (string | StageEntry)[]): Recipe => ({
+  name: 'test',
+  stages: list.map((each) => (typeof each === 'string' ? { use: each } : each)),
+})
+async function run(of: Recipe, more: object = {}): Promise<RecipeOutcome> {
+  const resolved = await resolveRecipe(of, make)
+  const signal = new AbortController().signal
+  return runRecipe({ recipe: resolved, dir, services, signal, shardRows: 4, memoryMb: 200, ...more })
+}
+const ids = (): string[] =>
+  JSON.parse(readFileSync(join(dir, 'out/ids/ids.json'), 'utf8')).map((row: { id: string }) => row.id)
+
+const plain = recipe('sources/numbers', { use: 'filters/short', with: { most: 20 } }, 'filters/odd', 'sinks/ids')
+
+test('rows go through every stage in order, and what is dropped is counted by its reason', async () => {
+  const { steps } = await run(plain)
+  expect(ids()).toEqual([1, 3, 5, 7, 11, 13, 15, 17].map((i) => `a-${i}`))
+  expect(steps.flatMap(({ manifest }) => manifest.counts)).toMatchObject([
+    { id: 'numbers', taken: 0, given: 23, drops: { unlucky: 2 } },
+    { id: 'short', taken: 23, given: 19, drops: { 'too-long': 4 } },
+    { id: 'odd', taken: 19, given: 8, drops: { even: 11 } },
+  ])
+})
+
+test('the second run makes nothing again, and a changed filter only what stands below it', async () => {
+  const rolled = recipe(
+    'sources/numbers',
+    'rollout',
+    'filters/odd',
+    { use: 'filters/short', with: { most: 20 } },
+    'sinks/ids',
+  )
+  await run(rolled)
+  const first = runs.length
+  const again = await run(rolled)
+  expect(again.cached).toHaveLength(4)
+  expect(again.sinks[0]?.cached).toBe(true)
+  await run(
+    recipe('sources/numbers', 'rollout', 'filters/odd', { use: 'filters/short', with: { most: 10 } }, 'sinks/ids'),
+  )
+  expect(runs.filter((line) => line.startsWith('roll out')).length).toBe(23)
+  expect(runs.slice(first).filter((line) => line.startsWith('source'))).toEqual([])
+  expect(ids()).toEqual([1, 3, 5, 7].map((i) => `a-${i}`))
+})
+
+test('a changed source makes only its own branch again', async () => {
+  const branches = (count: number) =>
+    recipe(
+      { id: 'a', use: 'sources/numbers', with: { source: 'a', count } },
+      { id: 'b', use: 'sources/numbers', with: { source: 'b', count: 3 } },
+      'mixers/zip',
+      'sinks/ids',
+    )
+  await run(branches(3))
+  await run(branches(2))
+  expect(runs).toEqual(['source a', 'source b', 'source a'])
+  expect(ids()).toEqual(['a-0', 'b-0', 'a-1', 'b-1', 'b-2'])
+})
+
+test('a mixer may take rows more than once, and its signals join those of the row', async () => {
+  await run(
+    recipe({ use: 'sources/numbers', with: { count: 3 } }, { use: 'mixers/zip', with: { twice: true } }, 'sinks/ids'),
+  )
+  expect(ids()).toEqual(['a-0', 'a-1', 'a-2', 'a-0', 'a-1', 'a-2'])
+  expect(readFileSync(join(dir, 'out/ids/ids.json'), 'utf8')).toContain('\\"mixed\\":1')
+})
+
+test('a whole-set stage sees rows of every shard', async () => {
+  await run(recipe('sources/numbers', 'filters/duplicates', 'sinks/ids'))
+  expect(ids()).toEqual(['a-0', 'a-1', 'a-2', 'a-3', 'a-4', 'a-5', 'a-6'])
+})
+
+test('processes that share a recipe make the same files as one alone', async () => {
+  const shared = recipe('sources/numbers', 'filters/odd', 'filters/duplicates', 'sinks/ids')
+  await run(shared)
+  const alone = await readTree(join(dir, 'stages'))
+  rmSync(join(dir, 'stages'), { recursive: true })
+  rmSync(join(dir, 'out'), { recursive: true })
+  for (const index of [2, 0, 1]) {
+    const { waitingAt } = await run(shared, { share: { index, of: 3 } })
+    expect(waitingAt).not.toBeNull()
+  }
+  expect((await run(shared)).waitingAt).toBeNull()
+  expect(await readTree(join(dir, 'stages'))).toEqual(alone)
+})
+
+test('a run that was stopped goes on to the same files', async () => {
+  await run(plain)
+  const whole = await readTree(join(dir, 'stages'))
+  const [step = ''] = readdirSync(join(dir, 'stages')).filter((name) => name.startsWith('odd'))
+  for (const name of ['manifest.json', 'part-00002.done', 'part-00001.parquet', 'part-00001.done'])
+    rmSync(join(dir, 'stages', step, name))
+  rmSync(join(dir, 'out'), { recursive: true })
+  await run(plain)
+  expect(await readTree(join(dir, 'stages'))).toEqual(whole)
+})
+
+test('a corrupt shard stops the run and names the stage', async () => {
+  await run(plain)
+  const [step = ''] = readdirSync(join(dir, 'stages')).filter((name) => name.startsWith('odd'))
+  writeFileSync(join(dir, 'stages', step, 'part-00001.parquet'), 'garbage')
+  await expect(run(plain)).rejects.toThrow(/odd-.*part-00001\.parquet is not what was written/)
+})
+
+test('a filter that a later stage undoes is a leak, and nothing is handed out', async () => {
+  const leaky = recipe({ use: 'filters/short', with: { most: 20 } })
+  const list = recipe('sources/numbers', ...leaky.stages, 'filters/lengthen', 'sinks/ids')
+  await expect(run({ ...list, name: 'leaky' })).rejects.toThrow(
+    /stage short: row a-20 of the result is one that it drops/,
+  )
+  expect(readdirSync(dir)).not.toContain('out')
+})
+
+test('a lock that was changed by hand is refused', async () => {
+  await run(plain)
+  const path = join(dir, 'lock.json')
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"most": 20', '"most": 21'))
+  await expect(run(plain)).rejects.toThrow(/lock\.json was changed/)
+})
+
+test.each([
+  [[], 'has no stages'],
+  [['filters/odd'], 'begins with odd, which takes rows'],
+  [['sources/numbers', 'sources/none'], 'stage none: unknown stage'],
+  [['sources/numbers', 'filters/odd', 'filters/odd'], 'two stages called odd'],
+  [['sources/numbers', { id: 'b', use: 'sources/numbers' }, 'filters/odd'], 'stands below 2 branches: numbers, b'],
+  [['sources/numbers', { use: 'filters/odd', from: 'later' }], 'from "later", which is not above it'],
+  [['sources/numbers', { id: 'b', use: 'sources/numbers' }], 'ends in 2 branches: numbers, b'],
+  [[{ use: 'sources/numbers', from: 'x' }], 'is a source, which takes no rows'],
+])('%j is refused: %s', async (list, message) => {
+  await expect(resolveRecipe(recipe(...(list as (string | StageEntry)[])), make)).rejects.toThrow(message)
+})

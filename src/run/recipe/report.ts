@@ -1,0 +1,46 @@
+import { join, relative } from 'node:path'
+import type { RecipeLock, StageCount } from '../../core/recipe.ts'
+import { writeAtomic } from '../../lib/files.ts'
+import type { StepOutput } from '../../store/rows/step-dir.ts'
+import type { RecipeOutcome } from './run-recipe.ts'
+
+/** What a recipe did, stage by stage: the file `recipe explain` reads and a dataset's card quotes. */
+export interface RecipeReport {
+  readonly schema: 'recipe-report/1'
+  readonly name: string
+  readonly stages: readonly StageCount[]
+  /** Where the rows of each step are, in order. */
+  readonly steps: readonly {
+    readonly id: string
+    readonly digest: string
+    readonly dir: string
+    readonly rows: number
+  }[]
+  readonly outputs: readonly {
+    readonly id: string
+    readonly dir: string
+    readonly counts: Readonly<Record<string, number>>
+  }[]
+}
+
+/** Writes manifest.json of a finished run. */
+export async function saveReport(dir: string, lock: RecipeLock, outcome: RecipeOutcome): Promise<void> {
+  const report: RecipeReport = {
+    schema: 'recipe-report/1',
+    name: lock.name,
+    stages: countsOf(outcome.steps),
+    steps: outcome.steps.map((step) => ({
+      id: step.manifest.id,
+      digest: step.manifest.digest,
+      dir: relative(dir, step.dir),
+      rows: step.manifest.rows,
+    })),
+    outputs: outcome.sinks.map(({ id, dir: out, counts }) => ({ id, dir: relative(dir, out), counts })),
+  }
+  await writeAtomic(join(dir, 'manifest.json'), `${JSON.stringify(report, null, 2)}\n`)
+}
+
+/** What every stage took, gave and dropped. */
+export function countsOf(steps: readonly StepOutput[]): readonly StageCount[] {
+  return steps.flatMap(({ manifest }) => manifest.counts)
+}

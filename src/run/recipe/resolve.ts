@@ -1,0 +1,149 @@
+import { UserError } from '../../core/errors.ts'
+import type { Recipe, RecipeLock, ResolvedStage, StageEntry, StageForm } from '../../core/recipe.ts'
+import type { RowKind } from '../../core/row.ts'
+import type { AnyStage } from '../../core/stage.ts'
+import { storedKinds } from '../../store/rows/columns.ts'
+
+/** Makes a stage by its name; a wrong name or option is a UserError. */
+export type MakeStage = (use: string, options: Readonly<Record<string, unknown>>) => Promise<AnyStage>
+
+/** A stage of a recipe, ready to run. */
+export interface LiveStage extends ResolvedStage {
+  readonly stage: AnyStage
+}
+
+export interface ResolvedRecipe {
+  readonly lock: RecipeLock
+  readonly stages: readonly LiveStage[]
+}
+
+/** Makes every stage of a recipe and finds out what each takes and gives; what does not fit together is a UserError. Touches nothing. */
+export async function resolveRecipe(
+  recipe: Recipe,
+  make: MakeStage,
+  { limit = null }: { readonly limit?: number | null } = {},
+): Promise<ResolvedRecipe> {
+  if (recipe.stages.length === 0) throw refuse(recipe, 'has no stages', 'a recipe begins with a source')
+  const stages: LiveStage[] = []
+  for (const entry of recipe.stages) stages.push(await resolveStage(recipe, entry, stages, make))
+  const open = openEnds(stages)
+  if (open.length > 1)
+    throw refuse(
+      recipe,
+      `ends in ${open.length} branches: ${open.map(({ id }) => id).join(', ')}`,
+      'put a mixer below them',
+    )
+  const lock: RecipeLock = {
+    schema: 'recipe-lock/1',
+    name: recipe.name,
+    seed: recipe.seed ?? 0,
+    limit,
+    stages: stages.map(({ stage: _, ...rest }) => rest),
+  }
+  return { lock, stages }
+}
+
+async function resolveStage(
+  recipe: Recipe,
+  entry: StageEntry,
+  above: readonly LiveStage[],
+  make: MakeStage,
+): Promise<LiveStage> {
+  const id = entry.id ?? entry.use.split('/').at(-1) ?? entry.use
+  if (!/^[a-z0-9][a-z0-9._-]*$/i.test(id))
+    throw refuse(recipe, `has a stage called ${JSON.stringify(id)}`, 'an id is letters, digits, dots and dashes')
+  if (above.some((stage) => stage.id === id))
+    throw refuse(recipe, `has two stages called ${id}`, 'give one of them another id')
+  const stage = await makeNamed(recipe, id, entry, make)
+  const form = formOf(stage)
+  const from = inputsOf(recipe, id, entry, stage, form, above)
+  for (const input of from)
+    if (input.gives !== stage.takes)
+      throw refuse(
+        recipe,
+        `stage ${id} takes ${stage.takes} rows, but ${input.id} above it gives ${input.gives} rows`,
+        'put a stage between them that turns one into the other, or say `from`',
+      )
+  const gives = givenBy(stage, form)
+  if (!storedKinds.some((kind) => kind === gives))
+    throw refuse(recipe, `stage ${id} gives ${gives} rows`, `a recipe passes on ${storedKinds.join(', ')} rows`)
+  return {
+    id,
+    use: entry.use,
+    with: entry.with ?? {},
+    from: from.map((input) => input.id),
+    form,
+    takes: stage.takes,
+    gives,
+    stage,
+  }
+}
+
+async function makeNamed(recipe: Recipe, id: string, entry: StageEntry, make: MakeStage): Promise<AnyStage> {
+  try {
+    return await make(entry.use, entry.with ?? {})
+  } catch (error) {
+    if (error instanceof UserError) throw refuse(recipe, `stage ${id}: ${error.message}`, error.hint)
+    throw error
+  }
+}
+
+/** Which of the forms a stage has. */
+export function formOf(stage: AnyStage): StageForm {
+  if ('reason' in stage) return 'sql-filter'
+  if ('choose' in stage) return 'whole'
+  if ('write' in stage) return 'sink'
+  return stage.takes === null ? 'source' : 'stream'
+}
+
+function givenBy(stage: AnyStage, form: StageForm): RowKind {
+  if ('gives' in stage) return stage.gives
+  if (stage.takes === null) throw new Error(`a ${form} takes rows`)
+  return stage.takes
+}
+
+function inputsOf(
+  recipe: Recipe,
+  id: string,
+  entry: StageEntry,
+  stage: AnyStage,
+  form: StageForm,
+  above: readonly LiveStage[],
+): readonly LiveStage[] {
+  if (form === 'source') {
+    if (entry.from !== undefined) throw refuse(recipe, `stage ${id} is a source, which takes no rows`, 'remove `from`')
+    return []
+  }
+  if (entry.from !== undefined) return [entry.from].flat().map((name) => named(recipe, id, name, above))
+  const open = openEnds(above)
+  if (open.length === 0) throw refuse(recipe, `begins with ${id}, which takes rows`, 'begin with a source')
+  if ('many' in stage && stage.many) return open
+  if (open.length > 1)
+    throw refuse(
+      recipe,
+      `stage ${id} stands below ${open.length} branches: ${open.map((each) => each.id).join(', ')}`,
+      'put a mixer above it, or say `from`',
+    )
+  return open
+}
+
+function named(recipe: Recipe, id: string, name: string, above: readonly LiveStage[]): LiveStage {
+  const found = above.find((stage) => stage.id === name)
+  if (found) return found
+  throw refuse(
+    recipe,
+    `stage ${id} takes its rows from ${JSON.stringify(name)}, which is not above it`,
+    `above it: ${above.map((stage) => stage.id).join(', ') || 'nothing'}`,
+  )
+}
+
+/** Stages whose rows nobody has taken yet. A sink takes none away. */
+function openEnds(stages: readonly LiveStage[]): readonly LiveStage[] {
+  const takers = stages.filter(({ form }) => form !== 'sink')
+  const taken = new Set(takers.flatMap(({ from }) => from))
+  return takers.filter(({ id }) => !taken.has(id))
+}
+
+function refuse(recipe: Recipe, message: string, hint: string): UserError {
+  return new UserError(`recipe ${recipe.name} ${message}`, hint)
+}

@@ -1,0 +1,134 @@
+import { mkdir } from 'node:fs/promises'
+import { cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
+import type { RecipeLock } from '../../core/recipe.ts'
+import type { StageContext, StageServices } from '../../core/stage.ts'
+import { SqlDatabase } from '../../lib/duckdb.ts'
+import { acquireOwner } from '../../store/job-owner.ts'
+import type { StoredKind } from '../../store/rows/columns.ts'
+import type { StepOutput } from '../../store/rows/step-dir.ts'
+import { digestStages } from './digests.ts'
+import { saveLock } from './lock.ts'
+import { recheck } from './recheck.ts'
+import { saveReport } from './report.ts'
+import type { LiveStage, ResolvedRecipe } from './resolve.ts'
+import { runSink, type SunkStage } from './run-sink.ts'
+import { runStep, type StepWork } from './run-step.ts'
+import { planSteps, type Step } from './steps.ts'
+
+export interface RecipeRun {
+  readonly recipe: ResolvedRecipe
+  /** Where everything the recipe makes lives; the same directory again goes on where it stopped. */
+  readonly dir: string
+  readonly services: StageServices
+  readonly signal: AbortSignal
+  /** Several processes share the recipe: this one makes every `of`-th shard. */
+  readonly share?: { readonly index: number; readonly of: number } | undefined
+  readonly shardRows?: number | undefined
+  readonly memoryMb?: number | undefined
+  readonly onEvent?: (event: RecipeEvent) => void
+}
+
+export type RecipeEvent =
+  | { readonly kind: 'step-start'; readonly stages: readonly string[] }
+  | { readonly kind: 'shard-end'; readonly step: string; readonly index: number; readonly rows: number }
+  | { readonly kind: 'step-end'; readonly step: string; readonly rows: number; readonly cached: boolean }
+  | { readonly kind: 'log'; readonly stage: string; readonly line: string }
+
+export interface RecipeOutcome {
+  /** Steps in order, as far as they are there. */
+  readonly steps: readonly StepOutput[]
+  readonly cached: readonly string[]
+  readonly sinks: readonly SunkStage[]
+  /** The step other processes have yet to finish shards of; null when everything is there. */
+  readonly waitingAt: string | null
+}
+
+/** Runs a recipe from the first stage whose rows are not there yet to the last. */
+export async function runRecipe(run: RecipeRun): Promise<RecipeOutcome> {
+  await mkdir(run.dir, { recursive: true })
+  const release = run.share ? async () => {} : await acquireOwner(run.dir)
+  try {
+    return await runOwned(run)
+  } finally {
+    await release()
+  }
+}
+
+async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
+  const { lock, stages } = run.recipe
+  await saveLock(run.dir, lock)
+  const tempDir = join(run.dir, 'tmp')
+  await using sql = await SqlDatabase.open({
+    memoryMb: run.memoryMb ?? Math.min(1500, Math.floor(totalmem() / 2 ** 20 / 3)),
+    threads: Math.min(4, cpus().length),
+    tempDir,
+  })
+  const contextOf = (stage: LiveStage) => stageContext(run, stage)
+  const digests = await digestStages(lock, stages, contextOf)
+  const outputs = new Map<string, StepOutput>()
+  const cached: string[] = []
+  const sinks: SunkStage[] = []
+  for (const step of planSteps(stages)) {
+    run.signal.throwIfAborted()
+    const inputs = step.from.map((id) => outputs.get(id)).filter((output) => output !== undefined)
+    run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
+    if (step.stages[0]?.form === 'sink') {
+      if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
+      await recheck({ sql, contextOf }, stages, inputs)
+      sinks.push(await runSink({ sql, contextOf }, step, inputs, run.dir, digests.get(step.id) ?? ''))
+      continue
+    }
+    const end = await runStep(stepWork(run, lock, step, digests, { sql, contextOf }), inputs)
+    if ('waiting' in end) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
+    for (const { id } of step.stages) outputs.set(id, end.output)
+    if (end.cached) cached.push(step.id)
+    run.onEvent?.({ kind: 'step-end', step: step.id, rows: end.output.manifest.rows, cached: end.cached })
+  }
+  const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
+  await saveReport(run.dir, lock, outcome)
+  return outcome
+}
+
+/** Where the rows of a step are kept. */
+export function stepDir(dir: string, id: string, digest: string): string {
+  return join(dir, 'stages', `${id}-${digest.slice(0, 16)}`)
+}
+
+function stepWork(
+  run: RecipeRun,
+  lock: RecipeLock,
+  step: Step,
+  digests: ReadonlyMap<string, string>,
+  at: StepWork['at'],
+): StepWork {
+  const [first, last] = [step.stages[0], step.stages.at(-1)]
+  const digest = digests.get(step.id) ?? ''
+  const { share } = run
+  return {
+    step,
+    digest,
+    dir: stepDir(run.dir, step.id, digest),
+    kind: (last?.gives ?? 'task') as StoredKind,
+    inputKind: (first?.takes ?? 'raw') as StoredKind,
+    limit: lock.limit,
+    shardRows: run.shardRows ?? 5000,
+    mine: share ? (index) => index % share.of === share.index : () => true,
+    shared: share !== undefined,
+    at,
+    signal: run.signal,
+    onShard: ({ index, rows }) => run.onEvent?.({ kind: 'shard-end', step: step.id, index, rows }),
+  }
+}
+
+function stageContext(run: RecipeRun, stage: LiveStage): StageContext {
+  return {
+    seed: run.recipe.lock.seed,
+    signal: run.signal,
+    workDir: join(run.dir, 'work', stage.id),
+    model: null,
+    sandboxes: null,
+    services: run.services,
+    log: (line) => run.onEvent?.({ kind: 'log', stage: stage.id, line }),
+  }
+}

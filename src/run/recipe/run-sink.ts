@@ -1,0 +1,57 @@
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Sink, SinkReport } from '../../core/stage.ts'
+import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import type { StepOutput } from '../../store/rows/step-dir.ts'
+import { closeViews, openViews } from './run-whole.ts'
+import type { StepContext } from './step-run.ts'
+import type { Step } from './steps.ts'
+
+/** A sink that has run: where its files are, and what it says about them. */
+export interface SunkStage extends SinkReport {
+  readonly id: string
+  readonly dir: string
+  readonly cached: boolean
+}
+
+const receipt = '.receipt.json'
+
+/** Has a sink write its directory, whole or not at all; one that is there and was made of the same rows stays. */
+export async function runSink(
+  at: StepContext,
+  step: Step,
+  inputs: readonly StepOutput[],
+  runDir: string,
+  digest: string,
+): Promise<SunkStage> {
+  const [live] = step.stages
+  if (!live) throw new Error('a step has a stage')
+  const dir = join(runDir, 'out', live.id)
+  const before = await readReceipt(dir, digest)
+  if (before) return { ...before, id: live.id, dir, cached: true }
+  const temporary = `${dir}.${process.pid}.tmp`
+  await rm(temporary, { recursive: true, force: true })
+  await mkdir(temporary, { recursive: true })
+  const views = await openViews(at.sql, inputs)
+  try {
+    const [view] = views
+    if (!view) throw new Error('a sink has an input')
+    const report = await (live.stage as Sink).write(view, { ...at.contextOf(live), sql: at.sql, outDir: temporary })
+    await writeAtomic(join(temporary, receipt), `${JSON.stringify({ digest, ...report })}\n`)
+    await rm(dir, { recursive: true, force: true })
+    await rename(temporary, dir)
+    return { ...report, id: live.id, dir, cached: false }
+  } finally {
+    await closeViews(at.sql, views)
+    await rm(temporary, { recursive: true, force: true })
+  }
+}
+
+async function readReceipt(dir: string, digest: string): Promise<SinkReport | null> {
+  const text = await readTextIfExists(join(dir, receipt))
+  if (text === null) return null
+  const { digest: made, counts, files } = JSON.parse(text) as SinkReport & { digest: string }
+  if (made !== digest) return null
+  for (const file of files) if (!(await exists(join(dir, file)))) return null
+  return { counts, files }
+}

@@ -1,0 +1,61 @@
+import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
+import type { StepWork } from './run-step.ts'
+import { type Reject, StageTally, throughStages, writeRejects, writeRows } from './step-run.ts'
+
+/**
+ * Cuts the rows of a source into shards. A source begins anew each time, so what earlier shards hold is read over
+ * until the first row that is missing.
+ */
+export async function runSource(work: StepWork): Promise<readonly (Shard | null)[]> {
+  const { step, dir, kind, shardRows, mine, at } = work
+  const rejects: Reject[] = []
+  const tallies: StageTally[] = []
+  const flow = throughStages(none(), step.stages, at, rejects, tallies)
+  const rows = limited(flow, work.limit)[Symbol.asyncIterator]()
+  const shards: (Shard | null)[] = []
+  const stage = step.stages[0]
+  for (let index = 0, more = true; more; index++) {
+    const cut = takeSome(rows, shardRows, () => {
+      more = false
+    })
+    const found = await findShard(dir, index)
+    if (found !== null || !mine(index)) {
+      for await (const _ of cut);
+      rejects.length = 0
+      shards.push(found)
+      continue
+    }
+    const shard = await saveShard(dir, index, async (files) => {
+      const count = await writeRows(at.sql, kind, cut, files.part)
+      const dropped = rejects.splice(0)
+      await writeRejects(at.sql, dropped, files.rejects)
+      const tally = new StageTally(stage?.id ?? step.id, stage?.use ?? '')
+      for (let given = 0; given < count; given++) tally.give()
+      for (const { reason } of dropped) tally.drop(reason)
+      return { rows: count, counts: [tally.count()] }
+    })
+    shards.push(shard)
+    work.onShard(shard)
+  }
+  return shards
+}
+
+async function* none(): AsyncIterable<object> {}
+
+async function* limited(rows: AsyncIterable<object>, limit: number | null): AsyncIterable<object> {
+  let left = limit ?? Number.POSITIVE_INFINITY
+  if (left <= 0) return
+  for await (const row of rows) {
+    yield row
+    if (--left <= 0) return
+  }
+}
+
+/** The next rows of an iterator without ending it; `atEnd` is called when there are no more. */
+async function* takeSome(rows: AsyncIterator<object>, count: number, atEnd: () => void): AsyncIterable<object> {
+  for (let taken = 0; taken < count; taken++) {
+    const next = await rows.next()
+    if (next.done) return atEnd()
+    yield next.value
+  }
+}

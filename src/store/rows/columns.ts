@@ -1,0 +1,62 @@
+import { traceColumns } from '../../formats/traces/row.ts'
+
+type Columns = Readonly<Record<string, string>>
+
+/** Kinds of rows that are kept between the stages of a recipe. */
+export const storedKinds = ['raw', 'task', 'trace'] as const
+export type StoredKind = (typeof storedKinds)[number]
+
+/** Columns that hold JSON as text. */
+const json = new Set(['fields', 'lineage', 'signals'])
+
+/** The columns of each kind of row on disk, with their SQL types. */
+export const rowColumns: Readonly<Record<StoredKind, Columns>> = {
+  raw: { id: 'VARCHAR', source: 'VARCHAR', fields: 'VARCHAR' },
+  task: {
+    id: 'VARCHAR',
+    name: 'VARCHAR',
+    source: 'VARCHAR',
+    instruction: 'VARCHAR',
+    digest: 'VARCHAR',
+    archive: 'BLOB',
+    lineage: 'VARCHAR',
+    signals: 'VARCHAR',
+  },
+  trace: { id: 'VARCHAR', ...columnsOfTraces(), lineage: 'VARCHAR', signals: 'VARCHAR' },
+}
+
+/** A row as the values of its columns, in their order. */
+export function encodeRow(kind: StoredKind, row: object): unknown[] {
+  const record = row as Readonly<Record<string, unknown>>
+  return Object.entries(rowColumns[kind]).map(([name, type]) => encodeValue(name, type, record[name]))
+}
+
+/** A row from the values of its columns by name. */
+export function decodeRow(kind: StoredKind, record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.keys(rowColumns[kind]).map((name) => [name, decodeValue(name, record[name])]))
+}
+
+function encodeValue(name: string, type: string, value: unknown): unknown {
+  if (json.has(name)) return JSON.stringify(value ?? (name === 'lineage' ? null : {}))
+  if (value === undefined || value === null) return null
+  if (type === 'BIGINT') return BigInt(Math.trunc(Number(value)))
+  return value
+}
+
+function decodeValue(name: string, value: unknown): unknown {
+  if (json.has(name)) return JSON.parse(typeof value === 'string' ? value : 'null')
+  if (typeof value === 'bigint') return Number(value)
+  return value ?? null
+}
+
+function columnsOfTraces(): Columns {
+  const types = { text: 'VARCHAR', int32: 'INTEGER', int64: 'BIGINT', float64: 'DOUBLE' } as const
+  return Object.fromEntries(
+    Object.entries(traceColumns)
+      .filter(([name]) => name !== 'conversations_sharegpt')
+      .map(([name, kind]) => [
+        name,
+        typeof kind === 'string' ? types[kind] : `STRUCT(${kind.map((key) => `"${key}" VARCHAR`).join(', ')})[]`,
+      ]),
+  )
+}

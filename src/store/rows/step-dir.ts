@@ -1,0 +1,96 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+import type { StageCount } from '../../core/recipe.ts'
+import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { findShard, type Shard } from './shards.ts'
+
+const schema = z.strictObject({
+  schema: z.literal('step/1'),
+  id: z.string(),
+  digest: z.string(),
+  kind: z.enum(['raw', 'task', 'trace']),
+  shards: z.number(),
+  rows: z.number(),
+  counts: z.array(
+    z.strictObject({
+      id: z.string(),
+      use: z.string(),
+      taken: z.number(),
+      given: z.number(),
+      drops: z.record(z.string(), z.number()),
+    }),
+  ),
+})
+
+/** What a finished step says about itself. */
+export type StepManifest = z.output<typeof schema>
+
+/** A finished step with its shards, in order. */
+export interface StepOutput {
+  readonly dir: string
+  readonly manifest: StepManifest
+  readonly shards: readonly Shard[]
+}
+
+/** A step that was finished before, every file of it checked; null when it was not. */
+export async function findStep(dir: string): Promise<StepOutput | null> {
+  const text = await readTextIfExists(join(dir, 'manifest.json'))
+  if (text === null) return null
+  const parsed = schema.safeParse(parseJson(text))
+  if (!parsed.success)
+    throw new BoundaryError('store', `${join(dir, 'manifest.json')} is not what was written; remove ${dir}`, {
+      code: 'CorruptShard',
+      retryable: false,
+    })
+  const manifest = parsed.data
+  const shards: Shard[] = []
+  for (let index = 0; index < manifest.shards; index++) {
+    const shard = await findShard(dir, index)
+    if (shard === null)
+      throw new BoundaryError('store', `${dir} lost its shard ${index}; remove the directory to make it again`, {
+        code: 'CorruptShard',
+        retryable: false,
+      })
+    shards.push(shard)
+  }
+  return { dir, manifest, shards }
+}
+
+/** Marks a step finished. */
+export async function finishStep(
+  dir: string,
+  about: Pick<StepManifest, 'id' | 'digest' | 'kind'>,
+  shards: readonly Shard[],
+): Promise<StepOutput> {
+  const manifest: StepManifest = {
+    schema: 'step/1',
+    ...about,
+    shards: shards.length,
+    rows: shards.reduce((sum, { rows }) => sum + rows, 0),
+    counts: addCounts(shards.map(({ counts }) => counts)),
+  }
+  await writeAtomic(join(dir, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  return { dir, manifest, shards }
+}
+
+/** The counts of several shards as one. */
+export function addCounts(all: readonly (readonly StageCount[])[]): StepManifest['counts'] {
+  const sums = new Map<string, StepManifest['counts'][number]>()
+  for (const { id, use, taken, given, drops } of all.flat()) {
+    const sum = sums.get(id) ?? { id, use, taken: 0, given: 0, drops: {} }
+    sum.taken += taken
+    sum.given += given
+    for (const [reason, count] of Object.entries(drops)) sum.drops[reason] = (sum.drops[reason] ?? 0) + count
+    sums.set(id, sum)
+  }
+  return [...sums.values()]
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
