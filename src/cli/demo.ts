@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from '@commander-js/extra-typings'
 import { runCommand } from './command.ts'
 import { note } from './output.ts'
-import run from './run.ts'
+import { makeRun } from './run.ts'
 
 /** `ot-agent demo`: the example tasks, solved by their own solutions, through the same door as any other job. */
 export default () =>
@@ -18,7 +18,7 @@ export default () =>
       )
       const words = ['-p', tasks, '-a', 'oracle', '-e', 'local', '-o', jobsDir]
       note(`ot-agent run ${words.join(' ')}\n`)
-      await runCommand(run, ['ot-agent', 'run'], words)
+      await runCommand(() => makeRun(words), ['ot-agent', 'run'], words)
       if (process.exitCode !== 130) note(whatNext(relative('', tasks), relative('', await newestJob(jobsDir))))
     })
 

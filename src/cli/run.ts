@@ -19,15 +19,18 @@ import { runAskedJob } from './run/run-asked-job.ts'
 import { withTaskOptions } from './run/task-options.ts'
 
 /** `ot-agent run`: tasks times agents times attempts, in sandboxes, recorded. */
-export default () =>
+export default () => makeRun(process.argv.slice(3))
+
+/** The command for the given words, which the job's lock will name. */
+export const makeRun = (words: readonly string[]) =>
   runOptions()
     .description(
       'Runs tasks with an agent in sandboxes and keeps every trial in a job directory that Harbor can open.\n' +
         'The same command after a crash or Ctrl-C goes on where it stopped.',
     )
-    .action(runAction)
+    .action((options) => runAction(options, ['ot-agent', 'run', ...words]))
 
-async function runAction(options: RunOptions): Promise<void> {
+async function runAction(options: RunOptions, invocation: readonly string[]): Promise<void> {
   if (options.envFile !== undefined) await loadEnvFile(options.envFile)
   const asked = await askedJob(options, 'local')
   const config = absolute(await withTaskOptions(asked.config, options))
@@ -38,9 +41,8 @@ async function runAction(options: RunOptions): Promise<void> {
   for (const secret of unresumableSecrets(config, process.env)) {
     note(`${secret} is a secret and is not written down; as \${VARIABLE} it could be, and jobs resume would find it`)
   }
-  const invocation = ['ot-agent', 'run', ...process.argv.slice(3)]
   const imports = await importDigests(config)
-  const open = () => openJob({ config, named: asked.named, tasks, imports, layout: options.store, invocation })
+  const open = () => openJob({ config, named: asked.named, tasks, imports, layout: options.store ?? null, invocation })
   const use = modelUseOf(options, asked.adaptive)
   if (options.estimate !== undefined) return printEstimate(config, tasks.length, options)
   const { verbose = false, json = false, output } = options

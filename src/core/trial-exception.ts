@@ -35,7 +35,12 @@ function fromExit(exit: AgentExit, span: Span | null, finishedAt: string, timeou
   if (exit.kind === 'exited') {
     return make('NonZeroAgentExitCodeError', `the agent exited with code ${exit.exitCode}`, at)
   }
-  if (exit.kind !== 'limit' || exit.limit !== 'time') return null
+  if (exit.kind !== 'limit') return null
+  // Trainers tell a conversation that outgrew its model by this name.
+  if (exit.limit === 'context') {
+    return make('ContextLengthExceededError', "the conversation outgrew the model's context", at)
+  }
+  if (exit.limit !== 'time') return null
   const took = span ? ` after ${seconds(span.startedAt, at)} seconds` : ''
   return make(timeout, `the agent ran out of time${took}`, at)
 }

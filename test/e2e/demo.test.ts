@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { needs } from '../needs.ts'
 
@@ -17,5 +17,8 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     expect(stdout).toMatch(new RegExp(`^oracle\\S* +${tasks} +${tasks} +1\\.000 `, 'm'))
     expect(stderr).toMatch(/^ {2}npx ot-agent jobs show \S+/m)
     expect(readdirSync(join(jobs, job))).toEqual(expect.arrayContaining(['config.json', 'lock.json', 'result.json']))
+    const { invocation } = JSON.parse(readFileSync(join(jobs, job, 'lock.json'), 'utf8'))
+    const words = ['-p', resolve('examples/tasks'), '-a', 'oracle', '-e', 'local', '-o', jobs]
+    expect(invocation).toEqual(['ot-agent', 'run', ...words])
   })
 })

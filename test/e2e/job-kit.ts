@@ -54,7 +54,7 @@ export async function openPlace(place: Place, play: JobPlay = {}): Promise<Opene
     const dir = join(place.tasksDir, name)
     tasks.push({ task: await loadTask(dir), config: { ...taskConfig(dir), source: 'letters' } })
   }
-  return openJob({ config, named: play.named ?? true, tasks, layout: play.layout ?? 'harbor', invocation: ['test'] })
+  return openJob({ config, named: play.named ?? true, tasks, layout: play.layout ?? null, invocation: ['test'] })
 }
 
 /** Runs the job of a place to its end, or until the signal says stop. */

@@ -92,6 +92,14 @@ withSandboxes('resuming a job', () => {
     ])
   })
 
+  test('in another layout is refused; without one it keeps its own', async () => {
+    const place = await makePlace(['a'])
+    const { dir } = await openPlace(place, { layout: 'packed' })
+    const refused = await openPlace(place, { layout: 'harbor' }).then(() => null, messageOfUserError)
+    expect(refused).toBe(`--store: expected packed, as the job in ${dir} was started, got harbor`)
+    expect(await openPlace(place)).toMatchObject({ layout: 'packed', continued: true })
+  })
+
   test('in a directory that is no job, or one of another program, is refused', async () => {
     const place = await makePlace(['a'])
     const { dir } = await openPlace(place)

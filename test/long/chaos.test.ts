@@ -105,6 +105,9 @@ describe.skipIf(missingPrograms().length > 0)('chaos (needs bubblewrap)', () => 
       const { steps } = JSON.parse(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8'))
       expect(steps.length).toBeGreaterThan(0)
     }
+    const full = resultIn(finished('chaos').get('context-full') ?? '')
+    expect(full.exception_info.exception_type).toBe('ContextLengthExceededError')
+    expect(full.agent_result.metadata.stopped_by).toBe('context')
     const tight = resultIn(finished('chaos').get('context-tight') ?? '')
     expect(tight.agent_result.metadata.summarization_count).toBeGreaterThan(0)
     const statuses = server.heard().matchAll(/chat\/completions (\d+) /g)
@@ -219,9 +222,11 @@ function endings(job: string): Map<string, Ending> {
   return new Map(
     [...finished(job)].map(([task, dir]) => {
       const { exception_info: exception, verifier_result: verified, agent_result: agent } = resultIn(dir)
-      const ending = exception
-        ? { code: exception.exception_type }
-        : { reward: verified.rewards.reward, stop: agent.metadata.stop_reason }
+      // A conversation that outgrew its model is told of as an exception too, beside its score.
+      const ending =
+        exception && exception.exception_type !== 'ContextLengthExceededError'
+          ? { code: exception.exception_type }
+          : { reward: verified.rewards.reward, stop: agent.metadata.stop_reason }
       return [task, ending]
     }),
   )

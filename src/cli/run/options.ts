@@ -75,9 +75,10 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--retry-include <code>', 'retry only such failures; repeatable', several)
     .option('--retry-exclude <code>', 'never retry such failures; repeatable', several)
     .addOption(
-      new Option('--store <layout>', 'trial directories, or a few packed files')
-        .choices(['harbor', 'packed'] as const)
-        .default('harbor' as const),
+      new Option('--store <layout>', 'trial directories, or a few packed files (default: harbor)').choices([
+        'harbor',
+        'packed',
+      ] as const),
     )
     .option('--plan', 'run and build nothing: say which images are needed, who shares them and what cannot run')
     .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')

@@ -60,7 +60,7 @@ const epoch = '1970-01-01T00:00:00.000000Z'
 
 type Spans = Readonly<Record<Phase, Span | null>>
 
-/** Rewards count only where Harbor verified on purpose: after a clean run, a time limit or a bad exit of the agent. */
+/** Rewards count only where Harbor verified on purpose: after a clean run, a limit or a bad exit of the agent. */
 function toEnd(raw: RawTrialResult, steps: readonly StepRecord[] | null, unverified: boolean, spans: Spans): TrialEnd {
   const exception = raw.exception_info
   if (exception?.exception_type === 'CancelledError') return { kind: 'cancelled' }
@@ -77,6 +77,7 @@ function toEnd(raw: RawTrialResult, steps: readonly StepRecord[] | null, unverif
 /** How the agent stopped, when the exception only says that; null when something failed. */
 function exitOf({ exception_type: type, exception_message: message }: RawException): AgentExit | null {
   if (type === 'AgentTimeoutError' || type === 'TimeoutError') return { kind: 'limit', limit: 'time' }
+  if (type === 'ContextLengthExceededError') return { kind: 'limit', limit: 'context' }
   if (type !== 'NonZeroAgentExitCodeError' && !apiExit.has(type)) return null
   return {
     kind: 'exited',

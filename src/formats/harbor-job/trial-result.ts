@@ -81,7 +81,7 @@ function agentResultDocument(
   }
 }
 
-/** Harbor has a name for running out of time only; the other limits are told here. */
+/** Harbor has names for running out of time and of context only; the other limits are told here. */
 function stopReason(exit: AgentExit | null): Readonly<Record<string, unknown>> {
   return exit?.kind === 'limit' && exit.limit !== 'time' ? { stopped_by: exit.limit } : {}
 }

@@ -17,8 +17,8 @@ export interface JobToOpen {
   readonly tasks: readonly JobTask[]
   /** Digests of strangers' code that the job runs, by import path. */
   readonly imports?: Readonly<Record<string, string>>
-  /** Of a new job; one that is continued keeps its own. */
-  readonly layout: Layout
+  /** How its trials are to be kept; null: as they are, and as trial directories in a new job. */
+  readonly layout: Layout | null
   /** The command line, for the lock. */
   readonly invocation: readonly string[]
 }
@@ -103,6 +103,11 @@ export async function continueJob(job: JobToOpen, there: JobDir): Promise<Opened
       `${there.dir}: expected a job of this program, found one of another`,
       'run its tasks as a new job',
     )
+  if (job.layout !== null && job.layout !== there.layout)
+    throw new UserError(
+      `--store: expected ${there.layout}, as the job in ${there.dir} was started, got ${job.layout}`,
+      `leave --store out, or turn the job with jobs ${job.layout === 'packed' ? 'pack' : 'unpack'} first`,
+    )
   const { id, startedAt } = there.own
   const config = { ...job.config, jobName: there.name }
   const plan = planTrials(config, id, there.dir, job.tasks)
@@ -112,7 +117,8 @@ export async function continueJob(job: JobToOpen, there: JobDir): Promise<Opened
 async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJob> {
   const id = randomUUID()
   const startedAt = utcNow()
-  const { layout, tasks } = job
+  const { tasks } = job
+  const layout = job.layout ?? 'harbor'
   for (let nth = 1; ; nth++) {
     const jobName = nth === 1 ? job.config.jobName : `${job.config.jobName}-${nth}`
     const config = { ...job.config, jobName }
