@@ -29,6 +29,7 @@ export const registry = {
     scripted: () => import('./engines/scripted/index.ts'),
   } satisfies Record<string, Load<Engine>>,
   sandboxes: {
+    e2b: () => import('./sandboxes/e2b/index.ts'),
     local: () => import('./sandboxes/local/index.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */

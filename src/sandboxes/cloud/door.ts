@@ -1,0 +1,112 @@
+import { Duplex } from 'node:stream'
+import type { Door } from '../../core/sandbox.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { cloudFailure } from './failures.ts'
+import type { CloudMachine, RemoteProcess } from './machine.ts'
+import { perlRelay, pythonRelay } from './relay.ts'
+
+const startScript = `if command -v python3 > /dev/null; then exec python3 -u -c ${shellQuote(pythonRelay)}
+elif command -v perl > /dev/null; then exec perl -e ${shellQuote(perlRelay)}
+else echo none; fi`
+
+/**
+ * Opens a port inside whose connections arrive here: a small program inside listens and speaks with us over its own input
+ * and output, in lines. So nothing of ours need be reachable from the cloud, and a machine without network has it too.
+ */
+export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) => void): Promise<Door> {
+  const sockets = new Map<string, DoorSocket>()
+  let port: (word: string) => void = () => {}
+  const opened = new Promise<string>((resolve) => {
+    port = resolve
+  })
+  const relay = await machine.stream(startScript, (line) => {
+    const [kind = '', id = '', data = ''] = line.split(' ')
+    if (kind === 'port' || kind === 'none') return port(kind === 'port' ? id : '')
+    if (kind === 'open') {
+      const socket = new DoorSocket(id, send, () => sockets.delete(id))
+      sockets.set(id, socket)
+      accept(socket)
+    } else if (kind === 'data') sockets.get(id)?.push(Buffer.from(data, 'base64'))
+    else if (kind === 'end') sockets.get(id)?.push(null)
+  })
+  const send = makeSender(relay)
+  const ended = relay.exited.then(
+    () => '',
+    () => '',
+  )
+  const number = await Promise.race([opened, ended])
+  if (number === '') {
+    await relay.kill()
+    throw cloudFailure(
+      'SandboxUnavailableError',
+      'cannot open a door into the sandbox: it has neither python3 nor perl',
+    )
+  }
+  const shut = () => {
+    for (const socket of sockets.values()) socket.destroy()
+    sockets.clear()
+  }
+  void ended.then(shut)
+  return {
+    url: `http://127.0.0.1:${number}`,
+    close: async () => {
+      shut()
+      await relay.kill()
+    },
+  }
+}
+
+/** Lines go out one request after another, in order; what waits meanwhile goes together. */
+function makeSender(relay: RemoteProcess): (line: string) => Promise<void> {
+  let waiting = ''
+  let going: Promise<void> | null = null
+  const flush = async () => {
+    while (waiting !== '') {
+      const text = waiting
+      waiting = ''
+      await relay.write(text)
+    }
+    going = null
+  }
+  return (line) => {
+    waiting += `${line}\n`
+    going ??= flush().catch(() => {
+      going = null
+      waiting = ''
+    })
+    return going
+  }
+}
+
+const chunkBytes = 32 << 10
+
+/** One connection that a program inside made. */
+class DoorSocket extends Duplex {
+  constructor(
+    private readonly connection: string,
+    private readonly send: (line: string) => Promise<void>,
+    private readonly gone: () => void,
+  ) {
+    super({ allowHalfOpen: true })
+  }
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: (error?: Error) => void): void {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk
+    const sent: Promise<void>[] = []
+    for (let at = 0; at < bytes.length; at += chunkBytes)
+      sent.push(this.send(`data ${this.connection} ${bytes.subarray(at, at + chunkBytes).toString('base64')}`))
+    Promise.all(sent).then(() => done(), done)
+  }
+
+  override _final(done: (error?: Error) => void): void {
+    this.send(`end ${this.connection}`).then(() => done(), done)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.gone()
+    void this.send(`close ${this.connection}`)
+    done(error)
+  }
+}

@@ -1,0 +1,39 @@
+import { BoundaryError } from '../../core/errors.ts'
+import { sleep } from '../../lib/deadline.ts'
+
+/** What a cloud can do to us, as codes that records show. All may pass by themselves, so all are retryable. */
+export type CloudFailure =
+  | 'SandboxQuotaError'
+  | 'SandboxRateLimitError'
+  | 'SandboxUnavailableError'
+  | 'SandboxGoneError'
+  | 'SandboxLostError'
+
+/** A failure of a cloud with its code. */
+export function cloudFailure(code: CloudFailure, message: string, cause?: unknown): BoundaryError {
+  return new BoundaryError('sandbox', message, { code, retryable: true, ...(cause !== undefined && { cause }) })
+}
+
+/** A file that could not be carried in or out: trying again would not help. */
+export function transferFailure(message: string, cause?: unknown): BoundaryError {
+  return new BoundaryError('sandbox', message, { code: 'TransferError', retryable: false, cause })
+}
+
+/** Too many requests, or a server in trouble: worth a short wait in place. A quota is not; only its holder can make room. */
+const passing = new Set<string>(['SandboxRateLimitError', 'SandboxUnavailableError'])
+
+/** Tries a request a few times while the cloud says that it is busy or in trouble, waiting longer each time. */
+export async function withPatience<T>(
+  work: () => Promise<T>,
+  { signal, tries = 5, firstPauseMs = 500 }: { signal?: AbortSignal; tries?: number; firstPauseMs?: number } = {},
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!(error instanceof BoundaryError) || !passing.has(error.code) || attempt >= tries) throw error
+      const pauseMs = firstPauseMs * 2 ** (attempt - 1)
+      await sleep(pauseMs * (0.75 + Math.random() / 2), signal)
+    }
+  }
+}

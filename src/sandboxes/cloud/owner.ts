@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import type { SandboxOwner } from '../../core/sandbox.ts'
+import { identify, livenessOf, type ProcessIdentity } from '../../lib/process-identity.ts'
+
+/** Short texts that a cloud keeps with a machine and can search by. */
+export type Labels = Readonly<Record<string, string>>
+
+/** What every machine of ours carries, so that it can be told from other people's. */
+export const ours: Labels = { 'ot-agent': '1' }
+
+/** Labels of one lease: who holds it, and a name of its own by which it is found even if its creation never answered. */
+export function labelsOf(owner: SandboxOwner): { readonly lease: string; readonly labels: Labels } {
+  const identity = identify(process.pid)
+  if (!identity) throw new Error('this process cannot find itself in /proc')
+  const lease = randomBytes(8).toString('hex')
+  const { pid, startTicks, bootId, host } = identity
+  const labels = {
+    ...ours,
+    'ot-lease': lease,
+    'ot-job': shortened(owner.job),
+    'ot-trial': shortened(owner.trial),
+    'ot-process': `${pid}.${startTicks}.${bootId}`,
+    'ot-host': shortened(host),
+  }
+  return { lease, labels }
+}
+
+export function ownerOf(labels: Labels): SandboxOwner {
+  return { job: labels['ot-job'] ?? '', trial: labels['ot-trial'] ?? '' }
+}
+
+/** The process that holds a machine, or null when its labels do not say. */
+export function holderOf(labels: Labels): ProcessIdentity | null {
+  const [, pid, startTicks, bootId] = /^(\d+)\.(\d+)\.([0-9a-f-]+)$/.exec(labels['ot-process'] ?? '') ?? []
+  const host = labels['ot-host']
+  if (pid === undefined || startTicks === undefined || bootId === undefined || host === undefined) return null
+  return { pid: Number(pid), startTicks, bootId, host }
+}
+
+/** Whether a machine's holder is known to be dead. A holder on another machine is not: the provider's own limit ends those. */
+export function isAbandoned(labels: Labels): boolean {
+  const holder = holderOf(labels)
+  return holder !== null && livenessOf(holder) === 'dead'
+}
+
+/** Within what every cloud takes as a label. */
+function shortened(text: string): string {
+  return text.replace(/[^A-Za-z0-9._-]/g, '-').slice(0, 63)
+}

@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto'
+import { posix } from 'node:path'
+import type { DownloadOptions } from '../../core/sandbox.ts'
+import { extractTar } from '../../lib/extract.ts'
+import { packDirToBytes } from '../../lib/tar.ts'
+import { transferFailure } from './failures.ts'
+import type { CloudMachine, ScriptResult } from './machine.ts'
+import { home, scriptWith } from './scripts.ts'
+
+/** The largest file `read` takes into memory. */
+export const readLimitBytes = 512 * 2 ** 20
+const downloadLimitBytes = 2 ** 30
+/** How an archive made inside is unpacked: what leaves the tree is dropped, the rest kept as it was. */
+const hostile = { links: 'inside', onRefused: 'drop', modes: 'kept', backslashes: 'keep', existing: 'merge' } as const
+
+function place(): string {
+  return `${home}/carried-${randomBytes(6).toString('hex')}`
+}
+
+/** Writes a file, whole, whatever stands in its place. */
+export async function writeFile(
+  machine: CloudMachine,
+  path: string,
+  data: string | Uint8Array,
+  mode: number,
+): Promise<void> {
+  const carried = place()
+  await machine.put(carried, Buffer.from(data))
+  const script = 'mkdir -p "$(dirname "$2")" && cat "$1" > "$2" && chmod "$3" "$2"; code=$?; rm -f "$1"; exit $code'
+  const result = await machine.run(scriptWith(script, [carried, posix.resolve('/', path), mode.toString(8)]))
+  if (result.exitCode !== 0) throw transferFailure(`cannot write ${path}: ${complaint(result)}`)
+}
+
+/** Copies a host directory's contents into a directory inside, as root's files: one archive, one upload. */
+export async function uploadDir(machine: CloudMachine, source: string, target: string): Promise<void> {
+  const carried = place()
+  await machine.put(carried, await packDirToBytes(source, { links: 'keep', modes: 'kept', special: 'skip' }))
+  const script = 'mkdir -p "$2" && tar -xzf "$1" --no-same-owner -C "$2"; code=$?; rm -f "$1"; exit $code'
+  const result = await machine.run(scriptWith(script, [carried, target]))
+  if (result.exitCode !== 0) throw transferFailure(`cannot copy ${source} to ${target}: ${complaint(result)}`)
+}
+
+/** Copies a directory's contents to the host by way of one archive, which is not trusted. */
+export async function downloadDir(
+  machine: CloudMachine,
+  source: string,
+  target: string,
+  options: DownloadOptions,
+): Promise<void> {
+  const carried = place()
+  const limitBytes = options.limitBytes ?? downloadLimitBytes
+  // Headers and padding need room too; what is cut off past that is refused when it is unpacked.
+  const room = 2 * limitBytes + (16 << 20)
+  const excludes = (options.exclude ?? []).map((pattern) => `--exclude=${pattern}`)
+  const script = `f=$1 src=$2 room=$3; shift 3
+{ tar -C "$src" "$@" -cf - . 2> "$f.err"; echo $? > "$f.code"; } | head -c "$room" | gzip -1 > "$f"
+code=$(cat "$f.code"); cat "$f.err" >&2; rm -f "$f.err" "$f.code"; exit "$code"`
+  try {
+    const result = await machine.run(scriptWith(script, [carried, source, room, ...excludes]))
+    // tar ends with 1 when a file changed while it was read, and by a signal when its reader had enough.
+    if (result.exitCode > 1 && result.exitCode < 128)
+      throw transferFailure(`cannot copy ${source}: ${complaint(result)}`)
+    const bytes = await machine.get(carried, room)
+    await extractTar(bytes, target, { ...hostile, limitBytes }).catch((error: unknown) => {
+      throw transferFailure(`cannot copy ${source}: ${String(error)}`, error)
+    })
+  } finally {
+    await machine.run(scriptWith('rm -f "$1" "$1.err" "$1.code"', [carried])).catch(() => {})
+  }
+}
+
+function complaint({ stderr }: ScriptResult): string {
+  return stderr.trim().slice(0, 500) || 'no reason given'
+}
