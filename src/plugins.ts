@@ -34,7 +34,7 @@ export async function makeEngine(name: string, options: Options = {}): Promise<E
 
 /** Makes a stage by its name, for example `sources/file`; a wrong name or option is a UserError. */
 export async function makeStage(name: string, options: Options = {}): Promise<Stage<never, unknown>> {
-  return make('stage', registry.stages, name, options)
+  return make<Stage<never, unknown>>('stage', registry.stages, name, options)
 }
 
 /** Which kinds of sandbox meet which need, for messages that name an alternative. */

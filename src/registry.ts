@@ -34,6 +34,7 @@ export const registry = {
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
+    'makers/row-template': () => import('./stages/makers/row-template/index.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
   } satisfies Record<string, Load<Stage<never, unknown>>>,
 }

@@ -44,6 +44,7 @@ export const commands: Group = {
       test: { summary: 'Try an agent and the model it is to use', load: () => import('./agents/test.ts') },
     },
   },
+  generate: { summary: 'Make tasks, and traces, from any source', load: () => import('./generate.ts') },
   traces: {
     summary: 'Turn trials into training data, and look at it',
     group: {

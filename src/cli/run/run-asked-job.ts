@@ -41,24 +41,27 @@ export interface JobToRun {
 
 /** Runs a job in front of a person or a script: checks, progress, Ctrl-C, the result on stdout, the exit code. */
 export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<void> {
-  const provider = await providerOf(asked.config.environment)
-  const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
-  await checkJob({ ...asked, ...makeIt })
   const interrupt = interruptSignal()
   try {
-    const served = await findModels(asked.config, asked.use ?? freeUse, interrupt.signal)
-    const job = await asked.open()
-    if (job.continued) note(`continues the job in ${job.dir}`)
-    const models = await served.open(job.dir, asked.config.nConcurrentTrials)
-    const ahead = aheadSettings(asked.ahead ?? {}, asked.config.nConcurrentTrials, provider)
-    const outcome = await runWatched(asked, job, { ...makeIt, ...models, ahead }, interrupt.signal, showing).finally(
-      models.close,
-    )
+    const outcome = await performJob(asked, showing, interrupt.signal)
     await reportOutcome(outcome, { ...showing, interrupted: interrupt.signal.aborted })
     process.exitCode = exitCodeOf(outcome, interrupt.signal.aborted)
   } finally {
     interrupt.stop()
   }
+}
+
+/** Checks and runs a job with its progress on stderr, and leaves what to say of it to the caller. */
+export async function performJob(asked: JobToRun, showing: Showing, signal: AbortSignal): Promise<JobOutcome> {
+  const provider = await providerOf(asked.config.environment)
+  const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
+  await checkJob({ ...asked, ...makeIt })
+  const served = await findModels(asked.config, asked.use ?? freeUse, signal)
+  const job = await asked.open()
+  if (job.continued) note(`continues the job in ${job.dir}`)
+  const models = await served.open(job.dir, asked.config.nConcurrentTrials)
+  const ahead = aheadSettings(asked.ahead ?? {}, asked.config.nConcurrentTrials, provider)
+  return runWatched(asked, job, { ...makeIt, ...models, ahead }, signal, showing).finally(models.close)
 }
 
 type MakeIt = {

@@ -1,0 +1,46 @@
+import { Command } from '@commander-js/extra-typings'
+import { UserError } from '../core/errors.ts'
+import { Arguments } from '../generation/arguments.ts'
+import { runCommand } from './command.ts'
+import { loadGenerator } from './generate/load-generator.ts'
+import { generateOptions, withArguments } from './generate/options.ts'
+import { runGenerate } from './generate/run-generate.ts'
+
+const about =
+  'Runs a data pipeline: rows of a source become tasks that are proven one by one, and agents run over tasks leave traces.\n' +
+  'FILE is a pipeline such as data/NAME/generate.ts, and comes first; with --help it lists its own options too.\n' +
+  'The same command after a crash or Ctrl-C goes on where it stopped. Rows that became no task are in rejects.jsonl with the reason.'
+
+/** `ot-agent generate`: what it takes depends on the pipeline, so the file is read before the other words. */
+export default () =>
+  new Command()
+    .helpOption(false)
+    .allowUnknownOption()
+    .passThroughOptions()
+    .argument('[file]', 'a pipeline')
+    .argument('[words...]', 'options')
+    .action(async (file, words) => {
+      if (file === undefined || file === '--help' || file === '-h') return helpWithoutPipeline(file)
+      if (file.startsWith('-'))
+        throw new UserError(`expected the file of a pipeline first, got ${file}`, 'ot-agent generate FILE [options]')
+      const loaded = await loadGenerator(file)
+      const own = new Arguments()
+      loaded.generator.addArguments(own)
+      const make = () => {
+        const command = generateOptions().description(
+          `${about}\n\n${loaded.generator.name}: ${loaded.generator.summary}`,
+        )
+        withArguments(command, own.list())
+        return command.action((options) => runGenerate(loaded, options))
+      }
+      await runCommand(make, ['ot-agent', 'generate', file], words)
+    })
+
+async function helpWithoutPipeline(file: string | undefined): Promise<void> {
+  if (file === undefined)
+    throw new UserError(
+      'expected the file of a pipeline, got none',
+      'for example: ot-agent generate data/nl2bash/generate.ts --limit 3',
+    )
+  await runCommand(() => generateOptions().description(about), ['ot-agent', 'generate', 'FILE'], ['--help'])
+}

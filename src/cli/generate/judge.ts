@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
+import type { Judgement } from '../../generation/make-tasks.ts'
+import { makeAgent, whoCan } from '../../plugins.ts'
+import { checkTask, type TaskReport } from '../../run/check/check-task.ts'
+
+export interface Judging {
+  readonly provider: SandboxProvider
+  readonly sandboxOptions: Readonly<Record<string, unknown>>
+  readonly repeats: number
+  readonly workDir: string
+  readonly signal: AbortSignal
+}
+
+/** Proves tasks as `tasks check` does, one at a time; what fails is the reason it is left out. */
+export async function makeJudge(judging: Judging): Promise<(task: Task) => Promise<Judgement>> {
+  const { workDir, ...rest } = judging
+  const request = { ...rest, makeAgent, whoCan: await whoCan(), hostEnv: process.env, lintOnly: false }
+  return async (task) => {
+    const dir = join(workDir, randomUUID())
+    try {
+      return judgementOf(await checkTask(task, request, dir))
+    } finally {
+      await rm(dir, { recursive: true, force: true })
+    }
+  }
+}
+
+function judgementOf({ verdict, checks }: TaskReport): Judgement {
+  const telling = checks.find(({ outcome }) => outcome === (verdict === 'rejected' ? 'fail' : 'unknown'))
+  const reason = verdict === 'unknown' ? 'unverified' : `check-${telling?.name ?? verdict}`
+  return { verdict, reason, detail: telling?.reasons.join('; ') ?? '' }
+}

@@ -1,0 +1,108 @@
+import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
+import { type Argument, flagOf, kindOf } from '../../generation/arguments.ts'
+import { InputValidationError } from '../../generation/errors.ts'
+import { wholeNumber } from '../output.ts'
+import { withModel } from '../run/model-options.ts'
+import { factor } from '../run/numbers.ts'
+
+const several = (text: string, before: string[] = []) => [...before, text]
+
+/** The options that every pipeline has. */
+export function generateOptions() {
+  return withTraces(withHow(withModel(withWhat(new Command()))))
+}
+
+export type GenerateOptions = ReturnType<ReturnType<typeof generateOptions>['opts']>
+
+function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .addOption(
+      new Option('--stage <stage>', 'make tasks, run agents over tasks, or both')
+        .choices(['tasks', 'traces', 'both'] as const)
+        .default('tasks' as const),
+    )
+    .option(
+      '--source <source>',
+      'fixture: the few rows that come with the pipeline; real: its source; or a file of rows in that shape',
+      'fixture',
+    )
+    .option('--limit <n>', 'at most so many tasks, in the order of the source', wholeNumber(1))
+    .option('--seed <n>', 'of every random choice', wholeNumber(0), 42)
+    .option('--input-dir <dir>', 'a folder for pipelines that read one')
+    .option('--output-dir <dir>', 'where everything is written (default: generated/NAME)')
+    .option('--overwrite', 'begin anew in a folder that has other tasks of an earlier run')
+    .option('--tasks-input <dir>', 'for --stage traces: a folder of tasks')
+    .option('--target-repo <target>', 'publish what the last stage makes: org/name, or file:PATH')
+    .option('--no-upload', 'publish nothing')
+}
+
+function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option('--no-check', 'keep tasks without proving them: no oracle, nop and forger are run')
+    .option('--check-repeats <n>', 'runs of the oracle that have to agree', wholeNumber(1), 2)
+    .option(
+      '-n, --n-concurrent <n>',
+      'rows worked on at once (default: 4 with checks or a model, else 16)',
+      wholeNumber(1),
+    )
+    .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
+    .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
+    .option('--sandbox-cpu <n>', 'processors of every task', wholeNumber(1))
+    .option('--sandbox-memory-gb <n>', 'memory of every task', wholeNumber(1))
+    .option('--sandbox-disk-gb <n>', 'disk of every task', wholeNumber(1))
+    .option('--endpoint-json <file>', 'the file that a running model server left')
+    .option('-q, --quiet', 'no progress')
+    .option('--json', 'print the result as JSON')
+}
+
+function withTraces<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option('--trace-agent-name <name>', 'agent (default: terminus-2)')
+    .option('--trace-model <name>', 'model of the agent (default: --model)')
+    .option('--trace-agent-kwargs <json>', 'options of the agent, a JSON object')
+    .option('--trace-harbor-config <file>', 'a Harbor job file, YAML or JSON; options given here win over it')
+    .option('--trace-jobs-dir <dir>', 'where the job is kept (default: jobs in the output folder)')
+    .option('--trace-env <sandbox>', 'kind of sandbox (default: --environment)')
+    .option('--trace-n-concurrent <n>', 'trials at once (default: 8)', wholeNumber(1))
+    .option('--trace-n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
+    .addOption(
+      new Option('--trace-episodes <which>', 'last: one row a trial (default); all: one row a turn').choices([
+        'last',
+        'all',
+      ] as const),
+    )
+    .addOption(
+      new Option('--trace-export-filter <which>', 'trials to export (default: none, which keeps all)').choices([
+        'success',
+        'failure',
+        'none',
+      ] as const),
+    )
+    .option('--trace-dataset-type <name>', 'kept with the result, for whoever trains on it (default: SFT)')
+    .option('--trace-export-subagents', 'rows of their own for what agents of agents did (default)')
+    .option('--trace-skip-subagents', 'leave out what agents of agents did')
+    .option('--trace-agent-timeout-sec <seconds>', 'time limit of each agent', factor)
+    .option('--trace-verifier-timeout-sec <seconds>', 'time limit of the tests', factor)
+    .option('--trace-eval-only', 'run and score, export nothing')
+    .option('--disable-verification', 'do not run the tests over what agents did')
+}
+
+/** Adds a pipeline's own options; one that every pipeline has already cannot be taken for another meaning. */
+export function withArguments(command: ReturnType<typeof generateOptions>, list: readonly Argument[]): void {
+  for (const { name, schema, help } of list) {
+    const flag = flagOf(name)
+    if (command.options.some(({ long }) => long === flag || long === `--no-${flag.slice(2)}`))
+      throw new InputValidationError(
+        `option ${name}: expected a name that is free, got one that every pipeline has: ${flag}`,
+        'rename the option in the pipeline',
+      )
+    const takes = kindOf(schema) === 'flag' ? flag : `${flag} <${kindOf(schema)}>`
+    command.addOption(new Option(takes, `${help === '' ? 'option of the pipeline' : help}${shownDefault(schema)}`))
+  }
+}
+
+function shownDefault(schema: Argument['schema']): string {
+  const parsed = schema.safeParse(undefined)
+  const isTelling = parsed.success && parsed.data !== undefined && parsed.data !== false
+  return isTelling ? ` (default: ${typeof parsed.data === 'string' ? parsed.data : JSON.stringify(parsed.data)})` : ''
+}

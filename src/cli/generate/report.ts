@@ -1,0 +1,76 @@
+import { relative } from 'node:path'
+import type { GenerationRequest, GenerationResult } from '../../generation/request.ts'
+import type { GenerationOutcome } from '../../generation/run-generator.ts'
+import { utcNow } from '../../lib/time.ts'
+import { note, oneLine, printJson } from '../output.ts'
+import { version } from '../version.ts'
+import type { LoadedGenerator } from './load-generator.ts'
+
+/** What a run is remembered by: summary.json, and what `--json` prints. */
+export interface GenerationSummary {
+  readonly schema: 'generation/1'
+  readonly pipeline: string
+  readonly code: string
+  readonly program: string
+  readonly stage: GenerationRequest['stage']
+  readonly source: GenerationRequest['source']
+  readonly seed: number
+  readonly limit: number | null
+  readonly options: GenerationRequest['options']
+  readonly status: GenerationResult['status']
+  readonly startedAt: string
+  readonly finishedAt: string
+  readonly outputDir: string
+  readonly tasks: GenerationResult | null
+  readonly traces: GenerationResult | null
+}
+
+export function summaryOf(
+  { generator, digest }: LoadedGenerator,
+  request: GenerationRequest,
+  { tasks, traces }: GenerationOutcome,
+  startedAt: string,
+): GenerationSummary {
+  const { stage, source, seed, limit, options, outputDir } = request
+  const states = [tasks, traces].map((result) => result?.status ?? 'success')
+  const status = states.find((state) => state === 'failed') ?? states.find((state) => state === 'partial') ?? 'success'
+  return {
+    schema: 'generation/1',
+    ...{ pipeline: generator.name, code: digest, program: version() },
+    ...{ stage, source, seed, limit, options, status, startedAt, finishedAt: utcNow(), outputDir, tasks, traces },
+  }
+}
+
+/** Tells a person or a program what was made; the exit code is 3 when the world failed a part of it. */
+export function reportGeneration(summary: GenerationSummary, request: GenerationRequest, json: boolean): void {
+  if (summary.status !== 'success') process.exitCode = 3
+  if (json) printJson(summary)
+  else tell(summary, request)
+}
+
+function tell(summary: GenerationSummary, request: GenerationRequest): void {
+  const { tasks, traces } = summary
+  if (tasks) tellTasks(tasks)
+  if (traces) tellTraces(traces, request)
+  for (const { uploadedRepo } of [tasks, traces].filter((result) => result !== null))
+    if (uploadedRepo !== null) process.stdout.write(`published: ${uploadedRepo}\n`)
+}
+
+function tellTasks({ datasetPath, metadata }: GenerationResult): void {
+  const rejects = Object.entries(Object(metadata.rejects) as Record<string, number>)
+  for (const [reason, count] of rejects) note(`left out, ${oneLine(reason)}: ${count}`)
+  if (Number(metadata.failed) > 0) note(`${metadata.failed} rows the world failed; the same command tries them again`)
+  const rows = metadata.rows === undefined ? '' : `${metadata.tasks} tasks of ${metadata.rows} rows: `
+  process.stdout.write(`${rows}${shown(datasetPath)}\n`)
+}
+
+function tellTraces({ datasetPath, metadata }: GenerationResult, { trace }: GenerationRequest): void {
+  const mean = typeof metadata.meanReward === 'number' ? `, mean reward ${metadata.meanReward.toFixed(3)}` : ''
+  const rows = trace.evalOnly ? '' : `${Object(metadata.exported).rows ?? 0} traces of `
+  process.stdout.write(`${rows}${metadata.trials ?? '?'} trials${mean}: ${shown(datasetPath)}\n`)
+}
+
+function shown(path: string): string {
+  const near = relative(process.cwd(), path)
+  return near === '' || near.startsWith('..') ? path : near
+}

@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
+import type { Dropped, Stage } from '../../../core/stage.ts'
+import { rowDigest } from '../../../lib/digest-json.ts'
+import { shellQuote } from '../../../lib/shell.ts'
+import { MissingField, renderTemplate, valueAt } from '../../../lib/template.ts'
+import { answerChecks, answerHints, compareAwk, renderAnswerTest } from './answer-check.ts'
+import { pythonBlock, renderCodeTest, takeApart } from './code-check.ts'
+
+const sandboxPath = z.string().regex(/^\/[\w./-]+$/, 'expected a path in the sandbox such as /app/answer.txt')
+
+const answer = z.strictObject({
+  /** Where the expected answer is: a field, or a dotted path; a list there means that each of its values counts. */
+  field: z.string().min(1),
+  /** Takes the answer out of a longer text: its first group, at its last match. */
+  pattern: z.string().min(1).optional(),
+  check: z.enum(answerChecks).default('text'),
+  file: sandboxPath.default('/app/answer.txt'),
+})
+
+const code = z.strictObject({
+  /** The field that holds a Python program, in a fenced block or bare: the reference solution, and lines that use it. */
+  field: z.string().min(1),
+  file: sandboxPath.default('/app/solution.py'),
+})
+
+const options = z.strictObject({
+  /** What the agent is told: `{{field}}` is filled from the row. How to hand in the answer is added. */
+  instruction: z.string().min(1),
+  answer: answer.optional(),
+  code: code.optional(),
+  /** Files of the environment by their name, filled in likewise: they are put into /app. */
+  files: z.record(z.string().regex(/^[\w.-]+$/), z.string()).default({}),
+  /** Rows whose instruction has fewer or more characters are dropped. */
+  minChars: z.number().int().min(0).default(10),
+  maxChars: z.number().int().min(1).default(20_000),
+  /** Name of the pipeline, for the lineage and the tasks' names. */
+  pipeline: z.string().min(1).default('rows'),
+})
+type Options = z.output<typeof options>
+
+/** S1: the fields of a row fill a template, and a checker decides by the row's own answer. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/row-template',
+  summary: 'One task a row: a template for the instruction, and a check of the answer',
+  options,
+  make: (given) => ({
+    takes: 'raw',
+    gives: 'draft',
+    async *run(rows, at) {
+      for await (const row of rows) {
+        at.signal.throwIfAborted()
+        yield makeDraft(row, given, at.seed)
+      }
+    },
+  }),
+})
+
+function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {
+  const { pipeline } = given
+  try {
+    const asked = renderTemplate(given.instruction, row.fields).trim()
+    const length = [...asked].length
+    if (length < given.minChars || length > given.maxChars)
+      return { drop: length < given.minChars ? 'too-short' : 'too-long', detail: `${length} characters`, id: row.id }
+    const proof = given.code ? proveCode(row, given.code) : given.answer ? proveAnswer(row, given.answer) : noProof
+    if ('drop' in proof) return { ...proof, id: row.id }
+    const texts = Object.entries(given.files).map(([name, text]) => [name, renderTemplate(text, row.fields)] as const)
+    return {
+      name: `${pipeline}-${row.id}`,
+      instruction: `${asked}\n\n${proof.handIn}\n`,
+      files: { ...environmentFiles(texts, proof.image), ...proof.files },
+      lineage: { pipeline, strategy: 'row-template', rowId: row.id, rowDigest: rowDigest(row), seed },
+    }
+  } catch (error) {
+    if (!(error instanceof MissingField)) throw error
+    return { drop: 'missing-field', detail: error.message, id: row.id }
+  }
+}
+
+interface Proof {
+  readonly handIn: string
+  readonly image: string
+  readonly files: Readonly<Record<string, DraftFile>>
+}
+
+const noProof: Dropped = { drop: 'no-check', detail: 'expected an answer or code to check by, got neither' }
+
+function proveAnswer({ fields }: RawRow, { field, pattern, check, file }: z.output<typeof answer>): Proof | Dropped {
+  const found = valueAt(fields, field)
+  if (found === undefined || found === null) throw new MissingField(field)
+  const given = (Array.isArray(found) ? found : [found]).map((value) => extract(String(value), pattern))
+  const answers = given.filter((text) => text !== null).map((text) => text.trim())
+  const plain = answers.filter((text) => text !== '' && !/[\r\n]/.test(text) && text.length <= 1000)
+  if (plain.length === 0)
+    return { drop: 'no-checkable-answer', detail: `expected a short answer of one line in ${field}, found none` }
+  return {
+    handIn: `Write the answer to \`${file}\`, ${answerHints[check]}.`,
+    image: 'debian:12-slim',
+    files: {
+      'tests/test.sh': { data: renderAnswerTest(file, check) },
+      'tests/compare.awk': { data: compareAwk },
+      'tests/expected.txt': { data: `${[...new Set(plain)].join('\n')}\n` },
+      'solution/solve.sh': { data: `#!/bin/sh\nprintf '%s\\n' ${shellQuote(plain[0] ?? '')} > ${file}\n` },
+    },
+  }
+}
+
+/** The last match, because reasoning comes before its result. */
+function extract(text: string, pattern: string | undefined): string | null {
+  if (pattern === undefined) return text
+  const matches = [...text.matchAll(new RegExp(pattern, 'gm'))]
+  return matches.at(-1)?.[1] ?? null
+}
+
+function proveCode({ fields }: RawRow, { field, file }: z.output<typeof code>): Proof | Dropped {
+  const found = valueAt(fields, field)
+  if (typeof found !== 'string') throw new MissingField(field)
+  const program = pythonBlock(found) ?? (found.includes('```') ? null : found)
+  const parts = program === null ? null : takeApart(program)
+  if (parts === null)
+    return { drop: 'no-checkable-answer', detail: `expected Python in ${field} that defines something and uses it` }
+  const names = parts.names.map((name) => `\`${name}\``).join(', ')
+  return {
+    handIn: `Write the Python code to \`${file}\`. It has to define ${names}; tests import nothing else and call it themselves.`,
+    image: 'python:3.12-slim',
+    files: {
+      'tests/test.sh': { data: renderCodeTest(file) },
+      'tests/reference.py': { data: parts.definitions },
+      'tests/driver.py': { data: parts.driver },
+      'solution/solve.sh': { data: '#!/bin/sh\ncp "$(dirname "$0")/solution.py" '.concat(file, '\n') },
+      'solution/solution.py': { data: parts.definitions },
+    },
+  }
+}
+
+function environmentFiles(
+  texts: readonly (readonly [name: string, text: string])[],
+  image: string,
+): Readonly<Record<string, DraftFile>> {
+  const copies = texts.map(([name]) => `COPY ${name} /app/${name}\n`).join('')
+  return {
+    'environment/Dockerfile': { data: `FROM ${image}\n\nWORKDIR /app\n${copies}` },
+    ...Object.fromEntries(texts.map(([name, text]) => [`environment/${name}`, { data: text }])),
+  }
+}
