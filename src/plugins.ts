@@ -5,7 +5,7 @@ import { UserError } from './core/errors.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
-import type { Stage } from './core/stage.ts'
+import type { AnyStage, Stage } from './core/stage.ts'
 import { registry } from './registry.ts'
 import { meets, type Need, type WhoCan } from './run/trial/environment.ts'
 
@@ -32,9 +32,19 @@ export async function makeEngine(name: string, options: Options = {}): Promise<E
   return make('engine', registry.engines, name, options)
 }
 
-/** Makes a stage by its name, for example `sources/file`; a wrong name or option is a UserError. */
+/** Makes a stage of a recipe by its name, for example `filters/rollouts/min-turns`; a wrong name or option is a UserError. */
+export async function makeAnyStage(name: string, options: Options = {}): Promise<AnyStage> {
+  return make<AnyStage>('stage', registry.stages, name, options)
+}
+
+/** Makes a stage that streams rows, for example `sources/file`; a wrong name or option is a UserError. */
 export async function makeStage(name: string, options: Options = {}): Promise<Stage<never, unknown>> {
-  return make<Stage<never, unknown>>('stage', registry.stages, name, options)
+  const stage = await makeAnyStage(name, options)
+  if ('run' in stage) return stage
+  throw new UserError(
+    `${name} cannot stand in a pipeline`,
+    'sources and makers can; mixers, sinks and filters in SQL stand in recipes',
+  )
 }
 
 /** Which kinds of sandbox meet which need, for messages that name an alternative. */

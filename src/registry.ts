@@ -2,7 +2,7 @@ import type { Agent } from './core/agent.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
-import type { Stage } from './core/stage.ts'
+import type { AnyStage } from './core/stage.ts'
 
 type Load<T> = () => Promise<{ readonly default: Plugin<T> }>
 
@@ -35,6 +35,9 @@ export const registry = {
   /** Named by their path: the group they are in, then the file. */
   stages: {
     'makers/row-template': () => import('./stages/makers/row-template/index.ts'),
+    'mixers/round-robin': () => import('./stages/mixers/round-robin.ts'),
+    'mixers/top-k': () => import('./stages/mixers/top-k.ts'),
+    'mixers/weighted': () => import('./stages/mixers/weighted.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
-  } satisfies Record<string, Load<Stage<never, unknown>>>,
+  } satisfies Record<string, Load<AnyStage>>,
 }

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import type { SqlSession, StageContext, WholeInput, WholeStage } from '../../core/stage.ts'
+import { makeRandom } from '../../lib/random.ts'
+
+/** Options every mixer has. */
+export const mixOptions = {
+  /** Rows of the mix; by default as many as there are. */
+  total: z.int().positive().optional(),
+  /** Take rows of a source again once all of them are taken, to reach its share. */
+  upsample: z.boolean().default(false),
+  order: z.enum(['shuffled', 'round-robin', 'one-after-another']).default('shuffled'),
+}
+
+export type MixOrder = z.output<typeof mixOptions.order>
+
+/** How many rows each input gives. */
+export type Shares = (inputs: readonly WholeInput[]) => readonly number[]
+
+interface Mix {
+  readonly shares: Shares
+  readonly upsample: boolean
+  readonly order: MixOrder
+}
+
+/** A mixer that takes a seeded sample of so many rows of each input, and sets them in an order. */
+export function mixOf({ shares, upsample, order }: Mix): WholeStage {
+  return {
+    takes: 'task',
+    many: true,
+    async choose(inputs, at) {
+      const wanted = shares(inputs)
+      const picks = inputs.map((input, i) => pickRows(input, wanted[i] ?? 0, upsample, at))
+      return saveChoice(at.sql, setInOrder(picks, order, at.seed))
+    },
+  }
+}
+
+export interface Pick {
+  readonly input: number
+  readonly row: number
+}
+
+/** So many rows of an input: each as often as any other, give or take one. */
+function pickRows({ stage, rows }: WholeInput, wanted: number, upsample: boolean, { seed }: StageContext): number[] {
+  const random = makeRandom(seed, `mix ${stage}`)
+  const all = Array.from({ length: rows }, (_, row) => row)
+  const picked: number[] = []
+  while (picked.length < wanted && rows > 0) {
+    picked.push(...random.sample(all, Math.min(rows, wanted - picked.length)))
+    if (!upsample) break
+  }
+  return picked
+}
+
+function setInOrder(picks: readonly (readonly number[])[], order: MixOrder, seed: number): readonly Pick[] {
+  const lists = picks.map((rows, input) => rows.map((row) => ({ input, row })))
+  if (order === 'one-after-another') return lists.flat()
+  if (order === 'shuffled') return makeRandom(seed, 'order of the mix').shuffle(lists.flat())
+  const longest = Math.max(0, ...lists.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, i) => lists.map((list) => list[i]))
+    .flat()
+    .filter((pick) => pick !== undefined)
+}
+
+/** Writes a choice down the way a recipe reads it. */
+export async function saveChoice(sql: SqlSession, picks: readonly Pick[]): Promise<string> {
+  await sql.run('DROP TABLE IF EXISTS mix')
+  await sql.fill(
+    'mix',
+    { input: 'INTEGER', row: 'BIGINT', position: 'BIGINT', reason: 'VARCHAR', detail: 'VARCHAR', signals: 'VARCHAR' },
+    picks.map(({ input, row }, position) => [input, BigInt(row), BigInt(position), null, null, null]),
+  )
+  return 'mix'
+}
+
+/** A total cut into whole parts in proportion to weights, none above its cap; what rounding leaves over goes to the largest remainders. */
+export function apportion(total: number, weights: readonly number[], caps: readonly number[]): number[] {
+  const parts: number[] = weights.map(() => 0)
+  let left = Math.min(
+    total,
+    caps.reduce((sum, cap) => sum + cap, 0),
+  )
+  while (left > 0) {
+    const open = weights.map((weight, i) => ((parts[i] ?? 0) < (caps[i] ?? 0) ? weight : 0))
+    const sum = open.reduce((a, b) => a + b, 0)
+    if (sum <= 0) break
+    const ideal = open.map((weight, i) => Math.min((caps[i] ?? 0) - (parts[i] ?? 0), (left * weight) / sum))
+    const given = ideal.map(Math.floor)
+    const sumOf = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0)
+    const over = Math.max(sumOf(given) === 0 ? 1 : 0, Math.floor(sumOf(ideal) - sumOf(given) + 1e-9))
+    const byRemainder = ideal.map((share, i) => ({ rest: share - Math.floor(share), i })).filter(({ rest }) => rest > 0)
+    byRemainder.sort((a, b) => b.rest - a.rest || a.i - b.i)
+    for (const { i } of byRemainder.slice(0, over)) given[i] = (given[i] ?? 0) + 1
+    for (const [i, count] of given.entries()) parts[i] = (parts[i] ?? 0) + count
+    left -= given.reduce((a, b) => a + b, 0)
+  }
+  return parts
+}

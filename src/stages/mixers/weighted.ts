@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { WholeInput } from '../../core/stage.ts'
+import { apportion, mixOf, mixOptions } from './mix.ts'
+
+const weight = z.number().nonnegative()
+
+/** Mixes sources in proportion to weights, under caps. A temperature above 1 draws the shares towards each other, below 1 apart. */
+export default definePlugin({
+  name: 'mixers/weighted',
+  summary: 'Mix branches in proportion to weights, with caps and a temperature',
+  options: z.strictObject({
+    ...mixOptions,
+    /** By the id of the stage a branch ends in. Default: how many rows it has. */
+    weights: z.record(z.string(), weight).default({}),
+    caps: z.record(z.string(), z.int().nonnegative()).default({}),
+    temperature: z.number().positive().default(1),
+  }),
+  make: ({ total, weights, caps, temperature, upsample, order }) =>
+    mixOf({
+      upsample,
+      order,
+      shares: (inputs) => {
+        refuseUnknown(inputs, { ...weights, ...caps })
+        const most = inputs.map(({ stage, rows }) => caps[stage] ?? (upsample && total ? total : rows))
+        const capped = inputs.map(({ rows }, i) => Math.min(most[i] ?? 0, upsample && rows > 0 ? Infinity : rows))
+        const raw = inputs.map(({ stage, rows }) => (weights[stage] ?? rows) ** (1 / temperature))
+        return apportion(total ?? capped.reduce((a, b) => a + b, 0), raw, capped)
+      },
+    }),
+})
+
+function refuseUnknown(inputs: readonly WholeInput[], named: Readonly<Record<string, unknown>>): void {
+  const known = inputs.map(({ stage }) => stage)
+  const unknown = Object.keys(named).find((stage) => !known.includes(stage))
+  if (unknown !== undefined)
+    throw new UserError(
+      `mixers/weighted: no branch ends in ${JSON.stringify(unknown)}`,
+      `branches above it: ${known.join(', ')}`,
+    )
+}
