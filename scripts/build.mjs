@@ -1,8 +1,12 @@
 // Bundles the command line and the library with esbuild: one small entry, everything else in chunks that load when asked for.
+// With --types it also writes the declarations for users of the library, where there is a TypeScript to make them.
+import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { build } from 'esbuild'
 
-rmSync('dist', { recursive: true, force: true })
+for (const made of ['cli', 'chunks', 'index.js', 'index.js.map'])
+  rmSync(join('dist', made), { recursive: true, force: true })
 await build({
   entryPoints: ['src/cli/main.ts', 'src/index.ts'],
   outdir: 'dist',
@@ -20,3 +24,17 @@ await build({
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
 })
+if (process.argv.includes('--types') && isInstalled('typescript')) {
+  rmSync('dist/types', { recursive: true, force: true })
+  execFileSync(process.execPath, ['scripts/types.mjs', 'dist/types'], { stdio: 'inherit' })
+}
+
+/** Without development packages there is none, and the program must still be built. */
+function isInstalled(name) {
+  try {
+    import.meta.resolve(name)
+    return true
+  } catch {
+    return false
+  }
+}
