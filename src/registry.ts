@@ -13,8 +13,10 @@ export const registry = {
     codex: () => import('./agents/codex.ts'),
     forger: () => import('./agents/forger.ts'),
     'gemini-cli': () => import('./agents/gemini-cli.ts'),
+    'mini-swe-agent': () => import('./agents/mini-swe-agent.ts'),
     nop: () => import('./agents/nop.ts'),
     opencode: () => import('./agents/opencode.ts'),
+    openhands: () => import('./agents/openhands.ts'),
     oracle: () => import('./agents/oracle.ts'),
     pi: () => import('./agents/pi.ts'),
     'qwen-coder': () => import('./agents/qwen-coder.ts'),
@@ -38,6 +40,7 @@ export const registry = {
     'mixers/round-robin': () => import('./stages/mixers/round-robin.ts'),
     'mixers/top-k': () => import('./stages/mixers/top-k.ts'),
     'mixers/weighted': () => import('./stages/mixers/weighted.ts'),
+    'sources/compose': () => import('./stages/sources/compose/index.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
   } satisfies Record<string, Load<AnyStage>>,
 }

@@ -1,0 +1,19 @@
+import { definePipeline, z } from 'ot-agent'
+
+const options = z.object({
+  count: z.int().min(1).default(50).describe('how many tasks to compose'),
+  first: z.int().min(0).default(0).describe('where in the sample to begin'),
+  domains: z.array(z.string()).optional().describe('only these domains, for example sales,config'),
+  operations: z.array(z.string()).optional().describe('only these operations, for example group-sum,repair-script'),
+  levels: z.array(z.string()).optional().describe('only these: easy,medium,hard'),
+})
+
+/** Terminal tasks from nothing but a seed: domain x operation x data shape x constraints x fault, with exact tests. */
+export default definePipeline({
+  name: 'terminal-composer',
+  summary: 'Terminal tasks composed offline, without a model, from tables of domains, operations, shapes and faults',
+  options,
+  // Tasks are invented here, so there is no other source: a seed and a number name each of them.
+  source: { fixture: { use: 'sources/compose', with: ({ options }) => options }, real: null },
+  strategy: 'compose',
+})

@@ -1,0 +1,24 @@
+import { makeRandom, type Random } from '../../lib/random.ts'
+
+/** Random choices as makers of invented tasks need them. */
+export interface Draws extends Random {
+  /** A whole number from `min` to `max`, both included. */
+  int(min: number, max: number): number
+  chance(probability: number): boolean
+  /** Up to `count` different items, in a random order. */
+  few<T>(items: readonly T[], count: number): T[]
+  /** Choices of its own: what is drawn from them changes nothing here. */
+  fork(label: string): Draws
+}
+
+/** Makes a stream of choices of its own for every seed and key. */
+export function makeDraws(seed: number, key: string): Draws {
+  const random = makeRandom(seed, key)
+  return {
+    ...random,
+    int: (min, max) => min + random.below(max - min + 1),
+    chance: (probability) => random.next() < probability,
+    few: (items, count) => random.shuffle(items).slice(0, Math.max(0, count)),
+    fork: (label) => makeDraws(seed, `${key}/${label}`),
+  }
+}

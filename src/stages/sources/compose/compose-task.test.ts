@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
+import type { TaskDraft } from '../../../core/row.ts'
+import { isDropped } from '../../../core/stage.ts'
+import { makeStage } from '../../../plugins.ts'
+import { composeTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
+
+stageLaws('sources/compose', { make: () => makeStage('sources/compose', { count: 12 }), rows: [] })
+
+const sample = Array.from({ length: 2000 }, (_, index) => composeTask({ seed: 1, index }))
+
+test('2,000 tasks are distinct by name, by instruction and by environment', () => {
+  const distinct = (of: (draft: TaskDraft) => string) => new Set(sample.map(of)).size
+  expect(distinct(({ name }) => name)).toBe(2000)
+  expect(distinct(({ instruction }) => instruction)).toBe(2000)
+  expect(distinct(({ files }) => environmentDigest(files))).toBe(2000)
+})
+
+test('the sample reaches every domain, every operation and every level', () => {
+  const axes = sample.map(({ config }) => (config!.metadata as { axes: Record<string, unknown> }).axes)
+  expect(new Set(axes.map(({ domain }) => domain))).toEqual(new Set(domainNames))
+  expect(new Set(axes.map(({ operation }) => operation))).toEqual(new Set(operationNames))
+  expect(new Set(axes.map(({ level }) => level))).toEqual(new Set(['easy', 'medium', 'hard']))
+  expect(domainNames.length).toBeGreaterThanOrEqual(10)
+  expect(operationNames.length).toBeGreaterThanOrEqual(40)
+})
+
+test('a task depends on its seed and index alone', () => {
+  for (const index of [3, 77, 1999]) expect(composeTask({ seed: 1, index })).toEqual(sample[index])
+  expect(composeTask({ seed: 2, index: 3 }).instruction).not.toBe(sample[3]?.instruction)
+})
+
+test('only what is asked for is drawn', async () => {
+  const stage = await makeStage('sources/compose', {
+    count: 30,
+    first: 5,
+    domains: ['sales', 'config'],
+    levels: ['hard'],
+  })
+  const drafts = (await runStage(stage, [])) as TaskDraft[]
+  expect(drafts).toHaveLength(30)
+  for (const draft of drafts) {
+    expect(isDropped(draft)).toBe(false)
+    expect(draft.config?.metadata).toMatchObject({
+      difficulty: 'hard',
+      category: expect.stringMatching(/^(sales|config)$/),
+    })
+  }
+})
+
+test('a domain that is not there is an error that names those that are', async () => {
+  await expect(makeStage('sources/compose', { domains: ['cooking'] })).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringContaining('domains'),
+  })
+})
+
+test('no expected content lies in the environment, and tests keep digests only', () => {
+  for (const { files } of sample) {
+    const tests = Object.keys(files).filter((path) => path.startsWith('tests/'))
+    for (const path of tests)
+      expect(path).toMatch(/^tests\/(test\.sh|expected\.tsv|paths\.txt|probes\.tsv|probes\/\d+\.sh|hidden\/.+)$/)
+    expect(String(files['tests/expected.tsv']?.data)).toMatch(/^(file:[0-9a-f]{64}|link:[^\t]*|dir|some|none)\t/)
+    expect(Object.keys(files).filter((path) => path.startsWith('environment/') && /solve|expected/.test(path))).toEqual(
+      [],
+    )
+  }
+})
+
+test('every script is one that bash can read', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-agent-compose-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  const names = sample.slice(0, 300).flatMap(({ files }, at) =>
+    Object.entries(files)
+      .filter(([path]) => path.endsWith('.sh') && !path.startsWith('environment/'))
+      .map(([, { data }], nth) => {
+        const name = join(dir, `${at}-${nth}.sh`)
+        writeFileSync(name, data)
+        return name
+      }),
+  )
+  const read = spawnSync('bash', ['-c', 'for f in "$@"; do bash -n "$f" || exit 1; done', 'bash', ...names], {
+    encoding: 'utf8',
+  })
+  expect(read.stderr).toBe('')
+})

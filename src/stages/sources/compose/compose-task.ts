@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import type { DraftFile, TaskDraft } from '../../../core/row.ts'
+import { type Draws, makeDraws } from '../../procedural/draws.ts'
+import { isDoneAlready, renderTests } from './checker.ts'
+import { renderEnvironment } from './environment.ts'
+import { operations } from './operations.ts'
+import { adjectives, nouns } from './words.ts'
+import { type Level, levels, type Operation, type Work } from './work.ts'
+
+/** Which part of the space to draw from; everything when nothing is said. */
+export interface ComposeRequest {
+  readonly seed: number
+  readonly index: number
+  readonly domains?: readonly string[]
+  readonly operations?: readonly string[]
+  readonly levels?: readonly Level[]
+}
+
+/** Every domain there is, in order. */
+export const domainNames: readonly string[] = [...new Set(operations.flatMap(({ domains }) => domains))].sort()
+
+/** Every operation there is, in order. */
+export const operationNames: readonly string[] = operations.map(({ name }) => name).sort()
+
+/** The task at one place of the sample: the same seed and index give the same task, byte for byte. */
+export function composeTask(request: ComposeRequest): TaskDraft {
+  const { seed, index } = request
+  const choice = makeDraws(seed, `compose/${index}`)
+  const level = choice.pick(request.levels ?? levels)
+  const { domain, operation } = drawPlace(choice, request)
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const random = choice.fork(`attempt ${attempt}`)
+    const root = `${random.pick(['/app', '/srv', '/data', '/opt', '/work'])}/${random.pick(adjectives)}-${random.pick(nouns)}`
+    const work = operation.make({ random, level, root }, domain)
+    if (work && !isDoneAlready(work)) return draftOf(request, level, root, work)
+  }
+  throw new Error(
+    `operation ${operation.name} in domain ${domain}: no task in 200 draws (seed ${seed}, index ${index})`,
+  )
+}
+
+/** Domains come first and evenly, then one of the operations of the domain. */
+function drawPlace(choice: Draws, request: ComposeRequest): { domain: string; operation: Operation } {
+  const wanted = operations.filter(({ name }) => request.operations?.includes(name) ?? true)
+  const reachable = domainNames.filter((name) => wanted.some(({ domains }) => domains.includes(name)))
+  const domain = choice.pick(reachable.filter((name) => request.domains?.includes(name) ?? true))
+  return { domain, operation: choice.pick(wanted.filter(({ domains }) => domains.includes(domain))) }
+}
+
+function draftOf({ seed, index }: ComposeRequest, level: Level, root: string, work: Work): TaskDraft {
+  const { domain, operation, shape, constraints, faults } = work.axes
+  const axes = { domain, operation, shape, constraints: [...constraints], faults: [...faults], level }
+  return {
+    name: `compose-${domain}-${operation}-${String(index).padStart(6, '0')}`,
+    instruction: `${work.ask.join('\n\n')}\n`,
+    files: {
+      ...renderEnvironment(root, work.before),
+      ...renderTests(root, work),
+      'solution/solve.sh': { data: solveScript(root, work.solve), executable: true },
+    },
+    config: {
+      metadata: { difficulty: level, category: domain, tags: [operation, ...constraints, ...faults], axes },
+      verifier: { timeout_sec: 120 },
+      agent: { timeout_sec: 900 },
+      environment: { cpus: 1, memory_mb: 512, storage_mb: 1024, allow_internet: false },
+    },
+    lineage: {
+      pipeline: 'terminal-composer',
+      strategy: 'compose',
+      rowId: `${seed}-${index}`,
+      rowDigest: createHash('sha256')
+        .update(JSON.stringify({ ...axes, seed, index }))
+        .digest('hex'),
+      seed,
+    },
+  }
+}
+
+function solveScript(root: string, body: string): string {
+  return `#!/bin/bash\nset -euo pipefail\nexport LC_ALL=C\ncd ${root}\n${body.trimEnd()}\n`
+}
+
+/** The digest of what a task's environment is built from: paths and content. */
+export function environmentDigest(files: Readonly<Record<string, DraftFile>>): string {
+  const hash = createHash('sha256')
+  for (const path of Object.keys(files)
+    .filter((name) => name.startsWith('environment/'))
+    .sort()) {
+    const data = files[path]?.data ?? ''
+    hash.update(`${path}\0${createHash('sha256').update(data).digest('hex')}\n`)
+  }
+  return hash.digest('hex')
+}

@@ -1,0 +1,53 @@
+import type { Draw, Probe, Tree, Work } from '../work.ts'
+
+/** What an operation on files has to say; the rest is the same for all of them. */
+export interface SimpleWork {
+  readonly domain: string
+  readonly operation: string
+  readonly shape: string
+  readonly faults?: readonly string[]
+  readonly constraints?: readonly string[]
+  readonly ask: readonly string[]
+  readonly before: Tree
+  readonly after: Tree
+  readonly probes?: readonly Probe[]
+  readonly hidden?: Work['hidden']
+  readonly solve: string
+}
+
+/** Completes a work; half of them forbid to leave anything else behind. */
+export function simpleWork({ random }: Draw, work: SimpleWork): Work {
+  const closed = random.chance(0.5)
+  const more = closed
+    ? [
+        random.pick([
+          'Leave nothing else behind.',
+          'Apart from that, no file or folder may be added or changed.',
+          'Temporary files and scripts of yours must be gone in the end.',
+        ]),
+      ]
+    : []
+  const {
+    domain,
+    operation,
+    shape,
+    faults = [],
+    constraints = [],
+    ask,
+    before,
+    after,
+    probes = [],
+    hidden,
+    solve,
+  } = work
+  return {
+    ask: [...ask, ...more],
+    before,
+    after,
+    closed,
+    probes,
+    ...(hidden && { hidden }),
+    solve,
+    axes: { domain, operation, shape, faults, constraints: closed ? [...constraints, 'nothing-else'] : constraints },
+  }
+}

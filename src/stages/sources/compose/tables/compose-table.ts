@@ -1,0 +1,265 @@
+import { shellQuote } from '../../../../lib/shell.ts'
+import { byLevel, type Draw, file, type Operation, type Probe, type Tree, type Work } from '../work.ts'
+import { type Constraint, constraints, type Output } from './constraints.ts'
+import { tableDomains } from './domains.ts'
+import { drawFaults, drawInput, type Faults, readerShell } from './input.ts'
+import { type Shape, shapes } from './shapes.ts'
+import { type DrawnStep, phases, type Step } from './step.ts'
+import { arrangeSteps } from './steps-arrange.ts'
+import { enrichSteps } from './steps-enrich.ts'
+import { filterSteps } from './steps-filter.ts'
+import { reduceSteps } from './steps-reduce.ts'
+import { beginTable, type Table, type TableDomain } from './table.ts'
+import { tellTable } from './tell.ts'
+
+const steps: readonly Step[] = [...filterSteps, ...enrichSteps, ...reduceSteps, ...arrangeSteps]
+
+/** Every step as an operation: it is in the chain for sure, others may come before and after it. */
+export const tableOperations: readonly Operation[] = steps.map((step) => ({
+  name: step.name,
+  domains: tableDomains.map(({ name }) => name),
+  make: (draw, domainName) => {
+    const domain = tableDomains.find(({ name }) => name === domainName)
+    if (!domain) throw new Error(`no table domain ${domainName}`)
+    return composeTable(draw, domain, step)
+  },
+}))
+
+/** What was drawn for a task on records, before anything is written. */
+export interface TableDraft {
+  readonly domain: TableDomain
+  readonly chain: readonly DrawnStep[]
+  readonly from: Shape
+  readonly to: Shape
+  readonly faults: Faults
+  readonly input: string
+  readonly partCount: number
+  readonly output: string
+  readonly columns: { readonly before: Table['columns']; readonly after: Table['columns'] }
+  readonly rejects: string
+}
+
+function composeTable(draw: Draw, domain: TableDomain, main: Step): Work | null {
+  const { random, level, root } = draw
+  const rowCount = random.int(byLevel(level, 14, 40, 90), byLevel(level, 40, 90, 240))
+  const begin = beginTable(domain, random)
+  const from = random.pick(shapes)
+  const faults = drawFaults(random, from, byLevel(level, random.int(0, 1), random.int(1, 2), random.int(2, 4)))
+  const partCount = level === 'easy' || random.chance(0.6) ? 1 : random.int(2, 5)
+  const input = drawInput(random, begin(random, rowCount), from, faults, partCount)
+  const chain = drawChain(draw, domain, main, input.clean)
+  const result = chain?.reduce((table, step) => step.apply(table), input.clean)
+  if (!chain || !result || result.rows.length < 2) return null
+  const to = random.pick(shapes)
+  const stem = random.pick(domain.stems)
+  const compressed = faults.files.find(({ ending }) => ending)?.ending ?? ''
+  const drafted: TableDraft = {
+    domain,
+    chain,
+    from,
+    to,
+    faults,
+    partCount,
+    input: partCount > 1 ? stem : `${stem}.${from.ending}${compressed}`,
+    output: `${random.pick(['', '', 'out/', 'report/', 'done/'])}${random.pick(['result', 'summary', 'selected', 'answer', 'prepared'])}.${to.ending}`,
+    columns: { before: input.clean.columns, after: result.columns },
+    rejects: random.pick(['rejects.txt', 'broken-lines.txt', 'set-aside.txt']),
+  }
+  const extras = Object.fromEntries(
+    chain.flatMap(({ extras }) => Object.entries(extras ?? {}).map(([path, text]) => [path, file(text)])),
+  )
+  const partNames =
+    drafted.partCount === 1
+      ? [drafted.input]
+      : partPaths(drafted, compressed, random.pick(['part-', 'week ', 'file ', 'batch_']))
+  const before: Tree = {
+    ...extras,
+    ...Object.fromEntries(partNames.map((path, at) => [path, file(input.parts[at] ?? '')])),
+  }
+  const axes = {
+    domain: domain.name,
+    operation: main.name,
+    shape: `${from.name}-to-${to.name}${partCount > 1 ? '-in-parts' : ''}`,
+    faults: [...faults.cells, ...faults.lines, ...faults.files].map(({ name }) => name),
+  }
+  const wantsScript = level !== 'easy' && input.rejects === null && random.chance(0.25)
+  if (wantsScript) {
+    const again = (label: string) => {
+      const drawing = random.fork(label)
+      const drawn = drawInput(drawing, begin(drawing, rowCount), from, faults, partCount)
+      return { parts: drawn.parts, result: chain.reduce((table, step) => step.apply(table), drawn.clean) }
+    }
+    return scriptWork(draw, drafted, { before, axes, partNames, again, result })
+  }
+  const text = to.render(result)
+  const output: Output = { path: drafted.output, text, table: result, shape: to, inputs: partNames }
+  const chosen = drawConstraints(draw)
+  const bounds = chosen.map((constraint) => constraint.draw(output, random))
+  const after: Record<string, Tree[string]> = { ...before, [drafted.output]: file(text) }
+  if (input.rejects) after[drafted.rejects] = file(input.rejects.map((line) => `${line}\n`).join(''))
+  for (const { after: over } of bounds) {
+    for (const [path, entry] of Object.entries(over ?? {})) {
+      if (entry === null) delete after[path]
+      else after[path] = merge(after[path], entry, text)
+    }
+  }
+  const closed = bounds.some((bound) => bound.closed)
+  const probes = bounds.flatMap((bound): readonly Probe[] => bound.probes ?? [])
+  return {
+    ask: tellTable(
+      draw,
+      drafted,
+      bounds.map(({ say }) => say),
+    ),
+    before,
+    after,
+    closed,
+    probes,
+    solve: solveShell(
+      root,
+      drafted,
+      partNames,
+      bounds.flatMap(({ shell }) => (shell ? [shell] : [])),
+    ),
+    axes: { ...axes, constraints: chosen.map(({ name }) => name) },
+  }
+}
+
+/** The main step with steps of other phases around it, more of them the harder it is. */
+function drawChain({ random, level, root }: Draw, domain: TableDomain, main: Step, clean: Table): DrawnStep[] | null {
+  // What a step adds to records would be lost when they are brought together, so a chain does one of the two.
+  const middle = main.phase === 'filter' || main.phase === 'arrange' ? [random.pick(['enrich', 'reduce'] as const)] : []
+  const around = ['filter', 'filter', ...middle, 'arrange'].filter(
+    (phase) => phase === 'filter' || phase !== main.phase,
+  )
+  const others = random.few(around, byLevel(level, random.int(0, 1), random.int(1, 2), random.int(2, 3)))
+  const kinds = new Set([main, ...others.map((phase) => random.pick(steps.filter((step) => step.phase === phase)))])
+  const inOrder = phases.flatMap((phase) => [...kinds].filter((step) => step.phase === phase))
+  const chain: DrawnStep[] = []
+  const usedFiles = new Set<string>()
+  let table = clean
+  for (const step of inOrder) {
+    if (table.rows.length < 2) return null
+    const at = { random, table, record: domain.record, records: domain.records, root }
+    const drawn = canDraw(step, table) ? step.draw(at) : null
+    const files = Object.keys(drawn?.extras ?? {})
+    if (!drawn || files.some((path) => usedFiles.has(path))) {
+      if (step === main) return null
+      continue
+    }
+    for (const path of files) usedFiles.add(path)
+    chain.push(drawn)
+    const next = drawn.apply(table)
+    // A filter that lets everything pass asks for nothing.
+    if (step.phase === 'filter' && next.rows.length === table.rows.length) return null
+    table = next
+  }
+  return chain
+}
+
+/** After records were brought together, columns of some kinds are gone. */
+function canDraw(step: Step, table: Table): boolean {
+  if (step.phase !== 'arrange') return true
+  return table.columns.some(({ kind }) => kind === 'int' || kind === 'money')
+}
+
+function drawConstraints({ random, level }: Draw): Constraint[] {
+  const count = byLevel(level, random.int(0, 1), random.int(1, 2), random.int(1, 3))
+  const chosen: Constraint[] = []
+  for (const constraint of random.shuffle(constraints)) {
+    const isFree = chosen.every(
+      (other) =>
+        other.on !== constraint.on &&
+        !(isForm(other) && needsPlain(constraint)) &&
+        !(isForm(constraint) && needsPlain(other)),
+    )
+    if (chosen.length < count && isFree) chosen.push(constraint)
+  }
+  // What is written beside the result comes before its mode and after its form; the source goes last.
+  return ['form', 'beside', 'mode', 'source', 'rest'].flatMap((on) =>
+    chosen.filter((constraint) => constraint.on === on),
+  )
+}
+
+const isForm = ({ on }: Constraint) => on === 'form'
+const needsPlain = ({ on }: Constraint) => on === 'beside' || on === 'mode'
+
+/** A later constraint may add a mode to what an earlier one wrote. */
+function merge(old: Tree[string] | undefined, entry: Tree[string], plain: string): Tree[string] {
+  if (old?.kind === 'file' && entry.kind === 'file' && entry.data === plain) return { ...old, ...entry, data: old.data }
+  return entry
+}
+
+function partPaths({ input, from, partCount }: TableDraft, compressed: string, prefix: string): string[] {
+  return Array.from(
+    { length: partCount },
+    (_, at) => `${input}/${prefix}${String(at + 1).padStart(2, '0')}.${from.ending}${compressed}`,
+  )
+}
+
+function pipeline({ chain, from, faults, columns }: TableDraft, parts: string, rejects: string): string {
+  const reader = readerShell(parts, from, columns.before, faults, rejects)
+  return [reader, ...chain.map(({ shell }) => shell)].join(' |\n  ')
+}
+
+function solveShell(root: string, draft: TableDraft, partNames: readonly string[], more: readonly string[]): string {
+  const parts = partNames.map(shellQuote).join(' ')
+  return `out=${draft.output}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$(dirname "$out")"
+${pipeline(draft, parts, `${root}/${draft.rejects}`)} > "$work/records.tsv"
+records() { cat "$work/records.tsv"; }
+present() { ${draft.to.write(draft.columns.after)}; }
+records | present > "$out"
+${more.join('\n')}
+`
+}
+
+interface ScriptParts {
+  readonly before: Tree
+  readonly axes: Omit<Work['axes'], 'constraints'>
+  readonly partNames: readonly string[]
+  readonly result: Table
+  readonly again: (label: string) => { readonly parts: readonly Buffer[]; readonly result: Table }
+}
+
+/** The same work, but as a script that has to do it for data nobody has seen. */
+function scriptWork(draw: Draw, draft: TableDraft, { before, axes, partNames, again }: ScriptParts): Work | null {
+  const { random, root } = draw
+  const script = `${random.pick(['run', 'convert', 'process', 'job', 'make-report'])}.sh`
+  const hidden: Record<string, Buffer> = {}
+  const probes: Probe[] = []
+  for (const label of ['1', '2']) {
+    const { parts, result } = again(`hidden ${label}`)
+    if (result.rows.length === 0) return null
+    parts.forEach((data, at) => {
+      hidden[`${label}/${partNames[at]}`] = data
+    })
+    const input = `"$scratch/in/${draft.input}"`
+    // Twice, because doing it again must change nothing.
+    const run = `bash "${root}/${script}" ${input} "$scratch/result"`
+    const command = `mkdir "$scratch/in" && cp -r "$hidden/${label}/." "$scratch/in" && cd "$scratch" && ${run} > /dev/null && ${run} > /dev/null && cat "$scratch/result"`
+    probes.push({ command, stdout: draft.to.render(result) })
+  }
+  const body = pipeline(draft, draft.partCount > 1 ? '"$1"/*' : '"$1"', '/dev/null')
+  return {
+    ask: tellTable(draw, draft, [], script),
+    before,
+    after: { ...before, [script]: { kind: 'some' } },
+    closed: false,
+    probes,
+    hidden,
+    solve: `cat > ${script} <<'END_OF_SCRIPT'
+#!/bin/bash
+set -euo pipefail
+export LC_ALL=C
+present() { ${draft.to.write(draft.columns.after)}; }
+${body} |
+  present > "$2"
+END_OF_SCRIPT
+chmod 755 ${script}
+`,
+    axes: { ...axes, constraints: ['as-script', 'idempotent'] },
+  }
+}

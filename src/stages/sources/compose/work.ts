@@ -1,0 +1,72 @@
+import type { Draws } from '../../procedural/draws.ts'
+
+export const levels = ['easy', 'medium', 'hard'] as const
+export type Level = (typeof levels)[number]
+
+/** One thing in a folder. A mode is octal digits, and only counts where it is given. */
+export type Entry =
+  | { readonly kind: 'file'; readonly data: string | Uint8Array; readonly mode?: string }
+  | { readonly kind: 'link'; readonly to: string }
+  | { readonly kind: 'dir'; readonly mode?: string }
+  /** A file that probes look into. */
+  | { readonly kind: 'some'; readonly mode?: string }
+
+/** A folder by the paths in it, relative to the folder. */
+export type Tree = Readonly<Record<string, Entry>>
+
+/** A command that must print exactly this. It runs in the work folder; `$hidden` is the folder of the hidden files, `$scratch` an empty one. */
+export interface Probe {
+  readonly command: string
+  readonly stdout: string
+}
+
+/** What an operation makes of its draw: the folder before and after, how to ask for it, and how to do it. */
+export interface Work {
+  /** Paragraphs of the instruction. */
+  readonly ask: readonly string[]
+  readonly before: Tree
+  /** What must be there in the end; what was there before and is not here must be gone. */
+  readonly after: Tree
+  /** Whether anything that is not in `after` makes the work wrong. */
+  readonly closed: boolean
+  readonly probes?: readonly Probe[]
+  /** Files that only the verifier sees. */
+  readonly hidden?: Readonly<Record<string, string | Uint8Array>>
+  /** Shell code that does the work, with the work folder as current folder. */
+  readonly solve: string
+  readonly axes: Axes
+}
+
+/** Where a task lies in the space that is sampled. */
+export interface Axes {
+  readonly domain: string
+  readonly operation: string
+  readonly shape: string
+  readonly constraints: readonly string[]
+  readonly faults: readonly string[]
+}
+
+/** What an operation draws from. */
+export interface Draw {
+  readonly random: Draws
+  readonly level: Level
+  /** The absolute path of the work folder. */
+  readonly root: string
+}
+
+/** A kind of work in some domains. Null means that this draw gave nothing worth asking for: draw again. */
+export interface Operation {
+  readonly name: string
+  readonly domains: readonly string[]
+  make(draw: Draw, domain: string): Work | null
+}
+
+/** A file of a tree. */
+export function file(data: string | Uint8Array, mode?: string): Entry {
+  return mode === undefined ? { kind: 'file', data } : { kind: 'file', data, mode }
+}
+
+/** A number that grows with the level. */
+export function byLevel(level: Level, easy: number, medium: number, hard: number): number {
+  return { easy, medium, hard }[level]
+}
