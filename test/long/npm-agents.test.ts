@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
-import { expect, test } from 'vitest'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
 import claudeCode from '../../src/agents/claude-code.ts'
 import codex from '../../src/agents/codex.ts'
 import geminiCli from '../../src/agents/gemini-cli.ts'
@@ -13,6 +14,7 @@ import { BoundaryError } from '../../src/core/errors.ts'
 import type { ModelClient } from '../../src/core/model.ts'
 import scripted from '../../src/engines/scripted/index.ts'
 import { parseTrajectory } from '../../src/formats/atif/parse.ts'
+import { serveModel } from '../../src/server/serve-model.ts'
 import { playTrial, scratch, stateDir, withSandboxes } from '../e2e/kit.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { writeTask } from '../fakes/tasks.ts'
@@ -28,17 +30,47 @@ const reachable = reachesRegistry()
 // As on the machine of whoever runs a job: nothing of it may get inside.
 process.env.OPENAI_API_KEY = providerKey
 
+/** Which of the four APIs each of them speaks. */
+const dialects: Record<keyof typeof plugins, string> = {
+  pi: 'openai-chat',
+  codex: 'openai-responses',
+  'claude-code': 'anthropic-messages',
+  opencode: 'openai-chat',
+  'gemini-cli': 'gemini-generate',
+  'qwen-coder': 'openai-chat',
+}
+const skip = {
+  timeout: 400_000,
+  skip: !reachable,
+  meta: { ...(!reachable && { skipReason: 'the npm registry cannot be reached' }) },
+}
+
 withSandboxes('agents from npm', () => {
   for (const name of typedKeys(plugins)) describeEach(name)
+
+  test('codex solves an example through the built program, and its trace can be exported', skip, async () => {
+    const tasks = resolve('examples/tasks')
+    const engine = scripted.make(scripted.options.parse({ tasks: [tasks] }), { env: {}, stateDir })
+    const server = await serveModel(engine.service, { host: '127.0.0.1', port: 0, apiKey: null })
+    onTestFinished(() => server.close())
+    const jobs = join(scratch, 'jobs')
+    const where = ['-p', tasks, '-i', '*csv-to-json', '-e', 'local', '-o', jobs, '--job-name', 'codex']
+    const model = ['-a', 'codex', '-m', 'scripted', '--api-base', `${server.origin}/v1`]
+    const ran = await otAgent(['run', ...where, ...model, '--ak', 'collect_rollout_details=true', '--json'])
+    expect(JSON.parse(ran)).toMatchObject({ finished: true, totalTrials: 1 })
+    const trial = readdirSync(join(jobs, 'codex')).find((name) => name.startsWith('csv-to-json__')) ?? ''
+    const result = JSON.parse(readFileSync(join(jobs, 'codex', trial, 'result.json'), 'utf8'))
+    expect(result).toMatchObject({ verifier_result: { rewards: { reward: 1 } }, agent_info: { name: 'codex' } })
+    const { steps } = parseTrajectory(readFileSync(join(jobs, 'codex', trial, 'agent/trajectory.json'), 'utf8'))
+    const replies = steps.filter(({ source }) => source === 'agent')
+    expect(replies.every(({ metrics }) => (metrics?.completion_token_ids?.length ?? 0) > 0)).toBe(true)
+    const out = join(scratch, 'traces')
+    await otAgent(['traces', 'export', '-p', join(jobs, 'codex'), '--out', out, '--filter', 'success'])
+    expect(readdirSync(out, { recursive: true }).join()).toContain('parquet')
+  })
 })
 
 function describeEach(name: keyof typeof plugins) {
-  const skip = {
-    timeout: 400_000,
-    skip: !reachable,
-    meta: { ...(!reachable && { skipReason: 'the npm registry cannot be reached' }) },
-  }
-
   test(
     `${name} solves a task without network, is recorded whole, and never holds the provider's key`,
     skip,
@@ -69,6 +101,8 @@ function describeEach(name: keyof typeof plugins) {
       expect(readdirSync(join(dir, 'agent')).filter((file) => file.startsWith('trajectory'))).toEqual([
         'trajectory.json',
       ])
+      const calls = readFileSync(join(dir, 'agent/model-calls.jsonl'), 'utf8').trim().split('\n')
+      expect(new Set(calls.map((line) => JSON.parse(line).dialect))).toEqual(new Set([dialects[name]]))
       expect(seen.join('')).toContain('sk-trial-')
       expect(seen.join('')).not.toContain(providerKey)
     },
@@ -83,6 +117,13 @@ function describeEach(name: keyof typeof plugins) {
     expect(readIfThere(join(dir, 'agent', `${name}.txt`))).not.toContain(providerKey)
     expect(readIfThere(join(dir, 'agent/model-calls.jsonl'))).toContain('AuthenticationError')
   })
+}
+
+/** The built program, with the tools that are there already; gives what it prints. */
+async function otAgent(argv: readonly string[]): Promise<string> {
+  const env = { ...process.env, XDG_CACHE_HOME: dirname(toolsCache) }
+  const { stdout } = await promisify(execFile)(process.execPath, ['bin/ot-agent.js', ...argv], { env })
+  return stdout
 }
 
 function typedKeys<T extends object>(of: T): (keyof T)[] {
