@@ -43,7 +43,7 @@ export class DeclaredGenerator extends DataGenerator {
     const { pipeline } = this
     const { options, seed, pipelineDir: dir, inputDir } = request
     const at: At = { options, seed, dir, inputDir }
-    const rows = await openSource(this.#sourceOf(request), at, context)
+    const rows = split(await openSource(this.#sourceOf(request), at, context), pipeline, at)
     const maker = await makerOf(pipeline.make, at, context)
     const counts = await context.makeTasks({
       pipeline: pipeline.name,
@@ -154,6 +154,13 @@ export function overlay(below: Options, above: Options): Options {
     merged[key] = isTable(there) && isTable(value) ? overlay(there, value) : value
   }
   return merged
+}
+
+async function* split(rows: AsyncIterable<Row>, pipeline: Pipeline, at: At): AsyncGenerator<Row, void, void> {
+  for await (const row of rows) {
+    if (pipeline.split && 'fields' in row) yield* pipeline.split(row, at)
+    else yield row
+  }
 }
 
 async function* sampled(rows: AsyncIterable<Row>, sampling: Sampling, seed: number): AsyncGenerator<Row, void, void> {

@@ -62,6 +62,8 @@ export interface Pipeline<Schema extends ZodObject = ZodObject> {
     /** Null when there is no source but the fixture, for example because rows are invented here. */
     readonly real: SourceUse<z.output<Schema>> | null
   }
+  /** Turns a row of the source into the rows that tasks are made of, where these are not the same. */
+  readonly split?: (row: RawRow, at: PipelineAt<z.output<Schema>>) => readonly RawRow[]
   /** How a row becomes tasks; a source that gives task drafts needs none. */
   readonly make?: MakeRow<z.output<Schema>> | StageUse<z.output<Schema>>
   /** How a row becomes a task, in a word, for the lineage (default: the maker's name, or the pipeline's). */

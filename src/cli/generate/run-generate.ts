@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { TaskDraft } from '../../core/row.ts'
 import { Arguments, parseArguments } from '../../generation/arguments.ts'
-import { overlay } from '../../generation/declared-generator.ts'
+import { DeclaredGenerator, overlay } from '../../generation/declared-generator.ts'
 import { type MadeTasks, makeTasks, type Workshop } from '../../generation/make-tasks.ts'
 import type { GenerationContext, GenerationRequest, SourceChoice } from '../../generation/request.ts'
 import { type GenerationOutcome, runGenerator } from '../../generation/run-generator.ts'
@@ -19,18 +19,34 @@ import { makeJudge } from './judge.ts'
 import type { LoadedGenerator } from './load-generator.ts'
 import type { GenerateOptions } from './options.ts'
 import { checkTargetRepo, publish } from './publish.ts'
-import { reportGeneration, summaryOf } from './report.ts'
+import { type GenerationSummary, reportGeneration, summaryOf } from './report.ts'
 import { engineFileFor, openTaskModel, type TaskModel } from './task-model.ts'
 import { runTraceJob } from './trace-job.ts'
 
 /** Runs a pipeline as the command line asks: request, model, sandboxes, stages, summary, exit code. */
 export async function runGenerate(loaded: LoadedGenerator, options: GenerateOptions): Promise<void> {
+  const { generator } = loaded
+  const hasOther = !(generator instanceof DeclaredGenerator) || generator.pipeline.source.real !== null
+  if (options.source === 'fixture' && options.stage !== 'traces' && hasOther)
+    note(`rows come from the fixture of ${generator.name}, a few made up to try it out; --source real uses its source`)
+  const interrupt = interruptSignal()
+  try {
+    const { summary, request } = await performGeneration(loaded, options, interrupt.signal)
+    reportGeneration(summary, request, options.json ?? false)
+  } finally {
+    interrupt.stop()
+  }
+}
+
+/** Runs a pipeline and leaves what to say of it to the caller. */
+export async function performGeneration(
+  loaded: LoadedGenerator,
+  options: GenerateOptions,
+  signal: AbortSignal,
+): Promise<{ readonly summary: GenerationSummary; readonly request: GenerationRequest }> {
   const request = requestOf(loaded, options)
   const { generator } = loaded
   if (request.upload) checkTargetRepo(request.targetRepo)
-  if (request.source.kind === 'fixture' && request.stage !== 'traces')
-    note(`rows come from the fixture of ${generator.name}, a few made up to try it out; --source real uses its source`)
-  const interrupt = interruptSignal()
   const startedAt = utcNow()
   const set = await explainDisk(request.outputDir, () => openSet(loaded, request, options))
   let models: TaskModel | null = null
@@ -38,19 +54,18 @@ export async function runGenerate(loaded: LoadedGenerator, options: GenerateOpti
   try {
     const served = await withEndpoint(options, set.workDir)
     const needsModel = request.stage !== 'traces' && generator.requiresEngineForStage('tasks')
-    models = needsModel ? await openTaskModel(generator.name, served, set.workDir, interrupt.signal) : null
-    const context = await contextFor(loaded, request, served, set, models, interrupt.signal)
+    models = needsModel ? await openTaskModel(generator.name, served, set.workDir, signal) : null
+    const context = await contextFor(loaded, request, served, set, models, signal)
     outcome = await explainDisk(request.outputDir, () => runGenerator(generator, request, context, publish))
   } catch (error) {
     await set.close({ ...summaryOf(loaded, request, outcome, startedAt), status: 'failed' }).catch(() => {})
     throw error
   } finally {
-    interrupt.stop()
     await models?.close()
   }
   const summary = summaryOf(loaded, request, outcome, startedAt)
   await set.close(summary)
-  reportGeneration(summary, request, options.json ?? false)
+  return { summary, request }
 }
 
 function requestOf({ generator, dir }: LoadedGenerator, options: GenerateOptions): GenerationRequest {

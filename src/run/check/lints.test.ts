@@ -118,7 +118,7 @@ test.each([
 })
 
 test.each([
-  ['a variable with two values', `reward=0\n[ -f /app/x ] && reward=1\necho $reward > ${reward}`],
+  ['a variable with two values', `reward=0\ncmp -s /app/x /tests/x && reward=1\necho $reward > ${reward}`],
   ['a trap', `reward=0\ntrap 'echo "$reward" > ${reward}' EXIT\ncmp /app/a /tests/b || exit\nreward=1`],
   ['a command', `echo "$(grep -c ok /app/log)" > ${reward}`],
   ['another program', `python3 /tests/grade.py --out ${reward}\necho 0 > ${reward}.bak`],
@@ -238,4 +238,17 @@ test('every step of a task is looked at', async () => {
     'error no-solution steps/two/solution/solve.sh',
     'error verifier-one-value steps/two/tests/test.sh',
   ])
+})
+
+test('tests that only look whether a file is there are an error; one look at what is in it is enough', async () => {
+  const named = ['error verifier-existence-only tests/test.sh']
+  const branches = `then\n  echo 1 > ${reward}\nelse\n  echo 0 > ${reward}\nfi`
+  expect(await lint(testScript(`mkdir -p /logs/verifier\nif [ -f /app/sum.txt ]; ${branches}`))).toEqual(named)
+  expect(await lint(testScript(`if [[ -s /app/sum.txt ]] && test -f /app/x; ${branches}`))).toEqual(named)
+  expect(await lint(testScript(`r=0\n[ -e /app/sum.txt ] && r=1\necho $r > ${reward}`))).toEqual(named)
+  expect(await lint(testScript(`if [ -f /app/sum.txt ] && grep -q 12 /app/sum.txt; ${branches}`))).toEqual([])
+  expect(await lint(testScript(`if [ -f /app/sum.txt ] && [ "$(cat /app/sum.txt)" = 12 ]; ${branches}`))).toEqual([])
+  expect(await lint(testScript(`if [ -f /app/sum.txt ] && [ "$(wc -l < /app/sum.txt)" -eq 1 ]; ${branches}`))).toEqual(
+    [],
+  )
 })

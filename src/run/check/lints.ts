@@ -1,5 +1,6 @@
 import type { Task } from '../../core/task.ts'
 import type { Finding, Lint } from './finding.ts'
+import { existenceOnly } from './lint-existence.ts'
 import {
   answerInInstruction,
   buildReachesOut,
@@ -24,6 +25,7 @@ const lints: readonly Lint[] = [
   notExecutable,
   noReward,
   alwaysFull,
+  existenceOnly,
   trustsRewardFile,
   failsOpen,
   buildReachesOut,

@@ -71,6 +71,7 @@ function same(expected, answer, a, b, gap, size) {
   a = number(plain(expected))
   b = number(plain(answer))
   if (a == "" || b == "") return 0
+  if (a == int(a) && b == int(b)) return a == b
   gap = a > b ? a - b : b - a
   size = a < 0 ? -a : a
   return gap <= 0.000001 * (size > 1 ? size : 1)

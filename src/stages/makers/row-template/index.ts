@@ -92,7 +92,7 @@ function proveAnswer({ fields }: RawRow, { field, pattern, check, file }: z.outp
   if (found === undefined || found === null) throw new MissingField(field)
   const given = (Array.isArray(found) ? found : [found]).map((value) => extract(String(value), pattern))
   const answers = given.filter((text) => text !== null).map((text) => text.trim())
-  const plain = answers.filter((text) => text !== '' && !/[\r\n]/.test(text) && text.length <= 1000)
+  const plain = answers.filter((text) => isShort(text) && (check !== 'number' || isNumber(text)))
   if (plain.length === 0)
     return { drop: 'no-checkable-answer', detail: `expected a short answer of one line in ${field}, found none` }
   return {
@@ -105,6 +105,15 @@ function proveAnswer({ fields }: RawRow, { field, pattern, check, file }: z.outp
       'solution/solve.sh': { data: `#!/bin/sh\nprintf '%s\\n' ${shellQuote(plain[0] ?? '')} > ${file}\n` },
     },
   }
+}
+
+function isShort(text: string): boolean {
+  return text !== '' && !/[\r\n]/.test(text) && text.length <= 1000
+}
+
+/** What the check takes for a number. */
+function isNumber(text: string): boolean {
+  return /^\$?[+-]?(?:\d[\d, _]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?[%.]?$|^[+-]?\d+\/0*[1-9]\d*$/.test(text)
 }
 
 /** The last match, because reasoning comes before its result. */

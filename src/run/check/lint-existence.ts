@@ -1,0 +1,43 @@
+import type { Finding, Lint } from './finding.ts'
+import { findRewardWrites } from './reward-writes.ts'
+import { codeLines } from './shell-text.ts'
+import type { RoundFiles } from './task-files.ts'
+
+/** The tests look whether a file is there and at nothing else: whatever is in it earns the reward. */
+export const existenceOnly: Lint = ({ rounds }) =>
+  rounds.flatMap((round): Finding[] => {
+    const { testScript } = round
+    if (!testScript || !isShell(testScript.text) || !looksOnly(round)) return []
+    const message = 'only looks whether a file is there: an empty or wrong one earns the full reward'
+    return [{ lint: 'verifier-existence-only', severity: 'error', path: testScript.path, message }]
+  })
+
+const existence = /^!?\s*(?:\[\[?\s+!?\s*-[efsr]\s+\S+\s+\]\]?|test\s+!?\s*-[efsr]\s+\S+)$/
+const inert =
+  /^(?:(?:if|elif|then|else|fi|true|:|\{|\})|\w+=["']?[\w.]*["']?|(?:echo|printf|mkdir|touch|chmod|exit|set|cd|rm|export|sleep)(?:\s.*)?)$/
+
+/** True when every part of the script is a look at whether files exist, or does nothing that could judge. */
+function looksOnly({ testScript }: RoundFiles): boolean {
+  const lines = codeLines(testScript?.text ?? '')
+  // A reward that cannot vary is another complaint.
+  const values = new Set(findRewardWrites(lines).writes.flatMap((write) => write.values ?? []))
+  if (values.size < 2) return false
+  const parts = lines.flatMap(({ code }) => partsOf(code))
+  return parts.some((part) => existence.test(part)) && parts.every((part) => existence.test(part) || isInert(part))
+}
+
+function partsOf(code: string): string[] {
+  return code
+    .split(/;|&&|\|\|/)
+    .map((part) => part.trim().replace(/^(?:if|elif|then|else)\s+/, ''))
+    .filter((part) => part !== '')
+}
+
+/** Nothing is read and no other program decides. */
+function isInert(part: string): boolean {
+  return inert.test(part) && !/\$\(|`|\||<(?!<)/.test(part)
+}
+
+function isShell(text: string): boolean {
+  return !/^#!/.test(text) || /^#!.*\b(?:ba|da|z|k)?sh\b/.test(text)
+}

@@ -1,0 +1,179 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { scratch, withSandboxes } from './kit.ts'
+
+const bin = resolve('bin/ot-agent.js')
+const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
+const pipelines = readdirSync('data').filter((name) => existsSync(join('data', name, 'generate.ts')))
+
+/** `data/NAME/offline-args.json`: words that a pipeline needs to run without the world, for example a stand-in for a model. */
+const offlineArgs = (name: string): string[] => {
+  const path = join('data', name, 'offline-args.json')
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : []
+}
+
+withSandboxes('ot-agent generate', () => {
+  test('there are pipelines', () => {
+    expect(pipelines).toContain('nl2bash')
+  })
+
+  test.each(pipelines)('%s makes tasks of its fixture that are proven', { timeout: 300_000 }, (name) => {
+    const out = join(scratch, 'generated', name)
+    const { status, stdout, stderr } = generate(
+      join('data', name, 'generate.ts'),
+      '--output-dir',
+      out,
+      '--limit',
+      '2',
+      ...offlineArgs(name),
+    )
+    expect(status, stderr).toBe(0)
+    const { tasks, source } = JSON.parse(stdout)
+    expect(source).toEqual({ kind: 'fixture' })
+    if (name === 'nl2bash') expect(stderr).toContain('rows come from the fixture of nl2bash')
+    expect(readdirSync(join(out, 'tasks')).length).toBe(tasks.metadata.tasks)
+    expect(tasks.metadata.tasks).toBeGreaterThan(0)
+  })
+
+  test('tasks and traces come of one command, and are published to a folder', { timeout: 200_000 }, () => {
+    const out = join(scratch, 'both')
+    const published = join(scratch, 'published')
+    const { status, stdout, stderr } = generate(
+      ...['data/nl2bash/generate.ts', '--output-dir', out, '--limit', '1', '--no-check', '--stage', 'both'],
+      ...[
+        '-m',
+        'scripted/solver',
+        '--engine-kwarg',
+        `tasks=${join(out, 'tasks')}`,
+        '--target-repo',
+        `file:${published}`,
+      ],
+    )
+    expect(status, stderr).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      status: 'success',
+      traces: { uploadedRepo: `file:${published}`, metadata: { trials: 1, meanReward: 1, exported: { rows: 1 } } },
+    })
+    expect(readdirSync(published).sort()).toEqual(['README.md', 'data', 'drops.jsonl', 'manifest.json'])
+    const again = generate(
+      'data/nl2bash/generate.ts',
+      '--stage',
+      'traces',
+      '--tasks-input',
+      join(out, 'tasks'),
+      ...['--output-dir', join(scratch, 'scores'), '--trace-agent-name', 'oracle', '--trace-eval-only'],
+    )
+    expect(again.status, again.stderr).toBe(0)
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      tasks: null,
+      traces: { metadata: { trials: 1, meanReward: 1, exported: null } },
+    })
+  })
+
+  test('a check that only looks whether a file is there is no check', { timeout: 200_000 }, () => {
+    const script = '#!/bin/sh\\nif [ -f /app/x ]; then r=1; else r=0; fi\\necho $r > /logs/verifier/reward.txt\\n'
+    const file = pipeline(
+      'vacuous',
+      `make: () => ({ instruction: 'Write /app/x', files: { 'tests/test.sh': { data: '${script}' }, 'solution/solve.sh': { data: 'touch /app/x' } } })`,
+    )
+    const out = join(scratch, 'vacuous-out')
+    const { status, stderr } = generate(file, '--output-dir', out)
+    expect(status, stderr).toBe(3)
+    expect(readFileSync(join(out, 'rejects.jsonl'), 'utf8')).toMatch(/"check-lint".*verifier-existence/)
+  })
+})
+
+test('the guide’s pipeline runs as it is printed', { timeout: 60_000 }, () => {
+  const guide = readFileSync('docs/guides/your-own-source.md', 'utf8')
+  const block = (language: string) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? ''
+  const dir = join(scratch, 'guide')
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(join(dir, 'generate.ts'), block('ts'))
+  writeFileSync(join(dir, 'fixture.jsonl'), block('json'))
+  const out = join(scratch, 'guide-out')
+  const { status, stderr, stdout } = generate(
+    join(dir, 'generate.ts'),
+    '--output-dir',
+    out,
+    '--no-check',
+    '--max-chars',
+    '25',
+  )
+  expect(status, stderr).toBe(0)
+  expect(JSON.parse(stdout)).toMatchObject({
+    options: { maxChars: 25 },
+    tasks: { metadata: { tasks: 1, rejects: { 'too-long': 1 } } },
+  })
+  expect(readdirSync(join(out, 'tasks'))).toEqual(['quiz-a'])
+  expect(generate(join(dir, 'generate.ts'), '--help').stdout).toMatch(
+    /--max-chars <number>\s+longer questions are left out\s+\(default: 500\)/,
+  )
+})
+
+test.each([
+  [[], 'expected the file of a pipeline, got none'],
+  [['--limit', '3'], 'expected the file of a pipeline first'],
+  [['no-such.ts'], 'no-such.ts'],
+  [['data/nl2bash/generate.ts', '--colour', 'red'], "unknown option '--colour'"],
+  [['data/nl2bash/generate.ts', '--min-words', 'few'], '--min-words'],
+  [['data/nl2bash/generate.ts', '--stage', 'traces', '--output-dir', join(scratch, 'none')], '--tasks-input'],
+  [['data/nl2bash/generate.ts', '--target-repo', 'org/name', '--output-dir', join(scratch, 'hub')], '--target-repo'],
+  [['data/nl2bash/commands.ts'], 'expected a default export'],
+])('%j is the user’s mistake, in two lines', (words, message) => {
+  const { status, stderr } = spawnSync(process.execPath, [bin, 'generate', ...words], { env, encoding: 'utf8' })
+  expect(status).toBe(2)
+  expect(stderr).toContain(message)
+  expect(stderr).not.toMatch(/\n\s+at /)
+})
+
+test('a run that is killed goes on where it was, and makes no row twice', { timeout: 120_000 }, async () => {
+  const file = pipeline(
+    'slow',
+    `make: async ({ id }, { workDir }) => {
+      mkdirSync(workDir, { recursive: true })
+      appendFileSync(workDir + '/made', id + '\\n')
+      await new Promise((done) => setTimeout(done, 20))
+      return { instruction: 'Do ' + id, files: { 'tests/test.sh': { data: 'echo 0' } } }
+    }`,
+    "import { appendFileSync, mkdirSync } from 'node:fs'\n",
+    60,
+  )
+  const out = join(scratch, 'killed')
+  const words = [bin, 'generate', file, '--output-dir', out, '--no-check', '-n', '2', '--json']
+  const first = spawn(process.execPath, words, { env, stdio: 'ignore' })
+  const placed = () => (existsSync(join(out, 'tasks')) ? readdirSync(join(out, 'tasks')).length : 0)
+  while (placed() < 10 && first.exitCode === null) await new Promise((done) => setTimeout(done, 20))
+  first.kill('SIGKILL')
+  await once(first, 'exit')
+  const before = placed()
+  expect(before).toBeLessThan(60)
+  const { status, stdout, stderr } = spawnSync(process.execPath, words, { env, encoding: 'utf8' })
+  expect(status, stderr).toBe(0)
+  const { metadata } = JSON.parse(stdout).tasks
+  expect(metadata).toMatchObject({ rows: 60, tasks: 60 })
+  expect(metadata.resumed).toBeGreaterThanOrEqual(before - 1)
+  expect(placed()).toBe(60)
+  const made = readFileSync(join(out, '.work/cache/made'), 'utf8').trim().split('\n')
+  // Only rows that were under way when the first run died are made again.
+  expect(made.length - 60).toBeLessThanOrEqual(3)
+})
+
+function pipeline(name: string, make: string, head = '', rows = 2): string {
+  const dir = join(scratch, name)
+  mkdirSync(dir, { recursive: true })
+  const lines = Array.from({ length: rows }, (_, id) => JSON.stringify({ id: `r${id}` }))
+  writeFileSync(join(dir, 'rows.jsonl'), `${lines.join('\n')}\n`)
+  const source = `source: { fixture: { use: 'sources/file', with: { path: 'rows.jsonl', id: 'id' } }, real: null }`
+  writeFileSync(
+    join(dir, 'generate.ts'),
+    `${head}import { definePipeline } from 'ot-agent'\nexport default definePipeline({ name: '${name}', summary: 's', ${source}, ${make} })\n`,
+  )
+  return join(dir, 'generate.ts')
+}
+
+function generate(...words: string[]) {
+  return spawnSync(process.execPath, [bin, 'generate', ...words, '--json', '--quiet'], { env, encoding: 'utf8' })
+}
