@@ -15,6 +15,8 @@ const parts = {
     mount: 'mount',
   },
   git: { git: 'git' },
+  // Container engines, which tests start themselves.
+  containers: { podman: 'podman', dockerd: 'docker.io', runc: 'runc' },
   // Programs that tests drive through a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3' },
 }

@@ -31,8 +31,11 @@ export const registry = {
     scripted: () => import('./engines/scripted/index.ts'),
   } satisfies Record<string, Load<Engine>>,
   sandboxes: {
+    apptainer: () => import('./sandboxes/apptainer/index.ts'),
+    docker: () => import('./sandboxes/docker/index.ts'),
     e2b: () => import('./sandboxes/e2b/index.ts'),
     local: () => import('./sandboxes/local/index.ts'),
+    podman: () => import('./sandboxes/podman.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
@@ -42,5 +45,6 @@ export const registry = {
     'mixers/weighted': () => import('./stages/mixers/weighted.ts'),
     'sources/compose': () => import('./stages/sources/compose/index.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
+    'sources/puzzles': () => import('./stages/sources/puzzles/index.ts'),
   } satisfies Record<string, Load<AnyStage>>,
 }

@@ -29,6 +29,17 @@ export function planDockerfile(dockerfile: Dockerfile, platform: string): Plan {
   return { file, stages, notes }
 }
 
+/** The images from outside that a Dockerfile starts from: the line, the word as written, and what it stands for. */
+export function basesOf(dockerfile: Dockerfile): { line: number; written: string; image: string }[] {
+  const globals = expandGlobals(dockerfile, `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`)
+  return dockerfile.stages.flatMap((stage, index) => {
+    const base = findBase(dockerfile, stage, index, globals)
+    return 'image' in base && base.image !== 'scratch'
+      ? [{ line: stage.line, written: stage.image, image: base.image }]
+      : []
+  })
+}
+
 type Base = PlannedStage['base']
 
 /** ARGs before the first FROM, and what Docker says about the platform. */

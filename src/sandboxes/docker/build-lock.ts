@@ -1,0 +1,52 @@
+import { mkdir, open, readFile, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import { sleep } from '../../lib/deadline.ts'
+import { codeOf } from '../../lib/files.ts'
+import { identify, livenessOf } from '../../lib/process-identity.ts'
+
+const ownerSchema = z.object({ pid: z.number(), startTicks: z.string(), bootId: z.string(), host: z.string() })
+const lookAgainMs = 200
+
+/** Keeps other processes of this machine from building the same image meanwhile; a dead process's lock does not count. */
+export async function withBuildLock<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  await mkdir(dirname(path), { recursive: true })
+  while (!(await take(path))) {
+    await sleep(lookAgainMs, signal)
+    if (await isStale(path)) await rm(path, { force: true })
+  }
+  try {
+    return await work()
+  } finally {
+    await rm(path, { force: true })
+  }
+}
+
+async function take(path: string): Promise<boolean> {
+  try {
+    const file = await open(path, 'wx')
+    await file.writeFile(JSON.stringify(identify(process.pid)))
+    await file.close()
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** One that cannot be read is being written at this moment, or its writer died doing so: then it stays unreadable. */
+async function isStale(path: string): Promise<boolean> {
+  const read = async () => ownerSchema.safeParse(parse(await readFile(path, 'utf8').catch(() => '')))
+  const first = await read()
+  if (first.success) return livenessOf(first.data) === 'dead'
+  await sleep(lookAgainMs * 5)
+  return !(await read()).success
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,159 @@
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+import type { PrepareOptions } from '../../core/sandbox.ts'
+import type { Environment } from '../../core/task.ts'
+import { BuildContext, type ContextEntry, ContextError, readInside } from '../../formats/dockerfile/context.ts'
+import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
+import { basesOf } from '../../formats/dockerfile/plan.ts'
+import { blockBytes, paddingOf, renderHeader } from '../../lib/tar-format.ts'
+import type { Engine } from './engine.ts'
+import { environmentLabel } from './labels.ts'
+
+/** What goes to the engine. */
+export interface LoadedBuild {
+  readonly dockerfile: string
+  readonly entries: readonly ContextEntry[]
+  readonly notes: readonly string[]
+}
+
+/** Reads an environment's Dockerfile and the files it may copy; `standIn` names another image for a base that is not here. */
+export async function loadBuild(
+  { dir }: Environment,
+  standIn: ((image: string) => Promise<string | null>) | null,
+): Promise<LoadedBuild> {
+  try {
+    const text = (await readInside(dir, 'Dockerfile')) ?? ''
+    const lines = text.split('\n')
+    const notes: string[] = []
+    for (const { line, written, image } of standIn ? basesOf(parseDockerfile(text, join(dir, 'Dockerfile'))) : []) {
+      const other = await standIn?.(image)
+      if (!other) continue
+      lines[line - 1] = (lines[line - 1] ?? '').replace(written, other)
+      notes.push(`base image ${image} is not available here; ${other} is used instead`)
+    }
+    const [all] = await (await BuildContext.open(dir)).select('.')
+    return { dockerfile: lines.join('\n'), entries: all?.entries ?? [], notes: [...new Set(notes)] }
+  } catch (error) {
+    if (error instanceof ContextError)
+      throw new BoundaryError('task', `${dir}: ${error.message}`, { code: 'EnvironmentBuildError', retryable: false })
+    throw error
+  }
+}
+
+export interface BuildRequest {
+  readonly tag: string
+  readonly digest: string
+  readonly build: LoadedBuild
+  readonly network: string | undefined
+}
+
+const tailLines = 40
+/** Signs that a base image could not be fetched: the world's failure, not the task's. */
+const unreachable =
+  /no such host|dial tcp|i\/o timeout|connection refused|TLS handshake|pinging container registry|server misbehaving/i
+
+/** Builds an image in the engine. A Dockerfile that fails is the task's failure. */
+export async function buildImage(engine: Engine, request: BuildRequest, how: PrepareOptions): Promise<void> {
+  const { tag, build, network, digest } = request
+  how.log?.(`building ${tag}`)
+  const stream = await engine.stream({
+    method: 'POST',
+    path: '/build',
+    query: {
+      t: tag,
+      dockerfile: dockerfileName,
+      rm: true,
+      forcerm: true,
+      nocache: how.forceBuild ?? false,
+      networkmode: network,
+      labels: JSON.stringify({ [environmentLabel]: digest }),
+    },
+    tar: tarContext(build),
+    ...(how.signal && { signal: how.signal }),
+  })
+  const tail: string[] = []
+  const { error } = await readProgress(stream, (line) => {
+    how.log?.(line)
+    if (tail.push(line) > tailLines) tail.shift()
+  })
+  how.signal?.throwIfAborted()
+  if (error === null) return
+  const blame = unreachable.test(error) ? ('sandbox' as const) : ('task' as const)
+  const message = `the image could not be built: ${error.trim().slice(0, 500)}\n${tail.join('\n').slice(-1500)}`.trim()
+  throw new BoundaryError(blame, message, { code: 'EnvironmentBuildError', retryable: blame === 'sandbox' })
+}
+
+const dockerfileName = 'Dockerfile'
+
+async function* tarContext({ dockerfile, entries }: LoadedBuild): AsyncGenerator<Uint8Array, void, void> {
+  const text = Buffer.from(dockerfile)
+  yield renderHeader({ name: dockerfileName, kind: 'file', mode: 0o644, size: text.length, link: '' })
+  yield Buffer.concat([text, new Uint8Array(paddingOf(text.length))])
+  for (const entry of entries) {
+    if (entry.path === dockerfileName) continue
+    const { kind, mode, size, target: link, modifiedSec } = entry
+    yield renderHeader({ name: `${entry.path}${kind === 'dir' ? '/' : ''}`, kind, mode, size, link, modifiedSec })
+    if (kind === 'file') yield* contentOf(entry)
+  }
+  yield new Uint8Array(2 * blockBytes)
+}
+
+async function* contentOf({ source, size, path }: ContextEntry): AsyncGenerator<Uint8Array, void, void> {
+  const file = await open(source, constants.O_RDONLY | constants.O_NOFOLLOW)
+  try {
+    for (let left = size; left > 0; ) {
+      const buffer = Buffer.allocUnsafe(Math.min(left, 256 << 10))
+      const { bytesRead } = await file.read(buffer, 0, buffer.length)
+      if (bytesRead === 0) throw new ContextError(`${path} changed while it was sent`)
+      left -= bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await file.close()
+  }
+  yield new Uint8Array(paddingOf(size))
+}
+
+const progressSchema = z.object({ stream: z.string().nullish(), error: z.string().nullish() })
+/** A build may say a lot; the log keeps its beginning. */
+const loggedLines = 5000
+const lineLimit = 2000
+
+/** Reads what an engine says while it builds or pulls: JSON objects one after the other. */
+export async function readProgress(stream: Readable, log: (line: string) => void): Promise<{ error: string | null }> {
+  let error: string | null = null
+  let pending = ''
+  let open = ''
+  let count = 0
+  const say = (line: string) => {
+    if (line.trim() !== '' && ++count <= loggedLines) log(line.slice(0, lineLimit))
+  }
+  const take = (line: string) => {
+    const said = progressSchema.safeParse(parseLine(line))
+    if (!said.success) return
+    if (said.data.error) error = said.data.error
+    const parts = (open + (said.data.stream ?? '')).split(/\r\n|[\r\n]/)
+    open = (parts.pop() ?? '').slice(-lineLimit)
+    for (const part of parts) say(part)
+  }
+  for await (const chunk of stream.setEncoding('utf8')) {
+    const lines = (pending + String(chunk)).split('\n')
+    pending = lines.pop() ?? ''
+    for (const line of lines) take(line)
+  }
+  take(pending)
+  say(open)
+  return { error }
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,281 @@
+import { randomBytes } from 'node:crypto'
+import { BoundaryError } from '../../core/errors.ts'
+import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
+import type { User } from '../../core/task.ts'
+import type { Engine } from './engine.ts'
+import { commandVariable, pipeBytes, renderCommand, renderKill } from './script.ts'
+import { Shell, type ShellEnd, type Sinks } from './shell.ts'
+
+const defaultLimitBytes = 1024 * 1024
+/** Longer scripts cost more to read than a shell of their own costs to start. */
+const scriptBytes = 256 * 1024
+/** How long a killed command may take to be seen as gone. */
+const killedMs = 10_000
+
+export interface StreamedOptions extends Omit<ExecOptions, 'stdin' | 'outputLimitBytes'> {
+  /** Sent as the command's stdin, then its end. */
+  readonly input?: AsyncIterable<Uint8Array>
+  readonly sinks: Sinks
+  /** Gets a function that lets more output come after a sink said no. */
+  readonly onStart?: (resume: () => void) => void
+}
+
+/**
+ * Runs commands in one container through shells that stay open: a round trip is a write and a read on a connection that is
+ * there already. A shell serves the next command only when nothing of the last one still holds its streams.
+ */
+export class Commands {
+  /** By user. */
+  private readonly idle = new Map<string, Shell[]>()
+  private readonly open = new Set<Shell>()
+  private readonly spares = new Set<Promise<void>>()
+  private closed = false
+
+  constructor(
+    private readonly engine: Engine,
+    readonly container: string,
+    private readonly defaults: { readonly user: User; readonly cwd: string },
+  ) {}
+
+  async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+    const out = new Capped(options.outputLimitBytes ?? defaultLimitBytes)
+    const err = new Capped(options.outputLimitBytes ?? defaultLimitBytes)
+    const { stdin, ...rest } = options
+    const data = stdin === undefined ? undefined : Buffer.from(stdin)
+    const ended = await this.perform(argv, { ...rest, sinks: { stdout: out.take, stderr: err.take } }, data)
+    const { exitCode, timedOut } = ended
+    return { exitCode, stdout: out.text(), stderr: err.text(), timedOut, truncated: out.isCut || err.isCut }
+  }
+
+  /** Runs a command whose bytes the caller handles. */
+  async stream(argv: readonly string[], options: StreamedOptions): Promise<number> {
+    return (await this.perform(argv, options)).exitCode
+  }
+
+  /** Kills all processes of a command or terminal with that mark, whoever they run as. */
+  async kill(mark: string, user: User): Promise<void> {
+    // Only their own user can read the variables of processes, only root can signal them all: each tells the next what it found.
+    let known = ' '
+    for (const who of isRoot(user) ? ['0'] : [keyOf(user), '0']) {
+      const shell = await this.take(who)
+      const done = randomBytes(12).toString('hex')
+      let found = ''
+      const collect = (chunk: Buffer) => {
+        found += chunk
+        return true
+      }
+      const end = await shell.run(renderKill(mark, known, done), done, { stdout: collect, stderr: () => true })
+      this.give(who, shell, end)
+      known = ` ${found.match(/\d+/g)?.join(' ') ?? ''} `
+    }
+  }
+
+  /** Makes a shell ready before it is needed. */
+  warm(user: User = this.defaults.user): void {
+    const key = keyOf(user)
+    const opening = this.start(key)
+      .then((shell) => this.put(key, shell))
+      .catch(() => {})
+      .finally(() => this.spares.delete(opening))
+    this.spares.add(opening)
+  }
+
+  /** Closes every connection; what runs inside is left to whoever ends the container. */
+  close(): void {
+    this.closed = true
+    for (const shell of this.open) shell.close()
+  }
+
+  private async perform(
+    argv: readonly string[],
+    options: StreamedOptions,
+    data?: Buffer,
+  ): Promise<{ exitCode: number; timedOut: boolean }> {
+    const { signal, timeoutSec, sinks } = options
+    signal?.throwIfAborted()
+    const user = options.user ?? this.defaults.user
+    // Two names: the one is in the variables, which the command may well print.
+    const [label, mark] = [randomBytes(12).toString('hex'), randomBytes(16).toString('hex')]
+    const run = await this.begin(argv, { ...options, user, label, mark, data })
+    const running = run.end(sinks)
+    options.onStart?.(() => run.shell.resume())
+    let timedOut = false
+    let stop = () => {}
+    // Holds only once a stop was asked for: a command that cannot be seen to end must not be waited for for ever.
+    const stopped = new Promise<ShellEnd>((resolve) => {
+      stop = () => {
+        const killed = this.kill(label, user).catch(() => {})
+        run.shell.resume()
+        void killed
+          .then(() => Promise.race([running, after(killedMs)]))
+          .then(() => resolve({ kind: 'lost', started: true }))
+      }
+    })
+    const late = () => {
+      timedOut = true
+      stop()
+    }
+    const timer = timeoutSec === undefined ? undefined : setTimeout(late, Math.min(timeoutSec * 1000, 2 ** 31 - 1))
+    signal?.addEventListener('abort', stop, { once: true })
+    try {
+      const first = await Promise.race([running, stopped])
+      const end = timedOut || signal?.aborted ? await stopped : first
+      run.release(end)
+      signal?.throwIfAborted()
+      if (timedOut) return { exitCode: 124, timedOut }
+      if (end.kind === 'ended') return { exitCode: end.exitCode, timedOut }
+      await this.expectAlive()
+      // The shell was killed while it waited, and we had not heard of it yet.
+      if (!end.started && options.input === undefined) return await this.perform(argv, options, data)
+      return { exitCode: 137, timedOut }
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', stop)
+    }
+  }
+
+  private async begin(
+    argv: readonly string[],
+    {
+      user,
+      label,
+      mark,
+      data,
+      ...options
+    }: StreamedOptions & { user: User; label: string; mark: string; data: Buffer | undefined },
+  ) {
+    const env = { ...options.env, [commandVariable]: label }
+    const cwd = options.cwd ?? this.defaults.cwd
+    const piped = options.input === undefined && (data === undefined || data.length <= pipeBytes)
+    const script = renderCommand({ argv, cwd, env, mark, stdin: piped ? (data ?? 'none') : 'own' })
+    const key = keyOf(user)
+    if (piped && script.length <= scriptBytes) {
+      const shell = await this.take(key)
+      return {
+        shell,
+        end: (sinks: Sinks) => shell.run(script, mark, sinks),
+        release: (end: ShellEnd) => this.give(key, shell, end),
+      }
+    }
+    const shell = await Shell.once(this.engine, this.container, script, user)
+    this.open.add(shell)
+    return {
+      shell,
+      end: (sinks: Sinks) => {
+        const ended = shell.run(null, mark, sinks)
+        void feed(
+          shell,
+          options.input ??
+            (async function* () {
+              if (data) yield data
+            })(),
+        )
+        return ended
+      },
+      release: () => this.drop(shell),
+    }
+  }
+
+  private async take(key: string): Promise<Shell> {
+    if (this.closed) throw gone()
+    for (;;) {
+      const shell = this.idle.get(key)?.pop() ?? (await this.start(key))
+      if (shell.alive) return shell
+      this.drop(shell)
+      await this.expectAlive()
+    }
+  }
+
+  private give(key: string, shell: Shell, end: ShellEnd): void {
+    // An ordinary user's shell cannot see who else holds its streams, so it serves once.
+    if (end.kind === 'ended' && end.reusable && isRoot(key)) this.put(key, shell)
+    else {
+      this.drop(shell)
+      if (!this.closed && (this.idle.get(key)?.length ?? 0) === 0) this.warm(key)
+    }
+  }
+
+  private put(key: string, shell: Shell): void {
+    if (this.closed) {
+      shell.close()
+      return
+    }
+    const shells = this.idle.get(key) ?? []
+    shells.push(shell)
+    this.idle.set(key, shells)
+  }
+
+  private drop(shell: Shell): void {
+    this.open.delete(shell)
+    shell.close()
+  }
+
+  private async start(key: string): Promise<Shell> {
+    const shell = await Shell.open(this.engine, this.container, key)
+    this.open.add(shell)
+    return shell
+  }
+
+  private async expectAlive(): Promise<void> {
+    const answer = await this.engine.ask({ method: 'GET', path: `/containers/${this.container}/json`, accept: [404] })
+    const state = answer.body as { State?: { Running?: boolean } } | null
+    if (this.closed || answer.status === 404 || state?.State?.Running !== true) throw gone()
+  }
+}
+
+/** What the sandbox says once its container is no more. */
+export function gone(): BoundaryError {
+  return new BoundaryError('sandbox', 'the sandbox is gone: its container does not run', { code: 'SandboxGoneError' })
+}
+
+function isRoot(user: User): boolean {
+  return ['root', '0'].includes(String(user))
+}
+
+function keyOf(user: User): string {
+  return isRoot(user) ? '0' : String(user)
+}
+
+async function feed(shell: Shell, input: AsyncIterable<Uint8Array>): Promise<void> {
+  const { stdin } = shell
+  try {
+    for await (const chunk of input) {
+      if (!shell.alive) return
+      if (!stdin.write(chunk))
+        await new Promise<void>((resolve) => {
+          stdin.once('drain', resolve)
+          stdin.once('close', resolve)
+        })
+    }
+    stdin.end()
+  } catch {
+    // The command finds a stdin that ends too early, and says so.
+    stdin.end()
+  }
+}
+
+async function after(ms: number): Promise<false> {
+  await new Promise((resolve) => setTimeout(resolve, ms).unref())
+  return false
+}
+
+/** Keeps the beginning of a stream. */
+class Capped {
+  private readonly chunks: Buffer[] = []
+  private kept = 0
+  isCut = false
+
+  constructor(private readonly limit: number) {}
+
+  readonly take = (chunk: Buffer): boolean => {
+    const part = chunk.subarray(0, this.limit - this.kept)
+    this.kept += part.length
+    if (part.length > 0) this.chunks.push(part)
+    if (part.length < chunk.length) this.isCut = true
+    return true
+  }
+
+  text(): string {
+    return Buffer.concat(this.chunks).toString('utf8')
+  }
+}

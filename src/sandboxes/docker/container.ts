@@ -1,0 +1,217 @@
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+import type { ToolDir } from '../../core/sandbox.ts'
+import type { Environment, Network } from '../../core/task.ts'
+import type { Engine } from './engine.ts'
+import type { EngineImage } from './images.ts'
+
+export interface ContainerSpec {
+  readonly name: string
+  readonly image: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly env: Readonly<Record<string, string>>
+  readonly user: string
+  /** The image's own program, started beside us; empty for none. */
+  readonly entrypoint: readonly string[]
+  /** Engine volumes by the path they appear at. */
+  readonly volumes: readonly MountedVolume[]
+  readonly toolDirs: readonly ToolDir[]
+  readonly network: string
+  readonly limits: Limits
+  readonly gpus: number
+  readonly gpuDevices: boolean
+  /** A file with the system calls that are allowed, instead of the engine's own choice. */
+  readonly seccompProfile: string | null
+}
+
+export interface MountedVolume {
+  readonly name: string
+  readonly path: string
+  /** Whether it starts with what the image has there. */
+  readonly filled: boolean
+}
+
+export interface Limits {
+  readonly cpus?: number
+  readonly memoryMb?: number
+  readonly pids: number
+  readonly storageMb?: number
+}
+
+/**
+ * Process 1: nothing inside can kill it, it collects orphans, and when somebody kills its sleep it starts another.
+ * As Docker would, it lets the image's own program run, with a command that only waits.
+ */
+const keeper = 'if [ $# -gt 0 ]; then "$@" & fi; while sleep 1000000000 & wait $!; [ $? -ge 128 ]; do :; done'
+
+/** Makes a container and starts it. When this throws there may be one of that name: the caller removes it. */
+export async function startContainer(engine: Engine, spec: ContainerSpec): Promise<void> {
+  const waiting = spec.entrypoint.length > 0 ? [...spec.entrypoint, 'sh', '-c', 'sleep infinity'] : []
+  const json = {
+    Image: spec.image,
+    Labels: spec.labels,
+    Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
+    User: spec.user,
+    Entrypoint: ['sh', '-c', keeper, 'sh'],
+    Cmd: waiting,
+    // Whoever leases the sandbox looks after its health; the engine must not do it a second time.
+    Healthcheck: { Test: ['NONE'] },
+    OpenStdin: false,
+    Tty: false,
+    HostConfig: hostConfig(spec),
+  }
+  const path = '/containers/create'
+  await engine.ask({ method: 'POST', path, query: { name: spec.name }, json }).catch((error: unknown) => {
+    throw blameGpu(error, spec)
+  })
+  await engine.ask({ method: 'POST', path: `/containers/${spec.name}/start` }).catch((error: unknown) => {
+    throw blameGpu(blameImage(error, spec), spec)
+  })
+}
+
+function hostConfig({ limits, ...spec }: ContainerSpec) {
+  const { cpus, memoryMb, pids, storageMb } = limits
+  return {
+    NetworkMode: spec.network,
+    PidsLimit: pids,
+    ...(cpus !== undefined && { NanoCpus: Math.round(cpus * 1e9) }),
+    // Without swap of its own: otherwise as much again could be swapped before the limit is felt.
+    ...(memoryMb !== undefined && { Memory: memoryMb * 2 ** 20, MemorySwap: memoryMb * 2 ** 20 }),
+    ...(storageMb !== undefined && { StorageOpt: { size: `${storageMb}M` } }),
+    ...gpuConfig(spec.gpus, spec.gpuDevices),
+    ...(spec.seccompProfile && { SecurityOpt: [`seccomp=${spec.seccompProfile}`] }),
+    Binds: [
+      ...spec.volumes.map(({ name, path, filled }) => `${name}:${path}${filled ? '' : ':nocopy'}`),
+      ...spec.toolDirs.map(({ source, target }) => `${source}:${target}:ro`),
+    ],
+    RestartPolicy: { Name: 'no' },
+    // What process 1 and the image's own program print is read by nobody.
+    LogConfig: { Type: 'none' },
+  }
+}
+
+/** Podman names GPUs as devices of the container device interface; Docker asks its runtime for some. */
+function gpuConfig(gpus: number, asDevices: boolean) {
+  if (gpus === 0) return {}
+  if (!asDevices) return { DeviceRequests: [{ Driver: '', Count: gpus, Capabilities: [['gpu']] }] }
+  const names = Array.from({ length: gpus }, (_, index) => `nvidia.com/gpu=${index}`)
+  return { Devices: names.map((name) => ({ PathOnHost: name, PathInContainer: name, CgroupPermissions: 'rwm' })) }
+}
+
+function blameGpu(error: unknown, { gpus }: ContainerSpec): unknown {
+  if (gpus === 0 || !(error instanceof BoundaryError)) return error
+  return new BoundaryError(
+    'sandbox',
+    `${error.message}\nthe task asks for ${gpus} GPU: this engine needs the NVIDIA container toolkit`,
+    {
+      retryable: false,
+      cause: error,
+    },
+  )
+}
+
+function blameImage(error: unknown, { image }: ContainerSpec): unknown {
+  if (!(error instanceof BoundaryError) || !/"sh"|exec: "?sh"?|executable file not found/.test(error.message))
+    return error
+  return new BoundaryError('task', `the image ${image} has no sh, which every sandbox needs`, {
+    retryable: false,
+    cause: error,
+  })
+}
+
+const stateSchema = z.object({
+  State: z.object({ Running: z.boolean(), Pid: z.number().nullish() }),
+  NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()).nullish() }).nullish(),
+})
+
+export interface ContainerState {
+  readonly running: boolean
+  /** Its process 1, by its number where the engine runs; 0 when it does not run. */
+  readonly pid: number
+  readonly networks: readonly string[]
+}
+
+/** How a container is; null when there is none of that name. */
+export async function inspectContainer(engine: Engine, name: string): Promise<ContainerState | null> {
+  const answer = await engine.ask({ method: 'GET', path: `/containers/${name}/json`, accept: [404] })
+  if (answer.status === 404) return null
+  const { State, NetworkSettings } = stateSchema.parse(answer.body)
+  return { running: State.Running, pid: State.Pid ?? 0, networks: Object.keys(NetworkSettings?.Networks ?? {}) }
+}
+
+/** Ends every process of a container; its files stay. */
+export async function stopContainer(engine: Engine, name: string): Promise<void> {
+  await engine.ask({ method: 'POST', path: `/containers/${name}/stop`, query: { t: 0 }, accept: [304, 404] })
+}
+
+/** Removes a container, however it is; one that is not there is fine. */
+export async function removeContainer(engine: Engine, name: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { status } = await engine.ask({
+      method: 'DELETE',
+      path: `/containers/${name}`,
+      query: { force: true, v: true },
+      accept: [404, 409, 500],
+    })
+    if (status < 400 || status === 404) return
+    // Another removal is under way, or a process is not dead yet.
+    if (attempt === 20) throw new BoundaryError('sandbox', `${engine.name} does not remove ${name} (${status})`)
+    await new Promise((resolve) => setTimeout(resolve, 100 * attempt))
+    if ((await inspectContainer(engine, name)) === null) return
+  }
+}
+
+export async function makeVolume(
+  engine: Engine,
+  name: string,
+  labels: Readonly<Record<string, string>>,
+): Promise<void> {
+  await engine.ask({ method: 'POST', path: '/volumes/create', json: { Name: name, Labels: labels } })
+}
+
+export async function removeVolume(engine: Engine, name: string): Promise<void> {
+  await engine.ask({ method: 'DELETE', path: `/volumes/${name}`, query: { force: true }, accept: [404, 409, 500] })
+}
+
+export async function removeImage(engine: Engine, name: string): Promise<void> {
+  await engine.ask({
+    method: 'DELETE',
+    path: `/images/${encodeURI(name)}`,
+    query: { force: true },
+    accept: [404, 409, 500],
+  })
+}
+
+/** Keeps the files of a stopped container as an image. */
+export async function commitContainer(
+  engine: Engine,
+  name: string,
+  image: { repo: string; tag: string },
+): Promise<void> {
+  await engine.ask({
+    method: 'POST',
+    path: '/commit',
+    query: { container: name, repo: image.repo, tag: image.tag, pause: false },
+    json: {},
+  })
+}
+
+/** The engine's own name for what a task calls its network. */
+export function networkMode(network: Network, publicNetwork: string): string {
+  return network.mode === 'public' ? publicNetwork : 'none'
+}
+
+/** The directories that a container of the image must have as volumes, named after the container. */
+export function volumesFor(name: string, image: EngineImage): MountedVolume[] {
+  return image.volumes.map((path, index) => ({ name: `${name}-volume-${index}`, path, filled: true }))
+}
+
+/** The limits a task asks for, for the engine. */
+export function limitsOf({ cpus, memoryMb, storageMb }: Environment, pids: number, storage: boolean): Limits {
+  return {
+    pids,
+    ...(cpus && { cpus }),
+    ...(memoryMb && { memoryMb }),
+    ...(storage && storageMb && { storageMb }),
+  }
+}

@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+import type { PrepareOptions } from '../../core/sandbox.ts'
+import type { Environment, Healthcheck } from '../../core/task.ts'
+import { findNeededImage } from '../../formats/harbor-task/needed-image.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
+import { SharedWork } from '../../lib/shared-work.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { buildImage, type LoadedBuild, loadBuild } from './build.ts'
+import { withBuildLock } from './build-lock.ts'
+import type { Engine } from './engine.ts'
+import { Gate } from './gate.ts'
+import { pullImage } from './pull.ts'
+
+const imageSchema = z.object({
+  Id: z.string(),
+  Config: z
+    .object({
+      Env: z.array(z.string()).nullish(),
+      User: z.string().nullish(),
+      WorkingDir: z.string().nullish(),
+      Entrypoint: z.array(z.string()).nullish(),
+      Volumes: z.record(z.string(), z.unknown()).nullish(),
+      Healthcheck: z
+        .object({
+          Test: z.array(z.string()).nullish(),
+          Interval: z.number().nullish(),
+          Timeout: z.number().nullish(),
+          StartPeriod: z.number().nullish(),
+          StartInterval: z.number().nullish(),
+          Retries: z.number().nullish(),
+        })
+        .nullish(),
+    })
+    .nullish(),
+})
+
+/** What a container starts from, as the engine knows it. */
+export interface EngineImage {
+  readonly id: string
+  readonly user: string
+  readonly workdir: string
+  readonly entrypoint: readonly string[]
+  /** Directories that the image declares as volumes. */
+  readonly volumes: readonly string[]
+  readonly healthcheck: Healthcheck | null
+  /** Things a reader of the results must know, for example a replaced base image. */
+  readonly notes: readonly string[]
+}
+
+export interface ImagesOptions {
+  readonly stateDir: string
+  /** Stands in for base images that the engine does not have. */
+  readonly base: string | undefined
+  readonly buildNetwork: string | undefined
+  readonly builds: number
+}
+
+/** Builds and pulls images: each once, however many sandboxes wait for it, and only a few at a time. */
+export class Images {
+  private readonly work = new SharedWork<EngineImage>()
+  private readonly known = new Map<string, EngineImage>()
+  private readonly rebuilt = new Set<string>()
+  private readonly gate: Gate
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly options: ImagesOptions,
+  ) {
+    this.gate = new Gate(options.builds)
+  }
+
+  /** The image of an environment, made if it is not there. */
+  async find(environment: Environment, how: PrepareOptions = {}): Promise<EngineImage> {
+    const signal = how.signal ?? new AbortController().signal
+    const wanted = await this.wanted(environment)
+    const force = how.forceBuild === true && wanted.kind === 'build' && !this.rebuilt.has(wanted.tag)
+    const known = this.known.get(wanted.tag)
+    if (known && !force) return known
+    return this.work.run(`${wanted.tag} ${force}`, signal, async (signal) => {
+      const found = force ? null : await this.inspect(wanted.tag, wanted.notes)
+      const image = found ?? (await this.make(wanted, environment, { ...how, forceBuild: force, signal }))
+      this.known.set(wanted.tag, image)
+      if (force) this.rebuilt.add(wanted.tag)
+      return image
+    })
+  }
+
+  /** Whether nothing would have to be built or pulled. */
+  async has(environment: Environment): Promise<boolean> {
+    const { tag, notes } = await this.wanted(environment)
+    return (await this.inspect(tag, notes)) !== null
+  }
+
+  /** An image by its name, or null when the engine does not have it. */
+  async inspect(name: string, notes: readonly string[] = []): Promise<EngineImage | null> {
+    const answer = await this.engine.ask({ method: 'GET', path: `/images/${encodeURI(name)}/json`, accept: [404, 400] })
+    if (answer.status !== 200) return null
+    const { Id: id, Config } = imageSchema.parse(answer.body)
+    return {
+      id,
+      user: Config?.User || '0',
+      workdir: Config?.WorkingDir || '/',
+      entrypoint: Config?.Entrypoint ?? [],
+      volumes: Object.keys(Config?.Volumes ?? {}),
+      healthcheck: healthcheckOf(Config?.Healthcheck ?? {}),
+      notes,
+    }
+  }
+
+  private async wanted(environment: Environment): Promise<Wanted> {
+    const needed = await findNeededImage(environment)
+    if (needed.kind === 'prebuilt') return this.orBase(needed.name)
+    if (needed.kind === 'none' || (needed.kind === 'compose' && environment.dockerImage !== undefined)) {
+      const name = environment.dockerImage ?? this.options.base
+      if (name !== undefined) return this.orBase(name)
+      const dir = environment.dir
+      throw new BoundaryError('task', `${dir} has no Dockerfile, and the task names no docker_image`, {
+        retryable: false,
+      })
+    }
+    const build = await loadBuild(environment, this.options.base === undefined ? null : (name) => this.standIn(name))
+    const { digest } = needed
+    const replaced = build.notes.length > 0 ? `-${short(build.dockerfile)}` : ''
+    return {
+      kind: 'build',
+      tag: `ot-agent/environment:${digest.slice(0, 32)}${replaced}`,
+      build,
+      notes: build.notes,
+      digest,
+    }
+  }
+
+  private async orBase(name: string): Promise<Wanted> {
+    const stand = await this.standIn(name)
+    if (stand === null) return { kind: 'pull', tag: name, notes: [] }
+    return { kind: 'pull', tag: stand, notes: [`image ${name} is not available here; ${stand} is used instead`] }
+  }
+
+  /** What to use instead of an image that is not here; null to use the image itself. */
+  private async standIn(name: string): Promise<string | null> {
+    const { base } = this.options
+    if (base === undefined || name === base || (await this.inspect(name)) !== null) return null
+    return base
+  }
+
+  private async make(wanted: Wanted, environment: Environment, how: PrepareOptions & { signal: AbortSignal }) {
+    const { tag, notes } = wanted
+    if (wanted.kind === 'pull') await pullImage(this.engine, tag, how)
+    else await this.build(wanted, environment, how)
+    const made = await this.inspect(tag, notes)
+    if (made) return made
+    throw new BoundaryError('sandbox', `${this.engine.name} made no image ${tag}, though it did not complain`)
+  }
+
+  private async build(wanted: WantedBuild, environment: Environment, how: PrepareOptions & { signal: AbortSignal }) {
+    const lock = join(this.options.stateDir, this.engine.name, 'builds', `${wanted.tag.replace(/^.*:/, '')}.lock`)
+    const { buildTimeoutSec } = environment
+    await this.gate.run(how.signal, async () => {
+      const outcome = await withDeadline(buildTimeoutSec, how.signal, (signal) =>
+        withBuildLock(lock, signal, async () => {
+          if (!how.forceBuild && (await this.inspect(wanted.tag)) !== null) return
+          await buildImage(this.engine, { ...wanted, network: this.options.buildNetwork }, { ...how, signal })
+        }),
+      )
+      if (outcome !== expired) return
+      const message = `the image was not built within ${buildTimeoutSec} s`
+      throw new BoundaryError('sandbox', message, { code: 'EnvironmentStartTimeoutError' })
+    })
+  }
+}
+
+interface WantedBuild {
+  readonly kind: 'build'
+  readonly tag: string
+  readonly build: LoadedBuild
+  readonly digest: string
+  readonly notes: readonly string[]
+}
+
+type Wanted = WantedBuild | { readonly kind: 'pull'; readonly tag: string; readonly notes: readonly string[] }
+
+function short(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12)
+}
+
+type RawHealthcheck = NonNullable<NonNullable<z.infer<typeof imageSchema>['Config']>['Healthcheck']>
+
+/** Docker's own defaults where the image leaves a number out; it counts in nanoseconds. */
+function healthcheckOf({
+  Test,
+  Interval,
+  Timeout,
+  StartPeriod,
+  StartInterval,
+  Retries,
+}: RawHealthcheck): Healthcheck | null {
+  const [form, ...words] = Test ?? []
+  if (form === undefined || form === 'NONE' || words.length === 0) return null
+  const sec = (value: number | null | undefined, otherwise: number) => (value ? value / 1e9 : otherwise)
+  return {
+    command: form === 'CMD-SHELL' ? words.join(' ') : words.map(shellQuote).join(' '),
+    intervalSec: sec(Interval, 30),
+    timeoutSec: sec(Timeout, 30),
+    startPeriodSec: sec(StartPeriod, 0),
+    startIntervalSec: sec(StartInterval, 5),
+    retries: Retries || 3,
+  }
+}

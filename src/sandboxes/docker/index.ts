@@ -1,0 +1,11 @@
+import { definePlugin } from '../../core/plugin.ts'
+import { engineOptions, makeContainers } from './provider.ts'
+import { dockerKind } from './sockets.ts'
+
+/** Containers of a Docker engine, spoken to through its socket. */
+export default definePlugin({
+  name: 'docker',
+  summary: 'containers of a Docker engine on this machine',
+  options: engineOptions,
+  make: (options, context) => makeContainers(dockerKind, options, context),
+})

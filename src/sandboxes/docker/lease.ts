@@ -1,0 +1,260 @@
+import { posix } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { BoundaryError } from '../../core/errors.ts'
+import type {
+  Door,
+  DownloadOptions,
+  ExecOptions,
+  ExecResult,
+  Isolation,
+  SandboxFacts,
+  SandboxLease,
+  Terminal,
+  TerminalOptions,
+} from '../../core/sandbox.ts'
+import type { Healthcheck, Network } from '../../core/task.ts'
+import { Commands, gone } from './commands.ts'
+import {
+  type ContainerSpec,
+  commitContainer,
+  inspectContainer,
+  type MountedVolume,
+  makeVolume,
+  networkMode,
+  removeContainer,
+  removeImage,
+  removeVolume,
+  startContainer,
+  stopContainer,
+} from './container.ts'
+import { openDoor } from './door.ts'
+import type { Engine } from './engine.ts'
+import { openTerminal } from './terminal.ts'
+import { downloadDir, readFile, uploadDir, writeFile } from './transfer.ts'
+
+/** Images of frozen sandboxes; they go with their sandbox. */
+export const frozenRepo = 'ot-agent/frozen'
+/** What a verifier gets fresh: paths where no file of the agent's can be. */
+const freshPaths = ['/tests', '/logs/verifier']
+const makeLogs =
+  'for d in /logs/agent /logs/verifier /logs/artifacts; do [ -d $d ] && [ ! -h $d ] || { rm -rf $d; mkdir -p $d; }; chmod 777 $d || exit 1; done'
+
+export interface LeaseOptions {
+  readonly engine: Engine
+  readonly id: string
+  readonly workdir: string
+  readonly spec: Omit<ContainerSpec, 'name' | 'network'>
+  readonly network: Network
+  readonly publicNetwork: string
+  readonly facts: SandboxFacts
+  readonly healthcheck: Healthcheck | null
+  readonly verify: 'fresh' | 'shared'
+}
+
+/** A container in its owner's hands. A freeze replaces it by another over the same files; the handle stays. */
+export class DockerLease implements SandboxLease {
+  private commands: Commands
+  private generation = 0
+  private network: Network
+  private readonly doors = new Set<Door>()
+  /** Everything made for this sandbox, named before it was made. */
+  private readonly made = { containers: new Set<string>(), volumes: new Set<string>(), images: new Set<string>() }
+  private working: Promise<unknown> = Promise.resolve()
+  private disposing: Promise<void> | undefined
+
+  private constructor(private readonly options: LeaseOptions) {
+    this.network = options.network
+    this.commands = this.makeCommands()
+  }
+
+  /** Starts the container; whatever goes wrong, nothing of it is left. */
+  static async open(options: LeaseOptions, signal: AbortSignal | undefined): Promise<DockerLease> {
+    const lease = new DockerLease(options)
+    try {
+      signal?.throwIfAborted()
+      await lease.start(options.spec)
+      signal?.throwIfAborted()
+      return lease
+    } catch (error) {
+      await lease[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  get id(): string {
+    return this.options.id
+  }
+
+  get workdir(): string {
+    return this.options.workdir
+  }
+
+  get facts(): SandboxFacts {
+    return this.options.facts
+  }
+
+  get healthcheck(): Healthcheck | null {
+    return this.options.healthcheck
+  }
+
+  async alive(): Promise<boolean> {
+    if (this.disposing) return false
+    return (await inspectContainer(this.options.engine, this.container))?.running ?? false
+  }
+
+  async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
+    return this.live().exec(argv, options)
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    return readFile(this.live(), path)
+  }
+
+  async write(path: string, data: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
+    return writeFile(this.live(), path, data, options.mode ?? 0o644)
+  }
+
+  async uploadDir(source: string, target: string): Promise<void> {
+    return uploadDir(this.options.engine, this.live(), source, target)
+  }
+
+  async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
+    return downloadDir(this.live(), posix.normalize(source), target, options)
+  }
+
+  async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
+    const { engine, workdir: cwd, spec } = this.options
+    return openTerminal({ engine, commands: this.live(), user: spec.user, cwd }, options)
+  }
+
+  async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
+    this.live()
+    const state = await inspectContainer(this.options.engine, this.container)
+    if (!state?.running) throw gone()
+    const door = await openDoor(state.pid, accept)
+    this.doors.add(door)
+    return door
+  }
+
+  async setNetwork(network: Network): Promise<void> {
+    if (network.mode === 'allowlist' && network.hosts.length > 0)
+      throw new BoundaryError('task', `${this.facts.provider} cannot allow only some hosts`, { retryable: false })
+    this.live()
+    const { engine, publicNetwork } = this.options
+    const wanted = networkMode(network, publicNetwork)
+    const connected = (await inspectContainer(engine, this.container))?.networks ?? []
+    const change = (how: 'connect' | 'disconnect', name: string) =>
+      engine.ask({ method: 'POST', path: `/networks/${name}/${how}`, json: { Container: this.container } })
+    if (wanted === networkMode(this.network, publicNetwork)) {
+      this.network = network
+      return
+    }
+    if (publicNetwork === 'host')
+      throw new BoundaryError('sandbox', 'a container cannot leave or enter the host’s network while it runs', {
+        retryable: false,
+      })
+    for (const name of connected) await change('disconnect', name)
+    if (wanted !== 'none') await change('connect', wanted)
+    this.network = network
+  }
+
+  async freeze(): Promise<Isolation> {
+    this.live()
+    this.closeDoors()
+    const freezing = this.options.verify === 'fresh' ? this.replace() : this.clearInPlace()
+    this.working = freezing.catch(() => {})
+    await freezing
+    return this.options.verify
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.disposing ??= this.dispose()
+    return this.disposing
+  }
+
+  private get container(): string {
+    return `${this.options.id}-${this.generation}`
+  }
+
+  private live(): Commands {
+    if (this.disposing) throw gone()
+    return this.commands
+  }
+
+  private makeCommands(): Commands {
+    const { engine, workdir: cwd, spec } = this.options
+    return new Commands(engine, this.container, { user: spec.user, cwd })
+  }
+
+  private async start(spec: Omit<ContainerSpec, 'name' | 'network'>): Promise<void> {
+    const { engine, publicNetwork } = this.options
+    for (const { name } of spec.volumes) {
+      if (this.made.volumes.has(name)) continue
+      this.made.volumes.add(name)
+      await makeVolume(engine, name, spec.labels)
+    }
+    this.made.containers.add(this.container)
+    const network = networkMode(this.network, publicNetwork)
+    await startContainer(engine, { ...spec, name: this.container, network })
+    this.commands.warm()
+    const made = await this.commands.exec(['sh', '-c', makeLogs], { user: '0', cwd: '/' })
+    if (made.exitCode !== 0)
+      throw new BoundaryError('sandbox', `cannot make /logs in the container: ${made.stderr.trim().slice(0, 300)}`)
+  }
+
+  /** Stops the container, keeps its files, and starts another over them that has nothing else of it. */
+  private async replace(): Promise<void> {
+    const { engine, id, spec } = this.options
+    const old = this.container
+    this.commands.close()
+    await stopContainer(engine, old)
+    const tag = `${id}-${this.generation + 1}`
+    this.made.images.add(`${frozenRepo}:${tag}`)
+    await commitContainer(engine, old, { repo: frozenRepo, tag })
+    this.generation++
+    this.commands = this.makeCommands()
+    const fresh = freshPaths.map((path, index) => ({ name: `${this.container}-fresh-${index}`, path, filled: false }))
+    const image = `${frozenRepo}:${tag}`
+    await this.start({ ...spec, image, entrypoint: [], volumes: [...kept(spec.volumes), ...fresh] })
+    await this.forget(old)
+  }
+
+  private async clearInPlace(): Promise<void> {
+    const script = `rm -rf /tests /logs/verifier; ${makeLogs}`
+    await this.live().exec(['sh', '-c', script], { user: '0', cwd: '/' })
+  }
+
+  /** Removes a container that was replaced, and its own fresh directories. Its image is below the new one's. */
+  private async forget(container: string): Promise<void> {
+    const { engine } = this.options
+    await removeContainer(engine, container)
+    this.made.containers.delete(container)
+    for (const name of this.made.volumes) {
+      if (!name.startsWith(`${container}-fresh-`)) continue
+      await removeVolume(engine, name)
+      this.made.volumes.delete(name)
+    }
+  }
+
+  private async dispose(): Promise<void> {
+    this.closeDoors()
+    this.commands.close()
+    await this.working
+    const { engine } = this.options
+    this.commands.close()
+    for (const name of this.made.containers) await removeContainer(engine, name)
+    await Promise.all([...this.made.volumes].map((name) => removeVolume(engine, name)))
+    for (const name of [...this.made.images].reverse()) await removeImage(engine, name)
+  }
+
+  /** Connections still open end by themselves: the programs behind them are about to. */
+  private closeDoors(): void {
+    for (const door of this.doors) void door.close()
+    this.doors.clear()
+  }
+}
+
+/** Volumes of the image go from one container to the next as they are. */
+function kept(volumes: readonly MountedVolume[]): MountedVolume[] {
+  return volumes.filter(({ path }) => !freshPaths.includes(path))
+}

@@ -1,0 +1,166 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import type { PluginContext } from '../../core/plugin.ts'
+import type { SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
+import { limitsOf, volumesFor } from './container.ts'
+import { Engine } from './engine.ts'
+import { type EngineImage, Images } from './images.ts'
+import { newSandboxId, renderLabels } from './labels.ts'
+import { DockerLease } from './lease.ts'
+import { reap } from './reap.ts'
+import { saveTightProfile } from './seccomp.ts'
+import { type EngineKind, findSocket } from './sockets.ts'
+
+export const engineOptions = z.strictObject({
+  socket: z.string().optional().describe('the engine’s unix socket, instead of the usual places'),
+  base: z
+    .string()
+    .optional()
+    .describe('an image the engine has, used for base images it does not have and for tasks without a Dockerfile'),
+  network: z
+    .string()
+    .default('bridge')
+    .describe('the engine’s network for tasks with a public network, for example bridge or host'),
+  buildNetwork: z.string().optional().describe('the network of builds, for example host'),
+  builds: z.coerce.number().int().positive().default(2).describe('how many images are built at once'),
+  pids: z.coerce.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
+  lifetimeSec: z.coerce
+    .number()
+    .positive()
+    .default(86_400)
+    .describe('after this, a sandbox of a machine nobody can ask may be cleaned away'),
+  verify: z
+    .enum(['fresh', 'shared'])
+    .default('fresh')
+    .describe('shared: leave the agent’s processes running for the verifier, for tasks about live services'),
+})
+
+export type EngineOptions = z.output<typeof engineOptions>
+
+const infoSchema = z.object({
+  MemoryLimit: z.boolean().nullish(),
+  CpuCfsQuota: z.boolean().nullish(),
+  PidsLimit: z.boolean().nullish(),
+  Driver: z.string().nullish(),
+  DriverStatus: z.array(z.array(z.string())).nullish(),
+})
+
+const can: SandboxAbilities = {
+  gpu: true,
+  compose: false,
+  images: true,
+  windows: false,
+  network: ['public', 'no-network'],
+  networkPerPhase: true,
+  toolDirs: true,
+}
+
+interface Opened {
+  readonly engine: Engine
+  readonly images: Images
+  readonly limits: SandboxFacts['limits']
+  readonly gpuDevices: boolean
+  readonly seccompProfile: string | null
+}
+
+/** Containers of an engine behind a socket, one per sandbox. */
+export function makeContainers(kind: EngineKind, options: EngineOptions, context: PluginContext): SandboxProvider {
+  const connect = async () => {
+    const engine = new Engine(kind.name, await findSocket(kind, options.socket, context.env))
+    await engine.ping().catch((error: unknown) => {
+      throw new UserError(messageOf(error), kind.startHint)
+    })
+    return engine
+  }
+  const opened = lazily(async (): Promise<Opened> => {
+    const engine = await connect()
+    const { stateDir } = context
+    const { gpuDevices, looseProfile } = kind
+    const seccompProfile = looseProfile && (await saveTightProfile(looseProfile, join(stateDir, kind.name)))
+    const { base, buildNetwork, builds } = options
+    return {
+      engine,
+      images: new Images(engine, { stateDir, base, buildNetwork, builds }),
+      limits: await findLimits(engine),
+      gpuDevices,
+      seccompProfile,
+    }
+  })
+  return {
+    name: kind.name,
+    can,
+    preflight: async () => void (await connect()),
+    prepare: async (environment, how) => void (await (await opened()).images.find(environment, how)),
+    isPrepared: async (environment) => (await opened()).images.has(environment),
+    lease: async (request) => lease(await opened(), options, request),
+    reap: async (how) => reap((await opened()).engine, how),
+  }
+}
+
+async function lease(opened: Opened, options: EngineOptions, request: SandboxRequest): Promise<DockerLease> {
+  const { engine, images, limits, gpuDevices, seccompProfile } = opened
+  const { environment, owner, signal, toolDirs = [] } = request
+  signal?.throwIfAborted()
+  if (environment.os === 'windows')
+    throw new BoundaryError('task', `${engine.name} sandboxes run Linux, the task wants Windows`, { retryable: false })
+  const image = await images.find(environment, request)
+  const id = newSandboxId()
+  return DockerLease.open(
+    {
+      engine,
+      id,
+      workdir: environment.workdir ?? image.workdir,
+      spec: {
+        image: image.id,
+        labels: renderLabels(id, owner, options.lifetimeSec),
+        env: { ...environment.env, ...request.env },
+        user: image.user,
+        entrypoint: image.entrypoint,
+        volumes: volumesFor(id, image),
+        toolDirs,
+        limits: limitsOf(environment, options.pids, limits.storage),
+        gpus: environment.gpus,
+        gpuDevices,
+        seccompProfile,
+      },
+      network: environment.network,
+      publicNetwork: options.network,
+      facts: factsOf(engine, limits, image),
+      healthcheck: image.healthcheck,
+      verify: options.verify,
+    },
+    signal,
+  )
+}
+
+async function findLimits(engine: Engine): Promise<SandboxFacts['limits']> {
+  const info = infoSchema.parse((await engine.ask({ method: 'GET', path: '/info' })).body)
+  const backing = info.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
+  return {
+    cpu: info.CpuCfsQuota ?? false,
+    memory: info.MemoryLimit ?? false,
+    pids: info.PidsLimit ?? false,
+    // Engines can bound the size of a container's layer only where the file system keeps quotas per directory.
+    storage: (info.Driver === 'overlay2' && backing === 'xfs') || ['btrfs', 'zfs'].includes(info.Driver ?? ''),
+  }
+}
+
+function factsOf(engine: Engine, limits: SandboxFacts['limits'], { notes, entrypoint }: EngineImage): SandboxFacts {
+  const missing = Object.entries(limits).flatMap(([name, on]) => (on ? [] : [name]))
+  const warning = missing.length > 0 ? [`limits that this engine does not set: ${missing.join(', ')}`] : []
+  const services =
+    entrypoint.length > 0 ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
+  return { provider: engine.name, limits, notes: [...notes, ...services, ...warning] }
+}
+
+function lazily<T>(work: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined
+  return () => {
+    result ??= work().catch((error: unknown) => {
+      result = undefined
+      throw error
+    })
+    return result
+  }
+}

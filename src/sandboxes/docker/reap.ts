@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import type { Reaped } from '../../core/sandbox.ts'
+import { removeContainer, removeImage, removeVolume } from './container.ts'
+import type { Engine } from './engine.ts'
+import { isAbandoned, type LabelledOwner, ownedLabel, parseLabels } from './labels.ts'
+
+const labels = z.record(z.string(), z.string()).nullish()
+const containersSchema = z.array(z.object({ Id: z.string(), Names: z.array(z.string()).nullish(), Labels: labels }))
+const volumesSchema = z.object({ Volumes: z.array(z.object({ Name: z.string(), Labels: labels })).nullish() })
+const imagesSchema = z.array(z.object({ Id: z.string(), RepoTags: z.array(z.string()).nullish(), Labels: labels }))
+
+interface Found {
+  readonly what: string
+  readonly owner: LabelledOwner
+  readonly remove: () => Promise<void>
+}
+
+/** Removes containers, volumes and images that dead owners left. A live owner's things are never touched. */
+export async function reap(
+  engine: Engine,
+  { dryRun = false }: { readonly dryRun?: boolean } = {},
+): Promise<readonly Reaped[]> {
+  const reaped: Reaped[] = []
+  // In this order: an image can go only when no container needs it.
+  for (const list of [listContainers, listVolumes, listImages]) {
+    for (const { what, owner, remove } of await list(engine)) {
+      if (!isAbandoned(owner)) continue
+      if (!dryRun) await remove()
+      reaped.push({ id: owner.sandbox, owner: owner.owner, what: `${what} left by process ${owner.process.pid}` })
+    }
+  }
+  return reaped
+}
+
+const query = { all: true, filters: JSON.stringify({ label: [ownedLabel] }) }
+
+async function listContainers(engine: Engine): Promise<Found[]> {
+  const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query })
+  return containersSchema.parse(body).flatMap(({ Id, Names, Labels }) => {
+    const name = Names?.[0]?.replace(/^\//, '') ?? Id.slice(0, 12)
+    return owned(Labels, `container ${name}`, () => removeContainer(engine, Id))
+  })
+}
+
+async function listVolumes(engine: Engine): Promise<Found[]> {
+  const { body } = await engine.ask({ method: 'GET', path: '/volumes', query: { filters: query.filters } })
+  return (volumesSchema.parse(body).Volumes ?? []).flatMap(({ Name, Labels }) =>
+    owned(Labels, `volume ${Name}`, () => removeVolume(engine, Name)),
+  )
+}
+
+async function listImages(engine: Engine): Promise<Found[]> {
+  const { body } = await engine.ask({ method: 'GET', path: '/images/json', query: { filters: query.filters } })
+  // A later freeze stands on an earlier one, and the newest comes first.
+  return imagesSchema.parse(body).flatMap(({ Id, RepoTags, Labels }) => {
+    const names = RepoTags && RepoTags.length > 0 ? RepoTags : [Id]
+    return owned(Labels, `image ${names[0]}`, async () => {
+      for (const name of names) await removeImage(engine, name)
+    })
+  })
+}
+
+function owned(
+  labels: Readonly<Record<string, string>> | null | undefined,
+  what: string,
+  remove: () => Promise<void>,
+): Found[] {
+  const owner = parseLabels(labels)
+  return owner === null ? [] : [{ what, owner, remove }]
+}

@@ -1,0 +1,102 @@
+import { BoundaryError } from '../../core/errors.ts'
+import { shellQuote } from '../../lib/shell.ts'
+
+/** One command for a shell inside to run. */
+export interface ScriptRequest {
+  readonly argv: readonly string[]
+  readonly cwd?: string | undefined
+  readonly env: Readonly<Record<string, string>>
+  /** Printed on stderr before the command starts, and on both streams after it; on stdout the exit code and a verdict follow. */
+  readonly mark: string
+  /** Given to the command through a pipe; `own`: the shell's own stdin is the command's. */
+  readonly stdin: Uint8Array | 'none' | 'own'
+}
+
+/** The variable by which a command's processes are found again. */
+export const commandVariable = 'OT_AGENT_COMMAND'
+
+/**
+ * What a shell runs before the first command. Its own complaints, for example about a killed child, are nobody's output.
+ * With a session of its own a command's processes can be told from everything else.
+ */
+export const prelude = 'exec 4>&2 2>/dev/null; s=; command -v setsid >/dev/null && s=setsid\n'
+
+/** A pipe takes this much without anyone reading. */
+export const pipeBytes = 60_000
+
+/** The text that makes a shell run one command and report its end. Needs no program but the command itself. */
+export function renderCommand(request: ScriptRequest): string {
+  const { argv, cwd, env, mark, stdin } = request
+  const plain = Object.entries(env).filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+  const odd = Object.entries(env).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+  const words = [...(odd.length > 0 ? ['env', ...odd.map(([name, value]) => `${name}=${value}`)] : []), ...argv]
+  const steps = [
+    ...(cwd === undefined ? [] : [`cd ${quote(cwd)} || exit 126`]),
+    ...plain.map(([name, value]) => `export ${name}=${quote(value)}`),
+    `exec $s ${words.map(quote).join(' ')}`,
+  ]
+  const body = `(${steps.join('; ')})`
+  const run =
+    stdin === 'own'
+      ? `${body} 2>&4 4>&-`
+      : stdin === 'none'
+        ? `${body} </dev/null 2>&4 4>&-`
+        : `printf ${printfFormat(stdin)} | ${body} 2>&4 4>&-`
+  return `printf %s ${mark} >&4; ${run}\nc=$?; ${stdin === 'own' ? 'k=0' : leftovers}; printf %s ${mark} >&4; printf '%s:%s:%s.' ${mark} $c $k\n${stdin === 'own' ? drain : ''}`
+}
+
+/** The format with which printf writes exactly these bytes. */
+export function printfFormat(data: Uint8Array): string {
+  let text = ''
+  for (const byte of data) {
+    const plain = byte >= 32 && byte < 127 && byte !== 37 && byte !== 39 && byte !== 92
+    text += plain ? String.fromCharCode(byte) : `\\${byte.toString(8).padStart(3, '0')}`
+  }
+  return `'${text}'`
+}
+
+/** What the command left unread: an engine that cannot deliver it would cut the connection, and our report with it. */
+const drain = 'cat >/dev/null\n'
+
+/**
+ * Sets k to 1 when the shell may serve another command: nobody else holds its streams. A process whose descriptors cannot
+ * be looked at may hold them.
+ */
+const leftovers = [
+  'k=1',
+  'for f in /proc/[0-9]*/fd/*; do case $f in /proc/$$/*) continue;; esac',
+  'if [ $f -ef /proc/$$/fd/1 ] || [ $f -ef /proc/$$/fd/4 ] || { [ -h $f ] && [ ! -e $f ]; }; then k=0; break; fi',
+  'done',
+].join('; ')
+
+/**
+ * Kills every process that carries a command's mark, its descendants and whatever shares a session with one of them, until
+ * none is left; `known` are numbers already found, and all found are printed before `done`. Uses nothing but the shell itself, so that it works where no further process can be started.
+ */
+export function renderKill(mark: string, known: string, done: string): string {
+  return `printf %s ${done} >&4
+m() { while IFS= read -r e || [ -n "$e" ]; do case $e in *${commandVariable}=${mark}*) return 0;; esac; done; return 1; }
+l='${known}'; n=0
+while [ $n -lt 200 ]; do n=$((n+1)); y=
+for d in /proc/[0-9]*; do p=\${d#/proc/}; t=
+{ IFS= read -r t <$d/stat; } 2>/dev/null; [ -n "$t" ] || continue
+t=\${t##*) }; set -- $t
+[ "$1" = Z ] && continue
+h=
+[ $p = $$ ] && continue
+case "$l" in *" $p "*|*" $2 "*|*" $4 "*) h=1;; esac
+[ -n "$h" ] || { m <$d/environ && h=1; } 2>/dev/null
+[ -n "$h" ] && { kill -9 $p; l="$l$p "; y=1; }
+done
+[ -n "$y" ] || break
+done
+printf %s ${done} >&4; printf '%s%s:0:1.' "$l" ${done}
+`
+}
+
+function quote(word: string): string {
+  if (word.includes('\0')) {
+    throw new BoundaryError('task', 'a command, a variable or a directory holds a NUL character', { retryable: false })
+  }
+  return word === '' ? "''" : shellQuote(word)
+}

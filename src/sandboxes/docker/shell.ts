@@ -1,0 +1,128 @@
+import type { Duplex } from 'node:stream'
+import { z } from 'zod'
+import type { User } from '../../core/task.ts'
+import type { Engine } from './engine.ts'
+import { Frames, UntilMark } from './frames.ts'
+import { prelude } from './script.ts'
+
+const createdSchema = z.object({ Id: z.string() })
+
+export interface ExecSpec {
+  readonly Cmd: readonly string[]
+  readonly User?: string
+  readonly Env?: readonly string[]
+  readonly WorkingDir?: string
+  readonly Tty?: boolean
+}
+
+/** Starts a program in a container and takes over its streams. */
+export async function openExec(
+  engine: Engine,
+  container: string,
+  spec: ExecSpec,
+): Promise<{ id: string; stream: Duplex }> {
+  const json = { AttachStdin: true, AttachStdout: true, AttachStderr: true, ...spec }
+  const created = await engine.ask({ method: 'POST', path: `/containers/${container}/exec`, json })
+  const { Id: id } = createdSchema.parse(created.body)
+  const stream = await engine.hijack(`/exec/${id}/start`, { Detach: false, Tty: spec.Tty ?? false })
+  return { id, stream }
+}
+
+/** How a command came to its end. */
+export type ShellEnd =
+  | { readonly kind: 'ended'; readonly exitCode: number; readonly reusable: boolean }
+  /** The shell itself is gone: killed by what it ran or by another, or with its container. */
+  | { readonly kind: 'lost'; readonly started: boolean }
+
+export interface Sinks {
+  /** False asks to wait until `resume`. */
+  readonly stdout: (chunk: Buffer) => boolean
+  readonly stderr: (chunk: Buffer) => boolean
+}
+
+/** A shell inside a container that waits for commands on one long-lived connection, or has just one to run. */
+export class Shell {
+  private frames: Frames | undefined
+  private lost = false
+  private onLost: (() => void) | undefined
+
+  private constructor(private readonly stream: Duplex) {
+    const gone = () => {
+      this.lost = true
+      this.onLost?.()
+    }
+    stream.on('data', (chunk: Buffer) => this.frames?.feed(chunk))
+    stream.on('close', gone)
+    stream.on('end', gone)
+    stream.on('error', gone)
+  }
+
+  /** A shell that reads commands. */
+  static async open(engine: Engine, container: string, user: User): Promise<Shell> {
+    const { stream } = await openExec(engine, container, { Cmd: ['sh'], User: String(user) })
+    const shell = new Shell(stream)
+    stream.write(prelude)
+    return shell
+  }
+
+  /** A shell with one command, whose stdin is the connection. */
+  static async once(engine: Engine, container: string, script: string, user: User): Promise<Shell> {
+    const Cmd = ['sh', '-c', `${prelude}${script}`]
+    const { stream } = await openExec(engine, container, { Cmd, User: String(user) })
+    return new Shell(stream)
+  }
+
+  get alive(): boolean {
+    return !this.lost
+  }
+
+  /** Sends a script that begins and ends by printing `mark`, and waits for that. One at a time. */
+  run(script: string | null, mark: string, sinks: Sinks): Promise<ShellEnd> {
+    const bytes = Buffer.from(mark)
+    const readers = {
+      stdout: new UntilMark(bytes, (chunk) => this.pass(sinks.stdout(chunk))),
+      stderr: new UntilMark(bytes, (chunk) => this.pass(sinks.stderr(chunk))),
+    }
+    let toSkip = bytes.length
+    return new Promise((resolve) => {
+      const finish = (end: ShellEnd) => {
+        this.frames = undefined
+        this.onLost = undefined
+        // The last sink may have asked to wait, and nobody would wake the next command's.
+        this.stream.resume()
+        if (end.kind === 'lost') for (const reader of Object.values(readers)) reader.end()
+        resolve(end)
+      }
+      this.frames = new Frames((channel, chunk) => {
+        // The first thing on stderr is the mark that says that the shell took the script.
+        const skipped = channel === 'stderr' ? Math.min(toSkip, chunk.length) : 0
+        toSkip -= skipped
+        if (skipped < chunk.length) readers[channel].feed(chunk.subarray(skipped))
+        const report = /^:(\d+):([01])\./.exec(readers.stdout.tail)
+        if (!readers.stderr.found || !report) return
+        finish({ kind: 'ended', exitCode: Number(report[1]), reusable: report[2] === '1' && !this.lost })
+      })
+      const lost = () => finish({ kind: 'lost', started: toSkip === 0 })
+      this.onLost = lost
+      if (this.lost) lost()
+      else if (script !== null) this.stream.write(script)
+    })
+  }
+
+  /** The stdin of the one command. */
+  get stdin(): Duplex {
+    return this.stream
+  }
+
+  resume(): void {
+    this.stream.resume()
+  }
+
+  close(): void {
+    this.stream.destroy()
+  }
+
+  private pass(ready: boolean): void {
+    if (!ready) this.stream.pause()
+  }
+}

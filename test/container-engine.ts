@@ -1,0 +1,175 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { findProgram } from '../src/lib/programs.ts'
+import { tarDir } from '../src/lib/tar.ts'
+import { Engine } from '../src/sandboxes/docker/engine.ts'
+
+/** A container engine that a test started for itself, with its own store, and ends. */
+export interface TestEngine {
+  readonly name: 'docker' | 'podman'
+  readonly socket: string
+  /** Variables for the engine's own command line. */
+  readonly env: Readonly<Record<string, string>>
+  readonly engine: Engine
+  stop(): Promise<void>
+}
+
+/** The image that `makeBase` makes. */
+export const baseImage = 'localhost/ot-agent-test:latest'
+
+/** Why no engine of this kind can be started here, or null. */
+export function whyNotEngine(name: 'docker' | 'podman'): string | null {
+  const wanted = name === 'podman' ? ['podman', 'runc'] : ['dockerd', 'containerd', 'runc']
+  const missing = wanted.filter((program) => findProgram(program) === null)
+  if (missing.length > 0) return `needs ${missing.join(', ')}, not found on this machine`
+  return process.getuid?.() === 0 ? null : `needs root to start ${name}`
+}
+
+/** Starts an engine with a store of its own under a new directory. */
+export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine> {
+  const dir = mkdtempSync(join(tmpdir(), `ot-${name}-`))
+  const socket = join(dir, 'engine.sock')
+  const { argv, env } = name === 'podman' ? podmanLine(dir, socket) : dockerdLine(dir, socket)
+  const [program = '', ...args] = argv
+  const child = spawn(findProgram(program) ?? program, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-4000)
+  })
+  const exit = once(child, 'exit')
+  const engine = new Engine(name, socket)
+  for (let tries = 0; ; tries++) {
+    const up = await engine.ping().then(
+      () => true,
+      () => false,
+    )
+    if (up) break
+    if (child.exitCode !== null || tries > 300) throw new Error(`${name} does not start: ${said}`)
+    await wait(100)
+  }
+  const stop = async () => {
+    child.kill('SIGTERM')
+    await exit
+    unmountBelow(dir)
+    rmSync(dir, { recursive: true, force: true })
+  }
+  return { name, socket, env, engine, stop }
+}
+
+function podmanLine(dir: string, socket: string) {
+  const at = (name: string) => join(dir, name)
+  writeFileSync(
+    at('storage.conf'),
+    `[storage]\ndriver = "overlay"\ngraphroot = "${at('root')}"\nrunroot = "${at('run')}"\n`,
+  )
+  const config = [
+    '[containers]',
+    // The defaults would raise limits, which not every root may.
+    'default_ulimits = ["nofile=4096:4096", "nproc=32768:32768"]',
+    'log_driver = "k8s-file"',
+    '[engine]',
+    'cgroup_manager = "cgroupfs"',
+    'events_logger = "file"',
+    'runtime = "runc"',
+    `tmp_dir = "${at('tmp')}"`,
+  ]
+  writeFileSync(at('containers.conf'), `${config.join('\n')}\n`)
+  const env = { CONTAINERS_STORAGE_CONF: at('storage.conf'), CONTAINERS_CONF: at('containers.conf') }
+  return { argv: ['podman', 'system', 'service', '--time=0', `unix://${socket}`], env }
+}
+
+function dockerdLine(dir: string, socket: string) {
+  const at = (name: string) => join(dir, name)
+  const argv = ['dockerd', '--data-root', at('data'), '--exec-root', at('exec'), '-H', `unix://${socket}`]
+  argv.push('--pidfile', at('pid'), '--iptables=false', '--ip6tables=false', '--bridge=none')
+  return { argv: [...argv, '--default-ulimit', 'nofile=4096:4096'], env: { DOCKER_HOST: `unix://${socket}` } }
+}
+
+/** What an engine left mounted must not be removed through its mounts. */
+function unmountBelow(dir: string): void {
+  const mounts = execFileSync('cat', ['/proc/self/mounts'], { encoding: 'utf8' }).split('\n')
+  const below = mounts.flatMap((line) => (line.split(' ')[1]?.startsWith(`${dir}/`) ? [line.split(' ')[1] ?? ''] : []))
+  for (const path of below.reverse()) execFileSync('umount', ['-l', path])
+}
+
+const programs = (
+  'bash sh cat chmod chown cp cut date dd dirname basename echo env expr false find getent grep head id install kill ln ls mkdir mkfifo ' +
+  'mktemp mount mv nohup od printf pwd readlink realpath rm rmdir sed seq setpriv setsid sha256sum sleep sort stat stty su tail tar tee ' +
+  'test timeout touch tr true truncate tty umount uname uniq unshare wc whoami xargs dmesg gzip awk diff cmp'
+).split(' ')
+
+/** Makes a small image out of this machine's own programs, so that no registry is needed. `more`: further programs. */
+export async function makeBase(engine: Engine, more: readonly string[] = []): Promise<void> {
+  const root = mkdtempSync(join(tmpdir(), 'ot-base-'))
+  try {
+    for (const name of ['bin', 'sbin', 'lib', 'lib64']) {
+      mkdirSync(join(root, 'usr', name), { recursive: true })
+      symlinkSync(`usr/${name}`, join(root, name))
+    }
+    for (const name of [
+      'tmp',
+      'var/tmp',
+      'root',
+      'home',
+      'opt',
+      'mnt',
+      'etc',
+      'proc',
+      'sys',
+      'dev',
+      'run',
+      'srv',
+      'var/lib',
+    ])
+      mkdirSync(join(root, name), { recursive: true })
+    writeFileSync(
+      join(root, 'etc/passwd'),
+      'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n',
+    )
+    writeFileSync(join(root, 'etc/group'), 'root:x:0:\nnogroup:x:65534:\n')
+    writeFileSync(join(root, 'etc/passwd-'), '')
+    addPrograms(root, [...programs, ...more])
+    const tar = tarDir(root, { links: 'keep', modes: 'kept', special: 'skip' })
+    const [repo, tag] = baseImage.split(/:(?=[^:]*$)/)
+    await engine.ask({ method: 'POST', path: '/images/create', query: { fromSrc: '-', repo, tag }, tar })
+  } finally {
+    rmSync(root, { recursive: true, force: true })
+  }
+}
+
+/** Copies programs and the libraries they are linked with to the same places. */
+function addPrograms(root: string, names: readonly string[]): void {
+  const found = names.map((name) => {
+    const path = findProgram(name)
+    if (path === null) throw new Error(`this machine has no ${name}`)
+    const real = realpathSync(path)
+    copyInto(root, real, join('/usr/bin', name))
+    return real
+  })
+  const linked = spawnSync('ldd', [...new Set(found)], { encoding: 'utf8' }).stdout
+  for (const [, library = ''] of linked.matchAll(/(\/\S+) \(0x/g))
+    copyInto(root, realpathSync(library), library.replace(/^\/lib/, '/usr/lib'))
+}
+
+function copyInto(root: string, source: string, target: string): void {
+  const place = join(root, target)
+  if (existsSync(place)) return
+  mkdirSync(dirname(place), { recursive: true })
+  copyFileSync(source, place)
+}

@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe } from 'vitest'
+import plugin from '../../src/sandboxes/docker/index.ts'
+import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../container-engine.ts'
+import '../needs.ts'
+import { sandboxContract } from './sandbox.ts'
+
+const stateDir = mkdtempSync(join(tmpdir(), 'ot-docker-state-'))
+const skipReason = whyNotEngine('docker')
+
+describe('an engine of our own', { skip: skipReason !== null, meta: skipReason === null ? {} : { skipReason } }, () => {
+  let engine: TestEngine
+  beforeAll(async () => {
+    engine = await startEngine('docker')
+    await makeBase(engine.engine)
+  }, 60_000)
+  afterAll(async () => {
+    await engine.stop()
+    rmSync(stateDir, { recursive: true, force: true })
+  })
+
+  sandboxContract('docker', {
+    makeProvider: () => {
+      const options = plugin.options.parse({ socket: engine.socket, base: baseImage, pids: 512 })
+      return plugin.make(options, { env: {}, stateDir })
+    },
+  })
+})

@@ -1,0 +1,30 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe } from 'vitest'
+import plugin from '../../src/sandboxes/podman.ts'
+import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../container-engine.ts'
+import '../needs.ts'
+import { sandboxContract } from './sandbox.ts'
+
+const stateDir = mkdtempSync(join(tmpdir(), 'ot-podman-state-'))
+const skipReason = whyNotEngine('podman')
+
+describe('an engine of our own', { skip: skipReason !== null, meta: skipReason === null ? {} : { skipReason } }, () => {
+  let engine: TestEngine
+  beforeAll(async () => {
+    engine = await startEngine('podman')
+    await makeBase(engine.engine)
+  }, 60_000)
+  afterAll(async () => {
+    await engine.stop()
+    rmSync(stateDir, { recursive: true, force: true })
+  })
+
+  sandboxContract('podman', {
+    makeProvider: () => {
+      const options = plugin.options.parse({ socket: engine.socket, base: baseImage, pids: 512 })
+      return plugin.make(options, { env: {}, stateDir })
+    },
+  })
+})
