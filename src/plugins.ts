@@ -1,9 +1,11 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { z } from 'zod'
 import type { Agent } from './core/agent.ts'
 import { UserError } from './core/errors.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin, PluginContext } from './core/plugin.ts'
+import type { Recipe } from './core/recipe.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
 import type { AnyStage, Stage } from './core/stage.ts'
 import { registry } from './registry.ts'
@@ -83,4 +85,22 @@ export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options)
     )
   }
   return plugin.make(parsed.data, pluginContext())
+}
+
+type StageTable = typeof registry.stages
+type StagePlugin<Name extends keyof StageTable> = Awaited<ReturnType<StageTable[Name]>>['default']
+
+/** A stage of a recipe whose options are those of the plug-in it uses. */
+export type TypedStage = {
+  [Name in keyof StageTable]: {
+    readonly id?: string
+    readonly use: Name
+    readonly with?: z.input<StagePlugin<Name>['options']>
+    readonly from?: string | readonly string[]
+  }
+}[keyof StageTable]
+
+/** Declares a recipe; only there so that a wrong stage or option does not compile. */
+export function defineRecipe(recipe: Omit<Recipe, 'stages'> & { readonly stages: readonly TypedStage[] }): Recipe {
+  return { ...recipe, stages: recipe.stages.map((stage) => ({ ...stage, with: { ...stage.with } })) }
 }

@@ -53,6 +53,15 @@ export const commands: Group = {
       show: { summary: 'Print the trajectory of one trial', load: () => import('./traces/show.ts') },
     },
   },
+  recipe: {
+    summary: 'Make a dataset by a recipe, and explain every row of it',
+    group: {
+      check: { summary: 'Tell what a recipe would do and cost', load: () => import('./recipe/check.ts') },
+      run: { summary: 'Run a recipe, or what is missing of it', load: () => import('./recipe/run.ts') },
+      explain: { summary: 'Count what each stage kept and dropped', load: () => import('./recipe/explain.ts') },
+      lineage: { summary: 'Walk a row back to its source', load: () => import('./recipe/lineage.ts') },
+    },
+  },
   serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },
   doctor: { summary: 'Say what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },

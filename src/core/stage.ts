@@ -68,7 +68,7 @@ export interface CheckedTask {
 export interface StageServices {
   model(settings: ModelSettings): Promise<ModelClient>
   /** Runs the trials and gives their traces as rows; a trial that left no trace comes as a dropped row with its end as the reason. */
-  rollOut(request: RolloutRequest): AsyncIterable<Readonly<Record<string, unknown>> | Dropped>
+  rollOut(request: RolloutRequest): AsyncIterable<object | Dropped>
   /** The verification spine. */
   check(
     dirs: readonly string[],
@@ -85,11 +85,29 @@ export interface StageServices {
   pipelineFingerprint(pipeline: string): Promise<string>
 }
 
+/** What a stage would do and cost, told before it runs. Null: nobody can know. */
+export interface Expectation {
+  /** Rows it would give. */
+  readonly rows: number | null
+  readonly rollouts?: number | null
+  readonly modelCalls?: number | null
+  readonly tokens?: number | null
+  readonly costUsd?: number | null
+  readonly hours?: number | null
+  /** What the numbers rest on. */
+  readonly assumes?: readonly string[]
+}
+
+/** Any stage can tell what to expect of it, given how many rows it would take; by default it gives as many. */
+export interface Expecting {
+  expect?(taken: number | null, at: StageContext): Promise<Expectation> | Expectation
+}
+
 /**
  * Rows in, rows out, in order, as they come. A stage that fails for one row drops that row with a reason; it throws only
  * when no later row could do better.
  */
-export interface Stage<In = unknown, Out = unknown> {
+export interface Stage<In = unknown, Out = unknown> extends Expecting {
   /** Null for a source, which takes nothing. */
   readonly takes: RowKind | null
   readonly gives: RowKind
@@ -110,7 +128,7 @@ export interface Stage<In = unknown, Out = unknown> {
  * A filter whose verdict is an SQL expression over the columns of the row: null keeps it, a text is the reason it goes.
  * Neighbours fuse into one scan of the file, and nothing of a row is read that no filter looks at.
  */
-export interface SqlFilter {
+export interface SqlFilter extends Expecting {
   readonly takes: RowKind
   readonly reason: string
 }
@@ -143,7 +161,7 @@ export interface WholeInput {
  * signals VARCHAR)`. A line without a reason puts that row at that position of the output, and may come more than once; `signals`
  * is null, or JSON merged into the row's own. A line with a reason drops the row. A row without a line goes as `not-chosen`.
  */
-export interface WholeStage {
+export interface WholeStage extends Expecting {
   readonly takes: RowKind
   /** Takes the output of every branch above it, not only of the stage right above. */
   readonly many?: boolean

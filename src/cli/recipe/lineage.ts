@@ -1,0 +1,58 @@
+import { resolve } from 'node:path'
+import { Command } from '@commander-js/extra-typings'
+import { UserError } from '../../core/errors.ts'
+import { type RowLineage, type Sighting, traceLineage } from '../../run/recipe/lineage.ts'
+import { readReport } from '../../run/recipe/read-report.ts'
+import { oneLine, printJson } from '../output.ts'
+
+/** `ot-agent recipe lineage`: the way of one row from its source to where it ended. */
+export default () =>
+  new Command()
+    .description('Walks a row of a finished run back to its source, or to the stage that dropped it and the reason.')
+    .argument('<row>', 'the id of a row, or the name of its trial')
+    .option('-o, --out <dir>', 'the directory of the run', 'runs/demo')
+    .option('--json', 'print the result as JSON')
+    .action(async (row, { out, json }) => {
+      const dir = resolve(out)
+      const found = await traceLineage(dir, await readReport(dir), row)
+      if (found === null)
+        throw new UserError(
+          `no row of ${dir} is called ${JSON.stringify(row)}`,
+          'ids are in the column `id` of the dataset',
+        )
+      if (json) return printJson(withoutArchive(found))
+      for (const line of linesOf(found)) process.stdout.write(`${oneLine(line)}\n`)
+    })
+
+function linesOf({ way, task }: RowLineage): string[] {
+  const lines = way.map(lineOf)
+  if (task?.lineage) {
+    const { pipeline, strategy, rowId, rowDigest, model } = task.lineage
+    lines.unshift(
+      `source: pipeline ${pipeline}, row ${rowId} (${rowDigest.slice(0, 16)}), by ${strategy}${model ? ` with ${model}` : ''}`,
+    )
+  }
+  if (task) lines.push(`task: ${task.name}, digest ${task.digest}`)
+  return lines
+}
+
+function lineOf(sighting: Sighting): string {
+  if (!sighting.kept)
+    return `${sighting.step}: dropped by ${sighting.stage}: ${sighting.reason}${sighting.detail ? ` (${sighting.detail})` : ''}`
+  const { row } = sighting
+  const facts = ['trial_name', 'model', 'agent', 'result', 'turns', 'prompt_digest'].filter((key) => row[key] != null)
+  const signals = Object.entries(Object(row.signals) as object).map(([name, value]) => `${name}=${value}`)
+  return `${sighting.step}: kept ${String(row.id)} ${[...facts.map((key) => `${key}=${row[key]}`), ...signals].join(' ')}`
+}
+
+/** Bytes of an archive say nothing to a reader. */
+function withoutArchive({ id, way, task }: RowLineage): object {
+  const strip = (row: Readonly<Record<string, unknown>>) =>
+    Object.fromEntries(Object.entries(row).filter(([key]) => key !== 'archive' && key !== 'conversations'))
+  return {
+    schema: 'recipe-lineage/1',
+    id,
+    way: way.map((sighting) => (sighting.kept ? { ...sighting, row: strip(sighting.row) } : sighting)),
+    task: task && strip(task as unknown as Record<string, unknown>),
+  }
+}

@@ -1,0 +1,14 @@
+import { Command } from '@commander-js/extra-typings'
+import { wholeNumber } from '../output.ts'
+
+const several = (text: string, before: string[] = []) => [...before, text]
+
+/** What every command that reads a recipe takes. */
+export function recipeOptions() {
+  return new Command()
+    .argument('<file>', 'a recipe, for example recipes/demo.ts')
+    .option('--set <path=value>', 'an option of a stage, STAGE.OPTION=VALUE, or seed=N; repeatable', several)
+    .option('--limit <n>', 'at most so many rows of each source: a dry pass through all stages', wholeNumber(1))
+    .option('-o, --out <dir>', 'where its rows and results are kept (default: runs/NAME)')
+    .option('--json', 'print the result as JSON')
+}

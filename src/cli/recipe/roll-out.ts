@@ -1,0 +1,76 @@
+import { basename, dirname } from 'node:path'
+import type { Dropped, RolloutRequest } from '../../core/stage.ts'
+import type { TraceOptions } from '../../formats/traces/make-traces.ts'
+import type { TraceRow } from '../../formats/traces/row.ts'
+import { openJob } from '../../run/job/open-job.ts'
+import { findInputs } from '../../run/traces/find-inputs.ts'
+import { readTrials } from '../../run/traces/read-trials.ts'
+import { importDigests } from '../run/configured.ts'
+import { askedJob } from '../run/job-document.ts'
+import { modelUseOf } from '../run/model-options.ts'
+import { runOptions } from '../run/options.ts'
+import { resolveTasks } from '../run/resolve-tasks.ts'
+import { performJob } from '../run/run-asked-job.ts'
+import { withTaskOptions } from '../run/task-options.ts'
+import { traceMaker } from '../traces/export.ts'
+
+const traceOptions: TraceOptions = {
+  episodes: 'last',
+  filter: 'all',
+  subagents: 'separate',
+  turns: 'alternate',
+  sharegpt: false,
+}
+
+/** Runs one trial of each task as `ot-agent run` does, in the packed layout, and gives what became of every one of them. */
+export async function* rollOut(request: RolloutRequest): AsyncIterable<TraceRow | Dropped> {
+  await runTrials(request)
+  const { inputs } = await findInputs([request.jobDir], false)
+  const maker = traceMaker(traceOptions)
+  for await (const read of readTrials(inputs, maker, request.signal)) {
+    const record = 'trial' in read ? read.trial.record : read.record
+    for (const made of 'trial' in read ? maker.make(read.trial) : [read]) {
+      if ('row' in made) yield made.row
+      else yield { drop: made.drop.reason, detail: made.drop.detail, id: record.name }
+    }
+  }
+}
+
+async function runTrials(request: RolloutRequest): Promise<void> {
+  const asked = runOptions().exitOverride().parse(wordsOf(request), { from: 'user' }).opts()
+  const { config: written, adaptive } = await askedJob(asked, 'local')
+  const config = await withTaskOptions(written, asked)
+  const tasks = await resolveTasks(config)
+  const imports = await importDigests(config)
+  const invocation = ['ot-agent', 'recipe', ...process.argv.slice(3)]
+  const open = () => openJob({ config, named: true, tasks, imports, layout: 'packed', invocation })
+  const showing = { quiet: true, json: false }
+  await performJob({ config, tasks, use: modelUseOf(asked, adaptive), open }, showing, request.signal)
+  request.signal.throwIfAborted()
+}
+
+function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest }: RolloutRequest): string[] {
+  const words: (readonly [string, string | number | undefined])[] = [
+    ['--path', tasksDir],
+    ['--jobs-dir', dirname(jobDir)],
+    ['--job-name', basename(jobDir)],
+    ['--agent', agent.name],
+    ['--environment', sandbox.name],
+    ['--n-concurrent', concurrency],
+    ['--model', model?.model],
+    ['--engine', model?.engine],
+    ['--api-base', model?.apiBase],
+    ['--api-key-env', model?.apiKeyEnv],
+    ['--timeout-multiplier', rest.timeoutMultiplier],
+    ['--budget-usd', rest.budgetUsd],
+    ...kwargs('--agent-kwarg', agent.options),
+    ...kwargs('--environment-kwarg', sandbox.options),
+    ...kwargs('--engine-kwarg', model?.options),
+  ]
+  const given = words.filter(([, value]) => value !== undefined)
+  return ['--yes', ...given.map(([flag, value]) => `${flag}=${value}`)]
+}
+
+function kwargs(flag: string, options: Readonly<Record<string, unknown>> = {}): (readonly [string, string])[] {
+  return Object.entries(options).map(([key, value]) => [flag, `${key}=${JSON.stringify(value)}`])
+}

@@ -1,0 +1,76 @@
+import { UserError } from '../../core/errors.ts'
+
+/**
+ * Lays `path=value` settings over a recipe: `seed=3`, or `STAGE.OPTION=VALUE` for an option of a stage, by the stage's id.
+ * A value is JSON where it reads as such, otherwise text.
+ */
+export function setInDocument(recipe: unknown, settings: readonly string[]): unknown {
+  const document = structuredClone(plain(recipe))
+  for (const setting of settings) apply(document, setting)
+  return document
+}
+
+function apply(document: unknown, setting: string): void {
+  const at = setting.indexOf('=')
+  if (at <= 0) throw wrong(setting, 'expected path=value')
+  const path = setting.slice(0, at).split('.')
+  const value = parseValue(setting.slice(at + 1))
+  const [head = '', ...rest] = path
+  if (!isRecord(document)) return
+  if (rest.length === 0) {
+    if (head !== 'seed' && head !== 'name') throw wrong(setting, `a recipe has no ${JSON.stringify(head)} to set`)
+    document[head] = value
+    return
+  }
+  const stages = Array.isArray(document.stages) ? document.stages.filter(isRecord) : []
+  const stage = stages.find((each) => idOf(each) === head)
+  if (!stage)
+    throw wrong(setting, `no stage is called ${JSON.stringify(head)}; there are ${stages.map(idOf).join(', ')}`)
+  if (!isRecord(stage.with)) stage.with = {}
+  setDeep(stage.with as Record<string, unknown>, rest, value)
+}
+
+function setDeep(into: Record<string, unknown>, path: readonly string[], value: unknown): void {
+  const [head = '', ...rest] = path
+  if (rest.length === 0) {
+    into[head] = value
+    return
+  }
+  const inner = isRecord(into[head]) ? into[head] : {}
+  into[head] = inner
+  setDeep(inner, rest, value)
+}
+
+function idOf(stage: Record<string, unknown>): string {
+  return String(
+    stage.id ??
+      String(stage.use ?? '')
+        .split('/')
+        .at(-1),
+  )
+}
+
+function parseValue(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** A copy as plain JSON; what is not JSON is left for the schema to refuse. */
+function plain(value: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(value))
+  } catch {
+    return value
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function wrong(setting: string, why: string): UserError {
+  return new UserError(`--set ${setting}: ${why}`, 'for example --set rollout.concurrency=8 or --set seed=3')
+}

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { TaskRow } from '../../core/row.ts'
+import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { decodeRow } from '../../store/rows/columns.ts'
+import { findStep, type StepOutput } from '../../store/rows/step-dir.ts'
+import type { RecipeReport } from './report.ts'
+
+/** Where a row stands in one step: among its rows, or among what it dropped. */
+export type Sighting =
+  | { readonly step: string; readonly kept: true; readonly row: Readonly<Record<string, unknown>> }
+  | {
+      readonly step: string
+      readonly kept: false
+      readonly stage: string
+      readonly reason: string
+      readonly detail: string | null
+    }
+
+/** The way of one row through a recipe. */
+export interface RowLineage {
+  readonly id: string
+  /** From the source to where it ended. */
+  readonly way: readonly Sighting[]
+  /** The task it was made from, as the last step before its rollout has it; for a task, itself. */
+  readonly task: TaskRow | null
+}
+
+/** Follows a row, by its id or its trial's name, through every step of a finished run, and back to its task and source row. */
+export async function traceLineage(dir: string, report: RecipeReport, id: string): Promise<RowLineage | null> {
+  await using sql = await SqlDatabase.open({ memoryMb: 512, threads: 2, tempDir: join(dir, 'tmp') })
+  const steps = (await Promise.all(report.steps.map((step) => findStep(join(dir, step.dir))))).filter(
+    (step) => step !== null,
+  )
+  const own = await followRow(sql, steps, id)
+  const last = own.findLast((sighting) => sighting.kept)
+  if (own.length === 0) return null
+  const digest = last?.kept ? (last.row.task_digest ?? last.row.digest) : null
+  const task = typeof digest === 'string' ? await findTask(sql, steps, digest) : null
+  const before = task && task.id !== last?.row.id ? await followRow(sql, steps, task.id) : []
+  return { id, way: [...before, ...own], task }
+}
+
+async function followRow(sql: SqlDatabase, steps: readonly StepOutput[], id: string): Promise<Sighting[]> {
+  const way: Sighting[] = []
+  for (const step of steps) {
+    const [kept] = await sql.rows(`SELECT * FROM ${partsOf(step)} WHERE ${namedBy(step, id)} LIMIT 1`)
+    if (kept) way.push({ step: step.manifest.id, kept: true, row: decodeRow(step.manifest.kind, kept) })
+    const rejects = await sql.rows(`SELECT * FROM ${rejectsOf(step)} WHERE id = ${sqlText(id)}`)
+    for (const { stage, reason, detail } of rejects)
+      way.push({
+        step: step.manifest.id,
+        kept: false,
+        stage: String(stage),
+        reason: String(reason),
+        detail: detail === null ? null : String(detail),
+      })
+  }
+  return way
+}
+
+async function findTask(sql: SqlDatabase, steps: readonly StepOutput[], digest: string): Promise<TaskRow | null> {
+  for (const step of steps.filter(({ manifest }) => manifest.kind === 'task').reverse()) {
+    const [found] = await sql.rows(`SELECT * FROM ${partsOf(step)} WHERE digest = ${sqlText(digest)} LIMIT 1`)
+    if (found) return decodeRow('task', found) as unknown as TaskRow
+  }
+  return null
+}
+
+function namedBy({ manifest }: StepOutput, id: string): string {
+  const names = manifest.kind === 'trace' ? ['id', 'trial_name'] : ['id']
+  return names.map((name) => `${name} = ${sqlText(id)}`).join(' OR ')
+}
+
+function partsOf({ shards }: StepOutput): string {
+  return `read_parquet([${shards.map(({ part }) => sqlText(part)).join(', ')}])`
+}
+
+function rejectsOf({ shards }: StepOutput): string {
+  return `read_parquet([${shards.map(({ rejects }) => sqlText(rejects)).join(', ')}])`
+}

@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { readTextIfExists } from '../../lib/files.ts'
+import type { RecipeReport } from './report.ts'
+
+const schema = z.object({
+  schema: z.literal('recipe-report/1'),
+  name: z.string(),
+  stages: z.array(
+    z.object({
+      id: z.string(),
+      use: z.string(),
+      taken: z.number(),
+      given: z.number(),
+      drops: z.record(z.string(), z.number()),
+    }),
+  ),
+  steps: z.array(z.object({ id: z.string(), digest: z.string(), dir: z.string(), rows: z.number() })),
+  outputs: z.array(z.object({ id: z.string(), dir: z.string(), counts: z.record(z.string(), z.number()) })),
+})
+
+/** What a finished run says it did. */
+export async function readReport(dir: string): Promise<RecipeReport> {
+  const path = join(dir, 'manifest.json')
+  const text = await readTextIfExists(path)
+  if (text === null)
+    throw new UserError(
+      `${dir} holds no finished run of a recipe`,
+      'ot-agent recipe run FILE -o DIR makes or finishes one',
+    )
+  const parsed = schema.safeParse(parseJson(text))
+  if (parsed.success) return parsed.data
+  throw new UserError(`${path} is not the manifest of a recipe's run`, 'ot-agent recipe run FILE -o DIR writes one')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
