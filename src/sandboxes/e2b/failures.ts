@@ -31,7 +31,7 @@ export async function asking<T>(e2b: typeof E2b, request: () => Promise<T>): Pro
 }
 
 function isQuota(message: string): boolean {
-  return /maximum number of concurrent|quota|limit (reached|exceeded)/i.test(message)
+  return /maximum number of concurrent|quota|(?<!rate )limit (reached|exceeded)/i.test(message)
 }
 
 function statusOf(error: unknown): number {

@@ -47,6 +47,8 @@ export class E2bStandIn {
 
   private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.url)
+    // Heard as a whole: who goes away from here on does not take the request back.
+    if ((await bodyOf(request).catch(() => null)) === null) return
     const fault = this.faults.take(`${request.method} ${url.pathname}`)
     try {
       if (fault && typeof fault.what === 'object' && 'delayMs' in fault.what) await pause(fault.what.delayMs)
@@ -112,7 +114,16 @@ export function json(
   response.end(text)
 }
 
-export async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+const bodies = new WeakMap<IncomingMessage, Promise<Buffer>>()
+
+/** A request's body; it can be asked for again. */
+export function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const known = bodies.get(request) ?? readBody(request)
+  bodies.set(request, known)
+  return known
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks)
