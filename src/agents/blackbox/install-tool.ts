@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
@@ -11,8 +12,8 @@ import { SharedWork } from '../../lib/shared-work.ts'
 /** What a registry has, at an exact version, so that equal runs run equal programs. */
 export type ToolSource =
   | { readonly npm: string; readonly version: string }
-  /** `python`: the version that the sandbox must have, where the package does not run on just any. */
-  | { readonly pip: string; readonly version: string; readonly python?: string }
+  /** `python`: the version that the sandbox must have, for example `3.12`; without it, the one a local sandbox has. `also`: what it forgets to ask for. */
+  | { readonly pip: string; readonly version: string; readonly python?: string; readonly also?: readonly string[] }
 
 /** Programs of this machine that an installation takes, and what brings them. */
 const needed = {
@@ -36,10 +37,14 @@ const installs = new SharedWork<string>()
  * that holds it. Whoever finds the directory finds it whole, and of several processes one installs while the others wait.
  */
 export async function installTool(stateDir: string, source: ToolSource, signal: AbortSignal): Promise<string> {
-  const dir = join(stateDir, 'tools', nameOf(source))
+  checkInstaller(source)
+  const exact = 'npm' in source ? source : { python: await pythonOfSandbox(), ...source }
+  const parent = join(stateDir, 'tools')
+  const name = nameOf(exact)
+  const dir = join(parent, name)
   if (await exists(dir)) return dir
   return installs.run(dir, signal, async (stopped) => {
-    await install(join(stateDir, 'tools'), nameOf(source), source, stopped)
+    await install(parent, name, exact, stopped)
     return dir
   })
 }
@@ -57,7 +62,6 @@ chmod -R a+rX,go-w "$made"
 mv -T "$made" "$target"`
 
 async function install(parent: string, name: string, source: ToolSource, signal: AbortSignal): Promise<void> {
-  checkInstaller(source)
   await mkdir(parent, { recursive: true })
   const hidden = join(parent, `.${name}`)
   const temporary = `${hidden}.${randomBytes(4).toString('hex')}.tmp`
@@ -91,9 +95,30 @@ function installerOf(source: ToolSource, dir: string): string[] {
     return ['npm', 'install', ...flags, '--prefix', dir, specOf(source)]
   }
   const python = source.python === undefined ? [] : ['--python-version', source.python]
-  const flags = ['--quiet', '--disable-pip-version-check', '--no-input', '--only-binary=:all:', ...python]
-  return ['python3', '-m', 'pip', 'install', ...flags, '--target', join(dir, 'site'), specOf(source)]
+  const flags = ['--quiet', '--disable-pip-version-check', '--no-input', '--only-binary=:all:', '--no-compile']
+  return [
+    'python3',
+    '-m',
+    'pip',
+    'install',
+    ...flags,
+    ...python,
+    '--target',
+    join(dir, 'site'),
+    specOf(source),
+    ...(source.also ?? []),
+  ]
 }
+
+/** Wheels fit one version of Python; a local sandbox has that of the host's system, not one that only this user has. */
+async function pythonOfSandbox(): Promise<string> {
+  const path = [systemPath, process.env.PATH ?? ''].join(':')
+  const script = 'import sys; print("%d.%d" % sys.version_info[:2])'
+  const { stdout } = await promisify(execFile)('python3', ['-c', script], { env: { PATH: path }, cwd: '/' })
+  return stdout.trim()
+}
+
+const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** As the registry spells it: `name@1.2.3` or `name==1.2.3`. */
 export function specOf(source: ToolSource): string {
@@ -101,7 +126,8 @@ export function specOf(source: ToolSource): string {
 }
 
 function nameOf(source: ToolSource): string {
-  return `${specOf(source)}-linux-${process.arch}`.replace(/[^A-Za-z0-9.@=_-]/g, '+')
+  const python = 'pip' in source ? `-python${source.python}` : ''
+  return `${specOf(source)}${python}-linux-${process.arch}`.replace(/[^A-Za-z0-9.@=_-]/g, '+')
 }
 
 function kill(pid: number): void {

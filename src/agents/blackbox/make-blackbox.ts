@@ -16,6 +16,11 @@ export const blackboxOptions = z.strictObject({
   /** Used by whoever makes the model client; nothing to the agent itself. */
   api_base: z.string().nullish(),
   model_info: z.looseObject({}).nullish(),
+  version: z
+    .string()
+    .regex(/^[0-9][\w.+-]*$/, 'expected an exact version, for example 1.2.3')
+    .optional()
+    .describe('another version of the agent than the one that was tried'),
   collect_rollout_details: z.boolean().default(false).describe('ask for token ids and log probabilities'),
 })
 export type BlackboxOptions = z.output<typeof blackboxOptions>
@@ -26,8 +31,13 @@ export function defineBlackbox(agent: CommandAgent, summary: string) {
     name: agent.name,
     summary,
     options: blackboxOptions,
-    make: (options, context) => makeBlackbox(agent, options, context),
+    make: ({ version, ...options }, context) =>
+      makeBlackbox(version === undefined ? agent : withVersion(agent, version), options, context),
   })
+}
+
+function withVersion(agent: CommandAgent, version: string): CommandAgent {
+  return { ...agent, tool: { ...agent.tool, version } }
 }
 
 /** Makes such an agent: installed before the clock of the task starts, with a key that is good for its trial only. */
