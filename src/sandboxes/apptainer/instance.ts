@@ -1,0 +1,175 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BoundaryError } from '../../core/errors.ts'
+import type { ExecOptions, ExecResult, Terminal, TerminalOptions, ToolDir } from '../../core/sandbox.ts'
+import type { ControlGroup } from '../../lib/control-group.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { identify, livenessOf, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { groupOf, type KillableGroup, markedGroup } from '../local/killable.ts'
+import { openPty } from '../local/pty.ts'
+import { type Bind, execArgs, type FlagLimits, insideArgv, startArgs, stopArgs } from './commands.ts'
+import { type Apptainer, joined, programEnv, runProgram } from './program.ts'
+import { runToEnd } from './run-to-end.ts'
+
+export interface InstanceOptions {
+  readonly apptainer: Apptainer
+  readonly name: string
+  readonly dir: string
+  readonly image: string
+  readonly env: Readonly<Record<string, string>>
+  readonly workdir: string
+  readonly user: string | number | undefined
+  /** Ours, where this machine lets us make them. */
+  readonly group: ControlGroup | null
+  readonly limits: FlagLimits
+  readonly network: 'host' | 'none'
+  readonly tools: readonly ToolDir[]
+}
+
+/** Where a sandbox's directory says under which name it runs. */
+export function nameFile(dir: string): string {
+  return join(dir, 'instance-name')
+}
+
+/** One container that runs until it is stopped, and its commands. Its writes lie in `<dir>/overlay`. */
+export class Instance {
+  /** Host directories by where they appear inside; they count from the next start on. */
+  readonly mounts = new Map<string, string>()
+  private init: ProcessIdentity | null = null
+  private readonly idle: KillableGroup[] = []
+  private commands = 0
+  /** Each start has a name of its own: Apptainer forgets the old one only a while after its end. */
+  private starts = 0
+  private name = ''
+
+  constructor(private readonly options: InstanceOptions) {}
+
+  get alive(): boolean {
+    return this.init !== null && livenessOf(this.init) === 'alive'
+  }
+
+  /** The host's number of the first process inside. */
+  get pid(): number {
+    if (this.init === null || !this.alive) throw new BoundaryError('sandbox', 'the sandbox is gone')
+    return this.init.pid
+  }
+
+  async start(signal?: AbortSignal): Promise<void> {
+    const { apptainer, dir, image, limits, tools, network } = this.options
+    this.name = `${this.options.name}-${this.starts++}`
+    await writeFile(nameFile(dir), this.name)
+    for (const part of ['upper', 'work']) await mkdir(join(dir, 'overlay', part), { recursive: true })
+    for (const target of this.mounts.keys()) await this.clearMountPoint(target)
+    const pidFile = join(dir, 'pid')
+    await rm(pidFile, { force: true })
+    const binds: Bind[] = [
+      ...[...this.mounts].map(([target, source]) => ({ source, target })),
+      ...tools.map((tool) => ({ ...tool, readOnly: true })),
+    ]
+    const overlayDir = join(dir, 'overlay')
+    const args = startArgs({
+      name: this.name,
+      image,
+      overlayDir,
+      binds,
+      network,
+      privileges: apptainer,
+      pidFile,
+      limits,
+    })
+    await runProgram(apptainer, args, { before: this.joinScript(this.newGroup()), ...(signal && { signal }) })
+    this.init = identify(Number((await readFile(pidFile, 'utf8')).trim()))
+    if (!this.alive) throw new BoundaryError('sandbox', 'the instance ended as soon as it was started')
+  }
+
+  /** Its first process cannot be killed from inside; with it, every other one goes. */
+  async stop(): Promise<void> {
+    this.idle.length = 0
+    const { init } = this
+    this.init = null
+    if (init === null) await runProgram(this.options.apptainer, stopArgs(this.name)).catch(() => {})
+    else if (livenessOf(init) === 'alive') process.kill(init.pid, 'SIGKILL')
+    while (init !== null && livenessOf(init) === 'alive') await sleep(2)
+  }
+
+  async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+    options.signal?.throwIfAborted()
+    const { child, group } = this.spawn(argv, options)
+    try {
+      return await runToEnd(child, options, async () => {
+        await group.kill()
+        child.kill('SIGKILL')
+      })
+    } finally {
+      this.release(group)
+    }
+  }
+
+  /** Starts a command whose streams the caller takes care of. */
+  spawn(argv: readonly string[], options: ExecOptions = {}): { child: ChildProcess; group: KillableGroup } {
+    const { apptainer } = this.options
+    const group = this.newGroup()
+    const { env, words } = this.command(argv, options, group)
+    const args = execArgs(this.name, apptainer, words)
+    const [program, rest] = joined(apptainer, args, this.joinScript(group))
+    const child = spawn(program, rest, { env: programEnv(apptainer, env), cwd: '/', stdio: 'pipe', detached: true })
+    child.on('error', () => {})
+    return { child, group }
+  }
+
+  release(group: KillableGroup): void {
+    if (group.release() === 'reuse') this.idle.push(group)
+  }
+
+  async openTerminal(options: TerminalOptions): Promise<Terminal> {
+    const { apptainer, dir } = this.options
+    const group = this.newGroup()
+    const variables = { TERM: 'xterm-256color', ...options.env }
+    const { env, words } = this.command(options.argv ?? ['bash', '-l'], { ...options, env: variables }, group)
+    // A file and not an argument list: values may be secrets.
+    const envFile = join(dir, `env-${randomBytes(6).toString('hex')}`)
+    const lines = Object.entries(programEnv(apptainer, env)).map(([key, value]) => `export ${key}=${shellQuote(value)}`)
+    await writeFile(envFile, `${lines.join('\n')}\n`, { mode: 0o600 })
+    const before = `. ${shellQuote(envFile)}; rm ${shellQuote(envFile)}\n${this.joinScript(group)}`
+    const [program, args] = joined(apptainer, execArgs(this.name, apptainer, words), before)
+    return openPty({ program, args }, options, async () => {
+      await group.kill()
+      this.release(group)
+      await rm(envFile, { force: true })
+    })
+  }
+
+  private command(argv: readonly string[], options: ExecOptions | TerminalOptions, group: KillableGroup) {
+    // Throws when there is nothing to run it in.
+    void this.pid
+    const env = { ...this.options.env, ...options.env, ...group.env }
+    const { workdir, user } = this.options
+    const words = insideArgv(argv, {
+      cwd: options.cwd ?? workdir,
+      user: options.user ?? user,
+      variables: Object.keys(env),
+    })
+    return { env, words }
+  }
+
+  private newGroup(): KillableGroup {
+    const idle = this.idle.pop()
+    if (idle) return idle
+    const own = this.options.group?.child(`c${this.commands++}`)
+    return own ? groupOf(own) : markedGroup(this.init?.pid ?? process.pid)
+  }
+
+  private joinScript({ joinFiles }: KillableGroup): string {
+    return joinFiles.map((file) => `echo 0 > ${shellQuote(file)}`).join('\n')
+  }
+
+  /** A mount point must be a directory of the sandbox's own: what a program left in its place is removed while none runs. */
+  private async clearMountPoint(target: string): Promise<void> {
+    const path = join(this.options.dir, 'overlay', 'upper', target)
+    const there = await lstat(path).catch(() => null)
+    if (there !== null && !there.isDirectory()) await rm(path, { force: true })
+  }
+}

@@ -1,0 +1,169 @@
+import { chmod, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { join, normalize } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { BoundaryError } from '../../core/errors.ts'
+import type {
+  Door,
+  DownloadOptions,
+  ExecOptions,
+  ExecResult,
+  Isolation,
+  SandboxFacts,
+  SandboxLease,
+  Terminal,
+  TerminalOptions,
+} from '../../core/sandbox.ts'
+import type { Healthcheck, Network } from '../../core/task.ts'
+import { copyTree } from '../../lib/copy-tree.ts'
+import { openDoor } from './door.ts'
+import type { Instance } from './instance.ts'
+import { downloadDir, readFile, uploadDir, writeFile } from './transfer.ts'
+
+const logDirs = ['agent', 'verifier', 'artifacts']
+
+export interface LeaseOptions {
+  readonly id: string
+  readonly dir: string
+  readonly workdir: string
+  readonly network: 'host' | 'none'
+  readonly facts: SandboxFacts
+  readonly healthcheck: Healthcheck | null
+  readonly dispose: () => Promise<void>
+}
+
+/** An instance in its owner's hands. */
+export class ApptainerLease implements SandboxLease {
+  private generation = 0
+  /** No command has run since the last freeze, so that /tests may still be filled from outside. */
+  private quiet = false
+  private readonly doors = new Set<Door>()
+
+  private constructor(
+    private readonly instance: Instance,
+    private readonly options: LeaseOptions,
+  ) {}
+
+  static async open(instance: Instance, options: LeaseOptions, signal?: AbortSignal): Promise<ApptainerLease> {
+    const lease = new ApptainerLease(instance, options)
+    await lease.mountLogs(null)
+    await instance.start(signal)
+    const made = await instance.exec(['mkdir', '-p', options.workdir], { user: 'root', cwd: '/' })
+    if (made.exitCode !== 0) throw new BoundaryError('sandbox', `cannot make ${options.workdir}: ${made.stderr.trim()}`)
+    return lease
+  }
+
+  get id(): string {
+    return this.options.id
+  }
+
+  get workdir(): string {
+    return this.options.workdir
+  }
+
+  get facts(): SandboxFacts {
+    return this.options.facts
+  }
+
+  get healthcheck(): Healthcheck | null {
+    return this.options.healthcheck
+  }
+
+  async alive(): Promise<boolean> {
+    return this.instance.alive
+  }
+
+  async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
+    this.quiet = false
+    return this.instance.exec(argv, options)
+  }
+
+  async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
+    this.quiet = false
+    return this.instance.openTerminal(options)
+  }
+
+  async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
+    const door = await openDoor(this.instance.pid, accept)
+    this.doors.add(door)
+    return door
+  }
+
+  async read(path: string): Promise<Uint8Array> {
+    this.quiet = false
+    return readFile(this.instance, path)
+  }
+
+  async write(path: string, data: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
+    this.quiet = false
+    return writeFile(this.instance, path, data, options.mode ?? 0o644)
+  }
+
+  async uploadDir(source: string, target: string): Promise<void> {
+    const tests = this.instance.mounts.get('/tests')
+    const isTests = normalize(target).replace(/\/+$/, '') === '/tests'
+    if (this.quiet && isTests && tests !== undefined) return copyTree(source, tests)
+    this.quiet = false
+    return uploadDir(this.instance, source, target)
+  }
+
+  async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
+    this.quiet = false
+    return downloadDir(this.instance, source, target, options)
+  }
+
+  async setNetwork(network: Network): Promise<void> {
+    const wanted = network.mode === 'public' ? 'host' : 'none'
+    const isSome = network.mode === 'allowlist' && network.hosts.length > 0
+    if (wanted === this.options.network && !isSome) return
+    throw new BoundaryError('task', 'the network of an apptainer sandbox cannot change while it runs', {
+      retryable: false,
+    })
+  }
+
+  /** Another instance over the same files: no process of the old one is left, /tests and the verifier's logs are new mounts. */
+  async freeze(): Promise<Isolation> {
+    this.closeDoors()
+    await this.instance.stop()
+    this.generation++
+    const tests = this.place('tests')
+    await mkdir(tests, { recursive: true })
+    await chmod(tests, 0o755)
+    this.instance.mounts.set('/tests', tests)
+    await this.mountLogs(this.instance.mounts.get('/logs') ?? null)
+    await this.instance.start()
+    this.quiet = true
+    return 'fresh'
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.closeDoors()
+    await this.options.dispose()
+  }
+
+  private closeDoors(): void {
+    for (const door of this.doors) void door.close()
+    this.doors.clear()
+  }
+
+  /** A new /logs whose `verifier` is empty; what the agent logged moves over. Nothing runs inside at this moment. */
+  private async mountLogs(previous: string | null): Promise<void> {
+    const dir = this.place('logs')
+    await mkdir(dir, { recursive: true })
+    await chmod(dir, 0o755)
+    for (const name of logDirs) {
+      const path = join(dir, name)
+      if (previous !== null && name !== 'verifier') await rename(join(previous, name), path).catch(() => {})
+      // A program inside may have left a link in its place.
+      if (!(await lstat(path).catch(() => null))?.isDirectory()) {
+        await rm(path, { force: true })
+        await mkdir(path)
+      }
+      await chmod(path, 0o777)
+    }
+    this.instance.mounts.set('/logs', dir)
+  }
+
+  private place(name: string): string {
+    return join(this.options.dir, 'mounts', `${name}-${this.generation}`)
+  }
+}
