@@ -30,7 +30,8 @@ export function composeTask(request: ComposeRequest): TaskDraft {
   const { domain, operation } = drawPlace(choice, request)
   for (let attempt = 0; attempt < 200; attempt++) {
     const random = choice.fork(`attempt ${attempt}`)
-    const root = `${random.pick(['/app', '/srv', '/data', '/opt', '/work'])}/${random.pick(adjectives)}-${random.pick(nouns)}`
+    // The number makes every instruction and every environment of a sample one of its own.
+    const root = `${random.pick(['/app', '/srv', '/data', '/opt', '/work'])}/${random.pick(adjectives)}-${random.pick(nouns)}-${index}`
     const work = operation.make({ random, level, root }, domain)
     if (work && !isDoneAlready(work)) return draftOf(request, level, root, work)
   }

@@ -1,0 +1,229 @@
+import type { Draws } from '../../../procedural/draws.ts'
+import { byLevel, type Family, lines } from '../family.ts'
+
+/** A filled square from the usual pattern, with digits, rows, columns and bands mixed up. */
+function filledSudoku(random: Draws): number[][] {
+  const order = () =>
+    random.shuffle([0, 1, 2]).flatMap((band) => random.shuffle([0, 1, 2]).map((row) => band * 3 + row))
+  const digits = random.shuffle([1, 2, 3, 4, 5, 6, 7, 8, 9])
+  const [rows, columns] = [order(), order()]
+  return rows.map((row) => columns.map((column) => digits[(row * 3 + Math.floor(row / 3) + column) % 9] ?? 0))
+}
+
+/** Fill a 9 x 9 square. */
+export const sudoku: Family = {
+  name: 'sudoku',
+  draw: (random, level) => {
+    const full = filledSudoku(random)
+    const holes = new Set(random.few([...Array(81).keys()], byLevel(level, 25, 42, 54)))
+    const text = lines(full.map((row, y) => row.map((digit, x) => (holes.has(y * 9 + x) ? '.' : digit)).join('')))
+    return {
+      ask: [
+        random.pick([
+          '`PUZZLE` is a Sudoku: nine lines of nine characters, a dot for each empty cell.',
+          'Solve the Sudoku in `PUZZLE` (nine lines; `.` is an empty cell).',
+        ]),
+        'Fill every empty cell so that each row, each column and each of the nine 3 x 3 blocks has every digit from 1 to 9 once. Given digits stay. Write nine lines of nine digits to `ANSWER`. Every correct filling counts.',
+      ],
+      text,
+      answer: lines(full.map((row) => row.join(''))),
+    }
+  },
+  check: `file == 2 { given[++n] = $0 }
+file == 3 { got[++m] = $0; if (length($0) != 9 || $0 !~ /^[1-9]+$/) bad = 1 }
+END {
+  if (bad || n != 9 || m != 9) exit
+  for (y = 1; y <= 9; y++) for (x = 1; x <= 9; x++) {
+    d = substr(got[y], x, 1); g = substr(given[y], x, 1); b = int((y - 1) / 3) * 3 + int((x - 1) / 3)
+    if (g != "." && g != d) exit
+    if (seen["r" y, d]++ || seen["c" x, d]++ || seen["b" b, d]++) exit
+  }
+  accept()
+}`,
+}
+
+function placeQueens(random: Draws, size: number): number[] {
+  const placed: number[] = []
+  const put = (row: number): boolean => {
+    if (row === size) return true
+    for (const column of random.shuffle([...Array(size).keys()])) {
+      if (placed.some((other, above) => other === column || Math.abs(other - column) === row - above)) continue
+      placed.push(column)
+      if (put(row + 1)) return true
+      placed.pop()
+    }
+    return false
+  }
+  put(0)
+  return placed
+}
+
+/** Place queens on a board with forbidden squares. */
+export const queens: Family = {
+  name: 'queens',
+  draw: (random, level) => {
+    const size = random.int(byLevel(level, 6, 8, 11), byLevel(level, 7, 10, 13))
+    const solution = placeQueens(random, size)
+    const blocked = new Set(
+      random.few(
+        [...Array(size * size).keys()].filter((at) => solution[Math.floor(at / size)] !== at % size),
+        random.int(size, size * 3),
+      ),
+    )
+    const fixed = new Set(random.few([...Array(size).keys()], byLevel(level, 2, 1, 0)))
+    const cell = (y: number, x: number) =>
+      fixed.has(y) && solution[y] === x ? 'Q' : blocked.has(y * size + x) ? '#' : '.'
+    return {
+      ask: [
+        `\`PUZZLE\` is a board of ${size} x ${size} squares: \`Q\` is a queen that is already there, \`#\` a square where none may stand, \`.\` a free square.`,
+        `${random.pick(['Place', 'Put'])} queens so that there are ${size} in all and no two are in the same row, column or diagonal (blocked squares do not stop a queen). Write the board with all queens to \`ANSWER\`, in the same form. Any correct placement will do.`,
+      ],
+      text: lines(Array.from({ length: size }, (_, y) => Array.from({ length: size }, (_, x) => cell(y, x)).join(''))),
+      answer: lines(
+        Array.from({ length: size }, (_, y) =>
+          Array.from({ length: size }, (_, x) =>
+            solution[y] === x ? 'Q' : blocked.has(y * size + x) ? '#' : '.',
+          ).join(''),
+        ),
+      ),
+    }
+  },
+  check: `file == 2 { given[++n] = $0 }
+file == 3 { got[++m] = $0 }
+END {
+  if (n == 0 || n != m) exit
+  for (y = 1; y <= n; y++) {
+    if (length(got[y]) != n) exit
+    for (x = 1; x <= n; x++) {
+      c = substr(got[y], x, 1); g = substr(given[y], x, 1)
+      if (c != g && !(c == "Q" && g == ".")) exit
+      if (c != "Q") continue
+      if (row[y]++ || column[x]++ || up[x + y]++ || down[x - y]++) exit
+      count++
+    }
+  }
+  if (count == n) accept()
+}`,
+}
+
+/** A shortest way through a maze. */
+export const maze: Family = {
+  name: 'maze',
+  draw: (random, level) => {
+    const [width, height] = [
+      random.int(byLevel(level, 8, 14, 22), byLevel(level, 12, 20, 32)),
+      random.int(byLevel(level, 6, 10, 16), byLevel(level, 9, 15, 24)),
+    ]
+    const walls = Array.from({ length: height }, () => Array.from({ length: width }, () => random.chance(0.3)))
+    const free = [...Array(width * height).keys()].filter((at) => !walls[Math.floor(at / width)]?.[at % width])
+    const [start, end] = random.few(free, 2)
+    if (start === undefined || end === undefined) return null
+    const path = shortest(start, end, width, height, walls)
+    if (path === null || path.length < byLevel(level, 5, 12, 20)) return null
+    const sign = (at: number) =>
+      at === start ? 'S' : at === end ? 'E' : walls[Math.floor(at / width)]?.[at % width] ? '#' : '.'
+    return {
+      ask: [
+        `\`PUZZLE\` is a map: \`#\` is a wall, \`S\` the start, \`E\` the end, everything else can be walked on.`,
+        `Find ${random.pick(['a shortest way', 'a way with as few steps as possible'])} from \`S\` to \`E\`, with steps up (\`U\`), down (\`D\`), left (\`L\`) and right (\`R\`), and write the letters of the steps as one line to \`ANSWER\`. If there are several shortest ways, any of them is right.`,
+      ],
+      text: lines(
+        Array.from({ length: height }, (_, y) => Array.from({ length: width }, (_, x) => sign(y * width + x)).join('')),
+      ),
+      facts: { steps: path.length },
+      answer: `${path}\n`,
+    }
+  },
+  check: `file == 1 { fact[$1] = $2 }
+file == 2 { map[++n] = $0; if (index($0, "S")) { sy = n; sx = index($0, "S") } }
+file == 3 { way = way $0; m++ }
+END {
+  if (m != 1 || length(way) != fact["steps"] || way !~ /^[UDLR]+$/) exit
+  for (i = 1; i <= length(way); i++) {
+    c = substr(way, i, 1)
+    sy += (c == "D") - (c == "U"); sx += (c == "R") - (c == "L")
+    if (sy < 1 || sy > n || sx < 1 || sx > length(map[1]) || substr(map[sy], sx, 1) == "#") exit
+  }
+  if (substr(map[sy], sx, 1) == "E") accept()
+}`,
+}
+
+function shortest(
+  start: number,
+  end: number,
+  width: number,
+  height: number,
+  walls: readonly (readonly boolean[])[],
+): string | null {
+  const ways = new Map([[start, '']])
+  const queue = [start]
+  for (const at of queue) {
+    if (at === end) return ways.get(at) ?? null
+    const [y, x] = [Math.floor(at / width), at % width]
+    for (const [step, dy, dx] of [
+      ['U', -1, 0],
+      ['D', 1, 0],
+      ['L', 0, -1],
+      ['R', 0, 1],
+    ] as const) {
+      const [ny, nx] = [y + dy, x + dx]
+      const next = ny * width + nx
+      if (ny < 0 || ny >= height || nx < 0 || nx >= width || walls[ny]?.[nx] || ways.has(next)) continue
+      ways.set(next, `${ways.get(at)}${step}`)
+      queue.push(next)
+    }
+  }
+  return null
+}
+
+/** Switch all lights off. */
+export const lights: Family = {
+  name: 'lights-out',
+  draw: (random, level) => {
+    const size = random.int(byLevel(level, 3, 5, 7), byLevel(level, 4, 6, 9))
+    const pressed = Array.from({ length: size * size }, () => random.chance(0.4))
+    const isOn = (y: number, x: number) =>
+      [
+        [0, 0],
+        [1, 0],
+        [-1, 0],
+        [0, 1],
+        [0, -1],
+      ].filter(
+        ([dy = 0, dx = 0]) =>
+          y + dy >= 0 && y + dy < size && x + dx >= 0 && x + dx < size && pressed[(y + dy) * size + x + dx],
+      ).length %
+        2 ===
+      1
+    const board = Array.from({ length: size }, (_, y) =>
+      Array.from({ length: size }, (_, x) => (isOn(y, x) ? '*' : '.')).join(''),
+    )
+    if (!board.some((row) => row.includes('*'))) return null
+    return {
+      ask: [
+        `\`PUZZLE\` shows ${size} x ${size} lamps, \`*\` is on and \`.\` is off. Pressing a lamp switches it and its neighbours above, below, left and right.`,
+        `Which lamps must be pressed so that all are off? Write ${size} lines of ${size} characters to \`ANSWER\`: \`x\` for a lamp to press once, \`.\` for one to leave alone. ${random.pick(['Every correct set of lamps is accepted.', 'There may be several answers; one is enough.'])}`,
+      ],
+      text: lines(board),
+      answer: lines(
+        Array.from({ length: size }, (_, y) =>
+          Array.from({ length: size }, (_, x) => (pressed[y * size + x] ? 'x' : '.')).join(''),
+        ),
+      ),
+    }
+  },
+  check: `file == 2 { board[++n] = $0 }
+file == 3 { press[++m] = $0; if ($0 !~ /^[x.]+$/) bad = 1 }
+function hit(y, x) { return substr(press[y], x, 1) == "x" }
+END {
+  if (bad || n == 0 || n != m) exit
+  for (y = 1; y <= n; y++) {
+    if (length(press[y]) != n) exit
+    for (x = 1; x <= n; x++) {
+      on = (substr(board[y], x, 1) == "*") + hit(y, x) + (y > 1 ? hit(y - 1, x) : 0) + (y < n ? hit(y + 1, x) : 0) + (x > 1 ? hit(y, x - 1) : 0) + hit(y, x + 1)
+      if (on % 2) exit
+    }
+  }
+  accept()
+}`,
+}

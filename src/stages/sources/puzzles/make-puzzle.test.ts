@@ -1,0 +1,64 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { stageLaws } from '../../../../test/contracts/stage.ts'
+import type { TaskDraft } from '../../../core/row.ts'
+import { makeStage } from '../../../plugins.ts'
+import { familyNames, makePuzzle } from './make-puzzle.ts'
+
+stageLaws('sources/puzzles', { make: () => makeStage('sources/puzzles', { count: 24 }), rows: [] })
+
+const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-puzzles-'))
+afterAll(() => rmSync(scratch, { recursive: true }))
+
+/** What the check of a task says to an answer. */
+function judged(draft: TaskDraft, answer: string): string {
+  for (const name of ['check.awk', 'facts.txt', 'puzzle.txt'])
+    writeFileSync(join(scratch, name), draft.files[`tests/${name}`]!.data)
+  writeFileSync(join(scratch, 'answer.txt'), answer)
+  const run = spawnSync('awk', ['-f', 'check.awk', 'facts.txt', 'puzzle.txt', 'answer.txt'], {
+    cwd: scratch,
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C' },
+  })
+  expect(run.stderr).toBe('')
+  return run.stdout.trim()
+}
+
+const answerOf = (draft: TaskDraft) =>
+  /END_OF_ANSWER'\n([\s\S]*)END_OF_ANSWER\n$/.exec(String(draft.files['solution/solve.sh']!.data))![1]!
+
+describe.each(familyNames)('%s', (family) => {
+  const drafts = Array.from({ length: 6 }, (_, index) => makePuzzle({ seed: 3, index, families: [family] }))
+
+  test('the check accepts the known answer and nothing like it', () => {
+    for (const draft of drafts) {
+      const answer = answerOf(draft)
+      const lines = answer.trimEnd().split('\n')
+      expect(judged(draft, answer)).toBe('right')
+      for (const wrong of [
+        `${lines.slice(1).join('\n')}\n`,
+        `${answer}nonsense\n`,
+        `${answer}${lines[0]}\n`,
+        'x\n',
+        `${draft.files['environment/puzzle.txt']!.data}`,
+      ]) {
+        expect(judged(draft, wrong), `${draft.instruction}\n${wrong}`).toBe('')
+      }
+    }
+  })
+
+  test('puzzles differ, and the same place gives the same one', () => {
+    expect(new Set(drafts.map(({ instruction }) => instruction)).size).toBe(drafts.length)
+    expect(makePuzzle({ seed: 3, index: 2, families: [family] })).toEqual(drafts[2])
+  })
+})
+
+test('another right answer than the known one is accepted', () => {
+  const draft = makePuzzle({ seed: 1, index: 0, families: ['colouring'], levels: ['easy'] })
+  const swapped = answerOf(draft).replaceAll('red', 'tmp').replaceAll('green', 'red').replaceAll('tmp', 'green')
+  expect(swapped).not.toBe(answerOf(draft))
+  expect(judged(draft, swapped)).toBe('right')
+})
