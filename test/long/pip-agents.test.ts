@@ -32,7 +32,7 @@ function suite() {
     expect(steps.filter(({ source }) => source === 'agent')[0]?.tool_calls).toHaveLength(1)
     expect(record.usage?.inputTokens).toBeGreaterThan(0)
   })
-
+}
 
 /** Why nothing can be installed, or null. */
 function unreachable(): string | null {
