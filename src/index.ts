@@ -20,6 +20,8 @@ export type * from './core/trial.ts'
 export { type Phase, phases } from './core/trial.ts'
 export { defaultJobConfig, parseJobConfig } from './formats/harbor-job/job-config.ts'
 export { parseTrialConfigDocument } from './formats/harbor-job/trial-config.ts'
+export { defaultDockerfile, parseLineage, saveTaskDraft } from './formats/harbor-task/draft.ts'
+export { editTaskTomls } from './formats/harbor-task/edit.ts'
 export { loadTask } from './formats/harbor-task/load.ts'
 export { Arguments } from './generation/arguments.ts'
 export { DataGenerator, type GeneratorDefaults, gpuRequired } from './generation/data-generator.ts'
@@ -31,10 +33,20 @@ export {
   TraceFailure,
   UploadFailure,
 } from './generation/errors.ts'
+export {
+  runSpecs,
+  type SpecsToRun,
+  type TaskGenerationResult,
+  type TaskGenerationSpec,
+} from './generation/executor.ts'
+export { finalizeDataset } from './generation/finalize.ts'
 export type { MadeTasks, NewDraft, TasksToMake } from './generation/make-tasks.ts'
 export * from './generation/pipeline.ts'
+export { draftFromRecord, draftsFromQuestions, type TaskRecord } from './generation/record-draft.ts'
 export type * from './generation/request.ts'
 export * from './generation/sampling.ts'
+export { countSolved, type SolvedCount } from './generation/solved.ts'
+export { checkStarts, type StartsAsk } from './generation/starts.ts'
 export { digestJson, rowDigest } from './lib/digest-json.ts'
 export { makeRandom, type Random } from './lib/random.ts'
 export { MissingField, renderTemplate } from './lib/template.ts'

@@ -3,7 +3,11 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { scratch, withSandboxes } from './kit.ts'
+import { loadTask } from '../../src/formats/harbor-task/load.ts'
+import { countSolved } from '../../src/generation/solved.ts'
+import { checkStarts } from '../../src/generation/starts.ts'
+import { makeAgent } from '../../src/plugins.ts'
+import { provider, scratch, whoCan, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
@@ -38,7 +42,7 @@ withSandboxes('ot-agent generate', () => {
     expect(tasks.metadata.tasks).toBeGreaterThan(0)
   })
 
-  test('tasks and traces come of one command, and are published to a folder', { timeout: 200_000 }, () => {
+  test('tasks and traces come of one command, and are published to a folder', { timeout: 200_000 }, async () => {
     const out = join(scratch, 'both')
     const published = join(scratch, 'published')
     const { status, stdout, stderr } = generate(
@@ -71,6 +75,22 @@ withSandboxes('ot-agent generate', () => {
       tasks: null,
       traces: { metadata: { trials: 1, meanReward: 1, exported: null } },
     })
+    const [name = ''] = readdirSync(join(out, 'tasks'))
+    const { job } = JSON.parse(again.stdout).traces.artifacts
+    expect([...(await countSolved(job))]).toEqual([[name, { scored: 1, solved: 1 }]])
+    const task = await loadTask(join(out, 'tasks', name))
+    const broken = { ...task, environment: { ...task.environment, dir: '/nonexistent' } }
+    const ask = {
+      provider,
+      makeAgent: () => makeAgent('nop'),
+      whoCan,
+      concurrency: 2,
+      signal: new AbortController().signal,
+    }
+    const starts: string[] = []
+    for await (const { start } of checkStarts([task, broken], ask)) starts.push(start.outcome)
+    expect(starts[0]).toBe('ok')
+    expect(starts[1]).not.toBe('ok')
   })
 
   test('a check that only looks whether a file is there is no check', { timeout: 200_000 }, () => {

@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Agent } from '../core/agent.ts'
+import type { SandboxProvider } from '../core/sandbox.ts'
+import type { Task } from '../core/task.ts'
+import { mapInOrder } from '../lib/map-in-order.ts'
+import { checkTrialConfig } from '../run/check/trial-config.ts'
+import { type Check, judgeStart } from '../run/check/verdict.ts'
+import { runTrial, type WhoCan } from '../run/trial.ts'
+
+export interface StartsAsk {
+  readonly provider: SandboxProvider
+  /** An agent that does nothing, fresh for every task. */
+  readonly makeAgent: () => Promise<Agent>
+  readonly whoCan: WhoCan
+  readonly concurrency: number
+  readonly signal: AbortSignal
+}
+
+/** Starts the environment of every task once, in the tasks' order: `ok`, `fail`, or `unknown` when the world was to blame. */
+export async function* checkStarts(
+  tasks: readonly Task[],
+  ask: StartsAsk,
+): AsyncGenerator<{ readonly task: Task; readonly start: Check }, void, void> {
+  yield* mapInOrder(tasks, ask.concurrency, async (task) => ({ task, start: await startOf(task, ask) }))
+}
+
+async function startOf(task: Task, { provider, makeAgent, whoCan, signal }: StartsAsk): Promise<Check> {
+  signal.throwIfAborted()
+  const dir = await mkdtemp(join(tmpdir(), 'ot-agent-start-'))
+  try {
+    const agent = await makeAgent()
+    const place = {
+      agentName: agent.name,
+      trialName: 'start',
+      trialsDir: dir,
+      sandbox: provider.name,
+      sandboxOptions: {},
+    }
+    const config = checkTrialConfig(task, place)
+    const record = await runTrial({
+      ...{ task, agent, provider, dir, signal, whoCan },
+      config: { ...config, verifier: { ...config.verifier, disable: true } },
+      ...{ jobName: 'starts', attempt: 0, retries: 0, hooks: [], hostEnv: process.env },
+    })
+    signal.throwIfAborted()
+    return judgeStart(record)
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
