@@ -48,7 +48,17 @@ function pluginFiles(kind: string): string[] {
 }
 
 /** Folders of stages; whatever else is in src/stages is there for them. */
-const stageGroups = ['filters', 'makers', 'maps', 'sources']
+const stageGroups = [
+  'augment',
+  'exporters',
+  'filters/rollouts',
+  'filters/tasks',
+  'makers',
+  'maps',
+  'mixers',
+  'rollouts',
+  'sources',
+]
 
 function filesIn(dir: string): string[] {
   if (!existsSync(dir)) return []
