@@ -164,6 +164,39 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     expect(await readdir(join(root, 'state/apptainer/sandboxes'))).toEqual([lease.id])
   })
 
+  test('limits that the program may not set are left out, and any other complaint stands', async () => {
+    const { Instance } = await import('./instance.ts')
+    const complaining = (what: string) =>
+      `#!/bin/sh\necho "$@" >> ${root}/tried\ncase "$*" in *--cpus*) echo "FATAL:   ${what}" >&2; exit 255;; esac\n`
+    const start = async () => {
+      const seccompFile = join(root, 'seccomp.json')
+      const options = {
+        name: 'n',
+        dir: root,
+        image: 'i',
+        env: {},
+        workdir: '/',
+        user: undefined,
+        group: null,
+        tools: [],
+      }
+      const instance = new Instance({
+        ...options,
+        apptainer: { path: program, prefix: 'APPTAINER', configDir: root, isRoot: false, seccompFile },
+        limits: { cpus: 1 },
+        network: 'none',
+      })
+      await instance.start()
+    }
+    await writeFile(program, complaining('cannot use cgroups'))
+    // The stand-in starts nothing, so that its number is missed next.
+    await expect(start()).rejects.toThrow(/pid/)
+    await writeFile(program, complaining('no space left'))
+    await expect(start()).rejects.toThrow('no space left')
+    const tried = (await readFile(join(root, 'tried'), 'utf8')).trim().split('\n')
+    expect(tried.map((line) => line.includes('--cpus'))).toEqual([true, false, true])
+  })
+
   test('a task without an image is refused by name of the option that helps', async () => {
     const bare = plainEnvironment(join(root, 'environment'))
     await expect(make().lease({ owner, environment: bare })).rejects.toThrow(/--ek image=/)

@@ -70,17 +70,24 @@ export class Instance {
       ...tools.map((tool) => ({ ...tool, readOnly: true })),
     ]
     const overlayDir = join(dir, 'overlay')
-    const args = startArgs({
-      name: this.name,
-      image,
-      overlayDir,
-      binds,
-      network,
-      privileges: apptainer,
-      pidFile,
-      limits,
+    const start = async (limits: FlagLimits) => {
+      const args = startArgs({
+        name: this.name,
+        image,
+        overlayDir,
+        binds,
+        network,
+        privileges: apptainer,
+        pidFile,
+        limits,
+      })
+      await runProgram(apptainer, args, { before: this.joinScript(this.newGroup()), ...(signal && { signal }) })
+    }
+    await start(limits).catch((error: unknown) => {
+      // An ordinary user may set limits only where systemd lets him; without them is how such clusters run everything else.
+      if (!/cgroup/i.test(String(error)) || Object.keys(limits).length === 0) throw error
+      return start({})
     })
-    await runProgram(apptainer, args, { before: this.joinScript(this.newGroup()), ...(signal && { signal }) })
     this.init = identify(Number((await readFile(pidFile, 'utf8')).trim()))
     if (!this.alive) throw new BoundaryError('sandbox', 'the instance ended as soon as it was started')
   }

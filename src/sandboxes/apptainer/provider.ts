@@ -109,7 +109,7 @@ async function lease(place: Place, options: ApptainerOptions, request: SandboxRe
     workdir,
     user: image.user,
     group: isOurs ? groups.create(id, limits) : null,
-    limits: {},
+    limits: isOurs ? {} : limits,
     network,
     tools: request.toolDirs ?? [],
   })
