@@ -1,5 +1,6 @@
 import { configOperations } from './files/config-files.ts'
 import { treeOperations } from './files/file-trees.ts'
+import { scriptOperations } from './files/scripts.ts'
 import { textOperations } from './files/text-files.ts'
 import { tableOperations } from './tables/compose-table.ts'
 import type { Operation } from './work.ts'
@@ -10,4 +11,5 @@ export const operations: readonly Operation[] = [
   ...treeOperations,
   ...configOperations,
   ...textOperations,
+  ...scriptOperations,
 ]

@@ -394,7 +394,7 @@ const linksToCopies: Operation = {
       solve: toLinks
         ? `for name in link-*; do
   find . -type f -not -name 'link-*' -printf '%P\\n' | while IFS= read -r path; do
-    if cmp -s "$name" "$path"; then ln -sf "$path" "$name"; break; fi
+    if cmp -s "$name" "$path"; then ln -sf "$path" "$name"; fi
   done
 done`
         : `for name in link-*; do cp --remove-destination -L "$(readlink "$name")" "$name"; done`,

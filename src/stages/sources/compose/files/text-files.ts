@@ -387,7 +387,7 @@ while IFS= read -r line; do
   elif [ "$(${tool} < "$path" | cut -d ' ' -f 1)" != "$sum" ]; then echo "changed $path"; fi
 done < SUMS > "$report"
 find . -type f -not -path ./SUMS -printf '%P\\n' | while IFS= read -r path; do
-  cut -d ' ' -f 3- SUMS | grep -qxF -- "$path" || echo "extra $path"
+  cut -d ' ' -f 3- SUMS | grep -xF -- "$path" > /dev/null || echo "extra $path"
 done >> "$report"
 sort "$report" > ${out}
 rm "$report"`,

@@ -1,0 +1,243 @@
+import type { Draws } from '../../../procedural/draws.ts'
+import { nouns, plainWords } from '../words.ts'
+import { byLevel, file, type Operation, type Probe } from '../work.ts'
+import { simpleWork } from './simple-work.ts'
+
+interface Script {
+  readonly name: string
+  readonly spec: string
+  readonly good: string
+  /** What is right, and what a broken copy has in its place. */
+  readonly bugs: readonly (readonly [right: string, wrong: string])[]
+  /** Input that every bug trips over, the words after it on the command line, and what must be printed. */
+  readonly example: (random: Draws) => { readonly input: string; readonly args: string; readonly stdout: string }
+}
+
+const word = (random: Draws) => random.pick(plainWords)
+const numbers = (random: Draws) => [
+  -random.int(10, 99),
+  ...Array.from({ length: random.int(5, 12) }, () => random.int(2, 900)),
+  1000,
+  99,
+]
+
+const scripts: readonly Script[] = [
+  {
+    name: 'column-sum',
+    spec: 'prints the sum of the whole numbers in column N (counted from 1) of FILE, whose columns are separated by single spaces. The last line may lack its line feed and counts all the same. It is called as `FILE N`',
+    good: 'total=0\nwhile read -r line || [ -n "$line" ]; do\n  value=$(printf %s "$line" | cut -d " " -f "$2")\n  total=$((total + value))\ndone < "$1"\necho "$total"\n',
+    bugs: [
+      [' || [ -n "$line" ]', ''],
+      ['-f "$2"', '-f "$1"'],
+      ['total + value', 'value'],
+      ['< "$1"', '< $1'],
+    ],
+    example: (random) => {
+      const rows = numbers(random).map((number) => [word(random), number, random.int(1, 50), 7])
+      const column = random.pick([2, 3])
+      const stdout = `${rows.reduce((sum, row) => sum + Number(row[column - 1]), 0)}\n`
+      return { input: rows.map((row) => row.join(' ')).join('\n'), args: String(column), stdout }
+    },
+  },
+  {
+    name: 'first-seen',
+    spec: 'prints the lines of FILE, each different line once, in the order in which they first appear; upper and lower case are different. It is called as `FILE`',
+    good: 'awk \'!seen[$0]++\' "$1"\n',
+    bugs: [
+      ['awk \'!seen[$0]++\' "$1"', 'sort -u "$1"'],
+      ['seen[$0]', 'seen[tolower($0)]'],
+      ['!seen', 'seen'],
+      ['"$1"', '$1'],
+    ],
+    example: (random) => {
+      const words = random.few(plainWords, random.int(5, 9)).sort().reverse()
+      const all = [...words, (words[0] ?? '').toUpperCase(), ...random.few(words, 4)]
+      return {
+        input: all.map((line) => `${line}\n`).join(''),
+        args: '',
+        stdout: [...new Set(all)].map((line) => `${line}\n`).join(''),
+      }
+    },
+  },
+  {
+    name: 'line-range',
+    spec: 'prints the lines of FILE from number FROM to number TO, both included and counted from 1. It is called as `FILE FROM TO`',
+    good: 'count=$(($3 - $2 + 1))\ntail -n "+$2" -- "$1" | head -n "$count"\n',
+    bugs: [
+      ['$3 - $2 + 1', '$3 - $2'],
+      ['"+$2"', '"$2"'],
+      ['head -n', 'tail -n'],
+      ['"$1"', '$1'],
+    ],
+    example: (random) => {
+      const all = Array.from({ length: random.int(12, 25) }, (_, at) => `${at} ${word(random)}`)
+      const [from, to] = [random.int(2, 5), random.int(6, 9)]
+      return {
+        input: all.map((line) => `${line}\n`).join(''),
+        args: `${from} ${to}`,
+        stdout: all
+          .slice(from - 1, to)
+          .map((line) => `${line}\n`)
+          .join(''),
+      }
+    },
+  },
+  {
+    name: 'extremes',
+    spec: 'prints the smallest and the largest whole number of FILE, which has one on each line and may have negative ones, as `MIN MAX`. It is called as `FILE`',
+    good: 'sorted=$(sort -n "$1")\nmin=$(printf \'%s\\n\' "$sorted" | head -n 1)\nmax=$(printf \'%s\\n\' "$sorted" | tail -n 1)\necho "$min $max"\n',
+    bugs: [
+      ['sort -n "$1"', 'sort "$1"'],
+      ['head -n 1', 'head -n 2 | tail -n 1'],
+      ['echo "$min $max"', 'echo "$max $min"'],
+      ['-n "$1"', '-n $1'],
+    ],
+    example: (random) => {
+      const all = random.shuffle(numbers(random))
+      return {
+        input: all.map((number) => `${number}\n`).join(''),
+        args: '',
+        stdout: `${Math.min(...all)} ${Math.max(...all)}\n`,
+      }
+    },
+  },
+]
+
+const repair: Operation = {
+  name: 'repair-script',
+  domains: ['scripts'],
+  make: (draw) => {
+    const { random, level, root } = draw
+    const script = random.pick(scripts)
+    const path = `${random.pick(['bin/', '', 'tools/'])}${random.pick(nouns)}.sh`
+    let body = script.good
+    const bugs = random.few(script.bugs, byLevel(level, 1, 2, 4)).filter(([right, wrong]) => {
+      const isThere = body.includes(right)
+      body = body.replace(right, () => wrong)
+      return isThere
+    })
+    const hidden: Record<string, string> = {}
+    const probes = [1, 2, 3].map((nth): Probe => {
+      const { input, args, stdout } = script.example(random)
+      // A space in the name, because a careless script trips over it.
+      const name = `case ${nth}.txt`
+      hidden[name] = input
+      return { command: `cd "$scratch" && bash "${root}/${path}" "$hidden/${name}" ${args}`, stdout }
+    })
+    const shown = script.example(random)
+    const sample = `${random.pick(nouns)}.txt`
+    const head = '#!/bin/bash\n'
+    const ask = [
+      random.pick([
+        `\`${root}/${path}\` is broken. What it should do: it ${script.spec}.`,
+        `Somebody changed \`${root}/${path}\` and now its output is wrong. The script ${script.spec}.`,
+      ]),
+      random.pick([
+        `Repair it, or write it anew at the same path, as a bash script. For example, \`bash ${root}/${path} ${root}/${sample}${shown.args === '' ? '' : ` ${shown.args}`}\` must print what the description says. It is tried on other files, whose names may contain spaces, from another folder.`,
+        `Make it right (there may be more than one mistake). Try it with \`bash ${root}/${path} ${root}/${sample}${shown.args === '' ? '' : ` ${shown.args}`}\`; it will then be called with other files, also with spaces in their names, and from elsewhere.`,
+      ]),
+    ]
+    return simpleWork(draw, {
+      domain: 'scripts',
+      operation: 'repair-script',
+      shape: script.name,
+      faults: bugs.map(() => 'script-bug'),
+      ask,
+      before: { [path]: file(`${head}${body}`, '755'), [sample]: file(shown.input) },
+      after: { [path]: { kind: 'some' }, [sample]: file(shown.input) },
+      probes,
+      hidden,
+      solve: `cat > ${path} <<'END_OF_SCRIPT'\n${head}${script.good}END_OF_SCRIPT`,
+    })
+  },
+}
+
+const day = 86_400_000
+const iso = (time: number) => new Date(time).toISOString()
+
+const missingDays: Operation = {
+  name: 'missing-days',
+  domains: ['dates'],
+  make: (draw) => {
+    const { random, level, root } = draw
+    const start = Date.UTC(random.int(2015, 2025), random.int(0, 11), random.int(1, 28))
+    const days = Array.from({ length: byLevel(level, 25, 60, 150) }, (_, at) => iso(start + at * day).slice(0, 10))
+    const gone = new Set(random.few(days.slice(1, -1), byLevel(level, 4, 9, 20)))
+    const stem = random.pick(['backup', 'dump', 'snapshot', 'export'])
+    const there = random.shuffle(days.filter((one) => !gone.has(one)))
+    const [list, out] = [random.pick(['files.txt', 'listing.txt']), random.pick(['missing.txt', 'gaps.txt'])]
+    const text = there.map((one) => `${stem}-${one.replaceAll('-', '')}.tar.gz\n`).join('')
+    const ask = [
+      random.pick([
+        `\`${root}/${list}\` lists daily files, in no order, named like \`${stem}-20240131.tar.gz\`. Between the first and the last day in it some days have no file. Write those days to \`${root}/${out}\` as YYYY-MM-DD, one per line, earliest first.`,
+        `Every day a file such as \`${stem}-20240131.tar.gz\` should have been made; \`${root}/${list}\` has the names of those that exist. Which days between the earliest and the latest of them are missing? Write them to \`${root}/${out}\`, in the form YYYY-MM-DD, in order, one per line.`,
+      ]),
+    ]
+    return simpleWork(draw, {
+      domain: 'dates',
+      operation: 'missing-days',
+      shape: 'names',
+      ask,
+      before: { [list]: file(text) },
+      after: {
+        [list]: file(text),
+        [out]: file(
+          days
+            .filter((one) => gone.has(one))
+            .map((one) => `${one}\n`)
+            .join(''),
+        ),
+      },
+      solve: `days=$(sed -E 's/.*-([0-9]{4})([0-9]{2})([0-9]{2})[.].*/\\1-\\2-\\3/' ${list} | sort)
+now=$(printf '%s\\n' "$days" | sed -n 1p)
+last=$(printf '%s\\n' "$days" | tail -n 1)
+while [ "$now" != "$last" ]; do
+  case $'\\n'$days$'\\n' in *$'\\n'$now$'\\n'*) ;; *) echo "$now" ;; esac
+  now=$(date -u -d "$now + 1 day" +%F)
+done > ${out}`,
+    })
+  },
+}
+
+const epochs: Operation = {
+  name: 'epoch-to-iso',
+  domains: ['dates'],
+  make: (draw) => {
+    const { random, level, root } = draw
+    const records = Array.from({ length: byLevel(level, 8, 20, 50) }, () => ({
+      at: random.int(1_000_000_000, 1_750_000_000),
+      event: random.few(plainWords, 2).join(' '),
+    }))
+    const hours = random.pick([0, 0, 1, 2, -5, 9])
+    const zone = `${hours < 0 ? '-' : '+'}${String(Math.abs(hours)).padStart(2, '0')}:00`
+    const [name, out] = [`${random.pick(nouns)}.log`, random.pick(['readable.log', 'events.txt', 'timeline.txt'])]
+    const shown = records
+      .toSorted((a, b) => a.at - b.at)
+      .map(
+        ({ at, event }) =>
+          `${iso((at + hours * 3600) * 1000)
+            .slice(0, 19)
+            .replace('T', ' ')} ${event}\n`,
+      )
+    if (new Set(records.map(({ at }) => at)).size < records.length) return null
+    const text = records.map(({ at, event }) => `${at} ${event}\n`).join('')
+    const ask = [
+      random.pick([
+        `The lines of \`${root}/${name}\` begin with seconds since 1970-01-01 00:00:00 UTC. Write them to \`${root}/${out}\` in the order of time, with that number replaced by date and time as \`YYYY-MM-DD HH:MM:SS\` in the fixed zone UTC${zone}; the rest of each line stays.`,
+        `Make \`${root}/${name}\` readable: turn the Unix time at the beginning of each line into \`YYYY-MM-DD HH:MM:SS\` (as clocks in UTC${zone} show it, no summer time), keep what follows, sort by time, and save the result as \`${root}/${out}\`.`,
+      ]),
+    ]
+    return simpleWork(draw, {
+      domain: 'dates',
+      operation: 'epoch-to-iso',
+      shape: 'log',
+      ask,
+      before: { [name]: file(text) },
+      after: { [name]: file(text), [out]: file(shown.join('')) },
+      solve: `sort -n ${name} | while read -r at event; do printf '%s %s\\n' "$(date -u -d "@$((at + ${hours * 3600}))" '+%F %T')" "$event"; done > ${out}`,
+    })
+  },
+}
+
+/** Operations on scripts and dates. */
+export const scriptOperations: readonly Operation[] = [repair, missingDays, epochs]
