@@ -32,9 +32,11 @@ export const registry = {
   } satisfies Record<string, Load<Engine>>,
   sandboxes: {
     apptainer: () => import('./sandboxes/apptainer/index.ts'),
+    daytona: () => import('./sandboxes/daytona/index.ts'),
     docker: () => import('./sandboxes/docker/index.ts'),
     e2b: () => import('./sandboxes/e2b/index.ts'),
     local: () => import('./sandboxes/local/index.ts'),
+    modal: () => import('./sandboxes/modal/index.ts'),
     podman: () => import('./sandboxes/podman.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */

@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { type Base, hostBase } from '../../src/sandboxes/local/base.ts'
+import { makeImageHost } from '../../src/sandboxes/local/image/host.ts'
+import { buildImage } from '../../src/sandboxes/local/image.ts'
 import type { Machine } from '../../src/sandboxes/local/machine.ts'
 import { type OwnedMachine, Workshop } from '../../src/sandboxes/local/workshop.ts'
+import { plainEnvironment } from '../contracts/environment.ts'
 
 /** What a stand-in's machine starts from. */
 export interface StandInImage {
@@ -87,11 +91,20 @@ export class Machines {
     }
   }
 
+  /** Builds the Dockerfile of a directory as the local sandbox would. */
+  async buildDockerfile(dir: string, log: (line: string) => void): Promise<StandInImage> {
+    const host = makeImageHost(this.workshop, this.base)
+    const { signal } = new AbortController()
+    const { layers, env, workdir } = await buildImage(plainEnvironment(dir), host, { signal, log })
+    return { layers, env, workdir }
+  }
+
   /** The files a running machine has changed so far, as a layer that goes on top of those of its image. */
   async copyLayer(owned: OwnedMachine): Promise<string> {
     const layer = join(this.dir, 'local', 'layers', `stand-in-${this.layers++}`)
     mkdirSync(layer, { recursive: true })
-    await cp(join(owned.dir, 'upper'), layer, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true })
+    // What was removed is a device there, and pipes are files like others: only cp itself keeps them all.
+    await promisify(execFile)('cp', ['-a', `${join(owned.dir, 'upper')}/.`, layer])
     return layer
   }
 

@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import { makeCloudProvider } from '../cloud/provider.ts'
+import { openDaytona } from './cloud.ts'
+
+/** How often we say that we still live, within the shortest time that a sandbox may be idle. */
+const extendEverySec = 40
+
+/** Sandboxes at Daytona, by its own package, which is installed only by those who use it. */
+export default definePlugin({
+  name: 'daytona',
+  summary: 'sandboxes in the Daytona cloud; needs @daytonaio/sdk and DAYTONA_API_KEY',
+  options: z.strictObject({
+    snapshot: z
+      .string()
+      .optional()
+      .describe('what tasks without an image start from; default: the account’s own default'),
+    whenFull: z
+      .enum(['fail', 'evict'])
+      .default('fail')
+      .describe(
+        'evict: when the account has all the snapshots it may have, delete our own that was not used for longest',
+      ),
+    startSec: z.number().positive().default(300).describe('how long a sandbox may take to start'),
+    idleMin: z
+      .number()
+      .int()
+      .positive()
+      .default(15)
+      .describe('minutes after which the provider stops what nobody uses'),
+    lifetimeMin: z
+      .number()
+      .int()
+      .positive()
+      .default(1440)
+      .describe('minutes after which the provider ends any sandbox'),
+    freeze: z
+      .enum(['restart', 'kill'])
+      .default('restart')
+      .describe('kill: before tests, kill the agent’s processes from inside instead of restarting the sandbox'),
+  }),
+  make: (options, context) =>
+    makeCloudProvider({
+      name: 'daytona',
+      can: {
+        gpu: true,
+        compose: false,
+        images: true,
+        windows: false,
+        network: ['public', 'no-network', 'allowlist'],
+        networkPerPhase: true,
+      },
+      limits: { cpu: true, memory: true, pids: false, storage: true },
+      notes: [],
+      extendEverySec,
+      maxBuilds: 4,
+      context,
+      open: () => openDaytona(options, context),
+    }),
+})

@@ -1,0 +1,27 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe } from 'vitest'
+import daytona from '../../src/sandboxes/daytona/index.ts'
+import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { FakeDaytona } from '../fakes/daytona/server.ts'
+import { sandboxContract } from './sandbox.ts'
+
+describe.skipIf(missingPrograms().length > 0)('daytona (its stand-in needs bubblewrap)', () => {
+  let server: FakeDaytona
+  const stateDir = mkdtempSync(join(tmpdir(), 'ot-daytona-'))
+  beforeAll(async () => {
+    server = await FakeDaytona.open()
+  })
+  afterAll(async () => {
+    await server.close()
+    rmSync(stateDir, { recursive: true, force: true })
+  })
+  sandboxContract('daytona', {
+    makeProvider: () => daytona.make(daytona.options.parse({}), { env: server.env, stateDir }),
+    exceptions: {
+      'limits memory': 'Daytona sells memory by the gigabyte',
+      'limits processes': 'Daytona has no limit on processes',
+    },
+  })
+})
