@@ -36,6 +36,7 @@ export const registry = {
     docker: () => import('./sandboxes/docker/index.ts'),
     e2b: () => import('./sandboxes/e2b/index.ts'),
     local: () => import('./sandboxes/local/index.ts'),
+    modal: () => import('./sandboxes/modal/index.ts'),
     podman: () => import('./sandboxes/podman.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */

@@ -134,10 +134,10 @@ slay`
   return scriptWith(text, [id, user])
 }
 
-/** Becomes a program on the terminal it is started on, whose name is kept for \`resizeScript\`. */
+/** Becomes a program on the terminal it is started on; its number is kept for \`resizeScript\`. */
 export function terminalScript(id: string, user: string, cwd: string, argv: readonly string[]): string {
   const text = `id=$1 user=$2 cwd=$3; shift 3
-mkdir -p -m 700 ${home}; tty > "${home}/$id.tty"
+mkdir -p -m 700 ${home}; echo $$ > "${home}/$id.pid"
 ${become}
 as || { echo "there is no user $user"; exit 126; }
 cd "$cwd" || exit 126
@@ -148,7 +148,7 @@ exec $become "$@"`
 }
 
 export function resizeScript(id: string, cols: number, rows: number): string {
-  return scriptWith(`stty -F "$(cat "${home}/$1.tty")" cols "$2" rows "$3"`, [id, cols, rows])
+  return scriptWith(`stty cols "$2" rows "$3" < "/proc/$(cat "${home}/$1.pid")/fd/0"`, [id, cols, rows])
 }
 
 /** Prints every process there is, to tell later what came after. */

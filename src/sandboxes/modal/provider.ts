@@ -1,0 +1,140 @@
+import type * as Modal from 'modal'
+import type { PluginContext } from '../../core/plugin.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Environment, Network } from '../../core/task.ts'
+import { findNeededImage } from '../../formats/harbor-task/needed-image.ts'
+import type { CloudImage } from '../cloud/image.ts'
+import type { Labels } from '../cloud/owner.ts'
+import { type Cloud, loadPackage, makeCloudProvider, secretOf } from '../cloud/provider.ts'
+import { asking } from './failures.ts'
+import { buildFailure, describeImage } from './image.ts'
+import { end, ModalMachine } from './machine.ts'
+
+export interface ModalOptions {
+  readonly app: string
+  readonly image: string
+  readonly lifetimeSec: number
+  readonly idleSec: number
+  readonly maxBuilds: number
+}
+
+export function makeModal(options: ModalOptions, context: PluginContext): SandboxProvider {
+  return makeCloudProvider({
+    name: 'modal',
+    can: {
+      gpu: false,
+      compose: false,
+      images: true,
+      windows: false,
+      network: ['public', 'no-network', 'allowlist'],
+      networkPerPhase: false,
+    },
+    limits: { cpu: true, memory: true, pids: false, storage: false },
+    notes: [],
+    extendEverySec: options.idleSec / 3,
+    maxBuilds: options.maxBuilds,
+    context,
+    open: () => open(options, context),
+  })
+}
+
+async function open(options: ModalOptions, context: PluginContext): Promise<Cloud> {
+  const tokenId = secretOf('modal', 'MODAL_TOKEN_ID', context)
+  const tokenSecret = secretOf('modal', 'MODAL_TOKEN_SECRET', context)
+  const modal = await loadPackage('modal', 'modal', '0.11.1', () => import('modal'))
+  const { MODAL_ENVIRONMENT: environment } = context.env
+  const client = new modal.ModalClient({
+    tokenId,
+    tokenSecret,
+    maxThrottleWaitSecs: 60,
+    logLevel: 'error',
+    ...(environment && { environment }),
+  })
+  return new ModalCloud(client, options)
+}
+
+class ModalCloud implements Cloud {
+  private readonly built = new Map<string, Modal.Image>()
+  private app: Promise<Modal.App> | undefined
+
+  constructor(
+    private readonly client: Modal.ModalClient,
+    private readonly options: ModalOptions,
+  ) {}
+
+  async check(): Promise<void> {
+    await this.findApp()
+  }
+
+  async nameImage(environment: Environment): Promise<string> {
+    return (await findNeededImage(environment)).key
+  }
+
+  async hasImage(): Promise<null> {
+    return null
+  }
+
+  makeImage: Cloud['makeImage'] = async (environment, { forceBuild, log }) => {
+    const { image, description } = await describeImage(this.client, environment, this.options.image, forceBuild)
+    log(`building the image of ${description.name} at Modal, unless it is there`)
+    const app = await this.findApp()
+    const built = await asking(() =>
+      image.build(app).catch((error: unknown) => {
+        throw buildFailure(error) ?? error
+      }),
+    )
+    this.built.set(description.name, built)
+    return description
+  }
+
+  async create(image: CloudImage, environment: Environment, labels: Labels): Promise<ModalMachine> {
+    const app = await this.findApp()
+    const start = (from: Modal.Image) =>
+      this.client.sandboxes.create(app, from, {
+        ...this.paramsOf(environment),
+        command: ['sleep', 'infinity'],
+        tags: { ...labels },
+      })
+    const built = this.built.get(image.name)
+    if (!built) throw new Error(`the image ${image.name} was not built`)
+    return new ModalMachine(await asking(() => start(built)), start)
+  }
+
+  async list(labels: Labels): Promise<readonly { readonly id: string; readonly labels: Labels }[]> {
+    return asking(async () => {
+      const { appId } = await this.findApp()
+      const found: { id: string; labels: Labels }[] = []
+      for await (const sandbox of this.client.sandboxes.list({ appId, tags: { ...labels } }))
+        found.push({ id: sandbox.sandboxId, labels: await sandbox.getTags() })
+      return found
+    })
+  }
+
+  async destroy(id: string): Promise<void> {
+    await end(await asking(() => this.client.sandboxes.fromId(id)))
+  }
+
+  private paramsOf({ cpus, memoryMb, network }: Environment): Modal.SandboxCreateParams {
+    return {
+      timeoutMs: this.options.lifetimeSec * 1000,
+      idleTimeoutMs: this.options.idleSec * 1000,
+      ...(cpus !== undefined && { cpu: cpus, cpuLimit: cpus }),
+      ...(memoryMb !== undefined && { memoryMiB: memoryMb, memoryLimitMiB: memoryMb }),
+      ...networkOf(network),
+    }
+  }
+
+  private findApp(): Promise<Modal.App> {
+    this.app ??= asking(() => this.client.apps.fromName(this.options.app, { createIfMissing: true }))
+    this.app.catch(() => {
+      this.app = undefined
+    })
+    return this.app
+  }
+}
+
+function networkOf(network: Network): Pick<Modal.SandboxCreateParams, 'blockNetwork' | 'outboundDomainAllowlist'> {
+  if (network.mode === 'public') return {}
+  if (network.mode === 'no-network' || network.hosts.length === 0) return { blockNetwork: true }
+  return { outboundDomainAllowlist: [...network.hosts] }
+}
