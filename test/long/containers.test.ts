@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import oracle from '../../src/agents/oracle.ts'
+import terminus2 from '../../src/agents/terminus-2/index.ts'
+import type { Agent } from '../../src/core/agent.ts'
+import type { SandboxProvider } from '../../src/core/sandbox.ts'
+import scripted from '../../src/engines/scripted/index.ts'
+import { loadTask } from '../../src/formats/harbor-task/load.ts'
+import { runTrial } from '../../src/run/trial.ts'
+import docker from '../../src/sandboxes/docker/index.ts'
+import { ownedLabel } from '../../src/sandboxes/docker/labels.ts'
+import local from '../../src/sandboxes/local/index.ts'
+import podman from '../../src/sandboxes/podman.ts'
+import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../container-engine.ts'
+import { whoCan } from '../e2e/kit.ts'
+import { agentConfig, trialConfig } from '../fakes/configs.ts'
+import '../needs.ts'
+
+const scratch = mkdtempSync(join(tmpdir(), 'ot-containers-'))
+const context = { env: {}, stateDir: join(scratch, 'state') }
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+/** All the example tasks but the one that needs git, which is more than a program with libraries. */
+const tasks = readdirSync('examples/tasks').filter((name) => name !== 'git-purge-secret')
+const more =
+  'comm join paste nl tac cksum md5sum sha1sum fold split csplit rev column expand tsort shuf bzip2 xz perl make mawk egrep zcat gunzip zgrep'.split(
+    ' ',
+  )
+
+describe.each(['podman', 'docker'] as const)('%s', (name) => {
+  const skipReason = whyNotEngine(name)
+  const plugin = name === 'docker' ? docker : podman
+  describe('with an engine of our own', {
+    skip: skipReason !== null,
+    meta: skipReason === null ? {} : { skipReason },
+  }, () => {
+    let started: TestEngine
+    let provider: SandboxProvider
+    beforeAll(async () => {
+      started = await startEngine(name)
+      await makeBase(started.engine, more)
+      const options = { socket: started.socket, base: baseImage, buildNetwork: 'none' }
+      provider = plugin.make(plugin.options.parse(options), context)
+    }, 120_000)
+    afterAll(() => started.stop())
+
+    test.each(['building', 'creating', 'running', 'freezing'])(
+      'a process killed while %s leaves nothing that a cleaning does not find',
+      async (phase) => {
+        await killedWhile(phase, started)
+        // An engine may still be at what the dead process asked for last; then the next cleaning finds it.
+        const left = async () => {
+          await provider.reap()
+          return everything(started)
+        }
+        await expect.poll(left, { timeout: 60_000, interval: 500 }).toEqual([])
+      },
+      180_000,
+    )
+
+    test.each(['oracle', 'terminus-2'])(
+      `%s gets the same rewards as in local sandboxes, on ${tasks.length} tasks`,
+      async (agent) => {
+        const here = local.make(local.options.parse({}), context)
+        const [theirs, ours] = [await rewardsIn(provider, agent), await rewardsIn(here, agent)]
+        expect(theirs).toEqual(ours)
+        expect(Object.values(ours)).toEqual(tasks.map(() => expect.objectContaining({ reward: 1 })))
+        expect(await everything(started)).toEqual([])
+      },
+      900_000,
+    )
+  })
+})
+
+/** What an engine holds that belongs to some sandbox, by name. */
+async function everything({ engine }: TestEngine): Promise<string[]> {
+  const filters = JSON.stringify({ label: [ownedLabel] })
+  const containers = (await engine.ask({ method: 'GET', path: '/containers/json', query: { all: true } })).body
+  const volumes = (await engine.ask({ method: 'GET', path: '/volumes' })).body
+  const images = (await engine.ask({ method: 'GET', path: '/images/json', query: { all: true, filters } })).body
+  const names = (list: unknown) =>
+    Array.isArray(list) ? list.map((item) => JSON.stringify(item.Names ?? item.Name ?? item.RepoTags)) : []
+  return [...names(containers), ...names((volumes as { Volumes?: unknown }).Volumes), ...names(images)]
+}
+
+/** The program as one file that Node can run. */
+async function makeProgram(): Promise<string> {
+  const outfile = join(scratch, 'hold-container.mjs')
+  const js = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
+  const entryPoints = ['test/fakes/hold-container.ts']
+  await build({ entryPoints, outfile, bundle: true, format: 'esm', platform: 'node', target: 'node20', banner: { js } })
+  return outfile
+}
+
+async function killedWhile(phase: string, { name, socket }: TestEngine): Promise<void> {
+  const dir = join(scratch, `${name}-${phase}`)
+  mkdirSync(dir)
+  if (phase === 'building') writeFileSync(join(dir, 'Dockerfile'), 'FROM debian:12\nRUN sleep 20\n')
+  const program = await makeProgram()
+  const child = spawn(process.execPath, [program, name, socket, baseImage, context.stateDir, dir, phase], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exit = once(child, 'exit')
+  const wanted = phase === 'building' ? /RUN|STEP/ : /at it/
+  let said = ''
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    said += String(chunk)
+    if (wanted.test(said)) break
+  }
+  await wait(phase === 'freezing' || phase === 'creating' ? 400 + Math.random() * 1500 : 300)
+  child.kill('SIGKILL')
+  const [code, signal] = await exit
+  expect({ code, signal }, said).toEqual({ code: null, signal: 'SIGKILL' })
+}
+
+async function rewardsIn(provider: SandboxProvider, name: string): Promise<Record<string, unknown>> {
+  const engine = scripted.make(scripted.options.parse({ tasks: resolve('examples/tasks') }), context)
+  const ended: Record<string, unknown> = {}
+  for (const path of tasks) {
+    const agent: Agent =
+      name === 'oracle' ? oracle.make({}, context) : terminus2.make(terminus2.options.parse({}), context)
+    const task = await loadTask(resolve('examples/tasks', path))
+    const record = await runTrial({
+      task,
+      agent,
+      client: name === 'oracle' ? null : engine.client('scripted'),
+      provider,
+      config: trialConfig({ trialName: `${path}__${name}`, agent: agentConfig({ name, modelName: 'scripted' }) }),
+      jobName: 'containers',
+      attempt: 0,
+      retries: 0,
+      dir: join(scratch, provider.name, name, path),
+      signal: new AbortController().signal,
+      hooks: [],
+      hostEnv: {},
+      whoCan,
+    })
+    ended[path] = record.end.kind === 'scored' ? record.end.rewards : record.end
+  }
+  return ended
+}
