@@ -54,3 +54,6 @@ export { defineRecipe, makeAgent, makeEngine, makeProvider, makeStage, type Type
 export { type JobToOpen, type OpenedJob, openJob } from './run/job/open-job.ts'
 export { type JobOutcome, type JobRequest, runJob } from './run/job.ts'
 export { runTrial, type TrialRequest } from './run/trial.ts'
+export { type Answer, type AskAt, ask, lineageOf, type Question } from './stages/asking/ask.ts'
+export { type AskEach, type Asked, askEach } from './stages/asking/ask-each.ts'
+export { asJson, asList, asNumber, asText, asYesNo, BadReply, type ReplyForm } from './stages/asking/forms.ts'

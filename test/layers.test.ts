@@ -33,7 +33,7 @@ const table: Record<string, readonly string[]> = {
     'registry.ts',
     'index.ts',
   ],
-  'index.ts': ['core', 'lib', 'formats', 'store', 'board', 'run', 'generation', 'plugins.ts', 'registry.ts'],
+  'index.ts': ['core', 'lib', 'formats', 'stages', 'store', 'board', 'run', 'generation', 'plugins.ts', 'registry.ts'],
   web: ['core', 'board'],
 }
 

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import type { ModelClient } from '../../core/model.ts'
+import type { RawRow, TaskRow } from '../../core/row.ts'
+import type { Dropped, Expectation, Stage, StageContext } from '../../core/stage.ts'
+import { isDropped } from '../../core/stage.ts'
+import { renderTemplate } from '../../lib/template.ts'
+import { type Asked, askEach } from './ask-each.ts'
+import type { ReplyForm } from './forms.ts'
+
+/** Which model a stage of a recipe asks; in a pipeline it is the pipeline's own. */
+const modelSettings = z.strictObject({
+  model: z.string().min(1),
+  engine: z.string().optional(),
+  apiBase: z.string().optional(),
+  apiKeyEnv: z.string().optional(),
+  options: z.record(z.string(), z.unknown()).optional(),
+})
+
+/** How a stage asks, whatever it asks for. */
+export const askOptions = {
+  model: modelSettings.optional(),
+  system: z.string().optional(),
+  temperature: z.number().min(0).optional(),
+  maxOutputTokens: z.number().int().positive().optional(),
+  /** Replies of the wrong form are asked for so often in all. */
+  tries: z.number().int().min(1).default(3),
+  concurrency: z.number().int().min(1).default(8),
+  maxCalls: z.number().int().positive().optional(),
+  maxCostUsd: z.number().positive().optional(),
+}
+const askSchema = z.strictObject(askOptions)
+export type AskOptions = z.output<typeof askSchema>
+
+/** Options of a map: a prompt with `{{field}}` of the row, and where the answer goes. */
+export const mapOptions = {
+  ...askOptions,
+  prompt: z.string().min(1),
+  into: z.string().min(1),
+  /** Replies to the same prompt; they are settled into one. */
+  repeats: z.number().int().min(1).default(1),
+  /** Rows are dropped when a smaller share of the repeats agree. */
+  minAgreement: z.number().min(0).max(1).default(0),
+}
+const mapSchema = z.strictObject(mapOptions)
+export type MapOptions = z.output<typeof mapSchema>
+
+/** What of a stage's options its rows depend on: not how many are asked at once, nor what they may cost. */
+export function identityOf<O extends AskOptions>(options: O): Omit<O, 'concurrency' | 'maxCalls' | 'maxCostUsd'> {
+  const { concurrency: _, maxCalls: __, maxCostUsd: ___, ...identity } = options
+  return identity
+}
+
+/** The context of a stage with the model that its options name, if they name one. */
+export async function withModel(at: StageContext, { model }: AskOptions): Promise<StageContext> {
+  if (!model || !at.services) return at
+  const client: ModelClient = await at.services.model(model)
+  return { ...at, model: client }
+}
+
+/** A map over rows of a source. */
+export function mapRaw<T>(
+  options: MapOptions,
+  form: ReplyForm<T>,
+  give: (asked: Asked<RawRow, T>) => readonly (RawRow | Dropped)[],
+): Stage<RawRow, RawRow> {
+  return mapRows('raw', options, form, ({ fields }) => fields, give)
+}
+
+/** A map over tasks, which leaves what it found among their signals. */
+export function mapTasks<T>(
+  options: MapOptions,
+  form: ReplyForm<T>,
+  give: (asked: Asked<TaskRow, T>) => readonly (TaskRow | Dropped)[],
+): Stage<TaskRow, TaskRow> {
+  const fieldsOf = ({ id, name, source, instruction, signals }: TaskRow) => ({
+    id,
+    name,
+    source,
+    instruction,
+    ...signals,
+  })
+  return mapRows('task', options, form, fieldsOf, give)
+}
+
+function mapRows<Row extends { readonly id: string }, T>(
+  kind: 'raw' | 'task',
+  options: MapOptions,
+  form: ReplyForm<T>,
+  fieldsOf: (row: Row) => Readonly<Record<string, unknown>>,
+  give: (asked: Asked<Row, T>) => readonly (Row | Dropped)[],
+): Stage<Row, Row> {
+  const { prompt, into: _, model: __, ...asking } = options
+  return {
+    takes: kind,
+    gives: kind,
+    expensive: true,
+    identity: identityOf(options),
+    expect: (taken): Expectation => ({
+      rows: taken,
+      modelCalls: taken === null ? null : taken * options.repeats,
+      assumes: ['every reply is of the right form at once'],
+    }),
+    async *run(rows, at) {
+      const questions = { ...asking, form, prompt: (row: Row) => renderTemplate(prompt, fieldsOf(row)) }
+      for await (const asked of askEach(rows, questions, await withModel(at, options))) {
+        at.signal.throwIfAborted()
+        if (isDropped(asked)) yield asked
+        else yield* give(asked)
+      }
+    },
+  }
+}

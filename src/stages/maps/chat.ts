@@ -1,0 +1,13 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import { asText } from '../asking/forms.ts'
+import { mapOptions, mapRaw } from '../asking/mapping.ts'
+
+/** Asks about every row; the reply becomes a field of it. */
+export default definePlugin({
+  name: 'maps/chat',
+  summary: 'Ask a model about every row; its reply becomes a field',
+  options: z.strictObject(mapOptions),
+  make: (options) =>
+    mapRaw(options, asText, ({ row, answer }) => [{ ...row, fields: { ...row.fields, [options.into]: answer.value } }]),
+})

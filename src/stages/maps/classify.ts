@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import type { AnyStage } from '../../core/stage.ts'
+import { asYesNo } from '../asking/forms.ts'
+import { mapOptions, mapRaw, mapTasks } from '../asking/mapping.ts'
+
+const options = z.strictObject({
+  ...mapOptions,
+  /** What flows by: a row of a source gets a field, a task gets a signal of 1 or 0. */
+  rows: z.enum(['raw', 'task']).default('raw'),
+  /** Which rows stay; the others are dropped with `classified-no` or `classified-yes`. */
+  keep: z.enum(['all', 'yes', 'no']).default('all'),
+})
+
+/** Asks a question of yes or no about every row, and keeps the rows that one of the answers is for. */
+export default definePlugin<AnyStage, typeof options>({
+  name: 'maps/classify',
+  summary: 'Ask a yes-or-no question about every row; keep those with the right answer',
+  options,
+  make: ({ rows, keep, ...rest }) => {
+    const refused = (isYes: boolean, id: string) => {
+      const said = isYes ? 'yes' : 'no'
+      return keep === 'all' || keep === said ? null : { drop: `classified-${said}`, id }
+    }
+    const { into } = rest
+    return rows === 'raw'
+      ? mapRaw(rest, asYesNo, ({ row, answer: { value } }) => [
+          refused(value, row.id) ?? { ...row, fields: { ...row.fields, [into]: value } },
+        ])
+      : mapTasks(rest, asYesNo, ({ row, answer: { value } }) => [
+          refused(value, row.id) ?? { ...row, signals: { ...row.signals, [into]: value ? 1 : 0 } },
+        ])
+  },
+})
