@@ -64,6 +64,7 @@ export const registry = {
     'mixers/weighted': () => import('./stages/mixers/weighted.ts'),
     'sources/compose': () => import('./stages/sources/compose/index.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
+    'sources/posts': () => import('./stages/sources/posts/index.ts'),
     'sources/puzzles': () => import('./stages/sources/puzzles/index.ts'),
   } satisfies Record<string, Load<AnyStage>>,
 }

@@ -1,0 +1,148 @@
+import { Parser } from 'htmlparser2'
+
+/** A page's words as Markdown, and every block of code in it as it stands. */
+export interface MarkdownText {
+  readonly text: string
+  readonly code: readonly CodeBlock[]
+}
+
+export interface CodeBlock {
+  readonly text: string
+  /** What the page calls its language, or null. */
+  readonly language: string | null
+  /** The last words before it: they often say what it is. */
+  readonly before: string
+}
+
+/** Turns HTML as people write it in posts into Markdown: code stays fenced and untouched, scripts and styles go, nothing is fetched. */
+export function htmlToMarkdown(html: string): MarkdownText {
+  const page = new Page()
+  const parser = new Parser({
+    onopentag: (name, attributes) => page.open(name, attributes),
+    ontext: (text) => page.say(text),
+    onclosetag: (name) => page.close(name),
+  })
+  parser.write(html)
+  parser.end()
+  return page.finish()
+}
+
+const silent = new Set(['script', 'style', 'head', 'template', 'iframe', 'object'])
+const paragraphs = new Set('p div section article table tr h1 h2 h3 h4 h5 h6 ul ol dl dt dd details summary'.split(' '))
+const marks: Readonly<Record<string, string>> = { strong: '**', b: '**', em: '*', i: '*', del: '~~', s: '~~' }
+
+class Page {
+  readonly #code: CodeBlock[] = []
+  #text = ''
+  #line = ''
+  #pre: { text: string; language: string | null } | null = null
+  #span: string | null = null
+  #lists: (number | null)[] = []
+  #quotes = 0
+  #hidden = 0
+  #links: string[] = []
+
+  open(name: string, attributes: Readonly<Record<string, string>>): void {
+    if (silent.has(name)) this.#hidden++
+    if (this.#pre) {
+      this.#pre.language ??= languageOf(attributes)
+      if (name === 'br') this.#pre.text += '\n'
+    } else if (name === 'pre') {
+      this.#endParagraph()
+      this.#pre = { text: '', language: languageOf(attributes) }
+    } else if (name === 'code' || name === 'kbd' || name === 'tt') this.#span ??= ''
+    else if (name === 'br') this.#line += '\n'
+    else if (name === 'hr') this.#endParagraph('---')
+    else if (name === 'img') this.#line += `[image: ${attributes.alt?.trim() || 'no words for it'}]`
+    else if (name === 'a') this.#links.push(/^https?:/.test(attributes.href ?? '') ? (attributes.href ?? '') : '')
+    else if (name === 'td' || name === 'th') this.#line += this.#line.trim() === '' ? '' : ' | '
+    else if (marks[name]) this.#line += marks[name]
+    else this.#openBlock(name, attributes)
+  }
+
+  #openBlock(name: string, attributes: Readonly<Record<string, string>>): void {
+    if (name === 'li') {
+      this.#endParagraph()
+      const depth = Math.max(0, this.#lists.length - 1)
+      const nth = this.#lists.at(-1)
+      this.#line = `${'  '.repeat(depth)}${typeof nth === 'number' ? `${nth}.` : '-'} `
+      if (typeof nth === 'number') this.#lists[this.#lists.length - 1] = nth + 1
+      return
+    }
+    if (!paragraphs.has(name) && name !== 'blockquote') return
+    // The paragraph of a list's item stays on the item's line.
+    if (!(name === 'p' && /^\s*(?:-|\d+\.) $/.test(this.#line))) this.#endParagraph()
+    if (name === 'ul' || name === 'ol')
+      this.#lists.push(name === 'ol' ? Number.parseInt(attributes.start ?? '1', 10) || 1 : null)
+    if (name === 'blockquote') this.#quotes++
+    if (/^h[1-6]$/.test(name)) this.#line = `${'#'.repeat(Number(name[1]))} `
+  }
+
+  say(text: string): void {
+    if (this.#hidden > 0) return
+    if (this.#pre) this.#pre.text += text
+    else if (this.#span !== null) this.#span += text
+    else this.#line += text.replace(/\s+/g, ' ')
+  }
+
+  close(name: string): void {
+    if (silent.has(name)) this.#hidden = Math.max(0, this.#hidden - 1)
+    if (this.#pre) {
+      if (name === 'pre') this.#endCode(this.#pre)
+    } else if (name === 'code' || name === 'kbd' || name === 'tt') this.#endSpan()
+    else if (name === 'a') this.#endLink(this.#links.pop() ?? '')
+    else if (marks[name]) this.#line += marks[name]
+    else if (paragraphs.has(name) || name === 'li' || name === 'blockquote') {
+      this.#endParagraph()
+      if (name === 'ul' || name === 'ol') this.#lists.pop()
+      if (name === 'blockquote') this.#quotes = Math.max(0, this.#quotes - 1)
+    }
+  }
+
+  finish(): MarkdownText {
+    if (this.#pre) this.#endCode(this.#pre)
+    this.#endSpan()
+    this.#endParagraph()
+    return { text: this.#text.trim(), code: this.#code }
+  }
+
+  #endSpan(): void {
+    if (this.#span === null) return
+    const fence = this.#span.includes('`') ? '``' : '`'
+    if (this.#span.trim() !== '') this.#line += `${fence}${this.#span.replace(/\s*\n\s*/g, ' ')}${fence}`
+    this.#span = null
+  }
+
+  #endLink(target: string): void {
+    if (target !== '' && !this.#line.endsWith(target)) this.#line += ` (${target})`
+  }
+
+  #endCode({ text, language }: { text: string; language: string | null }): void {
+    this.#pre = null
+    const plain = text.replace(/\r\n?/g, '\n').replace(/^\n+|\s+$/g, '')
+    if (plain === '') return
+    this.#code.push({ text: plain, language, before: this.#text.trimEnd().split('\n\n').at(-1)?.slice(-200) ?? '' })
+    const longest = Math.max(2, ...[...plain.matchAll(/`{3,}/g)].map(([run]) => run.length))
+    const fence = '`'.repeat(longest + 1)
+    this.#add(`${fence}${language ?? ''}\n${plain}\n${fence}`)
+  }
+
+  #endParagraph(instead?: string): void {
+    const line = this.#line.replace(/[ \t]*\n[ \t]*/g, '\n').trimEnd()
+    this.#line = ''
+    if (line.trim() !== '') this.#add(/^\s*(?:-|\d+\.) /.test(line) ? line : line.trim())
+    if (instead !== undefined) this.#add(instead)
+  }
+
+  #add(block: string): void {
+    const quoted = this.#quotes === 0 ? block : block.replace(/^/gm, '> '.repeat(Math.min(this.#quotes, 5)))
+    const isItem = /^\s*(?:-|\d+\.) /
+    const afterItem =
+      isItem.test(quoted) && isItem.test(this.#text.slice(this.#text.lastIndexOf('\n', this.#text.length - 3) + 1))
+    this.#text += `${this.#text === '' ? '' : afterItem ? '\n' : '\n\n'}${quoted}`
+  }
+}
+
+function languageOf({ class: name = '' }: Readonly<Record<string, string>>): string | null {
+  return /\b(?:lang(?:uage)?)-([\w+#-]+)/.exec(name)?.[1] ?? null
+}

@@ -1,0 +1,132 @@
+import { stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { RawRow } from '../../../core/row.ts'
+import type { Dropped, Stage, StageContext } from '../../../core/stage.ts'
+import { isMissing } from '../../../lib/files.ts'
+import { htmlToMarkdown } from '../../../lib/html-to-markdown.ts'
+import { type Answered, AnswerJoin } from './join-answers.ts'
+import { openDump } from './open-dump.ts'
+import { type Post, readPosts } from './read-posts.ts'
+
+const options = z.strictObject({
+  /** `Posts.xml` of a Stack Exchange dump, plain or .gz, or the .7z that holds it. */
+  path: z.string().min(1),
+  /** Name of the source (default: the file's name without its ending). */
+  source: z.string().min(1).optional(),
+  /** Questions with a lower score are left out. */
+  minScore: z.number().int().default(0),
+  /** The same for answers that nobody accepted. */
+  minAnswerScore: z.number().int().default(1),
+  /** Questions whose HTML is shorter or longer are left out. */
+  minChars: z.number().int().min(0).default(100),
+  maxChars: z.number().int().min(1).default(30_000),
+  /** Only questions with one of these tags; none means all. */
+  tags: z.array(z.string().min(1)).default([]),
+  /** Posts without code are left out. */
+  code: z.boolean().default(true),
+  /** Reads only so many megabytes of the XML, for a first look at a large dump. */
+  maxMb: z.number().positive().optional(),
+})
+type Options = z.output<typeof options>
+
+/** S2: questions of a Stack Exchange dump, each with the answer that counts. */
+export default definePlugin<Stage<never, RawRow>, typeof options>({
+  name: 'sources/posts',
+  summary: 'Questions and answers of a Stack Exchange dump (Posts.xml, plain or 7z), read as a stream',
+  options,
+  make: (given) => ({
+    takes: null,
+    gives: 'raw',
+    run: (_, at) => readQuestions(given, at),
+  }),
+})
+
+async function* readQuestions(given: Options, at: StageContext): AsyncGenerator<RawRow | Dropped, void, void> {
+  const { path, source = basename(path).replace(/\..*$/, '') } = given
+  at.signal.throwIfAborted()
+  await checkFile(path)
+  const join = new AnswerJoin(joinDir(at.workDir))
+  await join.open()
+  try {
+    const counts = { posts: 0, kept: 0 }
+    for await (const post of readPosts(path, upTo(openDump(path, at.signal), given.maxMb, at))) {
+      counts.posts++
+      if (!isWanted(post, given)) continue
+      counts.kept++
+      await join.add(post)
+    }
+    at.log(`${counts.posts} posts read, ${counts.kept} of them questions and answers that may count`)
+    for await (const found of join.answered()) {
+      at.signal.throwIfAborted()
+      yield 'unanswered' in found
+        ? { drop: 'no-answer', detail: 'no answer of it counts', id: String(found.unanswered) }
+        : toRow(found, source, given)
+    }
+  } finally {
+    await join.close()
+  }
+}
+
+/** Of its own, because two dumps may be read at once. */
+let opened = 0
+function joinDir(workDir: string): string {
+  return join(workDir, `posts-${process.pid}-${opened++}`)
+}
+
+function isWanted(post: Post, { minScore, minChars, maxChars, tags, code }: Options): boolean {
+  if (code && !post.body.includes('<code')) return false
+  if (post.kind === 'answer') return post.body.length <= maxChars
+  const { length } = post.body
+  if (post.isClosed || post.score < minScore || length < minChars || length > maxChars) return false
+  return tags.length === 0 || post.tags.some((tag) => tags.includes(tag))
+}
+
+function toRow({ question, answer }: Answered, source: string, { minAnswerScore }: Options): RawRow | Dropped {
+  const id = String(question.id)
+  const isAccepted = question.acceptedAnswerId === answer.id
+  if (!isAccepted && answer.score < minAnswerScore)
+    return { drop: 'no-answer', detail: `nobody accepted one, and the best has a score of ${answer.score}`, id }
+  const [asked, said] = [htmlToMarkdown(question.body), htmlToMarkdown(answer.body)]
+  const fields = {
+    title: question.title,
+    tags: question.tags,
+    score: question.score,
+    body: asked.text,
+    code: asked.code,
+    license: question.license,
+    answer: { id: answer.id, score: answer.score, accepted: isAccepted, body: said.text, code: said.code },
+  }
+  return { id, source, fields }
+}
+
+async function* upTo(
+  chunks: AsyncIterable<Buffer>,
+  maxMb: number | undefined,
+  at: StageContext,
+): AsyncGenerator<Buffer, void, void> {
+  let bytes = 0
+  let told = 0
+  for await (const chunk of chunks) {
+    at.signal.throwIfAborted()
+    yield chunk
+    bytes += chunk.length
+    if (bytes - told >= 2 ** 30) {
+      told = bytes
+      at.log(`${Math.round(bytes / 2 ** 20)} MiB of posts read`)
+    }
+    if (maxMb !== undefined && bytes >= maxMb * 1e6) return
+  }
+}
+
+async function checkFile(path: string): Promise<void> {
+  try {
+    if ((await stat(path)).isFile()) return
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    throw new UserError(`${path}: expected a dump of posts, found nothing there`, 'check the path')
+  }
+  throw new UserError(`${path}: expected a dump of posts, found a folder`, 'name its Posts.xml')
+}

@@ -1,0 +1,115 @@
+import { appendFile, mkdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Post } from './read-posts.ts'
+
+/** A question with the answer that counts: the accepted one, or where none is, the one with the highest score. */
+export interface Answered {
+  readonly question: Post
+  readonly answer: Post
+}
+
+const idsPerDrawer = 16_384
+const heldBytes = 16 * 2 ** 20
+
+/**
+ * Joins questions with their answers however far apart they stand. Posts wait on disk in drawers by the question's number, and one
+ * drawer at a time is opened at the end: memory depends on neither the size of the dump nor how many questions it has, but for
+ * one bit a question.
+ */
+export class AnswerJoin {
+  readonly #dir: string
+  readonly #wanted = new BitSet()
+  readonly #held = new Map<number, string[]>()
+  readonly #drawers = new Set<number>()
+  #bytes = 0
+
+  constructor(dir: string) {
+    this.#dir = dir
+  }
+
+  async open(): Promise<void> {
+    await rm(this.#dir, { recursive: true, force: true })
+    await mkdir(this.#dir, { recursive: true })
+  }
+
+  /** A question's answers count only after it: dumps are in the order of posts' numbers. */
+  async add(post: Post): Promise<void> {
+    if (post.kind === 'question') this.#wanted.add(post.id)
+    else if (post.parentId === null || !this.#wanted.has(post.parentId)) return
+    const drawer = Math.floor((post.parentId ?? post.id) / idsPerDrawer)
+    const line = `${JSON.stringify(post)}\n`
+    const lines = this.#held.get(drawer)
+    if (lines) lines.push(line)
+    else this.#held.set(drawer, [line])
+    this.#bytes += line.length
+    if (this.#bytes > heldBytes) await this.#flush()
+  }
+
+  /** Every question that has an answer, in the order of the questions' numbers; the others as their number alone. */
+  async *answered(): AsyncGenerator<Answered | { readonly unanswered: number }, void, void> {
+    await this.#flush()
+    for (const drawer of [...this.#drawers].sort((a, b) => a - b)) {
+      const posts = (await readFile(this.#path(drawer), 'utf8')).split('\n')
+      yield* joinPosts(posts.filter((line) => line !== '').map((line) => JSON.parse(line) as Post))
+      await rm(this.#path(drawer))
+    }
+  }
+
+  async close(): Promise<void> {
+    await rm(this.#dir, { recursive: true, force: true })
+  }
+
+  async #flush(): Promise<void> {
+    for (const [drawer, lines] of this.#held) {
+      await appendFile(this.#path(drawer), lines.join(''))
+      this.#drawers.add(drawer)
+    }
+    this.#held.clear()
+    this.#bytes = 0
+  }
+
+  #path(drawer: number): string {
+    return join(this.#dir, `${drawer}.jsonl`)
+  }
+}
+
+function* joinPosts(posts: readonly Post[]): Generator<Answered | { readonly unanswered: number }, void, void> {
+  const best = new Map<number, Post>()
+  const questions = new Map(posts.filter(({ kind }) => kind === 'question').map((post) => [post.id, post]))
+  for (const post of posts) {
+    const question = post.kind === 'answer' ? questions.get(post.parentId ?? -1) : undefined
+    if (!question) continue
+    const rival = best.get(question.id)
+    const isAccepted = question.acceptedAnswerId === post.id
+    if (!rival || isAccepted || (rival.id !== question.acceptedAnswerId && post.score > rival.score))
+      best.set(question.id, post)
+  }
+  for (const question of [...questions.values()].sort((a, b) => a.id - b.id)) {
+    const answer = best.get(question.id)
+    yield answer ? { question, answer } : { unanswered: question.id }
+  }
+}
+
+/** Whole numbers, one bit each, in pages that exist only where there are any. */
+class BitSet {
+  readonly #pages = new Map<number, Uint32Array>()
+
+  add(value: number): void {
+    const page = Math.floor(value / pageBits)
+    let words = this.#pages.get(page)
+    if (!words) {
+      words = new Uint32Array(pageBits / 32)
+      this.#pages.set(page, words)
+    }
+    const bit = value % pageBits
+    words[bit >>> 5] = (words[bit >>> 5] ?? 0) | (1 << (bit & 31))
+  }
+
+  has(value: number): boolean {
+    const bit = value % pageBits
+    const word = this.#pages.get(Math.floor(value / pageBits))?.[bit >>> 5] ?? 0
+    return (word & (1 << (bit & 31))) !== 0
+  }
+}
+
+const pageBits = 1 << 16

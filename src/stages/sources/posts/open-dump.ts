@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
+import { createGunzip } from 'node:zlib'
+import { UserError } from '../../../core/errors.ts'
+import { findProgram } from '../../../lib/programs.ts'
+
+/** The bytes of a dump: a plain file, one packed with gzip, or `Posts.xml` inside a .7z, through a program that unpacks it into a pipe. */
+export function openDump(path: string, signal: AbortSignal): AsyncIterable<Buffer> {
+  if (/\.7z$/i.test(path)) return unpack(path, signal)
+  const file = createReadStream(path, { highWaterMark: 1 << 20, signal })
+  return /\.gz$/i.test(path) ? file.compose(createGunzip()) : file
+}
+
+/** Programs that can, and how each is asked to write one member to its standard output. */
+const unpackers: Readonly<Record<string, readonly string[]>> = {
+  '7zz': ['x', '-so', '-bd', '-y'],
+  '7z': ['x', '-so', '-bd', '-y'],
+  '7za': ['x', '-so', '-bd', '-y'],
+  '7zr': ['x', '-so', '-bd', '-y'],
+  bsdtar: ['-xOf'],
+}
+
+async function* unpack(path: string, signal: AbortSignal): AsyncGenerator<Buffer, void, void> {
+  const [name = '', program] = await findUnpacker(path)
+  const words = [...(unpackers[name] ?? []), ...(name === 'bsdtar' ? [path, 'Posts.xml'] : ['--', path, 'Posts.xml'])]
+  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } })
+  const ended = once(child, 'close')
+  ended.catch(() => {})
+  let complaint = ''
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaint = (complaint + chunk.toString('utf8')).slice(-500)
+  })
+  const stop = () => child.kill('SIGKILL')
+  signal.addEventListener('abort', stop, { once: true })
+  let isDone = false
+  try {
+    yield* child.stdout as AsyncIterable<Buffer>
+    const [code] = await ended
+    isDone = true
+    signal.throwIfAborted()
+    if (code !== 0)
+      throw new UserError(
+        `${path}: expected a .7z that holds Posts.xml, ${name} says: ${oneLine(complaint)}`,
+        'is it whole?',
+      )
+  } finally {
+    signal.removeEventListener('abort', stop)
+    if (!isDone) stop()
+  }
+}
+
+async function findUnpacker(path: string): Promise<[name: string, program: string]> {
+  for (const name of Object.keys(unpackers)) {
+    const program = findProgram(name)
+    if (program !== null) return [name, program]
+  }
+  throw new UserError(
+    `${path}: expected one of ${Object.keys(unpackers).join(', ')} on this machine to unpack it, found none`,
+    'install the Debian package 7zip or libarchive-tools, or unpack Posts.xml yourself and name that file',
+  )
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim() || 'nothing'
+}

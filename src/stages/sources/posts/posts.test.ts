@@ -1,0 +1,146 @@
+import { spawnSync } from 'node:child_process'
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
+import { makeTempDir } from '../../../../test/make-task.ts'
+import { needs } from '../../../../test/needs.ts'
+import { findProgram } from '../../../lib/programs.ts'
+import posts from './index.ts'
+
+const context = { env: {}, stateDir: '/nonexistent' }
+const make = (options: object) => posts.make(posts.options.parse(options), context)
+
+const escaped = (text: string) =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;').replaceAll('\n', '&#xA;')
+const row = (fields: Record<string, string | number>) =>
+  `  <row ${Object.entries(fields)
+    .map(([name, value]) => `${name}="${escaped(String(value))}"`)
+    .join(' ')} />\n`
+const asked = (Id: number, more: Record<string, string | number> = {}) =>
+  row({
+    Id,
+    PostTypeId: 1,
+    Score: 3,
+    Title: `Q & ${Id}`,
+    Tags: '<bash><awk>',
+    Body: `<p>How?</p><pre><code>a &lt; ${Id}\n</code></pre>`,
+    ...more,
+  })
+const said = (Id: number, ParentId: number, more: Record<string, string | number> = {}) =>
+  row({ Id, PostTypeId: 2, ParentId, Score: 1, Body: `<p>So:</p><pre><code>echo ${Id}</code></pre>`, ...more })
+const xml = (...rows: string[]) => `\uFEFF<?xml version="1.0" encoding="utf-8"?>\n<posts>\n${rows.join('')}</posts>\n`
+
+async function save(text: string | Buffer, name = 'Posts.xml'): Promise<string> {
+  const path = join(await makeTempDir(), name)
+  await writeFile(path, text)
+  return path
+}
+
+const small = xml(
+  asked(1, { AcceptedAnswerId: 4 }),
+  said(2, 1, { Score: 50 }),
+  asked(3, { Tags: '|sed|', Score: 0 }),
+  said(4, 1),
+  said(5, 3, { Score: 2 }),
+  said(6, 3, { Score: 7 }),
+  asked(7),
+  asked(8, { Body: '<p>No code at all in this question, however long it may go on.</p>' }),
+  row({ Id: 9, PostTypeId: 5, Body: 'a wiki' }),
+)
+
+stageLaws('sources/posts', { make: async () => make({ path: await save(small), minChars: 10 }), rows: [] })
+
+test('a question comes with its accepted answer, else with the best, code and title and tags kept', async () => {
+  const found = await runStage(make({ path: await save(small), minChars: 10, source: 'unix' }), [])
+  expect(found).toEqual([
+    {
+      id: '1',
+      source: 'unix',
+      fields: {
+        title: 'Q & 1',
+        tags: ['bash', 'awk'],
+        score: 3,
+        license: null,
+        body: 'How?\n\n```\na < 1\n```',
+        code: [{ text: 'a < 1', language: null, before: 'How?' }],
+        answer: {
+          id: 4,
+          score: 1,
+          accepted: true,
+          body: 'So:\n\n```\necho 4\n```',
+          code: [{ text: 'echo 4', language: null, before: 'So:' }],
+        },
+      },
+    },
+    expect.objectContaining({
+      id: '3',
+      fields: expect.objectContaining({ tags: ['sed'], answer: expect.objectContaining({ id: 6, accepted: false }) }),
+    }),
+    { drop: 'no-answer', id: '7', detail: expect.any(String) },
+  ])
+})
+
+test('scores, tags, lengths and closed questions decide what is read at all', async () => {
+  const ids = async (options: object) =>
+    (await runStage(make({ path: await save(small), minChars: 10, ...options }), [])).map((found) => found.id)
+  expect(await ids({ minScore: 1 })).toEqual(['1', '7'])
+  expect(await ids({ tags: ['sed'] })).toEqual(['3'])
+  expect(await ids({ minChars: 10_000 })).toEqual([])
+  expect(await ids({ code: false, minScore: 1 })).toEqual(['1', '7', '8'])
+  const path = await save(xml(asked(1, { ClosedDate: '2020-01-01' }), said(2, 1)))
+  expect(await runStage(make({ path, minChars: 1 }), [])).toEqual([])
+})
+
+test('answers are found however far they stand from their questions, in the order of questions', async () => {
+  const many = 40_000
+  const questions = Array.from({ length: 50 }, (_, i) => asked(i * 800 + 1, { AcceptedAnswerId: many + 50 - i }))
+  const answers = Array.from({ length: 50 }, (_, i) => said(many + i + 1, (49 - i) * 800 + 1))
+  const dir = await makeTempDir()
+  const found = await runStage(make({ path: await save(xml(...questions, ...answers)), minChars: 1 }), [], {
+    workDir: dir,
+  })
+  expect(found.map((row) => Number(row.id))).toEqual(questions.map((_, i) => i * 800 + 1))
+  for (const row of found) expect(row).toMatchObject({ fields: { answer: { accepted: true } } })
+  expect(await readdir(dir)).toEqual([])
+})
+
+test('a dump packed with gzip is read, and only as far as asked', async () => {
+  const path = await save(gzipSync(small), 'Posts.xml.gz')
+  expect((await runStage(make({ path, minChars: 10 }), [])).length).toBe(3)
+  const plain = await save(small)
+  expect((await runStage(make({ path: plain, minChars: 10, maxMb: 0.000_001 }), [])).length).toBe(3)
+})
+
+const unpacker = ['7zz', '7z', '7za', 'bsdtar'].find((name) => findProgram(name) !== null) ?? '7zz'
+test(
+  'Posts.xml inside a .7z is read through a pipe; a broken archive is the user’s error',
+  needs(unpacker),
+  async () => {
+    const path = await save(small)
+    const archive = join(path, '../dump.7z')
+    const words =
+      unpacker === 'bsdtar' ? ['--format', '7zip', '-cf', archive, 'Posts.xml'] : ['a', archive, 'Posts.xml']
+    expect(spawnSync(unpacker, words, { cwd: join(path, '..') }).status).toBe(0)
+    expect((await runStage(make({ path: archive, minChars: 10 }), [])).length).toBe(3)
+    await expect(runStage(make({ path: await save('nonsense', 'x.7z') }), [])).rejects.toMatchObject({
+      name: 'UserError',
+      message: expect.stringContaining('expected a .7z that holds Posts.xml'),
+    })
+  },
+)
+
+test.each([
+  ['nothing of the kind', 'expected <posts>'],
+  [`<posts><row Body="${'x'.repeat(40_000_000)}`, 'expected rows of at most'],
+])('what is no dump is refused', async (text, message) => {
+  await expect(runStage(make({ path: await save(text) }), [])).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringContaining(message),
+  })
+})
+
+test('a dump that is not there is the user’s error', async () => {
+  await expect(runStage(make({ path: '/nonexistent/Posts.xml' }), [])).rejects.toMatchObject({ name: 'UserError' })
+})
