@@ -64,7 +64,10 @@ export const registry = {
     'mixers/weighted': () => import('./stages/mixers/weighted.ts'),
     'sources/compose': () => import('./stages/sources/compose/index.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
+    'sources/pipeline': () => import('./stages/sources/pipeline.ts'),
     'sources/posts': () => import('./stages/sources/posts/index.ts'),
     'sources/puzzles': () => import('./stages/sources/puzzles/index.ts'),
+    'sources/task-folder': () => import('./stages/sources/task-folder.ts'),
+    'sources/task-parquet': () => import('./stages/sources/task-parquet.ts'),
   } satisfies Record<string, Load<AnyStage>>,
 }

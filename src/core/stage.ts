@@ -1,4 +1,5 @@
 import type { ModelClient } from './model.ts'
+import type { ResolvedStage, StageCount } from './recipe.ts'
 import type { RowKind } from './row.ts'
 import type { SandboxProvider } from './sandbox.ts'
 
@@ -21,6 +22,8 @@ export interface StageContext {
   readonly model: ModelClient | null
   /** Null when the run has no sandboxes. */
   readonly sandboxes: SandboxProvider | null
+  /** More rows than that nobody takes of a source; absent: all of them. */
+  readonly limit?: number | undefined
   /** What only a recipe can do for a stage; absent outside of one. */
   readonly services?: StageServices
   log(line: string): void
@@ -155,6 +158,19 @@ export interface WholeInput {
   readonly rows: number
 }
 
+/** The input of a sink, which may read it file by file. */
+export interface SinkInput extends WholeInput {
+  /** The files its rows are in, in order, each with the number of its first row. */
+  readonly parts: readonly { readonly file: string; readonly first: number; readonly rows: number }[]
+}
+
+/** What became of the rows up to here: for whoever tells readers of a dataset how it was made. */
+export interface MadeSoFar {
+  readonly recipe: string
+  readonly seed: number
+  readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null })[]
+}
+
 /**
  * A stage that has to see every row before it can judge the first: dedup, mix, sample. It never moves rows itself; it
  * returns the name of a table or view `(input INTEGER, row BIGINT, position BIGINT, reason VARCHAR, detail VARCHAR,
@@ -165,6 +181,12 @@ export interface WholeStage extends Expecting {
   readonly takes: RowKind
   /** Takes the output of every branch above it, not only of the stage right above. */
   readonly many?: boolean
+  /** Counts up when the same rows and options would now give something else. */
+  readonly version?: number
+  /** Keeps rows where they are or drops them, so that it can be applied again to what the recipe hands out. */
+  readonly filter?: boolean
+  /** A digest of what its choice depends on beside its options and rows: files it reads, for example. */
+  fingerprint?(at: StageContext): Promise<string>
   choose(inputs: readonly WholeInput[], at: StageContext & { readonly sql: SqlSession }): Promise<string>
 }
 
@@ -172,8 +194,8 @@ export interface WholeStage extends Expecting {
 export interface Sink {
   readonly takes: RowKind
   write(
-    input: WholeInput,
-    at: StageContext & { readonly sql: SqlSession; readonly outDir: string },
+    input: SinkInput,
+    at: StageContext & { readonly sql: SqlSession; readonly outDir: string; readonly made: MadeSoFar },
   ): Promise<SinkReport>
 }
 

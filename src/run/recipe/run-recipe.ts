@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { RecipeLock } from '../../core/recipe.ts'
-import type { StageContext, StageServices } from '../../core/stage.ts'
+import type { MadeSoFar, StageContext, StageServices } from '../../core/stage.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import type { StoredKind } from '../../store/rows/columns.ts'
@@ -10,7 +10,7 @@ import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { digestStages } from './digests.ts'
 import { saveLock } from './lock.ts'
 import { recheck } from './recheck.ts'
-import { saveReport } from './report.ts'
+import { countsOf, saveReport } from './report.ts'
 import type { LiveStage, ResolvedRecipe } from './resolve.ts'
 import { runSink, type SunkStage } from './run-sink.ts'
 import { runStep, type StepWork } from './run-step.ts'
@@ -76,7 +76,9 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     if (step.stages[0]?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
       await recheck({ sql, contextOf }, stages, inputs)
-      sinks.push(await runSink({ sql, contextOf }, step, inputs, run.dir, digests.get(step.id) ?? ''))
+      const made = madeSoFar(lock, [...new Set(outputs.values())])
+      const digest = digests.get(step.id) ?? ''
+      sinks.push(await runSink({ sql, contextOf }, step, inputs, { runDir: run.dir, digest, made }))
       continue
     }
     const end = await runStep(stepWork(run, lock, step, digests, { sql, contextOf }), inputs)
@@ -88,6 +90,11 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
   await saveReport(run.dir, lock, outcome)
   return outcome
+}
+
+function madeSoFar({ name, seed, stages }: RecipeLock, steps: readonly StepOutput[]): MadeSoFar {
+  const counts = new Map(countsOf(steps).map((count) => [count.id, count]))
+  return { recipe: name, seed, stages: stages.map((stage) => ({ ...stage, count: counts.get(stage.id) ?? null })) }
 }
 
 /** Where the rows of a step are kept. */
@@ -124,6 +131,7 @@ function stepWork(
 function stageContext(run: RecipeRun, stage: LiveStage): StageContext {
   return {
     seed: run.recipe.lock.seed,
+    ...(stage.form === 'source' && { limit: run.recipe.lock.limit ?? undefined }),
     signal: run.signal,
     workDir: join(run.dir, 'work', stage.id),
     model: null,

@@ -1,6 +1,6 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Sink, SinkReport } from '../../core/stage.ts'
+import type { MadeSoFar, Sink, SinkReport } from '../../core/stage.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { closeViews, openViews } from './run-whole.ts'
@@ -21,8 +21,7 @@ export async function runSink(
   at: StepContext,
   step: Step,
   inputs: readonly StepOutput[],
-  runDir: string,
-  digest: string,
+  { runDir, digest, made }: { readonly runDir: string; readonly digest: string; readonly made: MadeSoFar },
 ): Promise<SunkStage> {
   const [live] = step.stages
   if (!live) throw new Error('a step has a stage')
@@ -36,7 +35,8 @@ export async function runSink(
   try {
     const [view] = views
     if (!view) throw new Error('a sink has an input')
-    const report = await (live.stage as Sink).write(view, { ...at.contextOf(live), sql: at.sql, outDir: temporary })
+    const context = { ...at.contextOf(live), sql: at.sql, outDir: temporary, made }
+    const report = await (live.stage as Sink).write(view, context)
     await writeAtomic(join(temporary, receipt), `${JSON.stringify({ digest, ...report })}\n`)
     await rm(dir, { recursive: true, force: true })
     await rename(temporary, dir)

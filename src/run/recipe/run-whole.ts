@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WholeInput, WholeStage } from '../../core/stage.ts'
+import type { SinkInput, WholeInput, WholeStage } from '../../core/stage.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
@@ -25,18 +25,29 @@ export async function runWhole(work: StepWork, inputs: readonly StepOutput[]): P
 }
 
 /** A view over the shards of each input, with the number of each row. */
-export async function openViews(sql: SqlDatabase, inputs: readonly StepOutput[]): Promise<readonly WholeInput[]> {
-  const views = inputs.map(({ manifest }, i) => ({ stage: manifest.id, view: `input_${i}`, rows: manifest.rows }))
-  for (const [i, { shards }] of inputs.entries()) {
-    let offset = 0
-    const parts = shards.map(({ part, rows }) => {
-      const select = `SELECT * EXCLUDE (file_row_number), file_row_number + ${offset} AS row FROM read_parquet(${sqlText(part)}, file_row_number = true)`
-      offset += rows
-      return select
-    })
-    await sql.run(`CREATE VIEW input_${i} AS ${parts.join(' UNION ALL ')}`)
+export async function openViews(sql: SqlDatabase, inputs: readonly StepOutput[]): Promise<readonly SinkInput[]> {
+  const views = inputs.map(({ manifest, shards }, i) => ({
+    stage: manifest.id,
+    view: `input_${i}`,
+    rows: manifest.rows,
+    parts: partsOf(shards),
+  }))
+  for (const { view, parts } of views) {
+    const selects = parts.map(
+      ({ file, first }) =>
+        `SELECT * EXCLUDE (file_row_number), file_row_number + ${first} AS row FROM read_parquet(${sqlText(file)}, file_row_number = true)`,
+    )
+    await sql.run(`CREATE VIEW ${view} AS ${selects.join(' UNION ALL ')}`)
   }
   return views
+}
+
+function partsOf(shards: readonly Shard[]): SinkInput['parts'] {
+  let first = 0
+  return shards.map(({ part, rows }) => {
+    first += rows
+    return { file: part, first: first - rows, rows }
+  })
 }
 
 export async function closeViews(sql: SqlDatabase, views: readonly WholeInput[]): Promise<void> {

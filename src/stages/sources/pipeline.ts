@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { TaskRow } from '../../core/row.ts'
+import { isDropped, type Stage, type StageContext, type StageServices } from '../../core/stage.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { readTextIfExists } from '../../lib/files.ts'
+import { taskRowOf } from '../task-rows/task-row.ts'
+
+const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))])
+
+const options = z.strictObject({
+  /** A pipeline by its name under data/, or its file. */
+  pipeline: z.string().min(1),
+  /** What `ot-agent generate` takes, without the dashes: `{ source: 'real', limit: 500, check: false, count: 40 }`. */
+  args: z.record(z.string().regex(/^[A-Za-z][\w-]*$/), value).default({}),
+  /** What mixes know its tasks by (default: the pipeline's name). */
+  source: z.string().min(1).optional(),
+})
+
+type Args = z.output<typeof options>['args']
+
+/** Tasks that a data pipeline makes, and the reason for each row that became none. */
+export default definePlugin<Stage<never, TaskRow>, typeof options>({
+  name: 'sources/pipeline',
+  summary: 'Tasks made by a data pipeline, one of those under data/ or your own file',
+  options,
+  make: ({ pipeline, args, source = nameOf(pipeline) }) => ({
+    takes: null,
+    gives: 'task',
+    expensive: true,
+    expect: () => ({ rows: countOf(args), ...(countOf(args) === null && { assumes: [unknownCount(pipeline)] }) }),
+    fingerprint: async (at) => fingerprintOf(servicesOf(at), pipeline, args),
+    async *run(_, at) {
+      at.signal.throwIfAborted()
+      const services = servicesOf(at)
+      const words = wordsOf({ seed: at.seed, ...(at.limit && { limit: at.limit }), ...args })
+      const digest = digestJson({ words, code: await fingerprintOf(services, pipeline, args) })
+      const outDir = join(at.workDir, digest.slice(0, 16))
+      for await (const made of services.pipeline({ pipeline, args: words, outDir, signal: at.signal })) {
+        at.signal.throwIfAborted()
+        yield isDropped(made) ? made : await taskRowOf(made, source)
+      }
+    },
+  }),
+})
+
+/** `data/x/generate.ts` is known by its folder, any other file by its own name. */
+function nameOf(pipeline: string): string {
+  const parts = pipeline.split('/').filter((part) => part !== '' && part !== '.' && part !== '..')
+  const last = parts.at(-1)?.replace(/\.[cm]?[jt]s$/, '') ?? pipeline
+  return last === 'generate' ? (parts.at(-2) ?? last) : last
+}
+
+function wordsOf(args: Args): readonly string[] {
+  return Object.entries(args).map(([name, given]) => {
+    const flag = name.replaceAll('_', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    if (typeof given === 'boolean') return given ? `--${flag}` : `--no-${flag}`
+    return `--${flag}=${Array.isArray(given) ? given.join(',') : given}`
+  })
+}
+
+/** The rows of a file that the pipeline is given are part of what its tasks depend on. */
+async function fingerprintOf(services: StageServices, pipeline: string, args: Args): Promise<string> {
+  const code = await services.pipelineFingerprint(pipeline)
+  const rows = typeof args.source === 'string' ? await readTextIfExists(args.source).catch(() => null) : null
+  return rows === null ? code : createHash('sha256').update(code).update(rows).digest('hex')
+}
+
+function countOf({ limit, count }: Args): number | null {
+  const counts = [limit, count].filter((each) => typeof each === 'number')
+  return counts.length > 0 ? Math.min(...counts) : null
+}
+
+function unknownCount(pipeline: string): string {
+  return `nobody knows how many tasks ${pipeline} makes before it runs; args.limit caps them`
+}
+
+function servicesOf({ services }: StageContext): StageServices {
+  if (services) return services
+  throw new UserError('sources/pipeline stands in recipes only', 'ot-agent generate runs a pipeline by itself')
+}
