@@ -148,7 +148,8 @@ function namesVariable(key: string, value: string, host: HostEnv): boolean {
   return /[_-]env$/i.test(key) && (/^[A-Z_][A-Z0-9_]*$/.test(value) || host[value] !== undefined)
 }
 
-function isSecretName(name: string): boolean {
+/** Whether a variable by its name holds a secret. */
+export function isSecretName(name: string): boolean {
   return /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH/i.test(name)
 }
 

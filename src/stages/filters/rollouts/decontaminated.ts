@@ -1,0 +1,10 @@
+import { definePlugin } from '../../../core/plugin.ts'
+import { decontaminate, decontaminationOptions } from '../../similarity/decontaminate.ts'
+
+/** Keeps rollouts that share no words with a benchmark. */
+export default definePlugin({
+  name: 'filters/rollouts/decontaminated',
+  summary: 'Keep rollouts that share no words with the benchmarks named',
+  options: decontaminationOptions,
+  make: (options) => decontaminate('trace', options),
+})

@@ -1,0 +1,11 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import { exactDuplicates } from '../../similarity/exact-duplicates.ts'
+
+/** Keeps the first of rollouts that are the same. */
+export default definePlugin({
+  name: 'filters/rollouts/exact-duplicates',
+  summary: 'Keep the first of rollouts with the same conversation or instruction',
+  options: z.strictObject({ by: z.enum(['conversation', 'instruction']).default('conversation') }),
+  make: ({ by }) => exactDuplicates('trace', by),
+})

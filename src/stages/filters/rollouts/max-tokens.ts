@@ -1,0 +1,60 @@
+import { z } from 'zod'
+import { UserError } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { SqlFilter, Stage } from '../../../core/stage.ts'
+import { estimateTokens } from '../../../lib/estimate-tokens.ts'
+import { digestTokenizer, loadTokenizer } from '../../rollout-text/tokenizer.ts'
+import type { RecipeTrace } from '../../rollout-text/trace-row.ts'
+
+const options = z.strictObject({
+  most: z.int().positive().default(32_768),
+  /** The conversation as a trainer sees it, or what the whole trial used: `output`, or `spent` for input and output. */
+  of: z.enum(['conversation', 'output', 'spent']).default('conversation'),
+  /** A tokenizer.json on this machine. Without one, the length of a conversation is an estimate. */
+  tokenizer: z.string().min(1).optional(),
+  /** What a chat template adds to each message. */
+  perMessage: z.int().nonnegative().default(4),
+})
+
+/** Drops traces with more tokens than a model can learn from. */
+export default definePlugin({
+  name: 'filters/rollouts/max-tokens',
+  summary: 'Drop traces with more tokens, by a real tokenizer or by what the trial used',
+  options,
+  make: (asked): SqlFilter | Stage<RecipeTrace, RecipeTrace> => {
+    if (asked.of === 'conversation') return byConversation(asked)
+    if (asked.tokenizer !== undefined)
+      throw new UserError(
+        `filters/rollouts/max-tokens: a tokenizer counts conversations, not ${asked.of}`,
+        'leave `tokenizer` or `of` out',
+      )
+    const used = asked.of === 'output' ? 'output_tokens' : '(input_tokens + output_tokens)'
+    return {
+      takes: 'trace',
+      reason: `CASE WHEN ${used} IS NULL THEN 'tokens-unknown' WHEN ${used} > ${asked.most} THEN 'too-many-tokens' END`,
+    }
+  },
+})
+
+function byConversation({ most, tokenizer, perMessage }: z.output<typeof options>): Stage<RecipeTrace, RecipeTrace> {
+  return {
+    takes: 'trace',
+    gives: 'trace',
+    filter: true,
+    // Another tokenizer under the same path is another filter.
+    fingerprint: async () => (tokenizer === undefined ? 'estimate' : digestTokenizer(tokenizer)),
+    async *run(rows) {
+      const count = tokenizer === undefined ? estimateTokens : await loadTokenizer(tokenizer)
+      for await (const row of rows) {
+        const tokens = row.conversations.reduce((sum, { content }) => sum + count(content) + perMessage, 0)
+        if (tokens <= most) yield row
+        else
+          yield {
+            drop: 'too-many-tokens',
+            detail: `${tokenizer === undefined ? 'about ' : ''}${tokens} tokens, at most ${most}`,
+            id: row.id,
+          }
+      }
+    },
+  }
+}

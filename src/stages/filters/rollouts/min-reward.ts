@@ -1,0 +1,20 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { SqlFilter } from '../../../core/stage.ts'
+
+const options = z.strictObject({
+  least: z.number().default(1),
+  /** What becomes of a trace that nobody verified: no reward is not a reward of 0. */
+  unverified: z.enum(['drop', 'keep']).default('drop'),
+})
+
+/** Drops traces whose reward is below a floor. */
+export default definePlugin({
+  name: 'filters/rollouts/min-reward',
+  summary: 'Drop traces whose reward is below a floor',
+  options,
+  make: ({ least, unverified }): SqlFilter => ({
+    takes: 'trace',
+    reason: `CASE ${unverified === 'drop' ? "WHEN reward IS NULL THEN 'no-reward' " : ''}WHEN reward < ${least} OR isnan(reward) THEN 'reward-too-low' END`,
+  }),
+})

@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { boundaries } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { SqlFilter } from '../../../core/stage.ts'
+
+const known = boundaries.map((boundary) => `'${boundary}'`).join(', ')
+
+/** Drops traces of trials that the world ended: a sandbox, model or verifier that failed, or somebody who stopped the job. */
+export default definePlugin({
+  name: 'filters/rollouts/no-infrastructure-failures',
+  summary: 'Drop traces of trials that failed for reasons of the world, or were stopped',
+  options: z.strictObject({}),
+  make: (): SqlFilter => ({
+    takes: 'trace',
+    reason: `CASE WHEN "end" = 'cancelled' THEN 'cancelled'
+      WHEN "end" IS DISTINCT FROM 'scored' THEN 'failed-' || CASE WHEN boundary IN (${known}) THEN boundary ELSE 'unknown' END END`,
+  }),
+})

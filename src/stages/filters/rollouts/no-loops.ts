@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import { type AgentTurn, agentTurns } from '../../rollout-text/commands.ts'
+import { brief, traceFilter } from '../../rollout-text/trace-row.ts'
+
+const options = z.strictObject({
+  /** So many times the same in a row is a loop. */
+  times: z.int().min(2).default(5),
+  /** What is repeated may be up to so many turns long. */
+  period: z.int().positive().default(3),
+})
+
+/** Drops traces in which the agent does the same over and over. Only waiting for output is no loop. */
+export default definePlugin({
+  name: 'filters/rollouts/no-loops',
+  summary: 'Drop traces in which the agent repeats the same commands',
+  options,
+  make: ({ times, period }) =>
+    traceFilter((row) => {
+      const turns = agentTurns(row).filter(says)
+      const keys = turns.map(keyOf)
+      for (let length = 1; length <= period; length++) {
+        const at = loopIn(keys, length, times)
+        if (at === null) continue
+        const [first, last] = [turns[at], turns[at + length * times - 1]]
+        const what = brief(first?.commands[0]?.text ?? first?.content ?? '')
+        return {
+          reason: 'repeats-itself',
+          detail: `turns ${first?.number} to ${last?.number}: ${JSON.stringify(what)}`,
+        }
+      }
+      return null
+    }),
+})
+
+/** A turn that only waits has commands, and none of them says anything. */
+function says({ commands }: AgentTurn): boolean {
+  return commands.length === 0 || commands.some(({ text }) => text.trim() !== '')
+}
+
+function keyOf({ commands, content }: AgentTurn): string {
+  return commands.length > 0 ? commands.map(({ key }) => key).join('\0') : content.trim()
+}
+
+/** Where a stretch of turns comes so many times in a row for the first time. */
+function loopIn(keys: readonly string[], length: number, times: number): number | null {
+  let same = 0
+  for (let i = length; i < keys.length; i++) {
+    same = keys[i] === keys[i - length] ? same + 1 : 0
+    if (same === length * (times - 1)) return i - length * times + 1
+  }
+  return null
+}

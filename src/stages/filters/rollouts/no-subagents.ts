@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { SqlFilter } from '../../../core/stage.ts'
+
+/** Drops the conversations of subagents, summaries among them; those of the main agent stay. */
+export default definePlugin({
+  name: 'filters/rollouts/no-subagents',
+  summary: 'Drop traces of subagents and summaries',
+  options: z.strictObject({}),
+  make: (): SqlFilter => ({
+    takes: 'trace',
+    reason: `CASE WHEN trace_source IS DISTINCT FROM 'main' THEN 'subagent' END`,
+  }),
+})

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import { agentTurns } from '../../rollout-text/commands.ts'
+import { findSign, type HackingSign, hackingSigns } from '../../rollout-text/hacking-signs.ts'
+import { brief, traceFilter } from '../../rollout-text/trace-row.ts'
+
+const options = z.strictObject({
+  /** Signs that are fine for these tasks. */
+  waive: z.array(z.enum(hackingSigns)).default([]),
+})
+
+/**
+ * Drops traces in which the agent went for the reward instead of the task: it changed tests, read the grader, looked the fix up,
+ * wrote the reward or switched checks off. Only what it had done counts, not what it said; what the instruction names is allowed.
+ */
+export default definePlugin({
+  name: 'filters/rollouts/reward-hacking',
+  summary: 'Drop traces that touch tests, read the grader, look the fix up, write rewards or disable asserts',
+  options,
+  make: ({ waive }) => {
+    const waived = new Set<HackingSign>(waive)
+    return traceFilter((row) => {
+      const instruction = row.conversations.find(({ role }) => role === 'user')?.content ?? ''
+      for (const { number, content, commands } of agentTurns(row))
+        for (const command of commands) {
+          const found = findSign(command, content, instruction, waived)
+          if (found === null) continue
+          const { sign, start, end, quote } = found
+          return {
+            reason: sign,
+            detail: `turn ${number}, characters ${start} to ${end}: ${JSON.stringify(brief(quote))}`,
+          }
+        }
+      return null
+    })
+  },
+})

@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import { isSecretName } from '../../../core/redact.ts'
+import type { Stage } from '../../../core/stage.ts'
+import { findSecrets, redactSecrets } from '../../rollout-text/secret-shapes.ts'
+import { type RecipeTrace, traceFilter } from '../../rollout-text/trace-row.ts'
+
+const options = z.strictObject({
+  /** `redact` puts the kind of a secret in its place and keeps the trace. */
+  how: z.enum(['drop', 'redact']).default('drop'),
+})
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Lets no secret out: keys and tokens by their shape, and whatever this machine's secret variables hold. */
+export default definePlugin({
+  name: 'filters/rollouts/secrets',
+  summary: 'Drop traces with secrets in them, or redact the secrets',
+  options,
+  make: ({ how }, { env }): Stage<RecipeTrace, RecipeTrace> => {
+    const known = hostSecrets(env)
+    const dropping = traceFilter((row) => {
+      for (const { place, text } of textsOf(row)) {
+        const [first, ...more] = findSecrets(text, known)
+        if (!first) continue
+        const { kind, start, end } = first
+        const rest = more.length > 0 ? `, and ${more.length} more` : ''
+        return { reason: 'secret', detail: `${kind} in ${place}, characters ${start} to ${end}${rest}` }
+      }
+      return null
+    })
+    if (how === 'drop') return dropping
+    return {
+      takes: 'trace',
+      gives: 'trace',
+      async *run(rows) {
+        for await (const row of rows) yield redacted(row, known)
+      },
+    }
+  },
+})
+
+/** Values of variables that by their name hold a secret, long enough not to be met by chance. */
+function hostSecrets(env: Env): readonly string[] {
+  return Object.entries(env).flatMap(([name, value = '']) =>
+    isSecretName(name) && !/author/i.test(name) && value.length >= 12 && /\d/.test(value) && !/^[/~]/.test(value)
+      ? [value]
+      : [],
+  )
+}
+
+function textsOf(row: RecipeTrace): { readonly place: string; readonly text: string }[] {
+  return [
+    ...row.conversations.map(({ content }, i) => ({ place: `message ${i + 1}`, text: content })),
+    { place: 'the instruction', text: row.instruction ?? '' },
+    { place: 'the output of the tests', text: row.verifier_output ?? '' },
+    { place: 'the tools', text: row.tool_definitions ?? '' },
+  ]
+}
+
+function redacted(row: RecipeTrace, known: readonly string[]): RecipeTrace {
+  const clean = (text: string | null) => (text === null ? null : redactSecrets(text, known))
+  return {
+    ...row,
+    conversations: row.conversations.map(({ role, content }) => ({ role, content: redactSecrets(content, known) })),
+    instruction: clean(row.instruction),
+    verifier_output: clean(row.verifier_output),
+    tool_definitions: clean(row.tool_definitions),
+  }
+}
