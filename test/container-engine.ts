@@ -74,6 +74,7 @@ export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine
 
 function podmanLine(dir: string, socket: string) {
   const at = (name: string) => join(dir, name)
+  mkdirSync(at('networks'))
   writeFileSync(
     at('storage.conf'),
     `[storage]\ndriver = "overlay"\ngraphroot = "${at('root')}"\nrunroot = "${at('run')}"\n`,
@@ -83,6 +84,8 @@ function podmanLine(dir: string, socket: string) {
     // The defaults would raise limits, which not every root may.
     'default_ulimits = ["nofile=4096:4096", "nproc=32768:32768"]',
     'log_driver = "k8s-file"',
+    '[network]',
+    `network_config_dir = "${at('networks')}"`,
     '[engine]',
     'cgroup_manager = "cgroupfs"',
     'events_logger = "file"',

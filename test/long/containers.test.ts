@@ -4,8 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { build } from 'esbuild'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import oracle from '../../src/agents/oracle.ts'
 import terminus2 from '../../src/agents/terminus-2/index.ts'
 import type { Agent } from '../../src/core/agent.ts'
@@ -13,14 +12,11 @@ import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import scripted from '../../src/engines/scripted/index.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { runTrial } from '../../src/run/trial.ts'
-import docker from '../../src/sandboxes/docker/index.ts'
-import { ownedLabel } from '../../src/sandboxes/docker/labels.ts'
 import local from '../../src/sandboxes/local/index.ts'
-import podman from '../../src/sandboxes/podman.ts'
-import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../container-engine.ts'
+import { baseImage, type TestEngine } from '../container-engine.ts'
+import { everything, makeHoldProgram, onEachEngine } from '../container-kit.ts'
 import { whoCan } from '../e2e/kit.ts'
 import { agentConfig, trialConfig } from '../fakes/configs.ts'
-import '../needs.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-containers-'))
 const context = { env: {}, stateDir: join(scratch, 'state') }
@@ -33,31 +29,17 @@ const more =
     ' ',
   )
 
-describe.each(['podman', 'docker'] as const)('%s', (name) => {
-  const skipReason = whyNotEngine(name)
-  const plugin = name === 'docker' ? docker : podman
-  describe('with an engine of our own', {
-    skip: skipReason !== null,
-    meta: skipReason === null ? {} : { skipReason },
-  }, () => {
-    let started: TestEngine
-    let provider: SandboxProvider
-    beforeAll(async () => {
-      started = await startEngine(name)
-      await makeBase(started.engine, more)
-      const options = { socket: started.socket, base: baseImage, buildNetwork: 'none' }
-      provider = plugin.make(plugin.options.parse(options), context)
-    }, 120_000)
-    afterAll(() => started.stop())
-
+onEachEngine(
+  context.stateDir,
+  ({ started, makeProvider }) => {
     test.each(['building', 'creating', 'running', 'freezing'])(
       'a process killed while %s leaves nothing that a cleaning does not find',
       async (phase) => {
-        await killedWhile(phase, started)
+        await killedWhile(phase, started())
         // An engine may still be at what the dead process asked for last; then the next cleaning finds it.
         const left = async () => {
-          await provider.reap()
-          return everything(started)
+          await makeProvider().reap()
+          return everything(started())
         }
         await expect.poll(left, { timeout: 60_000, interval: 500 }).toEqual([])
       },
@@ -68,41 +50,22 @@ describe.each(['podman', 'docker'] as const)('%s', (name) => {
       `%s gets the same rewards as in local sandboxes, on ${tasks.length} tasks`,
       async (agent) => {
         const here = local.make(local.options.parse({}), context)
-        const [theirs, ours] = [await rewardsIn(provider, agent), await rewardsIn(here, agent)]
+        const [theirs, ours] = [await rewardsIn(makeProvider(), agent), await rewardsIn(here, agent)]
         expect(theirs).toEqual(ours)
         expect(Object.values(ours)).toEqual(tasks.map(() => expect.objectContaining({ reward: 1 })))
-        expect(await everything(started)).toEqual([])
+        expect(await everything(started())).toEqual([])
       },
       900_000,
     )
-  })
-})
-
-/** What an engine holds that belongs to some sandbox, by name. */
-async function everything({ engine }: TestEngine): Promise<string[]> {
-  const filters = JSON.stringify({ label: [ownedLabel] })
-  const containers = (await engine.ask({ method: 'GET', path: '/containers/json', query: { all: true } })).body
-  const volumes = (await engine.ask({ method: 'GET', path: '/volumes' })).body
-  const images = (await engine.ask({ method: 'GET', path: '/images/json', query: { all: true, filters } })).body
-  const names = (list: unknown) =>
-    Array.isArray(list) ? list.map((item) => JSON.stringify(item.Names ?? item.Name ?? item.RepoTags)) : []
-  return [...names(containers), ...names((volumes as { Volumes?: unknown }).Volumes), ...names(images)]
-}
-
-/** The program as one file that Node can run. */
-async function makeProgram(): Promise<string> {
-  const outfile = join(scratch, 'hold-container.mjs')
-  const js = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);"
-  const entryPoints = ['test/fakes/hold-container.ts']
-  await build({ entryPoints, outfile, bundle: true, format: 'esm', platform: 'node', target: 'node20', banner: { js } })
-  return outfile
-}
+  },
+  more,
+)
 
 async function killedWhile(phase: string, { name, socket }: TestEngine): Promise<void> {
   const dir = join(scratch, `${name}-${phase}`)
   mkdirSync(dir)
   if (phase === 'building') writeFileSync(join(dir, 'Dockerfile'), 'FROM debian:12\nRUN sleep 20\n')
-  const program = await makeProgram()
+  const program = await makeHoldProgram(scratch)
   const child = spawn(process.execPath, [program, name, socket, baseImage, context.stateDir, dir, phase], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -14,6 +14,14 @@ import type { Engine } from './engine.ts'
 import { Gate } from './gate.ts'
 import { pullImage } from './pull.ts'
 
+const healthcheckSchema = z.object({
+  Test: z.array(z.string()).nullish(),
+  Interval: z.number().nullish(),
+  Timeout: z.number().nullish(),
+  StartPeriod: z.number().nullish(),
+  StartInterval: z.number().nullish(),
+  Retries: z.number().nullish(),
+})
 const imageSchema = z.object({
   Id: z.string(),
   Config: z
@@ -23,19 +31,12 @@ const imageSchema = z.object({
       WorkingDir: z.string().nullish(),
       Entrypoint: z.array(z.string()).nullish(),
       Volumes: z.record(z.string(), z.unknown()).nullish(),
-      Healthcheck: z
-        .object({
-          Test: z.array(z.string()).nullish(),
-          Interval: z.number().nullish(),
-          Timeout: z.number().nullish(),
-          StartPeriod: z.number().nullish(),
-          StartInterval: z.number().nullish(),
-          Retries: z.number().nullish(),
-        })
-        .nullish(),
+      Healthcheck: healthcheckSchema.nullish(),
     })
     .nullish(),
 })
+/** Podman tells of an image's health check only in its own dialect. */
+const podmanSchema = z.object({ Healthcheck: healthcheckSchema.nullish() })
 
 /** What a container starts from, as the engine knows it. */
 export interface EngineImage {
@@ -105,9 +106,15 @@ export class Images {
       workdir: Config?.WorkingDir || '/',
       entrypoint: Config?.Entrypoint ?? [],
       volumes: Object.keys(Config?.Volumes ?? {}),
-      healthcheck: healthcheckOf(Config?.Healthcheck ?? {}),
+      healthcheck: healthcheckOf(Config?.Healthcheck ?? (await this.podmanHealthcheck(name)) ?? {}),
       notes,
     }
+  }
+
+  private async podmanHealthcheck(name: string): Promise<RawHealthcheck | null> {
+    const path = `/libpod/images/${encodeURI(name)}/json`
+    const answer = await this.engine.ask({ method: 'GET', path, accept: [400, 404, 405, 500] })
+    return podmanSchema.safeParse(answer.body).data?.Healthcheck ?? null
   }
 
   private async wanted(environment: Environment): Promise<Wanted> {
@@ -186,7 +193,7 @@ function short(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
 }
 
-type RawHealthcheck = NonNullable<NonNullable<z.infer<typeof imageSchema>['Config']>['Healthcheck']>
+type RawHealthcheck = z.infer<typeof healthcheckSchema>
 
 /** Docker's own defaults where the image leaves a number out; it counts in nanoseconds. */
 function healthcheckOf({

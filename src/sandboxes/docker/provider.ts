@@ -46,14 +46,9 @@ const infoSchema = z.object({
   DriverStatus: z.array(z.array(z.string())).nullish(),
 })
 
-const can: SandboxAbilities = {
-  gpu: true,
-  compose: false,
-  images: true,
-  windows: false,
-  network: ['public', 'no-network'],
-  networkPerPhase: true,
-  toolDirs: true,
+function abilitiesOf({ networkPerPhase }: EngineKind): SandboxAbilities {
+  const network = ['public', 'no-network'] as const
+  return { gpu: true, compose: false, images: true, windows: false, network, networkPerPhase, toolDirs: true }
 }
 
 interface Opened {
@@ -89,7 +84,7 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
   })
   return {
     name: kind.name,
-    can,
+    can: abilitiesOf(kind),
     preflight: async () => void (await connect()),
     prepare: async (environment, how) => void (await (await opened()).images.find(environment, how)),
     isPrepared: async (environment) => (await opened()).images.has(environment),

@@ -15,6 +15,8 @@ export interface EngineKind {
   readonly gpuDevices: boolean
   /** A profile of system calls that lets programs make namespaces, to be tightened; null where the engine's own does not. */
   readonly looseProfile: string | null
+  /** Whether a container that was made without a network can get one while it runs, and the other way round. */
+  readonly networkPerPhase: boolean
   readonly startHint: string
   readonly permissionHint: string
 }
@@ -29,6 +31,7 @@ export const dockerKind: EngineKind = {
   ],
   gpuDevices: false,
   looseProfile: null,
+  networkPerPhase: true,
   startHint:
     'start it (sudo systemctl start docker), or name its socket: --ek socket=/path/to/docker.sock or DOCKER_HOST=unix:///path',
   permissionHint: 'join the group docker (sudo usermod -aG docker $USER, then log in again), or run as root',
@@ -44,6 +47,7 @@ export const podmanKind: EngineKind = {
   ],
   gpuDevices: true,
   looseProfile: '/usr/share/containers/seccomp.json',
+  networkPerPhase: false,
   startHint:
     'start it (systemctl --user start podman.socket, or podman system service --time=0), or name its socket: --ek socket=/path/to/podman.sock',
   permissionHint: 'use your own service (systemctl --user start podman.socket), or run as root',

@@ -1,0 +1,219 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, expect, test } from 'vitest'
+import type { SandboxLease } from '../../src/core/sandbox.ts'
+import type { Environment } from '../../src/core/task.ts'
+import { baseImage } from '../container-engine.ts'
+import { everything, makeHoldProgram, onEachEngine } from '../container-kit.ts'
+import { plainEnvironment } from '../contracts/environment.ts'
+import { playTrial } from '../e2e/kit.ts'
+
+const scratch = mkdtempSync(join(tmpdir(), 'ot-features-'))
+const stateDir = join(scratch, 'state')
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+let count = 0
+/** An environment of its own with these files. */
+function environment(files: Readonly<Record<string, string>>, changes: Partial<Environment> = {}): Environment {
+  const dir = join(scratch, `environment-${++count}`)
+  mkdirSync(dir, { recursive: true })
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    writeFileSync(join(dir, path), text)
+  }
+  return plainEnvironment(dir, changes)
+}
+const fromBase = (...lines: string[]) => ({ Dockerfile: [`FROM ${baseImage}`, ...lines, ''].join('\n') })
+const owner = { job: 'features', trial: 'one' }
+const sh = async (box: SandboxLease, script: string) => (await box.exec(['sh', '-c', script])).stdout
+
+onEachEngine(stateDir, ({ name, started, makeProvider }) => {
+  test('two processes that want the same image build it once', async () => {
+    const program = await makeHoldProgram(scratch)
+    const { dir } = environment(fromBase(`RUN sleep 2; echo ${name} > /made`))
+    const line = [program, name, started().socket, baseImage, stateDir, dir, 'building']
+    const both = await Promise.all([1, 2].map(() => promisify(execFile)(process.execPath, line)))
+    const said = both.map(({ stdout }) => stdout).join('')
+    expect(said.match(/^building /gm)).toHaveLength(1)
+    expect(await makeProvider().isPrepared?.(plainEnvironment(dir))).toBe(true)
+  })
+
+  test('fifty tasks that share three environments cost three builds', async () => {
+    const provider = makeProvider()
+    const said: string[] = []
+    const log = (text: string) => void said.push(text)
+    await Promise.all(
+      Array.from({ length: 50 }, (_, i) =>
+        provider.prepare?.(environment(fromBase(`RUN echo ${name} ${i % 3} > /made`)), { log }),
+      ),
+    )
+    expect(said.filter((line) => line.startsWith('building '))).toHaveLength(3)
+  })
+
+  test('a forced build builds again, once per run', async () => {
+    const place = environment(fromBase('RUN head -c 16 /dev/urandom | od -An -tx1 > /made'))
+    const made = async (forceBuild: boolean, provider = makeProvider()) => {
+      await using box = await provider.lease({ owner, environment: place, forceBuild })
+      return await sh(box, 'cat /made')
+    }
+    const first = await made(false)
+    expect(await made(false)).toBe(first)
+    const provider = makeProvider()
+    const again = await made(true, provider)
+    expect(again).not.toBe(first)
+    expect(await made(true, provider)).toBe(again)
+  })
+
+  test('a build that takes too long ends, and says so', async () => {
+    const place = environment(fromBase('RUN sleep 100'), { buildTimeoutSec: 1 })
+    await expect(makeProvider().prepare?.(place)).rejects.toMatchObject({
+      code: 'EnvironmentStartTimeoutError',
+      message: 'the image was not built within 1 s',
+    })
+  })
+
+  test('a Dockerfile that fails is the task’s failure, with what it printed', async () => {
+    const place = environment(fromBase('RUN echo so it is; exit 3'))
+    const error = await makeProvider()
+      .prepare?.(place)
+      .catch((error: unknown) => error)
+    expect(error).toMatchObject({ code: 'EnvironmentBuildError', boundary: 'task' })
+    expect(String(error)).toContain('so it is')
+  })
+
+  test('an image’s health check is known, and its entrypoint runs beside the agent', async () => {
+    const place = environment(
+      fromBase(
+        'RUN printf "#!/bin/sh\\necho $$ > /began\\nexec \\"\\$@\\"\\n" > /entry && chmod +x /entry',
+        'HEALTHCHECK --interval=2s --retries=7 CMD test -e /began',
+        'ENTRYPOINT ["/entry"]',
+      ),
+    )
+    await using box = await makeProvider().lease({ owner, environment: place })
+    expect(box.healthcheck).toMatchObject({ command: 'test -e /began', intervalSec: 2, retries: 7 })
+    await expect.poll(() => sh(box, 'cat /began'), { timeout: 20_000 }).toMatch(/^\d+\n$/)
+    expect(box.facts.notes.join()).toContain('ENTRYPOINT')
+  })
+
+  test('volumes that an image declares go along when the sandbox is frozen', async () => {
+    const place = environment(
+      fromBase(
+        'RUN mkdir /data /tests && echo image > /data/old && echo image > /tests/x',
+        'VOLUME /data',
+        'VOLUME /tests',
+      ),
+    )
+    const box = await makeProvider().lease({ owner, environment: place })
+    expect(await sh(box, 'cat /data/old; echo new > /data/new; echo forged > /tests/forged')).toBe('image\n')
+    await box.freeze()
+    await box.freeze()
+    expect(await sh(box, 'cat /data/old /data/new; ls -A /tests')).toBe('image\nnew\n')
+    await box[Symbol.asyncDispose]()
+    expect(await everything(started())).toEqual([])
+  })
+
+  test('tool directories are there, and cannot be written to, before and after a freeze', async () => {
+    const source = join(scratch, `tools-${name}`)
+    mkdirSync(source)
+    writeFileSync(join(source, 'tool'), 'sharp')
+    const toolDirs = [{ source, target: '/ot-agent-tools' }]
+    await using box = await makeProvider().lease({ owner, environment: environment({}), toolDirs })
+    const look = 'cat /ot-agent-tools/tool; echo x > /ot-agent-tools/y || echo no'
+    expect(await sh(box, `${look} 2>/dev/null`)).toBe('sharpno\n')
+    await box.freeze()
+    expect(await sh(box, `${look} 2>/dev/null`)).toBe('sharpno\n')
+  })
+
+  test('a separate verification sees the declared artefacts in a second container, and nothing else', async () => {
+    const { record } = await playTrial({
+      provider: makeProvider(),
+      task: {
+        toml: 'schema_version = "1.3"\nartifacts = ["/answer"]\n[verifier]\nenvironment_mode = "separate"\n[environment]\nnetwork_mode = "no-network"\n',
+        test: '[ "$(cat /answer)" = 42 ] && [ ! -e /secret ] && echo 1 > /logs/verifier/reward.txt || echo 0 > /logs/verifier/reward.txt',
+      },
+    })
+    expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
+    expect(record.isolation).toBe('separate')
+    expect(await everything(started())).toEqual([])
+  })
+
+  test('clean of the command line removes what a killed process left, wherever the engine’s socket is named', async () => {
+    const program = await makeHoldProgram(scratch)
+    const { dir } = environment({})
+    const { socket } = started()
+    for (const how of ['option', 'variable']) {
+      const child = spawn(process.execPath, [program, name, socket, baseImage, stateDir, dir, 'running'])
+      const exit = once(child, 'exit')
+      await once(child.stdout, 'data')
+      const variable = name === 'podman' ? 'CONTAINER_HOST' : 'DOCKER_HOST'
+      const clean = async (...more: string[]) => {
+        const named = how === 'option' ? ['--ek', `socket=${socket}`] : []
+        const env = { ...process.env, ...(how === 'variable' && { [variable]: `unix://${socket}` }) }
+        const line = [resolve('bin/ot-agent.js'), 'clean', '-e', name, '--json', ...named, ...more]
+        return JSON.parse((await promisify(execFile)(process.execPath, line, { env })).stdout)
+      }
+      expect(await clean()).toEqual({ dryRun: false, reaped: [] })
+      child.kill('SIGKILL')
+      await exit
+      const found = await clean('--dry-run')
+      expect(found.reaped).toEqual([expect.objectContaining({ owner: { job: 'leak', trial: 'running' } })])
+      expect((await clean()).reaped).toEqual(found.reaped)
+      expect(await everything(started())).toEqual([])
+    }
+  })
+
+  test('an image that cannot be had is named, with a way out, in two lines', async () => {
+    const place = environment({}, { dockerImage: 'registry.invalid/nobody/nothing:1' })
+    const error = await makeProvider({ base: undefined })
+      .lease({ owner, environment: place })
+      .catch((error: unknown) => error)
+    expect(error).toMatchObject({ code: 'ImagePullError', boundary: 'sandbox' })
+    const { message } = error as Error
+    expect(message.split('\n').length, message).toBeLessThanOrEqual(2)
+    expect(message).toContain('registry.invalid/nobody/nothing:1')
+    expect(message).toContain('option base')
+  })
+
+  test('limits that the engine cannot set are told, not claimed', async () => {
+    await using box = await makeProvider().lease({ owner, environment: environment({}, { storageMb: 10 }) })
+    const { storage } = box.facts.limits
+    const written = await sh(box, 'head -c 30000000 /dev/zero > /tmp/big; wc -c < /tmp/big')
+    expect(Number(written) < 30_000_000).toBe(storage)
+    expect(box.facts.notes.join().includes('storage')).toBe(!storage)
+  })
+
+  test('a public network is there when asked for; where it can go and come while the sandbox runs, it does', async () => {
+    const { engine } = started()
+    const network = `ot-outside-${process.pid}`
+    await engine.ask({ method: 'POST', path: '/networks/create', json: { Name: network } })
+    const provider = makeProvider({ network })
+    const links = (box: SandboxLease) =>
+      sh(box, 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " " | grep -v "^lo$" | wc -l')
+    const box = await provider.lease({ owner, environment: environment({}, { network: { mode: 'public' } }) })
+    expect(await links(box)).toBe('1\n')
+    expect(provider.can.networkPerPhase).toBe(name === 'docker')
+    if (provider.can.networkPerPhase) {
+      await box.setNetwork({ mode: 'no-network' })
+      expect(await links(box)).toBe('0\n')
+      await box.freeze()
+      expect(await links(box)).toBe('0\n')
+      await box.setNetwork({ mode: 'public' })
+      expect(await links(box)).toBe('1\n')
+    }
+    await box[Symbol.asyncDispose]()
+    await engine.ask({ method: 'DELETE', path: `/networks/${network}` })
+    expect(await everything(started())).toEqual([])
+  })
+
+  test('an allowlist of hosts is refused by name', async () => {
+    const { can } = makeProvider()
+    expect(can.network).not.toContain('allowlist')
+    const toml = 'schema_version = "1.3"\n[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["example.org"]\n'
+    const { record } = await playTrial({ provider: makeProvider(), task: { toml } })
+    expect(JSON.stringify(record.end)).toContain('allowlist of hosts')
+  })
+})
