@@ -41,9 +41,12 @@ export const registry = {
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
+    'filters/rollouts/decontaminated': () => import('./stages/filters/rollouts/decontaminated.ts'),
+    'filters/rollouts/exact-duplicates': () => import('./stages/filters/rollouts/exact-duplicates.ts'),
     'filters/rollouts/max-tokens': () => import('./stages/filters/rollouts/max-tokens.ts'),
     'filters/rollouts/min-reward': () => import('./stages/filters/rollouts/min-reward.ts'),
     'filters/rollouts/min-turns': () => import('./stages/filters/rollouts/min-turns.ts'),
+    'filters/rollouts/near-duplicates': () => import('./stages/filters/rollouts/near-duplicates.ts'),
     'filters/rollouts/no-empty-turns': () => import('./stages/filters/rollouts/no-empty-turns.ts'),
     'filters/rollouts/no-infrastructure-failures': () =>
       import('./stages/filters/rollouts/no-infrastructure-failures.ts'),
@@ -53,6 +56,13 @@ export const registry = {
     'filters/rollouts/no-truncation': () => import('./stages/filters/rollouts/no-truncation.ts'),
     'filters/rollouts/reward-hacking': () => import('./stages/filters/rollouts/reward-hacking.ts'),
     'filters/rollouts/secrets': () => import('./stages/filters/rollouts/secrets.ts'),
+    'filters/tasks/decontaminated': () => import('./stages/filters/tasks/decontaminated.ts'),
+    'filters/tasks/exact-duplicates': () => import('./stages/filters/tasks/exact-duplicates.ts'),
+    'filters/tasks/near-duplicates': () => import('./stages/filters/tasks/near-duplicates.ts'),
+    'filters/tasks/random': () => import('./stages/filters/tasks/random.ts'),
+    'filters/tasks/signal-range': () => import('./stages/filters/tasks/signal-range.ts'),
+    'filters/tasks/stratified': () => import('./stages/filters/tasks/stratified.ts'),
+    'filters/tasks/top-by-signal': () => import('./stages/filters/tasks/top-by-signal.ts'),
     'makers/row-template': () => import('./stages/makers/row-template/index.ts'),
     'maps/chat': () => import('./stages/maps/chat.ts'),
     'maps/classify': () => import('./stages/maps/classify.ts'),

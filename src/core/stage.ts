@@ -168,7 +168,8 @@ export interface SinkInput extends WholeInput {
 export interface MadeSoFar {
   readonly recipe: string
   readonly seed: number
-  readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null })[]
+  /** With what each did, and its own directory, where some leave a report.json. */
+  readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null; readonly workDir: string })[]
 }
 
 /**

@@ -1,0 +1,10 @@
+import { definePlugin } from '../../../core/plugin.ts'
+import { decontaminate, decontaminationOptions } from '../../similarity/decontaminate.ts'
+
+/** Keeps tasks that share no words with a benchmark. */
+export default definePlugin({
+  name: 'filters/tasks/decontaminated',
+  summary: 'Keep tasks that share no words with the benchmarks named',
+  options: decontaminationOptions,
+  make: (options) => decontaminate('task', options),
+})

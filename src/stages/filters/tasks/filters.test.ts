@@ -1,0 +1,150 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { StageEntry } from '../../../core/recipe.ts'
+import type { TaskRow } from '../../../core/row.ts'
+import type { AnyStage, StageServices } from '../../../core/stage.ts'
+import { makeAnyStage } from '../../../plugins.ts'
+import { resolveRecipe } from '../../../run/recipe/resolve.ts'
+import { runRecipe } from '../../../run/recipe/run-recipe.ts'
+
+let dir: string
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))
+})
+afterEach(() => rmSync(dir, { recursive: true }))
+
+type Made = Partial<TaskRow> & { readonly id: string }
+
+/** Runs one filter over rows; gives the ids it kept, and why the others went. */
+async function filter(rows: readonly Made[], entry: StageEntry): Promise<{ kept: string[]; drops: object }> {
+  const source: AnyStage = {
+    takes: null,
+    gives: 'task',
+    async *run() {
+      for (const row of rows) yield taskRow(row)
+    },
+  }
+  let kept: string[] = []
+  const sink: AnyStage = {
+    takes: 'task',
+    async write({ view }, { sql }) {
+      kept = (await sql.rows(`SELECT id FROM ${view} ORDER BY row`)).map(({ id }) => String(id))
+      return { counts: {}, files: [] }
+    },
+  }
+  const own: Record<string, AnyStage> = { source, sink }
+  const recipe = await resolveRecipe(
+    { name: 'test', seed: 7, stages: [{ use: 'source' }, { ...entry, id: 'filter' }, { use: 'sink' }] },
+    async (use, options) => own[use] ?? makeAnyStage(use, options),
+  )
+  const signal = new AbortController().signal
+  const { steps } = await runRecipe({
+    recipe,
+    dir: join(dir, 'run'),
+    services: {} as StageServices,
+    signal,
+    shardRows: 3,
+  })
+  const counts = steps.flatMap(({ manifest }) => manifest.counts).find(({ id }) => id === 'filter')
+  return { kept, drops: counts?.drops ?? {} }
+}
+
+function taskRow({ id, ...rest }: Made): TaskRow {
+  const plain = { name: id, source: 'a', instruction: `do ${id}`, digest: id, lineage: null, signals: {} }
+  return { id, ...plain, archive: new Uint8Array(), ...rest }
+}
+
+const long = 'find every log file under the data folder that mentions the word timeout and count its lines per day'
+
+test('the first of tasks with the same instruction stays, however it is laid out', async () => {
+  const rows = [
+    { id: 'a', instruction: 'Sort the file' },
+    { id: 'b', instruction: 'sort  the\nfile' },
+    { id: 'c', instruction: 'sort the files' },
+  ]
+  expect(await filter(rows, { use: 'filters/tasks/exact-duplicates' })).toEqual({
+    kept: ['a', 'c'],
+    drops: { duplicate: 1 },
+  })
+})
+
+test('the first of tasks that say nearly the same stays', async () => {
+  const filler =
+    'then write the totals to a report in the same folder sorted by day with one line for each of them please'
+  const rows = [
+    { id: 'a', instruction: `${long} ${filler}` },
+    { id: 'b', instruction: `${long} ${filler} today` },
+    { id: 'c', instruction: 'rename all photos by the date they were taken' },
+  ]
+  expect(await filter(rows, { use: 'filters/tasks/near-duplicates' })).toEqual({
+    kept: ['a', 'c'],
+    drops: { 'near-duplicate': 1 },
+  })
+})
+
+test('a task that holds words of a benchmark goes, and the report says whose', async () => {
+  const packs = join(dir, 'packs')
+  mkdirSync(packs)
+  const pack = [
+    { id: 'tb-1', instruction: `Please ${long}.` },
+    { id: 'tb-2', instruction: 'hello world' },
+  ]
+  writeFileSync(join(packs, 'bench.jsonl'), pack.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const rows = [
+    { id: 'copied', instruction: `An old task. ${long.toUpperCase()} And more.` },
+    { id: 'whole', instruction: 'Hello, world!' },
+    { id: 'clean', instruction: 'count the lines of a log file per day' },
+  ]
+  const result = await filter(rows, {
+    use: 'filters/tasks/decontaminated',
+    with: { packs, benchmarks: ['bench', 'absent'], waive: ['absent'] },
+  })
+  expect(result).toEqual({ kept: ['clean'], drops: { contaminated: 2 } })
+  expect(JSON.parse(readFileSync(join(dir, 'run/work/filter/report.json'), 'utf8'))).toMatchObject({
+    benchmarks: [{ name: 'bench', tasks: 2 }],
+    waived: ['absent'],
+  })
+})
+
+test('a missing pack of a benchmark is an error unless it is waived by name', async () => {
+  const missing = { use: 'filters/tasks/decontaminated', with: { packs: dir, benchmarks: ['gaia'] } }
+  await expect(filter([{ id: 'a' }], missing)).rejects.toThrow(/no instructions of gaia/)
+})
+
+const numbered = Array.from({ length: 10 }, (_, i) => ({
+  id: `t${i}`,
+  source: i < 7 ? 'x' : 'y',
+  signals: { score: i },
+}))
+
+test('a random sample has the size asked for and is the same each time', async () => {
+  const entry = { use: 'filters/tasks/random', with: { keep: 4 } }
+  const first = await filter(numbered, entry)
+  expect(first.kept).toHaveLength(4)
+  rmSync(join(dir, 'run'), { recursive: true })
+  expect(await filter(numbered, entry)).toEqual(first)
+})
+
+test('a stratified sample takes as many of each source, or all there are', async () => {
+  const { kept, drops } = await filter(numbered, { use: 'filters/tasks/stratified', with: { each: 4 } })
+  expect([kept.filter((id) => id < 't7').length, kept.filter((id) => id >= 't7').length]).toEqual([4, 3])
+  expect(drops).toEqual({ 'stratum-full': 3 })
+})
+
+test('a range of a signal keeps what lies in it', async () => {
+  const rows = [...numbered, { id: 'none' }]
+  expect(
+    await filter(rows, { use: 'filters/tasks/signal-range', with: { signal: 'score', least: 3, most: 5 } }),
+  ).toEqual({
+    kept: ['t3', 't4', 't5'],
+    drops: { 'score-too-low': 3, 'score-too-high': 4, 'no-score': 1 },
+  })
+})
+
+test('the top of a signal keeps its order in the set', async () => {
+  const rows = [{ id: 'none' }, ...numbered]
+  const top = await filter(rows, { use: 'filters/tasks/top-by-signal', with: { signal: 'score', keep: 2 } })
+  expect(top).toEqual({ kept: ['t8', 't9'], drops: { 'no-score': 1, 'not-among-the-top': 8 } })
+})

@@ -1,0 +1,10 @@
+import { definePlugin } from '../../../core/plugin.ts'
+import { nearDuplicates, nearOptions } from '../../similarity/near-duplicates.ts'
+
+/** Keeps the first of tasks that say nearly the same. */
+export default definePlugin({
+  name: 'filters/tasks/near-duplicates',
+  summary: 'Keep the first of tasks that say nearly the same (MinHash)',
+  options: nearOptions,
+  make: (options) => nearDuplicates('task', options),
+})

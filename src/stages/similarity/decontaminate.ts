@@ -1,0 +1,108 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { WholeStage } from '../../core/stage.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { writeAtomic } from '../../lib/files.ts'
+import { SimilarTexts, signatureOf } from '../../lib/minhash.ts'
+import { eachRun, wordHashes } from '../../lib/word-hashes.ts'
+import { type BenchmarkTask, knownBenchmarks, loadPacks } from './packs.ts'
+import { type Judged, type RowText, readTexts, saveVerdicts, type Verdict } from './texts.ts'
+
+/** Options of decontamination. */
+export const decontaminationOptions = z.strictObject({
+  /** Where the instructions of benchmarks are, one NAME.jsonl each. */
+  packs: z.string().default('benchmarks'),
+  benchmarks: z.array(z.string()).default([...knownBenchmarks]),
+  /** Benchmarks whose pack may be missing. */
+  waive: z.array(z.string()).default([]),
+  /** A row that has so many words in a row in common with a benchmark task is out. */
+  words: z.int().min(4).max(50).default(8),
+  /** So is one that shares this part of its short runs of words with one. */
+  similarity: z.number().min(0.3).max(1).default(0.8),
+})
+
+type Options = z.output<typeof decontaminationOptions>
+
+/** Drops every row that holds words of a benchmark; report.json in its directory says which benchmark lost whom. */
+export function decontaminate(of: Judged, options: Options): WholeStage {
+  return {
+    takes: of,
+    filter: true,
+    version: 1,
+    fingerprint: async () => digestJson(await loadPacks(options.packs, options.benchmarks, options.waive)),
+    choose: async ([input], at) => {
+      if (!input) throw new Error('a whole-set stage has an input')
+      const packs = await loadPacks(options.packs, options.benchmarks, options.waive)
+      const known = new Contamination(packs, options)
+      const hits: { id: string; why: string }[] = []
+      const table = await saveVerdicts(at.sql, judge(readTexts(at.sql, input, of), known, hits))
+      await writeAtomic(join(at.workDir, 'report.json'), `${JSON.stringify(reportOf(options, packs, hits), null, 2)}\n`)
+      at.log(`${hits.length} rows hold words of ${packs.length} benchmark tasks`)
+      return table
+    },
+  }
+}
+
+async function* judge(
+  rows: AsyncIterable<RowText>,
+  known: Contamination,
+  hits: { id: string; why: string }[],
+): AsyncIterable<Verdict> {
+  for await (const { row, id, text } of rows) {
+    const why = known.find(text)
+    if (why !== null) hits.push({ id, why })
+    yield why === null ? { row, reason: null } : { row, reason: 'contaminated', detail: why }
+  }
+}
+
+/** What the texts of benchmarks look like. */
+class Contamination {
+  private readonly runs = new Map<number, number>()
+  private readonly similar: SimilarTexts
+  constructor(
+    private readonly tasks: readonly BenchmarkTask[],
+    private readonly options: Options,
+  ) {
+    this.similar = new SimilarTexts(tasks.length)
+    for (const [index, { instruction }] of tasks.entries()) {
+      // Fewer words than a run are everyone's words: such a task is only told by its whole text.
+      const words = wordHashes(instruction)
+      if (words.length >= options.words) eachRun(words, options.words, (hash) => this.runs.set(hash, index))
+      this.similar.add(signatureOf(instruction, 3) ?? new Uint32Array(128))
+    }
+  }
+
+  /** Which benchmark task a text shares words with; null when none. */
+  find(text: string): string | null {
+    const { words, similarity } = this.options
+    let hit: number | null = null
+    const hashes = wordHashes(text)
+    if (hashes.length >= words)
+      eachRun(hashes, words, (hash) => {
+        if (hit === null) hit = this.runs.get(hash) ?? null
+      })
+    if (hit !== null) return `${words} words in a row of ${this.nameOf(hit)}`
+    const signature = signatureOf(text, 3)
+    const twin = signature && this.similar.find(signature, similarity)
+    return twin ? `${Math.round(twin.similarity * 100)} % like ${this.nameOf(twin.index)}` : null
+  }
+
+  private nameOf(index: number): string {
+    const task = this.tasks[index]
+    return `${task?.benchmark} ${task?.id}`
+  }
+}
+
+function reportOf(options: Options, packs: readonly BenchmarkTask[], hits: readonly { id: string; why: string }[]) {
+  const tasksOf = (benchmark: string) => packs.filter((task) => task.benchmark === benchmark).length
+  const present = [...new Set(packs.map(({ benchmark }) => benchmark))]
+  return {
+    schema: 'decontamination/1',
+    words: options.words,
+    similarity: options.similarity,
+    benchmarks: present.map((name) => ({ name, tasks: tasksOf(name) })),
+    waived: options.benchmarks.filter((name) => !present.includes(name)),
+    dropped: hits.length,
+    rows: hits.slice(0, 1000),
+  }
+}
