@@ -63,6 +63,7 @@ export const registry = {
     'filters/tasks/signal-range': () => import('./stages/filters/tasks/signal-range.ts'),
     'filters/tasks/stratified': () => import('./stages/filters/tasks/stratified.ts'),
     'filters/tasks/top-by-signal': () => import('./stages/filters/tasks/top-by-signal.ts'),
+    'makers/expected-output': () => import('./stages/makers/expected-output/index.ts'),
     'makers/row-template': () => import('./stages/makers/row-template/index.ts'),
     'maps/chat': () => import('./stages/maps/chat.ts'),
     'maps/classify': () => import('./stages/maps/classify.ts'),

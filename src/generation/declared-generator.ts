@@ -66,10 +66,16 @@ export class DeclaredGenerator extends DataGenerator {
   }
 }
 
-/** Somebody's own file is read as the fixture is: the same field names its rows. */
+/** Somebody's own file is read as the fixture is: by the same stage where that reads files too, and the same field names its rows. */
 function likeFixture(fixture: SourceUse<Options>, path: string): StageUse<Options> {
-  const isFile = typeof fixture === 'object' && fixture.use === 'sources/file'
-  return { use: 'sources/file', with: (at) => ({ ...(isFile && optionsOf(fixture, at)), path: resolve(path) }) }
+  if (typeof fixture !== 'object') return { use: 'sources/file', with: { path: resolve(path) } }
+  return {
+    use: (at) => ('path' in optionsOf(fixture, at) ? nameOf(fixture, at) : 'sources/file'),
+    with: (at) => {
+      const options = optionsOf(fixture, at)
+      return { ...('path' in options && options), path: resolve(path) }
+    },
+  }
 }
 
 async function openSource(source: SourceUse<Options>, at: At, context: GenerationContext): Promise<AsyncIterable<Row>> {
@@ -77,10 +83,15 @@ async function openSource(source: SourceUse<Options>, at: At, context: Generatio
   const use = typeof source === 'string' ? { use: 'sources/file', with: { path: source } } : source
   const options = optionsOf(use, at)
   const path = typeof options.path === 'string' ? { path: resolve(at.dir, options.path) } : {}
-  const stage = await context.makeStage(use.use, { ...options, ...path })
+  const name = nameOf(use, at)
+  const stage = await context.makeStage(name, { ...options, ...path })
   if (stage.takes !== null)
-    throw new UserError(`${use.use}: expected a source, got a stage that takes rows`, 'name one of sources/...')
+    throw new UserError(`${name}: expected a source, got a stage that takes rows`, 'name one of sources/...')
   return stage.run(stream([]), stageContext(at, context)) as AsyncIterable<Row>
+}
+
+function nameOf({ use }: StageUse<Options>, at: At): string {
+  return typeof use === 'function' ? use(at) : use
 }
 
 function optionsOf({ with: options = {} }: StageUse<Options>, at: At): Options {
@@ -96,10 +107,11 @@ async function makerOf(make: Pipeline['make'], at: At, context: GenerationContex
   if (make === undefined) return null
   if (typeof make === 'function')
     return { strategy: null, make: (row) => madeInline(make as MakeRow<Options>, row, at, context) }
-  const stage = await context.makeStage(make.use, optionsOf(make, at))
+  const name = nameOf(make, at)
+  const stage = await context.makeStage(name, optionsOf(make, at))
   const within = stageContext(at, context)
   return {
-    strategy: make.use.replace(/^makers\//, ''),
+    strategy: name.replace(/^makers\//, ''),
     // Row by row, so that it is known which tasks are whose; makers look at one row at a time.
     make: (row) => stage.run(stream([row as never]), within) as AsyncIterable<Made>,
   }

@@ -32,7 +32,7 @@ export interface MakeAt<Options> extends PipelineAt<Options> {
 
 /** A stage by its name, with its options; a relative `path` of a source counts from where the pipeline lies. */
 export interface StageUse<Options> {
-  readonly use: string
+  readonly use: string | ((at: PipelineAt<Options>) => string)
   readonly with?: Readonly<Record<string, unknown>> | ((at: PipelineAt<Options>) => Readonly<Record<string, unknown>>)
 }
 

@@ -58,7 +58,7 @@ function isSource(value: unknown): boolean {
 }
 
 function isUse(value: unknown): boolean {
-  return isObject(value) && typeof value.use === 'string'
+  return isObject(value) && (typeof value.use === 'string' || typeof value.use === 'function')
 }
 
 /** It becomes the first part of names of directories. */
