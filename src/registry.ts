@@ -74,6 +74,7 @@ export const registry = {
     'mixers/top-k': () => import('./stages/mixers/top-k.ts'),
     'mixers/weighted': () => import('./stages/mixers/weighted.ts'),
     'sources/compose': () => import('./stages/sources/compose/index.ts'),
+    'sources/documents': () => import('./stages/sources/documents/index.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
     'sources/pipeline': () => import('./stages/sources/pipeline.ts'),
     'sources/posts': () => import('./stages/sources/posts/index.ts'),

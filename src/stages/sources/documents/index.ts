@@ -1,0 +1,80 @@
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { RawRow } from '../../../core/row.ts'
+import type { Dropped, Stage } from '../../../core/stage.ts'
+import { isMissing } from '../../../lib/files.ts'
+import { readPages } from './pages.ts'
+
+const options = z.strictObject({
+  /** A document, or a folder of them: .pdf, .txt or .md. Pages of a text are cut at form feeds. */
+  path: z.string().min(1),
+  source: z.string().min(1).default('documents'),
+  /** Later pages of a document are not read. */
+  maxPages: z.number().int().min(1).default(500),
+  /** Pages with fewer characters are dropped. */
+  minChars: z.number().int().min(0).default(80),
+  /** Longer pages are dropped. */
+  maxChars: z.number().int().min(1).default(20_000),
+  /** A document with more text is the user's error. */
+  maxMb: z.number().positive().default(50),
+  timeoutSec: z.number().positive().default(120),
+})
+type Options = z.output<typeof options>
+
+/** S4: the pages of documents, each a row with its text. */
+export default definePlugin<Stage<never, RawRow>, typeof options>({
+  name: 'sources/documents',
+  summary: 'Pages of documents: PDF (through pdftotext), text or Markdown',
+  options,
+  make: (given) => ({
+    takes: null,
+    gives: 'raw',
+    async *run(_, at) {
+      for (const path of await listDocuments(given.path)) {
+        at.signal.throwIfAborted()
+        const document = basename(path).replace(/\.[^.]*$/, '')
+        const pages = await readPages(path, given, at.signal)
+        for (const [i, page] of pages.entries()) yield toRow(document, i + 1, page, given)
+      }
+    },
+  }),
+})
+
+function toRow(
+  document: string,
+  page: number,
+  given: string,
+  { source, minChars, maxChars }: Options,
+): RawRow | Dropped {
+  const id = `${document.replace(/[^\w.-]+/g, '-')}-p${page}`
+  const text = given
+    .replace(/[^\P{Cc}\n\t]/gu, '')
+    .replace(/[ \t]+$/gm, '')
+    .replace(/^\n+|\s+$/g, '')
+  if (text.length < minChars) return { drop: 'too-short', detail: `${text.length} characters`, id }
+  if (text.length > maxChars) return { drop: 'too-long', detail: `${text.length} characters`, id }
+  return { id, source, fields: { document, page, text } }
+}
+
+async function listDocuments(path: string): Promise<string[]> {
+  if (!(await isFolder(path))) return [path]
+  const names = (await readdir(path)).filter((name) => /\.(?:pdf|txt|md)$/i.test(name)).sort()
+  if (names.length === 0)
+    throw new UserError(
+      `${path}: expected documents that end in .pdf, .txt or .md, found none`,
+      'put them into this folder',
+    )
+  return names.map((name) => join(path, name))
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    throw new UserError(`${path}: expected a document or a folder of them, found nothing there`, 'check the path')
+  }
+}

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, stat } from 'node:fs/promises'
+import { UserError } from '../../../core/errors.ts'
+import { findProgram } from '../../../lib/programs.ts'
+
+/** Caps on one document: what a hostile one may cost. */
+export interface PageCaps {
+  readonly maxPages: number
+  readonly maxMb: number
+  readonly timeoutSec: number
+}
+
+/** The pages of a document as text, cut at form feeds. PDF goes through pdftotext, which only reads; anything else is taken for text. */
+export async function readPages(path: string, caps: PageCaps, signal: AbortSignal): Promise<string[]> {
+  const text = /\.pdf$/i.test(path) ? await pdfText(path, caps, signal) : await plainText(path, caps)
+  const pages = text.replace(/\r\n?/g, '\n').split('\f')
+  if (pages.at(-1)?.trim() === '') pages.pop()
+  return pages.slice(0, caps.maxPages)
+}
+
+async function plainText(path: string, { maxMb }: PageCaps): Promise<string> {
+  const { size } = await stat(path)
+  if (size > maxMb * 1e6) throw tooLong(path, maxMb)
+  return readFile(path, 'utf8')
+}
+
+async function pdfText(path: string, { maxPages, maxMb, timeoutSec }: PageCaps, signal: AbortSignal): Promise<string> {
+  const program = findProgram('pdftotext')
+  if (program === null)
+    throw new UserError(
+      `${path}: expected the program pdftotext on this machine to read it, found none`,
+      'install the Debian package poppler-utils, or give the pages as text',
+    )
+  // The name goes after --, because a document may be called -x.pdf.
+  const words = ['-q', '-layout', '-enc', 'UTF-8', '-l', String(maxPages), '--', path, '-']
+  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH } })
+  const ended = once(child, 'close')
+  ended.catch(() => {})
+  const stop = () => child.kill('SIGKILL')
+  signal.addEventListener('abort', stop, { once: true })
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    stop()
+  }, timeoutSec * 1000)
+  try {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > maxMb * 1e6) throw tooLong(path, maxMb)
+      chunks.push(chunk)
+    }
+    const [code] = await ended
+    signal.throwIfAborted()
+    if (isLate) throw new UserError(`${path}: expected its text within ${timeoutSec} s, got none`, 'raise timeoutSec')
+    if (code !== 0) throw new UserError(`${path}: expected a PDF, pdftotext ended with ${code}`, 'is it whole?')
+    return Buffer.concat(chunks).toString('utf8')
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', stop)
+    stop()
+  }
+}
+
+function tooLong(path: string, maxMb: number): UserError {
+  return new UserError(`${path}: expected at most ${maxMb} MB of text, got more`, 'raise maxMb, or split the document')
+}
