@@ -41,6 +41,9 @@ export const registry = {
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
+    'exporters/ladder': () => import('./stages/exporters/ladder.ts'),
+    'exporters/rl': () => import('./stages/exporters/rl.ts'),
+    'exporters/sharegpt': () => import('./stages/exporters/sharegpt.ts'),
     'filters/rollouts/decontaminated': () => import('./stages/filters/rollouts/decontaminated.ts'),
     'filters/rollouts/exact-duplicates': () => import('./stages/filters/rollouts/exact-duplicates.ts'),
     'filters/rollouts/max-tokens': () => import('./stages/filters/rollouts/max-tokens.ts'),

@@ -76,7 +76,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     if (step.stages[0]?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
       await recheck({ sql, contextOf }, stages, inputs)
-      const made = madeSoFar(lock, [...new Set(outputs.values())])
+      const made = madeSoFar(run, [...new Set(outputs.values())])
       const digest = digests.get(step.id) ?? ''
       sinks.push(await runSink({ sql, contextOf }, step, inputs, { runDir: run.dir, digest, made }))
       continue
@@ -92,9 +92,14 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   return outcome
 }
 
-function madeSoFar({ name, seed, stages }: RecipeLock, steps: readonly StepOutput[]): MadeSoFar {
+function madeSoFar({ recipe: { lock }, dir }: RecipeRun, steps: readonly StepOutput[]): MadeSoFar {
   const counts = new Map(countsOf(steps).map((count) => [count.id, count]))
-  return { recipe: name, seed, stages: stages.map((stage) => ({ ...stage, count: counts.get(stage.id) ?? null })) }
+  const stages = lock.stages.map((stage) => ({
+    ...stage,
+    count: counts.get(stage.id) ?? null,
+    workDir: join(dir, 'work', stage.id),
+  }))
+  return { recipe: lock.name, seed: lock.seed, stages }
 }
 
 /** Where the rows of a step are kept. */

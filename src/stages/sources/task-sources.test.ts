@@ -100,7 +100,7 @@ describe('sources/pipeline', () => {
   const services = (asked: object[] = []) =>
     ({
       pipelineFingerprint: async (name: string) => `code of ${name}`,
-      async *pipeline(request) {
+      async *pipeline(request: Parameters<StageServices['pipeline']>[0]) {
         asked.push({ pipeline: request.pipeline, args: request.args })
         await rm(request.outDir, { recursive: true, force: true })
         await cp(await makeFolder(), request.outDir, { recursive: true })

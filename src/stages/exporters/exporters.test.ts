@@ -1,0 +1,222 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { makeTempDir } from '../../../test/make-task.ts'
+import { someTrace } from '../../../test/recipe-traces.ts'
+import type { TaskLineage, TaskRow } from '../../core/row.ts'
+import type { MadeSoFar, Sink, SinkInput, SinkReport } from '../../core/stage.ts'
+import { unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
+import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { encodeRow, rowColumns } from '../../store/rows/columns.ts'
+import { taskRowOf } from '../task-rows/task-row.ts'
+import ladder from './ladder.ts'
+import rl from './rl.ts'
+import sharegpt from './sharegpt.ts'
+
+const plugin = { env: {}, stateDir: '/nonexistent' }
+const made: MadeSoFar = {
+  recipe: 'test',
+  seed: 7,
+  stages: [
+    {
+      ...{ id: 'few', use: 'filters/few', with: {}, from: [], form: 'stream', takes: 'trace', gives: 'trace' },
+      ...{ count: { id: 'few', use: 'filters/few', taken: 9, given: 7, drops: { 'too-few': 2 } }, workDir: '/none' },
+    },
+  ],
+}
+
+interface Run {
+  readonly dir: string
+  readonly report: SinkReport
+  rows(glob: string): Promise<readonly Readonly<Record<string, unknown>>[]>
+}
+
+/** Runs a sink over rows that lie in files of `partRows` each, and hands its directory to `look`. */
+async function exporting(
+  sink: Sink,
+  rows: readonly object[],
+  look: (run: Run) => Promise<void>,
+  { partRows = 4, seed = 7, stages = made.stages } = {},
+): Promise<void> {
+  const kind = sink.takes as 'task' | 'trace'
+  const work = await makeTempDir()
+  const outDir = join(work, 'out')
+  await mkdir(outDir)
+  await using sql = await SqlDatabase.open({ memoryMb: 300, threads: 2, tempDir: join(work, 'tmp') })
+  const parts: SinkInput['parts'][number][] = []
+  for (let first = 0; first === 0 || first < rows.length; first += partRows) {
+    const some = rows.slice(first, first + partRows)
+    const file = join(work, `part-${first}.parquet`)
+    await sql.fill(
+      'filled',
+      rowColumns[kind],
+      some.map((row) => encodeRow(kind, row)),
+    )
+    await sql.run(`COPY filled TO ${sqlText(file)} (FORMAT parquet)`)
+    await sql.run('DROP TABLE filled')
+    parts.push({ file, first, rows: some.length })
+  }
+  const views = parts.map(
+    ({ file, first }) =>
+      `SELECT * EXCLUDE (file_row_number), file_row_number + ${first} AS row FROM read_parquet(${sqlText(file)}, file_row_number = true)`,
+  )
+  await sql.run(`CREATE VIEW input_0 AS ${views.join(' UNION ALL ')}`)
+  const input = { stage: 'above', view: 'input_0', rows: rows.length, parts }
+  const report = await sink.write(input, {
+    ...{ seed, signal: new AbortController().signal, workDir: work, model: null, sandboxes: null, log: () => {} },
+    ...{ sql, outDir, made: { ...made, stages } },
+  })
+  const read = (glob: string) => sql.rows(`SELECT * FROM read_parquet(${sqlText(join(outDir, glob))})`)
+  await look({ dir: outDir, report, rows: read })
+}
+
+const lineageOf = (row: number): TaskLineage => ({
+  ...{ pipeline: 'p', strategy: 's', rowId: `row-${row}`, rowDigest: `digest-${row}`, seed: 1 },
+})
+/** So many traces of tasks; two tasks of each source row, so that a row’s tasks could end up on both sides. */
+const traces = (tasks: readonly number[]) =>
+  tasks.map((task, i) =>
+    someTrace({ id: `trace-${i}`, task: `task-${task}`, task_digest: `task-${task}`, lineage: lineageOf(task >> 1) }),
+  )
+const makeSharegpt = (options: object = {}) => sharegpt.make(sharegpt.options.parse(options), plugin)
+
+test('every row is in the dataset once, in order, and no source task is on both sides', async () => {
+  const anyTasks = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 30 })
+  await fc.assert(
+    fc.asyncProperty(
+      anyTasks,
+      fc.double({ min: 0, max: 0.5, noNaN: true }),
+      fc.nat(99),
+      async (tasks, validation, seed) => {
+        const sink = makeSharegpt({ validation, formats: ['parquet'] })
+        await exporting(
+          sink,
+          traces(tasks),
+          async ({ rows, report }) => {
+            const train = await rows('data/train-*.parquet')
+            const held = report.counts.validation === 0 ? [] : await rows('data/validation-*.parquet')
+            const ids = (list: typeof train) => list.map(({ id }) => Number(String(id).slice(6)))
+            expect([...ids(train), ...ids(held)].sort((a, b) => a - b)).toEqual(tasks.map((_, i) => i))
+            for (const side of [ids(train), ids(held)]) expect(side).toEqual(side.toSorted((a, b) => a - b))
+            const sources = (list: typeof train) =>
+              new Set(list.map(({ lineage }) => JSON.parse(String(lineage)).rowDigest))
+            expect([...sources(train)].filter((source) => sources(held).has(source))).toEqual([])
+            const distinct = new Set(tasks.map((task) => task >> 1)).size
+            if (validation > 0 && distinct > 1) expect(held.length).toBeGreaterThan(0)
+          },
+          { seed },
+        )
+      },
+    ),
+    { numRuns: 6 },
+  )
+}, 60_000)
+
+test('rungs of the ladder have their size, each holds the one before, and none holds a task of the validation', async () => {
+  const sizes = [2, 5, 9, 1000]
+  const tasks = Array.from({ length: 24 }, (_, i) => i % 14)
+  const held = new Set<unknown>()
+  await exporting(makeSharegpt({ validation: 0.2 }), traces(tasks), async ({ rows }) => {
+    for (const { task } of await rows('data/validation-*.parquet')) held.add(task)
+  })
+  await exporting(
+    ladder.make(ladder.options.parse({ sizes, validation: 0.2 }), plugin),
+    traces(tasks),
+    async ({ rows, report, dir }) => {
+      expect(report.counts).toEqual({ 2: 2, 5: 5, 9: 9 })
+      let before = new Set<unknown>()
+      for (const size of [2, 5, 9]) {
+        const rung = await rows(`${size}/train-*.parquet`)
+        const ids = new Set(rung.map(({ id }) => id))
+        expect(ids.size).toBe(size)
+        for (const id of before) expect(ids).toContain(id)
+        for (const { task } of rung) expect(held).not.toContain(task)
+        before = ids
+      }
+      expect(await readFile(join(dir, 'README.md'), 'utf8')).toContain('config_name: "9"')
+    },
+  )
+  expect(held.size).toBeGreaterThan(0)
+}, 60_000)
+
+test.each([
+  ['sharegpt', { from: 'human', value: 'Count the words in /app/text.' }, ['from', 'value', 'human', 'gpt']],
+  ['messages', { role: 'user', content: 'Count the words in /app/text.' }, ['role', 'content', 'user', 'assistant']],
+])('what LLaMA-Factory is told of %s rows is how they are', async (spelling, first, words) => {
+  await exporting(makeSharegpt({ spelling }), traces([0, 2, 4, 6, 8]), async ({ dir, rows }) => {
+    const info = JSON.parse(await readFile(join(dir, 'dataset_info.json'), 'utf8'))
+    const training = parse(await readFile(join(dir, 'train.yaml'), 'utf8'))
+    const named = [...training.dataset.split(','), ...training.eval_dataset.split(',')]
+    expect(named).toEqual(Object.keys(info))
+    for (const { file_name, columns, tags } of Object.values<never>(info)) {
+      const [row = {}] = await rows(file_name)
+      const [said, answered] = row[(columns as { messages: string }).messages] as never[]
+      expect(said).toEqual(first)
+      const { role_tag, content_tag, user_tag, assistant_tag } = tags
+      expect([role_tag, content_tag, user_tag, assistant_tag]).toEqual(words)
+      expect(answered).toMatchObject({ [role_tag]: assistant_tag })
+    }
+    const [line = ''] = (await readFile(join(dir, 'jsonl/train-00000-of-00001.jsonl'), 'utf8')).split('\n')
+    expect(JSON.parse(line).conversations[0]).toEqual(first)
+  })
+})
+
+test('files are cut by rows and numbered, and the card tells counts, drops and decontamination', async () => {
+  const work = await makeTempDir()
+  const report = { schema: 'decontamination/1', words: 8, similarity: 0.8, dropped: 3, waived: ['gaia'] }
+  await writeFile(
+    join(work, 'report.json'),
+    JSON.stringify({ ...report, benchmarks: [{ name: 'terminal-bench-2', tasks: 89 }] }),
+  )
+  const stages = made.stages.map((stage) => ({ ...stage, workDir: work }))
+  const sink = makeSharegpt({ fileRows: 8, validation: 0, formats: ['parquet'] })
+  await exporting(
+    sink,
+    traces(Array.from({ length: 18 }, (_, i) => i)),
+    async ({ dir, report: told }) => {
+      expect((await readdir(join(dir, 'data'))).sort()).toEqual([0, 1, 2].map((i) => `train-0000${i}-of-00003.parquet`))
+      expect(told.counts).toEqual({ train: 18, validation: 0 })
+      const card = await readFile(join(dir, 'README.md'), 'utf8')
+      expect(parse(card.split('---')[1] ?? '').configs).toEqual([
+        { config_name: 'default', data_files: [{ split: 'train', path: 'data/train-*' }] },
+      ])
+      for (const text of [
+        '| few | filters/few | 9 | 7 | too-few 2 |',
+        '| terminal-bench-2 | 89 |',
+        'gaia',
+        'dropped 3 rows',
+      ])
+        expect(card).toContain(text)
+    },
+    { stages },
+  )
+})
+
+test('no rows make a dataset that opens and is empty', async () => {
+  await exporting(makeSharegpt(), [], async ({ rows, report }) => {
+    expect(report.counts).toEqual({ train: 0, validation: 0 })
+    expect(await rows('data/train-00000-of-00001.parquet')).toEqual([])
+  })
+})
+
+test('tasks to learn on by trying are named by the prompts of every trainer, and unpack again', async () => {
+  const task = (await taskRowOf('examples/tasks/csv-to-json', 'examples')) as TaskRow
+  const tasks = [0, 1, 2, 3].map((i) => ({ ...task, id: `examples.${i}`, lineage: lineageOf(i) }))
+  await exporting(rl.make(rl.options.parse({ validation: 0.25 }), plugin), tasks, async ({ dir, rows, report }) => {
+    expect(report.counts).toEqual({ train: 3, validation: 1 })
+    const paths = (await rows('tasks/train-*.parquet')).map(({ path }) => path)
+    const [skyrl = {}, verl = {}, trl = {}] = await Promise.all(
+      ['skyrl', 'verl', 'trl'].map(async (trainer) => (await rows(`${trainer}/train-*.parquet`))[0]),
+    )
+    const prompt = [{ role: 'user', content: task.instruction }]
+    expect(skyrl).toMatchObject({ prompt, env_class: 'harbor', reward_spec: { ground_truth: task.digest } })
+    expect(verl).toMatchObject({ prompt, data_source: 'examples', reward_model: { style: 'rule' } })
+    expect(trl).toMatchObject({ prompt, task: paths[0], task_digest: task.digest })
+    expect(verl.extra_info).toMatchObject({ task: paths[0], split: 'train' })
+    const out = join(dir, 'unpacked')
+    expect(await unpackTasks(join(dir, 'tasks/train-00000-of-00001.parquet'), out)).toMatchObject({ unpacked: 3 })
+    expect(await taskRowOf(join(out, String(paths[0])), 'examples')).toMatchObject({ digest: task.digest })
+  })
+})

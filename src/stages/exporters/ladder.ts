@@ -1,0 +1,64 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import type { Sink } from '../../core/stage.ts'
+import { sqlText } from '../../lib/duckdb.ts'
+import { writeAtomic } from '../../lib/files.ts'
+import { renderCard } from '../exporting/card.ts'
+import { copyRows, rowsIn } from '../exporting/files.ts'
+import { planSplit, sampleOrder } from '../exporting/split.ts'
+import { traceColumnList, traceExportOptions } from '../exporting/trace-columns.ts'
+
+const options = z.strictObject({
+  ...traceExportOptions,
+  /** Rows of each rung; a rung that there are too few rows for is left out. */
+  sizes: z.array(z.int().positive()).min(1).default([316, 1000, 3160, 10_000, 31_600, 100_000]),
+  /** As in the dataset beside it, so that no rung holds a task that is validated on. */
+  validation: z.number().min(0).max(0.5).default(0.05),
+  fileRows: z.int().positive().default(10_000),
+})
+
+/** Samples of growing size, each within the next, to see how a model grows with its data. */
+export default definePlugin<Sink, typeof options>({
+  name: 'exporters/ladder',
+  summary: 'Write nested samples of growing size: 316, 1K, 3.16K, 10K, 31.6K, 100K',
+  options,
+  make: ({ sizes, validation, fileRows, ...shape }) => ({
+    takes: 'trace',
+    async write(input, { sql, outDir, made, seed, log }) {
+      const split = await planSplit(sql, { view: input.view, kind: 'trace', seed, validation })
+      const order = sampleOrder(seed)
+      const wanted = [...new Set(sizes)].sort((a, b) => a - b)
+      const [{ rows = 0 } = {}] = await sql.rows(
+        `SELECT count(*) AS rows FROM ${input.view} WHERE ${split.where.train}`,
+      )
+      const rungs = wanted.filter((size) => size <= Number(rows))
+      if (rungs.length < wanted.length) log(`${rows} rows to train on: no rung above ${rungs.at(-1) ?? 0}`)
+      const counts: Record<string, number> = {}
+      const files: string[] = []
+      for (const size of rungs) {
+        const [last = {}] = await sql.rows(
+          `SELECT ${order} AS place FROM ${input.view} WHERE ${split.where.train} ORDER BY place LIMIT 1 OFFSET ${size - 1}`,
+        )
+        const where = `${split.where.train} AND ${order} <= ${sqlText(String(last.place))}`
+        const written = await copyRows(sql, {
+          ...{ input, side: 'train', where, columns: traceColumnList(shape), format: 'parquet' },
+          ...{ outDir, folder: String(size), fileRows },
+        })
+        counts[size] = rowsIn(written)
+        files.push(...written.map(({ path }) => path))
+      }
+      const card = {
+        name: `${made.recipe}, by size`,
+        summary: `Samples of growing size; each holds all rows of the one before. ${rows} rows to train on were there.`,
+        tags: ['traces', 'sft'],
+        configs: Object.fromEntries(
+          rungs.map((size) => [String(size), [{ split: 'train', path: `${size}/train-*`, rows: counts[size] ?? 0 }]]),
+        ),
+        sections: [],
+      }
+      await writeAtomic(join(outDir, 'README.md'), await renderCard(card, made))
+      return { counts, files: ['README.md', ...files] }
+    },
+  }),
+})

@@ -1,0 +1,75 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import type { Sink } from '../../core/stage.ts'
+import { sqlText } from '../../lib/duckdb.ts'
+import { writeAtomic } from '../../lib/files.ts'
+import { renderCard } from '../exporting/card.ts'
+import { copyRows, rowsIn } from '../exporting/files.ts'
+import { planSplit } from '../exporting/split.ts'
+
+const trainers = ['skyrl', 'verl', 'trl'] as const
+type Trainer = (typeof trainers)[number]
+
+const options = z.strictObject({
+  trainers: z
+    .array(z.enum(trainers))
+    .min(1)
+    .default([...trainers]),
+  validation: z.number().min(0).max(0.5).default(0.05),
+  /** What SkyRL calls the environment that runs the tasks. */
+  envClass: z.string().min(1).default('harbor'),
+  fileRows: z.int().positive().default(10_000),
+})
+
+/** Tasks to learn on by trying: the tasks themselves, and one set of prompts for each trainer that names them. */
+export default definePlugin<Sink, typeof options>({
+  name: 'exporters/rl',
+  summary: 'Write tasks as prompt sets for SkyRL, verl and TRL, with the tasks beside them',
+  options,
+  make: ({ trainers: wanted, validation, envClass, fileRows }) => ({
+    takes: 'task',
+    async write(input, { sql, outDir, made, seed }) {
+      const split = await planSplit(sql, { view: input.view, kind: 'task', seed, validation })
+      const sides = split.tasks.validation > 0 ? (['train', 'validation'] as const) : (['train'] as const)
+      const counts: Record<string, number> = {}
+      const files: string[] = []
+      for (const folder of ['tasks', ...wanted] as const)
+        for (const side of sides) {
+          const columns = columnsFor[folder](side, envClass)
+          const where = split.where[side]
+          const written = await copyRows(sql, {
+            ...{ input, side, where, columns, format: 'parquet', compression: 'snappy', outDir, folder, fileRows },
+          })
+          counts[side] = rowsIn(written)
+          files.push(...written.map(({ path }) => path))
+        }
+      const splitsOf = (folder: string) =>
+        sides.map((split) => ({ split, path: `${folder}/${split}-*`, rows: counts[split] ?? 0 }))
+      const card = {
+        name: `${made.recipe}, tasks`,
+        summary: `${counts.train ?? 0} tasks to learn on and ${counts.validation ?? 0} held out. Their tests give the reward: a prompt names its task by \`task\`, which is its \`path\` in \`tasks/\`.`,
+        tags: ['tasks', 'rl'],
+        configs: Object.fromEntries(['tasks', ...wanted].map((folder) => [folder, splitsOf(folder)])),
+        sections: ['`ot-agent tasks unpack` makes directories of the files in `tasks/` again.'],
+      }
+      await writeAtomic(join(outDir, 'README.md'), await renderCard(card, made))
+      return { counts, files: ['README.md', ...files] }
+    },
+  }),
+})
+
+const prompt = `[{'role': 'user', 'content': instruction}] AS prompt`
+
+/** What every row tells beside its prompt. */
+const extra = (side: string) =>
+  `{'split': ${sqlText(side)}, 'index': row, 'task': id, 'task_digest': digest, 'source': source, 'lineage': lineage}`
+
+const columnsFor: Readonly<Record<'tasks' | Trainer, (side: string, envClass: string) => string>> = {
+  tasks: () => 'id AS path, archive AS task_binary',
+  skyrl: (side, envClass) =>
+    `source AS data_source, ${prompt}, ${sqlText(envClass)} AS env_class, {'method': 'rule', 'ground_truth': digest} AS reward_spec, ${extra(side)} AS extra_info`,
+  verl: (side) =>
+    `source AS data_source, ${prompt}, 'agent' AS ability, {'style': 'rule', 'ground_truth': digest} AS reward_model, ${extra(side)} AS extra_info`,
+  trl: () => `${prompt}, id AS task, digest AS task_digest, source AS data_source, lineage`,
+}

@@ -1,0 +1,93 @@
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import type { MadeSoFar } from '../../core/stage.ts'
+import { readTextIfExists } from '../../lib/files.ts'
+
+/** What a card tells about a dataset beside how it was made. */
+export interface Card {
+  readonly name: string
+  readonly summary: string
+  readonly tags: readonly string[]
+  /** Parts that a reader loads by name: its splits, each a glob of files and a number of rows. */
+  readonly configs: Readonly<
+    Record<string, readonly { readonly split: string; readonly path: string; readonly rows: number }[]>
+  >
+  /** More Markdown, between the numbers and how it was made. */
+  readonly sections: readonly string[]
+}
+
+/** README.md of a dataset as the Hub reads it: what to load for machines above; counts, drops, decontamination and lineage below. */
+export async function renderCard({ name, summary, tags, configs, sections }: Card, made: MadeSoFar): Promise<string> {
+  const splits = Object.values(configs).flat()
+  const front = {
+    pretty_name: name,
+    tags: ['agent', 'ot-agent', ...tags],
+    configs: Object.entries(configs).map(([config_name, list]) => ({
+      config_name,
+      data_files: list.map(({ split, path }) => ({ split, path })),
+    })),
+  }
+  const body = [
+    `# ${escaped(name)}`,
+    summary,
+    table(
+      ['files', 'rows'],
+      splits.map(({ path, rows }) => [`\`${path}\``, rows]),
+    ),
+    ...sections,
+    '## How it was made',
+    `Recipe \`${made.recipe}\`, seed ${made.seed}. Rows that each stage took and gave, and why it dropped others:`,
+    stageTable(made),
+    ...(await decontaminationOf(made)),
+    '## Lineage',
+    'Every row has an `id`. `lineage` names the pipeline, the row of its source and that row’s SHA-256, the seed, and the model and prompt where one took part; the digest of the task’s content names the very task. `ot-agent recipe lineage ID -o RUN` walks a row through every stage of the run that made it.',
+  ]
+  return `---\n${stringify(front, { lineWidth: 0 })}---\n\n${body.join('\n\n')}\n`
+}
+
+function stageTable({ stages }: MadeSoFar): string {
+  const rows = stages.flatMap(({ id, use, count }) => {
+    if (count === null) return []
+    const drops = Object.entries(count.drops).map(([reason, dropped]) => `${reason} ${dropped}`)
+    return [[id, use, count.taken === 0 ? '' : count.taken, count.given, drops.join(', ')]]
+  })
+  return table(['stage', 'use', 'taken', 'given', 'dropped'], rows)
+}
+
+/** What stages that compared rows with benchmarks say they did. */
+async function decontaminationOf({ stages }: MadeSoFar): Promise<readonly string[]> {
+  const reports: string[] = []
+  for (const { id, workDir } of stages) {
+    const { schema, words, similarity, benchmarks, waived, dropped } = await reportIn(workDir)
+    if (schema !== 'decontamination/1') continue
+    const named = (Array.isArray(benchmarks) ? benchmarks : []).map((each) => [Object(each).name, Object(each).tasks])
+    reports.push(
+      `Stage \`${escaped(id)}\` dropped ${dropped} rows that share ${words} words in a row with a benchmark task, or are ${similarity} alike.`,
+      table(['benchmark', 'tasks compared'], named),
+      `Not compared, by the recipe’s own word: ${escaped((Array.isArray(waived) ? waived : []).join(', ')) || 'none'}.`,
+    )
+  }
+  return [
+    '## Decontamination',
+    ...(reports.length > 0 ? reports : ['This recipe compared its rows with no benchmark.']),
+  ]
+}
+
+async function reportIn(workDir: string): Promise<Readonly<Record<string, unknown>>> {
+  try {
+    return Object(JSON.parse((await readTextIfExists(join(workDir, 'report.json'))) ?? '{}'))
+  } catch {
+    return {}
+  }
+}
+
+function table(header: readonly string[], rows: readonly (readonly unknown[])[]): string {
+  if (rows.length === 0) return 'None.'
+  const line = (cells: readonly unknown[]) => `| ${cells.map((cell) => escaped(String(cell))).join(' | ')} |`
+  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** Names may come from strangers: no markup, no line breaks. */
+function escaped(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, ' ').replace(/[\\*[\]<>|#]/g, (sign) => `\\${sign}`)
+}
