@@ -1,4 +1,5 @@
 import type { Agent } from './core/agent.ts'
+import type { Scheduler } from './core/launch.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
@@ -39,6 +40,10 @@ export const registry = {
     modal: () => import('./sandboxes/modal/index.ts'),
     podman: () => import('./sandboxes/podman.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
+  schedulers: {
+    local: () => import('./schedulers/local/index.ts'),
+    slurm: () => import('./schedulers/slurm/index.ts'),
+  } satisfies Record<string, Load<Scheduler>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
     'exporters/ladder': () => import('./stages/exporters/ladder.ts'),
@@ -59,11 +64,14 @@ export const registry = {
     'filters/rollouts/no-truncation': () => import('./stages/filters/rollouts/no-truncation.ts'),
     'filters/rollouts/reward-hacking': () => import('./stages/filters/rollouts/reward-hacking.ts'),
     'filters/rollouts/secrets': () => import('./stages/filters/rollouts/secrets.ts'),
+    'filters/tasks/classifier': () => import('./stages/filters/tasks/classifier.ts'),
     'filters/tasks/decontaminated': () => import('./stages/filters/tasks/decontaminated.ts'),
     'filters/tasks/exact-duplicates': () => import('./stages/filters/tasks/exact-duplicates.ts'),
     'filters/tasks/near-duplicates': () => import('./stages/filters/tasks/near-duplicates.ts'),
     'filters/tasks/random': () => import('./stages/filters/tasks/random.ts'),
+    'filters/tasks/response-length': () => import('./stages/filters/tasks/response-length.ts'),
     'filters/tasks/signal-range': () => import('./stages/filters/tasks/signal-range.ts'),
+    'filters/tasks/similar-to': () => import('./stages/filters/tasks/similar-to.ts'),
     'filters/tasks/stratified': () => import('./stages/filters/tasks/stratified.ts'),
     'filters/tasks/top-by-signal': () => import('./stages/filters/tasks/top-by-signal.ts'),
     'makers/expected-output': () => import('./stages/makers/expected-output/index.ts'),

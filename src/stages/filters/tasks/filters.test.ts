@@ -1,4 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -147,4 +149,53 @@ test('the top of a signal keeps its order in the set', async () => {
   const rows = [{ id: 'none' }, ...numbered]
   const top = await filter(rows, { use: 'filters/tasks/top-by-signal', with: { signal: 'score', keep: 2 } })
   expect(top).toEqual({ kept: ['t8', 't9'], drops: { 'no-score': 1, 'not-among-the-top': 8 } })
+})
+
+const shell = ['sort a file by size', 'list files in a folder', 'count lines of a log', 'rename files in a folder']
+const poems = ['write a poem about love', 'tell a story of a king', 'write a song about rain', 'a poem about the sea']
+const examples = (name: string, texts: readonly string[]) => {
+  const file = join(dir, name)
+  writeFileSync(file, texts.map((instruction) => `${JSON.stringify({ instruction })}\n`).join(''))
+  return file
+}
+const candidates = [
+  { id: 'shell', instruction: 'sort the lines of a file in a folder by size' },
+  { id: 'poem', instruction: 'write a poem about a king and the sea' },
+]
+
+test('a classifier learns from examples which tasks are wanted', async () => {
+  const sources = { positives: examples('good.jsonl', shell), negatives: examples('bad.jsonl', poems) }
+  const result = await filter(candidates, { use: 'filters/tasks/classifier', with: { ...sources, least: 0.5 } })
+  expect(result).toEqual({ kept: ['shell'], drops: { 'classifier-too-low': 1 } })
+})
+
+test('tasks near wanted examples and far from others are kept, by hashed words', async () => {
+  const sources = { positives: examples('good.jsonl', shell), negatives: examples('bad.jsonl', poems) }
+  const result = await filter(candidates, { use: 'filters/tasks/similar-to', with: { ...sources, least: 0 } })
+  expect(result).toEqual({ kept: ['shell'], drops: { 'not-similar': 1 } })
+})
+
+test('embeddings of an endpoint are asked for, and one that is down is blamed on the model', async () => {
+  const server = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk) => {
+      body += chunk
+    })
+    request.on('end', () => {
+      const { input } = JSON.parse(body) as { input: string[] }
+      const data = input.map((text) => ({ embedding: text.includes('poem') ? [0, 1] : [1, 0] }))
+      response.end(JSON.stringify({ data }))
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  const embeddings = { apiBase: `http://127.0.0.1:${port}/v1`, model: 'e' }
+  const entry = {
+    use: 'filters/tasks/similar-to',
+    with: { positives: examples('good.jsonl', shell), least: 0.5, embeddings },
+  }
+  expect((await filter(candidates, entry)).kept).toEqual(['shell'])
+  await new Promise((done) => server.close(done))
+  rmSync(join(dir, 'run'), { recursive: true })
+  await expect(filter(candidates, entry)).rejects.toMatchObject({ boundary: 'model' })
 })

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { TaskRow } from '../../../core/row.ts'
+import type { Stage } from '../../../core/stage.ts'
+import { loadExamples } from '../../similarity/examples.ts'
+import { trainClassifier } from '../../similarity/linear-classifier.ts'
+
+/** Learns from two files of examples which tasks are wanted, and keeps those that look like them. */
+export default definePlugin({
+  name: 'filters/tasks/classifier',
+  summary: 'Keep tasks that a linear classifier, trained on two files of examples, takes for good ones',
+  options: z.strictObject({
+    /** JSONL files with an `instruction` each line. */
+    positives: z.string(),
+    negatives: z.string(),
+    /** Scores go from 0 to 1; without a floor the score is only the signal `classifier`. */
+    least: z.number().min(0).max(1).optional(),
+  }),
+  make: ({ positives, negatives, least }): Stage<TaskRow, TaskRow> => ({
+    takes: 'task',
+    gives: 'task',
+    version: 1,
+    async *run(rows, { seed }) {
+      const { score } = trainClassifier(await loadExamples(positives), await loadExamples(negatives), { seed })
+      for await (const row of rows) {
+        const value = score(row.instruction)
+        if (least !== undefined && value < least)
+          yield { drop: 'classifier-too-low', detail: value.toFixed(3), id: row.id }
+        else yield { ...row, signals: { ...row.signals, classifier: value } }
+      }
+    },
+  }),
+})

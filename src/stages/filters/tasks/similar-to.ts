@@ -1,0 +1,39 @@
+import { z } from 'zod'
+import { UserError } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { TaskRow } from '../../../core/row.ts'
+import type { Stage } from '../../../core/stage.ts'
+import { embedderOf, embeddingOptions } from '../../similarity/embed.ts'
+import { loadExamples } from '../../similarity/examples.ts'
+
+/** Scores tasks by how much nearer they are to wanted examples than to unwanted ones. */
+export default definePlugin({
+  name: 'filters/tasks/similar-to',
+  summary: 'Keep tasks that are near examples and far from others, by embeddings of an endpoint or by hashed words',
+  options: z.strictObject({
+    /** JSONL files with an `instruction` each line. */
+    positives: z.string(),
+    negatives: z.string().optional(),
+    /** From -2 to 2; without a floor the score is only the signal `similar-to`. */
+    least: z.number().optional(),
+    embeddings: embeddingOptions.optional(),
+  }),
+  make: ({ positives, negatives, least, embeddings }): Stage<TaskRow, TaskRow> => ({
+    takes: 'task',
+    gives: 'task',
+    version: 1,
+    expensive: embeddings !== undefined,
+    async *run(rows, at) {
+      const embed = embedderOf(embeddings, at)
+      const near = await embed.mean(await loadExamples(positives))
+      const far = negatives === undefined ? null : await embed.mean(await loadExamples(negatives))
+      for await (const row of rows) {
+        const value = await embed.score(row.instruction, near, far)
+        if (Number.isNaN(value))
+          throw new UserError('filters/tasks/similar-to: the endpoint gave no numbers', 'check its model')
+        if (least !== undefined && value < least) yield { drop: 'not-similar', detail: value.toFixed(3), id: row.id }
+        else yield { ...row, signals: { ...row.signals, 'similar-to': value } }
+      }
+    },
+  }),
+})

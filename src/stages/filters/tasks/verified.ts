@@ -1,0 +1,67 @@
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { TaskRow } from '../../../core/row.ts'
+import type { Dropped, Stage, StageContext } from '../../../core/stage.ts'
+import { chosen, rollingOptions } from '../../rolling/options.ts'
+import { folderOf, placeTask } from '../../rolling/place-tasks.ts'
+
+const options = z.strictObject({ sandbox: rollingOptions.sandbox, concurrency: rollingOptions.concurrency })
+
+/** So many tasks lie unpacked on the disk at once. */
+const batchTasks = 64
+
+/** Keeps tasks that prove sound in a sandbox: they start, the solution scores 1, doing nothing does not, runs agree, no reward can be forged. */
+export default definePlugin<Stage<TaskRow, TaskRow>, typeof options>({
+  name: 'filters/tasks/verified',
+  summary: 'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, not forgeable',
+  options,
+  make: ({ sandbox, concurrency }) => ({
+    takes: 'task',
+    gives: 'task',
+    // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
+    expensive: true,
+    identity: { sandbox },
+    async *run(rows, at) {
+      let batch: TaskRow[] = []
+      for await (const row of rows) {
+        batch.push(row)
+        if (batch.length < batchTasks) continue
+        yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency })
+        batch = []
+      }
+      yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency })
+    },
+  }),
+})
+
+async function* checkBatch(
+  rows: readonly TaskRow[],
+  at: StageContext,
+  how: { readonly sandbox: ReturnType<typeof chosen>; readonly concurrency: number },
+): AsyncIterable<TaskRow | Dropped> {
+  at.signal.throwIfAborted()
+  if (rows.length === 0) return
+  if (!at.services) throw new UserError('tasks are verified by recipes only', 'ot-agent tasks check checks a folder')
+  const dir = join(at.workDir, `checking-${process.pid}`)
+  try {
+    const placed = new Map<string, TaskRow>()
+    for (const [nth, row] of rows.entries()) {
+      const dropped = await placeTask(row, dir, folderOf(row, nth))
+      if (dropped) yield dropped
+      else placed.set(join(dir, folderOf(row, nth)), row)
+    }
+    for await (const { dir: task, reason, detail } of at.services.check([...placed.keys()], {
+      ...how,
+      signal: at.signal,
+    })) {
+      const row = placed.get(task)
+      if (!row) throw new Error(`${task} was not asked about`)
+      yield reason === null ? row : { drop: reason, id: row.id, ...(detail !== undefined && { detail }) }
+    }
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
