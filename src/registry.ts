@@ -1,5 +1,4 @@
 import type { Agent } from './core/agent.ts'
-import type { Scheduler } from './core/launch.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
@@ -40,10 +39,6 @@ export const registry = {
     modal: () => import('./sandboxes/modal/index.ts'),
     podman: () => import('./sandboxes/podman.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
-  schedulers: {
-    local: () => import('./schedulers/local/index.ts'),
-    slurm: () => import('./schedulers/slurm/index.ts'),
-  } satisfies Record<string, Load<Scheduler>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
     'exporters/ladder': () => import('./stages/exporters/ladder.ts'),
