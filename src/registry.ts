@@ -70,6 +70,7 @@ export const registry = {
     'filters/tasks/stratified': () => import('./stages/filters/tasks/stratified.ts'),
     'filters/tasks/top-by-signal': () => import('./stages/filters/tasks/top-by-signal.ts'),
     'makers/expected-output': () => import('./stages/makers/expected-output/index.ts'),
+    'makers/io-tests': () => import('./stages/makers/io-tests/index.ts'),
     'makers/row-template': () => import('./stages/makers/row-template/index.ts'),
     'maps/chat': () => import('./stages/maps/chat.ts'),
     'maps/classify': () => import('./stages/maps/classify.ts'),

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import type { Dropped, Stage } from '../../../core/stage.ts'
+import { rowDigest } from '../../../lib/digest-json.ts'
+import { type Language, languages, renderIoTest, runCasesPy } from './run-cases.ts'
+
+const options = z.strictObject({
+  language: z.enum(Object.keys(languages) as [Language]).default('python'),
+  /** Cases that are used beside the examples of the statement, the first ones of the row. */
+  maxTests: z.number().int().min(1).default(15),
+  /** Rows with fewer cases that the statement does not show are dropped. */
+  minHidden: z.number().int().min(1).default(1),
+  /** Longer cases are not used. */
+  maxCaseChars: z.number().int().min(1).default(200_000),
+  /** At least so long may a case run; a row may say more. */
+  caseSec: z.number().min(1).default(10),
+  maxChars: z.number().int().min(1).default(20_000),
+  pipeline: z.string().min(1).default('problems'),
+})
+type Options = z.output<typeof options>
+
+const cases = z.array(z.object({ input: z.string(), output: z.string() }))
+/** What a row has to hold; `problem` is why it does not. */
+const contest = z.object({
+  statement: z.string().min(20),
+  /** What the statement shows. */
+  examples: cases.default([]),
+  /** What it does not show. */
+  tests: cases,
+  /** Programs that are right, by language. */
+  solutions: z.partialRecord(z.enum(Object.keys(languages) as [Language]), z.string()),
+  /** Python that judges an output where several are right: called with the files of the input, the expected and the given output, it prints 1. */
+  checker: z.string().optional(),
+  timeSec: z.number().positive().optional(),
+})
+
+/** V1: a program reads an input and prints an output, and is tried on inputs that the statement does not show. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/io-tests',
+  summary: 'One task a row: a program that is tried on hidden inputs, with a known solution as the oracle',
+  options,
+  make: (given) => ({
+    takes: 'raw',
+    gives: 'draft',
+    async *run(rows, at) {
+      for await (const row of rows) {
+        at.signal.throwIfAborted()
+        yield makeDraft(row, given, at.seed)
+      }
+    },
+  }),
+})
+
+function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {
+  const { id } = row
+  if (typeof row.fields.problem === 'string') return { drop: 'no-checkable-answer', detail: row.fields.problem, id }
+  const parsed = contest.safeParse(row.fields)
+  if (!parsed.success) return { drop: 'missing-field', detail: z.prettifyError(parsed.error).slice(0, 300), id }
+  const { statement, solutions, checker, timeSec = 0 } = parsed.data
+  const { pipeline, language, maxChars } = given
+  if (statement.length > maxChars) return { drop: 'too-long', detail: `${statement.length} characters`, id }
+  const solution = solutions[language]
+  if (solution === undefined)
+    return { drop: 'no-reference-solution', detail: `expected a right program in ${language}`, id }
+  const chosen = chooseCases(parsed.data, given)
+  if (typeof chosen === 'string') return { drop: 'too-few-tests', detail: chosen, id }
+  const { file, words, image, build, run } = languages[language]
+  // Slower than the judges the limits were made for: a machine that is shared, and a language that may be another.
+  const seconds = Math.max(given.caseSec, timeSec * 5)
+  const plan = { program: file, build, run, seconds, cases: chosen }
+  return {
+    name: `${pipeline}-${id}`,
+    instruction: `${statement.trim()}\n\nWrite a program in ${words} to \`${file}\`. It reads the input from standard input and prints the output to standard output. It is tried on the examples and on inputs that are not shown here.\n`,
+    files: {
+      'environment/Dockerfile': { data: `FROM ${image}\n\nWORKDIR /app\n` },
+      'tests/test.sh': { data: renderIoTest() },
+      'tests/run_cases.py': { data: runCasesPy },
+      'tests/cases.json': { data: `${JSON.stringify(plan, null, 1)}\n` },
+      ...(checker !== undefined && { 'tests/checker.py': { data: checker } }),
+      'solution/program': { data: solution.endsWith('\n') ? solution : `${solution}\n` },
+      'solution/solve.sh': { data: `#!/bin/sh\ncp "$(dirname "$0")/program" ${file}\n` },
+    },
+    config: { verifier: { timeout_sec: Math.ceil(120 + chosen.length * seconds * 1.5) } },
+    lineage: { pipeline, strategy: 'io-tests', rowId: id, rowDigest: rowDigest(row), seed },
+  }
+}
+
+/** The examples and the first hidden cases; a text when these would prove too little. */
+function chooseCases({ examples, tests }: z.output<typeof contest>, given: Options): z.output<typeof cases> | string {
+  const fits = ({ input, output }: { input: string; output: string }) =>
+    input.length + output.length <= given.maxCaseChars && output.trim() !== ''
+  const shown = new Set(examples.map(({ input }) => input.trim()))
+  const hidden = tests.filter((test) => fits(test) && !shown.has(test.input.trim())).slice(0, given.maxTests)
+  if (hidden.length < given.minHidden)
+    return `expected ${given.minHidden} that the statement does not show, found ${hidden.length}`
+  const all = [...examples.filter(fits), ...hidden]
+  const outputs = new Set(all.map(({ output }) => output.trim().replace(/\s+/g, ' ')))
+  return outputs.size < 2 ? 'expected outputs that differ, found one for all inputs' : all
+}

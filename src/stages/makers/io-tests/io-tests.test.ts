@@ -1,0 +1,108 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
+import { makeTempDir } from '../../../../test/make-task.ts'
+import { needs } from '../../../../test/needs.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import ioTests from './index.ts'
+import { runCasesPy } from './run-cases.ts'
+
+const context = { env: {}, stateDir: '/nonexistent' }
+const make = (options: object = {}) => ioTests.make(ioTests.options.parse(options), context)
+const row = (id: string, fields: Record<string, unknown>): RawRow => ({ id, source: 'test', fields })
+
+const statement = 'Read two whole numbers and print their sum.'
+const sums = {
+  statement,
+  examples: [{ input: '1 2\n', output: '3\n' }],
+  tests: [
+    { input: '1 2\n', output: '3\n' },
+    { input: '5 7\n', output: '12\n' },
+  ],
+  solutions: { python: 'print(sum(map(int, input().split())))' },
+}
+const rows = [
+  row('1', sums),
+  row('2', { ...sums, solutions: { cpp: 'int main() {}' } }),
+  row('3', { ...sums, tests: sums.tests.slice(0, 1) }),
+  row('4', { ...sums, tests: [{ input: '0 3\n', output: '3\n' }] }),
+  row('5', { statement }),
+  row('6', { problem: 'it is interactive' }),
+]
+
+stageLaws('makers/io-tests', { make: async () => make() as never, rows })
+
+test('hidden cases and the solution are known to the tests and the oracle alone', async () => {
+  const [task, ...others] = await runStage(make() as never, rows)
+  const { files, instruction } = task as TaskDraft
+  expect(instruction).toContain('`/app/solution.py`')
+  expect(Object.keys(files).filter((path) => path.startsWith('environment/'))).toEqual(['environment/Dockerfile'])
+  expect(JSON.parse(String(files['tests/cases.json']?.data)).cases).toEqual(sums.tests)
+  expect(others).toMatchObject([
+    { drop: 'no-reference-solution', id: '2' },
+    { drop: 'too-few-tests', id: '3' },
+    { drop: 'too-few-tests', id: '4', detail: expect.stringContaining('differ') },
+    { drop: 'missing-field', id: '5' },
+    { drop: 'no-checkable-answer', id: '6', detail: 'it is interactive' },
+  ])
+})
+
+describe('the runner', needs('python3'), () => {
+  async function passes(code: string | null, more: { cases?: object[]; checker?: string; seconds?: number } = {}) {
+    const dir = await makeTempDir()
+    mkdirSync(join(dir, 'tests'))
+    const program = join(dir, 'solution.py')
+    const plan = {
+      program,
+      build: [],
+      run: ['python3', program],
+      seconds: more.seconds ?? 20,
+      cases: more.cases ?? sums.tests,
+    }
+    writeFileSync(join(dir, 'tests/run_cases.py'), runCasesPy)
+    writeFileSync(join(dir, 'tests/cases.json'), JSON.stringify(plan))
+    if (more.checker !== undefined) writeFileSync(join(dir, 'tests/checker.py'), more.checker)
+    if (code !== null) writeFileSync(program, code)
+    const { status, stderr } = spawnSync('python3', ['-I', join(dir, 'tests/run_cases.py')], { encoding: 'utf8' })
+    expect(stderr).toBe('')
+    expect(existsSync(join(dir, 'tests/cases.json'))).toBe(false)
+    return status === 0
+  }
+
+  test.each([
+    ['a right program', 'a, b = input().split()\nprint(int(a) + int(b), "  ")', true],
+    ['a wrong one', 'print(3)', false],
+    ['one that prints more', 'print(sum(map(int, input().split())), 0)', false],
+    ['one that fails after it printed', 'print(sum(map(int, input().split())))\nraise SystemExit(1)', false],
+    [
+      'one that looks for the cases',
+      'import os, json\nd = os.path.dirname(__file__)\nprint(json.load(open(d + "/tests/cases.json"))["cases"][0]["output"])',
+      false,
+    ],
+    ['none', null, false],
+  ])('%s', { timeout: 60_000 }, async (_, code, right) => {
+    expect(await passes(code)).toBe(right)
+  })
+
+  test('numbers with a point may differ a little, others not at all', { timeout: 60_000 }, async () => {
+    const one = (output: string) => ({ cases: [{ input: '', output }] })
+    expect(await passes('print(0.33333333333)', one('0.333333333'))).toBe(true)
+    expect(await passes('print(0.3334)', one('0.333333333'))).toBe(false)
+    expect(await passes('print(1000000001)', one('1000000000'))).toBe(false)
+  })
+
+  test('where several outputs are right, the problem’s own checker decides', { timeout: 60_000 }, async () => {
+    const checker =
+      'import sys\nwanted, given = (sorted(open(p).read().split()) for p in sys.argv[2:4])\nprint(1 if wanted == given else 0)\n'
+    expect(await passes('print("b a")', { checker, cases: [{ input: '', output: 'a b' }] })).toBe(true)
+    expect(await passes('print("b c")', { checker, cases: [{ input: '', output: 'a b' }] })).toBe(false)
+  })
+
+  test('a program that takes too long is wrong', { timeout: 60_000 }, async () => {
+    expect(
+      await passes('import time\nprint(3, flush=True)\ntime.sleep(600)', { seconds: 2, cases: sums.tests.slice(0, 1) }),
+    ).toBe(false)
+  })
+})
