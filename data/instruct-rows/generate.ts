@@ -21,7 +21,14 @@ export default definePipeline({
         ...(datasets[dataset].id && { id: datasets[dataset].id }),
       }),
     },
-    real: { use: 'sources/hub', with: ({ options: { dataset } }) => ({ ...datasets[dataset].hub }) },
+    real: {
+      use: 'sources/hub',
+      with: ({ options: { dataset } }) => ({
+        ...datasets[dataset].hub,
+        source: dataset,
+        ...(datasets[dataset].id && { id: datasets[dataset].id }),
+      }),
+    },
   },
   split: (row, { options: { dataset } }) => datasets[dataset].split?.(row) ?? [row],
   make: {

@@ -9,7 +9,7 @@ export interface Group {
 
 /** Every command, with the line `--help` shows; a command's file loads only when it is asked for. */
 export const commands: Group = {
-  demo: { summary: 'Run the example tasks offline, start to finish', load: () => import('./demo.ts') },
+  demo: { summary: 'Make a small dataset offline, start to finish', load: () => import('./demo.ts') },
   run: { summary: 'Run tasks with an agent in sandboxes', load: () => import('./run.ts') },
   jobs: {
     summary: 'Look at jobs, resume, retry, rescore and pack them',
@@ -51,6 +51,13 @@ export const commands: Group = {
       export: { summary: 'Write trials as a dataset of conversations', load: () => import('./traces/export.ts') },
       stats: { summary: 'Count turns, tokens, results and failures', load: () => import('./traces/stats.ts') },
       show: { summary: 'Print the trajectory of one trial', load: () => import('./traces/show.ts') },
+    },
+  },
+  hub: {
+    summary: 'Bring datasets to the Hugging Face Hub, and from it',
+    group: {
+      upload: { summary: 'Upload a folder, or tasks as one file', load: () => import('./hub/upload.ts') },
+      download: { summary: 'Download a dataset, or the tasks in it', load: () => import('./hub/download.ts') },
     },
   },
   recipe: {

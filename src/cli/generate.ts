@@ -2,13 +2,14 @@ import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../core/errors.ts'
 import { Arguments } from '../generation/arguments.ts'
 import { runCommand } from './command.ts'
+import { tracesOnly } from './generate/from-parquet.ts'
 import { loadGenerator } from './generate/load-generator.ts'
 import { generateOptions, withArguments } from './generate/options.ts'
 import { runGenerate } from './generate/run-generate.ts'
 
 const about =
   'Runs a data pipeline: rows of a source become tasks that are proven one by one, and agents run over tasks leave traces.\n' +
-  'FILE is a pipeline such as data/NAME/generate.ts, and comes first; with --help it lists its own options too.\n' +
+  'FILE is a pipeline such as data/NAME/generate.ts, and comes first; with --help it lists its own options too. --from-parquet first runs agents over packed tasks instead.\n' +
   'The same command after a crash or Ctrl-C goes on where it stopped. Rows that became no task are in rejects.jsonl with the reason.'
 
 /** `ot-agent generate`: what it takes depends on the pipeline, so the file is read before the other words. */
@@ -21,9 +22,10 @@ export default () =>
     .argument('[words...]', 'options')
     .action(async (file, words) => {
       if (file === undefined || file === '--help' || file === '-h') return helpWithoutPipeline(file)
-      if (file.startsWith('-'))
+      const isPacked = /^--from-parquet(=|$)/.test(file)
+      if (file.startsWith('-') && !isPacked)
         throw new UserError(`expected the file of a pipeline first, got ${file}`, 'ot-agent generate FILE [options]')
-      const loaded = await loadGenerator(file)
+      const loaded = isPacked ? tracesOnly() : await loadGenerator(file)
       const own = new Arguments()
       loaded.generator.addArguments(own)
       const make = () => {
@@ -33,7 +35,7 @@ export default () =>
         withArguments(command, own.list())
         return command.action((options) => runGenerate(loaded, options))
       }
-      await runCommand(make, ['ot-agent', 'generate', file], words)
+      await runCommand(make, ['ot-agent', 'generate', ...(isPacked ? [] : [file])], isPacked ? [file, ...words] : words)
     })
 
 async function helpWithoutPipeline(file: string | undefined): Promise<void> {

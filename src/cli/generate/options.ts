@@ -32,6 +32,14 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
     .option('--output-dir <dir>', 'where everything is written (default: generated/NAME)')
     .option('--overwrite', 'begin anew in a folder that has other tasks of an earlier run')
     .option('--tasks-input <dir>', 'for --stage traces: a folder of tasks')
+    .option(
+      '--from-parquet [file]',
+      'run agents over packed tasks: of this file, or of --tasks-repo; a pipeline may be left out then',
+    )
+    .option('--tasks-repo <dataset>', 'with --from-parquet: org/name, or file:PATH')
+    .option('--tasks-revision <revision>', 'branch, tag or commit of --tasks-repo (default: the newest)')
+    .option('--parquet-name <file>', 'only this parquet file of --tasks-repo')
+    .option('--dry-run', 'tell what would be done, and do nothing')
     .option('--target-repo <target>', 'publish what the last stage makes: org/name, or file:PATH')
     .option('--no-upload', 'publish nothing')
 }

@@ -1,45 +1,36 @@
-import { basename, join, resolve } from 'node:path'
-import { UserError } from '../../core/errors.ts'
-import { findTasks } from '../../formats/harbor-task/find.ts'
-import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
+import { checkWriter } from '../../formats/hub/check-writer.ts'
+import { openRepository } from '../../formats/hub/open.ts'
+import { parseTarget } from '../../formats/hub/target.ts'
+import { uploadFolder } from '../../formats/hub/upload.ts'
 import type { Publish } from '../../generation/request.ts'
-import { copyTree } from '../../lib/copy-tree.ts'
-import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
 import { explainDisk } from '../disk-errors.ts'
+import { withDataset } from '../hub/prepare.ts'
+import { makeTicker } from '../ticker.ts'
+import { version } from '../version.ts'
 
-/** Puts a dataset into a folder of this machine, laid out as a dataset repository is: tasks packed, traces as they are. */
-export const publishToFile: Publish = async ({ dir, kind, target, signal }) => {
-  const path = resolve(target.replace(/^file:(\/\/)?/, ''))
-  try {
-    await explainDisk(path, () =>
-      makeDirWhole(path, async (temporary) => {
-        if (kind === 'traces') return copyTree(dir, temporary)
-        const { tasks } = await findTasks(dir, { allowNoTests: true })
-        const packed = tasks.map((task) => ({ path: basename(task), dir: task }))
-        await packTasks(packed, join(temporary, 'tasks.parquet'), { signal })
+/**
+ * Publishes where a target says, a dataset of the Hub or a folder laid out like one: tasks packed, traces as they are. What
+ * is there already stays, and what was sent before is not sent again.
+ */
+export const publish: Publish = async ({ dir, target, message, signal }) => {
+  const parsed = parseTarget(target, '--target-repo')
+  const tick = makeTicker()
+  const { repository } = await explainDisk(target, () =>
+    withDataset(dir, { packed: true, signal }, (ready) =>
+      uploadFolder({
+        ...{ repository: openRepository(parsed, { env: process.env, signal }), ...ready, message },
+        ...{ replace: false, isPrivate: true, branch: 'main', madeBy: `ot-agent ${version()}` },
+        onProgress: (path, share) => tick(`upload of ${path}: ${Math.floor(share * 100)} %`),
       }),
-    )
-  } catch (error) {
-    if (!(error instanceof AlreadyThere)) throw error
-    throw new UserError(`${target}: expected a path that is free, found something there`, 'name another --target-repo')
-  }
-  return `file:${path}`
-}
-
-/** Publishes where a target says. */
-export const publish: Publish = (publication) => {
-  if (publication.target.startsWith('file:')) return publishToFile(publication)
-  throw hubIsElsewhere(publication.target)
+    ),
+  )
+  return repository
 }
 
 /** Says no, before anything is made, to a target that nothing can be published to. */
-export function checkTargetRepo(target: string | null): void {
-  if (target !== null && !target.startsWith('file:')) throw hubIsElsewhere(target)
-}
-
-function hubIsElsewhere(target: string): UserError {
-  return new UserError(
-    `--target-repo: expected file:PATH, got ${JSON.stringify(target)}`,
-    'publish to a folder and upload that, or add --no-upload',
-  )
+export async function checkTargetRepo(target: string | null, signal: AbortSignal): Promise<void> {
+  if (target === null) return
+  const parsed = parseTarget(target, '--target-repo')
+  // Hours of work are not to end at a token that nobody set.
+  if (parsed.kind === 'hub') await checkWriter(parsed.repo, process.env, signal)
 }

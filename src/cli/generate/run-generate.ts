@@ -15,22 +15,27 @@ import { note } from '../output.ts'
 import { parsedAssignments } from '../run/values.ts'
 import { makeTicker } from '../ticker.ts'
 import { version } from '../version.ts'
+import { extractTasks, packedTasksOf } from './from-parquet.ts'
 import { makeJudge } from './judge.ts'
 import type { LoadedGenerator } from './load-generator.ts'
 import type { GenerateOptions } from './options.ts'
+import { tellPlan } from './plan.ts'
 import { checkTargetRepo, publish } from './publish.ts'
 import { type GenerationSummary, reportGeneration, summaryOf } from './report.ts'
 import { engineFileFor, openTaskModel, type TaskModel } from './task-model.ts'
 import { runTraceJob } from './trace-job.ts'
 
 /** Runs a pipeline as the command line asks: request, model, sandboxes, stages, summary, exit code. */
-export async function runGenerate(loaded: LoadedGenerator, options: GenerateOptions): Promise<void> {
+export async function runGenerate(loaded: LoadedGenerator, asked: GenerateOptions): Promise<void> {
   const { generator } = loaded
+  // Packed tasks are made already: what is left is to run agents over them.
+  const options = asked.fromParquet === undefined ? asked : { ...asked, stage: 'traces' as const }
   const hasOther = !(generator instanceof DeclaredGenerator) || generator.pipeline.source.real !== null
   if (options.source === 'fixture' && options.stage !== 'traces' && hasOther)
     note(`rows come from the fixture of ${generator.name}, a few made up to try it out; --source real uses its source`)
   const interrupt = interruptSignal()
   try {
+    if (options.dryRun) return await tellPlan(requestOf(loaded, options), options, interrupt.signal)
     const { summary, request } = await performGeneration(loaded, options, interrupt.signal)
     reportGeneration(summary, request, options.json ?? false)
   } finally {
@@ -44,16 +49,19 @@ export async function performGeneration(
   options: GenerateOptions,
   signal: AbortSignal,
 ): Promise<{ readonly summary: GenerationSummary; readonly request: GenerationRequest }> {
-  const request = requestOf(loaded, options)
+  const packed = packedTasksOf(options)
+  const asked = requestOf(loaded, options)
+  let request = asked
   const { generator } = loaded
-  if (request.upload) checkTargetRepo(request.targetRepo)
+  if (request.upload) await checkTargetRepo(request.targetRepo, signal)
   const startedAt = utcNow()
   const set = await explainDisk(request.outputDir, () => openSet(loaded, request, options))
   let models: TaskModel | null = null
   let outcome: GenerationOutcome = { tasks: null, traces: null }
   try {
+    if (packed) request = await extractTasks(packed, asked, options.overwrite ?? false, set.workDir, signal)
     const served = await withEndpoint(options, set.workDir)
-    const needsModel = request.stage !== 'traces' && generator.requiresEngineForStage('tasks')
+    const needsModel = request.stage !== 'traces' && generator.requiresEngineForStage('tasks', request.options)
     models = needsModel ? await openTaskModel(generator.name, served, set.workDir, signal) : null
     const context = await contextFor(loaded, request, served, set, models, signal)
     outcome = await explainDisk(request.outputDir, () => runGenerator(generator, request, context, publish))
@@ -119,7 +127,8 @@ function openSet(
   const { seed, source, check, sandbox, model, stage } = request
   const identity = { pipeline: generator.name, code: digest, program: version(), options: request.options }
   // A folder of traces alone has nothing that could be mixed with other tasks.
-  const made = stage === 'traces' ? {} : { source, seed, check, sandbox, model }
+  const packed = packedTasksOf(options)
+  const made = stage === 'traces' ? { ...(packed && { packed }) } : { source, seed, check, sandbox, model }
   return openTaskSet(request.outputDir, { ...identity, ...made }, options.overwrite ?? false)
 }
 

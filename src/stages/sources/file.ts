@@ -4,10 +4,10 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { RawRow } from '../../core/row.ts'
-import type { Dropped, Stage } from '../../core/stage.ts'
-import { digestJson } from '../../lib/digest-json.ts'
+import type { Stage } from '../../core/stage.ts'
 import { isMissing } from '../../lib/files.ts'
-import { type FileRow, readRecords } from '../records/read-records.ts'
+import { readRecords } from '../records/read-records.ts'
+import { toRow } from '../records/to-row.ts'
 
 const options = z.strictObject({
   /** JSON lines, a JSON list, CSV, TSV or parquet, told by the ending; `.gz` for the first may follow. */
@@ -36,19 +36,6 @@ export default definePlugin<Stage<never, RawRow>, typeof options>({
     },
   }),
 })
-
-function toRow(read: FileRow, source: string, idField: string | null, seen: Map<string, number>): RawRow | Dropped {
-  if ('problem' in read) return { drop: 'unreadable-row', detail: read.problem, id: read.where }
-  const { fields, where } = read
-  const given = idField === null ? digestJson(fields).slice(0, 16) : fields[idField]
-  if (typeof given !== 'string' && typeof given !== 'number' && typeof given !== 'bigint')
-    return { drop: 'no-id', detail: `expected the field ${idField} to name the row`, id: where }
-  const name = String(given)
-  const before = seen.get(name) ?? 0
-  seen.set(name, before + 1)
-  if (before > 0) return { drop: 'duplicate-row', detail: `a row with the same id came before`, id: name }
-  return { id: name, source, fields }
-}
 
 async function checkFile(path: string): Promise<void> {
   try {

@@ -1,0 +1,88 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { taskFileName } from '../../core/task-paths.ts'
+import { parseLineage } from '../../formats/harbor-task/draft.ts'
+import { findTasks } from '../../formats/harbor-task/find.ts'
+import { parseToml } from '../../formats/harbor-task/parse.ts'
+import { readTaskText } from '../../formats/harbor-task/read.ts'
+import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
+import { isMissing } from '../../lib/files.ts'
+
+/** A folder as it goes into a dataset. */
+export interface ReadyDataset {
+  readonly dir: string
+  readonly kind: 'tasks' | 'files'
+  /** Where its rows came from, with counts. */
+  readonly lineage: Readonly<Record<string, number>>
+}
+
+interface Preparing {
+  /** Tasks as one parquet file. */
+  readonly packed: boolean
+  readonly signal: AbortSignal
+}
+
+/** Makes a folder ready to be published for as long as `work` needs it: tasks are packed, the same tasks to the same bytes. */
+export async function withDataset<T>(
+  dir: string,
+  how: Preparing,
+  work: (ready: ReadyDataset) => Promise<T>,
+): Promise<T> {
+  const tasks = await tasksIn(dir)
+  if (tasks === null) return work({ dir, kind: 'files', lineage: {} })
+  const lineage = await countLineage(tasks)
+  if (!how.packed) return work({ dir, kind: 'files', lineage })
+  const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-packed-'))
+  try {
+    const packed = tasks.map((task) => ({ path: basename(task), dir: task }))
+    await packTasks(packed, join(scratch, 'tasks.parquet'), { signal: how.signal })
+    return await work({ dir: scratch, kind: 'tasks', lineage })
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+/** The tasks of a folder; null when it holds something else. */
+async function tasksIn(dir: string): Promise<readonly string[] | null> {
+  if (!(await isFolder(dir))) throw new UserError(`${dir}: expected a folder, found something else`, 'check the path')
+  try {
+    const { tasks, broken } = await findTasks(dir, { allowNoTests: true })
+    const [first] = broken
+    if (first) throw new UserError(`${first.dir}: ${first.reason}`, 'mend the task, or move it away')
+    return tasks
+  } catch (error) {
+    // What is no folder of tasks may be any other dataset.
+    if (error instanceof UserError && error.message.includes(`expected a ${taskFileName} here`)) return null
+    throw error
+  }
+}
+
+async function isFolder(dir: string): Promise<boolean> {
+  try {
+    return (await stat(dir)).isDirectory()
+  } catch (error) {
+    if (isMissing(error)) return false
+    throw error
+  }
+}
+
+/** How many tasks name which pipeline, strategy, model and seed. */
+async function countLineage(tasks: readonly string[]): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  const count = (name: string) => {
+    counts[name] = (counts[name] ?? 0) + 1
+  }
+  for (const dir of tasks) {
+    const file = join(dir, taskFileName)
+    const { metadata } = parseToml((await readTaskText(dir, file)) ?? '', file)
+    const lineage = parseLineage(Object(metadata))
+    if (!lineage) count('unknown')
+    else {
+      const { pipeline, strategy, model, seed } = lineage
+      count(`pipeline ${pipeline}, strategy ${strategy}, seed ${seed}${model === undefined ? '' : `, model ${model}`}`)
+    }
+  }
+  return counts
+}

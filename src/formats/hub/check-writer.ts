@@ -1,0 +1,24 @@
+import { UserError } from '../../core/errors.ts'
+import { hubAccount } from './account.ts'
+import { hubFailure } from './failures.ts'
+import { makeHubFetch } from './hub-fetch.ts'
+
+/** Asks the Hub, before long work, whether it knows who will want to write to a dataset. */
+export async function checkWriter(
+  repo: string,
+  env: Readonly<Record<string, string | undefined>>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { token, endpoint } = hubAccount(env)
+  if (token === null)
+    throw new UserError(
+      `--target-repo ${repo}: expected a token to write with, found none`,
+      'export HF_TOKEN=..., or add --no-upload',
+    )
+  try {
+    const { whoAmI } = await import('@huggingface/hub')
+    await whoAmI({ accessToken: token, hubUrl: endpoint, fetch: makeHubFetch(env, signal) })
+  } catch (error) {
+    throw hubFailure(error, repo, true)
+  }
+}

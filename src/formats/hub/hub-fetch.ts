@@ -1,0 +1,66 @@
+import { Agent, type Dispatcher, EnvHttpProxyAgent, fetch as undiciFetch } from 'undici'
+import { sleep } from '../../lib/deadline.ts'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** How often a request is tried, and the first and the longest pause between tries. */
+export interface Patience {
+  readonly tries: number
+  readonly firstWaitMs: number
+  readonly longestWaitMs: number
+}
+
+export const usualPatience: Patience = { tries: 6, firstWaitMs: 500, longestWaitMs: 30_000 }
+
+/** No server is waited for longer than this, whatever it asks. */
+const longestRetryAfterMs = 300_000
+const silenceMs = 120_000
+/** The Hub checks every file of a commit before it answers. */
+const answerMs = 600_000
+
+/**
+ * A fetch that tries again what may go better the next time: a server that is busy or broken, a line that was cut.
+ * Every other answer goes to the caller. Requests to the Hub can be repeated: a commit names its parent.
+ */
+export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience = usualPatience): typeof fetch {
+  const pool = makePool(env)
+  return async (input, init = {}) => {
+    const both = init.signal ? AbortSignal.any([signal, init.signal]) : signal
+    const send = async () =>
+      (await undiciFetch(input as string | URL, {
+        ...(init as object),
+        signal: both,
+        dispatcher: pool,
+      })) as unknown as Response
+    for (let nth = 1; ; nth++) {
+      both.throwIfAborted()
+      const answer = await send().catch((error: unknown) => {
+        if (both.aborted || nth >= patience.tries) throw both.aborted ? both.reason : error
+        return null
+      })
+      if (answer !== null && (!isPassing(answer.status) || nth >= patience.tries)) return answer
+      await answer?.body?.cancel()
+      await sleep(waitMs(nth, patience, answer?.headers.get('retry-after') ?? null), both)
+    }
+  }
+}
+
+function isPassing(status: number): boolean {
+  return status === 408 || status === 429 || (status >= 500 && status !== 501)
+}
+
+function waitMs(nth: number, { firstWaitMs, longestWaitMs }: Patience, retryAfter: string | null): number {
+  const asked = retryAfter === null || retryAfter.trim() === '' ? Number.NaN : Number(retryAfter)
+  const jitter = Math.random() * Math.min(longestWaitMs, firstWaitMs * 2 ** (nth - 1))
+  if (asked >= 0) return Math.min(asked * 1000, longestRetryAfterMs) + Math.min(jitter, firstWaitMs)
+  return jitter
+}
+
+function makePool(env: Env): Dispatcher {
+  const limits = { headersTimeout: answerMs, bodyTimeout: silenceMs, connect: { timeout: 30_000 } }
+  const httpProxy = env.http_proxy ?? env.HTTP_PROXY ?? ''
+  const httpsProxy = env.https_proxy ?? env.HTTPS_PROXY ?? ''
+  if (httpProxy + httpsProxy === '') return new Agent(limits)
+  const noProxy = `${env.no_proxy ?? env.NO_PROXY ?? ''},localhost,127.0.0.1,[::1]`
+  return new EnvHttpProxyAgent({ ...limits, httpProxy, httpsProxy, noProxy })
+}

@@ -1,0 +1,158 @@
+import { pathToFileURL } from 'node:url'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import type { HubAccount } from './account.ts'
+import { CommitConflict, hubFailure, statusOf } from './failures.ts'
+import type { DatasetRepository, RepoCommit, RepoFile } from './repository.ts'
+
+export interface HubRepositoryAt {
+  readonly account: HubAccount
+  readonly fetch: typeof fetch
+  /** More files than this are refused. */
+  readonly filesLimit?: number
+}
+
+/** A dataset of the Hub through its official client, which loads when the first request is made. */
+export function openHubRepository(name: string, at: HubRepositoryAt): DatasetRepository {
+  const { account, filesLimit = 1_000_000 } = at
+  const { token, endpoint: hubUrl } = account
+  const repo = { type: 'dataset', name } as const
+  const shared = { hubUrl, fetch: at.fetch, ...(token !== null && { accessToken: token }) }
+  const asked = async <T>(what: string, work: (client: Client) => Promise<T>): Promise<T> => {
+    try {
+      return await work(await import('@huggingface/hub'))
+    } catch (error) {
+      throw hubFailure(error, what, token !== null)
+    }
+  }
+  return {
+    name,
+    head: (revision) =>
+      asked(revision === null ? name : `${name} at ${revision}`, (client) => headOf(client, name, revision, shared)),
+    list: (commit) =>
+      asked(name, (client) =>
+        filesOf(client.listFiles({ ...shared, repo, revision: commit, recursive: true }), name, filesLimit),
+      ),
+    read: (commit, path, fromByte) => asked(`${name}/${path}`, () => readFrom(name, commit, path, fromByte, at)),
+    create: (isPrivate) =>
+      asked(name, async (client) => {
+        needToken(token, name)
+        await client
+          .createRepo({ ...shared, accessToken: token ?? '', repo, private: isPrivate })
+          .catch((error: unknown) => {
+            if (statusOf(error) !== 409) throw error
+          })
+      }),
+    commit: (branch, changes) => {
+      needToken(token, name)
+      return asked(name, (client) => commitTo(client, branch, changes, { ...shared, repo }))
+    },
+  }
+}
+
+type Client = typeof import('@huggingface/hub')
+interface Shared {
+  readonly hubUrl: string
+  readonly fetch: typeof fetch
+  readonly accessToken?: string
+}
+
+async function headOf(client: Client, name: string, revision: string | null, shared: Shared): Promise<string | null> {
+  try {
+    const { sha } = await client.datasetInfo({
+      ...shared,
+      name,
+      revision: revision ?? 'main',
+      additionalFields: ['sha'],
+    })
+    return sha
+  } catch (error) {
+    // Without a token, what is not there and what is private look the same: the caller is told to bring one.
+    if (statusOf(error) !== 404 || revision !== null) throw error
+    return null
+  }
+}
+
+async function filesOf(
+  entries: AsyncIterable<{
+    type: string
+    path: string
+    size: number
+    oid?: string
+    lfs?: { oid: string; size: number }
+  }>,
+  name: string,
+  limit: number,
+): Promise<RepoFile[]> {
+  const files: RepoFile[] = []
+  for await (const { type, path, size, oid, lfs } of entries) {
+    if (type !== 'file') continue
+    files.push({ path, sizeBytes: lfs?.size ?? size, sha256: lfs?.oid ?? null, gitOid: lfs ? null : (oid ?? null) })
+    if (files.length > limit)
+      throw new UserError(`${name}: expected at most ${limit} files, found more`, 'ask for a part of it')
+  }
+  return files
+}
+
+async function readFrom(
+  name: string,
+  commit: string,
+  path: string,
+  fromByte: number,
+  { account, fetch }: HubRepositoryAt,
+) {
+  const place = path.split('/').map(encodeURIComponent).join('/')
+  const answer = await fetch(`${account.endpoint}/datasets/${name}/resolve/${encodeURIComponent(commit)}/${place}`, {
+    headers: {
+      ...(account.token !== null && { authorization: `Bearer ${account.token}` }),
+      ...(fromByte > 0 && { range: `bytes=${fromByte}-` }),
+    },
+  })
+  if (!answer.ok || answer.body === null)
+    throw Object.assign(new Error(`no file for ${path}`), { statusCode: answer.status })
+  const body = answer.body as unknown as AsyncIterable<Uint8Array>
+  return { fromByte: answer.status === 206 ? fromByte : 0, body }
+}
+
+async function commitTo(
+  client: Client,
+  branch: string,
+  changes: RepoCommit,
+  shared: Shared & { repo: { type: 'dataset'; name: string } },
+) {
+  const { message, parent, add, remove, onProgress } = changes
+  const operations = [
+    ...add.map(({ path, file }) => ({ operation: 'addOrUpdate' as const, path, content: pathToFileURL(file) })),
+    ...remove.map((path) => ({ operation: 'delete' as const, path })),
+  ]
+  // Plain storage rather than chunks: a file that is there is told by its digest, and is not sent again.
+  const running = client.commitIter({
+    ...shared,
+    title: message,
+    branch,
+    parentCommit: parent,
+    operations,
+    useXet: false,
+  })
+  try {
+    for (;;) {
+      const { done, value } = await running.next()
+      if (!done && value?.event === 'fileProgress' && value.state === 'uploading')
+        onProgress?.(value.path, value.progress)
+      if (!done) continue
+      if (value === undefined) throw new BoundaryError('store', `${shared.repo.name}: the Hub named no commit`)
+      return { commit: value.commit.oid, url: value.commit.url }
+    }
+  } catch (error) {
+    if (statusOf(error) === 412 || statusOf(error) === 409)
+      throw new CommitConflict(`${shared.repo.name} changed meanwhile`)
+    throw error
+  }
+}
+
+function needToken(token: string | null, name: string): void {
+  if (token !== null) return
+  throw new UserError(
+    `${name}: expected a token to write with, found none`,
+    'export HF_TOKEN=... with the right to write',
+  )
+}

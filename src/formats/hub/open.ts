@@ -1,0 +1,23 @@
+import { hubAccount } from './account.ts'
+import { openFolderRepository } from './folder-repository.ts'
+import { makeHubFetch, type Patience } from './hub-fetch.ts'
+import { openHubRepository } from './hub-repository.ts'
+import type { DatasetRepository } from './repository.ts'
+import { type HubTarget, parseTarget } from './target.ts'
+
+export interface HubSurroundings {
+  /** Where the token, the endpoint and the proxies are named. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly signal: AbortSignal
+  readonly patience?: Patience
+}
+
+/** Opens a dataset by its name, `org/name` or `file:PATH`; nothing is asked of it yet. */
+export function openRepository(
+  target: HubTarget | string,
+  { env, signal, patience }: HubSurroundings,
+): DatasetRepository {
+  const parsed = typeof target === 'string' ? parseTarget(target, 'dataset') : target
+  if (parsed.kind === 'folder') return openFolderRepository(parsed.path)
+  return openHubRepository(parsed.repo, { account: hubAccount(env), fetch: makeHubFetch(env, signal, patience) })
+}

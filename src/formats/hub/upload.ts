@@ -1,0 +1,264 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { digestUpload, newCard, parseCard, renderUploads, type Upload, uploadsOf } from './card.ts'
+import { isSameContent, sha256File } from './digests.ts'
+import { CommitConflict } from './failures.ts'
+import { plainFiles } from './folder-repository.ts'
+import type { DatasetRepository, RepoFile } from './repository.ts'
+
+/** A folder that is to become, or to be added to, a dataset. */
+export interface UploadAsk {
+  readonly repository: DatasetRepository
+  readonly dir: string
+  readonly kind: 'tasks' | 'files'
+  /** True: what is not in the folder goes. False: data files are added beside those that are there. */
+  readonly replace: boolean
+  readonly isPrivate: boolean
+  readonly message: string
+  /** The branch to write to. */
+  readonly branch: string
+  readonly lineage: Readonly<Record<string, number>>
+  readonly madeBy: string
+  readonly dryRun?: boolean
+  readonly onProgress?: (path: string, share: number) => void
+}
+
+/** What an upload came to. */
+export interface Uploaded {
+  readonly repository: string
+  /** Null when nothing had to be written. */
+  readonly commit: string | null
+  readonly url: string | null
+  /** Paths as they are in the dataset. */
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  /** Files that were there with the same content. */
+  readonly same: number
+  /** Files of the folder that are hidden or links, which are never sent. */
+  readonly leftOut: readonly string[]
+  readonly rows: number
+  readonly bytes: number
+}
+
+const cardFile = 'README.md'
+const hashesAtOnce = 4
+/** Somebody else's commits between a plan and its commit that are put up with. */
+const conflictsLimit = 5
+/** More operations than this go in several commits, the card and removals in the last one. */
+const operationsAtOnce = 1000
+
+/**
+ * Brings a folder into a dataset. What is there already with the same content is not sent again, so the same command after
+ * a crash goes on where it stopped.
+ */
+export async function uploadFolder(ask: UploadAsk): Promise<Uploaded> {
+  const found = await plainFiles(ask.dir)
+  if (found === null || found.files.length === 0)
+    throw new UserError(
+      `${ask.dir}: expected a folder with files to upload, found ${found === null ? 'nothing there' : 'none in it'}`,
+      'check the path; hidden files and links are never sent',
+    )
+  const local: LocalFile[] = []
+  const paths = found.files.filter((path) => path !== cardFile)
+  for await (const file of mapInOrder(paths, hashesAtOnce, (path) => lookAt(ask.dir, path))) local.push(file)
+  const upload = uploadOf(local, ask.lineage, await dataBytesOf(ask.dir, found.files))
+  const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-upload-'))
+  try {
+    const done = await tryUpload({ ...ask, local, upload, hasCard: found.files.includes(cardFile), scratch })
+    return { ...done, leftOut: found.leftOut, rows: upload.rows, repository: ask.repository.name }
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+interface LocalFile {
+  readonly path: string
+  readonly file: string
+  readonly bytes: number
+  readonly sha256: string
+  /** Null for what is no table. */
+  readonly rows: number | null
+}
+
+async function lookAt(dir: string, path: string): Promise<LocalFile> {
+  const file = join(dir, path)
+  const rows = path.endsWith('.parquet') ? await parquetRows(file) : null
+  return { path, file, bytes: (await stat(file)).size, sha256: await sha256File(file), rows }
+}
+
+async function parquetRows(file: string): Promise<number> {
+  try {
+    return Number((await parquetMetadataAsync(await asyncBufferFromFile(file))).num_rows)
+  } catch (error) {
+    throw new UserError(`${file}: expected a parquet file, got ${messageOf(error)}`, 'is it whole?')
+  }
+}
+
+function uploadOf(local: readonly LocalFile[], lineage: Upload['lineage'], dataBytes: number): Upload {
+  const tables = local.filter(({ rows }) => rows !== null)
+  const data = tables.length > 0 ? tables : local
+  const sum = (count: (file: LocalFile) => number) => data.reduce((total, file) => total + count(file), 0)
+  return {
+    digest: digestUpload(data.map(({ sha256 }) => sha256)),
+    files: data.map(({ path }) => path),
+    rows: sum(({ rows }) => rows ?? 0),
+    bytes: sum(({ bytes }) => bytes),
+    dataBytes,
+    lineage,
+  }
+}
+
+async function dataBytesOf(dir: string, files: readonly string[]): Promise<number> {
+  if (!files.includes(cardFile)) return 0
+  const { front } = parseCard(await readFile(join(dir, cardFile), 'utf8'))
+  const size = Object(front.dataset_info).dataset_size
+  return Number.isFinite(size) ? size : 0
+}
+
+interface Work extends UploadAsk {
+  readonly local: readonly LocalFile[]
+  readonly upload: Upload
+  readonly hasCard: boolean
+  readonly scratch: string
+}
+
+type Done = Pick<Uploaded, 'commit' | 'url' | 'added' | 'removed' | 'same' | 'bytes'>
+
+async function tryUpload(work: Work): Promise<Done> {
+  const { repository, branch, dryRun } = work
+  const look = () => repository.head(branch === 'main' ? null : branch)
+  let head = await look()
+  if (head === null && !dryRun) {
+    await repository.create(work.isPrivate)
+    head = await look()
+  }
+  const tried = new Set<string>()
+  for (let conflicts = 0; conflicts < conflictsLimit; conflicts++) {
+    const plan = await planUpload(work, head)
+    const added = plan.add.map(({ path }) => path)
+    const bytes = plan.add.reduce((sum, file) => sum + file.bytes, 0)
+    const done = { added, removed: plan.remove, same: plan.same, bytes }
+    if (dryRun) return { ...done, commit: null, url: null }
+    try {
+      const written = await commitAll(work, plan, head ?? '')
+      // A commit whose answer was lost looks like somebody else's, and leaves nothing to do.
+      const isLost = written === null && conflicts > 0
+      if (isLost) return { ...done, added: [...tried], commit: head, url: null }
+      return { ...done, commit: written?.commit ?? null, url: written?.url ?? null }
+    } catch (error) {
+      if (!(error instanceof CommitConflict)) throw error
+      for (const path of added) tried.add(path)
+      head = await look()
+    }
+  }
+  throw new BoundaryError(
+    'store',
+    `${repository.name}: others changed ${branch} ${conflictsLimit} times while this was uploaded; the same command tries again`,
+    { code: 'HubConflict', retryable: true },
+  )
+}
+
+interface Plan {
+  readonly add: readonly { readonly path: string; readonly file: string; readonly bytes: number }[]
+  readonly remove: readonly string[]
+  readonly same: number
+}
+
+/** Compares the folder with what is there, and decides under which name each file goes. */
+async function planUpload(work: Work, head: string | null): Promise<Plan> {
+  const { repository, local, replace } = work
+  const there = new Map((head === null ? [] : await repository.list(head)).map((file) => [file.path, file]))
+  const shas = new Set(
+    [...there.values()].flatMap(({ path, sha256 }) => (isData(path) && sha256 !== null ? [sha256] : [])),
+  )
+  const add: { path: string; file: string; bytes: number }[] = []
+  const placed = new Map<string, string>()
+  for (const { path, file, bytes, sha256 } of local) {
+    const remote = there.get(path)
+    const isSame = remote !== undefined && (remote.sha256 === sha256 || (await isSameContent(file, remote)))
+    const place = remote === undefined || isSame || replace || !isData(path) ? path : besides(path, sha256)
+    placed.set(path, place)
+    const isThere = isSame || there.get(place)?.sha256 === sha256 || (!replace && isData(path) && shas.has(sha256))
+    if (!isThere) add.push({ path: place, file, bytes })
+  }
+  const kept = new Set([...placed.values(), cardFile, '.gitattributes'])
+  const remove = replace ? [...there.keys()].filter((path) => !kept.has(path)) : []
+  const card = await makeCard(work, there, head, placed)
+  const oldCard = there.get(cardFile)
+  const cardIsSame = oldCard !== undefined && (await isSameContent(card, oldCard))
+  if (!cardIsSame) add.push({ path: cardFile, file: card, bytes: (await stat(card)).size })
+  return { add, remove, same: local.length + 1 - add.length }
+}
+
+/** Tables and lists of rows, of which a dataset may hold any number. */
+function isData(path: string): boolean {
+  return /\.(parquet|jsonl|csv)$/.test(path)
+}
+
+/** `data/train-00000-of-00001.parquet` becomes `data/train-3f2a91c0-00000-of-00001.parquet`, which the same pattern matches. */
+function besides(path: string, sha256: string): string {
+  const [, stem = '', rest = ''] = /^([^-.]*)(.*)$/.exec(basename(path)) ?? []
+  const name = `${stem}-${sha256.slice(0, 8)}${rest}`
+  return dirname(path) === '.' ? name : `${dirname(path)}/${name}`
+}
+
+async function makeCard(
+  work: Work,
+  there: ReadonlyMap<string, RepoFile>,
+  head: string | null,
+  placed: ReadonlyMap<string, string>,
+): Promise<string> {
+  const { repository, replace, upload, scratch, dir, kind, madeBy } = work
+  const old = head !== null && there.has(cardFile) ? await readCard(repository, head) : null
+  const own = { ...upload, files: upload.files.map((path) => placed.get(path) ?? path) }
+  const earlier = replace || old === null ? [] : uploadsOf(parseCard(old))
+  const others = earlier.filter(({ digest, files }) => digest !== own.digest && files.every((path) => there.has(path)))
+  const known = earlier.find(({ digest }) => digest === own.digest)
+  const uploads = known ? earlier.filter((one) => one === known || others.includes(one)) : [...others, own]
+  const rows = uploads.reduce((sum, one) => sum + one.rows, 0)
+  const text = work.hasCard ? await readFile(join(dir, cardFile), 'utf8') : newCard(repository.name, kind, rows, madeBy)
+  const path = join(scratch, cardFile)
+  await writeFile(path, renderUploads(parseCard(text), uploads))
+  return path
+}
+
+const cardLimitBytes = 10_000_000
+
+async function readCard(repository: DatasetRepository, commit: string): Promise<string> {
+  const { body } = await repository.read(commit, cardFile, 0)
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > cardLimitBytes)
+      throw new UserError(
+        `${repository.name}: ${cardFile} is larger than ${cardLimitBytes} bytes`,
+        'replace it with --replace',
+      )
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Gives the last commit, or null when there was nothing to do. */
+async function commitAll({ repository, branch, message, onProgress }: Work, { add, remove }: Plan, head: string) {
+  let parent = head
+  let last: { commit: string; url: string } | null = null
+  const batches = Math.ceil((add.length + remove.length) / operationsAtOnce)
+  for (let batch = 0; batch < batches; batch++) {
+    const from = batch * operationsAtOnce
+    const some = add.slice(from, from + operationsAtOnce)
+    const gone = remove.slice(Math.max(0, from - add.length), Math.max(0, from + operationsAtOnce - add.length))
+    const part = batches === 1 ? '' : ` (${batch + 1}/${batches})`
+    last = await repository.commit(branch, {
+      ...{ message: `${message}${part}`, parent, add: some, remove: gone },
+      ...(onProgress && { onProgress }),
+    })
+    parent = last.commit
+  }
+  return last
+}

@@ -1,0 +1,91 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { definePlugin, type PluginContext } from '../../core/plugin.ts'
+import type { RawRow } from '../../core/row.ts'
+import type { Stage, StageContext } from '../../core/stage.ts'
+import { type DatasetRows, findDatasetRows } from '../../formats/hub/dataset-rows.ts'
+import { fetchFile } from '../../formats/hub/fetch-file.ts'
+import { parseTarget } from '../../formats/hub/target.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { readRecords } from '../records/read-records.ts'
+import { toRow } from '../records/to-row.ts'
+
+const options = z.strictObject({
+  /** `org/name`, or `file:PATH` for a folder laid out the same way. */
+  repo: z.string().min(1),
+  /** The part of the dataset its card calls a configuration (default: the card's own default). */
+  config: z.string().min(1).optional(),
+  split: z.string().min(1).default('train'),
+  /** Branch, tag or commit; a commit is the same rows for ever. */
+  revision: z.string().min(1).optional(),
+  /** Only files of this pattern, for example `data/*.jsonl`, whatever the card says. */
+  files: z.string().min(1).optional(),
+  /** Name of the source (default: the dataset's name). */
+  source: z.string().min(1).optional(),
+  /** The field that names a row; without it a row is named by its digest. */
+  id: z.string().min(1).optional(),
+  /** A dataset with more data than this is refused. */
+  maxGb: z.number().positive().default(100),
+})
+
+type Options = z.output<typeof options>
+
+/** Rows of a dataset on the Hub, file by file: the next file is fetched when the rows before it are used up. */
+export default definePlugin<Stage<never, RawRow>, typeof options>({
+  name: 'sources/hub',
+  summary: 'Rows of a dataset on the Hugging Face Hub, at a revision',
+  options,
+  make: (asked, context) => ({
+    takes: null,
+    gives: 'raw',
+    identity: { ...asked, maxGb: undefined },
+    fingerprint: async (at) => {
+      const { commit, files } = await find(asked, context, at)
+      return digestJson([commit, files.map(({ path, sha256, gitOid }) => [path, sha256 ?? gitOid])])
+    },
+    async *run(_, at) {
+      const { repo, source = repo.split('/').at(-1) ?? repo, id = null } = asked
+      at.signal.throwIfAborted()
+      const found = await find(asked, context, at)
+      const seen = new Map<string, number>()
+      for await (const path of localFiles(found, asked, context, at)) {
+        for await (const read of readRecords(path)) {
+          at.signal.throwIfAborted()
+          yield toRow(read, source, id, seen)
+        }
+      }
+    },
+  }),
+})
+
+async function find(asked: Options, { env }: PluginContext, { signal }: StageContext): Promise<DatasetRows> {
+  const { repo, config = null, split, revision = null, files: pattern = null, maxGb } = asked
+  const found = await findDatasetRows(parseTarget(repo, 'repo'), { config, split, revision, pattern }, { env, signal })
+  const bytes = found.files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  if (bytes <= maxGb * 1e9) return found
+  throw new UserError(
+    `${repo}: expected at most ${maxGb} GB of data, found ${(bytes / 1e9).toFixed(1)} GB`,
+    'name files, or raise maxGb',
+  )
+}
+
+/** Fetched once into the cache of this machine; a folder's own files are read where they are. */
+async function* localFiles(
+  { repository, commit, files }: DatasetRows,
+  { repo }: Options,
+  context: PluginContext,
+  at: StageContext,
+) {
+  const target = parseTarget(repo, 'repo')
+  for (const [nth, file] of files.entries()) {
+    if (target.kind === 'folder') {
+      yield join(target.path, file.path)
+      continue
+    }
+    const to = join(context.stateDir, 'hub', repo.replace('/', '--'), commit, file.path)
+    at.log(`${repo} at ${commit.slice(0, 12)}: file ${nth + 1} of ${files.length}, ${file.path}`)
+    await fetchFile({ repository, commit, file, to, signal: at.signal })
+    yield to
+  }
+}

@@ -1,0 +1,64 @@
+import { createHash, randomUUID } from 'node:crypto'
+
+/** Content of a file: small ones lie in git, large ones in the storage beside it. */
+export interface StoredFile {
+  readonly data: Buffer
+  /** Git's digest of the content, or of the pointer to it. */
+  readonly oid: string
+  /** SHA-256 of a large one. */
+  readonly lfs: string | null
+}
+
+export interface StoredCommit {
+  readonly sha: string
+  readonly title: string
+  readonly files: ReadonlyMap<string, StoredFile>
+}
+
+/** A dataset of the stand-in: commits in a row, branches, and the large files that were sent to it. */
+export class StoredRepo {
+  readonly commits: StoredCommit[] = []
+  readonly branches = new Map<string, string>()
+  /** Large files by digest; kept whether a commit names them or not. */
+  readonly objects = new Map<string, Buffer>()
+
+  constructor(
+    readonly name: string,
+    readonly isPrivate: boolean,
+  ) {
+    const attributes = '*.parquet filter=lfs diff=lfs merge=lfs -text\n'
+    this.add('main', 'initial commit', new Map([['.gitattributes', gitFile(Buffer.from(attributes))]]))
+  }
+
+  commit(revision: string): StoredCommit | undefined {
+    const sha = this.branches.get(revision === 'HEAD' ? 'main' : revision) ?? revision
+    return this.commits.find((commit) => commit.sha === sha)
+  }
+
+  add(branch: string, title: string, files: ReadonlyMap<string, StoredFile>): StoredCommit {
+    const sha = createHash('sha1').update(`${this.name} ${this.commits.length} ${randomUUID()}`).digest('hex')
+    const commit = { sha, title, files }
+    this.commits.push(commit)
+    this.branches.set(branch, sha)
+    return commit
+  }
+
+  /** Somebody else's commit. */
+  put(path: string, text: string, branch = 'main'): void {
+    const files = new Map(this.commit(branch)?.files ?? [])
+    this.add(branch, `put ${path}`, files.set(path, gitFile(Buffer.from(text))))
+  }
+}
+
+export function gitFile(data: Buffer): StoredFile {
+  return { data, oid: gitOid(data), lfs: null }
+}
+
+export function lfsFile(data: Buffer, sha256: string): StoredFile {
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${sha256}\nsize ${data.length}\n`
+  return { data, oid: gitOid(Buffer.from(pointer)), lfs: sha256 }
+}
+
+function gitOid(data: Buffer): string {
+  return createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex')
+}
