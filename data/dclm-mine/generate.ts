@@ -1,0 +1,21 @@
+import { definePipeline, z } from 'ot-agent'
+
+/** Web pages go through a funnel: most are no tasks, and only those that look like one cost a question. */
+export default definePipeline({
+  name: 'dclm-mine',
+  summary: 'Problems of the shell found in web pages: a score, a classifier, then a model that writes the task out',
+  options: z.strictObject({
+    minLikeness: z.number().min(0).default(8).describe('pages that look less like the shell are left out unasked'),
+    maxChars: z.number().int().min(200).default(12_000).describe('longer pages are cut'),
+    repairs: z.number().int().min(0).default(2).describe('how often the model may repair a task that fails'),
+  }),
+  source: {
+    fixture: 'fixture.jsonl',
+    real: { use: 'sources/hub', with: { repo: 'mlfoundations/dclm-baseline-1.0-parquet' } },
+  },
+  needsModel: true,
+  make: {
+    use: 'makers/mine',
+    with: ({ options }) => ({ pipeline: 'dclm-mine', text: '{{text}}', ...options }),
+  },
+})

@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import type { RawRow, TaskDraft } from '../../core/row.ts'
+import type { Dropped, Stage, StageContext } from '../../core/stage.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { MissingField } from '../../lib/template.ts'
+import { modelOf } from '../asking/ask.ts'
+import { type AskOptions, askOptions, identityOf, withModel } from '../asking/mapping.ts'
+
+/** Options of every maker whose tasks a model writes. */
+export const authorOptions = {
+  ...askOptions,
+  /** Name of the pipeline, for the lineage and the tasks' names. */
+  pipeline: z.string().min(1),
+  /** How often what fails in a sandbox goes back to the model. */
+  repairs: z.number().int().min(0).default(2),
+}
+
+/** A maker that asks a model: several rows at once, each for itself. */
+export function draftStage<O extends AskOptions>(
+  options: O,
+  makeDrafts: (row: RawRow, at: StageContext) => Promise<readonly (TaskDraft | Dropped)[]>,
+): Stage<RawRow, TaskDraft> {
+  return {
+    takes: 'raw',
+    gives: 'draft',
+    expensive: true,
+    identity: identityOf(options),
+    async *run(rows, given) {
+      const at = await withModel(given, options)
+      modelOf(at)
+      for await (const drafts of mapInOrder(rows, options.concurrency, (row) => orMissing(row, makeDrafts(row, at)))) {
+        at.signal.throwIfAborted()
+        yield* drafts
+      }
+    },
+  }
+}
+
+async function orMissing<T>(row: RawRow, drafts: Promise<readonly (T | Dropped)[]>): Promise<readonly (T | Dropped)[]> {
+  try {
+    return await drafts
+  } catch (error) {
+    if (!(error instanceof MissingField)) throw error
+    return [{ drop: 'missing-field', detail: error.message, id: row.id }]
+  }
+}

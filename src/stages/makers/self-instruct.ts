@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import type { RawRow, TaskDraft } from '../../core/row.ts'
+import { type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
+import { makeRandom } from '../../lib/random.ts'
+import { renderTemplate } from '../../lib/template.ts'
+import { ask } from '../asking/ask.ts'
+import { asJson } from '../asking/forms.ts'
+import { authorTask } from '../authoring/author-task.ts'
+import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
+import { asTask, filesOf, taskRules } from '../authoring/task-form.ts'
+
+const difficulties = ['easy', 'medium', 'hard'] as const
+
+const idea = z.strictObject({
+  name: z.string().min(3).max(80).describe('a few words in kebab-case'),
+  description: z.string().min(40).max(4000).describe('what is to be done, and how one would see that it is done'),
+  difficulty: z.enum(difficulties),
+})
+type Idea = z.output<typeof idea>
+
+const options = z.strictObject({
+  ...authorOptions,
+  /** What inspires an idea: `{{field}}` is filled from the row. */
+  seed: z.string().min(1).default('{{text}}'),
+  maxSeedChars: z.number().int().min(100).default(6000),
+  /** Ideas to learn from; `shots` of them, drawn by seed and row, are shown. */
+  examples: z.array(idea).default([]),
+  shots: z.number().int().min(0).default(3),
+  /** How many ideas a row gives: one, or a course of several that starts easy and ends hard. */
+  ideas: z.number().int().min(1).max(10).default(1),
+})
+type Options = z.output<typeof options>
+
+/** S6b: a text inspires an idea, or a course of them; of each idea a model writes a whole task, with tests and a solution. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/self-instruct',
+  summary: 'A model has ideas for tasks, from easy to hard, and writes each of them out with tests and a solution',
+  options,
+  make: (given) => draftStage(given, (row, at) => makeDrafts(row, given, at)),
+})
+
+async function makeDrafts(row: RawRow, given: Options, at: StageContext): Promise<readonly (TaskDraft | Dropped)[]> {
+  const { system, temperature, maxOutputTokens, tries } = given
+  const form = asJson(z.strictObject({ ideas: z.array(idea).length(given.ideas) }), 'ideas')
+  const prompt = ideaPrompt(row, given, at.seed)
+  const ideas = await ask({ prompt, form, system, temperature, maxOutputTokens, tries, id: row.id }, at)
+  if (isDropped(ideas)) return [ideas]
+  const { pipeline, repairs } = given
+  const drafts: (TaskDraft | Dropped)[] = []
+  for (const [nth, each] of ideas.value.ideas.entries()) {
+    const name = `${pipeline}-${row.id}${nth === 0 ? '' : `-${nth + 1}`}`
+    const written = { prompt: taskPrompt(each), form: asTask, before: [ideas] }
+    const config = { metadata: { difficulty: each.difficulty, keywords: [each.name] } }
+    drafts.push(
+      await authorTask(
+        {
+          ...{ row, pipeline, strategy: 'self-instruct', name, repairs, ...written },
+          parts: (task) => ({ instruction: task.instruction, files: filesOf(task), config }),
+        },
+        given,
+        at,
+      ),
+    )
+  }
+  return drafts
+}
+
+function ideaPrompt(row: RawRow, { seed, maxSeedChars, examples, shots, ideas }: Options, runSeed: number): string {
+  const text = renderTemplate(seed, row.fields).slice(0, maxSeedChars)
+  const shown = makeRandom(runSeed, `shots ${row.id}`).sample(examples, shots)
+  const learn = shown.map((example) => `- ${JSON.stringify(example)}`).join('\n')
+  const wanted =
+    ideas === 1
+      ? 'Have one idea for a task that a person could give to somebody who works in a Linux terminal.'
+      : `Have ideas for ${ideas} tasks that a person could give to somebody who works in a Linux terminal: a course in which each task needs a little more than the one before it, from easy to hard, and all of them lead to one skill.`
+  return `${wanted}
+
+An idea is self-contained: it needs no network, no accounts and no hardware. It has results one can look at, such as files, outputs of programs or the state of a repository, and there is a way to tell by a program whether they are right. At most 450 words.
+${learn === '' ? '' : `\nSuch ideas are good. Have others:\n${learn}\n`}
+Let this text inspire you; the task need not be about it:
+<text>
+${text}
+</text>`
+}
+
+function taskPrompt({ name, description, difficulty }: Idea): string {
+  return `Write this idea out as a task that can be given to an agent and judged by a program.
+
+${taskRules}
+
+The idea (${difficulty}): ${name}
+${description}`
+}

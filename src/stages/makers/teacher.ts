@@ -1,0 +1,42 @@
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { RawRow, TaskDraft } from '../../core/row.ts'
+import type { Stage } from '../../core/stage.ts'
+import { renderTemplate } from '../../lib/template.ts'
+import { authorTask } from '../authoring/author-task.ts'
+import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
+import { asTask, filesOf, taskRules } from '../authoring/task-form.ts'
+
+const options = z.strictObject({
+  ...authorOptions,
+  /** What the task is to be about: `{{field}}` is filled from the row. */
+  brief: z.string().min(1).default('{{brief}}'),
+  repairs: z.number().int().min(0).default(4),
+})
+
+/** S7: a teacher writes instruction, tests and solution to a brief; they run in a sandbox until they hold together, or are dropped. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/teacher',
+  summary: 'A model writes a task to a brief and repairs it until its own solution passes its own tests in a sandbox',
+  options,
+  make: (given) =>
+    draftStage(given, async (row, at) => {
+      if (at.sandboxes === null)
+        throw new UserError(
+          'makers/teacher: expected sandboxes to try tasks out in, got none',
+          'name a kind of sandbox',
+        )
+      const { pipeline, repairs } = given
+      const prompt = `You teach agents to work in a terminal. Write a task to this brief.\n\n${taskRules}\n\nThe brief:\n${renderTemplate(given.brief, row.fields)}`
+      const draft = await authorTask(
+        {
+          ...{ row, pipeline, strategy: 'teacher', name: `${pipeline}-${row.id}`, prompt, form: asTask, repairs },
+          parts: (task) => ({ instruction: task.instruction, files: filesOf(task) }),
+        },
+        given,
+        at,
+      )
+      return [draft]
+    }),
+})

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
+import type { Dropped, Stage, StageContext } from '../../core/stage.ts'
+import { MissingField } from '../../lib/template.ts'
+import { asJson } from '../asking/forms.ts'
+import { authorTask } from '../authoring/author-task.ts'
+import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
+import { replayScript } from '../authoring/replay.ts'
+import { testRules } from '../authoring/task-form.ts'
+
+const options = z.strictObject({
+  ...authorOptions,
+  instruction: z.string().min(1).default('instruction'),
+  /** Field with the conversation of an agent that solved the task. */
+  conversations: z.string().min(1).default('conversations'),
+  /** Field with a script that solves the task; it comes before the conversation. */
+  solution: z.string().min(1).default('solution'),
+  /** Field with the reward of the trace; where there is one, only traces with more than 0 prove anything. */
+  result: z.string().min(1).default('result'),
+  /** Field with the Dockerfile. */
+  dockerfile: z.string().min(1).default('dockerfile'),
+  /** Field with files of the environment by their names. */
+  files: z.string().min(1).default('files'),
+})
+type Options = z.output<typeof options>
+
+const asTests = asJson(z.strictObject({ test_sh: z.string().min(10).max(50_000) }), 'tests')
+
+/** V4: a task that nobody wrote tests for, and what an agent did about it: a model writes the tests, and the trace proves them. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/trace-tests',
+  summary: 'A model writes tests for a task from what an agent did; replaying the trace proves them',
+  options,
+  make: (given) => draftStage(given, async (row, at) => [await makeDraft(row, given, at)]),
+})
+
+async function makeDraft(row: RawRow, given: Options, at: StageContext): Promise<TaskDraft | Dropped> {
+  const { fields, id } = row
+  const instruction = fields[given.instruction]
+  if (typeof instruction !== 'string' || instruction.trim() === '') throw new MissingField(given.instruction)
+  const result = fields[given.result] ?? null
+  if (result !== null && !(Number(result) > 0))
+    return { drop: 'trace-not-solved', detail: `its result is ${String(result).slice(0, 100)}`, id }
+  const written = fields[given.solution]
+  const solution = typeof written === 'string' && written !== '' ? written : replayScript(fields[given.conversations])
+  if (solution === null)
+    return { drop: 'no-solution', detail: 'found neither a solution nor commands in the trace', id }
+  const environment = environmentFiles(fields[given.dockerfile], fields[given.files])
+  const { pipeline, repairs } = given
+  return authorTask(
+    {
+      ...{ row, pipeline, strategy: 'trace-to-tests', name: `${pipeline}-${id}`, repairs },
+      ...{ prompt: testPrompt(instruction, solution, environment), form: asTests },
+      parts: ({ test_sh }) => ({
+        instruction,
+        files: { ...environment, 'tests/test.sh': script(test_sh), 'solution/solve.sh': script(solution) },
+      }),
+    },
+    given,
+    at,
+  )
+}
+
+function environmentFiles(dockerfile: unknown, files: unknown): Readonly<Record<string, DraftFile>> {
+  const texts = typeof files === 'object' && files !== null ? Object.entries(files) : []
+  const given = texts.filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  return {
+    ...(typeof dockerfile === 'string' && { 'environment/Dockerfile': { data: dockerfile } }),
+    ...Object.fromEntries(given.map(([path, data]) => [`environment/${path}`, { data }])),
+  }
+}
+
+function script(text: string): DraftFile {
+  const plain = text.replaceAll('\r\n', '\n').trimEnd()
+  return { data: plain.startsWith('#!') ? `${plain}\n` : `#!/bin/bash\n${plain}\n` }
+}
+
+function testPrompt(instruction: string, solution: string, environment: Readonly<Record<string, DraftFile>>): string {
+  const files = Object.entries(environment).map(
+    ([path, { data }]) => `<file path="${path}">\n${String(data).slice(0, 4000)}\n</file>`,
+  )
+  return `Write the tests of a task that has none. What one agent did to solve it is known.
+
+${testRules}
+- Test what the instruction asks for, through the ways in that it names. What the agent did shows that it can be done, and what the results look like; how it did it is not to be tested.
+- Look at corner cases that follow from the instruction, and at whether what must not change is unchanged.
+
+<instruction>
+${instruction}
+</instruction>
+${files.length === 0 ? '' : `\nThe environment:\n${files.join('\n')}\n`}
+What the agent did:
+<solution>
+${solution.slice(0, 12_000)}
+</solution>`
+}
