@@ -26,6 +26,10 @@ export interface StageContext {
   readonly limit?: number | undefined
   /** What only a recipe can do for a stage; absent outside of one. */
   readonly services?: StageServices
+  /** Keeps what a whole-set stage found out beside the rows it chose; absent where there is nobody to tell. */
+  saveResult?(result: object): Promise<void>
+  /** What a whole-set stage above this one found out; null when it kept nothing. */
+  loadResult?(stage: string): Promise<unknown>
   log(line: string): void
 }
 
@@ -60,6 +64,9 @@ export interface RolloutRequest {
   readonly signal: AbortSignal
 }
 
+/** What became of a trial, and the name of its task's folder: the row of a trace, or why there is none. */
+export type RolledOut = (object | Dropped) & { readonly folder: string }
+
 export interface CheckedTask {
   readonly dir: string
   /** Null when the task passed; otherwise the first law it broke. */
@@ -70,8 +77,8 @@ export interface CheckedTask {
 /** Work that stages ask for and the orchestrators do. */
 export interface StageServices {
   model(settings: ModelSettings): Promise<ModelClient>
-  /** Runs the trials and gives their traces as rows; a trial that left no trace comes as a dropped row with its end as the reason. */
-  rollOut(request: RolloutRequest): AsyncIterable<object | Dropped>
+  /** Runs the trials and gives their traces as rows; a trial that left no trace comes as a dropped row with its end as the reason: `failed-sandbox`, `cancelled`, ... */
+  rollOut(request: RolloutRequest): AsyncIterable<RolledOut>
   /** The verification spine. */
   check(
     dirs: readonly string[],
@@ -184,6 +191,8 @@ export interface WholeStage extends Expecting {
   readonly many?: boolean
   /** Counts up when the same rows and options would now give something else. */
   readonly version?: number
+  /** What of its options its choice depends on; default: all of them. */
+  readonly identity?: unknown
   /** Keeps rows where they are or drops them, so that it can be applied again to what the recipe hands out. */
   readonly filter?: boolean
   /** A digest of what its choice depends on beside its options and rows: files it reads, for example. */

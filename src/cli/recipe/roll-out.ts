@@ -1,7 +1,8 @@
 import { basename, dirname } from 'node:path'
-import type { Dropped, RolloutRequest } from '../../core/stage.ts'
+import type { RolledOut, RolloutRequest } from '../../core/stage.ts'
+import type { Drop } from '../../core/trace.ts'
+import type { TrialRecord } from '../../core/trial.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
-import type { TraceRow } from '../../formats/traces/row.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
@@ -23,17 +24,26 @@ const traceOptions: TraceOptions = {
 }
 
 /** Runs one trial of each task as `ot-agent run` does, in the packed layout, and gives what became of every one of them. */
-export async function* rollOut(request: RolloutRequest): AsyncIterable<TraceRow | Dropped> {
+export async function* rollOut(request: RolloutRequest): AsyncIterable<RolledOut> {
   await runTrials(request)
   const { inputs } = await findInputs([request.jobDir], false)
   const maker = traceMaker(traceOptions)
   for await (const read of readTrials(inputs, maker, request.signal)) {
     const record = 'trial' in read ? read.trial.record : read.record
+    const folder = basename(record.task.path)
     for (const made of 'trial' in read ? maker.make(read.trial) : [read]) {
-      if ('row' in made) yield made.row
-      else yield { drop: made.drop.reason, detail: made.drop.detail, id: record.name }
+      if ('row' in made) yield { ...made.row, folder }
+      else yield { ...whyNone(record, made.drop), id: record.name, folder }
     }
   }
+}
+
+/** A trial without a trace is told by its end; a failure of the world is never the agent's. */
+function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): { drop: string; detail: string } {
+  if (traceSource !== null || end.kind === 'scored') return { drop: reason, detail }
+  if (end.kind === 'cancelled') return { drop: 'cancelled', detail }
+  const { boundary, code, message } = end.failure
+  return { drop: `failed-${boundary}`, detail: `${code}: ${message}` }
 }
 
 async function runTrials(request: RolloutRequest): Promise<void> {
@@ -65,7 +75,7 @@ function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest
     ['--budget-usd', rest.budgetUsd],
     ...kwargs('--agent-kwarg', agent.options),
     ...kwargs('--environment-kwarg', sandbox.options),
-    ...kwargs('--engine-kwarg', model?.options),
+    ...kwargs('--engine-kwarg', withFolder(model?.options, tasksDir)),
   ]
   const given = words.filter(([, value]) => value !== undefined)
   return ['--yes', ...given.map(([flag, value]) => `${flag}=${value}`)]
@@ -73,4 +83,11 @@ function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest
 
 function kwargs(flag: string, options: Readonly<Record<string, unknown>> = {}): (readonly [string, string])[] {
   return Object.entries(options).map(([key, value]) => [flag, `${key}=${JSON.stringify(value)}`])
+}
+
+/** A stand-in that plays the tasks' own solutions finds them where `{tasks}` stands among its options. */
+function withFolder(options: Readonly<Record<string, unknown>> = {}, tasksDir: string): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(options).map(([key, value]) => [key, value === '{tasks}' ? tasksDir : value]),
+  )
 }

@@ -12,6 +12,7 @@ import { saveLock } from './lock.ts'
 import { recheck } from './recheck.ts'
 import { countsOf, saveReport } from './report.ts'
 import type { LiveStage, ResolvedRecipe } from './resolve.ts'
+import { resultsFor } from './results.ts'
 import { runSink, type SunkStage } from './run-sink.ts'
 import { runStep, type StepWork } from './run-step.ts'
 import { planSteps, type Step } from './steps.ts'
@@ -64,8 +65,10 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     threads: Math.min(4, cpus().length),
     tempDir,
   })
-  const contextOf = (stage: LiveStage) => stageContext(run, stage)
-  const digests = await digestStages(lock, stages, contextOf)
+  let digests: ReadonlyMap<string, string> = new Map()
+  const dirOf = (id: string) => stepDir(run.dir, id, digests.get(id) ?? '')
+  const contextOf = (stage: LiveStage) => ({ ...stageContext(run, stage), ...resultsFor(stage, stages, dirOf) })
+  digests = await digestStages(lock, stages, contextOf)
   const outputs = new Map<string, StepOutput>()
   const cached: string[] = []
   const sinks: SunkStage[] = []

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
+
+const values = z.record(z.string(), z.unknown())
+
+/** A model and where it is reached. */
+export const modelSettings = z.strictObject({
+  model: z.string().min(1),
+  engine: z.string().min(1).optional(),
+  apiBase: z.string().min(1).optional(),
+  /** The variable that holds the key. */
+  apiKeyEnv: z.string().min(1).optional(),
+  /** The engine's own options. */
+  options: values.optional(),
+})
+
+const choice = z.union([z.string().min(1), z.strictObject({ name: z.string().min(1), options: values.optional() })])
+
+/** How many rollouts are made, by whom and where; each of these has a default that works on any machine. */
+export const rollingOptions = {
+  /** A name, or a name with options. */
+  agent: choice.default('terminus-2'),
+  sandbox: choice.default('local'),
+  concurrency: z.int().positive().default(4),
+  timeoutMultiplier: z.number().positive().optional(),
+  /** For each shard of rows; a recipe that stops at it goes on when it is raised. */
+  budgetUsd: z.number().positive().optional(),
+}
+
+/** The part of a model's settings that its answers depend on: not where it is reached. */
+export function identityOfModel({ apiBase: _, apiKeyEnv: __, ...rest }: ModelSettings): object {
+  return rest
+}
+
+/** A plug-in that was named with or without options. */
+export function chosen(plugIn: z.output<typeof choice>): PlugInChoice {
+  return typeof plugIn === 'string' ? { name: plugIn } : plugIn
+}

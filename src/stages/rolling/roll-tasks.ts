@@ -1,0 +1,111 @@
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { TaskRow } from '../../core/row.ts'
+import {
+  type Dropped,
+  isDropped,
+  type ModelSettings,
+  type PlugInChoice,
+  type RolledOut,
+  type StageContext,
+} from '../../core/stage.ts'
+import type { TraceRow } from '../../formats/traces/row.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import type { RecipeTrace } from '../rollout-text/trace-row.ts'
+import { folderOf, type PlacedTask, placeTask } from './place-tasks.ts'
+
+/** One rollout of each task, all the same way. */
+export interface Rolling {
+  readonly teacher: ModelSettings | null
+  readonly agent: PlugInChoice
+  readonly sandbox: PlugInChoice
+  readonly concurrency: number
+  readonly timeoutMultiplier?: number | undefined
+  readonly budgetUsd?: number | undefined
+}
+
+/** A trace of a task, or why there is none. */
+export type Rolled = { readonly task: PlacedTask; readonly trace: RecipeTrace | Dropped }
+
+/**
+ * Runs one trial of every task in a job below `workDir` and gives what became of each. The same tasks and settings again are the
+ * same job: what it finished is read, the rest is run.
+ */
+export async function* rollTasks(
+  rows: AsyncIterable<TaskRow> | Iterable<TaskRow>,
+  rolling: Rolling,
+  at: StageContext,
+): AsyncGenerator<Rolled, void, void> {
+  const { services } = at
+  if (!services) throw new UserError('rollouts are made by recipes only', 'run the stage with ot-agent recipe run')
+  const { concurrency, budgetUsd, teacher: model, ...rest } = rolling
+  const { placed, refused, name, tasksDir } = await placeAll(rows, { ...rest, model }, at)
+  try {
+    yield* refused
+    if (placed.size === 0) return
+    const jobDir = join(at.workDir, 'jobs', name)
+    at.log(`${placed.size} rollouts with ${rest.agent.name}${model ? ` and ${model.model}` : ''} in ${jobDir}`)
+    const { signal } = at
+    const open = new Set(placed.keys())
+    for await (const rolled of services.rollOut({ ...rest, model, tasksDir, jobDir, concurrency, budgetUsd, signal })) {
+      const task = placed.get(rolled.folder)
+      if (!task) continue
+      if (isDropped(rolled) && rolled.drop === 'cancelled') continue
+      open.delete(rolled.folder)
+      yield { task, trace: traceOf(rolled, task) }
+    }
+    yield* unfinished(open, placed, budgetUsd)
+  } finally {
+    await rm(tasksDir, { recursive: true, force: true })
+  }
+}
+
+type Placed = ReadonlyMap<string, PlacedTask>
+
+/** Puts all tasks into a folder that is named after them and the settings, as their job is. */
+async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settings: object, at: StageContext) {
+  const placing = join(at.workDir, 'tasks', `.placing-${process.pid}`)
+  await rm(placing, { recursive: true, force: true })
+  await mkdir(placing, { recursive: true })
+  const placed = new Map<string, PlacedTask>()
+  const refused: Rolled[] = []
+  let nth = 0
+  for await (const row of rows) {
+    at.signal.throwIfAborted()
+    const folder = folderOf(row, nth++)
+    const { archive: _, ...task } = row
+    const dropped = await placeTask(row, placing, folder)
+    if (dropped) refused.push({ task, trace: dropped })
+    else placed.set(folder, task)
+  }
+  const tasks = [...placed].map(([folder, { id, digest }]) => [folder, id, digest])
+  const name = `rollouts-${digestJson({ settings, tasks }).slice(0, 16)}`
+  const tasksDir = join(at.workDir, 'tasks', name)
+  await rm(tasksDir, { recursive: true, force: true })
+  await rename(placing, tasksDir)
+  return { placed, refused, name, tasksDir }
+}
+
+/** A trial of which there is no end: nobody may take it for a failure of the agent. */
+function* unfinished(open: ReadonlySet<string>, placed: Placed, budgetUsd: number | undefined): Iterable<Rolled> {
+  if (open.size > 0 && budgetUsd !== undefined)
+    throw new UserError(
+      `the budget of ${budgetUsd} USD is spent after ${placed.size - open.size} of ${placed.size} rollouts`,
+      'raise budgetUsd and run the recipe again: what is finished is kept',
+    )
+  for (const [folder, task] of placed)
+    if (open.has(folder))
+      yield { task, trace: { drop: 'not-run', detail: 'its trial did not come to an end', id: task.id } }
+}
+
+function traceOf(rolled: RolledOut, task: PlacedTask): RecipeTrace | Dropped {
+  if (isDropped(rolled))
+    return { ...rolled, detail: [rolled.id, rolled.detail].filter(Boolean).join(': '), id: task.id }
+  const { folder: _, ...row } = rolled as RolledOut & TraceRow
+  const { lineage, signals, source, name } = task
+  const id = [row.job, row.trial_name, ...(row.step === null ? [] : [row.step]), row.trace_source, row.episode].join(
+    '/',
+  )
+  return { ...row, id, task: name, source, attempt: signals.attempt ?? row.attempt, lineage, signals }
+}

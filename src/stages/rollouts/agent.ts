@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { TaskRow } from '../../core/row.ts'
+import type { ModelSettings, Stage, StageContext } from '../../core/stage.ts'
+import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
+import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import { rollTasks } from '../rolling/roll-tasks.ts'
+import type { RecipeTrace } from '../rollout-text/trace-row.ts'
+
+const options = z.strictObject({
+  ...rollingOptions,
+  ...assumedOptions,
+  /** A model, the choice of a select-teacher stage above, or null for an agent that needs none. */
+  teacher: z.union([modelSettings, z.strictObject({ from: z.string().min(1) })]).nullable(),
+})
+
+/** Rolls every task out with an agent in a sandbox: one trial for each row, one job for each shard, which goes on after a crash. */
+export default definePlugin({
+  name: 'rollouts/agent',
+  summary: 'Roll tasks out with a teacher and an agent in sandboxes; traces come out',
+  options,
+  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): Stage<TaskRow, RecipeTrace> => {
+    const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
+    const { timeoutMultiplier } = asked
+    const who = teacher !== null && 'model' in teacher ? identityOfModel(teacher) : teacher
+    return {
+      takes: 'task',
+      gives: 'trace',
+      expensive: true,
+      identity: { teacher: who, agent, sandbox, timeoutMultiplier },
+      expect: (taken) => expectRollouts(taken, concurrency, { assume, prices }),
+      async *run(rows, at) {
+        const model = teacher === null || 'model' in teacher ? teacher : await chosenTeacher(teacher.from, at)
+        const rolling = { teacher: model, agent, sandbox, concurrency, timeoutMultiplier, budgetUsd }
+        for await (const { trace } of rollTasks(rows, rolling, at)) yield trace
+      },
+    }
+  },
+})
+
+const choiceSchema = z.object({ teacher: modelSettings })
+
+async function chosenTeacher(stage: string, at: StageContext): Promise<ModelSettings> {
+  const choice = choiceSchema.safeParse(await at.loadResult?.(stage))
+  if (choice.success) return choice.data.teacher
+  throw new UserError(
+    `rollouts/agent: expected stage ${stage} above it to choose a teacher, it did not`,
+    'put a rollouts/select-teacher stage with that id above it',
+  )
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { WholeStage } from '../../core/stage.ts'
+import { makeRandom } from '../../lib/random.ts'
+import { apportion } from '../mixing/mix.ts'
+
+const options = z.strictObject({
+  /** Rollouts in all, exactly. */
+  target: z.int().positive().optional(),
+  /** Or so many for each task, on average. */
+  perTask: z.number().min(1).optional(),
+  /** The signal of a task that the rest is shared out by; without one, all tasks are alike. */
+  by: z.string().min(1).optional(),
+  /** No task has more. */
+  most: z.int().positive().optional(),
+})
+
+interface Unique {
+  readonly row: number
+  readonly weight: number
+}
+
+/** Decides how often each task is rolled out: every unique task once, the rest in proportion to a signal, to an exact total. */
+export default definePlugin({
+  name: 'rollouts/allocate',
+  summary: 'Repeat tasks to an exact number of rollouts: each once, the rest by a quality signal',
+  options,
+  make: (asked): WholeStage => {
+    if ((asked.target === undefined) === (asked.perTask === undefined))
+      throw new UserError(
+        'rollouts/allocate: expected one of target and perTask',
+        'give the total, or the mean per task',
+      )
+    return {
+      takes: 'task',
+      expect: (taken) => ({ rows: asked.target ?? (taken === null ? null : Math.round(taken * (asked.perTask ?? 1))) }),
+      async choose([input], { sql, seed }) {
+        const rows = await sql.rows(`SELECT row, id, digest, signals FROM ${input?.view} ORDER BY row`)
+        const { unique, copies } = split(rows, asked.by)
+        const counts = share(unique, asked, seed)
+        await sql.run('DROP TABLE IF EXISTS allocation')
+        await sql.fill('allocation', columns, [...linesOf(unique, counts), ...copies.map(copyLine)])
+        return 'allocation'
+      },
+    }
+  },
+})
+
+const columns = {
+  input: 'INTEGER',
+  row: 'BIGINT',
+  position: 'BIGINT',
+  reason: 'VARCHAR',
+  detail: 'VARCHAR',
+  signals: 'VARCHAR',
+}
+
+/** The first row of every task; a task that comes again is still one task. */
+function split(rows: readonly Readonly<Record<string, unknown>>[], by: string | undefined) {
+  const seen = new Map<string, string>()
+  const unique: Unique[] = []
+  const copies: { readonly row: number; readonly of: string }[] = []
+  for (const { row, id, digest, signals } of rows) {
+    const first = seen.get(String(digest))
+    if (first !== undefined) copies.push({ row: Number(row), of: first })
+    else unique.push({ row: Number(row), weight: by === undefined ? 1 : weightOf(String(id), String(signals), by) })
+    if (first === undefined) seen.set(String(digest), String(id))
+  }
+  return { unique, copies }
+}
+
+function weightOf(id: string, signals: string, by: string): number {
+  const value: unknown = Object(JSON.parse(signals))[by]
+  if (typeof value === 'number' && value >= 0) return value
+  throw new UserError(
+    `rollouts/allocate: expected a signal ${by} of 0 or more, task ${id} has ${JSON.stringify(value) ?? 'none'}`,
+    'put the stage that measures it above',
+  )
+}
+
+/** One for each task, and the rest by weight; what rounding leaves over is drawn, so that no source has it for standing first. */
+function share(
+  unique: readonly Unique[],
+  { target, perTask = 1, most }: z.output<typeof options>,
+  seed: number,
+): number[] {
+  const total = target ?? Math.round(unique.length * perTask)
+  const cap = most ?? total
+  if (unique.length > 0 && (total < unique.length || total > unique.length * cap))
+    throw new UserError(
+      `rollouts/allocate: expected ${unique.length} to ${unique.length * cap} rollouts for ${unique.length} unique tasks, got target ${total}`,
+      'sample the tasks above it, or change target or most',
+    )
+  const order = makeRandom(seed, 'allocate').shuffle([...unique.keys()])
+  const weights = order.map((i) => unique[i]?.weight ?? 0)
+  const even = weights.every((weight) => weight === 0)
+  const caps = order.map(() => cap - 1)
+  const rest = total - unique.length
+  const weighted = apportion(rest, even ? weights.map(() => 1) : weights, caps)
+  // Tasks of no weight take what the others, at their caps, cannot.
+  const left = rest - weighted.reduce((a, b) => a + b, 0)
+  const filled = apportion(
+    left,
+    weights.map(() => 1),
+    caps.map((most, i) => most - (weighted[i] ?? 0)),
+  )
+  const counts: number[] = unique.map(() => 0)
+  for (const [place, i] of order.entries()) counts[i] = 1 + (weighted[place] ?? 0) + (filled[place] ?? 0)
+  return counts
+}
+
+/** First every task once, then the second attempts, and so on: however early it is stopped, no task is missing for another's sake. */
+function* linesOf(unique: readonly Unique[], counts: readonly number[]): Iterable<unknown[]> {
+  const attempts = counts.reduce((most, count) => Math.max(most, count), 0)
+  let position = 0n
+  for (let attempt = 0; attempt < attempts; attempt++)
+    for (const [i, { row }] of unique.entries())
+      if (attempt < (counts[i] ?? 0)) yield [0, BigInt(row), position++, null, null, JSON.stringify({ attempt })]
+}
+
+function copyLine({ row, of }: { readonly row: number; readonly of: string }): unknown[] {
+  return [0, BigInt(row), null, 'copy-of-a-task', `the same task as ${of}`, null]
+}

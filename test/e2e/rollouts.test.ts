@@ -1,0 +1,153 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { stageServices } from '../../src/cli/recipe/services.ts'
+import type { StageEntry } from '../../src/core/recipe.ts'
+import type { TaskRow } from '../../src/core/row.ts'
+import { type AnyStage, isDropped, type Stage } from '../../src/core/stage.ts'
+import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
+import { packDirToBytes } from '../../src/lib/tar.ts'
+import { makeAnyStage } from '../../src/plugins.ts'
+import { resolveRecipe } from '../../src/run/recipe/resolve.ts'
+import { type RecipeOutcome, runRecipe } from '../../src/run/recipe/run-recipe.ts'
+import { decodeRow } from '../../src/store/rows/columns.ts'
+import { withSandboxes } from './kit.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'ot-agent-rollouts-'))
+afterAll(() => rmSync(dir, { recursive: true }))
+
+const tasks = join(dir, 'tasks')
+for (const name of ['csv-to-json', 'fix-ledger'])
+  await cp(`examples/tasks/${name}`, join(tasks, name), { recursive: true })
+
+const { signal } = new AbortController()
+const services = stageServices(signal)
+const made: Record<string, AnyStage> = {}
+const make = async (use: string, options: Readonly<Record<string, unknown>>): Promise<AnyStage> =>
+  made[use] ?? makeAnyStage(use, options)
+
+async function run(runDir: string, stages: readonly StageEntry[]): Promise<RecipeOutcome> {
+  const recipe = await resolveRecipe({ name: 'test', seed: 3, stages }, make)
+  return runRecipe({ recipe, dir: join(dir, runDir), services, signal, memoryMb: 200 })
+}
+
+async function rowsOf({ steps }: RecipeOutcome, kind: 'part' | 'rejects' = 'part'): Promise<Record<string, unknown>[]> {
+  const last = steps.at(-1)
+  await using sql = await SqlDatabase.open({ memoryMb: 128, threads: 1, tempDir: dir })
+  const files = last?.shards.map((shard) => sqlText(shard[kind])).join(', ')
+  const rows = await sql.rows(`SELECT * FROM read_parquet([${files}])`)
+  return kind === 'rejects' ? [...rows] : rows.map((row) => decodeRow(last!.manifest.kind, row))
+}
+
+/** The two tasks, and rows that pretend to be tasks. */
+made['sources/spoilt'] = {
+  takes: null,
+  gives: 'task',
+  fingerprint: async () => 'spoilt',
+  async *run(_, at) {
+    const folder = (await makeAnyStage('sources/task-folder', { path: tasks, source: 'examples' })) as Stage<
+      never,
+      TaskRow
+    >
+    let last: TaskRow | undefined
+    for await (const row of folder.run(none(), at)) {
+      if (isDropped(row)) throw new Error(row.drop)
+      yield row
+      last = row
+    }
+    const away = join(dir, 'away')
+    await mkdir(away)
+    await symlink('/etc/passwd', join(away, 'instruction.md'))
+    yield { ...last!, id: 'hostile', archive: await packDirToBytes(away, { links: 'keep' }) }
+    await rm(join(away, 'instruction.md'))
+    await writeFile(join(away, 'README.md'), 'no task')
+    yield { ...last!, id: 'not-a-task', archive: await packDirToBytes(away) }
+    yield { ...last!, id: 'somebody-elses', digest: '0'.repeat(64) }
+  },
+}
+async function* none(): AsyncIterable<never> {}
+
+const scripted = (options: object = {}) => ({ model: 'scripted', engine: 'scripted', options: { tasks, ...options } })
+const source: StageEntry = { use: 'sources/task-folder', with: { path: tasks, source: 'examples' } }
+const agent = (options: object): StageEntry => ({ id: 'rollout', use: 'rollouts/agent', with: { ...options } })
+
+withSandboxes('rollouts', () => {
+  test('every allocated attempt becomes a trace that knows its task', { timeout: 240_000 }, async () => {
+    const stages = (concurrency: number) => [
+      source,
+      { use: 'rollouts/allocate', with: { target: 3 } },
+      agent({ teacher: scripted(), concurrency }),
+      { use: 'filters/rollouts/min-reward' },
+      { use: 'filters/rollouts/no-subagents' },
+    ]
+    const outcome = await run('solved', stages(2))
+    const rows = await rowsOf(outcome)
+    expect(rows.map(({ task, attempt }) => `${task} ${attempt}`).sort()).toHaveLength(3)
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(3)
+    for (const row of rows) {
+      expect(row).toMatchObject({ source: 'examples', agent: 'terminus-2', reward: 1, trace_source: 'main' })
+      expect(row.signals).toEqual({ attempt: row.attempt })
+      expect(row.task_digest).toMatch(/^[0-9a-f]{64}$/)
+      expect(row.id).toBe(`${row.job}/${row.trial_name}/main/${row.episode}`)
+    }
+    const again = await run('solved', stages(1))
+    expect(again.cached).toContain('rollout')
+  })
+
+  test('what cannot be rolled out is dropped with the reason, and the rest goes on', { timeout: 240_000 }, async () => {
+    const fault = { kind: 'auth', match: 'ledger', times: 'always' }
+    const outcome = await run('faulty', [
+      { use: 'sources/spoilt' },
+      agent({ teacher: scripted({ faults: [fault] }), concurrency: 3, timeoutMultiplier: 0.5 }),
+    ])
+    expect((await rowsOf(outcome)).map(({ task, reward }) => [task, reward])).toEqual([['csv-to-json', 1]])
+    const rejects = await rowsOf(outcome, 'rejects')
+    expect(rejects.map(({ id, reason }) => [id, reason]).sort()).toEqual([
+      ['examples.fix-ledger', 'failed-model'],
+      ['hostile', 'bad-archive'],
+      ['not-a-task', 'broken-task'],
+      ['somebody-elses', 'digest-mismatch'],
+    ])
+  })
+
+  test('teachers are tried on the same tasks, and the rollout takes the better one', { timeout: 240_000 }, async () => {
+    const stages = (model: string) => [
+      source,
+      {
+        use: 'rollouts/select-teacher',
+        with: {
+          teachers: [
+            { model: 'clueless', engine: 'scripted' },
+            { ...scripted(), model },
+          ],
+          tasks: 1,
+          concurrency: 2,
+        },
+      },
+      agent({ teacher: { from: 'select-teacher' }, concurrency: 2 }),
+    ]
+    const outcome = await run('teachers', stages('able'))
+    const rows = await rowsOf(outcome)
+    expect(rows.map(({ model, reward }) => [model, reward])).toEqual([
+      ['able', 1],
+      ['able', 1],
+    ])
+    const report = await readFile(join(dir, 'teachers/work/select-teacher/report.md'), 'utf8')
+    expect(report).toContain('Chosen: able.')
+    expect(report).toMatch(/\| clueless \| 1 \| 0 \| 0\.0 % \|/)
+    // The choice is kept with the rows: a run that finds them there does not need to be told again.
+    await rm(join(dir, 'teachers/work'), { recursive: true })
+    expect((await run('teachers', stages('able'))).cached).toEqual(['task-folder', 'select-teacher', 'rollout'])
+  })
+
+  test('a stage that is not above it cannot choose the teacher', { timeout: 60_000 }, async () => {
+    await expect(run('nobody', [source, agent({ teacher: { from: 'nobody' } })])).rejects.toThrow(
+      'asks for the result of "nobody"',
+    )
+    await expect(run('source', [source, agent({ teacher: { from: 'task-folder' } })])).rejects.toThrow(
+      'expected stage task-folder above it to choose a teacher',
+    )
+  })
+})
