@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Lets other people's programs judge our files: Harbor opens our job directories, pyarrow and datasets read our parquet.
+# Lets other people's programs judge our files: Harbor opens our job directories, pyarrow and datasets read our parquet,
+# and Python's client of the Hub reads what we uploaded to a stand-in for it.
 # What cannot be had on this machine is skipped by name; what judges and finds a fault makes this fail.
 # HARBOR_VERSIONS (default "0.6.4 0.24.0") says which Harbors judge; INTEROP_VENVS keeps the environments in a directory for the next time.
 set -uo pipefail
@@ -67,6 +68,14 @@ if bundle make-parquet && node .scratch/interop/make-parquet.mjs examples/tasks 
   done
 else
   echo 'FAULT: the parquet file could not be made' && faults=$((faults + 1))
+fi
+
+if bundle serve-hub; then
+  why=$(make_venv huggingface_hub 10 huggingface_hub) || skip huggingface_hub "$why"
+  [ -e "$venvs/huggingface_hub/complete" ] && mkdir "$scratch/hub" &&
+    judge node .scratch/interop/serve-hub.mjs examples/tasks "$scratch/hub" "$venvs/huggingface_hub/bin/python" test/interop/hub_open.py
+else
+  echo 'FAULT: the stand-in for the Hub could not be made' && faults=$((faults + 1))
 fi
 
 echo "$judged judged, $faults faults"
