@@ -11,6 +11,7 @@ export default definePlugin({
   options: z.strictObject({ total, upsample }),
   make: (options) =>
     mixOf({
+      total,
       upsample: options.upsample,
       order: 'round-robin',
       shares: (inputs) => {

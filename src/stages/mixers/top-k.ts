@@ -15,6 +15,7 @@ export default definePlugin({
   }),
   make: ({ k, ranking, total, upsample, order }) =>
     mixOf({
+      total,
       upsample,
       order,
       shares: (inputs) => {

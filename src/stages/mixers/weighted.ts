@@ -19,6 +19,7 @@ export default definePlugin({
   }),
   make: ({ total, weights, caps, temperature, upsample, order }) =>
     mixOf({
+      total,
       upsample,
       order,
       shares: (inputs) => {

@@ -18,15 +18,19 @@ export type Shares = (inputs: readonly WholeInput[]) => readonly number[]
 
 interface Mix {
   readonly shares: Shares
+  readonly total?: number | undefined
   readonly upsample: boolean
   readonly order: MixOrder
 }
 
 /** A mixer that takes a seeded sample of so many rows of each input, and sets them in an order. */
-export function mixOf({ shares, upsample, order }: Mix): WholeStage {
+export function mixOf({ shares, total, upsample, order }: Mix): WholeStage {
   return {
     takes: 'task',
     many: true,
+    expect: (taken) => ({
+      rows: total === undefined ? taken : taken === null || upsample ? total : Math.min(total, taken),
+    }),
     async choose(inputs, at) {
       const wanted = shares(inputs)
       const picks = inputs.map((input, i) => pickRows(input, wanted[i] ?? 0, upsample, at))

@@ -1,0 +1,48 @@
+import { type RecipeEvent, type RecipeOutcome, type RecipeRun, runRecipe } from '../../run/recipe/run-recipe.ts'
+import { explainDisk } from '../disk-errors.ts'
+import { interruptSignal } from '../interrupt.ts'
+import { note, oneLine } from '../output.ts'
+import { stageServices } from './services.ts'
+
+/** How often a long step says that it still works. */
+const heartbeatMs = 20_000
+
+type Asked = Omit<RecipeRun, 'services' | 'signal' | 'onEvent'> & { readonly quiet: boolean }
+
+/** Runs a recipe with everything this program has, tells how far it is, and stops when it is interrupted. */
+export async function performRecipe({ quiet, ...run }: Asked): Promise<RecipeOutcome> {
+  const interrupt = interruptSignal()
+  const teller = makeTeller(quiet)
+  try {
+    const { signal } = interrupt
+    const services = stageServices(signal)
+    return await explainDisk(run.dir, () => runRecipe({ ...run, services, signal, onEvent: teller.tell }))
+  } finally {
+    teller.stop()
+    interrupt.stop()
+  }
+}
+
+function makeTeller(quiet: boolean): { tell(event: RecipeEvent): void; stop(): void } {
+  let since = performance.now()
+  const beat = () => note(`  still at it, ${Math.round((performance.now() - since) / 1000)} s`)
+  let timer: NodeJS.Timeout | undefined
+  const stop = () => clearInterval(timer)
+  return {
+    stop,
+    tell(event) {
+      if (quiet) return
+      stop()
+      if (event.kind === 'step-start') since = performance.now()
+      if (event.kind !== 'step-end') timer = setInterval(beat, heartbeatMs).unref()
+      note(lineOf(event))
+    },
+  }
+}
+
+function lineOf(event: RecipeEvent): string {
+  if (event.kind === 'step-start') return `${event.stages.join(' + ')} ...`
+  if (event.kind === 'shard-end') return `  shard ${event.index}: ${event.rows} rows`
+  if (event.kind === 'step-end') return `  ${event.rows} rows${event.cached ? ', from an earlier run' : ''}`
+  return `  ${event.stage}: ${oneLine(event.line)}`
+}
