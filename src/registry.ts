@@ -41,6 +41,10 @@ export const registry = {
   } satisfies Record<string, Load<SandboxProvider>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
+    'augment/constrain': () => import('./stages/augment/constrain.ts'),
+    'augment/harden': () => import('./stages/augment/harden.ts'),
+    'augment/new-context': () => import('./stages/augment/new-context.ts'),
+    'augment/rewrite': () => import('./stages/augment/rewrite.ts'),
     'exporters/ladder': () => import('./stages/exporters/ladder.ts'),
     'exporters/rl': () => import('./stages/exporters/rl.ts'),
     'exporters/sharegpt': () => import('./stages/exporters/sharegpt.ts'),

@@ -92,7 +92,8 @@ export function safeTaskName(name: string): string {
   return short === '' ? `task-${digest}` : `${short}-${digest}`
 }
 
-function lineageTable(lineage: TaskLineage): Table {
+/** A lineage as it stands in `[metadata.lineage]` of a task.toml. */
+export function lineageTable(lineage: TaskLineage): Table {
   const { pipeline, strategy, rowId, rowDigest, seed, promptDigest, model, parents } = lineage
   const row = { row_id: rowId, row_digest: rowDigest }
   return defined({ pipeline, strategy, ...row, seed, prompt_digest: promptDigest, model, parents })

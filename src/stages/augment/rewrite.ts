@@ -1,0 +1,10 @@
+import { definePlugin } from '../../core/plugin.ts'
+import { augmentOptions, augmentStage } from '../rewriting/augment-stage.ts'
+
+/** S6: the same task in other words. */
+export default definePlugin({
+  name: 'augment/rewrite',
+  summary: 'Say a task in other words; files, tests and solution stay',
+  options: augmentOptions,
+  make: (options) => augmentStage('rewrite', options),
+})
