@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { z } from 'zod'
 import type { Agent } from './core/agent.ts'
 import { UserError } from './core/errors.ts'
+import type { Scheduler } from './core/launch.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { Recipe } from './core/recipe.ts'
@@ -34,6 +35,11 @@ export async function makeEngine(name: string, options: Options = {}): Promise<E
   return make('engine', registry.engines, name, options)
 }
 
+/** Makes what gives jobs to machines by its name, for example `slurm`; a wrong name is a UserError. */
+export async function makeScheduler(name: string): Promise<Scheduler> {
+  return make('scheduler', registry.schedulers, name, {})
+}
+
 /** Makes a stage of a recipe by its name, for example `filters/rollouts/min-turns`; a wrong name or option is a UserError. */
 export async function makeAnyStage(name: string, options: Options = {}): Promise<AnyStage> {
   return make<AnyStage>('stage', registry.stages, name, options)
@@ -62,6 +68,7 @@ export async function whoCan(): Promise<WhoCan> {
     allowlist: meeting('allowlist'),
     networkPerPhase: meeting('networkPerPhase'),
     mounts: meeting('mounts'),
+    services: meeting('services'),
   }
 }
 

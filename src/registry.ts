@@ -1,4 +1,5 @@
 import type { Agent } from './core/agent.ts'
+import type { Scheduler } from './core/launch.ts'
 import type { Engine } from './core/model.ts'
 import type { Plugin } from './core/plugin.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
@@ -39,6 +40,10 @@ export const registry = {
     modal: () => import('./sandboxes/modal/index.ts'),
     podman: () => import('./sandboxes/podman.ts'),
   } satisfies Record<string, Load<SandboxProvider>>,
+  schedulers: {
+    local: () => import('./schedulers/local/index.ts'),
+    slurm: () => import('./schedulers/slurm/index.ts'),
+  } satisfies Record<string, Load<Scheduler>>,
   /** Named by their path: the group they are in, then the file. */
   stages: {
     'augment/constrain': () => import('./stages/augment/constrain.ts'),
@@ -75,6 +80,7 @@ export const registry = {
     'filters/tasks/top-by-signal': () => import('./stages/filters/tasks/top-by-signal.ts'),
     'makers/expected-output': () => import('./stages/makers/expected-output/index.ts'),
     'makers/io-tests': () => import('./stages/makers/io-tests/index.ts'),
+    'makers/judged': () => import('./stages/makers/judged.ts'),
     'makers/mine': () => import('./stages/makers/mine.ts'),
     'makers/row-template': () => import('./stages/makers/row-template/index.ts'),
     'makers/self-instruct': () => import('./stages/makers/self-instruct.ts'),

@@ -2,7 +2,8 @@ import type { CommandFile } from './command.ts'
 
 export type Entry =
   | { readonly summary: string; readonly load: () => Promise<CommandFile> }
-  | { readonly summary: string; readonly group: Group }
+  | { readonly summary: string; readonly group: Group; readonly load?: never }
+  | { readonly summary: string; readonly group: Group; readonly load: () => Promise<CommandFile> }
 export interface Group {
   readonly [name: string]: Entry
 }
@@ -67,6 +68,29 @@ export const commands: Group = {
       run: { summary: 'Run a recipe, or what is missing of it', load: () => import('./recipe/run.ts') },
       explain: { summary: 'Count what each stage kept and dropped', load: () => import('./recipe/explain.ts') },
       lineage: { summary: 'Walk a row back to its source', load: () => import('./recipe/lineage.ts') },
+    },
+  },
+  launch: {
+    summary: 'Run the same work on a cluster',
+    load: () => import('./launch.ts'),
+    group: {
+      status: { summary: 'Tell how the jobs of a launch stand', load: () => import('./launch/status.ts') },
+      watch: { summary: 'Follow a launch until it is over', load: () => import('./launch/watch.ts') },
+      logs: { summary: 'Print what the jobs of a launch printed', load: () => import('./launch/logs.ts') },
+      cancel: { summary: 'Stop what waits or runs of a launch', load: () => import('./launch/cancel.ts') },
+      resume: { summary: 'Hand over again what is not done', load: () => import('./launch/resume.ts') },
+      list: { summary: 'List the launches of a directory', load: () => import('./launch/list.ts') },
+      cluster: {
+        summary: 'Look at clusters, and add your own',
+        group: {
+          list: { summary: 'List the clusters that are known', load: () => import('./launch/cluster/list.ts') },
+          check: {
+            summary: 'Check a file, and what is there of its cluster',
+            load: () => import('./launch/cluster/check.ts'),
+          },
+          init: { summary: 'Write a file of facts to start from', load: () => import('./launch/cluster/init.ts') },
+        },
+      },
     },
   },
   serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },

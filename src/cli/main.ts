@@ -21,11 +21,13 @@ async function dispatch(argv: readonly string[], group: Group, path: readonly st
   if (path.length === 1 && (name === '--version' || name === '-V')) return printVersion()
   const entry = Object.hasOwn(group, name) ? group[name] : undefined
   if (!entry) throw unknownCommand(name, group, path)
-  if ('load' in entry) {
+  // `launch` does something itself, and has commands below it.
+  const isBelow = 'group' in entry && (!('load' in entry) || Object.hasOwn(entry.group, rest[0] ?? ''))
+  if ('load' in entry && !isBelow) {
     const { runCommand } = await import('./command.ts')
     return runCommand((await entry.load()).default, [...path, name], rest)
   }
-  return dispatch(rest, entry.group, [...path, name])
+  return 'group' in entry ? dispatch(rest, entry.group, [...path, name]) : undefined
 }
 
 /** The seeds spell options with underscores too: `--dry_run` is `--dry-run`. */

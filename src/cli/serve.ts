@@ -24,6 +24,7 @@ export default () =>
     .option('--api-base <url>', 'the server behind, or the one to check')
     .option('--api-key-env <name>', 'variable that holds the key: of the server behind, or of the one to check')
     .option('--host <address>', 'where to listen', '127.0.0.1')
+    .option('--advertise <host>', 'name of this machine that others reach it by, to be told instead of --host')
     .option('--port <n>', 'where to listen; 0 takes any that is free (default: 8000)', portNumber)
     .option('--endpoint-json <file>', 'write down here where it is served; with --check: read it from here')
     .option('--check', 'start nothing: is a server there, does it have the model, does it answer?')

@@ -7,6 +7,8 @@ export interface VllmCommand {
   readonly env: Readonly<Record<string, string>>
   /** The name the server will know the model by. */
   readonly modelName: string
+  /** Options that stand for settings of the file, and may be left out where a server does not have them. */
+  readonly settable: readonly string[]
 }
 
 export interface VllmPlace {
@@ -34,6 +36,8 @@ export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace
   const options = Object.entries(settings).flatMap(([key, value]) =>
     elsewhere.includes(key) ? [] : option(key, value),
   )
+  const own = settings.command
+  if (own && own.length > 0) return otherServer(own, settings, place, model)
   const named = settings.custom_model_name ? option('served_model_name', settings.custom_model_name) : []
   const at = ['--host', place.host, '--port', String(place.port)]
   return {
@@ -43,11 +47,24 @@ export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace
       ...(settings.use_deep_gemm != null && { VLLM_USE_DEEP_GEMM: settings.use_deep_gemm ? '1' : '0' }),
     },
     modelName: settings.custom_model_name ?? model,
+    settable: options.filter((word) => word.startsWith('--')),
   }
+}
+
+/** Another program in the server's place: it is told where to listen, and knows the rest by itself. */
+function otherServer(
+  own: readonly string[],
+  settings: VllmServerSettings,
+  place: VllmPlace,
+  model: string,
+): VllmCommand {
+  const argv = [...own, '--host', place.host, '--port', String(place.port), ...extraArguments(settings.extra_args)]
+  return { argv, env: {}, modelName: settings.custom_model_name ?? model, settable: [] }
 }
 
 /** Not an option of the server: said in another way, or meant for whoever starts it. */
 const elsewhere = [
+  'command',
   'model_path',
   'custom_model_name',
   'num_replicas',

@@ -117,7 +117,10 @@ function refuseLiving(holder: ProcessIdentity, jobDir: string): void {
 /** Another name of the host with the same boot is another container, whose processes cannot be seen from here. */
 function livenessHere(holder: ProcessIdentity): JobOwner['liveness'] {
   const me = identify(process.pid)
-  return me !== null && holder.bootId === me.bootId && holder.host !== me.host ? 'unknown' : livenessOf(holder)
+  const liveness =
+    me !== null && holder.bootId === me.bootId && holder.host !== me.host ? 'unknown' : livenessOf(holder)
+  // A job of a cluster that runs again elsewhere: whoever started it has made sure that the earlier run is gone.
+  return liveness === 'unknown' && holder.host === process.env.OT_AGENT_REPLACED_HOST ? 'dead' : liveness
 }
 
 function nameOf(holder: ProcessIdentity): string {

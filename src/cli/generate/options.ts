@@ -3,7 +3,7 @@ import { type Argument, flagOf, kindOf } from '../../generation/arguments.ts'
 import { InputValidationError } from '../../generation/errors.ts'
 import { wholeNumber } from '../output.ts'
 import { withModel } from '../run/model-options.ts'
-import { factor } from '../run/numbers.ts'
+import { factor, parseShare } from '../run/numbers.ts'
 
 const several = (text: string, before: string[] = []) => [...before, text]
 
@@ -70,6 +70,11 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
     .option('--trace-agent-kwargs <json>', 'options of the agent, a JSON object')
     .option('--trace-harbor-config <file>', 'a Harbor job file, YAML or JSON; options given here win over it')
     .option('--trace-jobs-dir <dir>', 'where the job is kept (default: jobs in the output folder)')
+    .option(
+      '--trace-share <i/n>',
+      'run agents over every n-th task, beginning with i: for several processes',
+      parseShare,
+    )
     .option('--trace-env <sandbox>', 'kind of sandbox (default: --environment)')
     .option('--trace-n-concurrent <n>', 'trials at once (default: 8)', wholeNumber(1))
     .option('--trace-n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))

@@ -62,7 +62,7 @@ async function runJobOver(
   const asked = jobOptions(tasksDir, request, options)
   const { config: written, named, adaptive } = await askedJob(asked, 'local')
   const config = await withTaskOptions(written, asked)
-  const tasks = await resolveTasks(config)
+  const tasks = shareOf(await resolveTasks(config), options.traceShare)
   await checkJobsDir(config.jobsDir)
   await askConsent(tasks, config, false)
   const imports = await importDigests(config)
@@ -72,6 +72,11 @@ async function runJobOver(
   const outcome = await performJob({ config, tasks, use: modelUseOf(options, adaptive), open }, showing, signal)
   signal.throwIfAborted()
   return outcome
+}
+
+/** Tasks are in a fixed order, so that every process finds the same share for itself. */
+function shareOf<T>(tasks: readonly T[], share: GenerateOptions['traceShare']): readonly T[] {
+  return share === undefined ? tasks : tasks.filter((_, i) => i % share.of === share.index)
 }
 
 /** The same job as a command line of `ot-agent run`, so that there is one way to say what a job is. */

@@ -8,7 +8,9 @@ import { findProgram } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { makeEngine } from '../../plugins.ts'
 import { note } from '../output.ts'
-import { announce, type ServeOptions, withdraw } from './serve-engine.ts'
+import { freePort } from './free-port.ts'
+import { withoutUnknownFlags } from './known-flags.ts'
+import { advertised, announce, type ServeOptions, withdraw } from './serve-engine.ts'
 
 /** How long a server gets to end by itself. */
 const graceSec = 30
@@ -16,17 +18,20 @@ const graceSec = 30
 /** Starts the model server a file describes, tells when it answers, and ends with it: whichever of the two goes first. */
 export async function runVllm(file: EngineFile, options: ServeOptions, signal: AbortSignal): Promise<void> {
   if (!file.vllm_server) return
-  const port = options.port ?? file.backend?.api_port ?? 8000
+  const asked = options.port ?? file.backend?.api_port ?? 8000
+  const port = asked === 0 ? await freePort() : asked
   const place = { host: options.host, port, model: file.engine.model ?? null }
-  const command = renderVllmCommand(file.vllm_server, place)
+  const command = await withoutUnknownFlags(renderVllmCommand(file.vllm_server, place))
   const endpointJson = options.endpointJson ?? endpointPath(file)
   const told = { ...options, ...(endpointJson !== undefined && { endpointJson }) }
   await withdraw(endpointJson)
   const server = start(command)
   try {
-    const origin = `http://${options.host}:${port}`
+    // Who listens on all addresses answers on this one too.
+    const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
+    const origin = `http://${host}:${port}`
     await answers(server, origin, command.modelName, file, signal)
-    await announce({ engine: 'vllm', model: command.modelName, origin }, told)
+    await announce({ engine: 'vllm', model: command.modelName, origin: advertised(origin, options) }, told)
     await Promise.race([server.gone, untilAborted(signal)])
   } catch (error) {
     if (!signal.aborted) throw error

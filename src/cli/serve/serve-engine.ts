@@ -13,6 +13,7 @@ import { note, printJson } from '../output.ts'
 export interface ServeOptions {
   readonly model?: string
   readonly host: string
+  readonly advertise?: string
   readonly port?: number
   readonly endpointJson?: string
   readonly quiet?: true
@@ -41,7 +42,8 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
   const settings = { host: options.host, port: options.port ?? 8000, apiKey: null, ...(log && { log }) }
   const server = await serveModel(service, settings)
   try {
-    await announce({ engine: engine.name, model: model?.id ?? '', origin: server.origin }, options)
+    const origin = advertised(server.origin, options)
+    await announce({ engine: engine.name, model: model?.id ?? '', origin }, options)
     await stopped(signal)
   } finally {
     await server.close()
@@ -52,6 +54,13 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
 function modelFor({ engine, model }: { readonly engine: Engine; readonly model: string | null }): string {
   if (model !== null) return model
   throw new UserError(`engine ${engine.name}: expected a model to serve, got none`, 'name it with -m MODEL')
+}
+
+/** An address as others reach it: who listens on all addresses is known by a name. */
+export function advertised(origin: string, { advertise }: Pick<ServeOptions, 'advertise'>): string {
+  if (advertise === undefined) return origin
+  const url = new URL(origin)
+  return `${url.protocol}//${advertise}:${url.port}`
 }
 
 /** Tells where something is served: in a file for programs, on stdout for people or for scripts. */

@@ -68,6 +68,8 @@ function clock(sec: number): string {
 }
 
 const vllmServer = z.strictObject({
+  /** Another program that serves the same API, with its arguments; `--host` and `--port` are added. */
+  command: z.array(text).nullish(),
   model_path: text.nullish(),
   num_replicas: count.default(1),
   ...parallel,

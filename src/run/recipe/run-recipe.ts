@@ -25,6 +25,8 @@ export interface RecipeRun {
   readonly signal: AbortSignal
   /** Several processes share the recipe: this one makes every `of`-th shard. */
   readonly share?: { readonly index: number; readonly of: number } | undefined
+  /** Stops when the rows of this stage are there. */
+  readonly until?: string | undefined
   readonly shardRows?: number | undefined
   readonly memoryMb?: number | undefined
   readonly onEvent?: (event: RecipeEvent) => void
@@ -89,6 +91,8 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     for (const { id } of step.stages) outputs.set(id, end.output)
     if (end.cached) cached.push(step.id)
     run.onEvent?.({ kind: 'step-end', step: step.id, rows: end.output.manifest.rows, cached: end.cached })
+    if (step.stages.some(({ id }) => id === run.until))
+      return { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
   }
   const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
   await saveReport(run.dir, lock, outcome)

@@ -1,0 +1,43 @@
+import { Command } from '@commander-js/extra-typings'
+import { findProgram } from '../../../lib/programs.ts'
+import { printJson } from '../../output.ts'
+import { chooseCluster } from '../clusters.ts'
+
+interface Look {
+  readonly what: string
+  readonly ok: boolean
+  readonly says: string
+}
+
+/** `ot-agent launch cluster check`: a file of facts, and what of it can be seen from here. */
+export default () =>
+  new Command()
+    .description(
+      'Reads the file of a cluster and looks what of it is there: its scheduler, its directories. Submits nothing.',
+    )
+    .argument('[cluster]', 'a name or a file (default: the one this machine belongs to)')
+    .option('--json', 'print the result as JSON')
+    .action(async (asked, { json }) => {
+      const { cluster, file, how } = await chooseCluster(asked)
+      const looks: Look[] = [{ what: 'file', ok: true, says: `${file} is well formed (${how})` }]
+      for (const program of cluster.scheduler === 'slurm' ? ['sbatch', 'squeue', 'scancel'] : ['bash']) {
+        const path = findProgram(program)
+        looks.push({ what: program, ok: path !== null, says: path ?? 'not on this machine' })
+      }
+      for (const [name, value] of Object.entries(cluster.directories)) {
+        const missing = [...value.matchAll(/\$\{?(\w+)/g)]
+          .map(([, variable = '']) => variable)
+          .filter((each) => !process.env[each])
+        looks.push({
+          what: name,
+          ok: missing.length === 0,
+          says: missing.length === 0 ? value : `${value}: ${missing.join(', ')} is not set`,
+        })
+      }
+      if (cluster.scheduler === 'slurm' && cluster.account === undefined)
+        looks.push({ what: 'account', ok: true, says: 'none; give --account if the cluster wants one' })
+      const ok = looks.every((look) => look.ok)
+      if (json) printJson({ schema: 'cluster-check/1', cluster: cluster.name, ok, looks })
+      else for (const look of looks) process.stdout.write(`${look.ok ? '✓' : '✗'} ${look.what}: ${look.says}\n`)
+      if (!ok) process.exitCode = 3
+    })

@@ -1,0 +1,30 @@
+import { Command } from '@commander-js/extra-typings'
+import { printJson, printTable } from '../../output.ts'
+import { chooseCluster, loadClusters } from '../clusters.ts'
+
+/** `ot-agent launch cluster list`: clusters there is a file for. */
+export default () =>
+  new Command()
+    .description('Lists the clusters that there is a file for, and says which one this machine belongs to.')
+    .option('--json', 'print the result as JSON')
+    .action(async ({ json }) => {
+      const all = await loadClusters()
+      const here = (await chooseCluster(undefined)).cluster.name
+      if (json)
+        return printJson({
+          schema: 'clusters/1',
+          here,
+          clusters: all.map(({ cluster, file }) => ({ ...cluster, file })),
+        })
+      printTable(
+        ['', 'cluster', 'nodes', 'GPUs', 'internet', 'what it is'],
+        all.map(({ cluster }) => [
+          cluster.name === here ? '*' : '',
+          cluster.name,
+          String(cluster.nodes),
+          `${cluster.gpusPerNode}${cluster.gpuType === undefined ? '' : ` x ${cluster.gpuType}`}`,
+          cluster.internetOnComputeNodes ? 'yes' : 'no',
+          cluster.summary,
+        ]),
+      )
+    })

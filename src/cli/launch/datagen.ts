@@ -1,0 +1,209 @@
+import { readdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { LaunchJob } from '../../core/launch.ts'
+import { exists } from '../../lib/files.ts'
+import type { PlanContext } from '../../run/launch/plan.ts'
+import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
+import type { Settings } from '../../run/launch/settings.ts'
+import { packageRoot } from '../package-root.ts'
+import { type ChosenEngine, chooseEngineFile } from './engine.ts'
+
+/** The jobs of a launch and the files they read. */
+export interface PlannedJobs {
+  readonly jobs: readonly LaunchJob[]
+  readonly files: Readonly<Record<string, string>>
+  /** For a person to know. */
+  readonly notes: readonly string[]
+}
+
+/** Turns settings into the jobs that make tasks and traces. */
+export async function datagenJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
+  const extra = withoutStage(settings)
+  const { tasks: makesTasks, traces: makesTraces } = stagesOf(settings)
+  const script = await pipelineOf(settings, makesTasks)
+  const taskEngine = await engineOf(settings, 'datagen')
+  const traceEngine = (settings.has('trace_engine') ? await engineOf(settings, 'trace') : null) ?? taskEngine
+  const input = settings.text('trace_input_path')
+  const noUpload = settings.words('datagen_extra_args').includes('--no-upload')
+  const tasksTarget = noUpload ? null : (settings.text('datagen_target_repo') ?? null)
+  if (makesTasks && tasksTarget === null && !noUpload)
+    throw new UserError(
+      'expected --datagen-target-repo, got none',
+      'name where tasks are published, org/name or file:PATH, or add --no-upload to --datagen-extra-args',
+    )
+  const running = settings.has('trace_endpoint_json')
+  const tasksModel = makesTasks ? modelOf(taskEngine) : null
+  const tracesModel = makesTraces && !running ? modelOf(traceEngine) : null
+  const asked = settings.get('time_limit')
+  const limit = asked?.origin.startsWith('cluster') ? undefined : settings.text('time_limit')
+  const chosen =
+    (tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null)?.server ?? null
+  const request: DatagenRequest = {
+    script,
+    tasks: makesTasks ? [...taskWords(settings), ...extra] : null,
+    traces: makesTraces ? [...traceWords(settings), ...(makesTasks ? [] : extra)] : null,
+    tasksInput: input === undefined ? null : resolve(input),
+    fetch: fetchOf(settings, at),
+    server: chosen && { ...chosen, timeLimit: limit ?? chosen.timeLimit },
+    tasksModel,
+    tracesModel,
+    tasksOut: resolve(settings.text('datagen_output_dir') ?? join(at.experimentsDir, 'outputs/tasks')),
+    tracesOut: resolve(settings.text('trace_output_dir') ?? join(at.experimentsDir, 'outputs/traces')),
+    traceJobs: resolve(settings.text('trace_jobs_dir') ?? join(at.experimentsDir, 'trace_jobs')),
+    chunks: makesTraces ? await chunksOf(settings, extra) : null,
+    tasksTarget: makesTasks ? tasksTarget : null,
+    tracesTarget: noUpload ? null : (settings.text('trace_target_repo') ?? null),
+  }
+  const engines = [taskEngine, traceEngine].filter((each): each is ChosenEngine => each !== null)
+  return {
+    jobs: planDatagen(at, request),
+    files: Object.fromEntries(engines.map(({ path, text }) => [path, text])),
+    notes: at.cluster.internetOnComputeNodes
+      ? []
+      : [
+          `compute nodes of ${at.cluster.name} have no internet: sources, models and uploads must be reachable through its proxy`,
+        ],
+  }
+}
+
+function modelOf(engine: ChosenEngine | null): ModelUse {
+  return engine === null ? null : engine.server ? { from: 'server' } : { from: 'file', path: engine.path }
+}
+
+function fetchOf(settings: Settings, { experimentsDir }: PlanContext): DatagenRequest['fetch'] {
+  const repo = settings.text('tasks_repo')
+  if (repo === undefined) return null
+  const more = optional(settings, { tasks_revision: '--revision', parquet_name: '--parquet-name' })
+  return { repo, dir: join(experimentsDir, 'tasks_extracted'), more }
+}
+
+/** `--stage both` among the extra arguments asks for both jobs. */
+function stagesOf(settings: Settings): { readonly tasks: boolean; readonly traces: boolean } {
+  const words = settings.words('datagen_extra_args')
+  const at = words.findIndex((word) => word === '--stage' || word.startsWith('--stage='))
+  const stage = at < 0 ? null : words[at] === '--stage' ? words[at + 1] : words[at]?.slice('--stage='.length)
+  const traces = settings.is('enable_trace_gen') || stage === 'both' || stage === 'traces' || settings.has('tasks_repo')
+  const hasTasks = settings.has('trace_input_path') || settings.has('tasks_repo')
+  const tasks = settings.is('enable_task_gen') && stage !== 'traces' && !hasTasks
+  if (!tasks && !traces)
+    throw new UserError(
+      'expected something to make, got neither tasks nor traces',
+      'add --enable-trace-gen, or leave out --enable-task-gen false',
+    )
+  return { tasks, traces }
+}
+
+function withoutStage(settings: Settings): string[] {
+  const words = settings.words('datagen_extra_args')
+  return words.filter(
+    (word, i) =>
+      word !== '--stage' && !word.startsWith('--stage=') && words[i - 1] !== '--stage' && word !== '--no-upload',
+  )
+}
+
+/** A pipeline by its file; one that is named as a Python file of old is looked for under our name for it. */
+async function pipelineOf(settings: Settings, makesTasks: boolean): Promise<string> {
+  const given = makesTasks
+    ? settings.text('datagen_script')
+    : (settings.text('trace_script') ?? settings.text('datagen_script'))
+  // Any pipeline can run agents over tasks that are there already.
+  if (given === undefined && !makesTasks) return join(packageRoot, 'data/nl2bash/generate.ts')
+  const path = resolve(
+    given ?? settings.required('datagen_script', 'for example --datagen-script data/nl2bash/generate.ts'),
+  )
+  if (await exists(path)) return path
+  for (const ours of [path.replace(/\.py$/, '.ts'), path.replace(/\/generate_abstract\.py$/, '/generate.ts')])
+    if (await exists(ours)) return ours
+  throw new UserError(
+    `--datagen-script: expected a pipeline, found none at ${given}`,
+    'for example data/nl2bash/generate.ts',
+  )
+}
+
+async function engineOf(settings: Settings, who: 'datagen' | 'trace'): Promise<ChosenEngine | null> {
+  const config = settings.text('datagen_config')
+  const model = settings.text('vllm_model_path')
+  return chooseEngineFile({
+    name: settings.text(`${who}_engine`) ?? (model === undefined ? undefined : 'vllm_local'),
+    config: who === 'datagen' ? config : undefined,
+    backend: settings.text(`${who}_backend`),
+    set: [...settings.words('set'), ...(model === undefined ? [] : [`vllm_server.model_path=${model}`])],
+    as: who === 'datagen' ? 'configs/datagen_config.resolved.yaml' : 'configs/trace_config.resolved.yaml',
+  })
+}
+
+function taskWords(settings: Settings): string[] {
+  return [
+    ...sandboxWords(settings),
+    ...optional(settings, { datagen_input_dir: '--input-dir', task_type: '--task-type' }),
+  ]
+}
+
+function sandboxWords(settings: Settings): string[] {
+  return optional(settings, {
+    sandbox_cpu: '--sandbox-cpu',
+    sandbox_memory_gb: '--sandbox-memory-gb',
+    sandbox_disk_gb: '--sandbox-disk-gb',
+  })
+}
+
+function traceWords(settings: Settings): string[] {
+  const config = settings.text('trace_harbor_config')
+  const endpoint = settings.text('trace_endpoint_json')
+  return [
+    ...(config === undefined ? [] : ['--trace-harbor-config', resolve(config)]),
+    ...(endpoint === undefined ? [] : ['--endpoint-json', resolve(endpoint)]),
+    ...sandboxWords(settings),
+    ...optional(settings, {
+      trace_model: '--trace-model',
+      trace_agent_name: '--trace-agent-name',
+      trace_agent_kwargs: '--trace-agent-kwargs',
+      trace_n_concurrent: '--trace-n-concurrent',
+      trace_n_attempts: '--trace-n-attempts',
+      trace_env: '--trace-env',
+      trace_episodes: '--trace-episodes',
+      trace_export_filter: '--trace-export-filter',
+      trace_dataset_type: '--trace-dataset-type',
+      trace_agent_timeout_sec: '--trace-agent-timeout-sec',
+      trace_verifier_timeout_sec: '--trace-verifier-timeout-sec',
+    }),
+    ...(settings.is('trace_export_subagents') ? [] : ['--trace-skip-subagents']),
+    ...(settings.is('trace_eval_only') ? ['--trace-eval-only'] : []),
+    ...(settings.is('disable_verification') ? ['--disable-verification'] : []),
+  ]
+}
+
+function optional(settings: Settings, flags: Readonly<Record<string, string>>): string[] {
+  return Object.entries(flags).flatMap(([name, flag]) => {
+    const value = settings.text(name)
+    return value === undefined ? [] : [flag, value]
+  })
+}
+
+/** How many parts there are is known from the folder of tasks, or from the limit that was set. */
+async function chunksOf(settings: Settings, extra: readonly string[]): Promise<DatagenRequest['chunks']> {
+  const size = settings.number('chunk_size')
+  if (size === undefined || size < 1) return null
+  const input = settings.text('trace_input_path')
+  const at = extra.findIndex((word) => word === '--limit' || word.startsWith('--limit='))
+  const limit =
+    at < 0 ? undefined : Number(extra[at] === '--limit' ? extra[at + 1] : extra[at]?.slice('--limit='.length))
+  const tasks = input === undefined ? limit : await countFolders(input)
+  if (tasks === undefined || !Number.isInteger(tasks) || tasks < 1)
+    throw new UserError(
+      '--chunk-size: expected to know how many tasks there are, got neither a folder of tasks nor a limit',
+      'give --trace-input-path DIR, or --datagen-extra-args "--limit N"',
+    )
+  return { count: Math.ceil(tasks / size), throttle: settings.number('array_max') ?? 3 }
+}
+
+async function countFolders(dir: string): Promise<number> {
+  const entries = await readdir(dir, { withFileTypes: true }).catch(() => {
+    throw new UserError(
+      `--trace-input-path: expected a folder of tasks, found none at ${dir}`,
+      'name one that is there',
+    )
+  })
+  return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).length
+}

@@ -1,0 +1,95 @@
+import { join, resolve } from 'node:path'
+import { stringify } from 'yaml'
+import { UserError } from '../../core/errors.ts'
+import { type EngineFile, parseEngineFile } from '../../formats/engine-yaml.ts'
+import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { exists, readTextIfExists } from '../../lib/files.ts'
+import type { ServerRequest } from '../../run/launch/plan-server.ts'
+import { packageRoot } from '../package-root.ts'
+import { setDeep } from './set-deep.ts'
+
+/** The model behind a job: an engine file as it is written for the job, and the server that has to be started for it. */
+export interface ChosenEngine {
+  /** Below the experiments directory. */
+  readonly path: string
+  readonly text: string
+  readonly server: ServerRequest | null
+}
+
+export interface EngineAsk {
+  /** A preset of configs/engines, an engine's type, or a file. */
+  readonly name: string | undefined
+  readonly config: string | undefined
+  readonly backend: string | undefined
+  /** `vllm_server.model_path=...` */
+  readonly set: readonly string[]
+  /** Where the file is put, below the experiments directory. */
+  readonly as: string
+}
+
+/** Names of engines in the words of old command lines. */
+const presets: Readonly<Record<string, string>> = {
+  vllm_local: 'vllm',
+  vllm: 'vllm',
+  google_gemini: 'gemini',
+  gemini_openai: 'gemini',
+  'openai-compatible': 'openai-compatible',
+}
+
+/** Reads an engine file or a preset, lays settings over it and checks it; null when no model is asked for. */
+export async function chooseEngineFile(ask: EngineAsk): Promise<ChosenEngine | null> {
+  const file = await engineFileOf(ask)
+  if (file === null) return null
+  const source = await readTextIfExists(file)
+  if (source === null)
+    throw new UserError(`expected the engine file ${file}, found none`, 'configs/engines has some to start from')
+  const document = Object(
+    structuredClone(readDocument(source, file, file.endsWith('.json') ? 'json' : 'yaml')),
+  ) as Record<string, unknown>
+  for (const setting of ask.set) setDeep(document, setting)
+  if (ask.backend !== undefined) setDeep(document, `backend.type=${ask.backend}`)
+  const text = stringify(document)
+  const parsed = parseEngineFile(text, file)
+  if (parsed.engine.type === 'none') return null
+  return { path: ask.as, text, server: serverOf(parsed, ask.as) }
+}
+
+async function engineFileOf({ name, config }: EngineAsk): Promise<string | null> {
+  if (config !== undefined) return resolve(config)
+  if (name === undefined || name === 'none') return null
+  const preset = join(packageRoot, 'configs/engines', `${presets[name] ?? name}.yaml`)
+  if (/^[\w-]+$/.test(name) && (await exists(preset))) return preset
+  if (await exists(name)) return resolve(name)
+  throw new UserError(
+    `no engine is called ${JSON.stringify(name)}`,
+    'known: vllm_local, openai, anthropic, google_gemini, none, or a file',
+  )
+}
+
+/** How many GPUs the server of an engine file needs, and how long others wait for it. */
+function serverOf({ engine, backend, vllm_server: server }: EngineFile, configFile: string): ServerRequest | null {
+  if (!server || backend?.type === 'none') return null
+  const {
+    num_replicas: replicas,
+    tensor_parallel_size: tensor,
+    pipeline_parallel_size: pipeline,
+    data_parallel_size: data,
+  } = server
+  const inflight = backend?.ray_cgraph_max_inflight_executions ?? Math.max(16, 2 * pipeline, 2 * tensor)
+  return {
+    configFile,
+    model: server.custom_model_name ?? server.model_path ?? engine.model ?? 'a model',
+    gpus: replicas * tensor * pipeline * data,
+    timeLimit: server.time_limit,
+    ray: {
+      port: backend?.ray_port === 6379 ? 0 : (backend?.ray_port ?? 0),
+      variables: {
+        RAY_CGRAPH_submit_timeout: String(backend?.ray_cgraph_submit_timeout ?? 86_500),
+        RAY_CGRAPH_get_timeout: String(backend?.ray_cgraph_get_timeout ?? 86_500),
+        RAY_CGRAPH_max_inflight_executions: String(inflight),
+      },
+    },
+    attempts: backend?.healthcheck_max_attempts ?? 120,
+    delaySec: backend?.healthcheck_retry_delay ?? 15,
+  }
+}

@@ -1,0 +1,178 @@
+import { jobTypes } from '../../core/launch.ts'
+import type { SettingKind, SettingSpec } from '../../run/launch/settings.ts'
+
+type Line = readonly [name: string, kind: SettingKind, help: string, preset?: unknown, choices?: readonly string[]]
+
+const launch: readonly Line[] = [
+  ['job_type', 'text', 'what the launch is for; train is sft', undefined, [...jobTypes, 'train']],
+  ['job_name', 'text', 'begins the names of its jobs (default: made of what it is for)'],
+  ['job_creator', 'text', 'who is named as the author of models and runs', 'DCAgent'],
+  ['experiments_dir', 'text', 'where scripts, configs, logs, outputs and the journal are kept', 'experiments'],
+  ['config', 'text', 'a YAML file of settings, spelt like the flags'],
+  ['cluster', 'text', 'a cluster by its name, or a file of facts about one (default: the one this machine belongs to)'],
+  ['time_limit', 'time', 'of every job'],
+  ['max_restarts', 'whole', 'how often a job that did not finish is submitted again to go on', 0],
+  ['stop_sec', 'whole', 'so many seconds before its time is up a job is told to stop and save', 120],
+  ['dependency', 'text', 'what the first jobs wait for, as sbatch spells it: afterok:123'],
+  ['num_nodes', 'whole', 'nodes of a training job'],
+  ['num_gpus', 'whole', 'GPUs of a training job on each node'],
+  ['array_max', 'whole', 'tasks of an array that run at the same time'],
+  ['dry_run', 'switch', 'print everything that would be submitted, and write nothing', false],
+  ['explain', 'switch', 'print every setting and where its value comes from, and do nothing', false],
+  ['json', 'switch', 'print the result as JSON', false],
+]
+
+const places: readonly Line[] = [
+  ['name', 'text', 'another name for --cluster'],
+  ['account', 'text', 'account that pays'],
+  ['partition', 'text', 'partition of the cluster'],
+  ['qos', 'text', 'quality of service'],
+  ['exclude_nodes', 'list', 'nodes to leave out; repeatable'],
+  ['gpus_per_node', 'whole', 'GPUs of a node'],
+  ['cpus_per_node', 'whole', 'processors of a node'],
+  ['cpus_per_gpu', 'whole', 'processors that go with a GPU, where a job takes a part of a node'],
+  ['mem_per_node_gb', 'whole', 'memory of a node'],
+  ['gpus_type', 'text', 'kind of GPU'],
+  ['total_partition_nodes', 'whole', 'nodes of the partition'],
+  ['internet_node', 'switch', 'compute nodes reach the internet'],
+  ['checkpoints_dir', 'text', 'where training leaves its checkpoints'],
+  ['models_dir', 'text', 'where models are downloaded to'],
+  ['datasets_dir', 'text', 'where datasets are downloaded to'],
+  ['tokenized_dir', 'text', 'where tokenized datasets are kept'],
+  ['image', 'text', 'a container image in which training runs'],
+]
+
+const datagen: readonly Line[] = [
+  ['datagen_script', 'text', 'the pipeline, for example data/nl2bash/generate.ts'],
+  ['datagen_target_repo', 'text', 'where tasks are published: org/name, or file:PATH'],
+  [
+    'datagen_engine',
+    'text',
+    'the model behind task making: vllm_local, openai, anthropic, google_gemini, none, or a file',
+  ],
+  ['datagen_config', 'text', 'an engine file, YAML or JSON'],
+  ['datagen_backend', 'text', 'overrides backend.type of the engine file'],
+  ['datagen_extra_args', 'words', 'more arguments for the pipeline, for example "--limit 200 --source real"'],
+  ['datagen_input_dir', 'text', 'a folder for pipelines that read one'],
+  ['datagen_output_dir', 'text', 'where tasks are written (default: outputs/tasks)'],
+  ['enable_task_gen', 'switch', 'make tasks', true],
+  ['enable_trace_gen', 'switch', 'run agents over the tasks', false],
+  ['task_type', 'text', 'handed on to the pipeline'],
+  ['set', 'list', 'any key of the engine file, for example vllm_server.model_path=Qwen/Qwen3-8B; repeatable'],
+  ['sandbox_cpu', 'whole', 'processors of every task'],
+  ['sandbox_memory_gb', 'whole', 'memory of every task'],
+  ['sandbox_disk_gb', 'whole', 'disk of every task'],
+  ['sandbox_gpu', 'whole', 'GPUs of every task'],
+  ['chunk_size', 'whole', 'tasks of one part; the parts run as an array and are joined'],
+  ['disable_verification', 'switch', 'do not run the tests over what agents did'],
+]
+
+const traces: readonly Line[] = [
+  ['trace_script', 'text', 'the pipeline whose traces stage is run (default: --datagen-script)'],
+  ['trace_input_path', 'text', 'a folder of tasks that is there already (default: those of the tasks job)'],
+  ['trace_target_repo', 'text', 'where traces are published: org/name, or file:PATH'],
+  ['trace_output_dir', 'text', 'where traces are written (default: outputs/traces)'],
+  ['trace_jobs_dir', 'text', 'where trials are kept (default: trace_jobs)'],
+  ['trace_harbor_config', 'text', 'a Harbor job file'],
+  ['trace_model', 'text', 'model of the agent'],
+  ['trace_engine', 'text', 'the model behind the agent, if not the one of --datagen-engine'],
+  ['trace_backend', 'text', 'overrides backend.type of its engine file'],
+  ['trace_agent_name', 'text', 'agent'],
+  ['trace_agent_kwargs', 'text', 'options of the agent, a JSON object'],
+  ['trace_n_concurrent', 'whole', 'trials at once'],
+  ['trace_n_attempts', 'whole', 'attempts of each task'],
+  ['trace_env', 'text', 'kind of sandbox'],
+  ['trace_episodes', 'text', 'one row a trial or one row a turn', undefined, ['last', 'all']],
+  ['trace_export_filter', 'text', 'trials to export', undefined, ['success', 'failure', 'none']],
+  ['trace_dataset_type', 'text', 'kept with the result'],
+  ['trace_export_subagents', 'switch', 'rows of their own for what agents of agents did', true],
+  ['trace_eval_only', 'switch', 'run and score, export nothing'],
+  ['trace_use_gpu', 'switch', 'the agents themselves need a GPU'],
+  ['trace_agent_timeout_sec', 'number', 'time limit of each agent'],
+  ['trace_verifier_timeout_sec', 'number', 'time limit of the tests'],
+  ['trace_endpoint_json', 'text', 'the file of a server that runs already; none is started'],
+  ['pinggy_persistent_url', 'text', 'a public address that leads to the server, written into its endpoint file'],
+  ['pinggy_ssh_command', 'text', 'taken for old command lines; tunnels are not opened'],
+  ['pinggy_debugger_url', 'text', 'taken for old command lines'],
+]
+
+const published: readonly Line[] = [
+  ['tasks_repo', 'text', 'a dataset of tasks on the Hub: it is downloaded first, and agents run over it'],
+  ['tasks_revision', 'text', 'branch, tag or commit of it'],
+  ['parquet_name', 'text', 'only this parquet file of it'],
+  ['vllm_model_path', 'text', 'the model to serve; the same as --set vllm_server.model_path=...'],
+]
+
+const recipe: readonly Line[] = [
+  ['recipe', 'text', 'a recipe, for example recipes/demo.ts'],
+  ['shards', 'whole', 'processes that share the recipe, as tasks of an array', 1],
+  ['recipe_extra_args', 'words', 'more arguments for recipe run, for example "--set filter.min=3 --shard-rows 500"'],
+  ['recipe_output_dir', 'text', 'where its rows and results are kept (default: outputs/recipe)'],
+]
+
+const training: readonly Line[] = [
+  ['train_config_path', 'text', 'a training file; its keys win over presets, flags win over it'],
+  ['train_sbatch_path', 'text', 'taken for old command lines; scripts are composed here'],
+  ['train_extra_args', 'words', 'any LLaMA-Factory argument, for example "--learning_rate 1e-5 --packing true"'],
+  ['base_model', 'text', 'the model to begin with'],
+  ['chat_template', 'text', 'another chat template'],
+  ['use_mca', 'switch', 'train with Megatron-Core; the same as --job-type sft_mca'],
+  ['pretokenize', 'switch', 'tokenize in a job of its own first'],
+  ['pretok_large', 'switch', 'a large node for that'],
+  ['consolidate_input', 'text', 'a directory of checkpoints, or a repository'],
+  ['consolidate_base_repo', 'text', 'where missing small files are taken from'],
+  ['consolidate_output_repo', 'text', 'where the whole model goes'],
+  ['consolidate_workdir', 'text', 'where it is put together'],
+  ['consolidate_commit_message', 'text', 'what the commit says'],
+]
+
+const rl: readonly Line[] = [
+  ['rl_config', 'text', 'a preset of configs/rl, or a file'],
+  ['train_data', 'list', 'tasks to train on: folders, parquet files or repositories; repeatable'],
+  ['val_data', 'list', 'tasks to validate on; repeatable'],
+  ['model_path', 'text', 'the model to begin with'],
+  ['skyrl_entrypoint', 'text', 'the Python module that trains'],
+  ['skyrl', 'list', 'any key of SkyRL, as key=value; repeatable. -S is the same'],
+  ['final_model_name', 'text', 'name of the model at the end'],
+  ['enable_hf_upload', 'switch', 'upload the last checkpoint in a job of its own'],
+  ['hf_repo_name', 'text', 'where it is uploaded to'],
+  ['watchdog_check_interval', 'whole', 'taken for old command lines; the upload is a job that depends on training'],
+]
+
+const evaluation: readonly Line[] = [
+  ['eval_benchmark', 'text', 'a folder or a dataset of tasks'],
+  ['eval_model', 'text', 'the model to score'],
+  ['eval_n_attempts', 'whole', 'attempts of each task', 3],
+  ['eval_agent', 'text', 'agent', 'terminus-2'],
+  ['eval_output_dir', 'text', 'where the job and the report are kept (default: outputs/eval)'],
+  ['eval_extra_args', 'words', 'more arguments for run'],
+]
+
+/** Arguments of LLaMA-Factory that have a flag of their own; any other goes into --train-extra-args. */
+export const trainingArguments: readonly string[] = (
+  'model_name_or_path stage do_train finetuning_type deepspeed packing neat_packing enable_liger_kernel attn dataset dataset_dir ' +
+  'prompt_column query_column response_column history_column formatting template system messages cutoff_len overwrite_cache ' +
+  'preprocessing_num_workers role_tag user_tag content_tag assistant_tag mix_strategy interleave_probs streaming buffer_size ' +
+  'max_samples val_size eval_on_each_dataset disable_shuffling save_strategy output_dir logging_steps plot_loss ' +
+  'overwrite_output_dir per_device_train_batch_size gradient_accumulation_steps global_batch_size gradient_checkpointing ' +
+  'learning_rate adam_beta1 adam_beta2 num_train_epochs lr_scheduler_type warmup_ratio weight_decay bf16 ddp_timeout report_to ' +
+  'run_name seed max_grad_norm max_steps use_unsloth_gc eval_strategy push_to_hub hub_model_id lora_rank lora_alpha lora_dropout'
+).split(' ')
+
+const groups: Readonly<Record<string, readonly Line[]>> = {
+  'The launch': launch,
+  'The place': places,
+  'Tasks (datagen)': datagen,
+  'Traces (datagen)': traces,
+  'Tasks that are published (datagen)': published,
+  'Recipes (recipe)': recipe,
+  'Training (sft, sft_mca, pretokenize, consolidate)': training,
+  'Reinforcement learning (rl)': rl,
+  'Evaluation (eval)': evaluation,
+  'Arguments of LLaMA-Factory': trainingArguments.map((name): Line => [name, 'text', 'as LLaMA-Factory has it']),
+}
+
+/** Everything a launch can be told. */
+export const settingSpecs: readonly SettingSpec[] = Object.entries(groups).flatMap(([group, lines]) =>
+  lines.map(([name, kind, help, preset, choices]) => ({ group, name, kind, help, preset, choices })),
+)

@@ -1,0 +1,157 @@
+import { resolve } from 'node:path'
+import type { Cluster } from '../../core/cluster.ts'
+import { UserError } from '../../core/errors.ts'
+import { type JobType, jobTypes, type Launch } from '../../core/launch.ts'
+import { jobNameOf, type PlanContext, slug } from '../../run/launch/plan.ts'
+import type { Settings } from '../../run/launch/settings.ts'
+import { datagenJobs, type PlannedJobs } from './datagen.ts'
+import { recipeJobs } from './recipe.ts'
+
+/** What a launch depends on beside its settings. */
+export interface LaunchPlace {
+  readonly cluster: Cluster
+  /** Tells launches of the same name apart. */
+  readonly stamp: string
+  readonly cwd: string
+  readonly program: readonly string[]
+  readonly secretsFile: string | null
+}
+
+/** Plans a launch: looks at files it names, writes nothing. */
+export async function makeLaunch(
+  settings: Settings,
+  place: LaunchPlace,
+): Promise<{ launch: Launch; notes: readonly string[] }> {
+  const jobType = jobTypeOf(settings)
+  const name = settings.text('job_name') ?? nameOf(jobType, settings)
+  const cluster = adjusted(place.cluster, settings)
+  const at: PlanContext = {
+    cluster,
+    launchId: `${jobNameOf(name, '').replace(/_job$/, '').slice(0, 60)}-${place.stamp}`,
+    experimentsDir: resolve(settings.text('experiments_dir') ?? 'experiments'),
+    cwd: place.cwd,
+    name,
+    program: place.program,
+    secretsFile: place.secretsFile === null ? null : resolve(place.secretsFile),
+    timeLimit: settings.text('time_limit') ?? cluster.timeLimit,
+    restarts: settings.number('max_restarts') ?? 0,
+    stopSec: settings.number('stop_sec') ?? 120,
+    variables: {},
+  }
+  checkTime(at)
+  const { jobs, files, notes } = await jobsOf(jobType, at, settings)
+  const launch: Launch = {
+    id: at.launchId,
+    jobType,
+    cluster,
+    experimentsDir: at.experimentsDir,
+    jobs,
+    files,
+    dependency: settings.text('dependency') ?? null,
+    overrides: {},
+  }
+  return { launch, notes }
+}
+
+async function jobsOf(jobType: JobType, at: PlanContext, settings: Settings): Promise<PlannedJobs> {
+  if (jobType === 'datagen') return datagenJobs(at, settings)
+  if (jobType === 'recipe') return recipeJobs(at, settings)
+  throw new UserError(
+    `--job-type ${jobType}: expected a kind of job that can be launched, and this one cannot yet`,
+    'datagen and recipe can',
+  )
+}
+
+function jobTypeOf(settings: Settings): JobType {
+  const given = settings.required('job_type', `one of ${jobTypes.join(', ')}`)
+  const asked = given === 'train' ? 'sft' : given
+  const type = asked === 'sft' && settings.is('use_mca') ? 'sft_mca' : asked
+  const known = jobTypes.find((each) => each === type)
+  if (!known) throw new UserError(`--job-type: unknown ${JSON.stringify(given)}`, `one of ${jobTypes.join(', ')}`)
+  return known
+}
+
+/** `datagen_vllm_local_tasks`: what it is for, with what, to where. */
+function nameOf(jobType: JobType, settings: Settings): string {
+  const parts: Readonly<Record<JobType, readonly string[]>> = {
+    datagen: ['datagen_engine', 'datagen_target_repo', 'trace_target_repo'],
+    recipe: ['recipe'],
+    sft: ['dataset', 'base_model', 'model_name_or_path', 'train_config_path'],
+    sft_mca: ['dataset', 'base_model', 'model_name_or_path', 'train_config_path'],
+    pretokenize: ['dataset', 'train_config_path'],
+    consolidate: ['consolidate_input'],
+    rl: ['model_path', 'train_data'],
+    eval: ['eval_model', 'eval_benchmark'],
+  }
+  const last = (text: string) =>
+    slug(
+      text
+        .split('/')
+        .at(-1)
+        ?.replace(/\.(ya?ml|json|ts)$/, '') ?? text,
+    )
+  const given = parts[jobType].map((name) => settings.text(name)).filter((text) => text !== undefined)
+  return [jobType, ...given.map(last)].join('_')
+}
+
+/** The cluster with what was said otherwise; what a cluster says is itself a layer of the settings. */
+function adjusted(cluster: Cluster, settings: Settings): Cluster {
+  return {
+    ...cluster,
+    account: settings.text('account'),
+    partition: settings.text('partition'),
+    qos: settings.text('qos'),
+    gpusPerNode: settings.number('gpus_per_node') ?? cluster.gpusPerNode,
+    cpusPerNode: settings.number('cpus_per_node') ?? cluster.cpusPerNode,
+    memoryPerNodeGb: settings.number('mem_per_node_gb') ?? cluster.memoryPerNodeGb,
+    internetOnComputeNodes: settings.get('internet_node')?.value !== false,
+    excludeNodes: settings.words('exclude_nodes'),
+    // What was said of a place goes for all jobs there.
+    cpuJobs: cluster.cpuJobs && {
+      account: saidOf(settings, 'account') ?? cluster.cpuJobs.account,
+      partition: saidOf(settings, 'partition') ?? cluster.cpuJobs.partition,
+      qos: saidOf(settings, 'qos') ?? cluster.cpuJobs.qos,
+    },
+  }
+}
+
+function saidOf(settings: Settings, name: string): string | undefined {
+  return settings.get(name)?.origin.startsWith('cluster') ? undefined : settings.text(name)
+}
+
+/** The settings that a cluster makes. */
+export function clusterSettings(cluster: Cluster): Readonly<Record<string, unknown>> {
+  return {
+    account: cluster.account,
+    partition: cluster.partition,
+    qos: cluster.qos,
+    gpus_per_node: cluster.gpusPerNode,
+    cpus_per_node: cluster.cpusPerNode,
+    mem_per_node_gb: cluster.memoryPerNodeGb,
+    gpus_type: cluster.gpuType,
+    total_partition_nodes: cluster.nodes,
+    internet_node: cluster.internetOnComputeNodes,
+    time_limit: cluster.timeLimit,
+    exclude_nodes: cluster.excludeNodes.length === 0 ? undefined : cluster.excludeNodes,
+    checkpoints_dir: cluster.directories.checkpoints,
+    models_dir: cluster.directories.models,
+    datasets_dir: cluster.directories.datasets,
+    tokenized_dir: cluster.directories.tokenized,
+  }
+}
+
+function checkTime({ timeLimit, cluster: { name, maxTimeLimit } }: PlanContext): void {
+  if (maxTimeLimit !== undefined && secondsOf(timeLimit) > secondsOf(maxTimeLimit))
+    throw new UserError(
+      `--time-limit: expected at most ${maxTimeLimit} on ${name}, got ${timeLimit}`,
+      'ask for less, and let --max-restarts go on where a job stopped',
+    )
+}
+
+/** Seconds of a time in Slurm's words: minutes, hours:minutes:seconds, days-hours:minutes:seconds. */
+export function secondsOf(time: string): number {
+  const [, days, rest = time] = /^(\d+)-(.*)$/.exec(time) ?? []
+  const parts = rest.split(':').map(Number)
+  const [h = 0, m = 0, s = 0] = parts.length === 3 ? parts : parts.length === 2 ? [0, ...parts] : [0, ...parts, 0]
+  return Number(days ?? 0) * 86_400 + h * 3600 + m * 60 + s
+}

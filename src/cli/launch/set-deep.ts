@@ -1,0 +1,30 @@
+import { UserError } from '../../core/errors.ts'
+
+/** Lays `a.b.c=value` over a document; a value is JSON where it reads as such, otherwise text. */
+export function setDeep(document: Record<string, unknown>, setting: string): void {
+  const at = setting.indexOf('=')
+  if (at <= 0)
+    throw new UserError(
+      `--set: expected path=value, got ${JSON.stringify(setting)}`,
+      'for example vllm_server.max_model_len=8192',
+    )
+  const path = setting.slice(0, at).split('.')
+  const last = path.pop() ?? ''
+  let here = document
+  for (const key of path) {
+    const inner = here[key]
+    const next =
+      typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as Record<string, unknown>) : {}
+    here[key] = next
+    here = next
+  }
+  here[last] = parsedValue(setting.slice(at + 1))
+}
+
+function parsedValue(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,117 @@
+import type { Cluster } from './cluster.ts'
+
+/** What a launch can be for. */
+export const jobTypes = ['datagen', 'recipe', 'sft', 'sft_mca', 'pretokenize', 'consolidate', 'rl', 'eval'] as const
+export type JobType = (typeof jobTypes)[number]
+
+/** What one job asks of a cluster. */
+export interface JobResources {
+  readonly nodes: number
+  readonly gpusPerNode: number
+  /** Processors on each node; null leaves it to the cluster. */
+  readonly cpusPerNode: number | null
+  readonly memoryGb: number | null
+  readonly timeLimit: string
+}
+
+/** `ok`: the other ended well. `started`: it has begun to run. */
+export interface JobDependency {
+  readonly job: string
+  readonly when: 'ok' | 'started'
+}
+
+/** Some lines of a script that belong together, and what they are for. */
+export interface ScriptPiece {
+  readonly about: string
+  readonly lines: readonly string[]
+}
+
+/** One entry of a launch: a script that a scheduler runs once, or once for each task of an array. */
+export interface LaunchJob {
+  /** Names it within its launch: `server`, `tasks`, `traces`. */
+  readonly name: string
+  /** What the scheduler calls it; at most 96 characters. */
+  readonly jobName: string
+  readonly summary: string
+  readonly resources: JobResources
+  readonly after: readonly JobDependency[]
+  readonly array: { readonly size: number; readonly throttle: number } | null
+  /** How often it is submitted again, each time only when the one before did not finish. */
+  readonly restarts: number
+  /** So many seconds before its time is up it is told to stop. */
+  readonly stopSec: number
+  readonly script: readonly ScriptPiece[]
+}
+
+/** One act of sending work to a cluster: everything there is to know before it is sent. */
+export interface Launch {
+  readonly id: string
+  readonly jobType: JobType
+  readonly cluster: Cluster
+  /** Absolute. */
+  readonly experimentsDir: string
+  readonly jobs: readonly LaunchJob[]
+  /** Files that jobs read, by their path below `experimentsDir`. */
+  readonly files: Readonly<Record<string, string>>
+  /** A dependency of every job that has none, in the scheduler's own words. */
+  readonly dependency: string | null
+  /** More directives for every job, in the scheduler's own words, over those of the cluster. */
+  readonly overrides: LaunchOverrides
+}
+
+/** What a person may say otherwise than the cluster's file does. */
+export interface LaunchOverrides {
+  readonly account?: string | undefined
+  readonly partition?: string | undefined
+  readonly qos?: string | undefined
+  readonly excludeNodes?: readonly string[] | undefined
+}
+
+/** The longest name a job may have. */
+export const maxJobName = 96
+
+/** One copy of a job that was handed to a scheduler. */
+export interface Submission {
+  readonly job: string
+  /** 0 is the first; later ones run only when the one before did not finish. */
+  readonly link: number
+  /** The scheduler's own name for it. */
+  readonly id: string
+  /** The tasks of an array that were submitted; null for all, or for a job that is no array. */
+  readonly tasks: readonly number[] | null
+}
+
+export type JobState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled' | 'resumable' | 'unknown'
+
+/** What a scheduler says about a submission, or about one task of its array. */
+export interface ScheduledState {
+  readonly id: string
+  /** Null for a job that is no array. */
+  readonly task: number | null
+  readonly state: JobState
+  /** In the scheduler's words: why it waits, how it ended. */
+  readonly reason: string
+}
+
+/** What is handed to a scheduler. */
+export interface SubmissionRequest {
+  readonly job: LaunchJob
+  readonly launch: Launch
+  readonly link: number
+  readonly scriptPath: string
+  readonly tasks: readonly number[] | null
+  /** Everything of this launch that was handed over before. */
+  readonly earlier: readonly Submission[]
+}
+
+/** What gives jobs to machines. Rendering touches nothing. */
+export interface Scheduler {
+  readonly name: string
+  render(job: LaunchJob, launch: Launch): string
+  /** The command that would be run, for a person to read; earlier jobs are named, not numbered. */
+  describe(request: Omit<SubmissionRequest, 'earlier'>): readonly string[]
+  submit(request: SubmissionRequest): Promise<string>
+  /** The states of all of them, in one question to the scheduler; what it has forgotten is left out. */
+  states(submissions: readonly Submission[]): Promise<readonly ScheduledState[]>
+  cancel(submissions: readonly Submission[]): Promise<void>
+}

@@ -1,0 +1,207 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { Cluster } from '../../core/cluster.ts'
+import { UserError } from '../../core/errors.ts'
+import { jobTypes, type Launch, type Submission } from '../../core/launch.ts'
+import { isMissing, readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
+import type { Setting } from './settings.ts'
+
+const resources = z.strictObject({
+  nodes: z.number(),
+  gpusPerNode: z.number(),
+  cpusPerNode: z.number().nullable(),
+  memoryGb: z.number().nullable(),
+  timeLimit: z.string(),
+})
+const job = z.strictObject({
+  name: z.string(),
+  jobName: z.string(),
+  summary: z.string(),
+  resources,
+  after: z.array(z.strictObject({ job: z.string(), when: z.enum(['ok', 'started']) })),
+  array: z.strictObject({ size: z.number(), throttle: z.number() }).nullable(),
+  restarts: z.number(),
+  stopSec: z.number(),
+})
+const schema = z.strictObject({
+  schema: z.literal('launch/1'),
+  id: z.string(),
+  jobType: z.enum(jobTypes),
+  createdAt: z.string(),
+  scheduler: z.string(),
+  cluster: z.looseObject({ name: z.string() }),
+  dependency: z.string().nullable(),
+  overrides: z.looseObject({}),
+  command: z.array(z.string()),
+  settings: z.array(z.strictObject({ name: z.string(), value: z.unknown(), origin: z.string() })),
+  files: z.array(z.string()),
+  jobs: z.array(job),
+})
+
+const submissionSchema = z.strictObject({
+  job: z.string(),
+  link: z.number(),
+  id: z.string(),
+  tasks: z.array(z.number()).nullable(),
+  at: z.string(),
+})
+
+/** What is known of a launch once it was written down. */
+export interface StoredLaunch {
+  readonly launch: Launch
+  readonly scheduler: string
+  readonly createdAt: string
+  readonly command: readonly string[]
+  readonly submissions: readonly Submission[]
+  readonly dir: string
+}
+
+/** Facts of a launch that are kept beside the plan. */
+export interface LaunchFacts {
+  readonly createdAt: string
+  readonly scheduler: string
+  /** Without secrets. */
+  readonly command: readonly string[]
+  readonly settings: readonly Setting[]
+}
+
+/** Where a launch is written down. */
+export function launchDir(experimentsDir: string, id: string): string {
+  return join(experimentsDir, 'launches', id)
+}
+
+export function scriptPath({ experimentsDir, id }: Pick<Launch, 'experimentsDir' | 'id'>, job: string): string {
+  return join(experimentsDir, 'sbatch_scripts', id, `${job}.sbatch`)
+}
+
+/** Writes scripts, configs and the plan, the plan last: what has one is whole. */
+export async function saveLaunch(
+  launch: Launch,
+  scripts: ReadonlyMap<string, string>,
+  facts: LaunchFacts,
+): Promise<void> {
+  const { experimentsDir, id } = launch
+  for (const dir of ['logs', 'configs', 'outputs']) await mkdir(join(experimentsDir, dir), { recursive: true })
+  await mkdir(join(launchDir(experimentsDir, id), 'marks'), { recursive: true })
+  for (const [path, text] of Object.entries(launch.files)) await writeAtomic(join(experimentsDir, path), text)
+  for (const [name, text] of scripts) await writeAtomic(scriptPath(launch, name), text, 0o755)
+  const document: z.output<typeof schema> = {
+    schema: 'launch/1',
+    id,
+    jobType: launch.jobType,
+    createdAt: facts.createdAt,
+    scheduler: facts.scheduler,
+    cluster: { ...launch.cluster },
+    dependency: launch.dependency,
+    overrides: { ...launch.overrides },
+    command: [...facts.command],
+    settings: facts.settings.map((setting) => ({ ...setting })),
+    files: Object.keys(launch.files),
+    jobs: launch.jobs.map(({ script: _script, ...rest }) => ({
+      ...rest,
+      after: rest.after.map((each) => ({ ...each })),
+      array: rest.array && { ...rest.array },
+      resources: { ...rest.resources },
+    })),
+  }
+  await writeAtomic(join(launchDir(experimentsDir, id), 'launch.json'), `${JSON.stringify(document, null, 2)}\n`)
+}
+
+/** Reads a launch back; its scripts are on disk and not in it. */
+export async function loadLaunch(experimentsDir: string, id: string): Promise<StoredLaunch> {
+  const dir = launchDir(experimentsDir, id)
+  const path = join(dir, 'launch.json')
+  const text = await readTextIfExists(path)
+  if (text === null)
+    throw new UserError(`no launch ${JSON.stringify(id)} in ${experimentsDir}`, 'ot-agent launch list shows them')
+  const parsed = schema.safeParse(JSON.parse(text))
+  if (!parsed.success)
+    throw new UserError(
+      `${path}: ${parsed.error.issues[0]?.path.join('.')}: ${parsed.error.issues[0]?.message}`,
+      'it was written by another version',
+    )
+  const { jobs, files: _files, cluster, overrides, ...rest } = parsed.data
+  const launch: Launch = {
+    id,
+    jobType: rest.jobType,
+    // It was a cluster when it was written, and is only read by those who wrote it.
+    cluster: cluster as unknown as Cluster,
+    experimentsDir,
+    jobs: jobs.map((each) => ({ ...each, script: [] })),
+    files: {},
+    dependency: rest.dependency,
+    overrides,
+  }
+  const { scheduler, createdAt, command } = rest
+  return { launch, scheduler, createdAt, command, submissions: await loadSubmissions(dir), dir }
+}
+
+async function loadSubmissions(dir: string): Promise<Submission[]> {
+  const found: Submission[] = []
+  try {
+    for await (const line of readJsonLines(join(dir, 'submitted.jsonl'))) {
+      const parsed = submissionSchema.safeParse(line)
+      if (parsed.success) found.push(parsed.data)
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+  }
+  return found
+}
+
+/** Remembers a submission before anything else is done. */
+export async function addSubmission(dir: string, submission: Submission, at: string): Promise<void> {
+  const lines = await openJsonLines(join(dir, 'submitted.jsonl'))
+  try {
+    lines.append({ ...submission, at })
+  } finally {
+    await lines.close()
+  }
+}
+
+/** The launches of an experiments directory, oldest first. */
+export async function listLaunches(experimentsDir: string): Promise<readonly string[]> {
+  try {
+    const names = await readdir(join(experimentsDir, 'launches'))
+    const found = await Promise.all(
+      names.map(async (name) => {
+        const text = await readTextIfExists(join(launchDir(experimentsDir, name), 'launch.json'))
+        return text === null ? null : { name, createdAt: String(Object(JSON.parse(text)).createdAt) }
+      }),
+    )
+    return found
+      .filter((each) => each !== null)
+      .sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1))
+      .map(({ name }) => name)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+/** One mark of a unit of work. */
+export interface Mark {
+  readonly kind: 'claim' | 'end' | 'done'
+  readonly text: string
+}
+
+/** All marks that the jobs of a launch have left, by unit. */
+export async function readMarks(dir: string): Promise<ReadonlyMap<string, readonly Mark[]>> {
+  const marks = new Map<string, Mark[]>()
+  const names = await readdir(join(dir, 'marks')).catch(() => [])
+  for (const name of names) {
+    const [, unit = '', kind = ''] = /^([^.].*)\.(claim|end|done)$/.exec(name) ?? []
+    if (kind !== 'claim' && kind !== 'end' && kind !== 'done') continue
+    // A mark may go while we look.
+    const text = await readFile(join(dir, 'marks', name), 'utf8').catch(() => '')
+    marks.set(unit, [...(marks.get(unit) ?? []), { kind, text: text.trim() }])
+  }
+  return marks
+}
+
+/** Forgets how units ended, before they are handed over again. */
+export async function clearEnds(dir: string, units: readonly string[]): Promise<void> {
+  for (const unit of units) await rm(join(dir, 'marks', `${unit}.end`), { force: true })
+}

@@ -1,0 +1,139 @@
+import type { Cluster } from '../../core/cluster.ts'
+import type { ScriptPiece } from '../../core/launch.ts'
+import { shellQuote } from '../../lib/shell.ts'
+
+/** Module lines of the cluster; many modules read variables that are not set. */
+export function loadModules({ modules }: Cluster): readonly ScriptPiece[] {
+  return modules.length === 0 ? [] : [{ about: 'modules', lines: ['set +u', ...modules, 'set -u'] }]
+}
+
+/** Variables of the job: those of the cluster, the way out of nodes without internet, and more. */
+export function setVariables(cluster: Cluster, more: Readonly<Record<string, string>> = {}): readonly ScriptPiece[] {
+  const proxy = cluster.internetOnComputeNodes ? {} : cluster.proxy
+  const all = Object.entries({ ...cluster.environment, ...proxy, ...more })
+  return all.length === 0
+    ? []
+    : [{ about: 'variables', lines: all.map(([name, value]) => `export ${name}=${expandable(value)}`) }]
+}
+
+/** Makes Python ready for programs of others. */
+export function activate({ activate: lines }: Cluster): readonly ScriptPiece[] {
+  return lines.length === 0
+    ? []
+    : [{ about: 'the Python of training and serving', lines: ['set +u', ...lines, 'set -u'] }]
+}
+
+/** Keys come from a file that only its owner may read; they are in no script and no argument. */
+export function sourceSecrets(file: string | null): readonly ScriptPiece[] {
+  if (file === null) return []
+  const path = shellQuote(file)
+  return [
+    {
+      about: 'keys',
+      lines: [
+        `case "$(stat -L -c %a ${path})" in *00) ;; *) note 'expected keys that only their owner may read; chmod 600 the file'; exit 77 ;; esac`,
+        'set -a +u',
+        `. ${path}`,
+        'set +a -u',
+      ],
+    },
+  ]
+}
+
+/** How our own program is called in the job. */
+export function nameProgram(program: readonly string[]): ScriptPiece {
+  return { about: 'our program', lines: [`ot_agent=(${program.map(shellQuote).join(' ')})`] }
+}
+
+/** Our program with arguments, signals passed on to it. An argument of the form `{ raw }` is left to the shell. */
+export function runOurs(about: string, args: readonly Argument[]): ScriptPiece {
+  return { about, lines: wrapped([`run "\${ot_agent[@]}"`, ...args.map(wordOf)]) }
+}
+
+/** Any program with arguments, signals passed on to it. */
+export function runProgram(about: string, args: readonly Argument[]): ScriptPiece {
+  return { about, lines: wrapped(['run', ...args.map(wordOf)]) }
+}
+
+/** A word of a command: text that stays what it is, or something the shell works out in the job. */
+export type Argument = string | { readonly raw: string }
+
+/** Waits until the server of this launch answers, looking so often, so many seconds apart. */
+export function waitForEndpoint(server: string, file: string, attempts: number, delaySec: number): ScriptPiece {
+  return {
+    about: 'wait until the model answers',
+    lines: [
+      `endpoint=${shellQuote(file)}`,
+      'for ((look = 1; ; look++)); do',
+      `  if [ -s "$endpoint" ] && "\${ot_agent[@]}" serve --check --endpoint-json "$endpoint" >&2; then break; fi`,
+      `  if [ "$look" -ge ${attempts} ]; then note 'the model does not answer after ${attempts} looks'; exit 69; fi`,
+      `  if is_final ${shellQuote(server)}; then note 'the server has ended'; exit 69; fi`,
+      `  note "look $look of ${attempts}: no answer yet"`,
+      `  pause ${delaySec}`,
+      'done',
+    ],
+  }
+}
+
+/** A unit of work that somebody waits for: a job and how many tasks it has. */
+export interface Consumer {
+  readonly job: string
+  /** Null for a job that is no array. */
+  readonly tasks: number | null
+}
+
+/** Ends a server as soon as nobody can need it: all who use it are done, or one has failed for good and the others never run. */
+export function endWithConsumers(consumers: readonly Consumer[]): ScriptPiece {
+  const cases = consumers.map(
+    ({ job, tasks }) => `  consumer ${shellQuote(job)} ${tasks ?? 0} || { [ $? = 2 ] && return 0; open=1; }`,
+  )
+  return {
+    about: 'end when nobody needs it any more',
+    lines: [
+      '# 0: done; 1: may still run; 2: failed for good.',
+      'consumer() {',
+      '  local each failed=0 names=("$1") i',
+      '  if [ "$2" -gt 0 ]; then names=(); for ((i = 0; i < $2; i++)); do names+=("$1.$i"); done; fi',
+      `  for each in "\${names[@]}"; do`,
+      '    if [ -e "$marks/$each.done" ]; then continue; fi',
+      '    if ! is_final "$each"; then return 1; fi',
+      '    failed=2',
+      '  done',
+      '  return "$failed"',
+      '}',
+      'nobody_left() {',
+      '  local open=',
+      ...cases,
+      '  [ -z "$open" ]',
+      '}',
+      'watch_consumers() { while sleep 3; do if nobody_left; then kill -HUP $$; return; fi; done; }',
+      'watch_consumers & helpers+=($!)',
+    ],
+  }
+}
+
+/** Pieces as the lines of a script. */
+export function renderPieces(pieces: readonly ScriptPiece[]): string {
+  return pieces.map(({ about, lines }) => [`# ${about}`, ...lines, ''].join('\n')).join('\n')
+}
+
+function wordOf(argument: Argument): string {
+  return typeof argument === 'string' ? shellQuote(argument) : argument.raw
+}
+
+/** One option to a line, so that a person can read it. */
+function wrapped(words: readonly string[]): string[] {
+  const lines: string[] = []
+  for (const word of words) {
+    const last = lines.at(-1)
+    const startsLine = last === undefined || word.startsWith('-')
+    if (startsLine) lines.push(lines.length === 0 ? word : `  ${word}`)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines.map((line, i) => (i < lines.length - 1 ? `${line} \\` : line))
+}
+
+/** A value in double quotes, so that `$SCRATCH/models` means what it says; nothing else in it is obeyed. */
+export function expandable(value: string): string {
+  return `"${value.replaceAll(/[\\"`]|\$(?![A-Za-z_{])/g, '\\$&').replaceAll('$(', '\\$(')}"`
+}

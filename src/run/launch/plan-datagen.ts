@@ -1,0 +1,161 @@
+import type { LaunchJob } from '../../core/launch.ts'
+import { type Argument, type Consumer, runOurs, waitForEndpoint } from './pieces.ts'
+import { cpuResources, makeJob, type PlanContext } from './plan.ts'
+import { endpointFile, planServer, type ServerRequest } from './plan-server.ts'
+
+/** Where a job finds its model: at the server of the launch, by an engine file below the experiments directory, or it needs none. */
+export type ModelUse = { readonly from: 'server' } | { readonly from: 'file'; readonly path: string } | null
+
+/** Making tasks and traces with a data pipeline. */
+export interface DatagenRequest {
+  /** The pipeline's file. */
+  readonly script: string
+  /** Arguments for `generate` in the tasks job; null makes no tasks. */
+  readonly tasks: readonly string[] | null
+  /** The same for the traces job. */
+  readonly traces: readonly string[] | null
+  /** A folder of tasks that is there already; null takes those of the tasks job. */
+  readonly tasksInput: string | null
+  /** A dataset of tasks that is downloaded first. */
+  readonly fetch: { readonly repo: string; readonly dir: string; readonly more: readonly string[] } | null
+  readonly server: ServerRequest | null
+  readonly tasksModel: ModelUse
+  readonly tracesModel: ModelUse
+  readonly tasksOut: string
+  readonly tracesOut: string
+  readonly traceJobs: string
+  readonly chunks: { readonly count: number; readonly throttle: number } | null
+  /** Where tasks and traces are published. */
+  readonly tasksTarget: string | null
+  readonly tracesTarget: string | null
+}
+
+/** Server, tasks, traces, and one dataset of the parts: each after the ones it needs, and never after one that failed. */
+export function planDatagen(at: PlanContext, request: DatagenRequest): readonly LaunchJob[] {
+  const { tasks, traces, chunks, server } = request
+  const work: LaunchJob[] = []
+  if (tasks) work.push(planTasks(at, request, tasks))
+  if (request.fetch) work.push(planFetch(at, request.fetch))
+  if (traces) work.push(planTraces(at, request, traces))
+  if (tasks && request.tasksTarget !== null)
+    work.push(planUpload(at, 'tasks', 'upload-tasks', `${request.tasksOut}/tasks`, request.tasksTarget))
+  if (traces && chunks) work.push(planJoin(at, request))
+  if (traces && request.tracesTarget !== null)
+    work.push(planUpload(at, chunks ? 'join' : 'traces', 'upload-traces', tracesDir(request), request.tracesTarget))
+  if (!server) return work
+  const consumers: Consumer[] = work
+    .filter(({ after }) => after.some(({ job }) => job === 'server'))
+    .map(({ name, array }) => ({ job: name, tasks: array?.size ?? null }))
+  return [planServer(at, server, consumers), ...work]
+}
+
+function planTasks(at: PlanContext, request: DatagenRequest, own: readonly string[]): LaunchJob {
+  const reaches = reach(at, request, request.tasksModel)
+  const args = ['generate', request.script, '--stage', 'tasks', '--output-dir', request.tasksOut]
+  return makeJob(at, {
+    name: 'tasks',
+    summary: 'make tasks',
+    resources: cpuResources(at),
+    after: afterServer(request.tasksModel),
+    pieces: [
+      ...reaches.wait,
+      runOurs('make tasks, or what is missing of them', [...args, '--no-upload', ...reaches.words, ...own]),
+    ],
+  })
+}
+
+function planFetch(at: PlanContext, { repo, dir, more }: NonNullable<DatagenRequest['fetch']>): LaunchJob {
+  return makeJob(at, {
+    name: 'fetch',
+    summary: `download the tasks of ${repo}`,
+    resources: cpuResources(at, 4, 8),
+    pieces: [runOurs('download tasks', ['hub', 'download', repo, '--tasks', '--out', dir, '--overwrite', ...more])],
+  })
+}
+
+function planTraces(at: PlanContext, request: DatagenRequest, own: readonly string[]): LaunchJob {
+  const { chunks, tasksInput } = request
+  const out = request.tracesOut
+  const reaches = reach(at, request, request.tracesModel)
+  const place: Argument[] = chunks
+    ? [
+        '--output-dir',
+        { raw: `${quoted(`${out}/chunk-`)}"$task"` },
+        '--trace-jobs-dir',
+        { raw: `${quoted(`${request.traceJobs}/chunk-`)}"$task"` },
+        '--trace-share',
+        { raw: `"$task/${chunks.count}"` },
+      ]
+    : ['--output-dir', out, '--trace-jobs-dir', request.traceJobs]
+  const tasksDir = request.fetch?.dir ?? tasksInput ?? `${request.tasksOut}/tasks`
+  const before = request.fetch ? 'fetch' : request.tasks && tasksInput === null ? 'tasks' : null
+  const args: Argument[] = ['generate', request.script, '--stage', 'traces', '--tasks-input', tasksDir]
+  return makeJob(at, {
+    name: 'traces',
+    summary: chunks ? `run agents over tasks, in ${chunks.count} parts` : 'run agents over tasks',
+    resources: cpuResources(at, 32, 32),
+    after: [...(before ? [{ job: before, when: 'ok' } as const] : []), ...afterServer(request.tracesModel)],
+    array: chunks && { size: chunks.count, throttle: chunks.throttle },
+    pieces: [
+      ...reaches.wait,
+      runOurs('run agents, going on where an earlier run stopped', [
+        ...args,
+        ...place,
+        '--no-upload',
+        ...reaches.words,
+        ...own,
+      ]),
+    ],
+  })
+}
+
+/** Where the dataset of traces is in the end. */
+function tracesDir({ chunks, tracesOut }: DatagenRequest): string {
+  return `${tracesOut}/${chunks ? 'all' : 'traces'}`
+}
+
+function planJoin(at: PlanContext, request: DatagenRequest): LaunchJob {
+  const words = [
+    'traces',
+    'export',
+    '--path',
+    request.traceJobs,
+    '--recursive',
+    '--out',
+    tracesDir(request),
+    '--overwrite',
+  ]
+  return makeJob(at, {
+    name: 'join',
+    summary: 'one dataset of all parts',
+    resources: cpuResources(at, 4, 16),
+    after: [{ job: 'traces', when: 'ok' }],
+    pieces: [runOurs('one dataset of all parts', words)],
+  })
+}
+
+function planUpload(at: PlanContext, after: string, name: string, dir: string, target: string): LaunchJob {
+  return makeJob(at, {
+    name,
+    summary: `publish to ${target}`,
+    resources: cpuResources(at, 4, 8),
+    after: [{ job: after, when: 'ok' }],
+    pieces: [runOurs('publish', ['hub', 'upload', dir, target])],
+  })
+}
+
+function afterServer(model: ModelUse): LaunchJob['after'] {
+  return model?.from === 'server' ? [{ job: 'server', when: 'started' }] : []
+}
+
+function reach(at: PlanContext, { server }: DatagenRequest, model: ModelUse) {
+  if (model?.from === 'file') return { wait: [], words: ['--engine-config', `${at.experimentsDir}/${model.path}`] }
+  if (model === null || server === null) return { wait: [], words: [] }
+  const { attempts, delaySec } = server
+  const wait = [waitForEndpoint('server', endpointFile(at), attempts, delaySec)]
+  return { wait, words: ['--endpoint-json', endpointFile(at)] }
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

@@ -1,0 +1,90 @@
+import type { LaunchJob } from '../../core/launch.ts'
+import { type Argument, runOurs } from './pieces.ts'
+import { cpuResources, makeJob, type PlanContext, slug } from './plan.ts'
+
+/** A recipe that several processes share. */
+export interface RecipeRequest {
+  readonly file: string
+  readonly extra: readonly string[]
+  readonly out: string
+  readonly shards: number
+  readonly throttle: number
+  /** Its steps in order, and whether they go shard by shard. */
+  readonly steps: readonly { readonly id: string; readonly form: string }[]
+}
+
+/**
+ * One array for every step that goes shard by shard, one job for every step that needs all rows, and one at the end that
+ * finishes what is left. A step begins when all shards of the one before are there, which is what the jobs wait for.
+ */
+export function planRecipe(at: PlanContext, request: RecipeRequest): readonly LaunchJob[] {
+  const jobs: LaunchJob[] = []
+  const shared = request.shards > 1 ? request.steps.slice(0, lastShared(request.steps) + 1) : []
+  for (const [i, step] of shared.entries()) {
+    const isWhole = step.form === 'whole' || step.form === 'sink'
+    const name = `${String(i + 1).padStart(2, '0')}-${slug(step.id)}`
+    jobs.push(
+      isWhole ? planWhole(at, request, step.id, name, jobs.at(-1)) : planArray(at, request, step.id, name, jobs.at(-1)),
+    )
+  }
+  const before = jobs.at(-1)
+  jobs.push(
+    makeJob(at, {
+      name: 'finish',
+      summary: 'everything that is left of the recipe',
+      resources: cpuResources(at, 8, 32),
+      after: before ? [{ job: before.name, when: 'ok' }] : [],
+      pieces: [runOurs('run the recipe, or what is left of it', wordsOf(request))],
+    }),
+  )
+  return jobs
+}
+
+function lastShared(steps: RecipeRequest['steps']): number {
+  return steps.findLastIndex(({ form }) => form !== 'whole' && form !== 'sink')
+}
+
+function planArray(
+  at: PlanContext,
+  request: RecipeRequest,
+  step: string,
+  name: string,
+  before: LaunchJob | undefined,
+): LaunchJob {
+  return makeJob(at, {
+    name,
+    summary: `shards of ${step}`,
+    resources: cpuResources(at, 8, 32),
+    after: before ? [{ job: before.name, when: 'ok' }] : [],
+    array: { size: request.shards, throttle: request.throttle },
+    pieces: [
+      runOurs(`the shards of ${step} that are ours`, [
+        ...wordsOf(request),
+        '--until',
+        step,
+        '--share',
+        { raw: `"$task/${request.shards}"` },
+      ]),
+    ],
+  })
+}
+
+function planWhole(
+  at: PlanContext,
+  request: RecipeRequest,
+  step: string,
+  name: string,
+  before: LaunchJob | undefined,
+): LaunchJob {
+  return makeJob(at, {
+    name,
+    summary: `${step}, which needs all rows`,
+    resources: cpuResources(at, 8, 32),
+    after: before ? [{ job: before.name, when: 'ok' }] : [],
+    pieces: [runOurs(`${step}, which needs all rows`, [...wordsOf(request), '--until', step])],
+  })
+}
+
+function wordsOf({ file, out, extra }: RecipeRequest): Argument[] {
+  return ['recipe', 'run', file, '--out', out, ...extra]
+}

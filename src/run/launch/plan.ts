@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto'
+import type { Cluster } from '../../core/cluster.ts'
+import { type JobResources, type LaunchJob, maxJobName, type ScriptPiece } from '../../core/launch.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { frame, frameEnd } from './frame.ts'
+import { activate, loadModules, nameProgram, setVariables, sourceSecrets } from './pieces.ts'
+
+/** What all jobs of a launch have in common. Nothing here is looked up: the same context always gives the same scripts. */
+export interface PlanContext {
+  readonly cluster: Cluster
+  readonly launchId: string
+  readonly experimentsDir: string
+  /** Where relative paths of arguments lead from. */
+  readonly cwd: string
+  /** Begins the name of every job. */
+  readonly name: string
+  /** How our own program is called on the nodes. */
+  readonly program: readonly string[]
+  readonly secretsFile: string | null
+  readonly timeLimit: string
+  readonly restarts: number
+  readonly stopSec: number
+  /** Set in every job, over those of the cluster. */
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** What is different about one job. */
+export interface JobDraft {
+  readonly name: string
+  readonly summary: string
+  readonly resources: JobResources
+  readonly after?: LaunchJob['after']
+  readonly array?: LaunchJob['array']
+  readonly restarts?: number
+  /** The job calls programs of others: modules and the Python environment are made ready. */
+  readonly foreign?: boolean
+  readonly pieces: readonly ScriptPiece[]
+}
+
+/** Where the marks, the journal and the endpoint of a launch live. */
+export function launchDirOf({ experimentsDir, launchId }: Pick<PlanContext, 'experimentsDir' | 'launchId'>): string {
+  return `${experimentsDir}/launches/${launchId}`
+}
+
+/** Puts the frame, the cluster's own lines and the work of a job together. */
+export function makeJob(at: PlanContext, draft: JobDraft): LaunchJob {
+  const { name, summary, resources, after = [], array = null, restarts = at.restarts, foreign = false, pieces } = draft
+  const { cluster } = at
+  return {
+    name,
+    jobName: jobNameOf(at.name, name),
+    summary,
+    resources,
+    after,
+    array,
+    restarts,
+    stopSec: at.stopSec,
+    script: [
+      frame({ launchDir: launchDirOf(at), job: name, isArray: array !== null, restarts }),
+      ...(foreign ? loadModules(cluster) : []),
+      ...setVariables(cluster, at.variables),
+      ...(foreign ? activate(cluster) : []),
+      ...sourceSecrets(at.secretsFile),
+      nameProgram(at.program),
+      { about: 'where relative paths lead from', lines: [`cd ${shellQuote(at.cwd)}`] },
+      ...pieces,
+      frameEnd,
+    ],
+  }
+}
+
+/** A name of letters, digits, dots and dashes that fits; what is too long keeps its ends and gets a digest between them. */
+export function jobNameOf(base: string, job: string): string {
+  const name = `${slug(base)}_${slug(job)}`
+  if (name.length <= maxJobName) return name
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 8)
+  const room = maxJobName - digest.length - 2
+  const tail = slug(job).slice(-Math.floor(room / 3))
+  return `${name.slice(0, room - tail.length)}-${digest}-${tail}`
+}
+
+/** Text as part of a name or a path. */
+export function slug(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replaceAll(/^[-.]+|-+$/g, '') || 'job'
+}
+
+/** A job that needs processors only. */
+export function cpuResources({ cluster, timeLimit }: PlanContext, cpus = 8, memoryGb = 16): JobResources {
+  const fits = cluster.memoryPerNodeGb === undefined ? memoryGb : Math.min(memoryGb, cluster.memoryPerNodeGb)
+  return { nodes: 1, gpusPerNode: 0, cpusPerNode: Math.min(cpus, cluster.cpusPerNode), memoryGb: fits, timeLimit }
+}
+
+/** A job with so many GPUs in all, on as few nodes as can be, and the share of each node that goes with them. */
+export function gpuResources({ cluster }: PlanContext, gpus: number, timeLimit: string): JobResources {
+  const most = Math.max(1, cluster.gpusPerNode)
+  const nodes = Math.ceil(gpus / most)
+  const gpusPerNode = Math.min(most, Math.ceil(gpus / nodes))
+  const share = gpusPerNode / most
+  return {
+    nodes,
+    gpusPerNode: cluster.gpusPerNode === 0 ? 0 : gpusPerNode,
+    cpusPerNode: Math.max(1, Math.floor(cluster.cpusPerNode * share)),
+    memoryGb: cluster.memoryPerNodeGb === undefined ? null : Math.max(1, Math.floor(cluster.memoryPerNodeGb * share)),
+    timeLimit,
+  }
+}

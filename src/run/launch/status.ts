@@ -1,0 +1,109 @@
+import type { JobState, LaunchJob, ScheduledState, Submission } from '../../core/launch.ts'
+import type { Mark, StoredLaunch } from './journal.ts'
+
+/** How one unit of work stands: a job, or one task of an array. */
+export interface UnitStatus {
+  readonly unit: string
+  readonly job: string
+  readonly task: number | null
+  readonly state: JobState
+  /** The scheduler's name of the submission it is about, or null when it was not submitted. */
+  readonly id: string | null
+  readonly reason: string
+}
+
+/** How a job stands: its units counted, and the state that tells most about it. */
+export interface JobStatus {
+  readonly job: string
+  readonly state: JobState
+  readonly units: Readonly<Partial<Record<JobState, number>>>
+  readonly ids: readonly string[]
+  readonly reason: string
+}
+
+/** Joins what the scheduler says with the marks of the jobs. What a job marked done is done, whatever was forgotten since. */
+export function unitsOf(
+  { launch, submissions }: Pick<StoredLaunch, 'launch' | 'submissions'>,
+  marks: ReadonlyMap<string, readonly Mark[]>,
+  scheduled: readonly ScheduledState[],
+): readonly UnitStatus[] {
+  const byId = new Map<string, ScheduledState[]>()
+  for (const state of scheduled) byId.set(state.id, [...(byId.get(state.id) ?? []), state])
+  const byJob = new Map<string, Submission[]>()
+  for (const submission of submissions) byJob.set(submission.job, [...(byJob.get(submission.job) ?? []), submission])
+  return launch.jobs.flatMap((job) =>
+    tasksOf(job).map((task) => {
+      const unit = task === null ? job.name : `${job.name}.${task}`
+      return unitStatus(unit, job.name, task, byJob.get(job.name) ?? [], marks.get(unit) ?? [], byId)
+    }),
+  )
+}
+
+function tasksOf({ array }: LaunchJob): readonly (number | null)[] {
+  return array === null ? [null] : Array.from({ length: array.size }, (_, i) => i)
+}
+
+function unitStatus(
+  unit: string,
+  job: string,
+  task: number | null,
+  submissions: readonly Submission[],
+  marks: readonly Mark[],
+  byId: ReadonlyMap<string, readonly ScheduledState[]>,
+): UnitStatus {
+  const mine = submissions.filter(({ tasks }) => tasks === null || task === null || tasks.includes(task))
+  const last = mine.at(-1)
+  const base = { unit, job, task, id: last?.id ?? null }
+  const done = marks.find(({ kind }) => kind === 'done')
+  if (done) return { ...base, state: 'done', reason: `done at ${done.text}` }
+  const told = mine.flatMap(({ id }) => (byId.get(id) ?? []).filter((each) => each.task === task || each.task === null))
+  const active = told.find(({ state }) => state === 'running') ?? told.find(({ state }) => state === 'waiting')
+  if (active) return { ...base, id: active.id, state: active.state, reason: active.reason }
+  const end = marks.find(({ kind }) => kind === 'end')
+  if (end) return { ...base, ...endOf(end.text) }
+  const ended = told.at(-1)
+  if (ended)
+    return { ...base, id: ended.id, state: ended.state === 'done' ? 'failed' : ended.state, reason: ended.reason }
+  const claimed = marks.some(({ kind }) => kind === 'claim')
+  if (last === undefined) return { ...base, state: 'unknown', reason: 'not submitted' }
+  return {
+    ...base,
+    state: 'unknown',
+    reason: claimed ? 'began, and was not heard of again' : 'the scheduler has forgotten it',
+  }
+}
+
+/** `75 0/2 time-limit`: exit code, which link of how many, why it stopped. */
+function endOf(text: string): { state: JobState; reason: string } {
+  const [code = '?', , why = ''] = text.split(' ')
+  if (why === 'over') return { state: 'done', reason: 'nobody needs it any more' }
+  if (why === 'time-limit') return { state: 'resumable', reason: 'stopped before its time was up' }
+  if (why === 'cancelled') return { state: 'cancelled', reason: 'told to stop' }
+  if (why === 'dependency') return { state: 'cancelled', reason: 'a job before it failed' }
+  return { state: 'failed', reason: `exit code ${code}` }
+}
+
+/** Most telling first. */
+const order: readonly JobState[] = ['failed', 'running', 'waiting', 'resumable', 'cancelled', 'unknown', 'done']
+
+/** Sums units up, job by job. */
+export function jobsOf(units: readonly UnitStatus[]): readonly JobStatus[] {
+  const byJob = new Map<string, UnitStatus[]>()
+  for (const unit of units) {
+    const before = byJob.get(unit.job)
+    if (before) before.push(unit)
+    else byJob.set(unit.job, [unit])
+  }
+  return [...byJob].map(([job, own]) => {
+    const counts: Partial<Record<JobState, number>> = {}
+    for (const { state } of own) counts[state] = (counts[state] ?? 0) + 1
+    const state = order.find((each) => counts[each] !== undefined) ?? 'unknown'
+    const ids = [...new Set(own.map(({ id }) => id).filter((id) => id !== null))]
+    return { job, state, units: counts, ids, reason: own.find((unit) => unit.state === state)?.reason ?? '' }
+  })
+}
+
+/** Whether nothing of a launch waits or runs any more. */
+export function isOver(units: readonly UnitStatus[]): boolean {
+  return units.every(({ state }) => state !== 'waiting' && state !== 'running')
+}

@@ -1,0 +1,42 @@
+import type { Launch, LaunchJob } from '../../core/launch.ts'
+import { shellQuote } from '../../lib/shell.ts'
+
+/** What stands in for a scheduler: waits for the jobs before, runs the tasks a few at a time, and again as often as allowed. */
+export function driveScript(
+  job: LaunchJob,
+  launch: Launch,
+  scriptPath: string,
+  tasks: readonly number[] | null,
+): string {
+  const marks = shellQuote(`${launch.experimentsDir}/launches/${launch.id}/marks`)
+  const all = tasks ?? (job.array ? Array.from({ length: job.array.size }, (_, i) => i) : null)
+  const script = shellQuote(scriptPath)
+  const go =
+    all === null
+      ? `bash ${script} "$link"`
+      : `printf '%s\\n' ${all.join(' ')} | xargs -P ${job.array?.throttle ?? 1} -I TASK env SLURM_ARRAY_TASK_ID=TASK bash ${script} "$link"`
+  const units = all === null ? [job.name] : all.map((task) => `${job.name}.${task}`)
+  return [
+    'set -u',
+    `marks=${marks}`,
+    'mkdir -p "$marks"',
+    // Whoever waits for this job must learn that it never runs.
+    `never() { echo "$1 failed; this is not run" >&2; for unit in ${units.map(shellQuote).join(' ')}; do echo '1 ${job.restarts}/${job.restarts} dependency' > "$marks/$unit.end"; done; exit 1; }`,
+    ...job.after.flatMap(({ job: name, when }) => waitFor(launch, name, when)),
+    `for ((link = 0; link <= ${job.restarts}; link++)); do ${go} && exit 0; done`,
+    'exit 1',
+  ].join('\n')
+}
+
+function waitFor(launch: Launch, name: string, when: 'ok' | 'started'): string[] {
+  const before = launch.jobs.find((job) => job.name === name)
+  const units = before?.array ? Array.from({ length: before.array.size }, (_, i) => `${name}.${i}`) : [name]
+  const last = before?.restarts ?? 0
+  return units.map((unit) => {
+    const at = `"$marks/"${shellQuote(unit)}`
+    if (when === 'started')
+      return `until [ -e ${at}.claim ] || [ -e ${at}.done ] || [ -e ${at}.end ]; do sleep 0.2; done`
+    const givenUp = `{ read -r _ of _ < ${at}.end; } 2> /dev/null && [ "$of" = ${last}/${last} ]`
+    return `until [ -e ${at}.done ]; do if ${givenUp}; then never ${shellQuote(name)}; fi; sleep 0.2; done`
+  })
+}

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process'
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+import type { Launch, LaunchJob, ScheduledState, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import { codeOf } from '../../lib/files.ts'
+import { identify } from '../../lib/process-identity.ts'
+import { withoutSecrets } from '../../lib/without-secrets.ts'
+import { driveScript } from './drive.ts'
+
+/** This machine without a scheduler: every job is a process that waits for those before it. */
+export default definePlugin({
+  name: 'local',
+  summary: 'This machine, without a scheduler',
+  options: z.strictObject({}),
+  make: (_options, { env }): Scheduler => ({
+    name: 'local',
+    render: renderBash,
+    describe: ({ scriptPath, link }) => (link === 0 ? ['bash', scriptPath] : []),
+    submit: async (request) => start(request, withoutSecrets(env)),
+    states: async (submissions) => submissions.flatMap(stateOf),
+    cancel: async (submissions) => {
+      for (const { id } of submissions) if (isAlive(id)) killGroup(id)
+    },
+  }),
+})
+
+function renderBash(job: LaunchJob, _launch: Launch): string {
+  const pieces = job.script.map(({ about, lines }) => [`# ${about}`, ...lines].join('\n'))
+  return `${['#!/bin/bash', ...pieces].join('\n\n')}\n`
+}
+
+/** Starts the process that drives a job through its dependencies, its tasks and its restarts, and lets go of it. */
+function start({ job, launch, link, scriptPath, tasks }: SubmissionRequest, env: Record<string, string>): string {
+  // Restarts are a loop here, inside the first link.
+  if (link > 0) return 'local'
+  const log = openSync(join(launch.experimentsDir, 'logs', `${job.jobName}.out`), 'a')
+  const driver = driveScript(job, launch, scriptPath, tasks)
+  const child = spawn('bash', ['-c', driver], {
+    env,
+    cwd: launch.experimentsDir,
+    detached: true,
+    stdio: ['ignore', log, log],
+  })
+  child.unref()
+  const who = child.pid === undefined ? null : identify(child.pid)
+  if (who === null) throw new BoundaryError('scheduler', `${job.name} could not be started`)
+  return `${who.pid}:${who.startTicks}`
+}
+
+/** Only that it runs can be seen here; how it ended is in its marks. */
+function stateOf({ id }: Submission): ScheduledState[] {
+  return isAlive(id) ? [{ id, task: null, state: 'running', reason: `process ${id.split(':')[0]}` }] : []
+}
+
+function isAlive(id: string): boolean {
+  const [pid, startTicks] = id.split(':')
+  return startTicks !== undefined && identify(Number(pid))?.startTicks === startTicks
+}
+
+function killGroup(id: string): void {
+  try {
+    process.kill(-Number(id.split(':')[0]), 'SIGTERM')
+  } catch (error) {
+    if (codeOf(error) !== 'ESRCH') throw error
+  }
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+import type { Launch, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import { execProgram } from '../../lib/exec-program.ts'
+import { withoutSecrets } from '../../lib/without-secrets.ts'
+import { renderSbatch } from './render.ts'
+import { parseAccounting, parseQueue, queueFormat } from './states.ts'
+
+/** Jobs of Slurm: one sbatch each, states of all in one squeue, and of what that forgot in one sacct. */
+export default definePlugin({
+  name: 'slurm',
+  summary: 'Slurm: batch scripts, arrays, dependencies',
+  options: z.strictObject({}),
+  make: (_options, { env }): Scheduler => {
+    const clean = withoutSecrets(env)
+    const ask = (program: string, args: readonly string[]) => execProgram([program, ...args], { env: clean })
+    return {
+      name: 'slurm',
+      render: renderSbatch,
+      describe: (request) => sbatchCommand(request, (job, link) => `<${job}${link === 0 ? '' : `#${link}`}>`),
+      submit: async (request) => {
+        const argv = sbatchCommand(request, (job, link) => idOf(request.earlier, job, link))
+        const [program = '', ...args] = argv
+        const { code, stdout, stderr } = await ask(program, args)
+        const [, id] = /^(\d+)(?:;|$)/m.exec(stdout.trim()) ?? []
+        if (code === 0 && id !== undefined) return id
+        throw refused(`sbatch refused ${request.job.name}`, stderr || stdout)
+      },
+      states: async (submissions) => {
+        if (submissions.length === 0) return []
+        const ids = submissions.map(({ id }) => id).join(',')
+        const queue = await ask('squeue', [
+          '--noheader',
+          '--array',
+          '--states=all',
+          `--format=${queueFormat}`,
+          `--jobs=${ids}`,
+        ])
+        // A single id that Slurm has forgotten is an error to squeue, and no news to us.
+        if (queue.code !== 0 && !/Invalid job id/i.test(queue.stderr)) throw refused('squeue', queue.stderr)
+        const seen = parseQueue(queue.stdout)
+        const known = new Set(seen.map(({ id }) => id))
+        const gone = submissions.filter(({ id }) => !known.has(id)).map(({ id }) => id)
+        if (gone.length === 0) return seen
+        const accounts = await ask('sacct', ['-P', '-X', '-n', '-o', 'JobID,State,ExitCode', '-j', gone.join(',')])
+        // Clusters without accounting remember nothing; the marks of the jobs do.
+        return accounts.code === 0 ? [...seen, ...parseAccounting(accounts.stdout)] : seen
+      },
+      cancel: async (submissions) => {
+        if (submissions.length === 0) return
+        const { code, stderr } = await ask('scancel', ['--quiet', ...submissions.map(({ id }) => id)])
+        if (code !== 0 && !/Invalid job id/i.test(stderr)) throw refused('scancel', stderr)
+      },
+    }
+  },
+})
+
+type IdOf = (job: string, link: number) => string
+
+/** The command that submits a job. `--kill-on-invalid-dep` because a job whose time never comes would wait for ever. */
+function sbatchCommand(request: Omit<SubmissionRequest, 'earlier'>, id: IdOf): string[] {
+  const { scriptPath, tasks, job, link } = request
+  const dependency = dependencyOf(request, id)
+  return [
+    'sbatch',
+    '--parsable',
+    ...(dependency === null ? [] : [`--dependency=${dependency}`, '--kill-on-invalid-dep=yes']),
+    ...(tasks === null ? [] : [`--array=${tasks.join(',')}%${job.array?.throttle ?? 1}`]),
+    scriptPath,
+    String(link),
+  ]
+}
+
+/**
+ * A later link runs when the one before did not finish. Whoever comes after a chain comes after any of its links; Slurm
+ * knows no mixture of "any of" and "all of", but what follows a chain's end has nothing left to wait for that has not started.
+ */
+function dependencyOf({ job, link, launch }: Omit<SubmissionRequest, 'earlier'>, id: IdOf): string | null {
+  if (link > 0) return `afternotok:${id(job.name, link - 1)}`
+  const chains = job.after.filter(({ when }) => when === 'ok').map(({ job: name }) => chainOf(launch, name, id))
+  const any = chains.find((chain) => chain.length > 1)
+  if (any) return any.map((each) => `afterok:${each}`).join('?')
+  const ok = chains.flat()
+  const started = job.after.filter(({ when }) => when === 'started').map(({ job: name }) => `after:${id(name, 0)}`)
+  const all = [...(ok.length === 0 ? [] : [`afterok:${ok.join(':')}`]), ...started]
+  return all.length > 0 ? all.join(',') : launch.dependency
+}
+
+function chainOf(launch: Launch, name: string, id: IdOf): string[] {
+  const restarts = launch.jobs.find((job) => job.name === name)?.restarts ?? 0
+  return Array.from({ length: restarts + 1 }, (_, link) => id(name, link)).filter((each) => each !== '')
+}
+
+/** The last one handed over counts: a resumed launch has several. Empty when the job was done before and not handed over again. */
+function idOf(earlier: readonly Submission[], job: string, link: number): string {
+  return earlier.findLast((each) => each.job === job && each.link === link)?.id ?? ''
+}
+
+function refused(what: string, stderr: string): BoundaryError {
+  return new BoundaryError('scheduler', `${what}: ${stderr.trim().split('\n').at(-1) || 'no reason given'}`)
+}

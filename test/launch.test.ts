@@ -1,0 +1,282 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { runCommand } from '../src/cli/command.ts'
+import { loadClusterFile } from '../src/cli/launch/clusters.ts'
+import { settingSpecs } from '../src/cli/launch/flags.ts'
+import { clusterSettings, makeLaunch } from '../src/cli/launch/make-launch.ts'
+import { renderLaunch } from '../src/cli/launch/print-launch.ts'
+import launchCommand from '../src/cli/launch.ts'
+import { UserError } from '../src/core/errors.ts'
+import type { Launch } from '../src/core/launch.ts'
+import { makeScheduler } from '../src/plugins.ts'
+import { Settings } from '../src/run/launch/settings.ts'
+import { catchPrinted } from './printed.ts'
+
+/** UPDATE_GOLDEN=1 npx vitest run test/launch.test.ts writes the files anew. */
+const isUpdating = process.env.UPDATE_GOLDEN === '1'
+const fixtures = 'test/fixtures/launch'
+
+const datagen = {
+  job_type: 'datagen',
+  datagen_script: 'data/nl2bash/generate.ts',
+  datagen_target_repo: 'org/tasks',
+  datagen_engine: 'vllm_local',
+  datagen_extra_args: '--limit 200',
+  enable_trace_gen: true,
+  trace_target_repo: 'org/traces',
+  trace_agent_kwargs: '{"note": "it\'s $HOME"}',
+}
+
+const cases: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  datagen: { ...datagen, max_restarts: 2 },
+  chunks: {
+    ...datagen,
+    chunk_size: 50,
+    set: ['vllm_server.tensor_parallel_size=4', 'vllm_server.pipeline_parallel_size=2'],
+  },
+  recipe: {
+    job_type: 'recipe',
+    recipe: 'test/fixtures/launch/recipe.ts',
+    shards: 20,
+    array_max: 5,
+    time_limit: '02:00:00',
+  },
+}
+
+const clusterFiles = readdirSync('clusters').map((name) => join('clusters', name))
+
+describe.each(clusterFiles)('%s', (file) => {
+  test.each(Object.keys(cases))('%s is rendered as it was', async (name) => {
+    const { launch, text } = await planned(file, cases[name] ?? {})
+    for (const { jobName } of launch.jobs) expect(jobName.length).toBeLessThanOrEqual(96)
+    expectGolden(join(fixtures, basename(file, '.yaml'), `${name}.txt`), withoutFrame(text))
+  })
+})
+
+test('what every script begins with is as it was', async () => {
+  const { launch, text } = await planned('clusters/local.yaml', cases.datagen ?? {})
+  expect(launch.jobs.map(({ name }) => name)).toEqual(['server', 'tasks', 'traces', 'upload-tasks', 'upload-traces'])
+  expectGolden(join(fixtures, 'frame.txt'), framePattern.exec(text)?.[0] ?? '')
+})
+
+/** Every command line of the two READMEs that the old launcher had, names filled in. */
+const oldLines: Readonly<Record<string, readonly string[]>> = {
+  'readme-datagen': [
+    ...[
+      '--job_type',
+      'datagen',
+      '--datagen_script',
+      'data/nl2bash/generate.py',
+      '--datagen_target_repo',
+      'org/dataset-tasks',
+    ],
+    ...[
+      '--datagen_engine',
+      'vllm_local',
+      '--datagen_extra_args',
+      '--stage both --limit 200',
+      '--experiments_dir',
+      '/exp',
+    ],
+    ...['--time_limit', '12:00:00'],
+  ],
+  'readme-traces': [
+    ...[
+      '--job_type',
+      'datagen',
+      '--datagen_script',
+      'data/nl2bash/generate.py',
+      '--datagen_target_repo',
+      'org/dataset-tasks',
+    ],
+    ...['--datagen_engine', 'vllm_local', '--enable_trace_gen', '--trace_target_repo', 'org/dataset-traces'],
+    ...['--trace_harbor_config', 'configs/jobs/default.yaml', '--experiments_dir', '/exp', '--time_limit', '12:00:00'],
+  ],
+  'readme-own-cluster': [
+    ...[
+      '--job_type',
+      'datagen',
+      '--datagen_script',
+      'data/nl2bash/generate.py',
+      '--datagen_target_repo',
+      'test-org/test-dataset',
+    ],
+    ...['--experiments_dir', '/exp'],
+  ],
+  'data-readme': [
+    ...[
+      '--job_type',
+      'datagen',
+      '--datagen_script',
+      'data/nl2bash/generate_abstract.py',
+      '--datagen_target_repo',
+      'org/repo',
+    ],
+    ...[
+      '--datagen_extra_args',
+      '--stage both --limit 2000',
+      '--datagen_engine',
+      'vllm_local',
+      '--experiments_dir',
+      '/exp',
+    ],
+  ],
+  'data-readme-parquet': [
+    ...['--job_type', 'datagen', '--experiments_dir', '/exp', '--trace_target_repo', 'org/traces-repo'],
+    ...['--vllm_model_path', 'meta-llama/Llama-3-70b-instruct', '--tasks_repo', 'DCAgent/nl2bash'],
+    ...['--parquet_name', 'tasks/train-00000-of-00001.parquet'],
+  ],
+}
+
+describe.each(Object.keys(oldLines))('the old command line %s', (name) => {
+  test('is understood with underscores and with dashes, and prints what it would do', async () => {
+    const line = [...(oldLines[name] ?? []), '--cluster', 'vista', '--dry_run']
+    const dashed = line.map((word) => (word.startsWith('--') && !word.includes(' ') ? word.replaceAll('_', '-') : word))
+    const text = await printed(dashed)
+    expect(existsSync('/exp')).toBe(false)
+    expectGolden(join(fixtures, 'old-lines', `${name}.txt`), withoutFrame(neutral(text)))
+  })
+})
+
+test('every setting has a flag, and the flags are all different', () => {
+  const flags = launchCommand().options.map(({ long }) => long)
+  for (const { name } of settingSpecs) expect(flags).toContain(`--${name.replaceAll('_', '-')}`)
+  expect(new Set(flags).size).toBe(flags.length)
+})
+
+test('a misspelt flag, setting, cluster or engine is refused with the name that was meant', async () => {
+  const refuse = async (words: readonly string[]) =>
+    printed(words).catch((error: unknown) =>
+      error instanceof UserError ? `${error.message} | ${error.hint}` : String(error),
+    )
+  const base = [
+    '--job-type',
+    'datagen',
+    '--datagen-script',
+    'data/nl2bash/generate.ts',
+    '--datagen-target-repo',
+    'a/b',
+    '--dry-run',
+  ]
+  expect(await refuse([...base, '--trace-agent-nam', 'x'])).toContain('--trace-agent-name')
+  expect(await refuse([...base, '--cluster', 'vsta'])).toContain('did you mean vista?')
+  expect(await refuse([...base, '--cluster', 'vista', '--datagen-engine', 'vlm'])).toMatch(/no engine is called "vlm"/)
+  expect(await refuse([...base, '--cluster', 'vista', '--max-restarts', 'many'])).toMatch(
+    /--max-restarts .*whole number.*many/,
+  )
+  const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'launch.yaml')
+  writeFileSync(file, 'datagen_scrpt: x\n')
+  expect(await refuse([...base, '--cluster', 'vista', '--config', file])).toContain('did you mean datagen_script?')
+})
+
+test('--explain tells where each value comes from', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+  writeFileSync(join(dir, 'launch.yaml'), 'account: from-file\nqos: from-file\n')
+  const words = [
+    '--job-type',
+    'datagen',
+    '--cluster',
+    'perlmutter',
+    '--config',
+    join(dir, 'launch.yaml'),
+    '--qos',
+    'from-flag',
+  ]
+  const told = JSON.parse(await printed([...words, '--explain', '--json']))
+  const origins = Object.fromEntries(
+    told.settings.map(({ name, origin }: { name: string; origin: string }) => [name, origin]),
+  )
+  expect(origins).toMatchObject({
+    max_restarts: 'default',
+    cpus_per_node: 'cluster perlmutter',
+    account: `file ${join(dir, 'launch.yaml')}`,
+    qos: 'flag',
+  })
+})
+
+describe('secrets', () => {
+  afterEach(() => vi.unstubAllEnvs())
+
+  test('a key in an argument is refused by name, and never printed', async () => {
+    vi.stubEnv('HF_TOKEN', 'hf_planted_secret_value')
+    const words = [
+      '--job-type',
+      'datagen',
+      '--datagen-script',
+      'data/nl2bash/generate.ts',
+      '--datagen-target-repo',
+      'a/b',
+      '--cluster',
+      'vista',
+    ]
+    const error = await printed([
+      ...words,
+      '--dry-run',
+      '--datagen-extra-args',
+      '--token hf_planted_secret_value',
+    ]).catch((e: unknown) => e)
+    expect(error).toMatchObject({ name: 'UserError', message: expect.stringContaining('HF_TOKEN') })
+    expect(String(Object(error).message)).not.toContain('hf_planted')
+    const fine = await printed([...words, '--dry-run'])
+    expect(fine).not.toContain('hf_planted')
+  })
+
+  test('a file of keys is named in scripts, and nothing of it is in them', async () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'keys.env')
+    writeFileSync(file, 'export OPENAI_API_KEY=sk-planted-in-file\n', { mode: 0o600 })
+    vi.stubEnv('DC_AGENT_SECRET_ENV', file)
+    const text = await printed([
+      ...['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', '--datagen-target-repo', 'a/b'],
+      ...['--cluster', 'vista', '--dry-run'],
+    ])
+    expect(text).toContain(`. ${file}`)
+    expect(text).not.toContain('sk-planted-in-file')
+  })
+})
+
+async function planned(
+  file: string,
+  values: Readonly<Record<string, unknown>>,
+): Promise<{ launch: Launch; text: string }> {
+  const { cluster } = await loadClusterFile(file)
+  const layers = [
+    { origin: `cluster ${cluster.name}`, values: clusterSettings(cluster) },
+    { origin: 'flag', values: { experiments_dir: '/exp', ...values } },
+  ]
+  const place = {
+    cluster,
+    stamp: '1',
+    cwd: '/work',
+    program: ['node', '/opt/ot-agent.js'],
+    secretsFile: '/home/me/keys.env',
+  }
+  const { launch, notes } = await makeLaunch(new Settings(settingSpecs, layers), place)
+  return { launch, text: neutral(renderLaunch(launch, await makeScheduler(cluster.scheduler), notes)) }
+}
+
+async function printed(words: readonly string[]): Promise<string> {
+  const shown = catchPrinted()
+  await runCommand(launchCommand, ['ot-agent', 'launch'], words)
+  return shown()
+}
+
+const framePattern = /# who runs, and whether it still has to\n[\s\S]*?\n\n/g
+
+/** Its own golden file has it. */
+function withoutFrame(text: string): string {
+  return text.replaceAll(framePattern, '')
+}
+
+function neutral(text: string): string {
+  return text.replaceAll(process.execPath, 'node').replaceAll(process.cwd(), '/checkout')
+}
+
+function expectGolden(path: string, text: string): void {
+  if (isUpdating) {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+  }
+  expect(text).toBe(readFileSync(path, 'utf8'))
+}
