@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { parseJobConfig } from './job-config.ts'
+
+test('the job file that comes with the program is a job without a word to complain about', () => {
+  const path = 'configs/jobs/default.yaml'
+  const { config, warnings } = parseJobConfig(readFileSync(path, 'utf8'), { path, format: 'yaml' })
+  expect(config).toMatchObject({
+    nConcurrentTrials: 32,
+    agents: [{ name: 'terminus-2' }],
+    environment: { type: 'daytona' },
+  })
+  expect(warnings.filter(({ message }) => /unknown/.test(message))).toEqual([])
+})

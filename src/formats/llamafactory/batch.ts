@@ -1,0 +1,39 @@
+import { UserError } from '../../core/errors.ts'
+import type { TrainingValues } from './training-values.ts'
+
+export interface Topology {
+  readonly nodes: number
+  readonly gpusPerNode: number
+}
+
+/** Keys that split one model over several GPUs, so that they see the same examples. */
+const parallelKeys = [
+  'tensor_model_parallel_size',
+  'pipeline_model_parallel_size',
+  'expert_model_parallel_size',
+  'context_parallel_size',
+] as const
+
+/** How many steps add up to one update so that it sees `global_batch_size` examples; refused when that is no whole number. */
+export function accumulationSteps(values: TrainingValues, { nodes, gpusPerNode }: Topology): number | null {
+  const global = values.global_batch_size
+  if (typeof global !== 'number') return null
+  const gpus = nodes * gpusPerNode
+  const together = parallelKeys.reduce((product, key) => product * numberOf(values[key]), 1)
+  if (gpus % together !== 0)
+    throw new UserError(
+      `${gpus} GPUs cannot be split into groups of ${together}, which the parallel sizes ask for`,
+      `parallel sizes: ${parallelKeys.map((key) => `${key} ${numberOf(values[key])}`).join(', ')}`,
+    )
+  const perDevice = numberOf(values.per_device_train_batch_size)
+  const perStep = perDevice * (gpus / together)
+  if (global % perStep === 0) return global / perStep
+  throw new UserError(
+    `a global batch of ${global} is no multiple of ${perStep}: ${perDevice} on each of ${gpus / together} groups of GPUs`,
+    `take ${Math.max(1, Math.round(global / perStep)) * perStep}, or other nodes or per_device_train_batch_size`,
+  )
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === 'number' && value > 0 ? value : 1
+}

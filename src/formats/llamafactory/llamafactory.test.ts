@@ -1,0 +1,142 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { accumulationSteps } from './batch.ts'
+import { buildSft, type SftRequest } from './build-sft.ts'
+import { checkTrainingValues, parseTrainingValue } from './training-values.ts'
+
+const request = (more: Partial<SftRequest> = {}): SftRequest => ({
+  jobName: 'job',
+  preset: { model_name_or_path: 'Qwen/Qwen3-8B', template: 'qwen3_nothink', global_batch_size: 96 },
+  presetFile: 'preset.yaml',
+  overrides: {},
+  topology: { nodes: 8, gpusPerNode: 4 },
+  launcher: 'torchrun',
+  datasets: ['org/traces'],
+  outputDir: '/out/job',
+  configDir: '/exp/configs',
+  internet: true,
+  ...more,
+})
+
+describe('values', () => {
+  test('an unknown key is refused with the nearest known one', () => {
+    expect(() => checkTrainingValues({ learing_rate: 1e-5 }, 'a.yaml')).toThrow(/a\.yaml: unknown key "learing_rate"/)
+    expect(() => checkTrainingValues({ constructor: 1 }, 'a.yaml')).toThrow(/unknown key/)
+  })
+
+  test.each([
+    ['cutoff_len', '32768', 32768],
+    ['bf16', 'true', true],
+    ['learning_rate', '4e-5', 4e-5],
+    ['stage', 'sft', 'sft'],
+    ['deepspeed', 'none', null],
+    ['fsdp_config', '{"a":1}', { a: 1 }],
+  ])('%s %s is read as its key takes it', (key, text, value) => {
+    expect(parseTrainingValue(key, text, '--x')).toEqual(value)
+  })
+
+  test.each([
+    ['cutoff_len', 'long', 'a whole number'],
+    ['bf16', 'yes', 'true or false'],
+    ['stage', 'sftt', 'one of pt, sft'],
+  ])('%s %s is refused', (key, text, expected) => {
+    expect(() => parseTrainingValue(key, text, '--x')).toThrow(expected)
+  })
+})
+
+describe('the global batch', () => {
+  test('is reached exactly, or refused', () => {
+    const part = fc.integer({ min: 1, max: 8 })
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 512 }),
+        part,
+        part,
+        part,
+        part,
+        (global, per, nodes, gpusPerNode, tensor) => {
+          const values = {
+            global_batch_size: global,
+            per_device_train_batch_size: per,
+            tensor_model_parallel_size: tensor,
+          }
+          let steps: number | null
+          try {
+            steps = accumulationSteps(values, { nodes, gpusPerNode })
+          } catch {
+            const groups = (nodes * gpusPerNode) / tensor
+            expect(!Number.isInteger(groups) || global % (per * groups) !== 0).toBe(true)
+            return
+          }
+          expect((steps ?? 0) * per * ((nodes * gpusPerNode) / tensor)).toBe(global)
+        },
+      ),
+    )
+  })
+
+  test('every kind of parallelism counts', () => {
+    const parallel = {
+      tensor_model_parallel_size: 2,
+      pipeline_model_parallel_size: 2,
+      expert_model_parallel_size: 2,
+      context_parallel_size: 2,
+    }
+    expect(accumulationSteps({ global_batch_size: 16, ...parallel }, { nodes: 4, gpusPerNode: 8 })).toBe(8)
+  })
+
+  test('and a stated number of steps that does not reach it is refused', () => {
+    expect(() => buildSft(request({ overrides: { gradient_accumulation_steps: 2 } }))).toThrow(/needs 3/)
+  })
+})
+
+describe('a training run', () => {
+  test('has a config, its dataset with the tags of our rows, and a command', () => {
+    const { files, values, command } = buildSft(request())
+    expect(Object.keys(files)).toEqual(['job_train_config.yaml', 'job_data/dataset_info.json', 'job_deepspeed.json'])
+    expect(parse(files['job_train_config.yaml']!)).toEqual(values)
+    expect(values).toMatchObject({ gradient_accumulation_steps: 3, dataset: 'dataset_1', output_dir: '/out/job' })
+    expect(JSON.parse(files['job_data/dataset_info.json']!).dataset_1).toMatchObject({
+      hf_hub_url: 'org/traces',
+      tags: { role_tag: 'role', content_tag: 'content', user_tag: 'user', assistant_tag: 'assistant' },
+    })
+    expect(command.slice(0, 5)).toEqual(['torchrun', '--nnodes', '8', '--nproc_per_node', '4'])
+  })
+
+  test('a key of the preset is never overwritten by a default', () => {
+    const preset = { ...request().preset, seed: 7, cutoff_len: 1024, save_strategy: 'steps', bf16: false }
+    expect(buildSft(request({ preset })).values).toMatchObject({
+      seed: 7,
+      cutoff_len: 1024,
+      save_strategy: 'steps',
+      bf16: false,
+    })
+  })
+
+  test('a preset with FSDP gets no DeepSpeed, and both at once are refused', () => {
+    const preset = { ...request().preset, fsdp: 'full_shard auto_wrap', fsdp_config: { fsdp_version: 2 } }
+    const plan = buildSft(request({ preset, launcher: 'accelerate' }))
+    expect(plan).toMatchObject({ strategy: 'fsdp2' })
+    expect(plan.values).not.toHaveProperty('deepspeed')
+    expect(parse(plan.files['job_accelerate.yaml']!)).toMatchObject({ distributed_type: 'FSDP', num_processes: 32 })
+    expect(() => buildSft(request({ preset: { ...preset, deepspeed: 'x.json' } }))).toThrow(/both DeepSpeed and FSDP/)
+  })
+
+  test('compute nodes without internet report and upload nothing', () => {
+    const { values, env } = buildSft(request({ internet: false, overrides: { push_to_hub: true, report_to: 'wandb' } }))
+    expect(values).toMatchObject({ report_to: 'none', push_to_hub: false })
+    expect(env).toMatchObject({ WANDB_MODE: 'offline', HF_HUB_OFFLINE: '1' })
+  })
+
+  test('pretokenizing trains nothing', () => {
+    expect(buildSft(request({ pretokenize: '/tok' })).values).toMatchObject({ tokenized_path: '/tok', do_train: false })
+  })
+})
+
+test.each(readdirSync('configs/sft'))('the preset %s builds', (file) => {
+  const preset = parse(readFileSync(join('configs/sft', file), 'utf8')) as Record<string, unknown>
+  const { values } = buildSft(request({ preset, presetFile: file, topology: { nodes: 24, gpusPerNode: 4 } }))
+  expect(values).toMatchObject({ finetuning_type: 'full', learning_rate: expect.any(Number) })
+})

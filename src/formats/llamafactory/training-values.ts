@@ -1,0 +1,69 @@
+import { UserError } from '../../core/errors.ts'
+import { nearest } from '../../lib/nearest.ts'
+import { type KeyKind, trainingKeys } from './known-keys.ts'
+
+/** Keys that are ours: they decide others and never reach the trainer. */
+const planKeys: Readonly<Record<string, KeyKind>> = { global_batch_size: 'int' }
+
+export type TrainingValues = Readonly<Record<string, unknown>>
+
+/** Values of a training file, each of the kind its key takes; an unknown key is a UserError with the nearest known one. */
+export function checkTrainingValues(values: TrainingValues, where: string): TrainingValues {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, checkValue(key, value, where)]))
+}
+
+/** A value given as text, as on a command line. */
+export function parseTrainingValue(key: string, text: string, where: string): unknown {
+  const kind = kindOf(key, where)
+  if (text === 'null' || text === 'none') return null
+  if (kind === 'bool') return text === 'true' ? true : text === 'false' ? false : checkValue(key, text, where)
+  if (kind === 'int' || kind === 'float') return checkValue(key, text.trim() === '' ? text : Number(text), where)
+  if (kind === 'any') return guess(text)
+  return checkValue(key, text, where)
+}
+
+function checkValue(key: string, value: unknown, where: string): unknown {
+  const kind = kindOf(key, where)
+  if (value === null || fits(kind, value)) return value
+  const expected = typeof kind === 'string' ? words[kind] : `one of ${kind.join(', ')}`
+  throw new UserError(
+    `${where}: ${key}: expected ${expected}, got ${JSON.stringify(value)}`,
+    'the names and kinds are those of LLaMA-Factory and of the trainer of transformers',
+  )
+}
+
+const words = {
+  int: 'a whole number',
+  float: 'a number',
+  bool: 'true or false',
+  text: 'text',
+  any: 'anything',
+} as const
+
+function fits(kind: KeyKind, value: unknown): boolean {
+  if (kind === 'any') return true
+  if (kind === 'int') return Number.isInteger(value)
+  if (kind === 'float') return typeof value === 'number' && Number.isFinite(value)
+  if (kind === 'bool') return typeof value === 'boolean'
+  if (kind === 'text') return typeof value === 'string'
+  return typeof value === 'string' && kind.includes(value)
+}
+
+function kindOf(key: string, where: string): KeyKind {
+  const known = { ...trainingKeys, ...planKeys }
+  const kind = Object.hasOwn(known, key) ? known[key] : undefined
+  if (kind !== undefined) return kind
+  const near = nearest(key, Object.keys(known))
+  throw new UserError(
+    `${where}: unknown key ${JSON.stringify(key)}`,
+    near === null ? 'it is a key of neither LLaMA-Factory nor the trainer of transformers' : `did you mean ${near}?`,
+  )
+}
+
+function guess(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

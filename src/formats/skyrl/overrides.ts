@@ -1,0 +1,91 @@
+import { UserError } from '../../core/errors.ts'
+import { nearest } from '../../lib/nearest.ts'
+import { skyrlClasses, skyrlRoot } from './known-keys.ts'
+
+/** One dotted setting of SkyRL. */
+export interface Override {
+  /** `trainer.algorithm.eps_clip_low`; a leading `+` adds a key that SkyRL's classes do not have. */
+  readonly key: string
+  readonly value: unknown
+}
+
+/** Reads `key=value` as on a command line: the value is JSON where it reads as such, otherwise text. */
+export function parseOverride(text: string, where: string): Override {
+  const at = text.indexOf('=')
+  if (at <= 0)
+    throw new UserError(`${where}: expected key=value, got ${JSON.stringify(text)}`, 'for example trainer.epochs=3')
+  const value = text.slice(at + 1)
+  try {
+    return { key: text.slice(0, at), value: JSON.parse(value) }
+  } catch {
+    return { key: text.slice(0, at), value }
+  }
+}
+
+/** Refuses a key that SkyRL does not know, or a value of the wrong kind. Keys with `+`, and below one of `free`, are their owner's business. */
+export function checkOverride({ key, value }: Override, where: string, free: readonly string[] = []): void {
+  if (key.startsWith('+') || free.some((name) => key === name || key.startsWith(`${name}.`))) return
+  const kind = kindOf(key, where)
+  if (fits(kind, value)) return
+  throw new UserError(
+    `${where}: ${key}: expected ${kind}, got ${JSON.stringify(value)}`,
+    'the kinds are those of SkyRL',
+  )
+}
+
+function kindOf(key: string, where: string): string {
+  let group = skyrlClasses[skyrlRoot] ?? {}
+  const parts = key.split('.')
+  for (const [i, part] of parts.entries()) {
+    const kind = Object.hasOwn(group, part) ? group[part] : undefined
+    if (kind === undefined) throw unknown(key, parts.slice(0, i), part, Object.keys(group), where)
+    if (kind === 'dict') return 'any'
+    if (i === parts.length - 1) return Object.hasOwn(skyrlClasses, kind) ? 'a group of settings' : kind
+    if (!Object.hasOwn(skyrlClasses, kind)) throw unknown(key, parts.slice(0, i + 1), parts[i + 1] ?? '', [], where)
+    group = skyrlClasses[kind] ?? {}
+  }
+  return 'any'
+}
+
+function unknown(
+  key: string,
+  above: readonly string[],
+  part: string,
+  known: readonly string[],
+  where: string,
+): UserError {
+  const near = nearest(part, known)
+  return new UserError(
+    `${where}: SkyRL has no ${JSON.stringify(key)}`,
+    near === null
+      ? `${above.join('.') || 'its top level'} has ${known.slice(0, 8).join(', ') || 'nothing below it'}; a leading + adds a key`
+      : `did you mean ${[...above, near].join('.')}?`,
+  )
+}
+
+function fits(kind: string, value: unknown): boolean {
+  if (value === null || kind === 'any') return true
+  if (kind === 'int') return Number.isInteger(value)
+  if (kind === 'float') return typeof value === 'number'
+  if (kind === 'bool') return typeof value === 'boolean'
+  if (kind === 'text') return typeof value !== 'object'
+  if (kind === 'list') return Array.isArray(value)
+  return kind === 'dict' && typeof value === 'object'
+}
+
+/** A setting as one argument of a command line, in Hydra's grammar. */
+export function renderOverride({ key, value }: Override): string {
+  return `${key}=${renderValue(value)}`
+}
+
+function renderValue(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return `[${value.map(renderValue).join(',')}]`
+  if (typeof value === 'object')
+    return `{${Object.entries(value as object)
+      .map(([key, each]) => `${key}:${renderValue(each)}`)
+      .join(',')}}`
+  if (typeof value !== 'string') return String(value)
+  const plain = /^[A-Za-z_./-][\w./:-]*$/.test(value) && !/^(true|false|null|nan|inf)$/i.test(value)
+  return plain ? value : `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+}
