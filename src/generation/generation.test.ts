@@ -87,6 +87,7 @@ async function play(generator: DataGenerator, asked: Play = {}) {
   const published: string[] = []
   const publish = async ({ dir, target }: { dir: string; target: string }) => {
     published.push(`${dir.slice(out.length)} to ${target}`)
+    if (target === 'org/down') throw new BoundaryError('store', 'the Hub failed (503)')
     return target
   }
   try {
@@ -102,6 +103,12 @@ const rejectsIn = async (out: string) =>
     .split('\n')
     .filter(Boolean)
     .map((line) => JSON.parse(line))
+
+test('a dataset that cannot be published is still there, and the failure says where', async () => {
+  const failing = play(new DeclaredGenerator(pipeline()), { limit: 1, targetRepo: 'org/down' })
+  await expect(failing).rejects.toBeInstanceOf(UploadFailure)
+  await expect(failing).rejects.toThrow(/^org\/down: the Hub failed \(503\); everything is still in .*\/tasks$/)
+})
 
 test('every row becomes a task with its lineage', async () => {
   const { out, tasks } = await play(new DeclaredGenerator(pipeline()))

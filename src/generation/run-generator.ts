@@ -55,8 +55,10 @@ async function published(
   try {
     return { ...result, uploadedRepo: await publish({ dir: result.datasetPath, kind, target, message, signal }) }
   } catch (error) {
-    if (error instanceof UserError || error instanceof BoundaryError || isAbort(error)) throw error
-    throw new UploadFailure(`${target}: ${messageOf(error)}; everything is still in ${result.datasetPath}`, error)
+    if (error instanceof UserError || isAbort(error)) throw error
+    const said = messageOf(error)
+    const where = said.startsWith(target) ? '' : `${target}: `
+    throw new UploadFailure(`${where}${said}; everything is still in ${result.datasetPath}`, error)
   }
 }
 

@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { availableParallelism, homedir, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { hubTokenVariables } from '../../formats/hub/account.ts'
 import { ControlGroups } from '../../lib/control-group.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
@@ -80,10 +81,11 @@ async function slurm(): Promise<Found> {
 }
 
 async function hub({ env }: Surroundings): Promise<Found> {
-  const variable = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'].find((name) => env[name]?.trim())
+  const variable = hubTokenVariables.find((name) => env[name]?.trim())
   if (variable) return ok(`a token in ${variable}, not tried`)
   const home = env.HF_HOME || join(env.HOME || homedir(), '.cache/huggingface')
   const path = env.HF_TOKEN_PATH || join(home, 'token')
-  if ((await readTextIfExists(path))?.trim()) return ok(`a token in ${path}, not tried`)
+  if ((await readTextIfExists(path))?.trim())
+    return limited(`a token in ${path}, which is not read`, `export HF_TOKEN=$(cat ${path})`)
   return missing('no token for the Hugging Face Hub', 'export HF_TOKEN=...; public datasets can be read without one')
 }

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { type DownloadOptions, downloadSnapshot, openSnapshot, type Snapshot } from '../../formats/hub/download.ts'
 import { chooseParquet, chooseTaskFiles, downloadTasks } from '../../formats/hub/download-tasks.ts'
@@ -28,7 +28,7 @@ export default () =>
     .option('--json', 'print the result as JSON')
     .action(async (dataset, options) => {
       const target = parseTarget(dataset, 'dataset')
-      const out = options.out ?? dataset.split('/').at(-1) ?? dataset
+      const out = options.out ?? basename(target.kind === 'hub' ? target.repo : target.path)
       const interrupt = interruptSignal()
       const { signal } = interrupt
       try {

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { Command } from '@commander-js/extra-typings'
+import { Command, Option } from '@commander-js/extra-typings'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
 import { type Uploaded, uploadFolder } from '../../formats/hub/upload.ts'
@@ -19,7 +19,7 @@ export default () =>
     )
     .argument('<dir>', 'a folder of tasks, a dataset that traces export wrote, or any other folder')
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
-    .option('--private', 'make a new dataset private (default)')
+    .addOption(new Option('--private', 'make a new dataset private (default)').conflicts('public'))
     .option('--public', 'make a new dataset public')
     .option('--replace', 'remove everything else in the dataset; without it data files are added beside those there')
     .option('--unpacked', 'tasks as folders instead of a parquet file; the Hub forgets which files are executable')
@@ -37,7 +37,7 @@ export default () =>
           withDataset(resolve(dir), { packed: !options.unpacked, signal }, ({ dir: ready, kind, lineage }) =>
             uploadFolder({
               ...{ repository: openRepository(target, { env: process.env, signal }), dir: ready, kind, lineage },
-              ...{ replace: options.replace ?? false, isPrivate: !options.public || (options.private ?? false) },
+              ...{ replace: options.replace ?? false, isPrivate: !options.public },
               ...{ message: options.message ?? `Upload with ot-agent ${version()}`, branch: options.revision },
               ...{ madeBy: `ot-agent ${version()}`, dryRun: options.dryRun ?? false },
               onProgress: (path, share) => tick(`${oneLine(path)}: ${Math.floor(share * 100)} %`),

@@ -10,11 +10,11 @@ export interface HubAccount {
 type Env = Readonly<Record<string, string | undefined>>
 
 /** The variables a token may be in, the first that is set wins. */
-const tokenVariables = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HUGGINGFACE_TOKEN', 'HF_API_TOKEN'] as const
+export const hubTokenVariables = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HUGGINGFACE_TOKEN', 'HF_API_TOKEN'] as const
 
 /** Reads token and address from the environment, the only place a token may come from. */
 export function hubAccount(env: Env): HubAccount {
-  const variable = tokenVariables.find((name) => env[name]?.trim())
+  const variable = hubTokenVariables.find((name) => env[name]?.trim())
   const token = variable === undefined ? null : (env[variable]?.trim() ?? null)
   if (token !== null && !/^hf_\S+$/.test(token))
     throw new UserError(

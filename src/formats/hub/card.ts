@@ -92,7 +92,9 @@ export function newCard(name: string, kind: 'tasks' | 'files', rows: number, mad
   const what =
     kind === 'tasks'
       ? `${rows} tasks for agents, packed: column \`path\` is a task's name, \`task_binary\` its directory as tar.gz.\n\n    ot-agent hub download ${plain(name)} --tasks --out tasks`
-      : `${rows} rows.`
+      : rows > 0
+        ? `${rows} rows.`
+        : 'Files as they are.'
   return `---\n${stringify(front, { lineWidth: 0 })}---\n\n# ${title}\n\n${what}\n\nWritten by ${madeBy}.\n`
 }
 

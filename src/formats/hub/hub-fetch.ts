@@ -50,10 +50,18 @@ function isPassing(status: number): boolean {
 }
 
 function waitMs(nth: number, { firstWaitMs, longestWaitMs }: Patience, retryAfter: string | null): number {
-  const asked = retryAfter === null || retryAfter.trim() === '' ? Number.NaN : Number(retryAfter)
+  const askedMs = readRetryAfter(retryAfter)
   const jitter = Math.random() * Math.min(longestWaitMs, firstWaitMs * 2 ** (nth - 1))
-  if (asked >= 0) return Math.min(asked * 1000, longestRetryAfterMs) + Math.min(jitter, firstWaitMs)
-  return jitter
+  if (askedMs === null) return jitter
+  return Math.min(askedMs, longestRetryAfterMs) + Math.min(jitter, firstWaitMs)
+}
+
+/** Seconds, or a date. */
+function readRetryAfter(text: string | null): number | null {
+  if (text === null || text.trim() === '') return null
+  if (Number(text) >= 0) return Number(text) * 1000
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? null : Math.max(0, date - Date.now())
 }
 
 function makePool(env: Env): Dispatcher {

@@ -84,11 +84,13 @@ async function filesOf(
   limit: number,
 ): Promise<RepoFile[]> {
   const files: RepoFile[] = []
+  let seen = 0
   for await (const { type, path, size, oid, lfs } of entries) {
+    // Folders count too: a list of nothing but folders must end as well.
+    if (++seen > limit)
+      throw new UserError(`${name}: expected at most ${limit} files and folders, found more`, 'ask for a part of it')
     if (type !== 'file') continue
     files.push({ path, sizeBytes: lfs?.size ?? size, sha256: lfs?.oid ?? null, gitOid: lfs ? null : (oid ?? null) })
-    if (files.length > limit)
-      throw new UserError(`${name}: expected at most ${limit} files, found more`, 'ask for a part of it')
   }
   return files
 }

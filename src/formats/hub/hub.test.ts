@@ -1,13 +1,15 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import fc from 'fast-check'
 import { parquetWriteFile } from 'hyparquet-writer'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { HubStandIn } from '../../../test/fakes/hub/server.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
+import { packTasks } from '../task-parquet/pack-tasks.ts'
 import { hubAccount } from './account.ts'
-import { parseCard, uploadsOf } from './card.ts'
+import { parseCard, renderUploads, uploadsOf } from './card.ts'
 import { downloadSnapshot, openSnapshot } from './download.ts'
-import { chooseParquet } from './download-tasks.ts'
+import { chooseParquet, chooseTaskFiles, downloadTasks } from './download-tasks.ts'
 import { openRepository } from './open.ts'
 import { parseTarget } from './target.ts'
 import { type UploadAsk, uploadFolder } from './upload.ts'
@@ -261,4 +263,81 @@ test('token and address come from the environment, whichever name they have', ()
     /^HF_TOKEN: expected a token that starts with hf_, got another text$/,
   )
   expect(() => hubAccount({ HF_ENDPOINT: 'huggingface' })).toThrow('HF_ENDPOINT')
+})
+
+test('tasks come back from folders at any depth, and from packed files next to each other', async () => {
+  const repo = hub.repo('me/folders')
+  for (const name of ['one', 'two']) {
+    repo.put(`deep/tasks/${name}/task.toml`, 'version = "1.0"\n')
+    repo.put(`deep/tasks/${name}/tests/test.sh`, 'exit 0\n')
+  }
+  repo.put('deep/notes.txt', 'no task')
+  const options = { limitBytes: 1e9, signal: new AbortController().signal }
+  const out = join(await makeTempDir(), 'tasks')
+  const chosen = chooseTaskFiles(await openSnapshot(open('me/folders'), null), null)
+  expect(chosen.kind).toBe('folders')
+  expect(await downloadTasks(chosen, out, options)).toEqual({ wasThere: false, repeated: 0 })
+  expect((await readdir(out)).sort()).toEqual(['.hub-download.json', 'one', 'two'])
+  const dir = await makeTempDir()
+  const task = (name: string) => ({ path: name, dir: join(out, name) })
+  await packTasks([task('one')], join(dir, 'a.parquet'))
+  await packTasks([task('one'), task('two')], join(dir, 'b.parquet'))
+  await upload('me/packed', dir)
+  const packed = chooseTaskFiles(await openSnapshot(open('me/packed'), null), null)
+  const back = join(await makeTempDir(), 'tasks')
+  expect(await downloadTasks(packed, back, options)).toEqual({ wasThere: false, repeated: 1 })
+  expect(await downloadTasks(packed, back, options)).toEqual({ wasThere: true, repeated: 0 })
+  expect(await readdir(dirname(back))).toEqual(['tasks'])
+  expect(await readFile(join(back, 'two/tests/test.sh'), 'utf8')).toBe('exit 0\n')
+  await expect(downloadTasks(chosen, back, options)).rejects.toThrow('expected a path that is free')
+  await downloadTasks(chosen, back, { ...options, overwrite: true })
+  expect(() => chooseTaskFiles(packed.snapshot, 'c.parquet')).toThrow('which names 0')
+})
+
+test('a download that is stopped goes on with the files it has', async () => {
+  const repo = hub.repo('me/set')
+  for (const name of 'abcdefghijkl') repo.put(`${name}.txt`, name.repeat(50_000))
+  const snapshot = await openSnapshot(open('me/set'), null)
+  const out = join(await makeTempDir(), 'out')
+  const stop = new AbortController()
+  const onProgress = ({ files }: { files: number }) => files >= 2 && stop.abort()
+  await expect(downloadSnapshot(snapshot, out, { limitBytes: 1e9, signal: stop.signal, onProgress })).rejects.toThrow()
+  const kept = (await readdir(join(dirname(out), '.out.download'))).filter((name) => /^[a-l]\.txt$/.test(name))
+  expect(kept.length).toBeGreaterThan(0)
+  hub.faults.seen.length = 0
+  await downloadSnapshot(snapshot, out, { limitBytes: 1e9, signal: new AbortController().signal })
+  for (const name of kept)
+    expect(hub.faults.seen.filter((line) => line.includes(`resolve/${snapshot.commit}/${name}`))).toEqual([])
+  expect(await readFile(join(out, 'l.txt'), 'utf8')).toBe('l'.repeat(50_000))
+})
+
+test('the sizes of a card that has them are the sums of all uploads', async () => {
+  const card = (bytes: number) =>
+    `---\ndataset_info:\n  features: []\n  splits: []\n  dataset_size: ${bytes}\nlicense: mit\n---\n# Title\n`
+  await upload('me/set', await folder({ 'data/train-0.parquet': 'a', 'README.md': card(10) }))
+  await upload('me/set', await folder({ 'data/train-0.parquet': 'b c', 'README.md': card(20) }))
+  const text = hub.repo('me/set').commit('main')?.files.get('README.md')?.data.toString() ?? ''
+  expect(parseCard(text).front).toMatchObject({
+    license: 'mit',
+    dataset_info: { dataset_size: 30, splits: [{ name: 'train', num_bytes: 30, num_examples: 3 }] },
+  })
+  expect(text.match(/## Uploads/g)?.length).toBe(1)
+})
+
+test('a card gives back the uploads it was told, whatever they are called', () => {
+  const count = fc.nat()
+  const one = fc.record({
+    digest: fc.string(),
+    files: fc.array(fc.string()),
+    ...{ rows: count, bytes: count, dataBytes: count },
+    lineage: fc.dictionary(fc.stringMatching(/^[a-z][ -~]*$/), count),
+  })
+  fc.assert(
+    fc.property(fc.array(one, { maxLength: 3 }), fc.string(), (uploads, body) => {
+      const text = renderUploads({ front: { license: 'mit' }, body }, uploads)
+      expect(uploadsOf(parseCard(text))).toEqual(uploads)
+      const again = parseCard(text)
+      expect(renderUploads(again, uploads)).toBe(text)
+    }),
+  )
 })
