@@ -1,0 +1,65 @@
+import { sandboxPaths } from '../../../core/task-paths.ts'
+
+/** Starts the comparison; the reward is 0 unless it says otherwise. */
+export function renderQueryTest(): string {
+  const { tests, verifierLogs } = sandboxPaths
+  return `#!/bin/sh
+# Runs query.sql and reference.sql on every database and compares what they give.
+reward=0
+if python3 -I ${tests}/check_query.py /app/query.sql; then
+  reward=1
+fi
+echo "$reward" > ${verifierLogs}/reward.txt
+`
+}
+
+/**
+ * Rows are compared as they come where the reference orders them, and in any order otherwise; names of columns mean nothing.
+ * The reference must give rows, and not the same on every database, or nothing earns a reward. A query may only read.
+ */
+export const checkQueryPy = `import glob, os, re, sqlite3, sys
+
+tests = os.path.dirname(os.path.abspath(__file__))
+path = sys.argv[1]
+if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) > 100_000:
+    sys.exit("no query")
+with open(path, encoding="utf-8") as file:
+    query = file.read()
+with open(os.path.join(tests, "reference.sql"), encoding="utf-8") as file:
+    reference = file.read()
+ordered = re.search(r"\\border\\s+by\\b", reference, re.I) is not None
+READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, getattr(sqlite3, "SQLITE_RECURSIVE", 33)}
+
+
+def rows(text, database):
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(database)
+        connection.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in READS else sqlite3.SQLITE_DENY)
+        steps = [0]
+
+        def tick():
+            steps[0] += 1
+            return steps[0] > 2000
+
+        connection.set_progress_handler(tick, 10_000)
+        found = connection.execute(text.strip().rstrip(";")).fetchmany(10_000)
+    finally:
+        connection.close()
+    plain = [tuple(round(cell, 6) if isinstance(cell, float) else cell for cell in row) for row in found]
+    return plain if ordered else sorted(plain, key=repr)
+
+
+wanted, given = [], []
+for name in sorted(glob.glob(os.path.join(tests, "databases", "*.sql"))):
+    with open(name, encoding="utf-8") as file:
+        database = file.read()
+    wanted.append(rows(reference, database))
+    try:
+        given.append(rows(query, database))
+    except sqlite3.Error as error:
+        sys.exit("the query fails: " + str(error))
+if not any(wanted) or all(found == wanted[0] for found in wanted):
+    sys.exit("the reference tells nothing")
+sys.exit(0 if given == wanted else "the rows differ")
+`

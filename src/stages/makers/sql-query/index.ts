@@ -1,0 +1,66 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import type { Dropped, Stage } from '../../../core/stage.ts'
+import { rowDigest } from '../../../lib/digest-json.ts'
+import { makeRandom } from '../../../lib/random.ts'
+import { checkQueryPy, renderQueryTest } from './check-query.ts'
+import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
+
+const options = z.strictObject({
+  /** Databases beside the one the agent gets. */
+  hiddenDatabases: z.number().int().min(1).max(20).default(4),
+  maxChars: z.number().int().min(1).default(20_000),
+  pipeline: z.string().min(1).default('queries'),
+})
+type Options = z.output<typeof options>
+
+const asked = z.object({ question: z.string().min(5), query: z.string().min(10) })
+
+/** V2 for SQL: a query is right when it gives what a known query gives, on databases that are made here. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/sql-query',
+  summary: 'One task a row: a SQL query, compared with a known one on databases that are not shown',
+  options,
+  make: (given) => ({
+    takes: 'raw',
+    gives: 'draft',
+    async *run(rows, at) {
+      for await (const row of rows) {
+        at.signal.throwIfAborted()
+        yield makeDraft(row, given, at.seed)
+      }
+    },
+  }),
+})
+
+function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {
+  const { id } = row
+  const parsed = asked.safeParse(row.fields)
+  if (!parsed.success) return { drop: 'missing-field', detail: 'expected a question and a query', id }
+  const { question, query } = parsed.data
+  if (question.length > given.maxChars) return { drop: 'too-long', detail: `${question.length} characters`, id }
+  const schema = inferSchema(query)
+  if (typeof schema === 'string') return { drop: 'no-checkable-answer', detail: schema, id }
+  const random = makeRandom(seed, id)
+  const [shown = '', ...hidden] = Array.from({ length: given.hiddenDatabases + 1 }, () =>
+    renderDatabase(schema, random),
+  )
+  const files = hidden.map((text, i) => [`tests/databases/${i + 1}.sql`, { data: text }] as const)
+  const { pipeline } = given
+  return {
+    name: `${pipeline}-${id}`,
+    instruction: `${question.trim()}\n\nThe tables are:\n\n\`\`\`sql\n${schema.map(renderTable).join('\n')}\n\`\`\`\n\n\`/app/data.sql\` makes a small database with them, to try things out; \`python3\` has the module \`sqlite3\`. Write one SELECT for SQLite to \`/app/query.sql\`. It is run on other databases with the same tables.\n`,
+    files: {
+      'environment/Dockerfile': { data: 'FROM python:3.12-slim\n\nWORKDIR /app\nCOPY data.sql /app/data.sql\n' },
+      'environment/data.sql': { data: shown },
+      'tests/test.sh': { data: renderQueryTest() },
+      'tests/check_query.py': { data: checkQueryPy },
+      'tests/reference.sql': { data: `${query.trim()}\n` },
+      ...Object.fromEntries(files),
+      'solution/query.sql': { data: `${query.trim()}\n` },
+      'solution/solve.sh': { data: '#!/bin/sh\ncp "$(dirname "$0")/query.sql" /app/query.sql\n' },
+    },
+    lineage: { pipeline, strategy: 'sql-query', rowId: id, rowDigest: rowDigest(row), seed },
+  }
+}

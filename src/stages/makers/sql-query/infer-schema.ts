@@ -1,0 +1,147 @@
+import type { Random } from '../../../lib/random.ts'
+
+export interface Column {
+  readonly name: string
+  readonly type: 'INTEGER' | 'TEXT'
+  /** Values the query speaks of. */
+  readonly literals: readonly string[]
+}
+
+export interface TableSchema {
+  readonly name: string
+  readonly columns: readonly Column[]
+}
+
+const keywords = new Set(
+  'select distinct from where and or not in is null like between as on join inner left right outer cross using group by having order asc desc limit offset case when then else end union all exists count sum avg min max round abs upper lower length coalesce substr trim ifnull cast integer text real date'.split(
+    ' ',
+  ),
+)
+
+/** The tables that a plain SELECT needs, guessed from the names in it; a text says why nothing can be guessed. */
+export function inferSchema(query: string): readonly TableSchema[] | string {
+  const tokens = tokensOf(query)
+  if (tokens === null) return 'it holds what a plain query does not'
+  if (tokens[0]?.toLowerCase() !== 'select' || tokens.filter((token) => token.toLowerCase() === 'select').length > 1)
+    return 'it is no single SELECT'
+  const tables = tablesOf(tokens)
+  if (typeof tables === 'string') return tables
+  const columns = new Map<string, Map<string, Use>>([...new Set(tables.values())].map((name) => [name, new Map()]))
+  const problem = collect(tokens, tables, columns)
+  if (problem !== null) return problem
+  const schema = [...columns].map(([name, used]) => ({
+    name,
+    columns: [...used].map(([column, use]) => toColumn(column, use)),
+  }))
+  return schema.some((table) => table.columns.length === 0) ? 'it names no columns of a table' : schema
+}
+
+interface Use {
+  readonly literals: string[]
+  isText: boolean
+}
+
+function tokensOf(query: string): string[] | null {
+  const text = query.trim().replace(/;\s*$/, '')
+  const tokens = text.match(/'(?:[^']|'')*'|[A-Za-z_]\w*|\d+(?:\.\d+)?|[<>=!]+|[(),.*+\-/%|]|\S/g) ?? []
+  return text.length > 2000 || tokens.some((token) => /^[^\w'<>=!(),.*+\-/%|]/.test(token)) ? null : tokens
+}
+
+/** Tables by the names they go under. */
+function tablesOf(tokens: readonly string[]): Map<string, string> | string {
+  const tables = new Map<string, string>()
+  const lower = tokens.map((token) => token.toLowerCase())
+  let isOpen = false
+  for (let at = 0; at < tokens.length; at++) {
+    const word = lower[at] ?? ''
+    if (word === 'from' || word === 'join') isOpen = true
+    else if (isOpen && isName(word)) {
+      const aliasAt = lower[at + 1] === 'as' ? at + 2 : at + 1
+      const alias = isName(lower[aliasAt] ?? '') ? lower[aliasAt] : undefined
+      tables.set(alias ?? word, word)
+      if (alias !== undefined) at = aliasAt
+      isOpen = lower[at + 1] === ','
+      if (isOpen) at++
+    } else if (isOpen) return 'it selects from something else than tables'
+  }
+  return tables.size === 0 ? 'it selects from no table' : tables
+}
+
+function isName(word: string): boolean {
+  return /^[a-z_]\w*$/.test(word) && !keywords.has(word)
+}
+
+function collect(
+  tokens: readonly string[],
+  tables: ReadonlyMap<string, string>,
+  columns: ReadonlyMap<string, Map<string, Use>>,
+): string | null {
+  const lower = tokens.map((token) => (token.startsWith("'") ? token : token.toLowerCase()))
+  const made = new Set(lower.filter((_, at) => lower[at - 1] === 'as'))
+  const only = columns.size === 1 ? [...columns.keys()][0] : undefined
+  for (let at = 1; at < lower.length; at++) {
+    const word = lower[at] ?? ''
+    if (!isName(word) || lower[at + 1] === '(' || lower[at - 1] === 'as') continue
+    const owner = lower[at - 1] === '.' ? tables.get(lower[at - 2] ?? '') : undefined
+    if (
+      lower[at + 1] === '.' ||
+      (owner === undefined && (tables.has(word) || [...tables.values()].includes(word) || made.has(word)))
+    )
+      continue
+    const table = owner ?? only
+    if (table === undefined) return `nothing says which table ${word} is of`
+    const uses = columns.get(table) ?? new Map<string, Use>()
+    const use = uses.get(word) ?? { literals: [], isText: looksLikeText(word) }
+    uses.set(word, use)
+    note(use, lower.slice(at + 1, at + 8))
+  }
+  return null
+}
+
+/** What a column is compared with says what it holds. */
+function note(use: Use, after: readonly string[]): void {
+  const [operator = ''] = after
+  if (!/^(?:[<>=!]+|like|in|between|not)$/.test(operator)) return
+  for (const token of after.slice(1)) {
+    if (token.startsWith("'")) {
+      use.isText = true
+      use.literals.push(token.slice(1, -1).replaceAll("''", "'").replaceAll('%', ''))
+    } else if (/^\d+$/.test(token)) use.literals.push(token)
+    if (isName(token) || token === 'or') return
+  }
+}
+
+function looksLikeText(name: string): boolean {
+  return /name|title|city|country|email|status|type|category|color|colour|text|desc|code|department|genre/.test(name)
+}
+
+function toColumn(name: string, { literals, isText }: Use): Column {
+  return { name, type: isText ? 'TEXT' : 'INTEGER', literals: [...new Set(literals)].slice(0, 5) }
+}
+
+/** A database with these tables as SQL: few different values, so that rows group, join and repeat. */
+export function renderDatabase(schema: readonly TableSchema[], random: Random): string {
+  return schema
+    .flatMap(({ name, columns }) => [renderTable({ name, columns }), ...renderRows({ name, columns }, random)])
+    .join('\n')
+    .concat('\n')
+}
+
+/** The table's declaration, as the agent sees it. */
+export function renderTable({ name, columns }: TableSchema): string {
+  return `CREATE TABLE "${name}" (${columns.map((column) => `"${column.name}" ${column.type}`).join(', ')});`
+}
+
+function renderRows({ name, columns }: TableSchema, random: Random): string[] {
+  const words = ['amber', 'birch', 'canyon', 'delta', 'ember', 'fjord']
+  const cell = ({ type, literals }: Column) => {
+    const isLiteral = literals.length > 0 && random.below(3) > 0
+    const near = Number(isLiteral ? random.pick(literals) : 4)
+    if (type === 'INTEGER') return String(Math.max(0, (Number.isFinite(near) ? near : 4) + random.below(9) - 4))
+    return `'${(isLiteral ? random.pick(literals) : random.pick(words)).replaceAll("'", "''")}'`
+  }
+  return Array.from(
+    { length: 8 + random.below(8) },
+    () => `INSERT INTO "${name}" VALUES (${columns.map(cell).join(', ')});`,
+  )
+}

@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
+import { makeTempDir } from '../../../../test/make-task.ts'
+import { needs } from '../../../../test/needs.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import sqlQuery from './index.ts'
+import { inferSchema } from './infer-schema.ts'
+
+const context = { env: {}, stateDir: '/nonexistent' }
+const make = () => sqlQuery.make(sqlQuery.options.parse({}), context)
+const row = (id: string, query: string): RawRow => ({
+  id,
+  source: 'test',
+  fields: { question: 'How many of each?', query },
+})
+const rows = [
+  row('1', 'SELECT city, COUNT(*) FROM people WHERE age > 30 GROUP BY city'),
+  row('2', 'DELETE FROM people'),
+  { id: '3', source: 'test', fields: {} },
+]
+
+stageLaws('makers/sql-query', { make: async () => make() as never, rows })
+
+test.each([
+  [
+    "SELECT p.name, COUNT(o.id) AS n FROM people p LEFT JOIN orders AS o ON o.person_id = p.id WHERE p.city = 'Oslo' GROUP BY p.name ORDER BY n DESC;",
+    { people: ['name TEXT', 'id INTEGER', 'city TEXT Oslo'], orders: ['id INTEGER', 'person_id INTEGER'] },
+  ],
+  ['select a from t where b in (1, 2)', { t: ['a INTEGER', 'b INTEGER 1 2'] }],
+  ["SELECT id FROM t WHERE label LIKE '%x%'", { t: ['id INTEGER', 'label TEXT x'] }],
+])('%s', (query, expected) => {
+  const schema = inferSchema(query)
+  if (typeof schema === 'string') throw new Error(schema)
+  expect(
+    Object.fromEntries(
+      schema.map(({ name, columns }) => [name, columns.map((c) => [c.name, c.type, ...c.literals].join(' '))]),
+    ),
+  ).toEqual(expected)
+})
+
+test.each([
+  ['UPDATE t SET a = 1', 'no single SELECT'],
+  ['SELECT a FROM t WHERE b = (SELECT 1)', 'no single SELECT'],
+  ['SELECT a FROM t, u', 'which table a is of'],
+  ['SELECT 1', 'no table'],
+  ['SELECT COUNT(*) FROM t', 'names no columns'],
+  ['SELECT a FROM t WHERE b = @p', 'does not'],
+])('%s is refused', (query, reason) => {
+  expect(inferSchema(query)).toContain(reason)
+})
+
+test('other databases and the reference are known to the tests alone', async () => {
+  const [task, ...others] = await runStage(make() as never, rows)
+  const { files, instruction } = task as TaskDraft
+  expect(instruction).toContain('CREATE TABLE "people" ("city" TEXT, "age" INTEGER);')
+  expect(Object.keys(files).filter((path) => path.startsWith('environment/'))).toEqual([
+    'environment/Dockerfile',
+    'environment/data.sql',
+  ])
+  expect(Object.keys(files).filter((path) => path.startsWith('tests/databases/')).length).toBe(4)
+  expect(others).toMatchObject([
+    { drop: 'no-checkable-answer', id: '2' },
+    { drop: 'missing-field', id: '3' },
+  ])
+})
+
+test('another query that gives the same is right, others are not', {
+  ...needs('python3'),
+  timeout: 60_000,
+}, async () => {
+  const [task] = await runStage(make() as never, rows)
+  const dir = await makeTempDir()
+  for (const [path, { data }] of Object.entries((task as TaskDraft).files)) {
+    mkdirSync(dirname(join(dir, path)), { recursive: true })
+    writeFileSync(join(dir, path), data)
+  }
+  const isRight = (query: string) => {
+    writeFileSync(join(dir, 'query.sql'), query)
+    const { status, stderr } = spawnSync('python3', ['-I', join(dir, 'tests/check_query.py'), join(dir, 'query.sql')], {
+      encoding: 'utf8',
+    })
+    expect(stderr).not.toContain('Traceback')
+    return status === 0
+  }
+  expect(isRight('select city as c, sum(1) from people where not (age <= 30) group by 1 order by 2;')).toBe(true)
+  expect(isRight('select city, count(*) from people group by city')).toBe(false)
+  expect(isRight('select 1')).toBe(false)
+  expect(isRight('')).toBe(false)
+  expect(isRight('delete from people')).toBe(false)
+  expect(isRight('with recursive x(n) as (select 1 union all select n + 1 from x) select count(*) from x')).toBe(false)
+})
