@@ -78,6 +78,7 @@ export const registry = {
     'filters/tasks/similar-to': () => import('./stages/filters/tasks/similar-to.ts'),
     'filters/tasks/stratified': () => import('./stages/filters/tasks/stratified.ts'),
     'filters/tasks/top-by-signal': () => import('./stages/filters/tasks/top-by-signal.ts'),
+    'filters/tasks/verified': () => import('./stages/filters/tasks/verified.ts'),
     'makers/expected-output': () => import('./stages/makers/expected-output/index.ts'),
     'makers/io-tests': () => import('./stages/makers/io-tests/index.ts'),
     'makers/judged': () => import('./stages/makers/judged.ts'),

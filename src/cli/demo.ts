@@ -1,47 +1,78 @@
-import { readdir, stat } from 'node:fs/promises'
-import { join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, relative, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { runCommand } from './command.ts'
-import { note } from './output.ts'
-import { makeRun } from './run.ts'
+import type { StageCount } from '../core/recipe.ts'
+import { countsOf } from '../run/recipe/report.ts'
+import type { RecipeOutcome } from '../run/recipe/run-recipe.ts'
+import { note, printJson, wholeNumber } from './output.ts'
+import { packageRoot } from './package-root.ts'
+import { printCounts } from './recipe/counts-table.ts'
+import { loadRecipe } from './recipe/load-recipe.ts'
+import { performRecipe } from './recipe/perform-recipe.ts'
 
-/** `ot-agent demo`: the example tasks, solved by their own solutions, through the same door as any other job. */
+interface ModelAsked {
+  readonly model?: string | undefined
+  readonly apiBase?: string | undefined
+  readonly apiKeyEnv?: string | undefined
+}
+
+/** `ot-agent demo`: the main job in small, from three pipelines to a dataset to train on. */
 export default () =>
   new Command()
-    .description('Runs the example tasks with their own solutions in local sandboxes. Needs no network and no account.')
-    .option('-o, --jobs-dir <dir>', 'where the job is kept', 'jobs')
-    .action(async ({ jobsDir }) => {
-      const tasks = fileURLToPath(new URL('../../examples/tasks', import.meta.url))
-      note(
-        'Each example task gets a sandbox of its own; the agent `oracle` works through its solution, then its tests score it.',
-      )
-      const words = ['-p', tasks, '-a', 'oracle', '-e', 'local', '-o', jobsDir]
-      note(`ot-agent run ${words.join(' ')}\n`)
-      await runCommand(() => makeRun(words), ['ot-agent', 'run'], words)
-      if (process.exitCode !== 130) note(whatNext(relative('', tasks), relative('', await newestJob(jobsDir))))
+    .description(
+      'Makes a small dataset from start to finish: tasks of three pipelines, mixed, filtered and proven, rolled out in local\n' +
+        'sandboxes, filtered and exported. Needs no network and no account; the second time it comes from the cache.',
+    )
+    .option('-o, --out <dir>', 'where its rows and results are kept', 'runs/demo')
+    .option('--limit <n>', 'at most so many tasks of each pipeline', wholeNumber(1))
+    .option('--model <name>', 'a real model as the teacher, instead of the stand-in')
+    .option('--api-base <url>', 'where that model is served')
+    .option('--api-key-env <name>', 'the variable that holds its key')
+    .option('--json', 'print the result as JSON')
+    .option('-q, --quiet', 'no progress')
+    .action(async ({ out, json, limit, quiet = false, ...asked }) => {
+      const dir = resolve(out)
+      const recipe = await loadRecipe(join(packageRoot, 'recipes/demo.ts'), { set: settingsFor(asked), limit })
+      if (!quiet) note(whoTeaches(asked))
+      const started = performance.now()
+      const outcome = await performRecipe({ recipe, dir, quiet })
+      const stages = countsOf(outcome.steps)
+      if (json) return printJson({ schema: 'recipe-run/1', dir, stages, cached: outcome.cached, sinks: outcome.sinks })
+      printSummary(stages, outcome, (performance.now() - started) / 1000)
+      if (!quiet) note(whatNext(relative('', dir) || '.'))
     })
 
-function whatNext(tasks: string, job: string): string {
+/** A real model takes the place of the stand-in wherever the recipe asks one. */
+function settingsFor({ model, apiBase, apiKeyEnv }: ModelAsked): readonly string[] {
+  if (model === undefined && apiBase === undefined) return []
+  const settings = JSON.stringify({ model: model ?? 'default', apiBase, apiKeyEnv })
+  return [`rollout.teacher=${settings}`, `length.model=${settings}`]
+}
+
+function whoTeaches({ model, apiBase }: ModelAsked): string {
+  if (model !== undefined || apiBase !== undefined)
+    return `The teacher is ${model ?? 'the model'}${apiBase ? ` at ${apiBase}` : ''}.\n`
+  return 'The teacher is a stand-in, no model: it plays each task’s own solution. --api-base and --model put a real one in its place.\n'
+}
+
+function printSummary(stages: readonly StageCount[], { steps, cached, sinks }: RecipeOutcome, seconds: number): void {
+  printCounts(stages)
+  process.stdout.write('\n')
+  for (const { dir, counts, files } of sinks) {
+    process.stdout.write(`${counts.train ?? 0} traces to train on and ${counts.validation ?? 0} to validate with:\n`)
+    for (const file of files) process.stdout.write(`  ${relative('', join(dir, file))}\n`)
+  }
+  const reused = cached.length > 0 ? `; ${cached.length} of ${steps.length} steps came from an earlier run` : ''
+  process.stdout.write(`${Math.round(seconds)} s${reused}\n`)
+}
+
+function whatNext(dir: string): string {
   const steps = [
-    [`jobs show ${job}`, 'every trial of this run'],
-    [`run -p ${tasks} -a nop`, 'doing nothing must not score'],
-    [`tasks check ${tasks}`, 'are the tasks sound?'],
-    ['tasks init my-task', 'write one of your own'],
+    [`recipe explain ${dir}`, 'the counts again'],
+    [`recipe lineage ROW -o ${dir}`, 'a row of the dataset, back to its source'],
+    ['recipe check recipes/demo.ts', 'what a recipe would do, before it does'],
+    ['demo --api-base URL --model NAME', 'the same with a real model'],
   ] as const
   const width = Math.max(...steps.map(([command]) => command.length))
   const lines = steps.map(([command, why]) => `  npx ot-agent ${command.padEnd(width)}   ${why}`)
   return ['', 'What to try next:', ...lines].join('\n')
-}
-
-/** The job that wrote its result last: the one that just ended. */
-async function newestJob(jobsDir: string): Promise<string> {
-  const names = await readdir(jobsDir)
-  const jobs = await Promise.all(
-    names.map(async (name) => {
-      const result = await stat(join(jobsDir, name, 'result.json')).catch(() => null)
-      return { dir: join(jobsDir, name), at: result?.mtimeMs ?? 0 }
-    }),
-  )
-  return jobs.reduce((newest, job) => (job.at > newest.at ? job : newest), { dir: jobsDir, at: 0 }).dir
 }

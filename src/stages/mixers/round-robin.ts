@@ -11,7 +11,7 @@ export default definePlugin({
   options: z.strictObject({ total, upsample }),
   make: (options) =>
     mixOf({
-      total,
+      total: options.total,
       upsample: options.upsample,
       order: 'round-robin',
       shares: (inputs) => {

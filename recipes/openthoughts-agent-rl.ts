@@ -1,0 +1,27 @@
+import { defineRecipe } from 'ot-agent'
+
+/** Tasks to learn on by trying: proven, apart from the benchmarks, and none of them twice. */
+export default defineRecipe({
+  name: 'openthoughts-agent-rl',
+  summary: 'Verified tasks of three sources as prompt sets for SkyRL, verl and TRL',
+  seed: 42,
+  stages: [
+    { id: 'nl2bash', use: 'sources/pipeline', with: { pipeline: 'nl2bash', args: { source: 'real', check: false } } },
+    {
+      id: 'code-contests',
+      use: 'sources/pipeline',
+      with: { pipeline: 'code-contests', args: { source: 'real', check: false, limit: 5000 } },
+    },
+    {
+      id: 'composer',
+      use: 'sources/pipeline',
+      with: { pipeline: 'terminal-composer', args: { count: 5000, check: false } },
+    },
+    { id: 'mix', use: 'mixers/weighted', with: { temperature: 2 } },
+    { id: 'same', use: 'filters/tasks/exact-duplicates' },
+    { id: 'alike', use: 'filters/tasks/near-duplicates' },
+    { id: 'benchmarks', use: 'filters/tasks/decontaminated' },
+    { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64 } },
+    { id: 'prompts', use: 'exporters/rl' },
+  ],
+})

@@ -1,0 +1,98 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import type { AnyStage, StageServices } from '../../src/core/stage.ts'
+import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
+import { makeAnyStage } from '../../src/plugins.ts'
+import { resolveRecipe } from '../../src/run/recipe/resolve.ts'
+import { runRecipe } from '../../src/run/recipe/run-recipe.ts'
+import { commands, conversation, someTrace } from '../recipe-traces.ts'
+
+const dir = mkdtempSync(join(tmpdir(), 'ot-agent-leaks-'))
+afterAll(() => rmSync(dir, { recursive: true }))
+
+const packs = join(dir, 'packs')
+mkdirSync(packs)
+const held = 'Rebuild the ancient harbour ledger from the torn pages and list every ship twice.'
+writeFileSync(join(packs, 'held-out.jsonl'), `${JSON.stringify({ id: 'ledger', instruction: held })}\n`)
+
+/** Words that no other trace has, so that only planted twins are alike. */
+const words = (seed: number) => Array.from({ length: 60 }, (_, i) => `word${(seed * 61 + i) % 9973}`).join(' ')
+const about = (seed: number, text = words(seed)) => ({
+  instruction: text,
+  conversations: conversation(...[1, 2, 3, 4, 5].map((i) => commands(`echo ${words(seed * 7 + i)}\n`))).map(
+    (turn, i) => (i === 0 ? { ...turn, content: text } : turn),
+  ),
+})
+const trace = (id: string, seed: number, over: object = {}) =>
+  someTrace({ id, task: id, task_digest: `task-${id}`, ...about(seed), ...over })
+const withCommand = (seed: number, command: string) => ({
+  conversations: [...about(seed).conversations.slice(0, -1), { role: 'assistant', content: commands(`${command}\n`) }],
+})
+
+/** What must never be handed out, by the reason it has to go for. */
+const planted: Record<string, object> = {
+  timeout: { exit: 'time', result: 'AgentTimeoutError' },
+  subagent: { trace_source: 'summarization-1-summary' },
+  'too-few-turns': { turns: 2 },
+  contaminated: { ...about(903, `Please do this. ${held}`) },
+  secret: withCommand(904, `export AWS_ACCESS_KEY_ID=AKIA${'Q3ZB7L2M9XKT4WPE'}`),
+  'touches-tests': withCommand(905, "echo 'exit 0' > /tests/test.sh"),
+  'writes-reward': withCommand(906, 'echo 1 > /logs/verifier/reward.txt'),
+}
+
+test('what was planted is in no export, and among the rejects with the right reason', async () => {
+  const clean = Array.from({ length: 30 }, (_, i) => trace(`clean-${i}`, i))
+  const bad = Object.entries(planted).map(([reason, over], i) => trace(reason, 900 + i, over))
+  const twin = { ...clean[3], id: 'duplicate' }
+  const rows = [...clean.slice(0, 20), ...bad, twin, ...clean.slice(20)]
+  const source: AnyStage = {
+    takes: null,
+    gives: 'trace',
+    fingerprint: async () => 'planted',
+    async *run() {
+      yield* rows
+    },
+  }
+  const rollouts = (name: string, options: object = {}) => ({ use: `filters/rollouts/${name}`, with: { ...options } })
+  const stages = [
+    { use: 'planted' },
+    ...['no-timeouts', 'no-subagents', 'min-turns', 'reward-hacking', 'secrets', 'exact-duplicates'].map((name) =>
+      rollouts(name),
+    ),
+    rollouts('decontaminated', { packs, benchmarks: ['held-out'] }),
+    { use: 'exporters/sharegpt', with: { validation: 0.1 } },
+    { use: 'exporters/ladder', with: { sizes: [5, 20] } },
+  ]
+  const recipe = await resolveRecipe({ name: 'leaks', stages }, async (use, options) =>
+    use === 'planted' ? source : makeAnyStage(use, options),
+  )
+  const { signal } = new AbortController()
+  const run = join(dir, 'run')
+  const { steps } = await runRecipe({
+    recipe,
+    dir: run,
+    services: {} as StageServices,
+    signal,
+    shardRows: 8,
+    memoryMb: 300,
+  })
+
+  await using sql = await SqlDatabase.open({ memoryMb: 128, threads: 1, tempDir: dir })
+  const ids = async (glob: string) =>
+    (await sql.rows(`SELECT id FROM read_parquet(${sqlText(join(run, glob))})`)).map(({ id }) => String(id)).sort()
+  const expected = clean.map(({ id }) => id).sort()
+  expect(await ids('out/sharegpt/data/*.parquet')).toEqual(expected)
+  expect((await ids('out/ladder/20/*.parquet')).filter((id) => !id.startsWith('clean-'))).toEqual([])
+  const rejects = await sql.rows(
+    `SELECT id, reason FROM read_parquet([${steps.flatMap(({ shards }) => shards.map(({ rejects }) => sqlText(rejects))).join(', ')}])`,
+  )
+  const found = Object.fromEntries(rejects.map(({ id, reason }) => [String(id), String(reason)]))
+  expect(found).toEqual({
+    ...Object.fromEntries(Object.keys(planted).map((reason) => [reason, reason])),
+    duplicate: 'duplicate',
+  })
+  const card = readFileSync(join(run, 'out/sharegpt/README.md'), 'utf8')
+  expect(card).toContain('contaminated 1')
+}, 120_000)

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { needs } from '../needs.ts'
+
+const demo = (out: string, ...words: string[]) =>
+  spawnSync(process.execPath, ['bin/ot-agent.js', 'demo', '-o', out, ...words], { encoding: 'utf8' })
+
+describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
+  test('makes a dataset offline, says what each stage did, and has nothing left to do the second time', {
+    timeout: 900_000,
+  }, () => {
+    const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'runs')
+    const first = demo(out)
+    expect({ status: first.status, stderr: first.stderr }).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('The teacher is a stand-in, no model'),
+    })
+    for (const stage of ['nl2bash', 'composer', 'puzzles', 'mix', 'benchmarks', 'verified', 'rollout', 'secrets'])
+      expect(first.stdout).toMatch(new RegExp(`^${stage} +\\d`, 'm'))
+    expect(first.stdout).toMatch(/^benchmarks .* contaminated 1$/m)
+    const [, train = '', held = ''] = /^(\d+) traces to train on and (\d+) to validate with/m.exec(first.stdout) ?? []
+    expect(Number(train)).toBeGreaterThan(10)
+    expect(Number(held)).toBeGreaterThan(0)
+    for (const file of ['README.md', 'dataset_info.json', 'train.yaml', 'data/train-00000-of-00001.parquet']) {
+      expect(existsSync(join(out, 'out/dataset', file))).toBe(true)
+      expect(first.stdout).toContain(join('out/dataset', file))
+    }
+    const lines = readFileSync(join(out, 'out/dataset/jsonl/train-00000-of-00001.jsonl'), 'utf8').trim().split('\n')
+    const rows = lines.map((line) => JSON.parse(line))
+    expect(rows).toHaveLength(Number(train))
+    for (const { reward, agent, conversations } of rows) {
+      expect({ reward, agent }).toEqual({ reward: 1, agent: 'terminus-2' })
+      expect(conversations.length).toBeGreaterThan(5)
+    }
+    const again = demo(out, '--json')
+    expect(again.status).toBe(0)
+    const { cached, sinks } = JSON.parse(again.stdout)
+    expect(cached).toContain('rollout')
+    expect(sinks[0].cached).toBe(true)
+  })
+
+  test('a model that cannot be reached is said so, and nothing is called a reward of 0', { timeout: 300_000 }, () => {
+    const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'runs')
+    const { status, stderr } = demo(out, '--api-base', 'http://127.0.0.1:9/v1', '--model', 'nobody')
+    expect(status).not.toBe(0)
+    expect(stderr).toContain('The teacher is nobody at http://127.0.0.1:9/v1')
+    expect(stderr).toMatch(/^failed: stage length: model nobody/m)
+  })
+})
