@@ -60,8 +60,11 @@ export interface RolloutRequest {
   readonly sandbox: PlugInChoice
   readonly concurrency: number
   readonly timeoutMultiplier?: number | undefined
+  /** For this job and those beside it together. */
   readonly budgetUsd?: number | undefined
   readonly signal: AbortSignal
+  /** Hears how far it is. */
+  readonly tell?: (line: string) => void
 }
 
 /** What became of a trial, and the name of its task's folder: the row of a trace, or why there is none. */

@@ -102,6 +102,16 @@ export async function openLedger(path: string, now: () => Date = () => new Date(
   }
 }
 
+/** What a ledger that nobody need hold open comes to, in USD. */
+export async function costIn(path: string): Promise<number> {
+  const sum = makeSum()
+  for await (const value of readJsonLines(path)) {
+    const entry = entrySchema.safeParse(value).data
+    if (entry) sum.add(entry)
+  }
+  return sum.account().costUsd
+}
+
 type Sum = ReturnType<typeof makeSum>
 
 function makeSum() {

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -94,6 +94,31 @@ withSandboxes('rollouts', () => {
     }
     const again = await run('solved', stages(1))
     expect(again.cached).toContain('rollout')
+    // As after a crash between the last trial and the shard: the job is read, and nothing is run a second time.
+    for (const name of await readdir(join(dir, 'solved/stages')))
+      if (name.startsWith('rollout-')) await rm(join(dir, 'solved/stages', name), { recursive: true })
+    const read = await run('solved', stages(1))
+    expect(read.cached).not.toContain('rollout')
+    expect(await rowsOf(read)).toEqual(rows)
+  })
+
+  test('a spent budget stops the recipe, and a larger one lets it go on', { timeout: 240_000 }, async () => {
+    const model_info = { input_cost_per_token: 0.001, output_cost_per_token: 0.001 }
+    const stages = (budgetUsd: number) => [
+      source,
+      agent({ teacher: scripted({ model_info }), concurrency: 1, budgetUsd }),
+    ]
+    await expect(run('budget', stages(1))).rejects.toThrow('the budget of 1 USD is spent after 0 of 2 rollouts')
+    const rows = await rowsOf(await run('budget', stages(1000)))
+    expect(rows.map(({ reward }) => reward)).toEqual([1, 1])
+    // What other shards of the stage have spent is gone for this one.
+    const spent = rows.reduce((sum, { cost_usd }) => sum + Number(cost_usd), 0)
+    const more = [
+      ...stages(spent).slice(0, 1),
+      { use: 'rollouts/allocate', with: { target: 3 } },
+      ...stages(spent).slice(1),
+    ]
+    await expect(run('budget', more)).rejects.toThrow('is spent after 0 of 3 rollouts')
   })
 
   test('what cannot be rolled out is dropped with the reason, and the rest goes on', { timeout: 240_000 }, async () => {

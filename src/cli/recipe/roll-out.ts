@@ -1,11 +1,14 @@
-import { basename, dirname } from 'node:path'
+import { readdir } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { RolledOut, RolloutRequest } from '../../core/stage.ts'
 import type { Drop } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
+import { exists } from '../../lib/files.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
+import { costIn, ledgerFile } from '../../store/ledger.ts'
 import { importDigests } from '../run/configured.ts'
 import { askedJob } from '../run/job-document.ts'
 import { modelUseOf } from '../run/model-options.ts'
@@ -26,6 +29,7 @@ const traceOptions: TraceOptions = {
 /** Runs one trial of each task as `ot-agent run` does, in the packed layout, and gives what became of every one of them. */
 export async function* rollOut(request: RolloutRequest): AsyncIterable<RolledOut> {
   await runTrials(request)
+  if (!(await exists(request.jobDir))) return
   const { inputs } = await findInputs([request.jobDir], false)
   const maker = traceMaker(traceOptions)
   for await (const read of readTrials(inputs, maker, request.signal)) {
@@ -46,7 +50,11 @@ function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): {
   return { drop: `failed-${boundary}`, detail: `${code}: ${message}` }
 }
 
-async function runTrials(request: RolloutRequest): Promise<void> {
+/** Runs what is not run yet; nothing when the jobs beside it have spent the money. */
+async function runTrials(whole: RolloutRequest): Promise<void> {
+  const budgetUsd = await budgetLeft(whole)
+  if (budgetUsd !== undefined && budgetUsd <= 0) return
+  const request = { ...whole, budgetUsd }
   const asked = runOptions().exitOverride().parse(wordsOf(request), { from: 'user' }).opts()
   const { config: written, adaptive } = await askedJob(asked, 'local')
   const config = await withTaskOptions(written, asked)
@@ -54,9 +62,19 @@ async function runTrials(request: RolloutRequest): Promise<void> {
   const imports = await importDigests(config)
   const invocation = ['ot-agent', 'recipe', ...process.argv.slice(3)]
   const open = () => openJob({ config, named: true, tasks, imports, layout: 'packed', invocation })
-  const showing = { quiet: true, json: false }
+  const { tell } = request
+  const screen = { write: (text: string) => tell?.(text.trimEnd()) }
+  const showing = { quiet: tell === undefined, json: false, screen }
   await performJob({ config, tasks, use: modelUseOf(asked, adaptive), open }, showing, request.signal)
   request.signal.throwIfAborted()
+}
+
+async function budgetLeft({ budgetUsd, jobDir }: RolloutRequest): Promise<number | undefined> {
+  if (budgetUsd === undefined) return undefined
+  const names = await readdir(dirname(jobDir)).catch(() => [])
+  const beside = names.filter((name) => name !== basename(jobDir))
+  const spent = await Promise.all(beside.map((name) => costIn(ledgerFile(join(dirname(jobDir), name)))))
+  return spent.reduce((left, cost) => left - cost, budgetUsd)
 }
 
 function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest }: RolloutRequest): string[] {

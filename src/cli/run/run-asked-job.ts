@@ -1,4 +1,5 @@
 import type { JobConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { whoCan } from '../../plugins.ts'
@@ -9,12 +10,13 @@ import type { JobTask } from '../../run/job/plan.ts'
 import { type JobOutcome, runJob } from '../../run/job.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note } from '../output.ts'
-import { makeProgress } from '../progress/progress.ts'
+import { makeProgress, type Screen } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
 import { type AheadOptions, aheadSettings } from './ahead-settings.ts'
 import { agentOf, providerOf } from './configured.ts'
 import { freeUse, type ModelUse } from './model-options.ts'
 import { findModels, type JobModels } from './models.ts'
+import { openJudge } from './open-judge.ts'
 import { reportOutcome } from './report.ts'
 
 /** How a command wants its job to be shown. */
@@ -23,6 +25,8 @@ export interface Showing {
   readonly json: boolean
   /** A line for each trial, however many there are. */
   readonly verbose?: boolean
+  /** Where its progress is told (default: stderr). */
+  readonly screen?: Screen
   /** A file for the result, beside stdout. */
   readonly output?: string
 }
@@ -57,11 +61,12 @@ export async function performJob(asked: JobToRun, showing: Showing, signal: Abor
   const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
   await checkJob({ ...asked, ...makeIt })
   const served = await findModels(asked.config, asked.use ?? freeUse, signal)
+  const judge = await openJudge(asked.use ?? freeUse, signal)
   const job = await asked.open()
   if (job.continued) note(`continues the job in ${job.dir}`)
   const models = await served.open(job.dir, asked.config.nConcurrentTrials)
   const ahead = aheadSettings(asked.ahead ?? {}, asked.config.nConcurrentTrials, provider)
-  return runWatched(asked, job, { ...makeIt, ...models, ahead }, signal, showing).finally(models.close)
+  return runWatched(asked, job, { ...makeIt, ...models, ahead, judge }, signal, showing).finally(models.close)
 }
 
 type MakeIt = {
@@ -69,6 +74,7 @@ type MakeIt = {
   makeAgent: typeof agentOf
   hostEnv: NodeJS.ProcessEnv
   ahead: AheadSettings
+  judge: Judge | undefined
 } & JobModels
 
 async function runWatched(
@@ -76,7 +82,7 @@ async function runWatched(
   job: OpenedJob,
   makeIt: MakeIt,
   signal: AbortSignal,
-  { quiet, verbose = false }: Showing,
+  { quiet, verbose = false, screen = process.stderr }: Showing,
 ): Promise<JobOutcome> {
   let stop = () => {}
   const notes = new Set<string>()
@@ -89,7 +95,7 @@ async function runWatched(
       signal,
       ...(again && { again }),
       watch: ({ board }) => {
-        const progress = makeProgress(makeTally(job.plan.length, board), process.stderr, quiet, verbose)
+        const progress = makeProgress(makeTally(job.plan.length, board), screen, quiet, verbose)
         stop = progress.stop
         const ended = (record: TrialRecord) => {
           for (const text of record.sandbox?.notes ?? []) notes.add(text)

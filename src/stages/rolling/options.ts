@@ -23,7 +23,7 @@ export const rollingOptions = {
   sandbox: choice.default('local'),
   concurrency: z.int().positive().default(4),
   timeoutMultiplier: z.number().positive().optional(),
-  /** For each shard of rows; a recipe that stops at it goes on when it is raised. */
+  /** For all rollouts of the stage; a recipe that stops at it goes on when it is raised. */
   budgetUsd: z.number().positive().optional(),
 }
 

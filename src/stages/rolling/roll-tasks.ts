@@ -47,11 +47,13 @@ export async function* rollTasks(
     const jobDir = join(at.workDir, 'jobs', name)
     at.log(`${placed.size} rollouts with ${rest.agent.name}${model ? ` and ${model.model}` : ''} in ${jobDir}`)
     const { signal } = at
+    const tell = (line: string) => at.log(line)
+    const request = { ...rest, model, tasksDir, jobDir, concurrency, budgetUsd, signal, tell }
     const open = new Set(placed.keys())
-    for await (const rolled of services.rollOut({ ...rest, model, tasksDir, jobDir, concurrency, budgetUsd, signal })) {
+    for await (const rolled of services.rollOut(request)) {
       const task = placed.get(rolled.folder)
       if (!task) continue
-      if (isDropped(rolled) && rolled.drop === 'cancelled') continue
+      if (wasCut(rolled)) continue
       open.delete(rolled.folder)
       yield { task, trace: traceOf(rolled, task) }
     }
@@ -97,6 +99,11 @@ function* unfinished(open: ReadonlySet<string>, placed: Placed, budgetUsd: numbe
   for (const [folder, task] of placed)
     if (open.has(folder))
       yield { task, trace: { drop: 'not-run', detail: 'its trial did not come to an end', id: task.id } }
+}
+
+/** Stopped in the middle, by a person or the budget: the job runs it again. */
+function wasCut(rolled: RolledOut): boolean {
+  return isDropped(rolled) ? rolled.drop === 'cancelled' : 'end' in rolled && rolled.end === 'cancelled'
 }
 
 function traceOf(rolled: RolledOut, task: PlacedTask): RecipeTrace | Dropped {
