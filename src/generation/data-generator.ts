@@ -38,7 +38,7 @@ export abstract class DataGenerator {
   }
 
   /** Whether a model must answer before this stage begins. */
-  requiresEngineForStage(stage: GenerationStage): boolean {
+  requiresEngineForStage(stage: GenerationStage, _options: GenerationRequest['options'] = {}): boolean {
     return stage !== 'tasks' || this.gpuRequired
   }
 

@@ -35,8 +35,9 @@ export class DeclaredGenerator extends DataGenerator {
     if (this.pipeline.options) args.addAll(this.pipeline.options)
   }
 
-  override requiresEngineForStage(stage: GenerationStage): boolean {
-    return stage !== 'tasks' || (this.pipeline.needsModel ?? false)
+  override requiresEngineForStage(stage: GenerationStage, options: Options = {}): boolean {
+    const { needsModel = false } = this.pipeline
+    return stage !== 'tasks' || (typeof needsModel === 'function' ? needsModel(options) : needsModel)
   }
 
   override async runTaskGeneration(request: GenerationRequest, context: GenerationContext): Promise<GenerationResult> {

@@ -68,8 +68,8 @@ export interface Pipeline<Schema extends ZodObject = ZodObject> {
   readonly make?: MakeRow<z.output<Schema>> | StageUse<z.output<Schema>>
   /** How a row becomes a task, in a word, for the lineage (default: the maker's name, or the pipeline's). */
   readonly strategy?: string
-  /** Whether tasks are made with the help of a model (default: no). */
-  readonly needsModel?: boolean
+  /** Whether tasks are made with the help of a model, which options may decide (default: no). */
+  readonly needsModel?: boolean | ((options: z.output<Schema>) => boolean)
   /** Files for every task that has none of that name, for example tests/test.sh. */
   readonly verifier?: { readonly files: Readonly<Record<string, string | DraftFile>>; readonly timeoutSec?: number }
   /** For every task that does not say otherwise. */

@@ -40,6 +40,26 @@ ok 3 - left out # SKIP
   })
 })
 
+test('assertions of tape are named by their test', async () => {
+  const log = `TAP version 13
+# splits words
+ok 1 should be equal
+not ok 2 should be equal
+  ---
+    operator: equal
+  ...
+# joins words
+ok 3 should be equal
+
+1..3
+# tests 3
+`
+  expect(await report('tap', log)).toEqual({
+    'splits words > should be equal': 'fail',
+    'joins words > should be equal': 'pass',
+  })
+})
+
 test('the summary of pytest -rA is read', async () => {
   const log = `tests/test_a.py .F
 =========================== short test summary info ============================

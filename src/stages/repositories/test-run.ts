@@ -68,11 +68,14 @@ format == "tap" {
   depth = int(RLENGTH / 4)
   line = substr($0, RLENGTH + 1)
   if (line ~ /^# Subtest: /) { above[depth] = substr(line, 12); next }
+  if (line ~ /^# /) { group = substr(line, 3); next }
   if (line !~ /^(not )?ok( |$)/) next
   status = line ~ /^not / ? "fail" : "pass"
+  # Without a dash it is one assertion, and the comment above names its test.
+  isAssertion = line !~ /^(not )?ok *[0-9]* - /
   sub(/^(not )?ok *[0-9]*( - )? */, "", line)
   if (line ~ /# *(SKIP|TODO|skip|todo)/) next
-  name = line
+  name = isAssertion && group != "" ? group " > " line : line
   for (i = depth - 1; i >= 0; i--) name = above[i] " > " name
   say(status, name)
 }

@@ -1,0 +1,101 @@
+import type { ModelClient } from '../../../core/model.ts'
+import { type Dropped, isDropped } from '../../../core/stage.ts'
+import { makeRandom, type Random } from '../../../lib/random.ts'
+import { askForBug } from './ask-model.ts'
+import type { Bench } from './bench.ts'
+import type { Mutant } from './judge.ts'
+import { findMutations, type Mutation, mutate, mutators } from './mutate.ts'
+import type { Options, RepositoryRow } from './options.ts'
+import { functionsOf } from './source.ts'
+
+/** A change that may be a bug, with what it takes to join it to others. */
+export interface Candidate extends Mutant {
+  /** The function it is in: two bugs of one task never share it. */
+  readonly place: string
+  readonly mutation: Mutation | null
+  readonly promptDigest: string | null
+}
+
+/** What may be tried on a repository, in an order that only the seed decides, this row's share of it. */
+export async function* findCandidates(
+  bench: Bench,
+  row: RepositoryRow,
+  given: Options,
+  at: { readonly seed: number; readonly model: ModelClient | null; readonly signal: AbortSignal },
+): AsyncGenerator<Candidate | Dropped, void, void> {
+  const random = makeRandom(at.seed, bench.digest)
+  const isShare = (_: unknown, index: number) => index % row.slices === row.slice
+  if (given.strategy === 'procedural') {
+    for (const mutation of inTurn(bench, given, random).filter(isShare)) yield fromMutation(mutation, bench)
+    return
+  }
+  const { model } = at
+  if (model === null) throw new Error('a model is needed, and whoever made the stage saw to it')
+  const functions = bench.sources.flatMap((source) => functionsOf(source).map((node) => ({ source, node })))
+  for (const { source, node } of random.shuffle(functions).filter(isShare)) {
+    const written = await askForBug(model, source, node, at.signal)
+    if (isDropped(written)) yield written
+    else
+      yield {
+        ...{ mutator: 'model', changed: { [source.path]: written.text }, mutation: null },
+        ...{ place: `${source.path}:${node.from}`, promptDigest: written.promptDigest },
+      }
+  }
+}
+
+/** One mutator after the other, so that those with much to do do not crowd out the rest. */
+function inTurn({ sources }: Bench, { mutators: names }: Options, random: Random): Mutation[] {
+  const chosen = mutators.filter(({ name }) => names.includes(name))
+  const all = sources.flatMap((source) => findMutations(source, chosen))
+  const piles = chosen.map(({ name }) => random.shuffle(all.filter(({ mutator }) => mutator === name)))
+  const rounds = Math.max(0, ...piles.map(({ length }) => length))
+  return Array.from({ length: rounds }, (_, round) => piles.flatMap((pile) => pile.slice(round, round + 1))).flat()
+}
+
+function fromMutation(mutation: Mutation, bench: Bench): Candidate {
+  const { mutator, path, place } = mutation
+  const text = withMutations([mutation], path, bench)
+  const changed = text === null ? null : { [path]: text }
+  return { mutator, changed, mutation, place: `${path}:${place}`, promptDigest: null }
+}
+
+/** Several bugs at once; null where they do not go together. */
+export function combine(candidates: readonly Candidate[], bench: Bench): Candidate | null {
+  const mutations = candidates.flatMap(({ mutation }) => mutation ?? [])
+  if (mutations.length < candidates.length) return combineFiles(candidates)
+  const changed: Record<string, string> = {}
+  for (const path of new Set(mutations.map((mutation) => mutation.path))) {
+    const text = withMutations(
+      mutations.filter((mutation) => mutation.path === path),
+      path,
+      bench,
+    )
+    if (text === null) return null
+    changed[path] = text
+  }
+  return { mutator: 'combination', changed, mutation: null, place: '', promptDigest: null }
+}
+
+/** What models rewrote is whole files: only bugs in different files go together. */
+function combineFiles(candidates: readonly Candidate[]): Candidate | null {
+  const paths = candidates.flatMap(({ changed }) => Object.keys(changed ?? {}))
+  if (new Set(paths).size < paths.length) return null
+  const changed = Object.assign({}, ...candidates.map((candidate) => candidate.changed))
+  return {
+    mutator: 'combination',
+    changed,
+    mutation: null,
+    place: '',
+    promptDigest: candidates[0]?.promptDigest ?? null,
+  }
+}
+
+function withMutations(mutations: readonly Mutation[], path: string, { sources }: Bench): string | null {
+  const source = sources.find((one) => one.path === path)
+  return source
+    ? mutate(
+        source,
+        mutations.map(({ edit }) => edit),
+      )
+    : null
+}

@@ -1,0 +1,198 @@
+import { join } from 'node:path'
+import { UserError } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import { type Dropped, isDropped, type Stage, type StageContext } from '../../../core/stage.ts'
+import { digestJson, rowDigest } from '../../../lib/digest-json.ts'
+import { askForIssue, type Written } from './ask-model.ts'
+import { type Bench, openBench } from './bench.ts'
+import { type Candidate, combine, findCandidates } from './candidates.ts'
+import { type Bug, bugConfig, bugFiles } from './draft.ts'
+import { findLeak, type IssueFacts, renderInstruction, renderIssue } from './issue.ts'
+import { Journal, type MutantRecord } from './journal.ts'
+import { judgeMutant } from './judge.ts'
+import { type Options, options, parseRow, type RepositoryRow } from './options.ts'
+import { makeQueue, type Queue } from './queue.ts'
+
+/** S9: bugs put into a repository; its own tests, run in a sandbox before and after, say what each breaks. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/bug-injection',
+  summary: 'Bugs put into a repository on purpose; its own tests say which are worth fixing',
+  options,
+  make: (given) => {
+    const benches = new Map<string, Promise<Bench | string>>()
+    const queue = makeQueue(given.concurrency)
+    return {
+      takes: 'raw',
+      gives: 'draft',
+      expensive: true,
+      async *run(rows, at) {
+        for await (const row of rows) {
+          at.signal.throwIfAborted()
+          yield* injectInto(row, { given, at, benches, queue })
+        }
+      },
+    }
+  },
+})
+
+/** What the rows of one stage share. */
+interface Shop {
+  readonly given: Options
+  readonly at: StageContext
+  /** By repository: it is opened and measured once. */
+  readonly benches: Map<string, Promise<Bench | string>>
+  readonly queue: Queue
+}
+
+async function* injectInto(row: RawRow, shop: Shop): AsyncGenerator<TaskDraft | Dropped, void, void> {
+  const { given, at } = shop
+  checkNeeds(given, at)
+  const parsed = parseRow(row)
+  if (typeof parsed === 'string') return yield { drop: 'bad-row', detail: parsed, id: row.id }
+  const bench = await benchOf(parsed, shop)
+  if (typeof bench === 'string') return yield { drop: 'bad-repository', detail: bench, id: row.id }
+  const journal = await Journal.open(join(at.workDir, 'bug-injection'))
+  try {
+    let made = 0
+    for await (const bug of findBugs(bench, parsed, journal, shop)) {
+      const draft = isDropped(bug) ? bug : await makeDraft(bug, bench, row, shop)
+      yield isDropped(draft) ? { ...draft, id: row.id } : draft
+      if (!isDropped(draft) && ++made >= given.tasks) break
+    }
+    if (made === 0) yield { drop: 'no-bug', detail: 'no mutant of this row was worth keeping', id: row.id }
+  } finally {
+    await journal.saveYields()
+    await journal.close()
+  }
+}
+
+/** A bug with what its tests said. */
+interface FoundBug extends Bug {
+  readonly symptoms: readonly string[]
+  readonly promptDigest: string | null
+}
+
+/** Tries mutants until there are enough, and joins as many as a task needs. */
+async function* findBugs(
+  bench: Bench,
+  row: RepositoryRow,
+  journal: Journal,
+  { given, at, queue }: Shop,
+): AsyncGenerator<FoundBug | Dropped, void, void> {
+  const judge = (candidate: Candidate) => queue(() => judgeMutant(candidate, bench, journal, given))
+  let kept: Candidate[] = []
+  let tried = 0
+  for await (const candidate of findCandidates(bench, row, given, at)) {
+    at.signal.throwIfAborted()
+    if (tried++ >= given.attempts) return
+    if (isDropped(candidate)) {
+      yield candidate
+      continue
+    }
+    if (kept.some(({ place }) => place === candidate.place)) continue
+    const record = await judge(candidate)
+    if (record.verdict !== 'kept') {
+      yield {
+        drop: record.verdict,
+        detail: `${candidate.mutator} in ${Object.keys(candidate.changed ?? {}).join(', ')}`,
+      }
+      continue
+    }
+    kept.push(candidate)
+    if (kept.length < given.bugs) continue
+    yield await joined(kept, record)
+    kept = []
+  }
+
+  async function joined(parts: readonly Candidate[], alone: MutantRecord): Promise<FoundBug | Dropped> {
+    const whole = parts.length === 1 ? parts[0] : combine(parts, bench)
+    if (!whole?.changed) return { drop: 'does-not-combine', detail: parts.map(({ mutator }) => mutator).join(', ') }
+    const { verdict, failToPass, symptoms } = parts.length === 1 ? alone : await judge(whole)
+    if (verdict !== 'kept') return { drop: verdict, detail: 'a combination' }
+    const mutators = parts.map(({ mutator }) => mutator)
+    return { mutators, changed: whole.changed, failToPass, symptoms, promptDigest: whole.promptDigest }
+  }
+}
+
+async function makeDraft(bug: FoundBug, bench: Bench, row: RawRow, { given, at }: Shop): Promise<TaskDraft | Dropped> {
+  const { changed, failToPass, symptoms } = bug
+  const name =
+    row.fields.name ??
+    String(row.fields.repo)
+      .replace(/[#@][^/]*$|\.git$/g, '')
+      .split(/[/:]/)
+      .at(-1)
+  const harmless = symptoms.filter((line) => findLeak(line, changed, bench) === null)
+  const facts: IssueFacts = {
+    ...{ name: String(name), workdir: given.workdir, failToPass, symptoms: harmless, commands: bench.run.commands },
+    areTestsVisible: given.tests === 'visible',
+  }
+  const issue = await writeIssue(facts, changed, bench, given, at)
+  if (isDropped(issue)) return issue
+  const instruction = renderInstruction(issue.text, facts)
+  const leak = findLeak(instruction, changed, bench)
+  if (leak !== null) return { drop: 'leaky-issue', detail: `the issue ${leak}` }
+  const digests = [bug.promptDigest, issue.promptDigest === '' ? null : issue.promptDigest].filter(
+    (one) => one !== null,
+  )
+  const lineage = {
+    pipeline: given.pipeline,
+    strategy: 'bug-injection',
+    rowId: row.id,
+    rowDigest: rowDigest(row),
+    seed: at.seed,
+  }
+  return {
+    name: `${given.pipeline}-${row.id}-${digestJson(changed).slice(0, 8)}`,
+    instruction,
+    files: bugFiles(bug, bench, given),
+    config: { ...bugConfig(bug, bench) },
+    lineage: {
+      ...lineage,
+      ...(digests.length > 0 &&
+        at.model && {
+          promptDigest: digests.length === 1 ? String(digests[0]) : digestJson(digests),
+          model: at.model.model,
+        }),
+    },
+  }
+}
+
+async function writeIssue(
+  facts: IssueFacts,
+  changed: Readonly<Record<string, string>>,
+  bench: Bench,
+  { issue }: Options,
+  { model, signal }: StageContext,
+): Promise<Written | Dropped> {
+  if (issue === 'model' && model) return askForIssue(model, facts, changed, bench, signal)
+  return { text: renderIssue(facts), promptDigest: '' }
+}
+
+function benchOf(row: RepositoryRow, { given, at, benches, queue }: Shop): Promise<Bench | string> {
+  const { repo, commands, format, image, setup } = row
+  const key = digestJson([repo, commands, format, image, setup])
+  const { sandboxes, signal, log } = at
+  if (sandboxes === null) throw noSandboxes()
+  const workDir = join(at.workDir, 'bug-injection')
+  const bench =
+    benches.get(key) ?? queue(() => openBench(row, given, { sandboxes, workDir, signal, log: (line) => log(line) }))
+  benches.set(key, bench)
+  // What the world failed may go better for the next row.
+  bench.catch(() => benches.delete(key))
+  return bench
+}
+
+function checkNeeds({ strategy, issue }: Options, { model, sandboxes }: StageContext): void {
+  if (sandboxes === null) throw noSandboxes()
+  if (model === null && (strategy === 'model' || issue === 'model'))
+    throw new UserError(
+      'makers/bug-injection: expected a model that writes bugs or issues, got none',
+      'name one with --model',
+    )
+}
+
+function noSandboxes(): UserError {
+  return new UserError('makers/bug-injection: expected sandboxes to run tests in, got none', 'name a kind with -e')
+}

@@ -1,0 +1,97 @@
+import type { SyntaxNode } from '@lezer/common'
+import { childrenOf, functionAround, type Source } from '../source.ts'
+import { type Edit, type Mutator, replace, textOf } from './mutator.ts'
+
+/** Things that are no longer there: branches, statements, results, waits, checks, throws. */
+export const removalMutators: readonly Mutator[] = [
+  {
+    name: 'removed-branch',
+    find: (node) => {
+      if (node.name !== 'IfStatement') return []
+      const parts = childrenOf(node)
+      return parts.flatMap((part, i): Edit[] => {
+        const end = part.name === 'else' ? parts[i + 1] : part.name === 'elif' ? parts[i + 2] : undefined
+        const before = parts[i - 1]
+        return end && before ? [{ from: before.to, to: end.to, insert: '' }] : []
+      })
+    },
+  },
+  {
+    name: 'removed-statement',
+    find: (node, source) => {
+      if (!['ExpressionStatement', 'AssignStatement', 'UpdateStatement'].includes(node.name)) return []
+      const first = childrenOf(node)[0]
+      const isPlain = first?.name === 'String' || textOf(source, node).startsWith('super')
+      return isPlain || !functionAround(node) ? [] : withoutStatement(node, source)
+    },
+  },
+  {
+    name: 'returns-nothing',
+    find: (node) => {
+      const value = childrenOf(node)[1]
+      if (node.name !== 'ReturnStatement' || !value || value.name === ';') return []
+      return [{ from: node.from + 'return'.length, to: value.to, insert: '' }]
+    },
+  },
+  {
+    name: 'removed-await',
+    find: (node, source) => {
+      const value = childrenOf(node)[1]
+      return node.name === 'AwaitExpression' && value ? [replace(node, textOf(source, value))] : []
+    },
+  },
+  {
+    name: 'removed-null-check',
+    find: (node, source) => {
+      const text = textOf(source, node)
+      if (node.name === '?.' && node.nextSibling?.name === 'PropertyName') return [replace(node, '.')]
+      if (node.name === 'LogicOp' && text === '??' && node.parent?.name === 'BinaryExpression') {
+        const left = childrenOf(node.parent)[0]
+        return left ? [replace(node.parent, textOf(source, left))] : []
+      }
+      if (node.name !== 'IfStatement' || childrenOf(node).some(({ name }) => name === 'else' || name === 'elif'))
+        return []
+      const condition = childrenOf(node)[1]
+      const asks = condition ? textOf(source, condition) : ''
+      return /\b(?:null|undefined|None)\b|^\(?\s*(?:!|not )\s*[\w.]+\s*\)?$/.test(asks)
+        ? withoutStatement(node, source)
+        : []
+    },
+  },
+  {
+    name: 'removed-throw',
+    find: (node, source) =>
+      node.name === 'ThrowStatement' || node.name === 'RaiseStatement' ? withoutStatement(node, source) : [],
+  },
+  {
+    name: 'swallowed-exception',
+    find: (node, source) => {
+      if (source.language === 'javascript') {
+        const block = node.name === 'CatchClause' ? node.lastChild : null
+        return block && block.to - block.from > 2 ? [replace(block, '{}')] : []
+      }
+      if (node.name !== 'TryStatement') return []
+      const parts = childrenOf(node)
+      const handlers = parts.filter((part, i) => part.name === 'Body' && partBefore(parts, i) === 'except')
+      return handlers
+        .filter((body) => childrenOf(body)[1]?.name !== 'PassStatement')
+        .map((body) => replace(withoutLineEnd(body, source), ': pass'))
+    },
+  },
+]
+
+/** Which keyword of a try statement a part belongs to. */
+function partBefore(parts: readonly SyntaxNode[], index: number): string | undefined {
+  return parts.slice(0, index).findLast(({ name }) => ['try', 'except', 'else', 'finally'].includes(name))?.name
+}
+
+/** A statement cannot just go where the language wants one. */
+function withoutStatement(node: SyntaxNode, source: Source): Edit[] {
+  const empty = source.language === 'python' ? 'pass' : node.parent?.name === 'Block' ? '' : ';'
+  return [replace(withoutLineEnd(node, source), empty)]
+}
+
+/** Blocks of Python reach over their last line end, which the next line still needs. */
+function withoutLineEnd({ from, to }: SyntaxNode, { text }: Source): { readonly from: number; readonly to: number } {
+  return { from, to: from + text.slice(from, to).trimEnd().length }
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import type { RawRow } from '../../../core/row.ts'
+import { type TestFormat, testFormats } from '../../repositories/test-run.ts'
+import { mutators } from './mutate.ts'
+
+const names = mutators.map(({ name }) => name)
+
+/** Options of the maker; what a row says of its repository wins. */
+export const options = z.strictObject({
+  /** Folder that relative repositories of rows count from. */
+  root: z.string().min(1).default('.'),
+  /** `procedural`: mutators on the syntax tree. `model`: a model rewrites a function. */
+  strategy: z.enum(['procedural', 'model']).default('procedural'),
+  /** Which mutators are used (default: all). */
+  mutators: z
+    .array(z.string().refine((name) => names.includes(name), { error: `expected one of ${names.join(', ')}` }))
+    .min(1)
+    .default(names),
+  /** Bugs in one task, each in another function. */
+  bugs: z.number().int().min(1).max(10).default(1),
+  /** Tasks of one row. */
+  tasks: z.number().int().min(1).default(1),
+  /** Mutants that are tried for one row. */
+  attempts: z.number().int().min(1).default(40),
+  /** `hidden`: the agent does not see the repository's tests. They decide from a copy of their own either way. */
+  tests: z.enum(['visible', 'hidden']).default('visible'),
+  /** Who writes the issue. */
+  issue: z.enum(['template', 'model']).default('template'),
+  /** A bug that breaks more than this share of the tests is too plain. */
+  maxBroken: z.number().positive().max(1).default(0.8),
+  /** Where the repository lies in the environment. */
+  workdir: z
+    .string()
+    .regex(/^\/[\w./-]+$/)
+    .default('/app'),
+  /** Time limit of one run of the tests. */
+  timeoutSec: z.number().positive().default(300),
+  /** Runs of tests at once. */
+  concurrency: z.number().int().min(1).default(2),
+  pipeline: z.string().min(1).default('bugs'),
+})
+export type Options = z.output<typeof options>
+
+const words = z.union([
+  z
+    .string()
+    .min(1)
+    .transform((word) => [word]),
+  z.array(z.string().min(1)).min(1),
+])
+
+const fields = z.object({
+  /** `./folder`, `git+URL#REF` or `npm:NAME@VERSION`. */
+  repo: z.string().min(1),
+  test_command: words,
+  test_format: z.enum(testFormats),
+  /** Base image (default: by the language of most files). */
+  image: z.string().min(1).optional(),
+  /** Commands that make the tests runnable, while the environment is built. */
+  setup: words.optional(),
+  /** Only every so-manieth mutant: lets many rows share one repository. */
+  slice: z.number().int().min(0).default(0),
+  slices: z.number().int().min(1).default(1),
+})
+
+/** A repository as a row describes it. */
+export interface RepositoryRow {
+  readonly repo: string
+  readonly commands: readonly string[]
+  readonly format: TestFormat
+  readonly image: string | null
+  readonly setup: readonly string[]
+  readonly slice: number
+  readonly slices: number
+}
+
+/** Reads a row; a text says what is wrong with it. */
+export function parseRow({ fields: given }: RawRow): RepositoryRow | string {
+  const parsed = fields.safeParse(given)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return `${issue?.path.join('.')}: ${issue?.message}`
+  }
+  const { repo, test_command, test_format, image = null, setup = [], slice, slices } = parsed.data
+  return { repo, commands: test_command, format: test_format, image, setup, slice, slices }
+}
