@@ -24,7 +24,17 @@ export interface JobStart {
 export interface JobRequest
   extends Pick<
     TrialsRequest,
-    'provider' | 'makeAgent' | 'clientFor' | 'ahead' | 'mayStart' | 'pace' | 'hooks' | 'hostEnv' | 'whoCan' | 'signal'
+    | 'provider'
+    | 'makeAgent'
+    | 'clientFor'
+    | 'judge'
+    | 'ahead'
+    | 'mayStart'
+    | 'pace'
+    | 'hooks'
+    | 'hostEnv'
+    | 'whoCan'
+    | 'signal'
   > {
   readonly job: OpenedJob
   /** Which finished trials are to run again; cancelled ones always are. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Agent } from '../core/agent.ts'
 import type { TrialConfig } from '../core/job.ts'
+import type { Judge } from '../core/judge.ts'
 import type { ModelClient } from '../core/model.ts'
 import type { SandboxLease, SandboxProvider, ToolDir } from '../core/sandbox.ts'
 import type { Environment, Task } from '../core/task.ts'
@@ -42,6 +43,8 @@ export interface TrialRequest {
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
   readonly whoCan: WhoCan
+  /** For tasks that a model judges. */
+  readonly judge?: Judge | undefined
   /** How long giving the sandbox back may take; default 20. */
   readonly giveBackSec?: number
 }

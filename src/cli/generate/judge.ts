@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { Judgement } from '../../generation/make-tasks.ts'
@@ -11,6 +12,8 @@ export interface Judging {
   readonly provider: SandboxProvider
   readonly sandboxOptions: Readonly<Record<string, unknown>>
   readonly repeats: number
+  /** For tasks that a model judges. */
+  readonly judge?: Judge | undefined
   readonly workDir: string
   readonly signal: AbortSignal
 }

@@ -5,6 +5,7 @@ import { DeclaredGenerator, overlay } from '../../generation/declared-generator.
 import { type MadeTasks, makeTasks, type Workshop } from '../../generation/make-tasks.ts'
 import type { GenerationContext, GenerationRequest, SourceChoice } from '../../generation/request.ts'
 import { type GenerationOutcome, runGenerator } from '../../generation/run-generator.ts'
+import { makeModelJudge } from '../../index.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { utcNow } from '../../lib/time.ts'
 import { makeProvider, makeStage } from '../../plugins.ts'
@@ -151,8 +152,9 @@ async function contextFor(
   const checks = request.check && request.stage !== 'traces'
   if (checks) await provider.preflight()
   const workDir = join(set.workDir, 'checks')
-  const judge = checks
-    ? await makeJudge({ provider, sandboxOptions, repeats: options.checkRepeats, workDir, signal })
+  const judge = models ? makeModelJudge(models.client, join(set.workDir, 'cache')) : undefined
+  const spine = checks
+    ? await makeJudge({ provider, sandboxOptions, repeats: options.checkRepeats, workDir, signal, judge })
     : null
   const tick = makeTicker()
   const shop: Workshop = {
@@ -161,7 +163,7 @@ async function contextFor(
     limit: request.limit,
     version: digestJson([loaded.digest, version(), request.options, request.sandbox, request.model, request.check]),
     finish: (draft) => withSandbox(draft, request.sandbox),
-    judge,
+    judge: spine,
     signal,
     onProgress: (counts) => options.quiet || tick(progressLine(counts)),
   }

@@ -18,6 +18,9 @@ export function withModel<A extends unknown[], O extends OptionValues>(command: 
     .option('--engine-config <file>', 'an engine file, YAML or JSON')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
     .option('--api-key-env <name>', 'variable that holds the key')
+    .option('--judge-model <name>', 'model that judges results of tasks which ask for a judge')
+    .option('--judge-api-base <url>', 'where that model is served')
+    .option('--judge-api-key-env <name>', 'variable that holds its key')
     .option('--rpm <n>', 'requests per minute to each server, at most', factor)
     .option('--tpm <n>', 'tokens per minute, input and output, at most', factor)
     .option('--budget-usd <amount>', 'stop starting trials once so much is spent', factor)
@@ -37,6 +40,9 @@ export interface ModelOptions {
   readonly engineConfig?: string
   readonly engineKwarg?: readonly string[]
   readonly apiKeyEnv?: string
+  readonly judgeModel?: string
+  readonly judgeApiBase?: string
+  readonly judgeApiKeyEnv?: string
   readonly rpm?: number
   readonly tpm?: number
   readonly budgetUsd?: number
@@ -55,6 +61,8 @@ export interface ModelUse {
   /** Options that every engine understands. */
   readonly pace: { readonly rpm?: number; readonly tpm?: number }
   readonly adaptive: AdaptiveConcurrency | null
+  /** Who judges results of tasks that ask for it. */
+  readonly judge?: { readonly model: string; readonly engine: EngineRequest }
 }
 
 /** Nothing is limited. */
@@ -76,6 +84,7 @@ export function modelUseOf(options: ModelOptions, fromFile: unknown): ModelUse {
     },
     pace: { ...(rpm !== undefined && { rpm }), ...(tpm !== undefined && { tpm }) },
     adaptive: adaptiveOf(options, fromFile),
+    ...judgeOf(options),
   }
 }
 
@@ -103,4 +112,13 @@ export function engineRequestOf(options: ModelOptions): EngineRequest | null {
     ...(engineKwarg !== undefined && { options: parsedAssignments('--engine-kwarg', engineKwarg) }),
   }
   return Object.keys(request).length > 0 ? request : null
+}
+
+function judgeOf({ judgeModel: model, judgeApiBase, judgeApiKeyEnv }: ModelOptions): Pick<ModelUse, 'judge'> {
+  if (model === undefined) return {}
+  const engine = {
+    ...(judgeApiBase !== undefined && { api_base: judgeApiBase }),
+    ...(judgeApiKeyEnv !== undefined && { api_key_env: judgeApiKeyEnv }),
+  }
+  return { judge: { model, engine } }
 }

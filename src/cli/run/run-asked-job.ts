@@ -1,4 +1,5 @@
 import type { JobConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { whoCan } from '../../plugins.ts'
@@ -15,6 +16,7 @@ import { type AheadOptions, aheadSettings } from './ahead-settings.ts'
 import { agentOf, providerOf } from './configured.ts'
 import { freeUse, type ModelUse } from './model-options.ts'
 import { findModels, type JobModels } from './models.ts'
+import { openJudge } from './open-judge.ts'
 import { reportOutcome } from './report.ts'
 
 /** How a command wants its job to be shown. */
@@ -59,11 +61,12 @@ export async function performJob(asked: JobToRun, showing: Showing, signal: Abor
   const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
   await checkJob({ ...asked, ...makeIt })
   const served = await findModels(asked.config, asked.use ?? freeUse, signal)
+  const judge = await openJudge(asked.use ?? freeUse, signal)
   const job = await asked.open()
   if (job.continued) note(`continues the job in ${job.dir}`)
   const models = await served.open(job.dir, asked.config.nConcurrentTrials)
   const ahead = aheadSettings(asked.ahead ?? {}, asked.config.nConcurrentTrials, provider)
-  return runWatched(asked, job, { ...makeIt, ...models, ahead }, signal, showing).finally(models.close)
+  return runWatched(asked, job, { ...makeIt, ...models, ahead, judge }, signal, showing).finally(models.close)
 }
 
 type MakeIt = {
@@ -71,6 +74,7 @@ type MakeIt = {
   makeAgent: typeof agentOf
   hostEnv: NodeJS.ProcessEnv
   ahead: AheadSettings
+  judge: Judge | undefined
 } & JobModels
 
 async function runWatched(

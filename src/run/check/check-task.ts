@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Agent } from '../../core/agent.ts'
 import { requiredHostVars } from '../../core/env-template.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
@@ -26,6 +27,8 @@ export interface CheckRequest {
   /** Lints alone start nothing. */
   readonly lintOnly: boolean
   readonly signal: AbortSignal
+  /** For tasks that a model judges. */
+  readonly judge?: Judge | undefined
 }
 
 /** One trial the check ran, and how it ended. */
@@ -131,6 +134,7 @@ async function playTrial(
     hooks: [],
     hostEnv,
     whoCan,
+    judge: request.judge,
   })
   signal.throwIfAborted()
   return record

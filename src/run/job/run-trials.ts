@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Agent } from '../../core/agent.ts'
 import type { AgentConfig, RetryConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../core/trial.ts'
@@ -36,6 +37,8 @@ export interface TrialsRequest {
   readonly makeAgent: (config: AgentConfig) => Promise<Agent>
   /** The model of a trial's agent, where it has one. */
   readonly clientFor?: (agent: AgentConfig, trial: string) => ModelClient | null
+  /** For tasks that a model judges. */
+  readonly judge?: Judge | undefined
   /** What may be done for trials before they run; default: only building, without knowing which images are equal. */
   readonly ahead?: AheadSettings
   /** Asked before each trial; false leaves this one and all after it for another day. */
@@ -134,7 +137,7 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   const agent = await request.makeAgent(config.agent)
   const client = request.clientFor?.(config.agent, trial.name) ?? null
   const run = { task, agent, client, provider, config, jobName, attempt, retries, dir }
-  return runTrial({ ...run, signal, hooks, hostEnv, whoCan })
+  return runTrial({ ...run, signal, hooks, hostEnv, whoCan, judge: request.judge })
 }
 
 /** What the job's own budget cut short was not a fair try: it is left for a day with more of it. */

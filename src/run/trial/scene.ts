@@ -1,5 +1,6 @@
 import type { Agent } from '../../core/agent.ts'
 import type { TrialConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { AgentLimits, Artifact, Step, Task, VerifierLimits } from '../../core/task.ts'
@@ -20,6 +21,8 @@ export interface Scene {
   readonly signal: AbortSignal
   readonly log: (line: string) => void
   readonly giveBackSec: number
+  /** For tasks that a model judges; absent where nobody named one. */
+  readonly judge?: Judge | undefined
 }
 
 /** A scene with an agent in it, and hooks that look on. */

@@ -2,12 +2,13 @@ import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError } from '../../core/errors.ts'
-import { parseRewards, type Rewards } from '../../core/rewards.ts'
+import type { Rewards } from '../../core/rewards.ts'
 import type { SandboxLease } from '../../core/sandbox.ts'
 import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { exists } from '../../lib/files.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
+import { settleRewards } from './judge-phase.ts'
 import type { PhaseNetwork } from './phase-network.ts'
 import { readRewardFiles } from './reward-files.ts'
 import type { Round, Scene } from './scene.ts'
@@ -56,7 +57,7 @@ async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortS
   signal.throwIfAborted()
   await atBoundary('sandbox', signal, () => saveVerifierLogs(lease, round), { code: 'DownloadVerifierDirError' })
   const files = await readRewardFiles(join(round.dir, 'verifier'))
-  const rewards = parseRewards(files, scene.config.verifier.rewardPrecedence)
+  const rewards = await settleRewards(scene, round, files, signal)
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
 }
 

@@ -1,0 +1,25 @@
+import { definePipeline, z } from 'ot-agent'
+
+/** Jobs that people post, whose results only a reader can judge: a model does, by criteria, and never inside the sandbox. */
+export default definePipeline({
+  name: 'llm-verifier',
+  summary: 'Work that no program can judge: tests collect the results, and a model judges them by criteria',
+  options: z.strictObject({
+    maxChars: z.number().int().min(100).default(6000).describe('longer descriptions are left out'),
+    passAt: z.number().min(0).max(1).default(0.75).describe('from this score on a result counts as right'),
+  }),
+  source: {
+    fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },
+    // Projects are a file of one's own: nobody gives them away.
+    real: null,
+  },
+  needsModel: true,
+  make: {
+    use: 'makers/judged',
+    with: ({ options }) => ({
+      pipeline: 'llm-verifier',
+      instruction: '{{title}}\n\n{{description}}',
+      ...options,
+    }),
+  },
+})

@@ -1,0 +1,44 @@
+import { join } from 'node:path'
+import { BoundaryError } from '../../core/errors.ts'
+import { judgeFileName, submissionDirName } from '../../core/judge.ts'
+import { parseRewards, type RewardFiles, type Rewards } from '../../core/rewards.ts'
+import { testsDir } from '../../core/task-paths.ts'
+import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import type { Round, Scene } from './scene.ts'
+
+/**
+ * The rewards of a round: what the tests wrote or, for a task with a rubric, what a judge says about what the tests collected.
+ * There the tests only have the first word: a reward of 0, or below, is final, and nobody is asked.
+ */
+export async function settleRewards(
+  scene: Scene,
+  round: Round,
+  files: RewardFiles,
+  signal: AbortSignal,
+): Promise<Rewards> {
+  const rubric = await readTextIfExists(join(testsDir(round.step?.dir ?? scene.task.dir), judgeFileName))
+  const precedence = scene.config.verifier.rewardPrecedence
+  if (rubric === null) return parseRewards(files, precedence)
+  const hasWord = files.txt !== null || files.json !== null
+  const first = hasWord ? parseRewards(files, precedence) : null
+  if (first !== null && Object.values(first).every((reward) => reward <= 0)) return first
+  const verifierDir = join(round.dir, 'verifier')
+  if (!scene.judge)
+    throw new BoundaryError(
+      'verifier',
+      'the task is judged by a model, and none was given: name one with --judge-model',
+      {
+        code: 'JudgeMissingError',
+        retryable: false,
+      },
+    )
+  const submissionDir = join(verifierDir, submissionDirName)
+  const { reward, report } = await scene.judge({ rubric, instruction: round.instruction, submissionDir, signal })
+  scene.log(`the judge gives ${reward}`)
+  await writeAtomic(
+    join(verifierDir, 'judgement.json'),
+    `${JSON.stringify({ schema: 'judgement/1', reward, ...report }, null, 2)}\n`,
+  )
+  await writeAtomic(join(verifierDir, 'reward.txt'), `${reward}\n`)
+  return { reward }
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod'
+
+/** tests/judge.json: what a judge looks for. */
+export const rubricSchema = z.strictObject({
+  schema: z.literal('judge/1'),
+  criteria: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1).max(100),
+        /** What has to be true of the result. */
+        text: z.string().min(1).max(4000),
+        weight: z.number().positive().default(1),
+      }),
+    )
+    .min(1)
+    .max(30),
+  /** A result that is known to be good; others may be as good. */
+  reference: z.string().max(50_000).optional(),
+  /** The reward is 1 from this score on and 0 below; without it the reward is the score. */
+  passAt: z.number().min(0).max(1).optional(),
+})
+export type Rubric = z.output<typeof rubricSchema>
