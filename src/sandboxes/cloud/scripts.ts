@@ -109,7 +109,12 @@ export function execScript(script: ExecScript): string {
  * 4: it still runs. One whose own script was killed is over all the same: 128 + 9.
  */
 export function collectScript(id: string, limitBytes: number, waitSec: number, isKilled: boolean): string {
-  const text = `id=$1 limit=$2 d=${home}/$1; [ -d "$d" ] || exit 3
+  // A command whose answer was lost may be about to start: it gets a while to do so.
+  const text = `id=$1 limit=$2 d=${home}/$1 n=0
+while [ ! -d "$d" ]; do
+  if [ $n -ge 5 ]; then exit 3; fi
+  sleep 1; n=$((n + 1))
+done
 ${tellText}
 n=0
 while [ ! -e "$d/code" ]; do
