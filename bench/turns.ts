@@ -123,6 +123,7 @@ async function measure({ trials }: Level, scratch: string, baseUrl: string): Pro
         allowlist: [],
         networkPerPhase: [],
         mounts: [],
+        services: [],
       },
     })
     runs.push(run.then(({ end }) => end.kind === 'scored' && end.exit.kind === 'finished'))

@@ -17,6 +17,8 @@ const parts = {
   git: { git: 'git' },
   // Container engines, which tests start themselves.
   containers: { podman: 'podman', dockerd: 'docker.io', runc: 'runc' },
+  // Starts the containers of tasks that have several.
+  compose: { 'docker-compose': 'docker-compose' },
   // Programs that tests drive through a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3' },
 }

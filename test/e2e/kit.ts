@@ -42,7 +42,8 @@ export const whoCan: WhoCan = {
   windows: ['docker'],
   allowlist: ['docker'],
   networkPerPhase: ['docker'],
-  mounts: ['docker'],
+  mounts: [],
+  services: [],
 }
 
 export interface Play {

@@ -30,7 +30,7 @@ export async function findNeededImage({ dir, dockerImage, os }: Environment): Pr
 }
 
 /** The texts that rule a build, and every file it may copy with its path, mode and content. Times do not count. */
-async function digestContext(dir: string, texts: readonly string[]): Promise<string> {
+export async function digestContext(dir: string, texts: readonly string[]): Promise<string> {
   const hash = createHash('sha256')
   const add = (word: string | number) => hash.update(`${Buffer.byteLength(String(word))}:${word}`)
   texts.forEach(add)

@@ -46,7 +46,7 @@ test('refuses a compose file and mounts, and lets a sandbox that has everything 
   await expect(refuse(task, config)).rejects.toThrow('mounts_json')
   const everything = { gpu: true, compose: true, images: true, windows: true, networkPerPhase: true } as const
   const able: SandboxAbilities = { ...everything, network: ['public', 'no-network', 'allowlist'] }
-  await refuse({ ...composed, agent: { network: { mode: 'no-network' } } }, config, able)
+  await refuse({ ...composed, agent: { network: { mode: 'no-network' } } }, trialConfig(), able)
 })
 
 test('the same network in every phase needs no switch', async () => {

@@ -6,7 +6,17 @@ import type { Artifact, Environment, Network, Task } from '../../core/task.ts'
 import { exists } from '../../lib/files.ts'
 
 /** Things a task may need and not every kind of sandbox has. */
-export const needs = ['compose', 'images', 'gpu', 'tpu', 'windows', 'allowlist', 'networkPerPhase', 'mounts'] as const
+export const needs = [
+  'compose',
+  'images',
+  'gpu',
+  'tpu',
+  'windows',
+  'allowlist',
+  'networkPerPhase',
+  'mounts',
+  'services',
+] as const
 export type Need = (typeof needs)[number]
 
 /** For each need, the names of the sandboxes that meet it: told to a user whose sandbox does not. */
@@ -81,7 +91,7 @@ function taskNeeds(task: Task, config: TrialConfig): Asked[] {
       asked.push(['networkPerPhase', 'a network that differs between phases'])
   }
   const service = [...services(task, config)].find((name) => name !== 'main')
-  if (service !== undefined) asked.push(['compose', `files of the service "${service}"`])
+  if (service !== undefined) asked.push(['services', `files of the service "${service}"`])
   return asked
 }
 
@@ -94,8 +104,7 @@ function* services(task: Task, config: TrialConfig): Iterable<string> {
 
 /** Whether a kind of sandbox gives what a task asks for. */
 export function meets(can: SandboxAbilities, need: Need): boolean {
-  if (need === 'tpu') return false
-  if (need === 'mounts') return can.compose
+  if (need === 'tpu' || need === 'mounts' || need === 'services') return false
   return need === 'allowlist' ? can.network.includes('allowlist') : can[need]
 }
 

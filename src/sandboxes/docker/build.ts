@@ -5,7 +5,6 @@ import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { PrepareOptions } from '../../core/sandbox.ts'
-import type { Environment } from '../../core/task.ts'
 import { BuildContext, type ContextEntry, ContextError, readInside } from '../../formats/dockerfile/context.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { basesOf } from '../../formats/dockerfile/plan.ts'
@@ -16,33 +15,52 @@ import { environmentLabel } from './labels.ts'
 /** What goes to the engine. */
 export interface LoadedBuild {
   readonly dockerfile: string
+  /** The name under which the engine gets it. */
+  readonly name: string
+  readonly args: Readonly<Record<string, string>>
+  readonly target: string | undefined
   readonly entries: readonly ContextEntry[]
   readonly notes: readonly string[]
 }
 
-/** Reads an environment's Dockerfile and the files it may copy; `standIn` names another image for a base that is not here. */
+/** Where a build is: the directory it may copy from, and its Dockerfile in there. */
+export interface BuildPlace {
+  readonly context: string
+  readonly dockerfile: string
+  readonly args: Readonly<Record<string, string>>
+  readonly target: string | undefined
+}
+
+/** Reads a Dockerfile and the files it may copy; `standIn` names another image for a base that is not here. */
 export async function loadBuild(
-  { dir }: Environment,
+  { context: dir, dockerfile: file, args, target }: BuildPlace,
   standIn: ((image: string) => Promise<string | null>) | null,
 ): Promise<LoadedBuild> {
   try {
-    const text = (await readInside(dir, 'Dockerfile')) ?? ''
+    const text = await readInside(dir, file)
+    if (text === null) throw new ContextError(`there is no ${file}`)
     const lines = text.split('\n')
     const notes: string[] = []
-    for (const { line, written, image } of standIn ? basesOf(parseDockerfile(text, join(dir, 'Dockerfile'))) : []) {
+    for (const { line, written, image } of standIn ? basesOf(parseDockerfile(text, join(dir, file))) : []) {
       const other = await standIn?.(image)
       if (!other) continue
       lines[line - 1] = (lines[line - 1] ?? '').replace(written, other)
       notes.push(`base image ${image} is not available here; ${other} is used instead`)
     }
     const [all] = await (await BuildContext.open(dir)).select('.')
-    return { dockerfile: lines.join('\n'), entries: all?.entries ?? [], notes: [...new Set(notes)] }
+    const name = file === dockerfileName ? file : otherName
+    const entries = all?.entries ?? []
+    return { dockerfile: lines.join('\n'), name, args, target, entries, notes: [...new Set(notes)] }
   } catch (error) {
     if (error instanceof ContextError)
       throw new BoundaryError('task', `${dir}: ${error.message}`, { code: 'EnvironmentBuildError', retryable: false })
     throw error
   }
 }
+
+const dockerfileName = 'Dockerfile'
+/** For one with a name of its own, beside which there may be a plain one to copy. */
+const otherName = '.ot-agent.Dockerfile'
 
 export interface BuildRequest {
   readonly tag: string
@@ -65,7 +83,9 @@ export async function buildImage(engine: Engine, request: BuildRequest, how: Pre
     path: '/build',
     query: {
       t: tag,
-      dockerfile: dockerfileName,
+      dockerfile: build.name,
+      buildargs: JSON.stringify(build.args),
+      target: build.target,
       rm: true,
       forcerm: true,
       nocache: how.forceBuild ?? false,
@@ -87,14 +107,12 @@ export async function buildImage(engine: Engine, request: BuildRequest, how: Pre
   throw new BoundaryError(blame, message, { code: 'EnvironmentBuildError', retryable: blame === 'sandbox' })
 }
 
-const dockerfileName = 'Dockerfile'
-
-async function* tarContext({ dockerfile, entries }: LoadedBuild): AsyncGenerator<Uint8Array, void, void> {
+async function* tarContext({ dockerfile, name, entries }: LoadedBuild): AsyncGenerator<Uint8Array, void, void> {
   const text = Buffer.from(dockerfile)
-  yield renderHeader({ name: dockerfileName, kind: 'file', mode: 0o644, size: text.length, link: '' })
+  yield renderHeader({ name, kind: 'file', mode: 0o644, size: text.length, link: '' })
   yield Buffer.concat([text, new Uint8Array(paddingOf(text.length))])
   for (const entry of entries) {
-    if (entry.path === dockerfileName) continue
+    if (entry.path === name) continue
     const { kind, mode, size, target: link, modifiedSec } = entry
     yield renderHeader({ name: `${entry.path}${kind === 'dir' ? '/' : ''}`, kind, mode, size, link, modifiedSec })
     if (kind === 'file') yield* contentOf(entry)

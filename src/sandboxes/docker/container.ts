@@ -11,8 +11,8 @@ export interface ContainerSpec {
   readonly labels: Readonly<Record<string, string>>
   readonly env: Readonly<Record<string, string>>
   readonly user: string
-  /** The image's own program, started beside us; empty for none. */
-  readonly entrypoint: readonly string[]
+  /** The image's own program with its arguments, started beside us; empty for none. */
+  readonly program: readonly string[]
   /** Engine volumes by the path they appear at. */
   readonly volumes: readonly MountedVolume[]
   readonly toolDirs: readonly ToolDir[]
@@ -40,20 +40,30 @@ export interface Limits {
 
 /**
  * Process 1: nothing inside can kill it, it collects orphans, and when somebody kills its sleep it starts another.
- * As Docker would, it lets the image's own program run, with a command that only waits.
+ * The image's own program runs beside it.
  */
 const keeper = 'if [ $# -gt 0 ]; then "$@" & fi; while sleep 1000000000 & wait $!; [ $? -ge 128 ]; do :; done'
 
+/** What a sandbox's container runs, so that it stays; `program` is started beside it. */
+export function mainCommand(program: readonly string[]): { entrypoint: readonly string[]; command: readonly string[] } {
+  return { entrypoint: ['sh', '-c', keeper, 'sh'], command: program }
+}
+
+/** The image's own program as Docker would run it, with a command that only waits. */
+export function waitingProgram(entrypoint: readonly string[]): readonly string[] {
+  return entrypoint.length > 0 ? [...entrypoint, 'sh', '-c', 'sleep infinity'] : []
+}
+
 /** Makes a container and starts it. When this throws there may be one of that name: the caller removes it. */
 export async function startContainer(engine: Engine, spec: ContainerSpec): Promise<void> {
-  const waiting = spec.entrypoint.length > 0 ? [...spec.entrypoint, 'sh', '-c', 'sleep infinity'] : []
+  const { entrypoint, command } = mainCommand(spec.program)
   const json = {
     Image: spec.image,
     Labels: spec.labels,
     Env: Object.entries(spec.env).map(([name, value]) => `${name}=${value}`),
     User: spec.user,
-    Entrypoint: ['sh', '-c', keeper, 'sh'],
-    Cmd: waiting,
+    Entrypoint: entrypoint,
+    Cmd: command,
     // Whoever leases the sandbox looks after its health; the engine must not do it a second time.
     Healthcheck: { Test: ['NONE'] },
     OpenStdin: false,

@@ -4,11 +4,11 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { PrepareOptions } from '../../core/sandbox.ts'
 import type { Environment, Healthcheck } from '../../core/task.ts'
-import { findNeededImage } from '../../formats/harbor-task/needed-image.ts'
+import { digestContext, findNeededImage } from '../../formats/harbor-task/needed-image.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { buildImage, type LoadedBuild, loadBuild } from './build.ts'
+import { type BuildPlace, buildImage, type LoadedBuild, loadBuild } from './build.ts'
 import { withBuildLock } from './build-lock.ts'
 import type { Engine } from './engine.ts'
 import { Gate } from './gate.ts'
@@ -59,6 +59,9 @@ export interface ImagesOptions {
   readonly builds: number
 }
 
+/** What a service of a compose file starts from. */
+export type ServiceImage = { readonly kind: 'image'; readonly name: string } | ({ readonly kind: 'build' } & BuildPlace)
+
 /** Builds and pulls images: each once, however many sandboxes wait for it, and only a few at a time. */
 export class Images {
   private readonly work = new SharedWork<EngineImage>()
@@ -75,14 +78,32 @@ export class Images {
 
   /** The image of an environment, made if it is not there. */
   async find(environment: Environment, how: PrepareOptions = {}): Promise<EngineImage> {
+    return this.obtain(await this.wanted(environment), environment.buildTimeoutSec, how)
+  }
+
+  /** The image of a service of a compose file, made if it is not there. */
+  async findService(
+    service: ServiceImage,
+    { buildTimeoutSec }: Environment,
+    how: PrepareOptions = {},
+  ): Promise<EngineImage> {
+    return this.obtain(await this.wantedService(service), buildTimeoutSec, how)
+  }
+
+  /** Whether a service's image is there. */
+  async hasService(service: ServiceImage): Promise<boolean> {
+    const { tag, notes } = await this.wantedService(service)
+    return (await this.inspect(tag, notes)) !== null
+  }
+
+  private async obtain(wanted: Wanted, timeoutSec: number, how: PrepareOptions): Promise<EngineImage> {
     const signal = how.signal ?? new AbortController().signal
-    const wanted = await this.wanted(environment)
     const force = how.forceBuild === true && wanted.kind === 'build' && !this.rebuilt.has(wanted.tag)
     const known = this.known.get(wanted.tag)
     if (known && !force) return known
     return this.work.run(`${wanted.tag} ${force}`, signal, async (signal) => {
       const found = force ? null : await this.inspect(wanted.tag, wanted.notes)
-      const image = found ?? (await this.make(wanted, environment, { ...how, forceBuild: force, signal }))
+      const image = found ?? (await this.make(wanted, timeoutSec, { ...how, forceBuild: force, signal }))
       this.known.set(wanted.tag, image)
       if (force) this.rebuilt.add(wanted.tag)
       return image
@@ -128,8 +149,19 @@ export class Images {
         retryable: false,
       })
     }
-    const build = await loadBuild(environment, this.options.base === undefined ? null : (name) => this.standIn(name))
-    const { digest } = needed
+    const place = { context: environment.dir, dockerfile: 'Dockerfile', args: {}, target: undefined }
+    return this.wantedBuild(place, needed.digest)
+  }
+
+  private async wantedService(service: ServiceImage): Promise<Wanted> {
+    if (service.kind === 'image') return this.orBase(service.name)
+    const { context, dockerfile, args, target } = service
+    const digest = await digestContext(context, ['service', dockerfile, JSON.stringify(args), target ?? ''])
+    return this.wantedBuild(service, digest)
+  }
+
+  private async wantedBuild(place: BuildPlace, digest: string): Promise<WantedBuild> {
+    const build = await loadBuild(place, this.options.base === undefined ? null : (name) => this.standIn(name))
     const replaced = build.notes.length > 0 ? `-${short(build.dockerfile)}` : ''
     return {
       kind: 'build',
@@ -153,27 +185,26 @@ export class Images {
     return base
   }
 
-  private async make(wanted: Wanted, environment: Environment, how: PrepareOptions & { signal: AbortSignal }) {
+  private async make(wanted: Wanted, timeoutSec: number, how: PrepareOptions & { signal: AbortSignal }) {
     const { tag, notes } = wanted
     if (wanted.kind === 'pull') await pullImage(this.engine, tag, how)
-    else await this.build(wanted, environment, how)
+    else await this.build(wanted, timeoutSec, how)
     const made = await this.inspect(tag, notes)
     if (made) return made
     throw new BoundaryError('sandbox', `${this.engine.name} made no image ${tag}, though it did not complain`)
   }
 
-  private async build(wanted: WantedBuild, environment: Environment, how: PrepareOptions & { signal: AbortSignal }) {
+  private async build(wanted: WantedBuild, timeoutSec: number, how: PrepareOptions & { signal: AbortSignal }) {
     const lock = join(this.options.stateDir, this.engine.name, 'builds', `${wanted.tag.replace(/^.*:/, '')}.lock`)
-    const { buildTimeoutSec } = environment
     await this.gate.run(how.signal, async () => {
-      const outcome = await withDeadline(buildTimeoutSec, how.signal, (signal) =>
+      const outcome = await withDeadline(timeoutSec, how.signal, (signal) =>
         withBuildLock(lock, signal, async () => {
           if (!how.forceBuild && (await this.inspect(wanted.tag)) !== null) return
           await buildImage(this.engine, { ...wanted, network: this.options.buildNetwork }, { ...how, signal })
         }),
       )
       if (outcome !== expired) return
-      const message = `the image was not built within ${buildTimeoutSec} s`
+      const message = `the image was not built within ${timeoutSec} s`
       throw new BoundaryError('sandbox', message, { code: 'EnvironmentStartTimeoutError' })
     })
   }

@@ -14,6 +14,7 @@ import type {
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { Commands, gone } from './commands.ts'
+import type { ComposeProject } from './compose/project.ts'
 import {
   type ContainerSpec,
   commitContainer,
@@ -49,6 +50,8 @@ export interface LeaseOptions {
   readonly facts: SandboxFacts
   readonly healthcheck: Healthcheck | null
   readonly verify: 'fresh' | 'shared'
+  /** Starts the container among those of a compose file; null for a container on its own. */
+  readonly project: ComposeProject | null
 }
 
 /** A container in its owner's hands. A freeze replaces it by another over the same files; the handle stays. */
@@ -149,6 +152,10 @@ export class DockerLease implements SandboxLease {
       this.network = network
       return
     }
+    if (this.options.project)
+      throw new BoundaryError('task', 'the network of a task with a compose file cannot change between phases', {
+        retryable: false,
+      })
     if (publicNetwork === 'host')
       throw new BoundaryError('sandbox', 'a container cannot leave or enter the host’s network while it runs', {
         retryable: false,
@@ -164,7 +171,8 @@ export class DockerLease implements SandboxLease {
     const freezing = this.options.verify === 'fresh' ? this.replace() : this.clearInPlace()
     this.working = freezing.catch(() => {})
     await freezing
-    return this.options.verify
+    // Services that an agent could talk to are as it left them.
+    return (this.options.project?.others.length ?? 0) > 0 ? 'shared' : this.options.verify
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -187,7 +195,7 @@ export class DockerLease implements SandboxLease {
   }
 
   private async start(spec: Omit<ContainerSpec, 'name' | 'network'>): Promise<void> {
-    const { engine, publicNetwork } = this.options
+    const { engine, publicNetwork, project } = this.options
     for (const { name } of spec.volumes) {
       if (this.made.volumes.has(name)) continue
       this.made.volumes.add(name)
@@ -195,7 +203,8 @@ export class DockerLease implements SandboxLease {
     }
     this.made.containers.add(this.container)
     const network = networkMode(this.network, publicNetwork)
-    await startContainer(engine, { ...spec, name: this.container, network })
+    const full = { ...spec, name: this.container, network }
+    await (project ? project.start(full) : startContainer(engine, full))
     this.commands.warm()
     const made = await this.commands.exec(['sh', '-c', makeLogs], { user: '0', cwd: '/' })
     if (made.exitCode !== 0)
@@ -211,11 +220,13 @@ export class DockerLease implements SandboxLease {
     const tag = `${id}-${this.generation + 1}`
     this.made.images.add(`${frozenRepo}:${tag}`)
     await commitContainer(engine, old, { repo: frozenRepo, tag })
+    // A project has one container of each service; there its files are all that is needed of the old one.
+    if (this.options.project) await removeContainer(engine, old)
     this.generation++
     this.commands = this.makeCommands()
     const fresh = freshPaths.map((path, index) => ({ name: `${this.container}-fresh-${index}`, path, filled: false }))
     const image = `${frozenRepo}:${tag}`
-    await this.start({ ...spec, image, entrypoint: [], volumes: [...kept(spec.volumes), ...fresh] })
+    await this.start({ ...spec, image, program: [], volumes: [...kept(spec.volumes), ...fresh] })
     await this.forget(old)
   }
 
@@ -243,6 +254,7 @@ export class DockerLease implements SandboxLease {
     const { engine } = this.options
     this.commands.close()
     for (const name of this.made.containers) await removeContainer(engine, name)
+    await this.options.project?.remove()
     await Promise.all([...this.made.volumes].map((name) => removeVolume(engine, name)))
     for (const name of [...this.made.images].reverse()) await removeImage(engine, name)
   }

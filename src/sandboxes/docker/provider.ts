@@ -3,9 +3,13 @@ import { z } from 'zod'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
-import { limitsOf, volumesFor } from './container.ts'
+import { mainService } from '../../formats/compose/load.ts'
+import { findCompose } from './compose/command.ts'
+import { planProject } from './compose/plan.ts'
+import { findServiceImages, hasServiceImages, loadServices } from './compose/services.ts'
+import { limitsOf, volumesFor, waitingProgram } from './container.ts'
 import { Engine } from './engine.ts'
-import { type EngineImage, Images } from './images.ts'
+import { Images } from './images.ts'
 import { newSandboxId, renderLabels } from './labels.ts'
 import { DockerLease } from './lease.ts'
 import { reap } from './reap.ts'
@@ -46,9 +50,9 @@ const infoSchema = z.object({
   DriverStatus: z.array(z.array(z.string())).nullish(),
 })
 
-function abilitiesOf({ networkPerPhase }: EngineKind): SandboxAbilities {
+function abilitiesOf({ networkPerPhase }: EngineKind, compose: boolean): SandboxAbilities {
   const network = ['public', 'no-network'] as const
-  return { gpu: true, compose: false, images: true, windows: false, network, networkPerPhase, toolDirs: true }
+  return { gpu: true, compose, images: true, windows: false, network, networkPerPhase, toolDirs: true }
 }
 
 interface Opened {
@@ -56,11 +60,13 @@ interface Opened {
   readonly images: Images
   readonly limits: SandboxFacts['limits']
   readonly gpuDevices: boolean
+  readonly resolvesNames: boolean
   readonly seccompProfile: string | null
 }
 
 /** Containers of an engine behind a socket, one per sandbox. */
 export function makeContainers(kind: EngineKind, options: EngineOptions, context: PluginContext): SandboxProvider {
+  const program = findCompose(context.env)
   const connect = async () => {
     const engine = new Engine(kind.name, await findSocket(kind, options.socket, context.env))
     await engine.ping().catch((error: unknown) => {
@@ -71,7 +77,7 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
   const opened = lazily(async (): Promise<Opened> => {
     const engine = await connect()
     const { stateDir } = context
-    const { gpuDevices, looseProfile } = kind
+    const { gpuDevices, resolvesNames, looseProfile } = kind
     const seccompProfile = looseProfile && (await saveTightProfile(looseProfile, join(stateDir, kind.name)))
     const { base, buildNetwork, builds } = options
     return {
@@ -79,40 +85,56 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
       images: new Images(engine, { stateDir, base, buildNetwork, builds }),
       limits: await findLimits(engine),
       gpuDevices,
+      resolvesNames,
       seccompProfile,
     }
   })
   return {
     name: kind.name,
-    can: abilitiesOf(kind),
+    can: abilitiesOf(kind, program !== null),
     preflight: async () => void (await connect()),
-    prepare: async (environment, how) => void (await (await opened()).images.find(environment, how)),
-    isPrepared: async (environment) => (await opened()).images.has(environment),
-    lease: async (request) => lease(await opened(), options, request),
+    prepare: async (environment, how = {}) => {
+      const { images } = await opened()
+      const file = await loadServices(environment)
+      await (file ? findServiceImages(images, file, environment, how) : images.find(environment, how))
+    },
+    isPrepared: async (environment) => {
+      const { images } = await opened()
+      const file = await loadServices(environment)
+      return file ? hasServiceImages(images, file, environment) : images.has(environment)
+    },
+    lease: async (request) => lease({ ...(await opened()), program }, options, request),
     reap: async (how) => reap((await opened()).engine, how),
   }
 }
 
-async function lease(opened: Opened, options: EngineOptions, request: SandboxRequest): Promise<DockerLease> {
-  const { engine, images, limits, gpuDevices, seccompProfile } = opened
+async function lease(
+  { program, ...opened }: Opened & { readonly program: string | null },
+  options: EngineOptions,
+  request: SandboxRequest,
+): Promise<DockerLease> {
+  const { engine, images, limits, gpuDevices, resolvesNames, seccompProfile } = opened
   const { environment, owner, signal, toolDirs = [] } = request
   signal?.throwIfAborted()
   if (environment.os === 'windows')
     throw new BoundaryError('task', `${engine.name} sandboxes run Linux, the task wants Windows`, { retryable: false })
-  const image = await images.find(environment, request)
   const id = newSandboxId()
+  const file = await loadServices(environment)
+  const plan = file && (await planProject(file, request, { engine, images, program, resolvesNames, id }))
+  const image = plan?.image ?? (await images.find(environment, request))
+  const mounted = file?.services[mainService]?.mounts.map(({ target }) => target) ?? []
   return DockerLease.open(
     {
       engine,
       id,
-      workdir: environment.workdir ?? image.workdir,
+      workdir: environment.workdir ?? plan?.workdir ?? image.workdir,
       spec: {
         image: image.id,
         labels: renderLabels(id, owner, options.lifetimeSec),
-        env: { ...environment.env, ...request.env },
-        user: image.user,
-        entrypoint: image.entrypoint,
-        volumes: volumesFor(id, image),
+        env: { ...environment.env, ...plan?.env, ...request.env },
+        user: plan?.user ?? image.user,
+        program: plan?.program ?? waitingProgram(image.entrypoint),
+        volumes: volumesFor(id, image).filter(({ path }) => !mounted.includes(path)),
         toolDirs,
         limits: limitsOf(environment, options.pids, limits.storage),
         gpus: environment.gpus,
@@ -121,9 +143,10 @@ async function lease(opened: Opened, options: EngineOptions, request: SandboxReq
       },
       network: environment.network,
       publicNetwork: options.network,
-      facts: factsOf(engine, limits, image),
-      healthcheck: image.healthcheck,
+      facts: factsOf(engine, limits, plan ?? { notes: image.notes, program: image.entrypoint }),
+      healthcheck: plan ? plan.healthcheck : image.healthcheck,
       verify: options.verify,
+      project: plan?.project ?? null,
     },
     signal,
   )
@@ -141,11 +164,14 @@ async function findLimits(engine: Engine): Promise<SandboxFacts['limits']> {
   }
 }
 
-function factsOf(engine: Engine, limits: SandboxFacts['limits'], { notes, entrypoint }: EngineImage): SandboxFacts {
+function factsOf(
+  engine: Engine,
+  limits: SandboxFacts['limits'],
+  { notes, program }: { readonly notes: readonly string[]; readonly program: readonly string[] },
+): SandboxFacts {
   const missing = Object.entries(limits).flatMap(([name, on]) => (on ? [] : [name]))
   const warning = missing.length > 0 ? [`limits that this engine does not set: ${missing.join(', ')}`] : []
-  const services =
-    entrypoint.length > 0 ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
+  const services = program.length > 0 ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
   return { provider: engine.name, limits, notes: [...notes, ...services, ...warning] }
 }
 

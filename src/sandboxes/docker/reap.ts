@@ -7,6 +7,7 @@ import { isAbandoned, type LabelledOwner, ownedLabel, parseLabels } from './labe
 const labels = z.record(z.string(), z.string()).nullish()
 const containersSchema = z.array(z.object({ Id: z.string(), Names: z.array(z.string()).nullish(), Labels: labels }))
 const volumesSchema = z.object({ Volumes: z.array(z.object({ Name: z.string(), Labels: labels })).nullish() })
+const networksSchema = z.array(z.object({ Id: z.string(), Name: z.string(), Labels: labels }))
 const imagesSchema = z.array(z.object({ Id: z.string(), RepoTags: z.array(z.string()).nullish(), Labels: labels }))
 
 interface Found {
@@ -15,14 +16,14 @@ interface Found {
   readonly remove: () => Promise<void>
 }
 
-/** Removes containers, volumes and images that dead owners left. A live owner's things are never touched. */
+/** Removes containers, volumes, networks and images that dead owners left. A live owner's things are never touched. */
 export async function reap(
   engine: Engine,
   { dryRun = false }: { readonly dryRun?: boolean } = {},
 ): Promise<readonly Reaped[]> {
   const reaped: Reaped[] = []
   // In this order: an image can go only when no container needs it.
-  for (const list of [listContainers, listVolumes, listImages]) {
+  for (const list of [listContainers, listVolumes, listNetworks, listImages]) {
     for (const { what, owner, remove } of await list(engine)) {
       if (!isAbandoned(owner)) continue
       if (!dryRun) await remove()
@@ -30,6 +31,19 @@ export async function reap(
     }
   }
   return reaped
+}
+
+/** Removes all that a sandbox of this process has, by its name; what comes to be meanwhile too. */
+export async function removeSandbox(engine: Engine, id: string): Promise<void> {
+  for (let attempt = 1; attempt <= 10; attempt++) {
+    let found = 0
+    for (const list of [listContainers, listVolumes, listNetworks, listImages]) {
+      const own = (await list(engine)).filter(({ owner }) => owner.sandbox === id)
+      found += own.length
+      for (const { remove } of own) await remove()
+    }
+    if (found === 0) return
+  }
 }
 
 const query = { all: true, filters: JSON.stringify({ label: [ownedLabel] }) }
@@ -46,6 +60,15 @@ async function listVolumes(engine: Engine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/volumes', query: { filters: query.filters } })
   return (volumesSchema.parse(body).Volumes ?? []).flatMap(({ Name, Labels }) =>
     owned(Labels, `volume ${Name}`, () => removeVolume(engine, Name)),
+  )
+}
+
+async function listNetworks(engine: Engine): Promise<Found[]> {
+  const { body } = await engine.ask({ method: 'GET', path: '/networks', query: { filters: query.filters } })
+  return networksSchema.parse(body).flatMap(({ Id, Name, Labels }) =>
+    owned(Labels, `network ${Name}`, async () => {
+      await engine.ask({ method: 'DELETE', path: `/networks/${Id}`, accept: [403, 404, 409, 500] })
+    }),
   )
 }
 

@@ -17,6 +17,8 @@ export interface EngineKind {
   readonly looseProfile: string | null
   /** Whether a container that was made without a network can get one while it runs, and the other way round. */
   readonly networkPerPhase: boolean
+  /** Whether containers of one network always find each other by name. */
+  readonly resolvesNames: boolean
   readonly startHint: string
   readonly permissionHint: string
 }
@@ -32,6 +34,7 @@ export const dockerKind: EngineKind = {
   gpuDevices: false,
   looseProfile: null,
   networkPerPhase: true,
+  resolvesNames: true,
   startHint:
     'start it (sudo systemctl start docker), or name its socket: --ek socket=/path/to/docker.sock or DOCKER_HOST=unix:///path',
   permissionHint: 'join the group docker (sudo usermod -aG docker $USER, then log in again), or run as root',
@@ -48,6 +51,7 @@ export const podmanKind: EngineKind = {
   gpuDevices: true,
   looseProfile: '/usr/share/containers/seccomp.json',
   networkPerPhase: false,
+  resolvesNames: false,
   startHint:
     'start it (systemctl --user start podman.socket, or podman system service --time=0), or name its socket: --ek socket=/path/to/podman.sock',
   permissionHint: 'use your own service (systemctl --user start podman.socket), or run as root',

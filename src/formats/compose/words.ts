@@ -1,0 +1,54 @@
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+
+/** What is wrong with a task's compose file: the task's failure, which no second try mends. */
+export function composeError(path: string, what: string): BoundaryError {
+  return new BoundaryError('task', `${path}: ${what}`, { code: 'UnsupportedEnvironmentError', retryable: false })
+}
+
+const scalar = z.union([z.string(), z.number(), z.boolean()])
+const listSchema = z.array(scalar).transform((items) => items.map(String))
+const mapSchema = z.record(z.string(), scalar.nullable())
+
+/** A list, or one word for a list of one. */
+export function readList(value: unknown, fail: (what: string) => Error): string[] {
+  if (value === undefined || value === null) return []
+  const list = listSchema.safeParse(Array.isArray(value) ? value : [value])
+  if (!list.success) throw fail('expected a list of words')
+  return list.data
+}
+
+/** A map, or a list of `key=value`; a key without a value is left out, since it would be taken from the host. */
+export function readMap(value: unknown, fail: (what: string) => Error): Record<string, string> {
+  if (value === undefined || value === null) return {}
+  if (Array.isArray(value)) {
+    const pairs = readList(value, fail).filter((item) => item.includes('='))
+    return Object.fromEntries(
+      pairs.map((item) => [item.slice(0, item.indexOf('=')), item.slice(item.indexOf('=') + 1)]),
+    )
+  }
+  const map = mapSchema.safeParse(value)
+  if (!map.success) throw fail('expected a map of words')
+  return Object.fromEntries(
+    Object.entries(map.data).flatMap(([key, item]) => (item === null ? [] : [[key, String(item)]])),
+  )
+}
+
+/** A command: a list of words, or a line that is split as a shell would, with nothing else that a shell does. */
+export function readCommand(value: unknown, fail: (what: string) => Error): string[] | undefined {
+  if (value === undefined || value === null) return undefined
+  return typeof value === 'string' ? splitWords(value, fail) : readList(value, fail)
+}
+
+const wordPattern = /(?:[^\s"'\\]|\\[\s\S]|"(?:[^"\\]|\\[\s\S])*"|'[^']*')+/g
+
+function splitWords(line: string, fail: (what: string) => Error): string[] {
+  const words = line.match(wordPattern) ?? []
+  if (line.replaceAll(wordPattern, '').trim() !== '') throw fail('a quote is not closed')
+  return words.map((word) =>
+    word.replaceAll(
+      /\\([\s\S])|"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g,
+      (_, escaped, double, single) => escaped ?? single ?? String(double).replaceAll(/\\(["\\$`])/g, '$1'),
+    ),
+  )
+}

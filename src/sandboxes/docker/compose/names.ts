@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import type { Engine } from '../engine.ts'
+import { openExec } from '../shell.ts'
+
+const listSchema = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }))
+const addressSchema = z.object({
+  NetworkSettings: z.object({
+    Networks: z.record(z.string(), z.object({ IPAddress: z.string().nullish() })).nullish(),
+  }),
+})
+const serviceLabel = 'com.docker.compose.service'
+/** At the end of each line of ours, so that the next time finds them. */
+const mark = '# ot-agent'
+const rewrite = `t=$1; k=; while IFS= read -r l; do case $l in *'${mark}') ;; *) k="$k$l
+";; esac; done < /etc/hosts; printf '%s%s' "$k" "$t" > /etc/hosts`
+
+/**
+ * Tells the services of a project each other's addresses, where the engine has no names of its own to offer. A container
+ * without a shell stays without.
+ */
+export async function writeHosts(engine: Engine, project: string): Promise<void> {
+  const filters = JSON.stringify({ label: [`com.docker.compose.project=${project}`] })
+  const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query: { filters } })
+  const containers = listSchema.parse(body)
+  const lines: string[] = []
+  for (const { Id, Labels } of containers) {
+    const answer = await engine.ask({ method: 'GET', path: `/containers/${Id}/json`, accept: [404] })
+    const networks = addressSchema.safeParse(answer.body).data?.NetworkSettings.Networks ?? {}
+    for (const { IPAddress } of Object.values(networks))
+      if (IPAddress) lines.push(`${IPAddress} ${Labels?.[serviceLabel]} ${mark}\n`)
+  }
+  for (const { Id } of containers) await write(engine, Id, lines.join('')).catch(() => {})
+}
+
+async function write(engine: Engine, container: string, lines: string): Promise<void> {
+  const Cmd = ['sh', '-c', rewrite, 'sh', lines]
+  const { stream } = await openExec(engine, container, { Cmd, User: '0' })
+  await new Promise<void>((resolve) => {
+    for (const event of ['end', 'close', 'error']) stream.once(event, () => resolve())
+    stream.resume()
+    stream.end()
+  })
+  stream.destroy()
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto'
+import { type ComposeFile, mainService } from '../../../formats/compose/load.ts'
+import type { ComposeService } from '../../../formats/compose/service.ts'
+import { type ContainerSpec, mainCommand } from '../container.ts'
+import type { EngineImage } from '../images.ts'
+
+export interface RenderOptions {
+  readonly file: ComposeFile
+  /** By service. */
+  readonly images: ReadonlyMap<string, EngineImage>
+  /** The main container, which gets the task's limits. */
+  readonly main: ContainerSpec
+  /** Files of the environment that are directories, by their path. */
+  readonly directories: ReadonlySet<string>
+  /** Whether nothing may be reached but the other services. */
+  readonly closed: boolean
+}
+
+interface Rendered extends Readonly<Record<string, unknown>> {
+  readonly volumes?: readonly unknown[]
+}
+
+/** What the compose command is given: every container with our labels, and nothing left to be built or filled in. */
+export function renderProject(options: RenderOptions): object {
+  const { file, main, closed } = options
+  const { labels } = main
+  const isAlone = Object.keys(file.services).length === 1
+  const services = Object.entries(file.services).map(([name, service]) => {
+    const common = { ...renderService(name, service, options), labels }
+    return [name, name === mainService ? renderMain(common, main, isAlone) : common]
+  })
+  const shared = Object.fromEntries(volumeNames(file, options.directories).map((name) => [name, { labels }]))
+  const own = Object.fromEntries(main.volumes.map(({ name }) => [name, { name, external: true }]))
+  const network = (more: object) => ({ ...more, labels, ...(closed && { internal: true }) })
+  const networks = Object.entries({ default: {}, ...file.networks }).map(([name, more]) => [name, network(more)])
+  return {
+    version: '3.9',
+    services: Object.fromEntries(services),
+    volumes: { ...shared, ...own },
+    ...(!isAlone && { networks: Object.fromEntries(networks) }),
+  }
+}
+
+function renderService(name: string, service: ComposeService, { images, main, directories }: RenderOptions): Rendered {
+  const { rest, environment, entrypoint, command, networkMode, mounts } = service
+  const volumes = mounts.flatMap((mount, index): readonly unknown[] => {
+    if (mount.kind === 'tmpfs') return [{ type: 'tmpfs', target: mount.target }]
+    if (mount.kind === 'anonymous') return [`${anonymousName(name, index)}:${mount.target}`]
+    const mode = mount.readOnly ? ':ro' : ''
+    if (mount.kind === 'volume') return [`${mount.name}:${mount.target}${mode}`]
+    return directories.has(mount.source) ? [`${directoryName(mount.source)}:${mount.target}${mode}`] : []
+  })
+  return {
+    pids_limit: main.limits.pids,
+    ...rest,
+    image: images.get(name)?.id,
+    environment,
+    ...(entrypoint && { entrypoint }),
+    ...(command && { command }),
+    ...(volumes.length > 0 && { volumes }),
+    ...(networkMode !== undefined && { network_mode: networkMode }),
+  }
+}
+
+/** The agent's container is as a sandbox of its own would be, with what the file adds. */
+function renderMain(service: Rendered, main: ContainerSpec, isAlone: boolean): Rendered {
+  const { cpus, memoryMb, pids } = main.limits
+  const { restart: _, networks, links, network_mode: mode, ...rest } = service
+  const { entrypoint, command } = mainCommand(main.program)
+  return {
+    ...rest,
+    // Whoever leases the sandbox looks after its health.
+    healthcheck: { disable: true },
+    container_name: main.name,
+    image: main.image,
+    user: main.user,
+    environment: main.env,
+    entrypoint,
+    command,
+    pids_limit: pids,
+    ...(cpus !== undefined && { cpus }),
+    ...(memoryMb !== undefined && { mem_limit: `${memoryMb}m`, memswap_limit: `${memoryMb}m` }),
+    volumes: [
+      ...(service.volumes ?? []),
+      ...main.volumes.map(({ name, path, filled }) => `${name}:${path}${filled ? '' : ':nocopy'}`),
+      ...main.toolDirs.map(({ source, target }) => `${source}:${target}:ro`),
+    ],
+    ...(isAlone
+      ? { network_mode: main.network }
+      : {
+          ...(mode !== undefined && { network_mode: mode }),
+          ...(networks !== undefined && { networks }),
+          ...(links !== undefined && { links }),
+        }),
+  }
+}
+
+/** The volumes that are there for as long as the sandbox is. */
+function volumeNames(file: ComposeFile, directories: ReadonlySet<string>): string[] {
+  const anonymous = Object.entries(file.services).flatMap(([name, { mounts }]) =>
+    mounts.flatMap((mount, index) => (mount.kind === 'anonymous' ? [anonymousName(name, index)] : [])),
+  )
+  return [...file.volumes, ...anonymous, ...[...directories].map(directoryName)]
+}
+
+function anonymousName(service: string, index: number): string {
+  return `anonymous-${service}-${index}`
+}
+
+/** Services that share a directory of the environment share its volume. */
+function directoryName(source: string): string {
+  return `files-${createHash('sha256').update(source).digest('hex').slice(0, 16)}`
+}
