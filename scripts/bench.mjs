@@ -1,8 +1,10 @@
 // Runs the benchmarks of bench/*.ts, each in a process of its own: node scripts/bench.mjs [--json] [--only NAME]...
+// What they measured goes into the table of docs/performance.md; benches that did not run keep the lines they have there.
 // A bench exports by default { name, run(): Promise<Row[]> }, Row = { name, value, unit, goal?, ok? }. A missed goal is
 // reported, not an error: time on a shared machine is no test.
 import { spawn } from 'node:child_process'
-import { readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { bundle, makeScratchDir } from './bundle.mjs'
@@ -14,6 +16,7 @@ const results = []
 for (const name of names) results.push(await runBench(name))
 if (options.json) process.stdout.write(`${JSON.stringify(results, null, 2)}\n`)
 else printTable(results)
+savePage('docs/performance.md', results)
 process.exitCode = results.some((result) => result.error !== undefined) ? 1 : 0
 
 function parseOptions() {
@@ -73,6 +76,36 @@ function printTable(results) {
         .join('  ')
         .trimEnd()}\n`,
     )
+}
+
+/** One Markdown table of all benches, by name. */
+function savePage(path, results) {
+  const now = new Date().toISOString().slice(0, 10)
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n') : []
+  const kept = lines.filter((line) => /^\| [a-z]/.test(line) && !line.startsWith('| bench |'))
+  const ran = new Set(results.filter(({ error }) => error === undefined).map(({ bench }) => bench))
+  const fresh = results.flatMap(({ bench, rows }) =>
+    rows.map((row) => [bench, row.name, shown(row.value), row.unit, shown(row.goal), verdict(row), now]),
+  )
+  const table = [
+    ...kept.filter((line) => !ran.has(line.slice(2).split(' |')[0])),
+    ...fresh.map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`),
+  ]
+  const order = (line) => line.slice(2).split(' |')[0]
+  table.sort((a, b) => (order(a) < order(b) ? -1 : order(a) > order(b) ? 1 : 0))
+  const [{ model = 'unknown' } = {}] = cpus()
+  const machine = `${cpus().length} x ${model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`
+  writeFileSync(
+    path,
+    `# Figures
+
+Written by \`npm run bench\`; last on ${machine}. A shared machine is slower than it could be: a missed goal is a hint, not a failure.
+
+| bench | measure | value | unit | goal | | on |
+|---|---|--:|---|--:|---|---|
+${table.join('\n')}
+`,
+  )
 }
 
 function verdict(row) {

@@ -10,7 +10,7 @@ const examples = readdirSync('examples').filter((name) => name.endsWith('.ts'))
 test.each(examples)('%s is short, and says how to run it', (name) => {
   const text = readFileSync(join('examples', name), 'utf8')
   expect(text.split('\n').length).toBeLessThan(40)
-  expect(text).toContain(`npm run example examples/${name}`)
+  expect(text).toMatch(new RegExp(`^// (?:npm run example|npx ot-agent recipe run) examples/${name}`, 'm'))
 })
 
 describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
@@ -33,8 +33,20 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
   })
 
   test('no example is left out', () => {
-    expect(examples).toEqual(['01-one-trial.ts', '02-a-job.ts', '03-your-own-agent.ts'])
+    expect(examples).toEqual(['01-one-trial.ts', '02-a-job.ts', '03-your-own-agent.ts', '04-a-recipe.ts'])
   })
+})
+
+test('04-a-recipe makes prompt sets of six tasks, and has nothing left to do the second time', {
+  timeout: 60_000,
+}, () => {
+  const out = mkdtempSync(join(tmpdir(), 'recipe-'))
+  const recipe = () => {
+    const words = ['recipe', 'run', 'examples/04-a-recipe.ts', '-o', out, '--json', '--quiet']
+    return JSON.parse(spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' }).stdout)
+  }
+  expect(recipe().sinks).toMatchObject([{ id: 'prompts', counts: { train: 5, validation: 1 }, cached: false }])
+  expect(recipe().sinks).toMatchObject([{ id: 'prompts', cached: true }])
 })
 
 function run(name: string, ...args: string[]): string {

@@ -68,7 +68,7 @@ function codeOf(text: string): string[] {
 function pathsIn(text: string, document: string): string[] {
   const rooms = readdirSync('.', { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const names = [...rooms.map((entry) => entry.name), '.ci'].filter(
-    (name) => !['jobs', 'node_modules', '.git', '.scratch'].includes(name),
+    (name) => !['jobs', 'runs', 'generated', 'node_modules', '.git', '.scratch'].includes(name),
   )
   const rooted = new RegExp(
     `(?<![\\w./<-])(?:${names.map((name) => name.replaceAll('.', '\\.')).join('|')})/[\\w./-]*`,
