@@ -1,0 +1,124 @@
+import { gunzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import { makeRandom } from '../../../lib/random.ts'
+import { findDockerfile } from './find-dockerfile.ts'
+import environment from './index.ts'
+import { installPackages, packagesFor } from './packages.ts'
+import { perturb, perturbations } from './perturb.ts'
+
+const context = { env: {}, stateDir: '/nonexistent' }
+const make = (options: object) => environment.make(environment.options.parse(options), context)
+const fields = {
+  instruction: 'Count the lines of `/app/data.txt` and write the number to `/app/count.txt`. Use sqlite if you like.',
+  dockerfile: 'FROM debian:12-slim\n\nWORKDIR /app\nCOPY data.txt /app/data.txt\n',
+  files: {
+    'environment/data.txt': 'a\nb\nc\nd\n',
+    'tests/test.sh': '#!/bin/sh\ngrep -qx 4 /app/count.txt && echo 1 > /logs/verifier/reward.txt\n',
+    'solution/solve.sh': '#!/bin/sh\nwc -l < /app/data.txt > /app/count.txt\n',
+  },
+  keyword: 'sqlite',
+}
+const rows: RawRow[] = [
+  { id: '1', source: 'test', fields },
+  { id: '2', source: 'test', fields: { instruction: 'no Dockerfile' } },
+]
+
+stageLaws('makers/environment', { make: async () => make({}) as never, rows })
+
+const task = {
+  instruction: fields.instruction,
+  dockerfile: fields.dockerfile,
+  files: Object.fromEntries(Object.entries(fields.files).map(([path, data]) => [path, { data }])),
+}
+const apply = (name: string) => perturbations.find((known) => known.name === name)?.apply(task, makeRandom(1, 'x'))
+
+test('a packed input is no longer there unpacked, and the solution unpacks it', () => {
+  const made = apply('packed')
+  expect(gunzipSync(made?.files['environment/data.txt.gz']?.data as Uint8Array).toString()).toBe('a\nb\nc\nd\n')
+  expect(made?.files['environment/data.txt']).toBeUndefined()
+  expect(made?.dockerfile).toContain('COPY data.txt.gz /app/data.txt.gz')
+  expect(made?.files['solution/solve.sh']?.data).toBe(
+    '#!/bin/sh\ngunzip -kf /app/data.txt.gz\nwc -l < /app/data.txt > /app/count.txt\n',
+  )
+  expect(made?.instruction).toContain('packed with gzip')
+})
+
+test('a task that lies elsewhere lies there in all its files', () => {
+  const made = apply('elsewhere')
+  for (const text of [
+    made?.instruction,
+    made?.dockerfile,
+    made?.files['tests/test.sh']?.data,
+    made?.files['solution/solve.sh']?.data,
+  ]) {
+    expect(text).not.toContain('/app')
+    expect(text).toMatch(/\/(?:srv|opt|var\/lib)\/\w+-\d+/)
+  }
+})
+
+test('decoys differ from the input and have names of their own', () => {
+  const made = apply('decoys')
+  const added = Object.keys(made?.files ?? {}).filter((path) => !(path in task.files))
+  expect(added).toHaveLength(1)
+  expect(made?.files[added[0] ?? '']?.data).not.toBe('a\nb\nc\nd\n')
+})
+
+test('variants differ, and the hardest come first', () => {
+  const variants = perturb(task, makeRandom(5, 'a'), 4)
+  expect(variants).toHaveLength(4)
+  expect(new Set(variants.map(({ perturbations: names }) => names.join())).size).toBe(4)
+  const scores = variants.map(({ score }) => score)
+  expect(scores).toEqual([...scores].sort((a, b) => b - a))
+  expect(
+    perturb({ instruction: 'x', dockerfile: 'FROM a\n', files: {} }, makeRandom(5, 'a'), 2).every(
+      ({ perturbations: names }) => !names.includes('packed'),
+    ),
+  ).toBe(true)
+})
+
+test('words ask for packages', () => {
+  expect(packagesFor('Load the JSON into a SQLite database, then draw a PNG image')).toEqual([
+    'imagemagick',
+    'sqlite3',
+    'jq',
+  ])
+  expect(packagesFor('nothing special, digitally')).toEqual([])
+  expect(installPackages('FROM a\nWORKDIR /b\n', ['jq', 'git'])).toBe(
+    'FROM a\nRUN apt-get update && apt-get install -y --no-install-recommends git jq && rm -rf /var/lib/apt/lists/*\nWORKDIR /b\n',
+  )
+})
+
+test('a published Dockerfile is chosen by name, description, text and stars; too simple ones never', () => {
+  const text = 'FROM debian:12\nRUN apt-get install -y sqlite3\nWORKDIR /x\n'
+  const known = [
+    { repo: 'a/other', description: '', stars: 9000, text: 'FROM x\nRUN y\nENV z=1\n' },
+    { repo: 'a/simple-sqlite', description: 'sqlite', stars: 900, text: 'FROM sqlite\nCMD sh\n' },
+    { repo: 'a/tool', description: 'speaks sqlite', stars: 10, text },
+    { repo: 'b/sqlite', description: '', stars: 20, text },
+  ]
+  expect(findDockerfile('SQLite', known)?.repo).toBe('b/sqlite')
+  expect(findDockerfile('fortran', known)).toBeNull()
+})
+
+test('each strategy gives the task another base, and its own files stay', async () => {
+  const dockerfileOf = async (options: object) => {
+    const [made] = await runStage(make(options) as never, rows.slice(0, 1))
+    return String((made as TaskDraft).files['environment/Dockerfile']?.data)
+  }
+  expect(await dockerfileOf({ strategy: 'as-given' })).toBe(fields.dockerfile)
+  expect(await dockerfileOf({ strategy: 'packages' })).toContain('install -y --no-install-recommends sqlite3')
+  const published = [
+    { repo: 'b/sqlite', stars: 20, text: 'FROM debian:12\nRUN apt-get install -y sqlite3\nCOPY . /src\nCMD ["x"]\n' },
+  ]
+  expect(await dockerfileOf({ strategy: 'search', published })).toBe(
+    'FROM debian:12\nRUN apt-get install -y sqlite3\n\nWORKDIR /app\nCOPY data.txt /app/data.txt\n',
+  )
+  expect(await runStage(make({ strategy: 'search' }) as never, rows.slice(0, 1))).toMatchObject([
+    { drop: 'no-dockerfile-found' },
+  ])
+  await expect(runStage(make({ strategy: 'model' }) as never, rows.slice(0, 1))).rejects.toMatchObject({
+    name: 'UserError',
+  })
+})

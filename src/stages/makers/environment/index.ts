@@ -1,0 +1,140 @@
+import { z } from 'zod'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
+import { type Dropped, isDropped, type Stage, type StageContext } from '../../../core/stage.ts'
+import { rowDigest } from '../../../lib/digest-json.ts'
+import { makeRandom } from '../../../lib/random.ts'
+import { lineageOf } from '../../asking/ask.ts'
+import { findDockerfile } from './find-dockerfile.ts'
+import { installPackages, packagesFor } from './packages.ts'
+import { type Furnished, perturb } from './perturb.ts'
+import { writeDockerfile } from './write-dockerfile.ts'
+
+const published = z.object({
+  repo: z.string(),
+  description: z.string().default(''),
+  stars: z.number().default(0),
+  text: z.string(),
+})
+
+const options = z.strictObject({
+  /** `as-given`: the row's own. `packages`: what its words ask for, by name. `search`: the best of those published. `model`: one that a model writes. `perturb`: harder variants of the row's own. */
+  strategy: z.enum(['as-given', 'packages', 'search', 'model', 'perturb']).default('perturb'),
+  /** Tasks of a row with `perturb`. */
+  variants: z.number().int().min(1).max(20).default(2),
+  /** For `search`: Dockerfiles others published. */
+  published: z.array(published).default([]),
+  pipeline: z.string().min(1).default('environments'),
+})
+type Options = z.output<typeof options>
+
+const shape = z.object({
+  instruction: z.string().min(1),
+  dockerfile: z.string().regex(/^FROM \S+/m, 'expected a Dockerfile'),
+  /** The task's other files by their paths. */
+  files: z.record(z.string().regex(/^(?:environment|tests|solution)\/[\w./-]+$/), z.string()),
+  /** For `search`: what to look for. */
+  keyword: z.string().min(1).optional(),
+})
+type Given = z.output<typeof shape>
+
+/** E1, E2, E4 and E5: the same task in an environment that was written, found, perturbed or put together for it. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/environment',
+  summary: 'Tasks of a row in other environments: perturbed, with packages by keyword, found, or written by a model',
+  options,
+  make: (given) => ({
+    takes: 'raw',
+    gives: 'draft',
+    async *run(rows, at) {
+      for await (const row of rows) {
+        at.signal.throwIfAborted()
+        yield* makeDrafts(row, given, at)
+      }
+    },
+  }),
+})
+
+async function* makeDrafts(
+  row: RawRow,
+  given: Options,
+  at: StageContext,
+): AsyncGenerator<TaskDraft | Dropped, void, void> {
+  const parsed = shape.safeParse(row.fields)
+  if (!parsed.success)
+    return yield { drop: 'missing-field', detail: z.prettifyError(parsed.error).slice(0, 300), id: row.id }
+  const task = furnish(parsed.data)
+  if (given.strategy === 'perturb') {
+    const variants = perturb(task, makeRandom(at.seed, row.id), given.variants)
+    if (variants.length === 0)
+      yield { drop: 'nothing-to-perturb', detail: 'no perturbation can be applied', id: row.id }
+    for (const [i, variant] of variants.entries()) yield toDraft(row, variant, given, at, `-${i + 1}`)
+    return
+  }
+  const chosen = await chooseDockerfile(parsed.data, row.id, given, at)
+  yield isDropped(chosen)
+    ? chosen
+    : toDraft(row, { ...task, dockerfile: chosen.dockerfile }, given, at, '', chosen.helped)
+}
+
+function furnish({ instruction, dockerfile, files }: Given): Furnished {
+  return {
+    instruction,
+    dockerfile,
+    files: Object.fromEntries(Object.entries(files).map(([path, data]) => [path, { data }])),
+  }
+}
+
+interface Chosen {
+  readonly dockerfile: string
+  readonly helped?: Partial<TaskDraft['lineage']>
+}
+
+async function chooseDockerfile(task: Given, id: string, given: Options, at: StageContext): Promise<Chosen | Dropped> {
+  const { dockerfile, instruction } = task
+  if (given.strategy === 'packages')
+    return {
+      dockerfile: installPackages(dockerfile, packagesFor(`${instruction}\n${task.files['solution/solve.sh'] ?? ''}`)),
+    }
+  if (given.strategy === 'search') {
+    const found = findDockerfile(task.keyword ?? '', given.published)
+    if (task.keyword === undefined || found === null)
+      return {
+        drop: 'no-dockerfile-found',
+        detail: `nothing published fits ${task.keyword ?? 'without a keyword'}`,
+        id,
+      }
+    return { dockerfile: onTopOf(found.text, dockerfile) }
+  }
+  if (given.strategy === 'model') {
+    const answer = await writeDockerfile(instruction, id, at)
+    return isDropped(answer) ? answer : { dockerfile: onTopOf(answer.value, dockerfile), helped: lineageOf(answer) }
+  }
+  return { dockerfile }
+}
+
+/** The task's own orders, on another base. */
+function onTopOf(base: string, dockerfile: string): string {
+  const started = base.replace(/^(?:CMD|ENTRYPOINT|USER|COPY|ADD)\b.*\n?/gm, '').trimEnd()
+  return `${started}\n\n${dockerfile.replace(/^FROM .*\n+/m, '').trim()}\n`
+}
+
+function toDraft(
+  row: RawRow,
+  { instruction, dockerfile, files }: Furnished,
+  { pipeline, strategy }: Options,
+  { seed }: StageContext,
+  suffix: string,
+  helped: Partial<TaskDraft['lineage']> = {},
+): TaskDraft {
+  const all: Readonly<Record<string, DraftFile>> = { 'environment/Dockerfile': { data: dockerfile }, ...files }
+  const lineage = {
+    pipeline,
+    strategy: `environment-${strategy}`,
+    rowId: row.id,
+    rowDigest: rowDigest(row),
+    seed,
+    ...helped,
+  }
+  return { name: `${pipeline}-${row.id}${suffix}`, instruction, files: all, lineage }
+}
