@@ -48,6 +48,7 @@ export const registry = {
   stages: {
     'augment/constrain': () => import('./stages/augment/constrain.ts'),
     'augment/harden': () => import('./stages/augment/harden.ts'),
+    'augment/hints': () => import('./stages/augment/hints.ts'),
     'augment/new-context': () => import('./stages/augment/new-context.ts'),
     'augment/rewrite': () => import('./stages/augment/rewrite.ts'),
     'exporters/ladder': () => import('./stages/exporters/ladder.ts'),

@@ -92,7 +92,8 @@ async function tellAnew(
 /** Nobody is shown more of a task than this much text. */
 const limitChars = 500_000
 
-async function judgedBy(dir: string): Promise<JudgedBy> {
+/** What decides about a task on disk: its instruction, its tests and its solution. */
+export async function judgedBy(dir: string): Promise<JudgedBy> {
   const [tests, solution] = await Promise.all([testsDir(dir), solutionDir(dir)].map(textBelow))
   return { instruction: await readFile(instructionFile(dir), 'utf8'), tests: tests ?? '', solution: solution ?? '' }
 }
@@ -107,12 +108,13 @@ async function textBelow(dir: string): Promise<string> {
   return text
 }
 
-async function markParent(
+/** Writes down which task this one was made of, and how; its name gets the suffix. */
+export async function markParent(
   dir: string,
   row: TaskRow,
-  manner: Manner,
+  manner: string,
   suffix: string,
-  told: Answer<string>,
+  told: Answer<unknown>,
   seed: number,
 ): Promise<void> {
   const usual = { pipeline: row.source, rowId: row.id, rowDigest: row.digest }

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import type { TaskRow } from '../../core/row.ts'
+import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { modelOf } from '../asking/ask.ts'
+import { askOptions, identityOf, withModel } from '../asking/mapping.ts'
+import { hintedTask } from '../rewriting/hinted-task.ts'
+import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import { type Rolled, rollTasks } from '../rolling/roll-tasks.ts'
+import type { RecipeTrace } from '../rollout-text/trace-row.ts'
+
+const options = z.strictObject({
+  ...askOptions,
+  /** Who goes first: its trace is what hints are made of. */
+  scout: z.strictObject({ ...rollingOptions, teacher: modelSettings.nullable() }),
+  hints: z.int().min(1).max(10).default(3),
+  /** Whether the old task goes on too, before the new one. */
+  keepOriginal: z.boolean().default(false),
+})
+
+/** Rows that are scouted together, and in memory at once. */
+const batchRows = 256
+
+/** Has a scout solve each task and adds hints from its trace to the instruction; files, tests and solution stay. */
+export default definePlugin({
+  name: 'augment/hints',
+  summary: 'Add hints from the trace of a scout that solved the task',
+  options,
+  make: (asked): Stage<TaskRow, TaskRow> => {
+    const { scout, hints, keepOriginal } = asked
+    const [agent, sandbox] = [chosen(scout.agent), chosen(scout.sandbox)]
+    const { concurrency: _, budgetUsd: __, teacher, timeoutMultiplier } = scout
+    const who = { teacher: teacher && identityOfModel(teacher), agent, sandbox, timeoutMultiplier }
+    return {
+      takes: 'task',
+      gives: 'task',
+      expensive: true,
+      identity: { ...identityOf(asked), scout: who },
+      expect: (taken) => ({
+        rows: taken === null ? null : taken * (keepOriginal ? 2 : 1),
+        rollouts: taken,
+        modelCalls: taken,
+        assumes: ['every scout solves its task, and every reply is of the right form at once'],
+      }),
+      async *run(rows, given) {
+        const at = await withModel(given, asked)
+        modelOf(at)
+        for await (const batch of batches(rows)) {
+          const scouted = await scoutAll(rollTasks(batch, { ...scout, agent, sandbox }, at))
+          yield* mapped(batch, keepOriginal, asked.concurrency, async (row) => {
+            const trace = scouted.get(row.id)
+            return trace && !isDropped(trace) ? hintedTask(row, trace, { ...asked, hints }, at) : unscouted(row, trace)
+          })
+        }
+      },
+    }
+  },
+})
+
+async function* mapped(
+  batch: readonly TaskRow[],
+  keepOriginal: boolean,
+  width: number,
+  hint: (row: TaskRow) => Promise<TaskRow | Dropped>,
+): AsyncIterable<TaskRow | Dropped> {
+  const made = mapInOrder(batch, width, async (row) => ({ row, hinted: await hint(row) }))
+  for await (const { row, hinted } of made) yield* keepOriginal ? [row, hinted] : [hinted]
+}
+
+/** The trace of each task that was solved, or why there is none. */
+async function scoutAll(rolled: AsyncIterable<Rolled>): Promise<ReadonlyMap<string, RecipeTrace | Dropped>> {
+  const found = new Map<string, RecipeTrace | Dropped>()
+  for await (const { task, trace } of rolled) {
+    if (isDropped(trace)) found.set(task.id, trace)
+    else if (trace.trace_source === 'main' && (trace.reward ?? 0) >= 1) found.set(task.id, trace)
+  }
+  return found
+}
+
+function unscouted({ id }: TaskRow, dropped: Dropped | undefined): Dropped {
+  return dropped ?? { drop: 'scout-failed', detail: 'the scout did not solve it, so there is nothing to hint at', id }
+}
+
+async function* batches(rows: AsyncIterable<TaskRow>): AsyncIterable<readonly TaskRow[]> {
+  let batch: TaskRow[] = []
+  for await (const row of rows) {
+    batch.push(row)
+    if (batch.length < batchRows) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
