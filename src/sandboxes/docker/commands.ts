@@ -228,7 +228,8 @@ export function gone(): BoundaryError {
   return new BoundaryError('sandbox', 'the sandbox is gone: its container does not run', { code: 'SandboxGoneError' })
 }
 
-function isRoot(user: User): boolean {
+/** Whether a user is root, whose shells serve one command after the other. */
+export function isRoot(user: User): boolean {
   return ['root', '0'].includes(String(user))
 }
 

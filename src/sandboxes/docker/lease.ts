@@ -13,7 +13,7 @@ import type {
   TerminalOptions,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
-import { Commands, gone } from './commands.ts'
+import { Commands, gone, isRoot } from './commands.ts'
 import type { ComposeProject } from './compose/project.ts'
 import {
   type ContainerSpec,
@@ -205,7 +205,8 @@ export class DockerLease implements SandboxLease {
     const network = networkMode(this.network, publicNetwork)
     const full = { ...spec, name: this.container, network }
     await (project ? project.start(full) : startContainer(engine, full))
-    this.commands.warm()
+    // Root's shell is there after the next command anyway.
+    if (!isRoot(spec.user)) this.commands.warm()
     const made = await this.commands.exec(['sh', '-c', makeLogs], { user: '0', cwd: '/' })
     if (made.exitCode !== 0)
       throw new BoundaryError('sandbox', `cannot make /logs in the container: ${made.stderr.trim().slice(0, 300)}`)
