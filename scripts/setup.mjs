@@ -19,6 +19,8 @@ const parts = {
   containers: { podman: 'podman', dockerd: 'docker.io', runc: 'runc' },
   // Starts the containers of tasks that have several.
   compose: { 'docker-compose': 'docker-compose' },
+  // A cluster on this machine's loopback, which tests start themselves.
+  slurm: { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client', munged: 'munge', ss: 'iproute2' },
   // Programs that tests drive through a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3' },
 }

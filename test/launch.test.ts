@@ -45,6 +45,49 @@ const cases: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   },
 }
 
+const trainingCases: typeof cases = {
+  sft: {
+    job_type: 'train',
+    train_config_path: 'configs/sft/qwen3-8b.yaml',
+    dataset: 'org/dataset',
+    num_nodes: 4,
+    max_restarts: 1,
+  },
+  'sft-pretokenize': {
+    ...{
+      job_type: 'sft',
+      train_config_path: 'qwen3-8b-fsdp2',
+      dataset: 'org/dataset',
+      pretokenize: true,
+      image: '/images/train.sif',
+    },
+    ...{
+      train_extra_args: '--learning_rate 2e-5 --packing',
+      num_gpus: 1,
+      global_batch_size: '16',
+      per_device_train_batch_size: '1',
+    },
+  },
+  pretokenize: { job_type: 'pretokenize', train_config_path: 'qwen3-8b', dataset: 'org/dataset' },
+  consolidate: { job_type: 'consolidate', consolidate_input: '/ckpt/run 1', consolidate_output_repo: 'org/model' },
+  rl: {
+    ...{
+      job_type: 'rl',
+      model_path: 'Qwen/Qwen3-8B',
+      train_data: ['org/nl2bash', '/data/tasks.parquet'],
+      val_data: ['/data/val'],
+    },
+    ...{
+      num_nodes: 4,
+      skyrl: ['trainer.epochs=2'],
+      enable_hf_upload: true,
+      hf_repo_name: 'org/rl-model',
+      max_restarts: 1,
+    },
+  },
+  eval: { job_type: 'eval', eval_benchmark: 'org/benchmark', eval_model: 'org/model' },
+}
+
 const clusterFiles = readdirSync('clusters').map((name) => join('clusters', name))
 
 describe.each(clusterFiles)('%s', (file) => {
@@ -52,6 +95,18 @@ describe.each(clusterFiles)('%s', (file) => {
     const { launch, text } = await planned(file, cases[name] ?? {})
     for (const { jobName } of launch.jobs) expect(jobName.length).toBeLessThanOrEqual(96)
     expectGolden(join(fixtures, basename(file, '.yaml'), `${name}.txt`), withoutFrame(text))
+  })
+})
+
+/** Training needs GPUs; where there are none it is refused. */
+describe.each(clusterFiles)('training on %s', (file) => {
+  test.each(Object.keys(trainingCases))('%s is rendered as it was, or refused', async (name) => {
+    const made = await planned(file, trainingCases[name] ?? {}).catch((error: unknown) => {
+      if (error instanceof UserError) return { text: `refused: ${error.message}\n`, launch: null }
+      throw error
+    })
+    for (const { jobName } of made.launch?.jobs ?? []) expect(jobName.length).toBeLessThanOrEqual(96)
+    expectGolden(join(fixtures, basename(file, '.yaml'), `${name}.txt`), withoutFrame(made.text))
   })
 })
 
@@ -104,6 +159,19 @@ const oldLines: Readonly<Record<string, readonly string[]>> = {
       'test-org/test-dataset',
     ],
     ...['--experiments_dir', '/exp'],
+  ],
+  'readme-train': [
+    ...['--job_type', 'train', '--train_config_path', 'configs/sft/qwen3-8b.yaml', '--dataset', 'org/dataset'],
+    ...[
+      '--num_nodes',
+      '8',
+      '--time_limit',
+      '24:00:00',
+      '--experiments_dir',
+      '/exp',
+      '--train_extra_args',
+      '--learning_rate 1e-5',
+    ],
   ],
   'data-readme': [
     ...[

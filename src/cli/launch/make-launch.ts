@@ -5,7 +5,10 @@ import { type JobType, jobTypes, type Launch } from '../../core/launch.ts'
 import { jobNameOf, type PlanContext, slug } from '../../run/launch/plan.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { datagenJobs, type PlannedJobs } from './datagen.ts'
+import { evalJobs } from './evaluation.ts'
 import { recipeJobs } from './recipe.ts'
+import { rlJobs } from './rl.ts'
+import { consolidateJobs, trainingJobs } from './training.ts'
 
 /** What a launch depends on beside its settings. */
 export interface LaunchPlace {
@@ -56,10 +59,10 @@ export async function makeLaunch(
 async function jobsOf(jobType: JobType, at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   if (jobType === 'datagen') return datagenJobs(at, settings)
   if (jobType === 'recipe') return recipeJobs(at, settings)
-  throw new UserError(
-    `--job-type ${jobType}: expected a kind of job that can be launched, and this one cannot yet`,
-    'datagen and recipe can',
-  )
+  if (jobType === 'consolidate') return consolidateJobs(at, settings)
+  if (jobType === 'rl') return rlJobs(at, settings)
+  if (jobType === 'eval') return evalJobs(at, settings)
+  return trainingJobs(at, settings, jobType)
 }
 
 function jobTypeOf(settings: Settings): JobType {

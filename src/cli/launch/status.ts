@@ -24,16 +24,15 @@ export default () =>
 export function printJobs(jobs: readonly JobStatus[]): void {
   printTable(
     ['job', 'state', 'tasks', 'ids', 'why'],
-    jobs.map(({ job, state, units, ids, reason }) => [
-      job,
-      state,
-      Object.entries(units)
-        .map(([name, count]) => `${count} ${name}`)
-        .join(', '),
-      ids.join(' '),
-      reason,
-    ]),
+    jobs.map(({ job, state, units, ids, reason }) => [job, state, shownCounts(units), ids.join(' '), reason]),
   )
+}
+
+/** `12 done, 3 running`. */
+export function shownCounts(units: JobStatus['units']): string {
+  return Object.entries(units)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(', ')
 }
 
 function printUnits(units: readonly UnitStatus[]): void {

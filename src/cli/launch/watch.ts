@@ -2,7 +2,7 @@ import { sleep } from '../../lib/deadline.ts'
 import { isOver, jobsOf } from '../../run/launch/status.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
-import { printJobs } from './status.ts'
+import { printJobs, shownCounts } from './status.ts'
 import { launchCommand, lookAt, openLaunch } from './stored.ts'
 
 /** `ot-agent launch watch`: a line whenever something changes, until nothing waits or runs. */
@@ -22,8 +22,8 @@ export default () =>
           const units = await lookAt(opened)
           const jobs = jobsOf(units)
           const now = new Map(jobs.map(({ job, units: counts, state }) => [job, `${state} ${JSON.stringify(counts)}`]))
-          for (const { job, state, reason } of jobs)
-            if (before.get(job) !== now.get(job)) note(`${job}: ${state}, ${reason}`)
+          for (const { job, units: counts, reason } of jobs)
+            if (before.get(job) !== now.get(job)) note(`${job}: ${shownCounts(counts)} (${reason})`)
           before = now
           if (isOver(units)) {
             if (json) printJson({ schema: 'launch-status/1', id: opened.stored.launch.id, over: true, jobs, units })

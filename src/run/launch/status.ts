@@ -27,16 +27,23 @@ export function unitsOf(
   marks: ReadonlyMap<string, readonly Mark[]>,
   scheduled: readonly ScheduledState[],
 ): readonly UnitStatus[] {
-  const byId = new Map<string, ScheduledState[]>()
-  for (const state of scheduled) byId.set(state.id, [...(byId.get(state.id) ?? []), state])
+  const told = new Map(scheduled.map((state) => [keyOf(state.id, state.task), state]))
   const byJob = new Map<string, Submission[]>()
-  for (const submission of submissions) byJob.set(submission.job, [...(byJob.get(submission.job) ?? []), submission])
+  for (const submission of submissions) {
+    const own = byJob.get(submission.job)
+    if (own) own.push(submission)
+    else byJob.set(submission.job, [submission])
+  }
   return launch.jobs.flatMap((job) =>
     tasksOf(job).map((task) => {
       const unit = task === null ? job.name : `${job.name}.${task}`
-      return unitStatus(unit, job.name, task, byJob.get(job.name) ?? [], marks.get(unit) ?? [], byId)
+      return unitStatus(unit, job.name, task, byJob.get(job.name) ?? [], marks.get(unit) ?? [], told)
     }),
   )
+}
+
+function keyOf(id: string, task: number | null): string {
+  return task === null ? id : `${id}_${task}`
 }
 
 function tasksOf({ array }: LaunchJob): readonly (number | null)[] {
@@ -49,14 +56,16 @@ function unitStatus(
   task: number | null,
   submissions: readonly Submission[],
   marks: readonly Mark[],
-  byId: ReadonlyMap<string, readonly ScheduledState[]>,
+  scheduled: ReadonlyMap<string, ScheduledState>,
 ): UnitStatus {
   const mine = submissions.filter(({ tasks }) => tasks === null || task === null || tasks.includes(task))
   const last = mine.at(-1)
   const base = { unit, job, task, id: last?.id ?? null }
   const done = marks.find(({ kind }) => kind === 'done')
   if (done) return { ...base, state: 'done', reason: `done at ${done.text}` }
-  const told = mine.flatMap(({ id }) => (byId.get(id) ?? []).filter((each) => each.task === task || each.task === null))
+  const told = mine
+    .map(({ id }) => scheduled.get(keyOf(id, task)) ?? scheduled.get(keyOf(id, null)))
+    .filter((state) => state !== undefined)
   const active = told.find(({ state }) => state === 'running') ?? told.find(({ state }) => state === 'waiting')
   if (active) return { ...base, id: active.id, state: active.state, reason: active.reason }
   const end = marks.find(({ kind }) => kind === 'end')

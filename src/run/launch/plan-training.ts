@@ -1,0 +1,75 @@
+import type { JobDependency, JobResources, LaunchJob, ScriptPiece } from '../../core/launch.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { runProgram } from './pieces.ts'
+import { makeJob, type PlanContext } from './plan.ts'
+import { startRay } from './plan-server.ts'
+
+/** A program of others that trains, on one node or on many. */
+export interface TrainingRequest {
+  readonly name: string
+  readonly summary: string
+  /** Words that begin with `$` are variables of the job; all others mean what they say. */
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly nodes: number
+  readonly gpusPerNode: number
+  readonly after: readonly JobDependency[]
+  /** A container image to run in; null runs on the node. */
+  readonly image: string | null
+  /** `node`: the same command on every node, which find each other. `ray`: once, on the head of a Ray cluster. */
+  readonly spread: 'node' | 'ray'
+  /** Before the command. */
+  readonly before?: readonly ScriptPiece[]
+}
+
+/** The job that trains. */
+export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJob {
+  const { cluster } = at
+  const resources: JobResources = {
+    nodes: request.nodes,
+    gpusPerNode: request.gpusPerNode,
+    cpusPerNode: cluster.cpusPerNode,
+    memoryGb: cluster.memoryPerNodeGb ?? null,
+    timeLimit: at.timeLimit,
+  }
+  const line = inContainer(at, request, request.command.map(wordOf).join(' '))
+  const isSpread = request.nodes > 1 && request.spread === 'node' && cluster.scheduler === 'slurm'
+  const words = isSpread
+    ? ['srun', `--nodes=${request.nodes}`, '--ntasks-per-node=1', '--kill-on-bad-exit=1', 'bash', '-c', `exec ${line}`]
+    : ['bash', '-c', `exec ${line}`]
+  const ray = request.spread === 'ray' && request.nodes > 1 ? [startRay({ port: 0, variables: {} }, resources)] : []
+  return makeJob(at, {
+    name: request.name,
+    summary: request.summary,
+    resources,
+    after: request.after,
+    foreign: true,
+    pieces: [meeting, ...variables(request.env), ...(request.before ?? []), ...ray, runProgram(request.summary, words)],
+  })
+}
+
+/** Where the nodes of a job find each other; the port is the job's own, so that jobs on one node do not collide. */
+const meeting: ScriptPiece = {
+  about: 'where the nodes meet',
+  lines: [
+    `if [ -n "\${SLURM_JOB_NODELIST:-}" ]; then MASTER_ADDR="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)"; else MASTER_ADDR=127.0.0.1; fi`,
+    `MASTER_PORT=$((20000 + \${SLURM_JOB_ID:-$$} % 20000))`,
+    'export MASTER_ADDR MASTER_PORT',
+    `export SLURM_NODEID="\${SLURM_NODEID:-0}"`,
+  ],
+}
+
+function variables(env: Readonly<Record<string, string>>): ScriptPiece[] {
+  const lines = Object.entries(env).map(([name, value]) => `export ${name}=${shellQuote(value)}`)
+  return lines.length === 0 ? [] : [{ about: 'variables of the training', lines }]
+}
+
+function wordOf(word: string): string {
+  return /^\$[A-Z_]+$/.test(word) ? `"${word}"` : shellQuote(word)
+}
+
+function inContainer({ cluster, experimentsDir }: PlanContext, { image }: TrainingRequest, line: string): string {
+  if (image === null) return line
+  const runtime = cluster.containerRuntime === 'none' ? 'apptainer' : cluster.containerRuntime
+  return `${runtime} exec --nv --bind ${shellQuote(experimentsDir)} ${shellQuote(image)} bash -c ${shellQuote(`exec ${line}`)}`
+}

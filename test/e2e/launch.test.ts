@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const scratch = mkdtempSync(join(tmpdir(), 'ot-launch-'))
+
+test('a launch on this machine makes tasks, publishes them after, and is written down', () => {
+  const dir = join(scratch, 'good')
+  const id = launch(
+    dir,
+    '--datagen-target-repo',
+    `file:${join(scratch, 'published')}`,
+    '--datagen-extra-args',
+    '--limit 2 --no-check',
+  )
+  expect(watch(dir, id, 0)).toEqual({ tasks: 'done', 'upload-tasks': 'done' })
+  expect(readdirSync(join(dir, 'outputs/tasks/tasks'))).toHaveLength(2)
+  expect(existsSync(join(scratch, 'published'))).toBe(true)
+  expect(readdirSync(dir)).toEqual(expect.arrayContaining(['configs', 'launches', 'logs', 'outputs', 'sbatch_scripts']))
+  expect(ot('launch', 'logs', id, '--experiments-dir', dir).stdout).toContain('2 tasks of 2 rows')
+})
+
+test('what comes after a job that failed is not run, and resume would hand both over again', () => {
+  const dir = join(scratch, 'bad')
+  const target = join(scratch, 'taken')
+  const words = [
+    '--datagen-target-repo',
+    `file:${target}`,
+    '--datagen-extra-args',
+    '--limit 1 --no-check --input-dir x --no-such-option',
+  ]
+  const id = launch(dir, ...words)
+  expect(watch(dir, id, 3)).toEqual({ tasks: 'failed', 'upload-tasks': 'cancelled' })
+  expect(existsSync(target)).toBe(false)
+  const told = JSON.parse(ot('launch', 'resume', id, '--experiments-dir', dir, '--dry-run', '--json').stdout)
+  expect(told.jobs).toEqual({ tasks: null, 'upload-tasks': null })
+})
+
+function launch(dir: string, ...words: string[]): string {
+  const what = ['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', '--cluster', 'local']
+  const { status, stdout, stderr } = ot('launch', ...what, '--experiments-dir', dir, ...words)
+  expect(status, stderr).toBe(0)
+  return stdout.trim()
+}
+
+function watch(dir: string, id: string, code: number): Record<string, string> {
+  const { status, stdout, stderr } = ot('launch', 'watch', id, '--experiments-dir', dir, '--every', '1', '--json')
+  expect(status, stderr).toBe(code)
+  const { jobs } = JSON.parse(stdout) as { jobs: { job: string; state: string }[] }
+  return Object.fromEntries(jobs.map(({ job, state }) => [job, state]))
+}
+
+function ot(...words: string[]) {
+  return spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' })
+}
