@@ -46,6 +46,10 @@ function byConversation({ most, tokenizer, perMessage }: z.output<typeof options
     async *run(rows) {
       const count = tokenizer === undefined ? estimateTokens : await loadTokenizer(tokenizer)
       for await (const row of rows) {
+        if (isSurelyShort(row, most, perMessage)) {
+          yield row
+          continue
+        }
         const tokens = row.conversations.reduce((sum, { content }) => sum + count(content) + perMessage, 0)
         if (tokens <= most) yield row
         else
@@ -57,4 +61,10 @@ function byConversation({ most, tokenizer, perMessage }: z.output<typeof options
       }
     },
   }
+}
+
+/** No tokenizer makes many more tokens than a text has bytes, so that most rows need not be counted. */
+function isSurelyShort({ conversations }: RecipeTrace, most: number, perMessage: number): boolean {
+  const bytes = conversations.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
+  return bytes * 1.2 + conversations.length * (perMessage + 2) <= most
 }

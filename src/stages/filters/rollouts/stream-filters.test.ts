@@ -86,6 +86,7 @@ test.each([
   ['ls /home/me/tests/ /opt/tests', null],
   ['python3 main.py --assert-clean', null],
   ['rm -rf build dist && make test', null],
+  ['chmod +x run-tests.sh && ./run-tests.sh', null],
 ])('reward-hacking: %s is %s', async (typed, reason) => {
   expect(await reasonFor('reward-hacking', {}, commands(`${typed}\n`))).toBe(reason)
 })
