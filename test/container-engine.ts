@@ -67,7 +67,8 @@ export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine
     child.kill('SIGTERM')
     await exit
     unmountBelow(dir)
-    rmSync(dir, { recursive: true, force: true })
+    // A helper of the engine may still be tidying up.
+    rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
   return { name, socket, env, engine, stop }
 }
