@@ -102,7 +102,8 @@ test('an upload that is killed goes on, and sends nothing twice', patient, async
   hub.faults.add({ when: /PUT \/storage\/me\/large/, times: 1, what: { delayMs: 600_000 } })
   const words = ['hub', 'upload', dir, 'me/large', '--public', '--json']
   const child = start(words)
-  while (hub.sent.length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
+  while (hub.sent.length < 2 && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(hub.sent.length).toBe(2)
   child.kill('SIGKILL')
   await once(child, 'close')
   expect(hub.repo('me/large').commit('main')?.files.has('a.parquet')).toBe(false)

@@ -29,6 +29,7 @@ export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience =
     const send = async () =>
       (await undiciFetch(input as string | URL, {
         ...(init as object),
+        ...(init.body instanceof Blob && streamed),
         signal: both,
         dispatcher: pool,
       })) as unknown as Response
@@ -44,6 +45,9 @@ export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience =
     }
   }
 }
+
+/** A request that could be redirected keeps a copy of all it sends, in memory, to send it once more; a large file must not. */
+const streamed = { redirect: 'error', window: null } as const
 
 function isPassing(status: number): boolean {
   return status === 408 || status === 429 || (status >= 500 && status !== 501)
