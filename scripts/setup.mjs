@@ -21,6 +21,8 @@ const parts = {
   compose: { 'docker-compose': 'docker-compose' },
   // A cluster on this machine's loopback, which tests start themselves.
   slurm: { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client', munged: 'munge', ss: 'iproute2' },
+  // Readers of dumps and documents.
+  readers: { '7zz': '7zip', pdftotext: 'poppler-utils' },
   // Programs that tests drive through a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3' },
 }

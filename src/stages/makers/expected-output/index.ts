@@ -59,20 +59,16 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
 
 function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {
   const { problem } = row.fields
+  const dropped = (detail: string) => ({ drop: 'no-checkable-answer', detail, id: row.id })
+  if (typeof problem === 'string') return dropped(problem)
   const parsed = example.safeParse(row.fields)
-  if (typeof problem === 'string' || !parsed.success)
-    return {
-      drop: 'no-checkable-answer',
-      detail: typeof problem === 'string' ? problem : told(parsed.error),
-      id: row.id,
-    }
+  if (!parsed.success) return dropped(told(parsed.error))
   const { pipeline, caseSec, normalise, order } = given
   const { interpreter, script, expected } = parsed.data
   const { files, args, stdin } = parsed.data
   const shown: Case = { files, args, stdin }
   const hidden = varyCase(shown, makeRandom(seed, row.id), given.hiddenCases)
-  if (hidden.length === 0)
-    return { drop: 'no-checkable-answer', detail: 'expected an input that can be varied, found none', id: row.id }
+  if (hidden.length === 0) return dropped('expected an input that can be varied, found none')
   const asked = ask(given.instruction, row)
   if (typeof asked !== 'string') return asked
   if (asked.length > given.maxChars) return { drop: 'too-long', detail: `${asked.length} characters`, id: row.id }

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { definePipeline, UserError, z } from 'ot-agent'
+
+/** Tasks whose environments are perturbed, found, written, or put together from packages. */
+export default definePipeline({
+  name: 'perturbed-docker',
+  summary: 'Small tasks in environments that were made harder, each proven to be solvable still',
+  options: z.strictObject({
+    strategy: z
+      .enum(['as-given', 'packages', 'search', 'model', 'perturb'])
+      .default('perturb')
+      .describe('how the environment is made'),
+    variants: z.number().int().min(1).max(20).default(2).describe('tasks of a row with perturb'),
+    published: z.string().default('').describe('JSON lines of published Dockerfiles, for search'),
+  }),
+  source: { fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } }, real: null },
+  make: {
+    use: 'makers/environment',
+    with: ({ options: { strategy, variants, published } }) => ({
+      pipeline: 'perturbed-docker',
+      strategy,
+      variants,
+      published: published === '' ? [] : readLines(resolve(published)),
+    }),
+  },
+})
+
+function readLines(path: string): unknown[] {
+  try {
+    return readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => line.trim() !== '')
+      .map((line) => JSON.parse(line))
+  } catch (error) {
+    throw new UserError(`--published ${path}: expected JSON lines, got ${String(error)}`, 'one JSON object a line')
+  }
+}

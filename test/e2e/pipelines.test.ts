@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { checkPy } from '../../data/wikitable-format-conversion/check.ts'
+import { formatNames, formats } from '../../data/wikitable-format-conversion/formats.ts'
+import { needs } from '../needs.ts'
+import { scratch } from './kit.ts'
+
+const bin = resolve('bin/ot-agent.js')
+const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
+
+/** Makes all tasks of a fixture without proving them; test/e2e/generate.test.ts proves some of every pipeline. */
+function generate(pipeline: string, ...words: string[]) {
+  const out = join(scratch, `${pipeline}-${words.join('').replace(/\W+/g, '-')}`)
+  const line = [
+    bin,
+    'generate',
+    `data/${pipeline}/generate.ts`,
+    '--output-dir',
+    out,
+    '--no-check',
+    '--json',
+    '--quiet',
+    ...words,
+  ]
+  const { status, stdout, stderr } = spawnSync(process.execPath, line, { env, encoding: 'utf8' })
+  expect(status, stderr).toBe(0)
+  return { out, names: readdirSync(join(out, 'tasks')), rejects: JSON.parse(stdout).tasks.metadata.rejects }
+}
+
+test.each([
+  ['overflow', 'functions', 2],
+  ['codereview', 'functions', 1],
+  ['tezos', 'examples', 1],
+])('%s gives tasks of its %s, and says why others are none', { timeout: 200_000 }, (site, kind, count) => {
+  const { names, rejects } = generate('stackexchange', '--site', site, '--kind', kind)
+  expect(names).toHaveLength(count)
+  expect(Object.keys(rejects)).toEqual(['no-checkable-answer'])
+})
+
+test('a question keeps its title and its code, and the answer stays with the tests', { timeout: 200_000 }, () => {
+  const { out } = generate('stackexchange', '--site', 'tor')
+  const [name = ''] = readdirSync(join(out, 'tasks'))
+  const instruction = readFileSync(join(out, 'tasks', name, 'instruction.md'), 'utf8')
+  expect(instruction).toMatch(/^# Count relays by country from a list\n/)
+  expect(instruction).toContain('```\nnickname,country,bandwidth\n')
+  expect(instruction).not.toContain('uniq -c')
+})
+
+test('Python that is used counts, other snippets do not', { timeout: 200_000 }, () => {
+  const { names, rejects } = generate('staqc', '--subset', 'sca_python')
+  expect(names).toHaveLength(6)
+  expect(rejects).toEqual({ 'no-checkable-answer': 2 })
+})
+
+test('a dump of one’s own is read as the fixture is', { timeout: 200_000 }, () => {
+  const path = join(scratch, 'Posts.xml')
+  writeFileSync(path, readFileSync('data/stackexchange/fixtures/superuser.xml'))
+  expect(generate('stackexchange', '--source', path).names).toHaveLength(2)
+})
+
+test('programs from elsewhere solve problems whose editorial shows none', { timeout: 200_000 }, () => {
+  const path = join(scratch, 'programs.jsonl')
+  writeFileSync(path, `${JSON.stringify({ id: '8003/A', code: 'print(1)\n' })}\n`)
+  expect(generate('codeforces', '--solutions', path).names).toHaveLength(8)
+})
+
+test('every table format is read back by the check, whatever is in the cells', {
+  ...needs('python3'),
+  timeout: 200_000,
+}, () => {
+  const dir = join(scratch, 'formats')
+  mkdirSync(dir, { recursive: true })
+  const table = {
+    header: ['a', 'b "c"', 'd|e'],
+    rows: [
+      ['1,5', '<x> & y', 'p|q'],
+      ['', "it's", '"quoted"'],
+      ['ü', 'two words', '\\'],
+    ],
+  }
+  writeFileSync(join(dir, 'check.py'), checkPy)
+  writeFileSync(join(dir, 'table.json'), JSON.stringify(table))
+  const check = (name: string, text: string) => {
+    writeFileSync(join(dir, 'given'), text)
+    return spawnSync('python3', ['-I', 'check.py', name, 'given', 'table.json'], { cwd: dir, encoding: 'utf8' })
+  }
+  for (const name of formatNames) {
+    expect([name, check(name, formats[name].render(table)).stderr]).toEqual([name, ''])
+    const wrong = { ...table, rows: [...table.rows.slice(1), table.rows[0] ?? []] }
+    expect([name, check(name, formats[name].render(wrong)).status]).toEqual([name, 1])
+  }
+})
