@@ -5,7 +5,7 @@ import { type Answer, type AskAt, ask, modelOf, type Question } from './ask.ts'
 import { Spending, type SpendingLimits } from './spending.ts'
 
 /** One question for every row. */
-export interface AskEach<Row, T> extends Omit<Question<T>, 'prompt' | 'id' | 'spending'>, SpendingLimits {
+export interface AskEach<Row, T> extends Omit<Question<T>, 'prompt' | 'id'>, SpendingLimits {
   /** A MissingField it throws drops the row. */
   readonly prompt: (row: Row) => string
   /** Rows that are asked about at once (default 8). */
@@ -29,7 +29,7 @@ export async function* askEach<Row extends { readonly id: string }, T = string>(
   yield* mapInOrder(rows, concurrency, async (row) => {
     const asked = promptOf(row, prompt)
     if (isDropped(asked)) return asked
-    const answer = await ask({ ...question, prompt: asked.prompt, id: row.id, spending }, at)
+    const answer = await ask({ ...question, prompt: asked.prompt, id: row.id }, { ...at, spending })
     return isDropped(answer) ? answer : { row, answer }
   })
   at.log?.(`asked ${at.model?.model}: ${spending}`)

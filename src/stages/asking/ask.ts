@@ -13,6 +13,8 @@ export interface AskAt {
   /** Replies are kept here. */
   readonly workDir: string
   readonly signal: AbortSignal
+  /** The books, and what may be spent; default: nobody counts. */
+  readonly spending?: Spending | undefined
 }
 
 export interface Question<T = string> {
@@ -30,7 +32,6 @@ export interface Question<T = string> {
   readonly tries?: number | undefined
   /** Which row it is about, for the reason it is dropped with. */
   readonly id?: string
-  readonly spending?: Spending
 }
 
 export interface Answer<T> {
@@ -100,7 +101,8 @@ async function askOnce<T>(
   repeat: number,
   at: AskAt & { readonly model: ModelClient },
 ): Promise<{ readonly value: T; readonly costUsd: number | null } | Dropped> {
-  const { tries = 3, spending = new Spending() } = question
+  const { tries = 3 } = question
+  const { spending = new Spending() } = at
   let messages = opening
   let complaint = ''
   let costUsd: number | null = null

@@ -4,8 +4,10 @@ import type { RawRow, TaskRow } from '../../core/row.ts'
 import type { Dropped, Expectation, Stage, StageContext } from '../../core/stage.ts'
 import { isDropped } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
+import type { AskAt } from './ask.ts'
 import { type Asked, askEach } from './ask-each.ts'
 import type { ReplyForm } from './forms.ts'
+import type { Spending } from './spending.ts'
 
 /** Which model a stage of a recipe asks; in a pipeline it is the pipeline's own. */
 const modelSettings = z.strictObject({
@@ -50,11 +52,13 @@ export function identityOf<O extends AskOptions>(options: O): Omit<O, 'concurren
   return identity
 }
 
-/** The context of a stage with the model that its options name, if they name one. */
-export async function withModel(at: StageContext, { model }: AskOptions): Promise<StageContext> {
-  if (!model || !at.services) return at
-  const client: ModelClient = await at.services.model(model)
-  return { ...at, model: client }
+/** The context of a stage that asks. */
+export type AskingContext = StageContext & Pick<AskAt, 'spending'>
+
+/** The context of a stage with the model that its options name, if they name one, and with its books. */
+export async function withModel(at: StageContext, { model }: AskOptions, spending?: Spending): Promise<AskingContext> {
+  const client: ModelClient | null = model && at.services ? await at.services.model(model) : at.model
+  return { ...at, log: (line) => at.log(line), model: client, spending }
 }
 
 /** A map over rows of a source. */

@@ -1,9 +1,9 @@
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, StageContext } from '../../core/stage.ts'
+import type { Dropped } from '../../core/stage.ts'
 import { isDropped } from '../../core/stage.ts'
 import { rowDigest } from '../../lib/digest-json.ts'
 import { type Answer, ask, lineageOf, type Question } from '../asking/ask.ts'
-import type { AskOptions } from '../asking/mapping.ts'
+import type { AskingContext, AskOptions } from '../asking/mapping.ts'
 import { proveDraft } from './prove-draft.ts'
 import { reviewDraft } from './review-draft.ts'
 
@@ -31,7 +31,7 @@ export interface Authoring<T> {
 export async function authorTask<T>(
   authoring: Authoring<T>,
   asking: AskOptions,
-  at: StageContext,
+  at: AskingContext,
 ): Promise<TaskDraft | Dropped> {
   const { row, form, repairs, before = [] } = authoring
   const { system, temperature, maxOutputTokens, tries } = asking

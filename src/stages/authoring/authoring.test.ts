@@ -2,12 +2,14 @@ import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
 import { provider, withSandboxes } from '../../../test/e2e/kit.ts'
 import { clientThat, replies } from '../../../test/fakes/told-client.ts'
+import { makeTempDir } from '../../../test/make-task.ts'
 import type { ModelRequest } from '../../core/model.ts'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
 import mine from '../makers/mine.ts'
 import selfInstruct from '../makers/self-instruct.ts'
 import teacher from '../makers/teacher.ts'
 import traceTests from '../makers/trace-tests.ts'
+import { proveDraft } from './prove-draft.ts'
 import { replayScript } from './replay.ts'
 import { reviewDraft } from './review-draft.ts'
 import { shellLikeness } from './shell-likeness.ts'
@@ -68,6 +70,17 @@ test('a document falls out of the funnel with its reason, before anybody is aske
     files: { 'environment/app/words.txt': { data: 'a\nb\nc\n' }, 'solution/solve.sh': { data: /^#!\/bin\/bash\n/ } },
     lineage: { strategy: 'corpus-mining', rowId: 'good', model: 'fake/model', promptDigest: /^[0-9a-f]{64}$/ },
   })
+})
+
+test('a maker stops at its own budget, over all its rows', async () => {
+  const model = told((prompt) => (prompt.startsWith('Does') ? 'YES' : good))
+  const stage = make(mine, { maxCalls: 3, concurrency: 1 })
+  const rows = ['a', 'b'].map((id) => row(id, { text: `${id} ${document}` }))
+  await expect(runStage(stage, rows, { model })).rejects.toMatchObject({
+    boundary: 'model',
+    message: /3 calls is spent/,
+  })
+  expect(model.asked).toHaveLength(3)
 })
 
 test('ideas come from a text and a few examples drawn by the seed; a course becomes several tasks', async () => {
@@ -142,6 +155,20 @@ withSandboxes('what a model writes is tried out', () => {
     const dropped = await runStage(make(teacher, { repairs: 1 }), brief, { ...at, model })
     expect(dropped).toMatchObject([{ drop: 'not-proven', detail: /got 4/, id: 'r' }])
     expect(model.asked).toHaveLength(2)
+  })
+
+  test('an environment that cannot be built is told in the same words every time', { timeout: 120_000 }, async () => {
+    const lineage = { pipeline: 'p', strategy: 's', rowId: 'r', rowDigest: 'd', seed: 1 }
+    const files = {
+      'environment/Dockerfile': { data: 'FROM debian:12-slim\nRUN exit 7\n' },
+      'tests/test.sh': { data: 'x' },
+    }
+    const proving = { ...at, workDir: await makeTempDir(), signal: new AbortController().signal }
+    const prove = () => proveDraft({ name: 'd', instruction: 'Do it', files, lineage }, proving)
+    const told = await prove()
+    expect(told).toMatch(/cannot be made.*Dockerfile/s)
+    expect(told).not.toContain(proving.workDir)
+    expect(await prove()).toBe(told)
   })
 
   test('tests for a trace are proven by replaying it', { timeout: 120_000 }, async () => {

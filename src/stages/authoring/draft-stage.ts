@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, Stage, StageContext } from '../../core/stage.ts'
+import type { Dropped, Stage } from '../../core/stage.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { MissingField } from '../../lib/template.ts'
 import { modelOf } from '../asking/ask.ts'
-import { type AskOptions, askOptions, identityOf, withModel } from '../asking/mapping.ts'
+import { type AskingContext, type AskOptions, askOptions, identityOf, withModel } from '../asking/mapping.ts'
+import { Spending } from '../asking/spending.ts'
 
 /** Options of every maker whose tasks a model writes. */
 export const authorOptions = {
@@ -18,15 +19,17 @@ export const authorOptions = {
 /** A maker that asks a model: several rows at once, each for itself. */
 export function draftStage<O extends AskOptions>(
   options: O,
-  makeDrafts: (row: RawRow, at: StageContext) => Promise<readonly (TaskDraft | Dropped)[]>,
+  makeDrafts: (row: RawRow, at: AskingContext) => Promise<readonly (TaskDraft | Dropped)[]>,
 ): Stage<RawRow, TaskDraft> {
+  // One for all runs of the stage: pipelines run it row by row.
+  const spending = new Spending(options)
   return {
     takes: 'raw',
     gives: 'draft',
     expensive: true,
     identity: identityOf(options),
     async *run(rows, given) {
-      const at = await withModel(given, options)
+      const at = await withModel(given, options, spending)
       modelOf(at)
       for await (const drafts of mapInOrder(rows, options.concurrency, (row) => orMissing(row, makeDrafts(row, at)))) {
         at.signal.throwIfAborted()

@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { UserError } from '../../core/errors.ts'
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { TaskDraft } from '../../core/row.ts'
 import type { Sandbox, SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
@@ -29,7 +29,10 @@ export async function proveDraft(draft: TaskDraft, at: ProvingAt): Promise<strin
     const task = await loadTask(await saveTaskDraft(draft, dir))
     return (await proveIdle(task, at)) ?? (await proveSolved(task, at))
   } catch (error) {
-    if (error instanceof UserError) return error.message
+    // Without the name of this folder, which is another one each time: equal problems must give equal prompts.
+    const said = messageOf(error).replaceAll(`${dir}/`, '')
+    if (error instanceof UserError) return said
+    if (error instanceof BoundaryError && error.boundary === 'task') return `Its environment cannot be made: ${said}`
     throw error
   } finally {
     await removeTree(dir)

@@ -2,10 +2,11 @@ import { z } from 'zod'
 import { judgeFileName, submissionDirName } from '../../core/judge.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, Stage, StageContext } from '../../core/stage.ts'
+import type { Dropped, Stage } from '../../core/stage.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { asJson } from '../asking/forms.ts'
+import type { AskingContext } from '../asking/mapping.ts'
 import { authorTask } from '../authoring/author-task.ts'
 import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
 import type { rubricSchema } from '../judging/rubric.ts'
@@ -44,7 +45,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   make: (given) => draftStage(given, async (row, at) => [await makeDraft(row, given, at)]),
 })
 
-async function makeDraft(row: RawRow, given: Options, at: StageContext): Promise<TaskDraft | Dropped> {
+async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promise<TaskDraft | Dropped> {
   const asked = renderTemplate(given.instruction, row.fields).trim()
   if (asked.length > given.maxChars) return { drop: 'too-long', detail: `${asked.length} characters`, id: row.id }
   const { pipeline, repairs } = given

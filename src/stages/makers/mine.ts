@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
+import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { ask } from '../asking/ask.ts'
 import { asYesNo } from '../asking/forms.ts'
+import type { AskingContext } from '../asking/mapping.ts'
 import { authorTask } from '../authoring/author-task.ts'
 import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
 import { shellLikeness } from '../authoring/shell-likeness.ts'
@@ -30,7 +31,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   make: (given) => draftStage(given, async (row, at) => [await makeDraft(row, given, at)]),
 })
 
-async function makeDraft(row: RawRow, given: Options, at: StageContext): Promise<TaskDraft | Dropped> {
+async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promise<TaskDraft | Dropped> {
   const { id } = row
   const whole = renderTemplate(given.text, row.fields)
   if (whole.trim().length < given.minChars) return { drop: 'too-short', detail: `${whole.length} characters`, id }

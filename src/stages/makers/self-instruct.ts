@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
+import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { ask } from '../asking/ask.ts'
 import { asJson } from '../asking/forms.ts'
+import type { AskingContext } from '../asking/mapping.ts'
 import { authorTask } from '../authoring/author-task.ts'
 import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
 import { asTask, filesOf, taskRules } from '../authoring/task-form.ts'
@@ -40,7 +41,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   make: (given) => draftStage(given, (row, at) => makeDrafts(row, given, at)),
 })
 
-async function makeDrafts(row: RawRow, given: Options, at: StageContext): Promise<readonly (TaskDraft | Dropped)[]> {
+async function makeDrafts(row: RawRow, given: Options, at: AskingContext): Promise<readonly (TaskDraft | Dropped)[]> {
   const { system, temperature, maxOutputTokens, tries } = given
   const form = asJson(z.strictObject({ ideas: z.array(idea).length(given.ideas) }), 'ideas')
   const prompt = ideaPrompt(row, given, at.seed)

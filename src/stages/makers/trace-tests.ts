@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, Stage, StageContext } from '../../core/stage.ts'
+import type { Dropped, Stage } from '../../core/stage.ts'
 import { MissingField } from '../../lib/template.ts'
 import { asJson } from '../asking/forms.ts'
+import type { AskingContext } from '../asking/mapping.ts'
 import { authorTask } from '../authoring/author-task.ts'
 import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
 import { replayScript } from '../authoring/replay.ts'
@@ -35,7 +36,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   make: (given) => draftStage(given, async (row, at) => [await makeDraft(row, given, at)]),
 })
 
-async function makeDraft(row: RawRow, given: Options, at: StageContext): Promise<TaskDraft | Dropped> {
+async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promise<TaskDraft | Dropped> {
   const { fields, id } = row
   const instruction = fields[given.instruction]
   if (typeof instruction !== 'string' || instruction.trim() === '') throw new MissingField(given.instruction)

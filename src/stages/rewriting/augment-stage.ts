@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { TaskLineage, TaskRow } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
+import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
 import { instructionFile, solutionDir, testsDir } from '../../core/task-paths.ts'
 import { lineageTable } from '../../formats/harbor-task/draft.ts'
 import { editTaskTomls } from '../../formats/harbor-task/edit.ts'
@@ -11,7 +11,8 @@ import { mapInOrder } from '../../lib/map-in-order.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { walkTree } from '../../lib/tree.ts'
 import { type Answer, lineageOf, modelOf } from '../asking/ask.ts'
-import { askOptions, identityOf, withModel } from '../asking/mapping.ts'
+import { type AskingContext, askOptions, identityOf, withModel } from '../asking/mapping.ts'
+import { Spending } from '../asking/spending.ts'
 import { placeTask } from '../rolling/place-tasks.ts'
 import { taskRowOf } from '../task-rows/task-row.ts'
 import type { JudgedBy } from './details.ts'
@@ -29,6 +30,8 @@ type Options = z.output<typeof augmentOptions>
 
 /** Tells every task anew: same files, same tests, same solution, and the old task is its parent. */
 export function augmentStage(manner: Manner, options: Options): Stage<TaskRow, TaskRow> {
+  // One for all runs of the stage: pipelines run it row by row.
+  const spending = new Spending(options)
   return {
     takes: 'task',
     gives: 'task',
@@ -39,7 +42,7 @@ export function augmentStage(manner: Manner, options: Options): Stage<TaskRow, T
       modelCalls: taken === null ? null : taken * options.variants,
     }),
     async *run(rows, given) {
-      const at = await withModel(given, options)
+      const at = await withModel(given, options, spending)
       modelOf(at)
       for await (const made of mapInOrder(rows, options.concurrency, (row) => augment(row, manner, options, at))) {
         at.signal.throwIfAborted()
@@ -53,7 +56,7 @@ async function augment(
   row: TaskRow,
   manner: Manner,
   options: Options,
-  at: StageContext,
+  at: AskingContext,
 ): Promise<(TaskRow | Dropped)[]> {
   const made: (TaskRow | Dropped)[] = options.keepOriginal ? [row] : []
   for (let variant = 1; variant <= options.variants; variant++)
@@ -66,7 +69,7 @@ async function tellAnew(
   manner: Manner,
   variant: number,
   { system, temperature, maxOutputTokens, tries }: Options,
-  at: StageContext,
+  at: AskingContext,
 ): Promise<TaskRow | Dropped> {
   await mkdir(at.workDir, { recursive: true })
   const parent = await mkdtemp(join(at.workDir, 'augment-'))
