@@ -49,14 +49,16 @@ export async function* rollTasks(
     const { signal } = at
     const tell = (line: string) => at.log(line)
     const request = { ...rest, model, tasksDir, jobDir, concurrency, budgetUsd, signal, tell }
-    const open = new Set(placed.keys())
+    // Trials end in any order, another after a crash; rows come in the order of their tasks, so that they are always the same.
+    const rolledBy = new Map<string, Rolled[]>()
     for await (const rolled of services.rollOut(request)) {
-      const task = placed.get(rolled.folder)
-      if (!task) continue
-      if (wasCut(rolled)) continue
-      open.delete(rolled.folder)
-      yield { task, trace: traceOf(rolled, task) }
+      const { folder } = rolled
+      const task = placed.get(folder)
+      if (!task || wasCut(rolled)) continue
+      rolledBy.set(folder, [...(rolledBy.get(folder) ?? []), { task, trace: traceOf(rolled, task) }])
     }
+    for (const folder of placed.keys()) yield* rolledBy.get(folder) ?? []
+    const open = new Set([...placed.keys()].filter((folder) => !rolledBy.has(folder)))
     yield* unfinished(open, placed, budgetUsd)
   } finally {
     await rm(tasksDir, { recursive: true, force: true })
