@@ -72,8 +72,9 @@ async function* mapped(
 async function scoutAll(rolled: AsyncIterable<Rolled>): Promise<ReadonlyMap<string, RecipeTrace | Dropped>> {
   const found = new Map<string, RecipeTrace | Dropped>()
   for await (const { task, trace } of rolled) {
-    if (isDropped(trace)) found.set(task.id, trace)
-    else if (trace.trace_source === 'main' && (trace.reward ?? 0) >= 1) found.set(task.id, trace)
+    if (isDropped(trace)) {
+      if (!found.has(task.id)) found.set(task.id, trace)
+    } else if (trace.trace_source === 'main' && (trace.reward ?? 0) >= 1) found.set(task.id, trace)
   }
   return found
 }

@@ -58,5 +58,6 @@ test('the report names the rule, the choice, and who cannot be told apart from i
   const text = renderComparison(compareTeachers(tried, 1), { tasks: 4, attempts: 1 })
   expect(text).toContain('| a\\|b | 4 | 0 | 75.0 % |')
   expect(text).toContain('Chosen: a|b.')
+  expect(text).toContain('4 tasks are few')
   expect(text).toMatch(/Not told apart from the choice by this sample: close\.\n/)
 })

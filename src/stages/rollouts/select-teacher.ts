@@ -9,6 +9,7 @@ import { makeRandom } from '../../lib/random.ts'
 import { type Comparison, compareTeachers, type TeacherTrial, type Tried } from '../rolling/compare-teachers.ts'
 import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
 import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import type { PlacedTask } from '../rolling/place-tasks.ts'
 import { type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
 import { renderComparison } from '../rolling/teacher-report.ts'
 
@@ -84,13 +85,15 @@ async function tryTeacher(
   const rows = Array.from({ length: attempts }, (_, attempt) =>
     sample.map((task) => ({ ...task, signals: { ...task.signals, attempt } })),
   )
-  const trials: TeacherTrial[] = []
+  const trials = new Map<PlacedTask, TeacherTrial>()
   for await (const { task, trace } of rollTasks(rows.flat(), rolling, at)) {
     const { digest, source } = task
-    const nothing = { reward: null, turns: null, tokens: null, costUsd: null }
-    if (isDropped(trace)) trials.push({ task: digest, source, ...nothing })
-    else if (trace.trace_source === 'main')
-      trials.push({
+    if (isDropped(trace)) {
+      // A trial may lose one of several conversations and still have been scored.
+      const nothing = { reward: null, turns: null, tokens: null, costUsd: null }
+      if (!trials.has(task)) trials.set(task, { task: digest, source, ...nothing })
+    } else if (trace.trace_source === 'main')
+      trials.set(task, {
         task: digest,
         source,
         reward: trace.end === 'scored' ? trace.reward : null,
@@ -99,7 +102,7 @@ async function tryTeacher(
         costUsd: trace.cost_usd,
       })
   }
-  return trials
+  return [...trials.values()]
 }
 
 async function conclude(
