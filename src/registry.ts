@@ -89,6 +89,7 @@ export const registry = {
     'makers/row-template': () => import('./stages/makers/row-template/index.ts'),
     'makers/self-instruct': () => import('./stages/makers/self-instruct.ts'),
     'makers/sql-query': () => import('./stages/makers/sql-query/index.ts'),
+    'makers/swe-row': () => import('./stages/makers/swe-row/index.ts'),
     'makers/teacher': () => import('./stages/makers/teacher.ts'),
     'makers/trace-tests': () => import('./stages/makers/trace-tests.ts'),
     'maps/chat': () => import('./stages/maps/chat.ts'),

@@ -75,6 +75,12 @@ SKIPPED [1] tests/test_c.py:3: no
   })
 })
 
+test('pytest is read without files, where tests are named so', async () => {
+  expect(await report('pytest-names', 'PASSED r2e_tests/test_1.py::TestA::test_b\n')).toEqual({
+    'TestA.test_b': 'pass',
+  })
+})
+
 test('the lines of unittest -v are read, with docstrings and printed lines between', async () => {
   const log = `test_a (m.T.test_a) ... ok
 test_b (m.T.test_b)
@@ -82,16 +88,16 @@ Says what it does ... FAIL
 test_c (m.T.test_c) ... hello
 ok
 test_d (m.T.test_d) ... skipped 'no'
-test_e (m.T.test_e) ... ERROR
+test_e (m.T) ... ERROR
 
 ======================================================================
 FAIL: test_b (m.T.test_b)
 `
   expect(await report('unittest', log)).toEqual({
-    'test_a (m.T.test_a)': 'pass',
-    'test_b (m.T.test_b)': 'fail',
-    'test_c (m.T.test_c)': 'pass',
-    'test_e (m.T.test_e)': 'fail',
+    'm.T.test_a': 'pass',
+    'm.T.test_b': 'fail',
+    'm.T.test_c': 'pass',
+    'm.T.test_e': 'fail',
   })
 })
 

@@ -4,9 +4,9 @@ import { shellQuote } from '../../lib/shell.ts'
 
 /**
  * What a test runner prints, and so how single tests are told apart. `tap`: node --test, tape, tap. `marks`: lines with a
- * tick or a cross, as mocha and jest print them. `exit`: each command is one test and its exit code decides.
+ * tick or a cross, as mocha and jest print them. `pytest-names`: pytest, but a test is called `Class.test`. `exit`: each command is one test and its exit code decides.
  */
-export const testFormats = ['pytest', 'unittest', 'tap', 'marks', 'exit'] as const
+export const testFormats = ['pytest', 'pytest-names', 'unittest', 'tap', 'marks', 'exit'] as const
 export type TestFormat = (typeof testFormats)[number]
 
 /** How a repository's own tests are run. */
@@ -79,16 +79,22 @@ format == "tap" {
   for (i = depth - 1; i >= 0; i--) name = above[i] " > " name
   say(status, name)
 }
-format == "pytest" && /^(PASSED|FAILED|ERROR|XPASS) / {
+format ~ /^pytest/ && /^(PASSED|FAILED|ERROR|XPASS) / {
   status = $1 == "PASSED" || $1 == "XPASS" ? "pass" : "fail"
   name = substr($0, length($1) + 2)
   if (status == "fail" && (cut = index(name, " - ")) > 0) name = substr(name, 1, cut - 1)
+  if (format == "pytest-names" && index(name, "::") > 0) {
+    name = substr(name, index(name, "::") + 2)
+    gsub(/::/, ".", name)
+  }
   say(status, name)
 }
 format == "unittest" {
   if ($0 ~ /^[A-Za-z_0-9]+ \\([A-Za-z_0-9.<>]+\\)/) {
-    pending = $0
-    sub(/\\).*$/, ")", pending)
+    # Since Python 3.11 the method stands in the parentheses too.
+    pending = $2
+    gsub(/[()]/, "", pending)
+    if (substr(pending, length(pending) - length($1)) != "." $1) pending = pending "." $1
   }
   if (pending != "" && $0 ~ /(^|\\.\\.\\. )(ok|expected failure)$/) { say("pass", pending); pending = "" }
   else if (pending != "" && $0 ~ /(^|\\.\\.\\. )(FAIL|ERROR|unexpected success)$/) { say("fail", pending); pending = "" }

@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { BoundaryError } from '../../../core/errors.ts'
-import type { DraftFile } from '../../../core/row.ts'
 import type { SandboxProvider } from '../../../core/sandbox.ts'
 import type { Environment } from '../../../core/task.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { AlreadyThere, makeDirWhole } from '../../../lib/new-dir.ts'
 import { openRepository, parseRepositorySpec, type RepositoryFiles } from '../../repositories/repository.ts'
+import { asText, isTestFile } from '../../repositories/test-files.ts'
 import { parseReport, renderTestRun, reportAwk, type TestRun, type TestStatus } from '../../repositories/test-run.ts'
 import type { Options, RepositoryRow } from './options.ts'
 import { parseSource, type Source } from './source.ts'
@@ -38,15 +38,6 @@ export interface BenchAt {
   readonly workDir: string
   readonly signal: AbortSignal
   log(line: string): void
-}
-
-/** Whether a file decides about the code or is part of it. */
-export function isTestFile(path: string): boolean {
-  return (
-    /(?:^|\/)(?:tests?|__tests__|specs?)\//.test(path) ||
-    /(?:[._-](?:test|spec)|(?:^|\/)tests?)\.[cm]?[jt]sx?$/.test(path) ||
-    /(?:^|\/)(?:test_[^/]*|[^/]*_test|conftest|tests)\.py$/.test(path)
-  )
 }
 
 const settings =
@@ -82,13 +73,6 @@ export async function openBench(row: RepositoryRow, given: Options, at: BenchAt)
   if (passing.length < 2) return `its tests tell of ${passing.length} that pass every time: ${lastLines(first.log)}`
   const held = Object.fromEntries(Object.entries(files).filter(([path]) => isTestFile(path) || settings.test(path)))
   return { digest, files, sources, held, dockerfile, run, passing, measure }
-}
-
-/** A file's text; null where it is none. */
-export function asText(data: DraftFile['data']): string | null {
-  if (typeof data === 'string') return data
-  const text = Buffer.from(data).toString('utf8')
-  return Buffer.from(text).equals(data) ? text : null
 }
 
 function renderDockerfile({ image, setup }: RepositoryRow, workdir: string, sources: readonly Source[]): string {

@@ -115,7 +115,7 @@ describe('bugs in a repository', { timeout: 300_000 }, () => {
       const ledger: RawRow = {
         ...{ id: 'ledger', source: 'test' },
         fields: {
-          repo: '../swesmith/fixtures/tiny-ledger',
+          repo: '../swesmith/fixtures/acme__tiny-ledger',
           test_command: ['python3 -m unittest -v'],
           test_format: 'unittest',
         },
@@ -124,7 +124,7 @@ describe('bugs in a repository', { timeout: 300_000 }, () => {
         sandboxes: provider,
       })
       const draft = given.find((row) => !isDropped(row)) as TaskDraft
-      expect(String(draft.files['tests/fail-to-pass.txt']?.data)).toMatch(/^test_\w+ \(tests\./)
+      expect(String(draft.files['tests/fail-to-pass.txt']?.data)).toMatch(/^tests\.test_\w+\.\w+\.test_/)
     })
 
     test('a repository without passing tests is refused, with what its tests said', async () => {

@@ -1,0 +1,101 @@
+/** What a task needs of a row. */
+export interface FocalRow {
+  readonly method: string
+  readonly test: string
+  readonly testClass: string
+  readonly focalFile: string
+  readonly focalCode: string
+  readonly testFile: string
+  readonly testCode: string
+  readonly framework: string
+}
+
+/** Reads a row; files are named by their last part, since each task has one of each. Null when something is missing. */
+export function textFields(fields: Readonly<Record<string, unknown>>): FocalRow | null {
+  const identifier = (value: unknown) => String(Object(value).identifier ?? '')
+  const file = (value: unknown) => String(value ?? '').replace(/^.*\//, '')
+  const row = {
+    method: identifier(fields.focal_method),
+    test: identifier(fields.test_case),
+    testClass: identifier(fields.test_class),
+    focalFile: file(fields.focal_file),
+    focalCode: String(fields.focal_code ?? ''),
+    testFile: file(fields.test_file),
+    testCode: String(fields.test_code ?? ''),
+    framework: String(fields.test_framework ?? ''),
+  }
+  const isNamed = [row.method, row.test, row.testClass].every((name) => /^[A-Za-z_]\w*$/.test(name))
+  const isFiled = [row.focalFile, row.testFile].every((name) => /^[A-Za-z_]\w*\.py$/.test(name))
+  return isNamed && isFiled && row.focalCode !== '' && row.testCode !== '' ? row : null
+}
+
+const standard = new Set(
+  (
+    'abc argparse ast base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum ' +
+    'fractions functools hashlib heapq html io itertools json logging math numbers operator os pathlib pprint random re ' +
+    'shutil statistics string struct sys tempfile textwrap time types typing unittest urllib uuid warnings zlib'
+  ).split(' '),
+)
+
+/** Packages that code imports and that do not come with Python. */
+export function foreignImports(code: string, focalFile: string): string[] {
+  const found = [...code.matchAll(/^\s*(?:from|import)\s+([A-Za-z_]\w*|\.)/gm)].map(([, name]) => name ?? '')
+  return [...new Set(found)].filter((name) => !standard.has(name) && `${name}.py` !== focalFile)
+}
+
+/** The code with one function's body gone, its documentation kept; null unless there is exactly one of that name. */
+export function takeBody(code: string, method: string): string | null {
+  const lines = code.split('\n')
+  const starts = lines.flatMap((line, i) => (new RegExp(`^\\s*(?:async )?def ${method}\\(`).test(line) ? [i] : []))
+  const [start] = starts
+  if (start === undefined || starts.length > 1) return null
+  const margin = (line: string) => line.search(/\S/)
+  let body = start
+  while (body < lines.length && !/:\s*(?:#.*)?$/.test(lines[body] ?? '')) body++
+  body++
+  const inner = lines.findIndex((line, i) => i >= body && line.trim() !== '')
+  if (inner < 0 || margin(lines[inner] ?? '') <= margin(lines[start] ?? '')) return null
+  const isEnd = (line: string) => line.trim() !== '' && margin(line) <= margin(lines[start] ?? '')
+  const after = lines.findIndex((line, i) => i >= body && isEnd(line))
+  const end = after < 0 ? lines.length : after
+  const kept = /^\s*"""/.test(lines[inner] ?? '')
+    ? lines.findIndex((line, i) => i >= inner && docEnds(line, i === inner)) + 1
+    : body
+  const pad = ' '.repeat(margin(lines[inner] ?? ''))
+  const tail = Array.from({ length: trailing(lines.slice(body, end)) }, () => '')
+  return [...lines.slice(0, kept), `${pad}raise NotImplementedError`, ...tail, ...lines.slice(end)].join('\n')
+}
+
+function trailing(lines: readonly string[]): number {
+  const last = lines.findLastIndex((line) => line.trim() !== '')
+  return lines.length - 1 - last
+}
+
+function docEnds(line: string, isFirst: boolean): boolean {
+  const marks = line.split('"""').length - 1
+  return isFirst ? marks >= 2 : marks >= 1
+}
+
+/** Python's own modules are loaded before anything of the agent's can stand in for them. */
+export function runner(testFile: string, test: string): string {
+  return `import sys
+import unittest
+
+sys.path[:0] = ["/app", "/tests/code"]
+suite = unittest.defaultTestLoader.loadTestsFromName("${testFile.replace(/\.py$/, '')}.${test}")
+result = unittest.TextTestRunner(verbosity=2).run(suite)
+if result.wasSuccessful() and result.testsRun > 0 and not result.skipped:
+    print("the test has passed")
+`
+}
+
+/** Reaching the end with a test that passed is what counts; an early way out is none. */
+export const verifier = `#!/bin/sh
+reward=0
+cd /
+timeout 120 python3 -I -B /tests/run.py > /logs/verifier/tests.log 2>&1
+if [ "$(tail -n 1 /logs/verifier/tests.log)" = "the test has passed" ]; then
+  reward=1
+fi
+echo "$reward" > /logs/verifier/reward.txt
+`

@@ -1,0 +1,46 @@
+import { definePipeline } from 'ot-agent'
+import { foreignImports, runner, takeBody, textFields, verifier } from './focal.ts'
+
+/** A method and the test that belongs to it: the agent writes the method anew, and the test decides. */
+export default definePipeline({
+  name: 'pymethods2test',
+  summary: 'Python methods without their bodies, to be written so that the tests of their repository pass',
+  source: {
+    fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },
+    // Published as an archive, not as a table: rows like those of the fixture come with --source FILE.
+    real: null,
+  },
+  strategy: 'focal-method',
+  make: ({ id, fields }) => {
+    const row = textFields(fields)
+    if (row === null)
+      return { drop: 'missing-field', detail: 'expected a focal method and a test with their files', id }
+    const { method, test, testClass, focalFile, focalCode, testFile, testCode, framework } = row
+    if (framework !== 'unittest') return { drop: 'other-framework', detail: framework, id }
+    const foreign = foreignImports(`${focalCode}\n${testCode}`, focalFile)
+    if (foreign.length > 0) return { drop: 'needs-packages', detail: foreign.join(', '), id }
+    const empty = takeBody(focalCode, method)
+    if (empty === null) return { drop: 'no-body', detail: `expected one function ${method} in ${focalFile}`, id }
+    return {
+      instruction: `\`/app/${focalFile}\` lacks the body of \`${method}\`: it only raises NotImplementedError. Write it.
+
+What it has to do follows from its name, its parameters, its documentation and the code around it. A unit test of it decides,
+\`${testClass}.${test}\` of the project it comes from.
+`,
+      files: {
+        'environment/Dockerfile': {
+          data: `FROM python:3.12-slim\n\nWORKDIR /app\nCOPY ${focalFile} /app/${focalFile}\n`,
+        },
+        [`environment/${focalFile}`]: { data: empty },
+        'tests/test.sh': { data: verifier, executable: true },
+        'tests/run.py': { data: runner(testFile, `${testClass}.${test}`) },
+        [`tests/code/${testFile}`]: { data: testCode },
+        'solution/solve.sh': {
+          data: `#!/bin/sh\ncp "$(dirname "$0")/${focalFile}" /app/${focalFile}\n`,
+          executable: true,
+        },
+        [`solution/${focalFile}`]: { data: focalCode },
+      },
+    }
+  },
+})

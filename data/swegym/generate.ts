@@ -1,0 +1,31 @@
+import { definePipeline, z } from 'ot-agent'
+
+/** Real issues of Python repositories; the pull request's fix is the solution, its test patch the tests, and neither is seen. */
+export default definePipeline({
+  name: 'swegym',
+  summary: 'Issues of SWE-Gym with the fix as solution and the test patch as tests',
+  options: z.strictObject({
+    image: z
+      .string()
+      .default('xingyaoww/sweb.eval.x86_64.{{id}}')
+      .describe('image of a row; {{id}} is its instance in the spelling of image names'),
+  }),
+  source: {
+    fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'instance_id' } },
+    real: { use: 'sources/hub', with: { repo: 'SWE-Gym/SWE-Gym', id: 'instance_id' } },
+  },
+  make: {
+    use: 'makers/swe-row',
+    with: ({ dir, options: { image } }) => ({
+      pipeline: 'swegym',
+      dialect: 'swe-bench',
+      image,
+      testCommands: ['. /opt/miniconda3/bin/activate testbed; pytest -rA --color=no {{testFiles}}'],
+      repositories: {
+        dir: `${dir}/fixtures`,
+        testCommands: ['python3 -m unittest -v'],
+        testFormat: 'unittest',
+      },
+    }),
+  },
+})

@@ -1,0 +1,113 @@
+import type { DraftFile, TaskDraft } from '../../../core/row.ts'
+import { applyFilePatch, type FilePatch } from '../../../formats/unified-diff.ts'
+import { shellQuote } from '../../../lib/shell.ts'
+import type { RepositoryFiles } from '../../repositories/repository.ts'
+import { asText, isTestFile } from '../../repositories/test-files.ts'
+import { type TestRun, verifierFiles } from '../../repositories/test-run.ts'
+import type { SweRow } from './parse-row.ts'
+
+type Files = Record<string, DraftFile>
+
+/** The task in an environment that is built from files: what is broken, what tests it, and how it is put right. */
+export function draftFromFiles(
+  row: SweRow,
+  repository: RepositoryFiles,
+  run: TestRun,
+  image: string,
+): TaskDraft['files'] {
+  const broken = patched(repository, row.bug)
+  const fixed = patched(broken, row.fix.files)
+  const changed = row.fix.files.flatMap(({ oldPath, newPath }) => [oldPath, newPath]).filter((path) => path !== null)
+  return {
+    'environment/Dockerfile': { data: `FROM ${image}\n\nWORKDIR ${run.workdir}\nCOPY repo ${run.workdir}\n` },
+    ...below('environment/repo', broken),
+    ...verifierFiles({ run, tests: row, files: heldFiles(row, broken) }),
+    ...solutionFiles([...new Set(changed)], fixed, run.workdir),
+    'solution/fix.patch': { data: row.fix.text },
+  }
+}
+
+/** Test files as the verifier wants them: the repository's own, with the test patch and the row's files over them. */
+function heldFiles({ testPatch, testFiles }: SweRow, broken: RepositoryFiles): Files {
+  const after = patched(broken, testPatch?.files ?? [])
+  const named = new Set(testPatch?.files.flatMap(({ newPath }) => newPath ?? []))
+  const own = Object.entries(after).filter(([path]) => isTestFile(path) || named.has(path))
+  const whole = Object.entries(testFiles).map(([path, data]) => [path, { data }] as const)
+  return Object.fromEntries([...own, ...whole])
+}
+
+/** Whole files, because a small image need not have git or patch. */
+function solutionFiles(paths: readonly string[], fixed: RepositoryFiles, workdir: string): Files {
+  const steps = paths.map((path) => {
+    const target = shellQuote(`${workdir}/${path}`)
+    if (!fixed[path]) return `rm -f ${target}\n`
+    return `mkdir -p "$(dirname ${target})" && cp "$here"/files/${shellQuote(path)} ${target}\n`
+  })
+  const files = Object.fromEntries(paths.flatMap((path) => (fixed[path] ? [[path, fixed[path]]] : [])))
+  return {
+    'solution/solve.sh': { data: `#!/bin/sh\nset -e\nhere=$(dirname "$0")\n${steps.join('')}`, executable: true },
+    ...below('solution/files', files),
+  }
+}
+
+/** The files after a patch; throws PatchError where it does not fit. */
+function patched(files: RepositoryFiles, patches: readonly FilePatch[]): RepositoryFiles {
+  const result: Files = { ...files }
+  for (const patch of patches) {
+    const before = patch.oldPath === null ? undefined : result[patch.oldPath]
+    const content = applyFilePatch(asText(before?.data ?? '') ?? '', patch)
+    if (patch.oldPath !== null && patch.oldPath !== patch.newPath) delete result[patch.oldPath]
+    if (patch.newPath !== null) result[patch.newPath] = { ...before, data: content }
+  }
+  return result
+}
+
+/**
+ * The task in an image that holds the repository already. History goes, because it knows the fix, and so do results that
+ * some images carry; a commit of what is left lets the verifier bring tests back to where a test patch fits.
+ */
+export function draftFromImage(row: SweRow, run: TestRun, image: string, checkout: string | null): TaskDraft['files'] {
+  const { testPatch, testFiles } = row
+  const { workdir } = run
+  const git = `git -C ${shellQuote(workdir)}`
+  const scrub = [
+    ...(checkout === null
+      ? []
+      : [
+          `(git checkout -q ${shellQuote(checkout)} || (git fetch -q origin && git checkout -q ${shellQuote(checkout)}))`,
+        ]),
+    `rm -rf .git /r2e_tests r2e_tests /root/r2e_tests run_tests.sh /root/run_tests.sh`,
+    'git init -q && git add -A && git -c user.name=base -c user.email=base@localhost commit -q -m base && git tag task-base',
+  ]
+  const touched = (testPatch?.files ?? []).flatMap(({ newPath, oldPath }) => newPath ?? oldPath ?? [])
+  const isReversed = row.bug.length > 0
+  return {
+    'environment/Dockerfile': {
+      data: `FROM ${image}\n\nWORKDIR ${workdir}\n${scrub.map((line) => `RUN ${line}\n`).join('')}`,
+    },
+    ...verifierFiles({
+      ...{ run, tests: row },
+      files: Object.fromEntries(Object.entries(testFiles).map(([path, data]) => [path, { data }])),
+      prepare:
+        testPatch === null
+          ? []
+          : [
+              ...touched.map(
+                (path) =>
+                  `${git} checkout -q task-base -- ${shellQuote(path)} 2> /dev/null || rm -rf ${shellQuote(`${workdir}/${path}`)}`,
+              ),
+              `${git} apply /tests/test.patch`,
+            ],
+    }),
+    ...(testPatch && { 'tests/test.patch': { data: testPatch.text } }),
+    'solution/solve.sh': {
+      data: `#!/bin/sh\nset -e\n${git} apply${isReversed ? ' --reverse' : ''} "$(dirname "$0")"/fix.patch\n`,
+      executable: true,
+    },
+    'solution/fix.patch': { data: row.fix.text },
+  }
+}
+
+function below(dir: string, files: RepositoryFiles): Files {
+  return Object.fromEntries(Object.entries(files).map(([path, file]) => [`${dir}/${path}`, file]))
+}

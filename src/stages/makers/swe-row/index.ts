@@ -1,0 +1,132 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../../core/errors.ts'
+import { definePlugin } from '../../../core/plugin.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import type { Dropped, Stage, StageContext } from '../../../core/stage.ts'
+import { PatchError } from '../../../formats/unified-diff.ts'
+import { rowDigest } from '../../../lib/digest-json.ts'
+import { exists } from '../../../lib/files.ts'
+import { shellQuote } from '../../../lib/shell.ts'
+import { openRepository } from '../../repositories/repository.ts'
+import { testFormats } from '../../repositories/test-run.ts'
+import { draftFromFiles, draftFromImage } from './draft.ts'
+import { dialects, parseSweRow, type SweRow } from './parse-row.ts'
+
+const options = z.strictObject({
+  dialect: z.enum(dialects),
+  /** Copies of repositories, OWNER__NAME in one folder: environments of their rows are built from them and need no image. */
+  repositories: z
+    .strictObject({
+      dir: z.string().min(1),
+      base: z.string().min(1).default('python:3.12-slim'),
+      testCommands: z.array(z.string().min(1)).min(1),
+      testFormat: z.enum(testFormats),
+    })
+    .optional(),
+  /** Image of a row that names none; `{{id}}` and `{{repo}}` are filled in, in the spelling of image names. */
+  image: z.string().min(1).optional(),
+  /** What is checked out in the image before history goes; `{{id}}` is filled in. */
+  checkout: z.string().min(1).optional(),
+  workdir: z
+    .string()
+    .regex(/^\/[\w./-]+$/)
+    .default('/testbed'),
+  /** `{{testFiles}}` stands for the files that deciding tests are named by. */
+  testCommands: z.array(z.string().min(1)).min(1),
+  testFormat: z.enum(testFormats).default('pytest'),
+  timeoutSec: z.number().positive().default(1800),
+  pipeline: z.string().min(1).default('swe'),
+})
+type Options = z.output<typeof options>
+
+/** S8: a row of a software-engineering dataset. The fix goes into the solution and nowhere else, test patches into the tests. */
+export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+  name: 'makers/swe-row',
+  summary: 'Rows of SWE-smith, SWE-Gym, SWE-bench or R2E-Gym: an issue, a repository, tests that a fix has to pass',
+  options,
+  make: (given) => ({
+    takes: 'raw',
+    gives: 'draft',
+    async *run(rows, at) {
+      for await (const row of rows) {
+        at.signal.throwIfAborted()
+        const made = await makeDraft(row, given, at)
+        yield 'drop' in made ? { ...made, id: row.id } : made
+      }
+    },
+  }),
+})
+
+async function makeDraft(raw: RawRow, given: Options, at: StageContext): Promise<TaskDraft | Dropped> {
+  const row = parseSweRow(raw, given.dialect)
+  if (typeof row === 'string') return { drop: 'bad-row', detail: row }
+  if (row.failToPass.length + row.passToPass.length === 0)
+    return { drop: 'no-tests', detail: 'expected names of tests that have to pass, got none' }
+  const { pipeline, workdir, timeoutSec } = given
+  try {
+    const files = (await filesFromCopy(row, given, at)) ?? filesFromImage(row, given)
+    if (files === null) return { drop: 'no-environment', detail: `neither an image nor a copy of ${row.repo}` }
+    return {
+      name: `${pipeline}-${row.id}`,
+      instruction: renderInstruction(row, workdir),
+      files,
+      config: {
+        verifier: { timeout_sec: timeoutSec + 120 },
+        metadata: { swe: { repo: row.repo, base_commit: row.baseCommit ?? '' } },
+      },
+      lineage: { pipeline, strategy: 'swe-row', rowId: raw.id, rowDigest: rowDigest(raw), seed: at.seed },
+    }
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error
+    return { drop: 'bad-patch', detail: error.message }
+  }
+}
+
+/** Null when there is no copy of the row's repository. */
+async function filesFromCopy(row: SweRow, given: Options, at: StageContext): Promise<TaskDraft['files'] | null> {
+  const { repositories, workdir, timeoutSec } = given
+  const name = row.repo.replaceAll('/', '__')
+  if (!repositories || !/^\w[\w.-]*$/.test(name)) return null
+  const path = join(repositories.dir, name)
+  if (!(await exists(path))) return null
+  const { testCommands, testFormat: format, base } = repositories
+  const run = { commands: commandsFor(row, testCommands), format, workdir, timeoutSec }
+  return draftFromFiles(row, await openRepository({ kind: 'folder', path }, at.workDir, at.signal), run, base)
+}
+
+function filesFromImage(row: SweRow, given: Options): TaskDraft['files'] | null {
+  const { workdir, testFormat: format, timeoutSec, checkout = null } = given
+  const named = row.image ?? given.image
+  if (named === undefined) return null
+  const image = fill(named, row)
+  if (!/^\w[\w./:@-]*$/.test(image))
+    throw new UserError(
+      `image: expected the name of an image, got ${JSON.stringify(image.slice(0, 100))}`,
+      'check the option image',
+    )
+  const run = { commands: commandsFor(row, given.testCommands), format, workdir, timeoutSec }
+  return draftFromImage(row, run, image, checkout === null ? null : checkout.replaceAll('{{id}}', row.id))
+}
+
+function commandsFor({ failToPass, passToPass }: SweRow, commands: readonly string[]): string[] {
+  const files = [...failToPass, ...passToPass].flatMap((name) => /^([^\s:]+\.\w+)::/.exec(name)?.[1] ?? [])
+  const words = [...new Set(files)].map(shellQuote).join(' ')
+  return commands.map((command) => command.replaceAll('{{testFiles}}', words))
+}
+
+/** Registries know no capitals, and no `__`. */
+function fill(template: string, { id, repo }: SweRow): string {
+  const spelt = (name: string) => name.toLowerCase().replaceAll('__', '_s_').replaceAll('/', '_s_')
+  return template.replaceAll('{{id}}', spelt(id)).replaceAll('{{repo}}', spelt(repo))
+}
+
+function renderInstruction({ statement }: SweRow, workdir: string): string {
+  return `${statement.trim()}
+
+---
+
+The repository is in \`${workdir}\`. Explore it, reproduce the problem, change the source code so that it is solved, and look
+again at what you changed. Tests decide in the end; changes to test files do not count.
+`
+}

@@ -1,0 +1,130 @@
+import { z } from 'zod'
+import type { RawRow } from '../../../core/row.ts'
+import { type FilePatch, PatchError, parsePatch, renderPatch, reversePatch } from '../../../formats/unified-diff.ts'
+
+/**
+ * Whose rows they are. `swe-smith`: `patch` puts the bug in, an image and no test patch. `swe-bench`: `patch` is the fix,
+ * `test_patch` brings the tests (SWE-Gym and others too). `r2e-gym`: a commit with whole files, tests and their outcomes.
+ */
+export const dialects = ['swe-smith', 'swe-bench', 'r2e-gym'] as const
+export type Dialect = (typeof dialects)[number]
+
+/** A row of any dialect, in one form. */
+export interface SweRow {
+  readonly id: string
+  readonly repo: string
+  readonly statement: string
+  readonly image: string | null
+  readonly baseCommit: string | null
+  /** From the state the agent gets to the state it should reach; the only place the fix is in. */
+  readonly fix: { readonly text: string; readonly files: readonly FilePatch[] }
+  /** From the repository to the state the agent gets; empty where these are the same. */
+  readonly bug: readonly FilePatch[]
+  readonly testPatch: { readonly text: string; readonly files: readonly FilePatch[] } | null
+  /** Whole test files by path. */
+  readonly testFiles: Readonly<Record<string, string>>
+  readonly failToPass: readonly string[]
+  readonly passToPass: readonly string[]
+}
+
+const text = z.string().refine((value) => value.trim() !== '', { error: 'expected some text' })
+/** A list, or the JSON of one, as older exports spell it. */
+const list = z.preprocess((value) => (typeof value === 'string' ? parseJson(value) : value), z.array(z.string()))
+const sweFields = z.object({
+  instance_id: text,
+  repo: text,
+  problem_statement: text,
+  patch: text,
+  test_patch: z.string().nullish(),
+  FAIL_TO_PASS: list,
+  PASS_TO_PASS: list,
+  base_commit: z.string().nullish(),
+  image_name: z.string().nullish(),
+})
+
+const json = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (typeof value === 'string' ? parseJson(value) : value), schema)
+const r2eFields = z.object({
+  repo_name: text,
+  commit_hash: text,
+  docker_image: z.string().nullish(),
+  problem_statement: text,
+  expected_output_json: json(z.record(z.string(), z.string())),
+  parsed_commit_content: json(
+    z.object({
+      file_diffs: z.array(
+        z.object({
+          header: z.object({ file: z.object({ path: z.string() }) }),
+          old_file_content: z.string(),
+          new_file_content: z.string(),
+        }),
+      ),
+    }),
+  ),
+  execution_result_content: json(
+    z.object({ test_file_names: z.array(z.string()), test_file_codes: z.array(z.string()) }),
+  ),
+})
+
+/** Reads a row; a text says what is wrong with it. */
+export function parseSweRow({ fields }: RawRow, dialect: Dialect): SweRow | string {
+  const parsed = dialect === 'r2e-gym' ? r2eFields.safeParse(fields) : sweFields.safeParse(fields)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return `${issue?.path.join('.')}: ${issue?.message}`
+  }
+  try {
+    return 'repo_name' in parsed.data ? fromCommit(parsed.data) : fromPatches(parsed.data, dialect)
+  } catch (error) {
+    if (error instanceof PatchError) return error.message
+    throw error
+  }
+}
+
+function fromPatches(row: z.output<typeof sweFields>, dialect: Dialect): SweRow {
+  const patch = parsePatch(row.patch)
+  const isBug = dialect === 'swe-smith'
+  const testPatch = row.test_patch ? { text: withEnd(row.test_patch), files: parsePatch(row.test_patch) } : null
+  return {
+    ...{ id: row.instance_id, repo: row.repo, statement: row.problem_statement, image: row.image_name ?? null },
+    baseCommit: row.base_commit ?? null,
+    fix: { text: withEnd(row.patch), files: isBug ? reversePatch(patch) : patch },
+    bug: isBug ? patch : [],
+    ...{ testPatch, testFiles: {}, failToPass: row.FAIL_TO_PASS, passToPass: row.PASS_TO_PASS },
+  }
+}
+
+function fromCommit(row: z.output<typeof r2eFields>): SweRow {
+  const diffs = row.parsed_commit_content.file_diffs.map(({ header, old_file_content, new_file_content }) =>
+    renderPatch(header.file.path, old_file_content, new_file_content),
+  )
+  const fix = diffs.filter((diff) => diff !== '' && !/^\+\+\+ b\/(?:.*\/)?(?:tests?\/|test_)/m.test(diff)).join('')
+  const { test_file_names: names, test_file_codes: codes } = row.execution_result_content
+  return {
+    ...{
+      id: `${row.repo_name}-${row.commit_hash.slice(0, 12)}`,
+      repo: row.repo_name,
+      statement: row.problem_statement,
+    },
+    ...{ image: row.docker_image ?? null, baseCommit: row.commit_hash },
+    ...{ fix: { text: fix, files: parsePatch(fix) }, bug: [], testPatch: null },
+    testFiles: Object.fromEntries(names.map((name, i) => [`r2e_tests/${name.replace(/^.*\//, '')}`, codes[i] ?? ''])),
+    // Which of them fail before is not said; that one does is proven with the task.
+    failToPass: [],
+    passToPass: Object.entries(row.expected_output_json).flatMap(([name, status]) =>
+      status === 'PASSED' ? [name] : [],
+    ),
+  }
+}
+
+function withEnd(patch: string): string {
+  return patch.endsWith('\n') ? patch : `${patch}\n`
+}
+
+function parseJson(value: string): unknown {
+  try {
+    return JSON.parse(value)
+  } catch {
+    return undefined
+  }
+}

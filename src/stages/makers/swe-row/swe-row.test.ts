@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import sweRow from './index.ts'
+
+const local = { dir: 'data/swegym/fixtures', testCommands: ['python3 -m unittest -v'], testFormat: 'unittest' }
+const make = (options: object) =>
+  sweRow.make(sweRow.options.parse({ testCommands: ['pytest -rA {{testFiles}}'], ...options }), {
+    env: {},
+    stateDir: '/nonexistent',
+  })
+const rowsOf = (pipeline: string, id: string): RawRow[] =>
+  readFileSync(`data/${pipeline}/fixture.jsonl`, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .map((fields) => ({ id: fields[id], source: pipeline, fields }))
+const [gym] = rowsOf('swegym', 'instance_id')
+const [smith] = rowsOf('swesmith', 'instance_id')
+const [commit] = rowsOf('r2egym', 'commit_hash')
+
+const draftOf = async (options: object, row: RawRow | undefined): Promise<TaskDraft> => {
+  const [draft] = await runStage(make(options) as never, [row])
+  expect(draft).not.toHaveProperty('drop')
+  return draft as TaskDraft
+}
+const textOf = (draft: TaskDraft, path: string) => String(draft.files[path]?.data)
+/** Everything of a task that the agent sees. */
+const seen = ({ files, instruction }: TaskDraft) =>
+  instruction +
+  Object.entries(files)
+    .filter(([path]) => path.startsWith('environment/'))
+    .map(([, { data }]) => String(data))
+    .join('\n')
+
+stageLaws('makers/swe-row', {
+  make: async () => make({ dialect: 'swe-bench', repositories: local }) as never,
+  rows: [...rowsOf('swegym', 'instance_id'), { id: 'bad', source: 's', fields: {} }],
+})
+
+test('the fix is in the solution alone, the test patch in the tests alone', async () => {
+  const draft = await draftOf({ dialect: 'swe-bench', repositories: local }, gym)
+  expect(textOf(draft, 'solution/fix.patch')).toContain('+        if merged and low <= merged[-1][1] + 1:')
+  expect(textOf(draft, 'solution/files/intervals/__init__.py')).toContain('merged[-1][1] + 1:')
+  expect(textOf(draft, 'tests/files/tests/test_intervals.py')).toContain('test_joins_neighbours')
+  expect(seen(draft)).not.toContain('merged[-1][1] + 1:')
+  expect(seen(draft)).not.toContain('test_joins_neighbours')
+  const tests = Object.entries(draft.files).filter(([path]) => path.startsWith('tests/'))
+  expect(tests.some(([, { data }]) => String(data).includes('merged[-1][1] + 1:'))).toBe(false)
+})
+
+test('a patch of SWE-smith is the bug: the environment has it, and the solution takes it back', async () => {
+  const repositories = { ...local, dir: 'data/swesmith/fixtures' }
+  const draft = await draftOf({ dialect: 'swe-smith', repositories }, smith)
+  expect(textOf(draft, 'environment/repo/ledger/parse.py')).not.toContain('replace(",", "")')
+  expect(textOf(draft, 'solution/files/ledger/parse.py')).toBe(
+    readFileSync('data/swesmith/fixtures/acme__tiny-ledger/ledger/parse.py', 'utf8'),
+  )
+})
+
+test('rows without a copy of their repository get the image, without history and results', async () => {
+  const fields = { ...gym?.fields, FAIL_TO_PASS: '["tests/test_a.py::test_x[a b]"]', PASS_TO_PASS: '[]' }
+  const draft = await draftOf({ dialect: 'swe-bench', image: 'org/eval.{{id}}' }, { ...(gym as RawRow), fields })
+  const dockerfile = textOf(draft, 'environment/Dockerfile')
+  expect(dockerfile).toContain('FROM org/eval.acme_s_intervals-101\n')
+  expect(dockerfile).toContain('rm -rf .git')
+  expect(textOf(draft, 'tests/run-tests.sh')).toContain("run 'pytest -rA tests/test_a.py'")
+  expect(textOf(draft, 'tests/test.sh')).toContain('apply /tests/test.patch')
+  expect(textOf(draft, 'solution/solve.sh')).toMatch(/git -C \/testbed apply "/)
+  expect(seen(draft)).not.toContain('test_joins_neighbours')
+  const smithDraft = await draftOf(
+    { dialect: 'swe-smith', image: 'org/x', checkout: '{{id}}~1' },
+    { ...(smith as RawRow), fields: { ...smith?.fields, image_name: 'org/of-the-row' } },
+  )
+  expect(textOf(smithDraft, 'environment/Dockerfile')).toContain('FROM org/of-the-row\n')
+  expect(textOf(smithDraft, 'environment/Dockerfile')).toContain(
+    "git checkout -q 'acme__tiny-ledger.a1b2c3d4.func_pm_1~1'",
+  )
+  expect(textOf(smithDraft, 'solution/solve.sh')).toContain('apply --reverse')
+})
+
+test('a commit of R2E-Gym brings its tests, and every test that passed has to pass', async () => {
+  const draft = await draftOf({ dialect: 'r2e-gym', repositories: { ...local, dir: 'data/r2egym/fixtures' } }, commit)
+  expect(textOf(draft, 'tests/pass-to-pass.txt').trim().split('\n').length).toBe(2)
+  expect(Object.keys(draft.files)).toContain('tests/files/r2e_tests/test_1.py')
+  expect(seen(draft)).not.toContain('strip("-")')
+})
+
+test.each([
+  ['bad-row', { patch: '' }],
+  ['bad-row', { patch: 'no diff' }],
+  ['bad-row', { FAIL_TO_PASS: 'tests' }],
+  ['no-tests', { FAIL_TO_PASS: [], PASS_TO_PASS: [] }],
+  ['bad-patch', { patch: '--- a/intervals/__init__.py\n+++ b/intervals/__init__.py\n@@ -1 +1 @@\n-nothing\n+else\n' }],
+  ['bad-row', { test_patch: '--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n' }],
+  ['no-environment', { repo: 'acme/elsewhere' }],
+])('%s: %j', async (drop, wrong) => {
+  const row = { ...(gym as RawRow), fields: { ...gym?.fields, ...wrong } }
+  const stage = make({ dialect: 'swe-bench', repositories: local })
+  expect(await runStage(stage as never, [row])).toMatchObject([{ drop, id: gym?.id }])
+})
