@@ -5,6 +5,8 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -66,9 +68,7 @@ export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine
   const stop = async () => {
     child.kill('SIGTERM')
     await exit
-    unmountBelow(dir)
-    // A helper of the engine may still be tidying up.
-    rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
+    await removeStore(dir)
   }
   return { name, socket, env, engine, stop }
 }
@@ -103,6 +103,32 @@ function dockerdLine(dir: string, socket: string) {
   const argv = ['dockerd', '--data-root', at('data'), '--exec-root', at('exec'), '-H', `unix://${socket}`]
   argv.push('--pidfile', at('pid'), '--iptables=false', '--ip6tables=false', '--bridge=none')
   return { argv: [...argv, '--default-ulimit', 'nofile=4096:4096'], env: { DOCKER_HOST: `unix://${socket}` } }
+}
+
+/** Helpers that an engine started outlive it, Podman's by minutes, and write what is being removed. */
+async function removeStore(dir: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      for (const pid of processesOf(dir)) process.kill(pid, 'SIGKILL')
+      unmountBelow(dir)
+      return rmSync(dir, { recursive: true, force: true })
+    } catch (error) {
+      if (tries === 60) throw error
+      await wait(500)
+    }
+  }
+}
+
+/** The processes whose command line names the store, which nobody else knows. */
+function processesOf(dir: string): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) return []
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(`${dir}/`) ? [Number(name)] : []
+    } catch {
+      return []
+    }
+  })
 }
 
 /** What an engine left mounted must not be removed through its mounts. */
