@@ -31,6 +31,8 @@ const silent = new Set(['script', 'style', 'head', 'template', 'iframe', 'object
 const paragraphs = new Set('p div section article table tr h1 h2 h3 h4 h5 h6 ul ol dl dt dd details summary'.split(' '))
 const marks: Readonly<Record<string, string>> = { strong: '**', b: '**', em: '*', i: '*', del: '~~', s: '~~' }
 
+const hasRuns = /[^\S ]|\s\s/
+
 class Page {
   readonly #code: CodeBlock[] = []
   #text = ''
@@ -82,7 +84,7 @@ class Page {
     if (this.#hidden > 0) return
     if (this.#pre) this.#pre.text += text
     else if (this.#span !== null) this.#span += text
-    else this.#line += text.replace(/\s+/g, ' ')
+    else this.#line += hasRuns.test(text) ? text.replace(/\s+/g, ' ') : text
   }
 
   close(name: string): void {
@@ -128,7 +130,8 @@ class Page {
   }
 
   #endParagraph(instead?: string): void {
-    const line = this.#line.replace(/[ \t]*\n[ \t]*/g, '\n').trimEnd()
+    const isBroken = this.#line.includes('\n')
+    const line = (isBroken ? this.#line.replace(/[ \t]*\n[ \t]*/g, '\n') : this.#line).trimEnd()
     this.#line = ''
     if (line.trim() !== '') this.#add(/^\s*(?:-|\d+\.) /.test(line) ? line : line.trim())
     if (instead !== undefined) this.#add(instead)

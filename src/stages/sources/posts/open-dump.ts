@@ -1,15 +1,25 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { UserError } from '../../../core/errors.ts'
+import { messageOf, UserError } from '../../../core/errors.ts'
 import { findProgram } from '../../../lib/programs.ts'
 
 /** The bytes of a dump: a plain file, one packed with gzip, or `Posts.xml` inside a .7z, through a program that unpacks it into a pipe. */
 export function openDump(path: string, signal: AbortSignal): AsyncIterable<Buffer> {
   if (/\.7z$/i.test(path)) return unpack(path, signal)
   const file = createReadStream(path, { highWaterMark: 1 << 20, signal })
-  return /\.gz$/i.test(path) ? file.compose(createGunzip()) : file
+  return /\.gz$/i.test(path) ? gunzip(path, file) : file
+}
+
+async function* gunzip(path: string, file: Readable): AsyncGenerator<Buffer, void, void> {
+  try {
+    yield* file.compose(createGunzip()) as AsyncIterable<Buffer>
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('Z_'))) throw error
+    throw new UserError(`${path}: expected a file packed with gzip, got ${messageOf(error)}`, 'is it whole?')
+  }
 }
 
 /** Programs that can, and how each is asked to write one member to its standard output. */

@@ -109,6 +109,11 @@ test('answers are found however far they stand from their questions, in the orde
 test('a dump packed with gzip is read, and only as far as asked', async () => {
   const path = await save(gzipSync(small), 'Posts.xml.gz')
   expect((await runStage(make({ path, minChars: 10 }), [])).length).toBe(3)
+  const cut = await save(gzipSync(small).subarray(0, 60), 'Posts.xml.gz')
+  await expect(runStage(make({ path: cut }), [])).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringContaining('packed with gzip'),
+  })
   const plain = await save(small)
   expect((await runStage(make({ path: plain, minChars: 10, maxMb: 0.000_001 }), [])).length).toBe(3)
 })
