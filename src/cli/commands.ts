@@ -93,6 +93,13 @@ export const commands: Group = {
       },
     },
   },
+  eval: {
+    summary: 'Score jobs with error bars, and compare them',
+    group: {
+      report: { summary: 'Score a job, with its interval', load: () => import('./eval/report.ts') },
+      compare: { summary: 'Compare two jobs task by task', load: () => import('./eval/compare.ts') },
+    },
+  },
   serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },
   doctor: { summary: 'Say what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
