@@ -48,6 +48,8 @@ export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine
   const [program = '', ...args] = argv
   const child = spawn(findProgram(program) ?? program, args, {
     env: { ...process.env, ...env },
+    // An engine's helper leaves a file where it was started when a container runs out of memory.
+    cwd: tmpdir(),
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   let said = ''
