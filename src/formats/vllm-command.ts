@@ -27,12 +27,6 @@ export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace
       'name the weights, for example model_path: Qwen/Qwen3-8B',
     )
   }
-  if (settings.num_replicas > 1) {
-    throw new UserError(
-      `vllm_server.num_replicas: expected 1, got ${settings.num_replicas}; one server is started`,
-      'raise data_parallel_size instead, or start a server for each replica on a port of its own',
-    )
-  }
   const options = Object.entries(settings).flatMap(([key, value]) =>
     elsewhere.includes(key) ? [] : option(key, value),
   )

@@ -20,7 +20,7 @@ test('a launch on this machine makes tasks, publishes them after, and is written
   expect(existsSync(join(scratch, 'published'))).toBe(true)
   expect(readdirSync(dir)).toEqual(expect.arrayContaining(['configs', 'launches', 'logs', 'outputs', 'sbatch_scripts']))
   expect(ot('launch', 'logs', id, '--experiments-dir', dir).stdout).toContain('2 tasks of 2 rows')
-})
+}, 240_000)
 
 test('what comes after a job that failed is not run, and resume would hand both over again', () => {
   const dir = join(scratch, 'bad')
@@ -36,7 +36,7 @@ test('what comes after a job that failed is not run, and resume would hand both 
   expect(existsSync(target)).toBe(false)
   const told = JSON.parse(ot('launch', 'resume', id, '--experiments-dir', dir, '--dry-run', '--json').stdout)
   expect(told.jobs).toEqual({ tasks: null, 'upload-tasks': null })
-})
+}, 240_000)
 
 function launch(dir: string, ...words: string[]): string {
   const what = ['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', '--cluster', 'local']

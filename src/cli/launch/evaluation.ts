@@ -69,13 +69,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
       resources: cpuResources(at, 2, 8),
       after: [{ job: 'eval', when: 'ok' }],
       pieces: [
-        runOurs('write the report', [
-          'jobs',
-          'show',
-          join(out, jobName),
-          '--json',
-          { raw: `> '${`${out}/${jobName}.report.json`.replaceAll("'", "'\\''")}'` },
-        ]),
+        runOurs('the score with its interval, and every failure counted', ['eval', 'report', join(out, jobName)]),
       ],
     }),
   )

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { BoundaryError, UserError } from '../../core/errors.ts'
-import type { EngineFile } from '../../formats/engine-yaml.ts'
+import type { EngineFile, VllmServerSettings } from '../../formats/engine-yaml.ts'
 import { renderVllmCommand, type VllmCommand } from '../../formats/vllm-command.ts'
 import { expired, sleep, withDeadline } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { makeEngine } from '../../plugins.ts'
+import { type Balancer, serveBalanced } from '../../server/balance.ts'
 import { note } from '../output.ts'
 import { freePort } from './free-port.ts'
 import { withoutUnknownFlags } from './known-flags.ts'
@@ -15,30 +16,71 @@ import { advertised, announce, type ServeOptions, withdraw } from './serve-engin
 /** How long a server gets to end by itself. */
 const graceSec = 30
 
-/** Starts the model server a file describes, tells when it answers, and ends with it: whichever of the two goes first. */
+/** Starts the model servers a file describes, tells when all of them answer, and ends with them: whoever goes first. */
 export async function runVllm(file: EngineFile, options: ServeOptions, signal: AbortSignal): Promise<void> {
   if (!file.vllm_server) return
-  const asked = options.port ?? file.backend?.api_port ?? 8000
-  const port = asked === 0 ? await freePort() : asked
-  const place = { host: options.host, port, model: file.engine.model ?? null }
-  const command = await withoutUnknownFlags(renderVllmCommand(file.vllm_server, place))
   const endpointJson = options.endpointJson ?? endpointPath(file)
   const told = { ...options, ...(endpointJson !== undefined && { endpointJson }) }
   await withdraw(endpointJson)
-  const server = start(command)
+  const replicas = await replicasOf(file, file.vllm_server, options)
+  const servers = replicas.map(({ command }) => start(command))
+  const gone = Promise.race(servers.map((server) => server.gone))
+  gone.catch(() => {})
+  let front: Balancer | null = null
   try {
-    // Who listens on all addresses answers on this one too.
-    const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
-    const origin = `http://${host}:${port}`
-    await answers(server, origin, command.modelName, file, signal)
-    await announce({ engine: 'vllm', model: command.modelName, origin: advertised(origin, options) }, told)
-    await Promise.race([server.gone, untilAborted(signal)])
+    const origins = replicas.map(({ host, port }) => `http://${host}:${port}`)
+    await Promise.all(
+      replicas.map(({ command }, i) => answers(gone, origins[i] ?? '', command.modelName, file, signal)),
+    )
+    const asked = options.port ?? file.backend?.api_port ?? 8000
+    front = origins.length > 1 ? await serveBalanced(origins, options.host, asked) : null
+    const origin = advertised(front?.origin ?? origins[0] ?? '', options)
+    await announce({ engine: 'vllm', model: replicas[0]?.command.modelName ?? '', origin }, told)
+    await Promise.race([gone, untilAborted(signal)])
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
-    await stop(server)
+    await front?.close()
+    await Promise.all(servers.map(stop))
     await withdraw(endpointJson)
   }
+}
+
+interface Replica {
+  readonly command: VllmCommand
+  /** Where it is asked from this machine. */
+  readonly host: string
+  readonly port: number
+}
+
+/** A single server listens where it was asked to; several listen on ports of their own, each with its share of the GPUs. */
+async function replicasOf(file: EngineFile, settings: VllmServerSettings, options: ServeOptions): Promise<Replica[]> {
+  const asked = options.port ?? file.backend?.api_port ?? 8000
+  const model = file.engine.model ?? null
+  const count = settings.num_replicas
+  const each = settings.tensor_parallel_size * settings.pipeline_parallel_size * settings.data_parallel_size
+  const gpus = process.env.CUDA_VISIBLE_DEVICES?.split(',') ?? Array.from({ length: count * each }, (_, i) => String(i))
+  const made: Replica[] = []
+  for (let i = 0; i < count; i++) {
+    const port = count > 1 || asked === 0 ? await freePort() : asked
+    const listen = count > 1 ? '127.0.0.1' : options.host
+    const command = withRay(
+      await withoutUnknownFlags(renderVllmCommand(settings, { host: listen, port, model })),
+      settings,
+    )
+    const env = count > 1 ? { CUDA_VISIBLE_DEVICES: gpus.slice(i * each, (i + 1) * each).join(',') } : {}
+    // Who listens on all addresses answers on this one too.
+    const host = listen === '0.0.0.0' ? '127.0.0.1' : listen
+    made.push({ command: { ...command, env: { ...command.env, ...env } }, host, port })
+  }
+  return made
+}
+
+/** A server that was started on a Ray cluster spreads over it. */
+function withRay(command: VllmCommand, { command: other }: VllmServerSettings): VllmCommand {
+  const flag = '--distributed-executor-backend'
+  if (!process.env.RAY_ADDRESS || other || command.argv.includes(flag)) return command
+  return { ...command, argv: [...command.argv, flag, 'ray'] }
 }
 
 /** A process that is looked after, with everything it starts. */
@@ -90,7 +132,7 @@ function start({ argv: [name = '', ...args], env }: VllmCommand): Running {
 
 /** Waits until the server has the model, as often and as patiently as its file says. */
 async function answers(
-  server: Running,
+  gone: Promise<never>,
   origin: string,
   model: string,
   { backend }: EngineFile,
@@ -100,13 +142,13 @@ async function answers(
   const delaySec = backend?.healthcheck_retry_delay ?? 15
   const engine = await makeEngine('openai-compatible', { api_base: `${origin}/v1`, model, healthcheck_max_attempts: 1 })
   for (let attempt = 1; ; attempt++) {
-    const health = await Promise.race([engine.health(signal), server.gone])
+    const health = await Promise.race([engine.health(signal), gone])
     if (health.healthy) return
     if (attempt >= attempts) {
       throw new BoundaryError('model', `the server does not answer after ${attempts} looks: ${health.reason}`)
     }
     note(`look ${attempt} of ${attempts}: not yet`)
-    await Promise.race([sleep(delaySec * 1000, signal), server.gone])
+    await Promise.race([sleep(delaySec * 1000, signal), gone])
   }
 }
 
