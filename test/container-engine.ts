@@ -68,6 +68,7 @@ export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine
     await wait(100)
   }
   const stop = async () => {
+    await removeContainers(engine)
     child.kill('SIGTERM')
     await exit
     await removeStore(dir)
@@ -105,6 +106,14 @@ function dockerdLine(dir: string, socket: string) {
   const argv = ['dockerd', '--data-root', at('data'), '--exec-root', at('exec'), '-H', `unix://${socket}`]
   argv.push('--pidfile', at('pid'), '--iptables=false', '--ip6tables=false', '--bridge=none')
   return { argv: [...argv, '--default-ulimit', 'nofile=4096:4096'], env: { DOCKER_HOST: `unix://${socket}` } }
+}
+
+/** What a failed test left running would run on without its engine. */
+async function removeContainers(engine: Engine): Promise<void> {
+  const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query: { all: true } })
+  const query = { force: true, v: true }
+  for (const { Id } of Array.isArray(body) ? (body as { Id: string }[]) : [])
+    await engine.ask({ method: 'DELETE', path: `/containers/${Id}`, query, accept: [404, 409, 500] })
 }
 
 /** Helpers that an engine started outlive it, Podman's by minutes, and write what is being removed. */
