@@ -1,0 +1,95 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { frame, frameEnd } from '../../src/run/launch/frame.ts'
+import { endWithConsumers, renderPieces, runProgram } from '../../src/run/launch/pieces.ts'
+import { until } from '../slurm-cluster.ts'
+
+/** A script of a launch that runs one command, in a directory of its own. */
+function script(command: readonly string[], restarts = 0) {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
+  const path = join(dir, 'job.sh')
+  const facts = { launchDir: dir, job: 'unit', isArray: false, restarts }
+  writeFileSync(path, renderPieces([frame(facts), runProgram('work', command), frameEnd]))
+  return { dir, path, marks: join(dir, 'marks') }
+}
+
+function start(path: string, link = 0) {
+  const child = spawn('bash', [path, String(link)], { stdio: ['ignore', 'ignore', 'pipe'] })
+  child.stderr.resume()
+  const ended = new Promise<number | null>((done) => child.once('exit', done))
+  return { child, ended }
+}
+
+test('work that ended well is marked done, and is not done again', async () => {
+  const { path, marks, dir } = script([
+    'bash',
+    '-c',
+    'echo x >> "$0"',
+    join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'log'),
+  ])
+  expect(await start(path).ended).toBe(0)
+  expect(readdirSync(marks)).toEqual(['unit.done'])
+  expect(await start(path).ended).toBe(0)
+  const [log = ''] = /\/\S+\/log/.exec(readFileSync(path, 'utf8')) ?? []
+  expect(readFileSync(log, 'utf8')).toBe('x\n')
+  expect(existsSync(dir)).toBe(true)
+}, 60_000)
+
+test('work that fails leaves its code, and which of its tries it was', async () => {
+  const { path, marks } = script(['bash', '-c', 'exit 7'], 2)
+  expect(await start(path, 1).ended).toBe(7)
+  expect(readFileSync(join(marks, 'unit.end'), 'utf8')).toBe('7 1/2 failed\n')
+}, 60_000)
+
+test('the signal before the time limit is passed on, and the end says that it can go on', async () => {
+  const { path, marks } = script(['bash', '-c', 'trap "exit 130" TERM; while :; do sleep 0.1; done'])
+  const { child, ended } = start(path)
+  await until('the claim', () => existsSync(join(marks, 'unit.claim')))
+  await new Promise((resolve) => setTimeout(resolve, 1000))
+  child.kill('SIGUSR1')
+  expect(await ended).toBe(130)
+  expect(readdirSync(marks)).toEqual(['unit.end'])
+  expect(readFileSync(join(marks, 'unit.end'), 'utf8')).toBe('130 0/0 time-limit\n')
+}, 60_000)
+
+test('a newer run takes over from one that is cut off: the old one stops, says nothing, and only one is done', async () => {
+  const log = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'log')
+  const { path, marks } = script(['bash', '-c', `sleep 40 && echo done by $PPID >> ${log}`])
+  const old = start(path)
+  await until('the claim', () => existsSync(join(marks, 'unit.claim')))
+  const before = readFileSync(join(marks, 'unit.claim'), 'utf8')
+  const next = start(path)
+  await until('another claim', () => readFileSync(join(marks, 'unit.claim'), 'utf8') !== before)
+  expect(await old.ended).toBe(75)
+  expect(existsSync(join(marks, 'unit.end'))).toBe(false)
+  expect(await next.ended).toBe(0)
+  expect(readdirSync(marks)).toEqual(['unit.done'])
+  expect(readFileSync(log, 'utf8').trim().split('\n')).toHaveLength(1)
+}, 240_000)
+
+test('a server ends when all it serves is done, and when one of them has failed for good', async () => {
+  for (const [mark, text] of [
+    ['user.done', ''],
+    ['user.end', '1 2/2 failed\n'],
+  ] as const) {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
+    const path = join(dir, 'job.sh')
+    const facts = { launchDir: dir, job: 'server', isArray: false, restarts: 0 }
+    const pieces = [
+      frame(facts),
+      endWithConsumers([{ job: 'user', tasks: null }]),
+      runProgram('serve', ['sleep', '600']),
+      frameEnd,
+    ]
+    writeFileSync(path, renderPieces(pieces))
+    const { ended } = start(path)
+    await until('the claim', () => existsSync(join(dir, 'marks/server.claim')))
+    writeFileSync(join(dir, 'marks/user.end'), '1 0/2 failed\n')
+    writeFileSync(join(dir, 'marks', mark), text)
+    expect(await ended).toBe(0)
+    expect(readFileSync(join(dir, 'marks/server.end'), 'utf8')).toBe('0 0/0 over\n')
+  }
+}, 120_000)
