@@ -16,7 +16,6 @@ export default defineRecipe({
     },
     { id: 'mix', use: 'mixers/weighted', with: { weights: { nl2bash: 1, inferredbugs: 1 } } },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
-    { id: 'alike', use: 'filters/tasks/near-duplicates' },
     { id: 'benchmarks', use: 'filters/tasks/decontaminated' },
     { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64 } },
     { id: 'allocate', use: 'rollouts/allocate', with: { target: 20_000 } },

@@ -107,6 +107,7 @@ export const registry = {
     'sources/documents': () => import('./stages/sources/documents/index.ts'),
     'sources/file': () => import('./stages/sources/file.ts'),
     'sources/hub': () => import('./stages/sources/hub.ts'),
+    'sources/hub-tasks': () => import('./stages/sources/hub-tasks.ts'),
     'sources/pipeline': () => import('./stages/sources/pipeline.ts'),
     'sources/posts': () => import('./stages/sources/posts/index.ts'),
     'sources/puzzles': () => import('./stages/sources/puzzles/index.ts'),

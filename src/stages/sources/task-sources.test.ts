@@ -10,6 +10,7 @@ import { saveTaskDraft } from '../../formats/harbor-task/draft.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
 import { extractTar } from '../../lib/tar.ts'
+import hubTasks from './hub-tasks.ts'
 import pipeline from './pipeline.ts'
 import taskFolder from './task-folder.ts'
 import taskParquet from './task-parquet.ts'
@@ -64,6 +65,20 @@ test('packed tasks give the same archives and digests as their folder', async ()
   ])
   const [a] = rowsOf(await runStage(folderSource(await makeFolder()), []))
   expect(packed[1]).toMatchObject({ digest: a?.digest, archive: a?.archive })
+})
+
+test.each(['packed in parquet', 'as folders'])('tasks of a dataset %s come as from a folder', async (how) => {
+  const repo = await makeTempDir()
+  if (how === 'as folders') await cp(await makeFolder(), join(repo, 'tasks'), { recursive: true })
+  else await cp(await makeParquet(), join(repo, 'data.parquet'))
+  const stage = hubTasks.make(hubTasks.options.parse({ repo: `file:${repo}`, source: 'hub' }), plugin)
+  const rows = rowsOf(await runStage(stage, []))
+  const [a, b] = rowsOf(await runStage(folderSource(await makeFolder()), []))
+  expect(rows.map(({ digest, source }) => [digest, source])).toEqual([
+    [a?.digest, 'hub'],
+    [b?.digest, 'hub'],
+  ])
+  expect(new Set(rows.map(({ id }) => id)).size).toBe(2)
 })
 
 test('what is no task, or holds a link, is dropped by name', async () => {

@@ -1,0 +1,66 @@
+import { readdir } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { z } from 'zod'
+import { definePlugin, type PluginContext } from '../../core/plugin.ts'
+import type { TaskRow } from '../../core/row.ts'
+import type { Stage, StageContext } from '../../core/stage.ts'
+import { taskFileName } from '../../core/task-paths.ts'
+import { digestSnapshot, openSnapshot } from '../../formats/hub/download.ts'
+import { chooseTaskFiles, downloadTasks, type TaskFiles } from '../../formats/hub/download-tasks.ts'
+import { openRepository } from '../../formats/hub/open.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { compareBytes } from '../../lib/tree.ts'
+import { taskRowOf, tasksAtOnce } from '../task-rows/task-row.ts'
+
+const options = z.strictObject({
+  /** `org/name`, or `file:PATH` for a folder laid out the same way. */
+  repo: z.string().min(1),
+  /** Branch, tag or commit; a commit is the same tasks for ever. */
+  revision: z.string().min(1).optional(),
+  /** One parquet file of several, by its path or the last part of it. */
+  file: z.string().min(1).optional(),
+  /** What mixes know it by (default: the dataset's name). */
+  source: z.string().min(1).optional(),
+  /** A dataset with more data than this is refused. */
+  maxGb: z.number().positive().default(50),
+})
+
+type Options = z.output<typeof options>
+
+/** Tasks of a dataset on the Hub, packed in parquet files or as folders. */
+export default definePlugin<Stage<never, TaskRow>, typeof options>({
+  name: 'sources/hub-tasks',
+  summary: 'Harbor tasks of a dataset on the Hugging Face Hub, at a revision',
+  options,
+  make: (asked, context) => ({
+    takes: null,
+    gives: 'task',
+    expensive: true,
+    identity: { ...asked, maxGb: undefined },
+    fingerprint: async (at) => digestSnapshot((await find(asked, context, at)).snapshot),
+    async *run(_, at) {
+      at.signal.throwIfAborted()
+      const chosen = await find(asked, context, at)
+      const dir = join(at.workDir, digestSnapshot(chosen.snapshot).slice(0, 16))
+      await downloadTasks(chosen, dir, { limitBytes: asked.maxGb * 1e9, signal: at.signal })
+      const source = asked.source ?? asked.repo.split('/').at(-1) ?? asked.repo
+      const toRow = (task: string) => taskRowOf(task, source, relative(dir, task))
+      for await (const row of mapInOrder(await taskDirs(dir), tasksAtOnce, toRow)) {
+        at.signal.throwIfAborted()
+        yield row
+      }
+    },
+  }),
+})
+
+async function find(asked: Options, { env }: PluginContext, { signal }: StageContext): Promise<TaskFiles> {
+  const repository = openRepository(asked.repo, { env, signal })
+  return chooseTaskFiles(await openSnapshot(repository, asked.revision ?? null), asked.file ?? null)
+}
+
+/** Published sets have their tasks at any depth. */
+async function taskDirs(dir: string): Promise<readonly string[]> {
+  const entries = await readdir(dir, { withFileTypes: true, recursive: true })
+  const tasks = entries.filter((entry) => entry.isFile() && entry.name === taskFileName)
+  return tasks.map(({ parentPath }) => parentPath).sort(compareBytes)
+}
