@@ -38,6 +38,21 @@ test('what comes after a job that failed is not run, and resume would hand both 
   expect(told.jobs).toEqual({ tasks: null, 'upload-tasks': null })
 }, 240_000)
 
+test('a process whose share holds no task is done at once', () => {
+  const words = [
+    'data/nl2bash/generate.ts',
+    '--stage',
+    'traces',
+    '--tasks-input',
+    'examples/tasks',
+    '--trace-share',
+    '90/99',
+  ]
+  const { status, stdout, stderr } = ot('generate', ...words, '--output-dir', join(scratch, 'share'), '--no-upload')
+  expect(status, stderr).toBe(0)
+  expect(stdout).toContain('0 trials')
+}, 120_000)
+
 function launch(dir: string, ...words: string[]): string {
   const what = ['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', '--cluster', 'local']
   const { status, stdout, stderr } = ot('launch', ...what, '--experiments-dir', dir, ...words)

@@ -36,11 +36,15 @@ test('two servers stand behind one address, which is told only when both answer 
   await expect.poll(() => existsSync(endpointJson), { timeout: 90_000, interval: 200 }).toBe(true)
   const { endpoint_url: url, model_name: model } = JSON.parse(readFileSync(endpointJson, 'utf8'))
   expect(model).toBe('stand-in')
-  const asked = Array.from({ length: 6 }, () => fetch(`${url}/v1/models`).then((answer) => answer.json()))
-  for (const answer of await Promise.all(asked)) expect(answer.data[0].id).toBe('stand-in')
+  const asked = Array.from({ length: 6 }, () => fetch(`${url}/v1/models`).then(modelsOf))
+  for (const answer of await Promise.all(asked)) expect(answer.data[0]?.id).toBe('stand-in')
   expect(news.match(/^starts /gm)).toHaveLength(2)
   const ended = new Promise((done) => child.once('exit', done))
   child.kill('SIGTERM')
   expect(await ended).toBe(0)
   expect(existsSync(endpointJson)).toBe(false)
 }, 180_000)
+
+async function modelsOf(answer: Response): Promise<{ data: { id: string }[] }> {
+  return (await answer.json()) as { data: { id: string }[] }
+}

@@ -30,6 +30,7 @@ export async function runTraceJob(
   signal: AbortSignal,
 ): Promise<GenerationResult> {
   const outcome = await runJobOver(resolve(tasksDir), request, options, signal)
+  if (outcome === null) return nothingToDo(request)
   const { job, board } = outcome
   const ends = board.denominators()
   const scores = { trials: ends.trials, scored: ends.scored, failed: ends.failed, meanReward: ends.meanOverScored }
@@ -58,11 +59,12 @@ async function runJobOver(
   request: GenerationRequest,
   options: GenerateOptions,
   signal: AbortSignal,
-): Promise<JobOutcome> {
+): Promise<JobOutcome | null> {
   const asked = jobOptions(tasksDir, request, options)
   const { config: written, named, adaptive } = await askedJob(asked, 'local')
   const config = await withTaskOptions(written, asked)
   const tasks = shareOf(await resolveTasks(config), options.traceShare)
+  if (tasks.length === 0) return null
   await checkJobsDir(config.jobsDir)
   await askConsent(tasks, config, false)
   const imports = await importDigests(config)
@@ -72,6 +74,12 @@ async function runJobOver(
   const outcome = await performJob({ config, tasks, use: modelUseOf(options, adaptive), open }, showing, signal)
   signal.throwIfAborted()
   return outcome
+}
+
+/** Of few tasks and many processes, some get none. */
+function nothingToDo({ outputDir }: GenerationRequest): GenerationResult {
+  const metadata = { trials: 0, scored: 0, failed: 0, meanReward: null, exported: null }
+  return { datasetPath: outputDir, status: 'success', uploadedRepo: null, artifacts: {}, metadata }
 }
 
 /** Tasks are in a fixed order, so that every process finds the same share for itself. */
