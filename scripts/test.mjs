@@ -1,13 +1,13 @@
-// Runs the tests: node scripts/test.mjs [--long] [PATTERN...], where a pattern is a part of a test file's path.
+// Runs the tests: node scripts/test.mjs [--long | --soak] [PATTERN...], where a pattern is a part of a test file's path.
 // The last line is `N passed, N failed, N skipped` and nothing else; skipped tests are listed by name with their reason.
 import { createVitest } from 'vitest/node'
 
-const long = process.argv.includes('--long')
-const patterns = process.argv.slice(2).filter((argument) => argument !== '--long')
+const suite = ['long', 'soak'].find((name) => process.argv.includes(`--${name}`))
+const patterns = process.argv.slice(2).filter((argument) => argument !== `--${suite}`)
 
 const vitest = await createVitest('test', {
   run: true,
-  config: long ? 'vitest.long.config.ts' : 'vitest.config.ts',
+  config: suite === undefined ? 'vitest.config.ts' : `vitest.${suite}.config.ts`,
   // A forgotten `test.only` would hide every other test.
   allowOnly: false,
   passWithNoTests: false,
