@@ -25,6 +25,13 @@ describe('starting up', () => {
       expect(stdout).toMatch(new RegExp(`^ +${name} +${entry.summary}$`, 'm'))
   })
 
+  test('a reader that has gone is no reason to fail', () => {
+    // The reader ends long before the program has begun to write.
+    const script = 'set -o pipefail; node bin/ot-agent.js --help | true; echo $?'
+    const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+    expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' })
+  })
+
   test('no command at all is a request for help', () => {
     expect(otAgent()).toMatchObject({ status: 0, stdout: otAgent('--help').stdout })
   })

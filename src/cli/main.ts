@@ -1,6 +1,8 @@
 import { isAbort, UserError } from '../core/errors.ts'
 import { commands, type Group } from './commands.ts'
 
+// Whoever read our words, `head` for example, may have gone: the work goes on without them.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreClosedPipe)
 process.exitCode = await main(process.argv.slice(2))
 // An agent that never heard its signal may still hold timers or sockets; they must not hold this process.
 setTimeout(() => process.exit(), 5000).unref()
@@ -13,6 +15,10 @@ async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     return report(error)
   }
+}
+
+function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
 }
 
 async function dispatch(argv: readonly string[], group: Group, path: readonly string[]): Promise<void> {
