@@ -29,15 +29,20 @@ export function wordHashes(text: string): Uint32Array {
 
 /** A hash of each run of `length` words; a text with fewer words is one run. Calls back instead of making a list. */
 export function eachRun(words: Uint32Array, length: number, visit: (hash: number, at: number) => void): void {
-  if (words.length === 0) return
   const size = Math.min(length, words.length)
-  for (let at = 0; at + size <= words.length; at++) {
-    let hash = size
-    for (let i = at; i < at + size; i++) hash = Math.imul(hash, 0x01000193) + (words[i] ?? 0)
-    visit(mixed(hash), at)
+  if (size === 0) return
+  // The hash of a run is made from the one before: a word comes in, a word goes out.
+  let leaving = 1
+  for (let i = 0; i < size; i++) leaving = Math.imul(leaving, step)
+  let hash = 0
+  for (let i = 0; i < words.length; i++) {
+    hash = (Math.imul(hash, step) + (words[i] ?? 0)) | 0
+    if (i >= size) hash = (hash - Math.imul(words[i - size] ?? 0, leaving)) | 0
+    if (i >= size - 1) visit(mixed(hash ^ size), i - size + 1)
   }
 }
 
+const step = 0x2c1b3c6d
 const start = 0x811c9dc5
 const prime = 0x01000193
 
