@@ -86,10 +86,10 @@ function isThere(path: string): boolean {
   return existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0)
 }
 
-/** The words of each `ot-agent` command line, without comments and what follows `&&`, `|` or `>`. */
+/** The words of each `ot-agent` command line, without comments and what follows `&&`, `|`, `>`, or a backslash at the end of a line. */
 function commandLinesIn(code: readonly string[]): string[][] {
   const lines = code.flatMap((piece) =>
-    [...piece.matchAll(/(?:^|\s)ot-agent ([^#|&>]+)/g)].map((match) => match[1] ?? ''),
+    [...piece.matchAll(/(?:^|\s)ot-agent ([^#|&>\\]+)/g)].map((match) => match[1] ?? ''),
   )
   return lines.map((line) => (line.split(/\s{2,}/)[0] ?? '').trim().split(/\s+/))
 }
@@ -136,15 +136,18 @@ type Found = { readonly make: MakeCommand; readonly rest: string[] } | 'group' |
 async function findCommand([name = '', ...rest]: readonly string[], group: Group): Promise<Found> {
   const entry = Object.hasOwn(group, name) ? group[name] : undefined
   if (!entry) return null
-  if ('load' in entry) return { make: (await entry.load()).default, rest }
+  const isBelow = 'group' in entry && (!('load' in entry) || Object.hasOwn(entry.group, rest[0] ?? ''))
+  if ('load' in entry && !isBelow) return { make: (await entry.load()).default, rest }
+  if (!('group' in entry)) return null
   return rest.length === 0 ? 'group' : findCommand(rest, entry.group)
 }
 
 async function everyFlag(group: Group = commands): Promise<string[]> {
   const flags = Object.values(group).map(async (entry) => {
-    if ('group' in entry) return everyFlag(entry.group)
-    const { options } = (await entry.load()).default()
-    return options.flatMap((option) => [option.long, option.short].filter((flag) => typeof flag === 'string'))
+    const below = 'group' in entry ? await everyFlag(entry.group) : []
+    const options = 'load' in entry ? (await entry.load()).default().options : []
+    const own = options.flatMap((option) => [option.long, option.short].filter((flag) => typeof flag === 'string'))
+    return [...below, ...own]
   })
   return ['--help', '--version', ...(await Promise.all(flags)).flat()]
 }
