@@ -4,6 +4,7 @@ import { CommanderError } from 'commander'
 import { describe, expect, test } from 'vitest'
 import type { MakeCommand } from '../src/cli/command.ts'
 import { commands, type Group } from '../src/cli/commands.ts'
+import { splitShellWords } from '../src/lib/shell-words.ts'
 import { registry } from '../src/registry.ts'
 
 const documents = ['README.md', 'AGENTS.md', 'CHANGELOG.md', ...pages('docs')]
@@ -55,7 +56,8 @@ function codeOf(text: string): string[] {
   const blocks: string[] = []
   const prose: string[] = []
   let fenced = false
-  for (const line of text.split('\n')) {
+  // A line that ends in a backslash goes on in the next one.
+  for (const line of text.replaceAll(/ *\\\n\s*/g, ' ').split('\n')) {
     if (line.startsWith('```')) fenced = !fenced
     else if (fenced || /^ {4}\S/.test(line)) blocks.push(line)
     else prose.push(line)
@@ -86,12 +88,15 @@ function isThere(path: string): boolean {
   return existsSync(path) && (!statSync(path).isDirectory() || readdirSync(path).length > 0)
 }
 
-/** The words of each `ot-agent` command line, without comments and what follows `&&`, `|`, `>`, or a backslash at the end of a line. */
+/** The words of each `ot-agent` command line, without comments and what follows `&&`, `|` or `>`. */
 function commandLinesIn(code: readonly string[]): string[][] {
   const lines = code.flatMap((piece) =>
-    [...piece.matchAll(/(?:^|\s)ot-agent ([^#|&>\\]+)/g)].map((match) => match[1] ?? ''),
+    [...piece.matchAll(/(?:^|\s)ot-agent ([^#|&>]+)/g)].map((match) => match[1] ?? ''),
   )
-  return lines.map((line) => (line.split(/\s{2,}/)[0] ?? '').trim().split(/\s+/))
+  return lines.map((line) => {
+    const words = (line.split(/\s{2,}/)[0] ?? '').trim()
+    return splitShellWords(words) ?? words.split(/\s+/)
+  })
 }
 
 /** What is wrong with a command line, as the command's own parser sees it; null when nothing is. */

@@ -5,6 +5,7 @@ import type { Dropped, Stage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { MissingField, renderTemplate } from '../../../lib/template.ts'
+import { draftEach } from '../../records/draft-each.ts'
 import { normaliserNames, renderOutputTest } from './output-check.ts'
 import { type Case, varyCase } from './vary.ts'
 
@@ -45,16 +46,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/expected-output',
   summary: 'One task a row: a script whose output is compared with that of a known one, on inputs that are not shown',
   options,
-  make: (given) => ({
-    takes: 'raw',
-    gives: 'draft',
-    async *run(rows, at) {
-      for await (const row of rows) {
-        at.signal.throwIfAborted()
-        yield makeDraft(row, given, at.seed)
-      }
-    },
-  }),
+  make: (given) => draftEach((row, seed) => makeDraft(row, given, seed)),
 })
 
 function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {

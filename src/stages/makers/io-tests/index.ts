@@ -3,6 +3,7 @@ import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import type { Dropped, Stage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
+import { draftEach } from '../../records/draft-each.ts'
 import { type Language, languages, renderIoTest, runCasesPy } from './run-cases.ts'
 
 const options = z.strictObject({
@@ -40,16 +41,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/io-tests',
   summary: 'One task a row: a program that is tried on hidden inputs, with a known solution as the oracle',
   options,
-  make: (given) => ({
-    takes: 'raw',
-    gives: 'draft',
-    async *run(rows, at) {
-      for await (const row of rows) {
-        at.signal.throwIfAborted()
-        yield makeDraft(row, given, at.seed)
-      }
-    },
-  }),
+  make: (given) => draftEach((row, seed) => makeDraft(row, given, seed)),
 })
 
 function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {

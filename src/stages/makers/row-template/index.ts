@@ -5,6 +5,7 @@ import type { Dropped, Stage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { shellQuote } from '../../../lib/shell.ts'
 import { MissingField, renderTemplate, valueAt } from '../../../lib/template.ts'
+import { draftEach } from '../../records/draft-each.ts'
 import { answerChecks, answerHints, compareAwk, renderAnswerTest } from './answer-check.ts'
 import { pythonBlock, renderCodeTest, takeApart } from './code-check.ts'
 
@@ -45,16 +46,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/row-template',
   summary: 'One task a row: a template for the instruction, and a check of the answer',
   options,
-  make: (given) => ({
-    takes: 'raw',
-    gives: 'draft',
-    async *run(rows, at) {
-      for await (const row of rows) {
-        at.signal.throwIfAborted()
-        yield makeDraft(row, given, at.seed)
-      }
-    },
-  }),
+  make: (given) => draftEach((row, seed) => makeDraft(row, given, seed)),
 })
 
 function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {

@@ -4,6 +4,7 @@ import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import type { Dropped, Stage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
+import { draftEach } from '../../records/draft-each.ts'
 import { checkQueryPy, renderQueryTest } from './check-query.ts'
 import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
 
@@ -22,16 +23,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/sql-query',
   summary: 'One task a row: a SQL query, compared with a known one on databases that are not shown',
   options,
-  make: (given) => ({
-    takes: 'raw',
-    gives: 'draft',
-    async *run(rows, at) {
-      for await (const row of rows) {
-        at.signal.throwIfAborted()
-        yield makeDraft(row, given, at.seed)
-      }
-    },
-  }),
+  make: (given) => draftEach((row, seed) => makeDraft(row, given, seed)),
 })
 
 function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {

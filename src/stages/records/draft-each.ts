@@ -1,0 +1,16 @@
+import type { RawRow, TaskDraft } from '../../core/row.ts'
+import type { Dropped, Stage } from '../../core/stage.ts'
+
+/** A maker that turns every row of a source into one task, or drops it with a reason. */
+export function draftEach(make: (row: RawRow, seed: number) => TaskDraft | Dropped): Stage<RawRow, TaskDraft> {
+  return {
+    takes: 'raw',
+    gives: 'draft',
+    async *run(rows, at) {
+      for await (const row of rows) {
+        at.signal.throwIfAborted()
+        yield make(row, at.seed)
+      }
+    },
+  }
+}
