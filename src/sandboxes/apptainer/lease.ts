@@ -15,7 +15,7 @@ import type {
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
-import { openDoor } from './door.ts'
+import { frameOf, openDoor } from '../namespaces/door.ts'
 import type { Instance } from './instance.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from './transfer.ts'
 
@@ -83,7 +83,7 @@ export class ApptainerLease implements SandboxLease {
   }
 
   async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
-    const door = await openDoor(this.instance.pid, accept)
+    const door = await openDoor(frameOf(this.instance.pid, 'it needs nsenter'), accept)
     this.doors.add(door)
     return door
   }

@@ -13,6 +13,7 @@ import type {
   TerminalOptions,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
+import { frameOf, openDoor } from '../namespaces/door.ts'
 import { Commands, gone, isRoot } from './commands.ts'
 import type { ComposeProject } from './compose/project.ts'
 import {
@@ -28,7 +29,6 @@ import {
   startContainer,
   stopContainer,
 } from './container.ts'
-import { openDoor } from './door.ts'
 import type { Engine } from './engine.ts'
 import { openTerminal } from './terminal.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from './transfer.ts'
@@ -134,7 +134,7 @@ export class DockerLease implements SandboxLease {
     this.live()
     const state = await inspectContainer(this.options.engine, this.container)
     if (!state?.running) throw gone()
-    const door = await openDoor(state.pid, accept)
+    const door = await openDoor(frameOf(state.pid, 'it needs root, or an engine that runs as you'), accept)
     this.doors.add(door)
     return door
   }

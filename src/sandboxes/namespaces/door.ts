@@ -6,9 +6,17 @@ import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Door } from '../../core/sandbox.ts'
 
-/** Opens a port on a container's own loopback whose connections arrive in this process. `pid`: the container's process 1. */
-export async function openDoor(pid: number, accept: (socket: Duplex) => void): Promise<Door> {
-  const server = sharesNetwork(pid) ? await listenHere() : await listenInside(pid)
+/** How a process of ours gets into a sandbox's network. */
+export interface DoorFrame {
+  /** Arguments of nsenter; null when the sandbox shares our own network. */
+  readonly enter: readonly string[] | null
+  /** What to say when it cannot. */
+  readonly cure?: string
+}
+
+/** Opens a port on a sandbox's own loopback whose connections arrive in this process. */
+export async function openDoor({ enter, cure }: DoorFrame, accept: (socket: Duplex) => void): Promise<Door> {
+  const server = enter === null ? await listenHere() : await listenInside(enter, cure)
   server.on('connection', accept)
   const address = server.address()
   if (address === null || typeof address === 'string') throw new BoundaryError('sandbox', 'a door without a port')
@@ -21,7 +29,12 @@ export async function openDoor(pid: number, accept: (socket: Duplex) => void): P
   }
 }
 
-/** Whether the container has our own network, not one of its own. */
+/** The way into the network of a process; as an ordinary user through its user namespace, where we own that. */
+export function frameOf(pid: number, cure: string): DoorFrame {
+  const user = process.getuid?.() === 0 ? [] : ['--preserve-credentials', `--user=/proc/${pid}/ns/user`]
+  return { enter: sharesNetwork(pid) ? null : [...user, `--net=/proc/${pid}/ns/net`], cure }
+}
+
 function sharesNetwork(pid: number): boolean {
   try {
     return statSync(`/proc/${pid}/ns/net`).ino === statSync('/proc/self/ns/net').ino
@@ -36,12 +49,11 @@ async function listenHere(): Promise<Server> {
   return server
 }
 
-/** Run for a moment in the container's network only: it makes the listening socket there and hands it to us. */
+/** Run for a moment in the sandbox's network only: it makes the listening socket there and hands it to us. */
 const carpenter = `const server = require('node:net').createServer().listen(0, '127.0.0.1', () => process.send('door', server))`
 
-async function listenInside(pid: number): Promise<Server> {
-  const rootless = process.getuid?.() === 0 ? [] : ['--preserve-credentials', `--user=/proc/${pid}/ns/user`]
-  const child = spawn('nsenter', [...rootless, `--net=/proc/${pid}/ns/net`, process.execPath, '-e', carpenter], {
+async function listenInside(enter: readonly string[], cure: string | undefined): Promise<Server> {
+  const child = spawn('nsenter', [...enter, process.execPath, '-e', carpenter], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
     cwd: '/',
@@ -67,9 +79,6 @@ async function listenInside(pid: number): Promise<Server> {
   child.kill('SIGKILL')
   await gone
   if (server instanceof Server) return server
-  throw new BoundaryError(
-    'sandbox',
-    `cannot open a door into the container: ${complaint.trim().slice(0, 300)}; it needs root, or an engine that runs as you`,
-    { retryable: false },
-  )
+  const why = [complaint.trim().slice(0, 300), cure].filter(Boolean).join('; ')
+  throw new BoundaryError('sandbox', `cannot open a door into the sandbox: ${why}`, { retryable: cure === undefined })
 }
