@@ -1,11 +1,12 @@
 import { definePlugin } from '../core/plugin.ts'
 import { engineOptions, makeContainers } from './docker/provider.ts'
 import { podmanKind } from './docker/sockets.ts'
+import { withAllowlist } from './namespaces/allowlist.ts'
 
 /** Containers of a Podman service, which speaks Docker's interface. */
 export default definePlugin({
   name: 'podman',
   summary: 'containers of a Podman service on this machine, with or without root',
   options: engineOptions,
-  make: (options, context) => makeContainers(podmanKind, options, context),
+  make: (options, context) => withAllowlist(makeContainers(podmanKind, options, context)),
 })

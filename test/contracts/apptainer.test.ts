@@ -5,6 +5,7 @@ import { afterAll, describe } from 'vitest'
 import { findProgram } from '../../src/lib/programs.ts'
 import apptainer from '../../src/sandboxes/apptainer/index.ts'
 import '../needs.ts'
+import { allowlistLaw } from './allowlist.ts'
 import { sandboxContract } from './sandbox.ts'
 
 /** No registry is asked in tests: an image is a .sif file or a directory that whoever runs them has. */
@@ -21,7 +22,7 @@ const stateDir = mkdtempSync(join(tmpdir(), 'ot-apptainer-'))
 afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
 
 describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {} : { skipReason } }, () => {
-  sandboxContract('apptainer', {
-    makeProvider: () => apptainer.make({ image, pids: 512 }, { env: {}, stateDir }),
-  })
+  const makeProvider = () => apptainer.make({ image, pids: 512 }, { env: {}, stateDir })
+  sandboxContract('apptainer', { makeProvider })
+  allowlistLaw(makeProvider)
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import plugin from '../../src/sandboxes/docker/index.ts'
 import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../container-engine.ts'
 import '../needs.ts'
+import { allowlistLaw } from './allowlist.ts'
 import { sandboxContract } from './sandbox.ts'
 
 const stateDir = mkdtempSync(join(tmpdir(), 'ot-docker-state-'))
@@ -21,10 +22,10 @@ describe('an engine of our own', { skip: skipReason !== null, meta: skipReason =
     rmSync(stateDir, { recursive: true, force: true })
   })
 
-  sandboxContract('docker', {
-    makeProvider: () => {
-      const options = plugin.options.parse({ socket: engine.socket, base: baseImage, pids: 512 })
-      return plugin.make(options, { env: {}, stateDir })
-    },
-  })
+  const makeProvider = () => {
+    const options = plugin.options.parse({ socket: engine.socket, base: baseImage, pids: 512 })
+    return plugin.make(options, { env: {}, stateDir })
+  }
+  sandboxContract('docker', { makeProvider })
+  allowlistLaw(makeProvider)
 })

@@ -5,6 +5,7 @@ import { afterAll, describe } from 'vitest'
 import { ControlGroups } from '../../src/lib/control-group.ts'
 import local from '../../src/sandboxes/local/index.ts'
 import { findPrivileges, missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { allowlistLaw } from './allowlist.ts'
 import { sandboxContract } from './sandbox.ts'
 
 const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
@@ -19,8 +20,7 @@ describe.skipIf(missingPrograms().length > 0)('local (needs bubblewrap)', async 
     ...(!('pids' in enforces && enforces.pids) && { 'limits processes': 'no control groups for this user' }),
     ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
   }
-  sandboxContract('local', {
-    makeProvider: () => local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir }),
-    exceptions,
-  })
+  const makeProvider = () => local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir })
+  sandboxContract('local', { makeProvider, exceptions })
+  allowlistLaw(makeProvider)
 })

@@ -208,12 +208,4 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     await engine.ask({ method: 'DELETE', path: `/networks/${network}` })
     expect(await everything(started())).toEqual([])
   })
-
-  test('an allowlist of hosts is refused by name', async () => {
-    const { can } = makeProvider()
-    expect(can.network).not.toContain('allowlist')
-    const toml = 'schema_version = "1.3"\n[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["example.org"]\n'
-    const { record } = await playTrial({ provider: makeProvider(), task: { toml } })
-    expect(JSON.stringify(record.end)).toContain('allowlist of hosts')
-  })
 })

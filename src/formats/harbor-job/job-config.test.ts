@@ -146,10 +146,10 @@ describe('writing', () => {
 
   test('any config survives being written and read', () => {
     const name = fc.constantFrom('local', 'docker', 'modal', 'my-sandbox')
-    const options = fc.dictionary(
-      fc.string({ minLength: 1 }).filter((key) => !/key|secret|token|password|credential|auth|^__/i.test(key)),
-      fc.jsonValue({ noUnicodeString: false, maxDepth: 2 }),
-    )
+    // Values under the name of a secret are masked when written, however deep; the tests above are about those.
+    const options = fc
+      .dictionary(fc.string({ minLength: 1 }), fc.jsonValue({ noUnicodeString: false, maxDepth: 2 }))
+      .filter((kwargs) => !/(key|secret|token|password|credential|auth)[^"]*":|"__/i.test(JSON.stringify(kwargs)))
     fc.assert(
       fc.property(
         name,

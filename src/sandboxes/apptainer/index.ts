@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
+import { withAllowlist } from '../namespaces/allowlist.ts'
 import { makeApptainer } from './provider.ts'
 
 /** Sandboxes for clusters that forbid Docker: Apptainer, once Singularity; no daemon. */
@@ -11,5 +12,5 @@ export default definePlugin({
     image: z.string().optional().describe('a .sif file, a directory or an image’s name for tasks that name none'),
     pids: z.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
   }),
-  make: (options, context) => makeApptainer(options, context),
+  make: (options, context) => withAllowlist(makeApptainer(options, context)),
 })

@@ -113,8 +113,7 @@ export class ApptainerLease implements SandboxLease {
 
   async setNetwork(network: Network): Promise<void> {
     const wanted = network.mode === 'public' ? 'host' : 'none'
-    const isSome = network.mode === 'allowlist' && network.hosts.length > 0
-    if (wanted === this.options.network && !isSome) return
+    if (wanted === this.options.network) return
     throw new BoundaryError('task', 'the network of an apptainer sandbox cannot change while it runs', {
       retryable: false,
     })

@@ -1,4 +1,5 @@
 import { definePlugin } from '../../core/plugin.ts'
+import { withAllowlist } from '../namespaces/allowlist.ts'
 import { engineOptions, makeContainers } from './provider.ts'
 import { dockerKind } from './sockets.ts'
 
@@ -7,5 +8,5 @@ export default definePlugin({
   name: 'docker',
   summary: 'containers of a Docker engine on this machine',
   options: engineOptions,
-  make: (options, context) => makeContainers(dockerKind, options, context),
+  make: (options, context) => withAllowlist(makeContainers(dockerKind, options, context)),
 })

@@ -140,8 +140,6 @@ export class DockerLease implements SandboxLease {
   }
 
   async setNetwork(network: Network): Promise<void> {
-    if (network.mode === 'allowlist' && network.hosts.length > 0)
-      throw new BoundaryError('task', `${this.facts.provider} cannot allow only some hosts`, { retryable: false })
     this.live()
     const { engine, publicNetwork } = this.options
     const wanted = networkMode(network, publicNetwork)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
+import { withAllowlist } from '../namespaces/allowlist.ts'
 import { makeLocal } from './provider.ts'
 
 /** Isolated sandboxes on this machine: bubblewrap, no daemon, no container engine, no account. */
@@ -14,5 +15,5 @@ export default definePlugin({
       .default('fresh')
       .describe('shared: leave the agent’s processes running for the verifier, for tasks about live services'),
   }),
-  make: (options, context) => makeLocal(options, context),
+  make: (options, context) => withAllowlist(makeLocal(options, context)),
 })

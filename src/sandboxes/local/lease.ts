@@ -132,9 +132,6 @@ export class LocalLease implements SandboxLease {
   }
 
   async setNetwork(network: Network): Promise<void> {
-    if (network.mode === 'allowlist' && network.hosts.length > 0) {
-      throw new BoundaryError('task', 'the local sandbox cannot allow only some hosts', { retryable: false })
-    }
     this.machine.network = network.mode === 'public' ? 'host' : 'none'
   }
 
