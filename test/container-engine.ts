@@ -97,7 +97,13 @@ function podmanLine(dir: string, socket: string) {
     `tmp_dir = "${at('tmp')}"`,
   ]
   writeFileSync(at('containers.conf'), `${config.join('\n')}\n`)
-  const env = { CONTAINERS_STORAGE_CONF: at('storage.conf'), CONTAINERS_CONF: at('containers.conf') }
+  // As Docker has it by itself: a registry on this machine needs no certificate.
+  writeFileSync(at('registries.conf'), '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n')
+  const env = {
+    CONTAINERS_STORAGE_CONF: at('storage.conf'),
+    CONTAINERS_CONF: at('containers.conf'),
+    CONTAINERS_REGISTRIES_CONF: at('registries.conf'),
+  }
   return { argv: ['podman', 'system', 'service', '--time=0', `unix://${socket}`], env }
 }
 
@@ -157,27 +163,23 @@ const programs = (
 
 /** Makes a small image out of this machine's own programs, so that no registry is needed. `more`: further programs. */
 export async function makeBase(engine: Engine, more: readonly string[] = []): Promise<void> {
+  const [repo, tag] = baseImage.split(/:(?=[^:]*$)/)
+  const query = { fromSrc: '-', repo, tag }
+  await withBaseFiles(more, (tar) => engine.ask({ method: 'POST', path: '/images/create', query, tar }))
+}
+
+/** Lends the files of that image, as a tar archive. */
+export async function withBaseFiles<T>(
+  more: readonly string[],
+  use: (tar: ReturnType<typeof tarDir>) => Promise<T>,
+): Promise<T> {
   const root = mkdtempSync(join(tmpdir(), 'ot-base-'))
   try {
     for (const name of ['bin', 'sbin', 'lib', 'lib64']) {
       mkdirSync(join(root, 'usr', name), { recursive: true })
       symlinkSync(`usr/${name}`, join(root, name))
     }
-    for (const name of [
-      'tmp',
-      'var/tmp',
-      'root',
-      'home',
-      'opt',
-      'mnt',
-      'etc',
-      'proc',
-      'sys',
-      'dev',
-      'run',
-      'srv',
-      'var/lib',
-    ])
+    for (const name of 'tmp var/tmp root home opt mnt etc proc sys dev run srv var/lib'.split(' '))
       mkdirSync(join(root, name), { recursive: true })
     writeFileSync(
       join(root, 'etc/passwd'),
@@ -186,9 +188,7 @@ export async function makeBase(engine: Engine, more: readonly string[] = []): Pr
     writeFileSync(join(root, 'etc/group'), 'root:x:0:\nnogroup:x:65534:\n')
     writeFileSync(join(root, 'etc/passwd-'), '')
     addPrograms(root, [...programs, ...more])
-    const tar = tarDir(root, { links: 'keep', modes: 'kept', special: 'skip' })
-    const [repo, tag] = baseImage.split(/:(?=[^:]*$)/)
-    await engine.ask({ method: 'POST', path: '/images/create', query: { fromSrc: '-', repo, tag }, tar })
+    return await use(tarDir(root, { links: 'keep', modes: 'kept', special: 'skip' }))
   } finally {
     rmSync(root, { recursive: true, force: true })
   }

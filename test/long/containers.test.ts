@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import oracle from '../../src/agents/oracle.ts'
@@ -13,10 +14,12 @@ import scripted from '../../src/engines/scripted/index.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { runTrial } from '../../src/run/trial.ts'
 import local from '../../src/sandboxes/local/index.ts'
-import { baseImage, type TestEngine } from '../container-engine.ts'
+import { baseImage, type TestEngine, withBaseFiles } from '../container-engine.ts'
 import { everything, makeHoldProgram, onEachEngine } from '../container-kit.ts'
+import { plainEnvironment } from '../contracts/environment.ts'
 import { whoCan } from '../e2e/kit.ts'
 import { agentConfig, trialConfig } from '../fakes/configs.ts'
+import { startRegistry } from '../fakes/registry.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-containers-'))
 const context = { env: {}, stateDir: join(scratch, 'state') }
@@ -45,6 +48,23 @@ onEachEngine(
       },
       180_000,
     )
+
+    test('a ready image is pulled once and runs as it is; a name nobody knows is said', async () => {
+      const settings = { Env: ['PATH=/usr/bin', 'FLAVOUR=ready'], WorkingDir: '/srv' }
+      await using registry = await startRegistry(await withBaseFiles([], buffer), settings)
+      const lease = (dockerImage: string) =>
+        makeProvider({ base: undefined }).lease({
+          owner: { job: 'containers', trial: 'ready' },
+          environment: plainEnvironment(scratch, { dockerImage }),
+        })
+      for (const _ of ['pulled', 'there']) {
+        await using box = await lease(registry.image)
+        expect((await box.exec(['sh', '-c', 'echo $FLAVOUR; pwd'])).stdout).toBe('ready\n/srv\n')
+      }
+      expect(registry.asked.filter((path) => path.includes('/blobs/')).length).toBe(2)
+      await expect(lease(`${registry.address}/ot-agent/other:one`)).rejects.toMatchObject({ code: 'ImagePullError' })
+      expect(await everything(started())).toEqual([])
+    }, 180_000)
 
     test.each(['oracle', 'terminus-2'])(
       `%s gets the same rewards as in local sandboxes, on ${tasks.length} tasks`,
