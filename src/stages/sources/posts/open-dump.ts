@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { messageOf, UserError } from '../../../core/errors.ts'
 import { findProgram } from '../../../lib/programs.ts'
@@ -14,8 +14,9 @@ export function openDump(path: string, signal: AbortSignal): AsyncIterable<Buffe
 }
 
 async function* gunzip(path: string, file: Readable): AsyncGenerator<Buffer, void, void> {
+  const plain = pipeline(file, createGunzip(), () => {})
   try {
-    yield* file.compose(createGunzip()) as AsyncIterable<Buffer>
+    yield* plain as AsyncIterable<Buffer>
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && String(error.code).startsWith('Z_'))) throw error
     throw new UserError(`${path}: expected a file packed with gzip, got ${messageOf(error)}`, 'is it whole?')
