@@ -27,6 +27,9 @@ export interface Charge {
   readonly requests: number
 }
 
+/** Who else than an agent asks on behalf of a trial. */
+export type Asker = 'judge'
+
 /** Who pays for calls: a trial's view of its job's budget and ledger. */
 export interface Account {
   /** True when money is limited, so that a model without prices must not be called. */

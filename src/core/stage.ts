@@ -60,6 +60,8 @@ export interface RolloutRequest {
   readonly sandbox: PlugInChoice
   readonly concurrency: number
   readonly timeoutMultiplier?: number | undefined
+  /** Who scores tasks that ask for a judge. */
+  readonly judge?: ModelSettings | undefined
   /** For this job and those beside it together. */
   readonly budgetUsd?: number | undefined
   readonly signal: AbortSignal
@@ -85,7 +87,12 @@ export interface StageServices {
   /** The verification spine. */
   check(
     dirs: readonly string[],
-    options: { readonly sandbox: PlugInChoice; readonly concurrency: number; readonly signal: AbortSignal },
+    options: {
+      readonly sandbox: PlugInChoice
+      readonly concurrency: number
+      readonly judge?: ModelSettings | undefined
+      readonly signal: AbortSignal
+    },
   ): AsyncIterable<CheckedTask>
   /** Runs a pipeline by its name under data/ or its file, and gives the tasks it made, as directories. */
   pipeline(request: {

@@ -65,12 +65,12 @@ test('a job that had spent everything stays stopped, and every charge reaches th
       .admit(),
   ).toBe('50 tokens')
   const lines: unknown[] = []
-  const budget = makeBudget({ limits, spentBefore: nothing, book: (trial, line) => lines.push([trial, line]) })
+  const budget = makeBudget({ limits, spentBefore: nothing, book: (...line) => lines.push(line) })
   budget.account('a').charge(charge)
-  budget.account(null).charge(charge)
+  budget.account(null, 'judge').charge(charge)
   expect(lines).toEqual([
-    ['a', charge],
-    [null, charge],
+    ['a', charge, undefined],
+    [null, charge, 'judge'],
   ])
 })
 

@@ -1,12 +1,12 @@
-import type { Account, BudgetLimits, Charge, Spent } from '../core/budget.ts'
+import type { Account, Asker, BudgetLimits, Charge, Spent } from '../core/budget.ts'
 
 /** The purse of a job, shared by all its trials. */
 export interface Budget {
   /** The first budget that is spent, in words such as `5 USD`; null while there is room. Ask before a trial is started. */
   spentUp(): string | null
   spent(): Spent
-  /** Who pays for the calls of one trial; null for calls that belong to none. */
-  account(trial: string | null): Account
+  /** Who pays for the calls of one trial, null for calls that belong to none; those of a judge are booked as such. */
+  account(trial: string | null, asker?: Asker): Account
 }
 
 export interface BudgetSettings {
@@ -14,7 +14,7 @@ export interface BudgetSettings {
   /** What earlier runs of the job spent, by its ledger. */
   readonly spentBefore: Spent
   /** Hears of every charge: the ledger. */
-  readonly book?: (trial: string | null, charge: Charge) => void
+  readonly book?: (trial: string | null, charge: Charge, asker?: Asker) => void
   /** Called once, when the first budget is spent: the job should start nothing new. */
   readonly onSpent?: (budget: string) => void
   readonly now?: () => number
@@ -40,7 +40,7 @@ export function makeBudget({ limits, spentBefore, book, onSpent, now = Date.now 
   return {
     spentUp,
     spent,
-    account: (trial) => ({
+    account: (trial, asker) => ({
       needsPrices: limits.costUsd !== null,
       admit() {
         const budget = spentUp()
@@ -50,7 +50,7 @@ export function makeBudget({ limits, spentBefore, book, onSpent, now = Date.now 
       charge(charge) {
         costUsd += charge.costUsd ?? 0
         tokens += charge.usage ? charge.usage.inputTokens + charge.usage.outputTokens : 0
-        book?.(trial, charge)
+        book?.(trial, charge, asker)
         spentUp()
       },
     }),

@@ -27,7 +27,7 @@ export interface JobRequest
     | 'provider'
     | 'makeAgent'
     | 'clientFor'
-    | 'judge'
+    | 'judgeFor'
     | 'ahead'
     | 'mayStart'
     | 'pace'

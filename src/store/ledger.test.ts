@@ -1,8 +1,8 @@
 import { appendFile, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ledgerFile, openLedger } from './ledger.ts'
+import { judgeSums, ledgerFile, loadSums, openLedger } from './ledger.ts'
 
 const newPath = async () => ledgerFile(await mkdtemp(join(tmpdir(), 'ledger-')))
 const usage = { inputTokens: 100, cacheTokens: 40, outputTokens: 10 }
@@ -43,6 +43,19 @@ test('what is charged adds up per trial and for the job, and is there again afte
   expect(again.total()).toEqual(expected.total)
   expect(again.ofTrial('a')).toEqual(expected.a)
   await again.close()
+})
+
+test('what a judge asked for is a sum of its own beside the whole', async () => {
+  const path = await newPath()
+  const ledger = await openLedger(path)
+  ledger.add('a', charge)
+  await ledger.flush()
+  expect(await judgeSums(dirname(path))).toBeNull()
+  ledger.add('a', { ...charge, costUsd: 0.25, requests: 1 }, 'judge')
+  expect(ledger.spent()).toMatchObject({ costUsd: 0.75, requests: 3 })
+  expect(ledger.ofTrial('a').costUsd).toBe(0.75)
+  await ledger.close()
+  expect(await loadSums(path)).toMatchObject({ all: { costUsd: 0.75 }, judge: { costUsd: 0.25, requests: 1 } })
 })
 
 test('a torn line and strange ones cost only themselves', async () => {

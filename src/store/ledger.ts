@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { Charge, Spent } from '../core/budget.ts'
+import type { Asker, Charge, Spent } from '../core/budget.ts'
 import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
 
 /** What the calls of a trial, or of a whole job, come to. */
@@ -14,7 +14,7 @@ export interface Sums extends Omit<Spent, 'wallSec'> {
 
 /** The book of what a job's calls used, kept on disk as it happens. Tries that were thrown away stay in it: they were paid for. */
 export interface Ledger {
-  add(trial: string | null, charge: Charge): void
+  add(trial: string | null, charge: Charge, asker?: Asker): void
   /** Everything since the job's first run; `wallSec` is time in which it ran. */
   spent(): Spent
   total(): Sums
@@ -29,6 +29,8 @@ const entrySchema = z.object({
   /** A run of the job began: time between its last call and this did not count. */
   run: z.literal('start').optional(),
   trial: z.string().nullish(),
+  /** Absent: the agent, or whoever the book is of. */
+  asker: z.literal('judge').optional(),
   model: z.string().optional(),
   inputTokens: z.number().default(0),
   cacheTokens: z.number().default(0),
@@ -74,7 +76,7 @@ export async function openLedger(path: string, now: () => Date = () => new Date(
   const file = await openJsonLines(path)
   file.append({ schema: 'spend/1', at: now().toISOString(), run: 'start' })
   return {
-    add(trial, { model, usage, costUsd, requests }) {
+    add(trial, { model, usage, costUsd, requests }, asker) {
       const counts = usage ?? { inputTokens: 0, cacheTokens: 0, outputTokens: 0 }
       const { inputTokens, cacheTokens, outputTokens } = counts
       const tokens = { inputTokens, cacheTokens, outputTokens }
@@ -82,6 +84,7 @@ export async function openLedger(path: string, now: () => Date = () => new Date(
         schema: 'spend/1' as const,
         at: now().toISOString(),
         trial,
+        ...(asker && { asker }),
         model,
         ...tokens,
         costUsd,
@@ -102,14 +105,22 @@ export async function openLedger(path: string, now: () => Date = () => new Date(
   }
 }
 
-/** What a ledger that nobody need hold open comes to, in USD. */
-export async function costIn(path: string): Promise<number> {
-  const sum = makeSum()
+/** What a ledger that nobody need hold open comes to, and the part of it that judges asked for. */
+export async function loadSums(path: string): Promise<{ readonly all: Sums; readonly judge: Sums }> {
+  const [all, judge] = [makeSum(), makeSum()]
   for await (const value of readJsonLines(path)) {
     const entry = entrySchema.safeParse(value).data
-    if (entry) sum.add(entry)
+    if (!entry) continue
+    all.add(entry)
+    if (entry.asker === 'judge') judge.add(entry)
   }
-  return sum.account().costUsd
+  return { all: all.account(), judge: judge.account() }
+}
+
+/** What judges asked for on behalf of a job; null when none was asked. */
+export async function judgeSums(jobDir: string): Promise<Sums | null> {
+  const { judge } = await loadSums(ledgerFile(jobDir))
+  return judge.requests > 0 ? judge : null
 }
 
 type Sum = ReturnType<typeof makeSum>

@@ -1,17 +1,19 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { says, startModelServer } from '../fakes/model-server.ts'
-import { writeTask } from '../fakes/tasks.ts'
+import { stageServices } from '../../src/cli/recipe/services.ts'
+import { type Behaviour, says, startModelServer } from '../fakes/model-server.ts'
+import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
+process.env.XDG_CACHE_HOME = join(scratch, 'cache')
 const key = 'sk-judge-0123456789abcdef'
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), JUDGE_KEY: key }
 
-const rubric = { schema: 'judge/1', criteria: [{ name: 'kind', text: 'It is kind.' }] }
 const collect = `mkdir -p /logs/verifier/submission
 if [ -s /answer ]; then cp /answer /logs/verifier/submission/answer; env > /logs/verifier/submission/env
 else echo 0 > /logs/verifier/reward.txt; fi`
@@ -19,10 +21,8 @@ else echo 0 > /logs/verifier/reward.txt; fi`
 withSandboxes('a task that a model judges', () => {
   test('is scored outside of the sandbox, where the key stays', { timeout: 180_000 }, async () => {
     const dir = await makeTask('judged')
-    const server = await startModelServer()
-    onTestFinished(() => server.close())
-    server.plan(says(JSON.stringify({ criteria: [{ name: 'kind', reason: 'mostly', score: 0.5 }] })))
-    const judge = ['--judge-model', 'm', '--judge-api-base', `${server.origin}/v1`, '--judge-api-key-env', 'JUDGE_KEY']
+    const server = await startJudge(verdict(0.5))
+    const judge = [...server.judge, '--judge-api-key-env', 'JUDGE_KEY']
     const solved = await run('oracle', dir, judge)
     expect(solved).toMatchObject({ code: 0, reward: 0.5 })
     expect(server.requests).toHaveLength(1)
@@ -41,11 +41,54 @@ withSandboxes('a task that a model judges', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('fails without a judge, and is never a reward of 0', { timeout: 180_000 }, async () => {
-    const { code, dir } = await run('oracle', await makeTask('unjudged'), [])
-    expect(code).toBe(3)
-    expect(textOf(filesBelow(dir), 'result.json')).toContain('JudgeMissingError')
+  test('is proven by tasks check and by recipes, each with the judge it is given', { timeout: 180_000 }, async () => {
+    const dir = await makeTask('proven')
+    const server = await startJudge(verdict(1))
+    const checked = await ot('tasks', 'check', dir, '--repeats', '2', '--json', ...server.judge)
+    expect(checked.stderr).toContain('the judge was asked 1 times: 14 tokens')
+    expect(JSON.parse(checked.stdout).tasks).toMatchObject([{ verdict: 'accepted' }])
+    const { signal } = new AbortController()
+    const how = { sandbox: { name: 'local' }, concurrency: 1, signal }
+    const services = stageServices(signal)
+    const judge = { model: 'm', apiBase: `${server.origin}/v1` }
+    expect(await all(services.check([dir], { ...how, judge }))).toEqual([{ dir, reason: null }])
+    await expect(all(services.check([dir], how))).rejects.toMatchObject({
+      ...{ name: 'UserError', hint: expect.stringContaining('`judge`') },
+    })
   })
+
+  test('costs what its judge asks for: that ends a budget, and has a line of its own', {
+    timeout: 180_000,
+  }, async () => {
+    const toml = 'artifacts = ["/answer"]\n[verifier]\nenvironment_mode = "separate"\n'
+    const task = await makeTask('paid', { toml })
+    const server = await startJudge(says('no verdict'), verdict(0.5))
+    const job = join(scratch, 'paid-jobs', 'paid')
+    const asked = ['-p', task, '-o', dirname(job), '--job-name', 'paid', '-q', '--json', ...server.judge]
+    const cut = JSON.parse((await ot('run', ...asked, '--budget-requests', '1')).stdout)
+    expect(cut).toMatchObject({ ends: { scored: 0, failed: 0, cancelled: 1 }, judge: { requests: 1 } })
+    const done = JSON.parse((await ot('jobs', 'resume', job, '-q', '--json', ...server.judge)).stdout)
+    expect(done).toMatchObject({ ends: { scored: 1, meanOverScored: 0.5 }, judge: { requests: 2, tokens: 28 } })
+    await makeTask('paid', { toml }, 'It is very kind.')
+    server.plan(verdict(1))
+    const { trials } = JSON.parse((await ot('jobs', 'rescore', job, '--json', ...server.judge)).stdout)
+    expect(Object.values(trials)).toEqual([{ kind: 'rescored', before: { reward: 0.5 }, after: { reward: 1 } }])
+    expect(server.requests).toHaveLength(3)
+    expect((await ot('jobs', 'show', job)).stdout).toContain('judge: 3 requests, 33 in, 9 out, cost unknown')
+  })
+})
+
+test('every command that runs tests names the option when there is no judge', { timeout: 60_000 }, async () => {
+  const dir = await makeTask('unjudged')
+  const twoLines =
+    /^error: task .*unjudged is judged by a model, and none was given\nhint: name one with --judge-model.*\n$/
+  for (const words of [
+    ['run', '-p', dir, '--jobs-dir', join(scratch, 'none')],
+    ['tasks', 'check', dir],
+  ])
+    expect(await ot(...words)).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(twoLines) })
+  const stray = await ot('tasks', 'check', dir, '--judge-api-base', 'http://127.0.0.1:9/v1')
+  expect(stray).toMatchObject({ code: 2, stderr: expect.stringContaining('--judge-model') })
 })
 
 test('a judge without an address, or one that does not answer, is the user’s mistake', {
@@ -57,9 +100,19 @@ test('a judge without an address, or one that does not answer, is the user’s m
   expect((await run('oracle', dir, gone)).code).toBe(2)
 })
 
-function makeTask(name: string): Promise<string> {
+function makeTask(name: string, more: TaskFiles = {}, text = `Kind, for ${name}.`): Promise<string> {
+  const rubric = { schema: 'judge/1', criteria: [{ name: 'kind', text }] }
   const files = { 'tests/judge.json': JSON.stringify(rubric), 'instruction.md': 'Write something kind to /answer.\n' }
-  return writeTask(scratch, name, { test: collect, solve: 'echo a kind word > /answer', files })
+  return writeTask(scratch, name, { test: collect, solve: 'echo a kind word > /answer', files, ...more })
+}
+
+const verdict = (score: number) => says(JSON.stringify({ criteria: [{ name: 'kind', reason: 'mostly', score }] }))
+
+async function startJudge(...behaviours: Behaviour[]) {
+  const server = await startModelServer()
+  onTestFinished(() => server.close())
+  server.plan(...behaviours)
+  return { ...server, judge: ['--judge-model', 'm', '--judge-api-base', `${server.origin}/v1`] }
 }
 
 let jobs = 0
@@ -67,14 +120,21 @@ let jobs = 0
 async function run(agent: string, task: string, more: string[]) {
   const dir = join(scratch, `job-${++jobs}`)
   const words = ['run', '-p', task, '-a', agent, '--jobs-dir', dir, '--json', '--quiet', ...more]
-  const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'pipe', 'ignore'] })
-  let stdout = ''
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    stdout += chunk
-  })
-  const [code] = await once(child, 'close')
+  const { code, stdout } = await ot(...words)
   const mean = /"meanOverScored":\s*([\d.]+)/.exec(stdout)?.[1]
   return { code, dir, stdout, reward: mean === undefined ? null : Number(mean) }
+}
+
+async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const row of rows) list.push(row)
+  return list
+}
+
+async function ot(...words: string[]) {
+  const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code, stdout, stderr }
 }
 
 function filesBelow(dir: string): string[] {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
+import type { ModelSettings } from '../../core/stage.ts'
 import { apiBase, loadEndpoint } from '../../formats/endpoint-json.ts'
 import { chooseEngine, loadEngineFile } from '../../formats/engine-yaml.ts'
 import { makeEngine } from '../../plugins.ts'
@@ -16,6 +17,11 @@ export const engineRequestSchema = z.strictObject({
   options: z.record(z.string(), z.unknown()).optional(),
 })
 export type EngineRequest = z.output<typeof engineRequestSchema>
+
+/** Where the settings of a recipe, or of a judge, say that a model is. */
+export function engineRequestFor({ engine, apiBase, apiKeyEnv, options }: ModelSettings): EngineRequest {
+  return { name: engine, api_base: apiBase, api_key_env: apiKeyEnv, options: options && { ...options } }
+}
 
 /** An engine by its name and options, before it is made. */
 export interface NamedEngine {

@@ -5,7 +5,6 @@ import { DeclaredGenerator, overlay } from '../../generation/declared-generator.
 import { type MadeTasks, makeTasks, type Workshop } from '../../generation/make-tasks.ts'
 import type { GenerationContext, GenerationRequest, SourceChoice } from '../../generation/request.ts'
 import { type GenerationOutcome, runGenerator } from '../../generation/run-generator.ts'
-import { makeModelJudge } from '../../index.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { utcNow } from '../../lib/time.ts'
 import { makeProvider, makeStage } from '../../plugins.ts'
@@ -23,7 +22,7 @@ import type { GenerateOptions } from './options.ts'
 import { tellPlan } from './plan.ts'
 import { checkTargetRepo, publish } from './publish.ts'
 import { type GenerationSummary, reportGeneration, summaryOf } from './report.ts'
-import { engineFileFor, openTaskModel, type TaskModel } from './task-model.ts'
+import { engineFileFor, openTaskModels, type TaskModels } from './task-model.ts'
 import { runTraceJob } from './trace-job.ts'
 
 /** Runs a pipeline as the command line asks: request, model, sandboxes, stages, summary, exit code. */
@@ -57,13 +56,13 @@ export async function performGeneration(
   if (request.upload) await checkTargetRepo(request.targetRepo, signal)
   const startedAt = utcNow()
   const set = await explainDisk(request.outputDir, () => openSet(loaded, request, options))
-  let models: TaskModel | null = null
+  let models: TaskModels | null = null
   let outcome: GenerationOutcome = { tasks: null, traces: null }
   try {
     if (packed) request = await extractTasks(packed, asked, options.overwrite ?? false, set.workDir, signal)
     const served = await withEndpoint(options, set.workDir)
     const needsModel = request.stage !== 'traces' && generator.requiresEngineForStage('tasks', request.options)
-    models = needsModel ? await openTaskModel(generator.name, served, set.workDir, signal) : null
+    models = await openTaskModels({ name: generator.name, needsModel }, served, set.workDir, signal)
     const context = await contextFor(loaded, request, served, set, models, signal)
     outcome = await explainDisk(request.outputDir, () => runGenerator(generator, request, context, publish))
   } catch (error) {
@@ -144,7 +143,7 @@ async function contextFor(
   request: GenerationRequest,
   options: GenerateOptions,
   set: TaskSet,
-  models: TaskModel | null,
+  models: TaskModels,
   signal: AbortSignal,
 ): Promise<GenerationContext> {
   const sandboxOptions = parsedAssignments('--ek', options.environmentKwarg ?? [])
@@ -152,7 +151,7 @@ async function contextFor(
   const checks = request.check && request.stage !== 'traces'
   if (checks) await provider.preflight()
   const workDir = join(set.workDir, 'checks')
-  const judge = models ? makeModelJudge(models.client, join(set.workDir, 'cache')) : undefined
+  const { client: model, judge } = models
   const spine = checks
     ? await makeJudge({ provider, sandboxOptions, repeats: options.checkRepeats, workDir, signal, judge })
     : null
@@ -167,12 +166,12 @@ async function contextFor(
     signal,
     onProgress: (counts) => options.quiet || tick(progressLine(counts)),
   }
-  const usual = checks || models !== null ? 4 : 16
+  const usual = checks || model !== null ? 4 : 16
   const width = Math.min(options.nConcurrent ?? usual, request.limit ?? Number.POSITIVE_INFINITY)
   return {
     signal,
     workDir: join(set.workDir, 'cache'),
-    model: models?.client ?? null,
+    model,
     sandboxes: provider,
     log: (line) => options.quiet || note(line),
     makeStage,

@@ -1,28 +1,54 @@
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import { InferenceFailure, InputValidationError } from '../../generation/errors.ts'
+import { makeModelJudge } from '../../index.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
 import { note } from '../output.ts'
-import { engineRequestOf, type ModelOptions, modelUseOf } from '../run/model-options.ts'
+import { openJudge } from '../run/judging.ts'
+import { engineRequestOf, type ModelOptions, type ModelUse, modelUseOf } from '../run/model-options.ts'
 
-/** A model that helps to make tasks, and the end of its books. */
-export interface TaskModel {
-  readonly client: ModelClient
+/** The models that help to make tasks, and the end of their books. */
+export interface TaskModels {
+  /** Null for a pipeline that asks nobody. */
+  readonly client: ModelClient | null
+  /** Who proves tasks that ask for a judge: the one that was named, else the pipeline's own model. */
+  readonly judge: Judge | undefined
   close(): Promise<void>
 }
 
-/** Reaches the model that the options name, asks whether it is up, and books what it costs where later runs find it. */
-export async function openTaskModel(
-  name: string,
-  options: ModelOptions & { readonly model?: readonly string[] },
+type Options = ModelOptions & { readonly model?: readonly string[] }
+
+/** Reaches the models that the options name, asks whether they are up, and books what they cost where later runs find it. */
+export async function openTaskModels(
+  pipeline: { readonly name: string; readonly needsModel: boolean },
+  options: Options,
   workDir: string,
   signal: AbortSignal,
-): Promise<TaskModel> {
+): Promise<TaskModels> {
   const use = modelUseOf(options, undefined)
+  const judge = await openJudge(use.judge, use.pace, signal)
+  const found = pipeline.needsModel ? await reachModel(pipeline.name, options, use, signal) : null
+  if (!found && !judge) return { client: null, judge: undefined, close: async () => {} }
+  const ledger = await openLedger(ledgerFile(workDir))
+  const onSpent = (budget: string) =>
+    note(`the budget of ${budget} is spent: rows that need the model fail; the same command goes on with a larger one`)
+  const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
+  const ofJudge = budget.account(null, 'judge')
+  return {
+    client: found?.engine.client(found.model, budget.account(null)) ?? null,
+    judge:
+      judge?.(ofJudge) ??
+      (found ? makeModelJudge(found.engine.client(found.model, ofJudge), join(workDir, 'cache')) : undefined),
+    close: () => ledger.close(),
+  }
+}
+
+async function reachModel(name: string, options: Options, use: ModelUse, signal: AbortSignal) {
   const base: EngineRequest = options.apiBase === undefined ? {} : { api_base: options.apiBase }
   const found = await requestedEngine({ ...base, ...engineRequestOf(options) }, options.model?.[0] ?? null, use.pace)
   if (!found?.model)
@@ -32,11 +58,7 @@ export async function openTaskModel(
     )
   const health = await found.engine.health(signal)
   if (!health.healthy) throw new InferenceFailure(`model ${found.model}: ${health.reason}`)
-  const ledger = await openLedger(ledgerFile(workDir))
-  const onSpent = (budget: string) =>
-    note(`the budget of ${budget} is spent: rows that need the model fail; the same command goes on with a larger one`)
-  const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
-  return { client: found.engine.client(found.model, budget.account(null)), close: () => ledger.close() }
+  return { engine: found.engine, model: found.model }
 }
 
 /** An engine file that leads to a running server's endpoint file. */

@@ -1,57 +1,68 @@
 import { Command } from '@commander-js/extra-typings'
+import type { ModelSettings } from '../../core/stage.ts'
 import { whoCan } from '../../plugins.ts'
 import { type Rescored, rescoreJob } from '../../run/rescore.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable, wholeNumber } from '../output.ts'
 import { providerOf } from '../run/configured.ts'
+import { judgeSettingsOf, refuseUnjudged, withJudge } from '../run/judging.ts'
+import { freeUse } from '../run/model-options.ts'
+import { findModels } from '../run/models.ts'
 import { loadStoredJob } from '../run/stored-job.ts'
 
 /** `ot-agent jobs rescore`: the tests alone, on what the trials kept. */
 export default () =>
-  new Command()
-    .description(
-      'Runs the tests of finished trials again, on the artefacts they kept, and writes the new scores; the old records are kept aside.\n' +
-        'Works for tasks whose verifier is separate; trials that cannot be scored again are listed with the reason.',
-    )
-    .argument('<job>', 'the directory of the job')
-    .option(
-      '--artifacts-suffice',
-      "also trials whose tests share the agent's sandbox: you know that they look only at declared artefacts",
-    )
-    .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 4)
-    .option('--json', 'print the result as JSON')
-    .action(async (path, { artifactsSuffice = false, nConcurrent, json = false }) => {
-      const rows = await rescore(path, artifactsSuffice, nConcurrent)
-      if (json) printJson({ schema: 'rescore/1', job: path, trials: Object.fromEntries(rows) })
-      else
-        printTable(
-          ['trial', 'before', 'after'],
-          [...rows].sort().map(([name, row]) => [name, ...cellsOf(row)]),
-        )
-      note(
-        `${[...rows.values()].filter(({ kind }) => kind === 'rescored').length} of ${rows.size} trials were scored again`,
+  withJudge(
+    new Command()
+      .description(
+        'Runs the tests of finished trials again, on the artefacts they kept, and writes the new scores; the old records are kept aside.\n' +
+          'Works for tasks whose verifier is separate; trials that cannot be scored again are listed with the reason.',
       )
-      if ([...rows.values()].some(({ kind }) => kind === 'failed')) process.exitCode = 3
-    })
+      .argument('<job>', 'the directory of the job')
+      .option(
+        '--artifacts-suffice',
+        "also trials whose tests share the agent's sandbox: you know that they look only at declared artefacts",
+      )
+      .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 4)
+      .option('--json', 'print the result as JSON'),
+  ).action(async (path, { artifactsSuffice = false, nConcurrent, json = false, ...options }) => {
+    const rows = await rescore(path, artifactsSuffice, nConcurrent, judgeSettingsOf(options))
+    if (json) printJson({ schema: 'rescore/1', job: path, trials: Object.fromEntries(rows) })
+    else
+      printTable(
+        ['trial', 'before', 'after'],
+        [...rows].sort().map(([name, row]) => [name, ...cellsOf(row)]),
+      )
+    note(
+      `${[...rows.values()].filter(({ kind }) => kind === 'rescored').length} of ${rows.size} trials were scored again`,
+    )
+    if ([...rows.values()].some(({ kind }) => kind === 'failed')) process.exitCode = 3
+  })
 
-async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: number) {
-  const { there, config, tasks, changes } = await loadStoredJob(path)
+async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: number, judge?: ModelSettings) {
+  const { there, config, tasks: jobTasks, changes } = await loadStoredJob(path)
+  const tasks = jobTasks.map(({ task }) => task)
   for (const change of changes) note(`${change}; its present tests are used`)
+  await refuseUnjudged(tasks, judge)
   const provider = await providerOf(config.environment)
   await provider.preflight()
   const interrupt = interruptSignal()
   try {
+    // Agents are not asked again: only the judge needs a model.
+    const served = await findModels({ ...config, agents: [] }, { ...freeUse, judge }, interrupt.signal)
+    const models = await served.open(there.dir, nConcurrent)
     return await rescoreJob({
       there,
       config,
-      tasks: tasks.map(({ task }) => task),
+      tasks,
       provider,
       hostEnv: process.env,
       whoCan: await whoCan(),
+      judgeFor: models.judgeFor,
       signal: interrupt.signal,
       artifactsSuffice,
       nConcurrent,
-    })
+    }).finally(models.close)
   } finally {
     interrupt.stop()
   }

@@ -1,19 +1,23 @@
 import { Command } from '@commander-js/extra-typings'
 import { wholeNumber } from '../output.ts'
+import { judgeSettingsOf, withJudge } from '../run/judging.ts'
+import { freeUse } from '../run/model-options.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
 import { continuing, loadStoredJob } from '../run/stored-job.ts'
 
 /** `ot-agent jobs resume`: does what is left of a job, as its own files describe it. */
 export default () =>
-  new Command()
-    .description(
-      'Finishes a job that was interrupted: trials without a record and cancelled ones are run, the rest stays.',
-    )
-    .argument('<job>', 'the directory of the job')
-    .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
-    .option('-q, --quiet', 'no progress')
-    .option('--json', 'print the result as JSON')
-    .action(async (path, { nConcurrent, quiet = false, json = false }) => {
-      const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
-      await runAskedJob(await continuing(stored), { quiet, json })
-    })
+  withJudge(
+    new Command()
+      .description(
+        'Finishes a job that was interrupted: trials without a record and cancelled ones are run, the rest stays.',
+      )
+      .argument('<job>', 'the directory of the job')
+      .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
+      .option('-q, --quiet', 'no progress')
+      .option('--json', 'print the result as JSON'),
+  ).action(async (path, { nConcurrent, quiet = false, json = false, ...options }) => {
+    const use = { ...freeUse, judge: judgeSettingsOf(options) }
+    const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
+    await runAskedJob({ ...(await continuing(stored)), use }, { quiet, json })
+  })

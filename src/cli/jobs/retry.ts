@@ -2,6 +2,8 @@ import { Command } from '@commander-js/extra-typings'
 import type { TrialRecord } from '../../core/trial.ts'
 import { exceptionOf } from '../../core/trial-exception.ts'
 import { wholeNumber } from '../output.ts'
+import { judgeSettingsOf, withJudge } from '../run/judging.ts'
+import { freeUse } from '../run/model-options.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
 import { continuing, loadStoredJob } from '../run/stored-job.ts'
 
@@ -10,22 +12,25 @@ const infrastructure: readonly string[] = ['sandbox', 'model', 'store', 'schedul
 
 /** `ot-agent jobs retry`: takes failed trials back and runs them again. */
 export default () =>
-  new Command()
-    .description(
-      'Runs failed trials of a job again, and whatever it still lacks. What they left is kept aside in their directories.',
-    )
-    .argument('<job>', 'the directory of the job')
-    .requiredOption(
-      '--only <which>',
-      'infra (sandbox, model or store failed), failed (anything failed), cancelled, or the code of a failure, for example VerifierTimeoutError',
-    )
-    .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
-    .option('-q, --quiet', 'no progress')
-    .option('--json', 'print the result as JSON')
-    .action(async (path, { only, nConcurrent, quiet = false, json = false }) => {
-      const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
-      await runAskedJob({ ...(await continuing(stored)), again: (record) => isMeant(record, only) }, { quiet, json })
-    })
+  withJudge(
+    new Command()
+      .description(
+        'Runs failed trials of a job again, and whatever it still lacks. What they left is kept aside in their directories.',
+      )
+      .argument('<job>', 'the directory of the job')
+      .requiredOption(
+        '--only <which>',
+        'infra (sandbox, model or store failed), failed (anything failed), cancelled, or the code of a failure, for example VerifierTimeoutError',
+      )
+      .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
+      .option('-q, --quiet', 'no progress')
+      .option('--json', 'print the result as JSON'),
+  ).action(async (path, { only, nConcurrent, quiet = false, json = false, ...options }) => {
+    const use = { ...freeUse, judge: judgeSettingsOf(options) }
+    const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
+    const again = (record: TrialRecord) => isMeant(record, only)
+    await runAskedJob({ ...(await continuing(stored)), use, again }, { quiet, json })
+  })
 
 function isMeant(record: TrialRecord, only: string): boolean {
   const { end } = record

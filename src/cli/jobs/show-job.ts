@@ -2,9 +2,10 @@ import { makeScoreboard, type Scoreboard } from '../../board/scoreboard.ts'
 import type { Denominators } from '../../core/job-stats.ts'
 import { toLocalNaive } from '../../lib/time.ts'
 import { isFinished, type JobDir } from '../../store/job-dir.ts'
+import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { oneLine, printTable } from '../output.ts'
-import { renderCount, renderDuration } from '../progress/render.ts'
+import { renderCount, renderDuration, renderJudge } from '../progress/render.ts'
 import { type JobState, stateOf } from './find-job.ts'
 import { describeEnd, describeRewards, type TrialRow, trialRowOf } from './trial-row.ts'
 
@@ -27,7 +28,10 @@ export interface JobReport {
   /** Planned trials; null when the job never began. */
   readonly planned: number | null
   readonly tokens: { readonly input: number | null; readonly cache: number | null; readonly output: number | null }
+  /** Of the agents. */
   readonly costUsd: number | null
+  /** What judges asked for beside that; null when none was asked. */
+  readonly judge: Sums | null
   readonly all: Denominators
   readonly groups: readonly GroupReport[]
   readonly trials: readonly TrialRow[]
@@ -57,6 +61,7 @@ export async function reportJob(job: JobDir): Promise<JobReport> {
     planned: total,
     tokens: { input: stats.inputTokens, cache: stats.cacheTokens, output: stats.outputTokens },
     costUsd: stats.costUsd,
+    judge: await judgeSums(job.dir),
     all: board.denominators(),
     groups: groupsOf(board),
     trials: trials.sort((a, b) => (a.name < b.name ? -1 : 1)),
@@ -99,7 +104,8 @@ export function printReport(report: JobReport): void {
   }
 }
 
-function headOf({ name, state, dir, planned, trials, startedAt, finishedAt, tokens, costUsd }: JobReport): string[] {
+function headOf(report: JobReport): string[] {
+  const { name, state, dir, planned, trials, startedAt, finishedAt, tokens, costUsd, judge } = report
   const local = (utc: string) => toLocalNaive(utc).slice(0, 19).replace('T', ' ')
   const spent = [tokens.input, tokens.output].every((count) => count === null)
     ? []
@@ -111,6 +117,7 @@ function headOf({ name, state, dir, planned, trials, startedAt, finishedAt, toke
     dir,
     `started ${startedAt === null ? '-' : local(startedAt)}${finishedAt === null ? '' : `, finished ${local(finishedAt)}`}`,
     ...spent,
+    ...(judge ? [renderJudge(judge)] : []),
   ]
 }
 

@@ -1,3 +1,4 @@
+import type { Sums } from '../../store/ledger.ts'
 import type { Standing } from './tally.ts'
 
 /** Names that fit below the table; the others are counted. */
@@ -42,6 +43,12 @@ function runningLine({ running }: Standing, nowMs: number): string {
     .map(({ name, sinceMs }) => `${name} ${renderDuration((nowMs - sinceMs) / 1000)}`)
   const more = running.length > namesShown ? [`${running.length - namesShown} more`] : []
   return `  ${[...names, ...more].join(', ')}`
+}
+
+/** What judging came to, in words. */
+export function renderJudge({ requests, inputTokens, outputTokens, costUsd, unpricedCalls }: Sums): string {
+  const cost = unpricedCalls > 0 ? 'cost unknown' : `$${costUsd.toFixed(2)}`
+  return `judge: ${requests} requests, ${renderCount(inputTokens)} in, ${renderCount(outputTokens)} out, ${cost}`
 }
 
 /** `950`, `12.3k`, `4.56M`. */

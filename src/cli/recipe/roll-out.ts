@@ -8,9 +8,10 @@ import { exists } from '../../lib/files.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
-import { costIn, ledgerFile } from '../../store/ledger.ts'
+import { ledgerFile, loadSums } from '../../store/ledger.ts'
 import { importDigests } from '../run/configured.ts'
 import { askedJob } from '../run/job-document.ts'
+import { judgeHint, refuseUnjudged } from '../run/judging.ts'
 import { modelUseOf } from '../run/model-options.ts'
 import { runOptions } from '../run/options.ts'
 import { resolveTasks } from '../run/resolve-tasks.ts'
@@ -65,7 +66,13 @@ async function runTrials(whole: RolloutRequest): Promise<void> {
   const { tell } = request
   const screen = { write: (text: string) => tell?.(text.trimEnd()) }
   const showing = { quiet: tell === undefined, json: false, screen }
-  await performJob({ config, tasks, use: modelUseOf(asked, adaptive), open }, showing, request.signal)
+  const { judge } = request
+  await refuseUnjudged(
+    tasks.map(({ task }) => task),
+    judge,
+    judgeHint,
+  )
+  await performJob({ config, tasks, use: { ...modelUseOf(asked, adaptive), judge }, open }, showing, request.signal)
   request.signal.throwIfAborted()
 }
 
@@ -73,8 +80,8 @@ async function budgetLeft({ budgetUsd, jobDir }: RolloutRequest): Promise<number
   if (budgetUsd === undefined) return undefined
   const names = await readdir(dirname(jobDir)).catch(() => [])
   const beside = names.filter((name) => name !== basename(jobDir))
-  const spent = await Promise.all(beside.map((name) => costIn(ledgerFile(join(dirname(jobDir), name)))))
-  return spent.reduce((left, cost) => left - cost, budgetUsd)
+  const spent = await Promise.all(beside.map((name) => loadSums(ledgerFile(join(dirname(jobDir), name)))))
+  return spent.reduce((left, { all }) => left - all.costUsd, budgetUsd)
 }
 
 function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest }: RolloutRequest): string[] {

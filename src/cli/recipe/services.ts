@@ -7,8 +7,9 @@ import type { CheckedTask, ModelSettings, StageServices } from '../../core/stage
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { makeProvider } from '../../plugins.ts'
-import { requestedEngine } from '../engine/engine-request.ts'
+import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
 import { makeJudge } from '../generate/judge.ts'
+import { judgeBy, judgeHint, refuseUnjudged } from '../run/judging.ts'
 import { rollOut } from './roll-out.ts'
 import { pipelineFingerprint, runPipeline } from './run-pipeline.ts'
 
@@ -23,16 +24,9 @@ export function stageServices(signal: AbortSignal): StageServices {
   }
 }
 
-async function reachModel({ model, engine, apiBase, apiKeyEnv, options }: ModelSettings, signal: AbortSignal) {
-  const found = await requestedEngine(
-    {
-      ...(engine !== undefined && { name: engine }),
-      ...(apiBase !== undefined && { api_base: apiBase }),
-      ...(apiKeyEnv !== undefined && { api_key_env: apiKeyEnv }),
-      ...(options !== undefined && { options }),
-    },
-    model,
-  )
+async function reachModel(settings: ModelSettings, signal: AbortSignal) {
+  const { model } = settings
+  const found = await requestedEngine(engineRequestFor(settings), model)
   if (!found?.model)
     throw new UserError(`no engine is known for model ${JSON.stringify(model)}`, 'give `engine` or `apiBase` beside it')
   const health = await found.engine.health(signal)
@@ -41,15 +35,18 @@ async function reachModel({ model, engine, apiBase, apiKeyEnv, options }: ModelS
   return client
 }
 
-const check: StageServices['check'] = async function* (dirs, { sandbox, concurrency, signal }) {
+const check: StageServices['check'] = async function* (dirs, { sandbox, concurrency, judge: settings, signal }) {
   const options = sandbox.options ?? {}
   const provider = await makeProvider(sandbox.name, options)
   await provider.preflight()
+  const judge = settings && judgeBy(await reachModel(settings, signal))
   const workDir = await mkdtemp(join(tmpdir(), 'ot-agent-check-'))
-  const judge = await makeJudge({ provider, sandboxOptions: options, repeats: 2, workDir, signal })
+  const prove = await makeJudge({ provider, sandboxOptions: options, repeats: 2, judge, workDir, signal })
   try {
     yield* mapInOrder(dirs, concurrency, async (dir): Promise<CheckedTask> => {
-      const { verdict, reason, detail } = await judge(await loadTask(dir))
+      const task = await loadTask(dir)
+      await refuseUnjudged([task], judge, judgeHint)
+      const { verdict, reason, detail } = await prove(task)
       return verdict === 'accepted' ? { dir, reason: null } : { dir, reason, detail }
     })
   } finally {

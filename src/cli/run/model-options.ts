@@ -1,9 +1,11 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings'
 import type { BudgetLimits } from '../../core/budget.ts'
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
+import type { ModelSettings } from '../../core/stage.ts'
 import { parseAdaptiveConcurrency } from '../../formats/adaptive-concurrency.ts'
 import type { EngineRequest } from '../engine/engine-request.ts'
 import { wholeNumber } from '../output.ts'
+import { type JudgeOptions, judgeSettingsOf, withJudge } from './judging.ts'
 import { factor } from './numbers.ts'
 import { parsedAssignments } from './values.ts'
 
@@ -11,16 +13,13 @@ const several = (text: string, before: string[] = []) => [...before, text]
 
 /** Options that say which model, where it is, how fast it may be asked and what it may cost. */
 export function withModel<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
-  return command
+  return withJudge(command)
     .option('-m, --model <name>', 'model for the agent; repeatable', several)
     .option('--api-base <url>', 'where the model is served, for example http://localhost:8000/v1 (vLLM and others)')
     .option('--engine <name>', "what reaches the model (default: told by --api-base or the model's prefix)")
     .option('--engine-config <file>', 'an engine file, YAML or JSON')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
     .option('--api-key-env <name>', 'variable that holds the key')
-    .option('--judge-model <name>', 'model that judges results of tasks which ask for a judge')
-    .option('--judge-api-base <url>', 'where that model is served')
-    .option('--judge-api-key-env <name>', 'variable that holds its key')
     .option('--rpm <n>', 'requests per minute to each server, at most', factor)
     .option('--tpm <n>', 'tokens per minute, input and output, at most', factor)
     .option('--budget-usd <amount>', 'stop starting trials once so much is spent', factor)
@@ -34,15 +33,12 @@ export function withModel<A extends unknown[], O extends OptionValues>(command: 
     .option('--estimate [job]', 'run nothing: say what it would take, by usual numbers or by an earlier job')
 }
 
-export interface ModelOptions {
+export interface ModelOptions extends JudgeOptions {
   readonly apiBase?: string
   readonly engine?: string
   readonly engineConfig?: string
   readonly engineKwarg?: readonly string[]
   readonly apiKeyEnv?: string
-  readonly judgeModel?: string
-  readonly judgeApiBase?: string
-  readonly judgeApiKeyEnv?: string
   readonly rpm?: number
   readonly tpm?: number
   readonly budgetUsd?: number
@@ -62,7 +58,7 @@ export interface ModelUse {
   readonly pace: { readonly rpm?: number; readonly tpm?: number }
   readonly adaptive: AdaptiveConcurrency | null
   /** Who judges results of tasks that ask for it. */
-  readonly judge?: { readonly model: string; readonly engine: EngineRequest }
+  readonly judge?: ModelSettings | undefined
 }
 
 /** Nothing is limited. */
@@ -84,7 +80,7 @@ export function modelUseOf(options: ModelOptions, fromFile: unknown): ModelUse {
     },
     pace: { ...(rpm !== undefined && { rpm }), ...(tpm !== undefined && { tpm }) },
     adaptive: adaptiveOf(options, fromFile),
-    ...judgeOf(options),
+    judge: judgeSettingsOf(options),
   }
 }
 
@@ -112,13 +108,4 @@ export function engineRequestOf(options: ModelOptions): EngineRequest | null {
     ...(engineKwarg !== undefined && { options: parsedAssignments('--engine-kwarg', engineKwarg) }),
   }
   return Object.keys(request).length > 0 ? request : null
-}
-
-function judgeOf({ judgeModel: model, judgeApiBase, judgeApiKeyEnv }: ModelOptions): Pick<ModelUse, 'judge'> {
-  if (model === undefined) return {}
-  const engine = {
-    ...(judgeApiBase !== undefined && { api_base: judgeApiBase }),
-    ...(judgeApiKeyEnv !== undefined && { api_key_env: judgeApiKeyEnv }),
-  }
-  return { judge: { model, engine } }
 }

@@ -1,6 +1,8 @@
+import type { Account } from '../../core/budget.ts'
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { Engine, ModelClient } from '../../core/model.ts'
 import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeEngine } from '../../plugins.ts'
@@ -11,12 +13,15 @@ import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { note } from '../output.ts'
 import { engineOf } from './agent-engine.ts'
 import { agentOf } from './configured.ts'
+import { type OpenedJudge, openJudge } from './judging.ts'
 import type { ModelUse } from './model-options.ts'
 
 /** The models of a job's agents, reached and paid for. */
 export interface JobModels {
   /** A client for one trial of an agent; null for an agent without a model that is served anywhere. */
   clientFor(agent: AgentConfig, trial: string): ModelClient | null
+  /** A judge for one trial; there only where somebody named one. */
+  readonly judgeFor?: ((trial: string) => Judge) | undefined
   /** False once a budget is spent: what runs may end, nothing new starts. */
   mayStart(): boolean
   /** Changes how many trials run at once while they do; there only where that was asked for. */
@@ -47,15 +52,22 @@ export async function findModels(config: JobConfig, use: ModelUse, signal: Abort
     const { model } = found
     if (model === null) throw withoutModel(agent)
     // Refuses a model whose price must be known and is not, before the first trial asks for it.
-    engine.client(model, { needsPrices: use.budget.costUsd !== null, admit: () => null, charge: () => {} })
+    engine.client(model, unasked(use))
     await checkHealth(engine, model, signal)
     reached.set(key, { engine, model })
   }
+  const judge = await openJudge(use.judge, use.pace, signal)
+  judge?.(unasked(use))
   const isFree = Object.values(use.budget).every((limit) => limit === null)
   return {
     open: async (jobDir, nConcurrent) =>
-      reached.size === 0 && isFree ? noModels : openModels(jobDir, nConcurrent, use, reached),
+      reached.size === 0 && !judge && isFree ? noModels : openModels(jobDir, nConcurrent, use, { reached, judge }),
   }
+}
+
+/** The account of a client that is made only to see whether it can be. */
+function unasked({ budget }: ModelUse): Account {
+  return { needsPrices: budget.costUsd !== null, admit: () => null, charge: () => {} }
 }
 
 /** Agents with the same words about their model share its server, its connections and its limits. */
@@ -76,7 +88,7 @@ async function openModels(
   jobDir: string,
   nConcurrent: number,
   use: ModelUse,
-  reached: ReadonlyMap<string, Reached>,
+  { reached, judge }: { readonly reached: ReadonlyMap<string, Reached>; readonly judge: OpenedJudge | undefined },
 ): Promise<JobModels> {
   const ledger = await openLedger(ledgerFile(jobDir))
   const onSpent = (budget: string) =>
@@ -99,6 +111,7 @@ async function openModels(
       const client = there.engine.client(there.model, budget.account(trial))
       return pacing ? pacing.watch(client) : client
     },
+    ...(judge && { judgeFor: (trial: string) => judge(budget.account(trial, 'judge')) }),
     mayStart: () => budget.spentUp() === null,
     ...(pacing && { pace: pacing.run }),
     close: () => ledger.close(),

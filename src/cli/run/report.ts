@@ -3,7 +3,9 @@ import type { Denominators } from '../../core/job-stats.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import type { JobOutcome } from '../../run/job.ts'
+import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { note, printJson, printTable } from '../output.ts'
+import { renderJudge } from '../progress/render.ts'
 
 interface Shown {
   readonly json: boolean
@@ -13,12 +15,14 @@ interface Shown {
 
 /** Prints what became of a job: a table for people, one document for machines. */
 export async function reportOutcome(outcome: JobOutcome, { json, interrupted, output }: Shown): Promise<void> {
-  const document = outcomeDocument(outcome, interrupted)
+  const judge = await judgeSums(outcome.job.dir)
+  const document = outcomeDocument(outcome, interrupted, judge)
   if (output !== undefined) {
     await orUserError(output, () => writeAtomic(resolve(output), `${JSON.stringify(document, null, 2)}\n`))
   }
   if (json) printJson(document)
   else printOutcome(outcome)
+  if (!json && judge) note(renderJudge(judge))
 }
 
 function printOutcome(outcome: JobOutcome): void {
@@ -51,7 +55,7 @@ function cellsOf(ends: Denominators, passAtK: ReadonlyMap<number, number> = new 
   ]
 }
 
-function outcomeDocument({ job, result, board }: JobOutcome, interrupted: boolean): object {
+function outcomeDocument({ job, result, board }: JobOutcome, interrupted: boolean, judge: Sums | null): object {
   const { stats } = result
   const groups = board.groups()
   return {
@@ -72,6 +76,7 @@ function outcomeDocument({ job, result, board }: JobOutcome, interrupted: boolea
       outputTokens: stats.outputTokens,
       costUsd: stats.costUsd,
     },
+    judge,
     evals: Object.fromEntries(
       [...stats.evals].map(([name, group]) => [
         name,

@@ -1,5 +1,4 @@
 import type { JobConfig } from '../../core/job.ts'
-import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { whoCan } from '../../plugins.ts'
@@ -14,9 +13,9 @@ import { makeProgress, type Screen } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
 import { type AheadOptions, aheadSettings } from './ahead-settings.ts'
 import { agentOf, providerOf } from './configured.ts'
+import { refuseUnjudged } from './judging.ts'
 import { freeUse, type ModelUse } from './model-options.ts'
 import { findModels, type JobModels } from './models.ts'
-import { openJudge } from './open-judge.ts'
 import { reportOutcome } from './report.ts'
 
 /** How a command wants its job to be shown. */
@@ -60,13 +59,15 @@ export async function performJob(asked: JobToRun, showing: Showing, signal: Abor
   const provider = await providerOf(asked.config.environment)
   const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
   await checkJob({ ...asked, ...makeIt })
-  const served = await findModels(asked.config, asked.use ?? freeUse, signal)
-  const judge = await openJudge(asked.use ?? freeUse, signal)
+  const use = asked.use ?? freeUse
+  const tasks = asked.config.verifier.disable ? [] : asked.tasks.map(({ task }) => task)
+  await refuseUnjudged(tasks, use.judge)
+  const served = await findModels(asked.config, use, signal)
   const job = await asked.open()
   if (job.continued) note(`continues the job in ${job.dir}`)
   const models = await served.open(job.dir, asked.config.nConcurrentTrials)
   const ahead = aheadSettings(asked.ahead ?? {}, asked.config.nConcurrentTrials, provider)
-  return runWatched(asked, job, { ...makeIt, ...models, ahead, judge }, signal, showing).finally(models.close)
+  return runWatched(asked, job, { ...makeIt, ...models, ahead }, signal, showing).finally(models.close)
 }
 
 type MakeIt = {
@@ -74,7 +75,6 @@ type MakeIt = {
   makeAgent: typeof agentOf
   hostEnv: NodeJS.ProcessEnv
   ahead: AheadSettings
-  judge: Judge | undefined
 } & JobModels
 
 async function runWatched(

@@ -2,44 +2,49 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { Command, Option } from '@commander-js/extra-typings'
+import type { Spent } from '../../core/budget.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Task } from '../../core/task.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { makeAgent, makeProvider, whoCan } from '../../plugins.ts'
+import { makeBudget } from '../../run/budget.ts'
 import { brokenTask, type TaskReport } from '../../run/check/check-task.ts'
 import { checkTasks } from '../../run/check/check-tasks.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
+import { type JudgeOptions, judgeSettingsOf, openJudge, refuseUnjudged, withJudge } from '../run/judging.ts'
+import { freeUse } from '../run/model-options.ts'
 import { parsedAssignments } from '../run/values.ts'
 import { firstReason, oneLine, printReports } from './check-table.ts'
 
 /** `ot-agent tasks check`: the verification spine. */
 export default () =>
-  new Command()
-    .description(
-      'Proves that tasks are sound: lints, the environment starts, the oracle scores 1 each time, doing nothing scores less, and forging the reward does not pay.\n' +
-        'Ends with exit code 3 when a task is rejected, or when something could not be found out.',
-    )
-    .argument('<path>', 'a task, or a folder of tasks')
-    .option('-n, --n-concurrent <n>', 'tasks checked at once', wholeNumber(1), 4)
-    .option('--repeats <n>', 'runs of the oracle that have to agree', wholeNumber(1), 3)
-    .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
-    .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; may be repeated', collect, [])
-    .addOption(new Option('--only <part>', 'only lints, which start nothing').choices(['lint'] as const))
-    .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
-    .option('--json', 'print the result as JSON')
-    .action(async (path, options) => {
-      const { tasks, broken } = await loadTasks(path)
-      const reports = [...broken, ...(await check(tasks, options))].sort((a, b) => (a.dir < b.dir ? -1 : 1))
-      if (options.json)
-        printJson({ schema: 'tasks-check/1', only: options.only ?? null, ...count(reports), tasks: reports })
-      else printReports(reports)
-      if (reports.some(({ verdict }) => verdict !== 'accepted')) process.exitCode = 3
-    })
+  withJudge(
+    new Command()
+      .description(
+        'Proves that tasks are sound: lints, the environment starts, the oracle scores 1 each time, doing nothing scores less, and forging the reward does not pay.\n' +
+          'Ends with exit code 3 when a task is rejected, or when something could not be found out.',
+      )
+      .argument('<path>', 'a task, or a folder of tasks')
+      .option('-n, --n-concurrent <n>', 'tasks checked at once', wholeNumber(1), 4)
+      .option('--repeats <n>', 'runs of the oracle that have to agree', wholeNumber(1), 3)
+      .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
+      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; may be repeated', collect, [])
+      .addOption(new Option('--only <part>', 'only lints, which start nothing').choices(['lint'] as const))
+      .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
+      .option('--json', 'print the result as JSON'),
+  ).action(async (path, options) => {
+    const { tasks, broken } = await loadTasks(path)
+    const reports = [...broken, ...(await check(tasks, options))].sort((a, b) => (a.dir < b.dir ? -1 : 1))
+    if (options.json)
+      printJson({ schema: 'tasks-check/1', only: options.only ?? null, ...count(reports), tasks: reports })
+    else printReports(reports)
+    if (reports.some(({ verdict }) => verdict !== 'accepted')) process.exitCode = 3
+  })
 
-interface CheckOptions {
+interface CheckOptions extends JudgeOptions {
   readonly nConcurrent: number
   readonly repeats: number
   readonly environment: string
@@ -52,11 +57,17 @@ async function check(tasks: readonly Task[], options: CheckOptions): Promise<Tas
   const sandboxOptions = parsedAssignments('--ek', options.environmentKwarg)
   const provider = await makeProvider(options.environment, sandboxOptions)
   const lintOnly = options.only === 'lint'
-  if (!lintOnly) await provider.preflight()
+  const judging = judgeSettingsOf(options)
+  if (!lintOnly) {
+    await refuseUnjudged(tasks, judging)
+    await provider.preflight()
+  }
   const workDir = options.keep === undefined ? null : await emptyDir(options.keep)
   const temporary = workDir ?? (await mkdtemp(join(tmpdir(), 'ot-agent-check-')))
   const interrupt = interruptSignal()
+  const purse = makeBudget({ limits: freeUse.budget, spentBefore: nothingSpent })
   try {
+    const judge = await openJudge(lintOnly ? undefined : judging, {}, interrupt.signal)
     let done = 0
     return await checkTasks(tasks, {
       provider,
@@ -64,6 +75,7 @@ async function check(tasks: readonly Task[], options: CheckOptions): Promise<Tas
       makeAgent,
       whoCan: await whoCan(),
       hostEnv: process.env,
+      judge: judge?.(purse.account(null, 'judge')),
       repeats: options.repeats,
       lintOnly,
       signal: interrupt.signal,
@@ -74,8 +86,15 @@ async function check(tasks: readonly Task[], options: CheckOptions): Promise<Tas
     })
   } finally {
     interrupt.stop()
+    tellSpent(purse.spent())
     if (workDir === null) await rm(temporary, { recursive: true, force: true })
   }
+}
+
+const nothingSpent: Spent = { costUsd: 0, tokens: 0, requests: 0, wallSec: 0 }
+
+function tellSpent({ requests, tokens, costUsd }: Spent): void {
+  if (requests > 0) note(`the judge was asked ${requests} times: ${tokens} tokens, ${costUsd.toFixed(4)} USD`)
 }
 
 /** Reads every task; one that cannot be read becomes a rejected row, so that the others are still checked. */

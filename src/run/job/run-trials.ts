@@ -37,8 +37,8 @@ export interface TrialsRequest {
   readonly makeAgent: (config: AgentConfig) => Promise<Agent>
   /** The model of a trial's agent, where it has one. */
   readonly clientFor?: (agent: AgentConfig, trial: string) => ModelClient | null
-  /** For tasks that a model judges. */
-  readonly judge?: Judge | undefined
+  /** For tasks that a model judges: a judge whose calls are the trial's. */
+  readonly judgeFor?: ((trial: string) => Judge) | undefined
   /** What may be done for trials before they run; default: only building, without knowing which images are equal. */
   readonly ahead?: AheadSettings
   /** Asked before each trial; false leaves this one and all after it for another day. */
@@ -137,14 +137,15 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   const agent = await request.makeAgent(config.agent)
   const client = request.clientFor?.(config.agent, trial.name) ?? null
   const run = { task, agent, client, provider, config, jobName, attempt, retries, dir }
-  return runTrial({ ...run, signal, hooks, hostEnv, whoCan, judge: request.judge })
+  return runTrial({ ...run, signal, hooks, hostEnv, whoCan, judge: request.judgeFor?.(trial.name) })
 }
 
 /** What the job's own budget cut short was not a fair try: it is left for a day with more of it. */
 function cutByBudget(record: TrialRecord, { mayStart }: TrialsRequest): TrialRecord {
   const { end } = record
-  const isCut = end.kind === 'scored' && end.exit.kind === 'limit' && end.exit.limit === 'cost'
-  return isCut && mayStart?.() === false ? { ...record, end: { kind: 'cancelled' } } : record
+  const ofAgent = end.kind === 'scored' && end.exit.kind === 'limit' && end.exit.limit === 'cost'
+  const ofJudge = end.kind === 'failed' && end.failure.code === 'BudgetSpentError'
+  return (ofAgent || ofJudge) && mayStart?.() === false ? { ...record, end: { kind: 'cancelled' } } : record
 }
 
 /** A place again, after the wait; null when the job was stopped meanwhile. */

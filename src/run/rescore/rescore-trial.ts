@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { TrialConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { Rewards } from '../../core/rewards.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
@@ -26,6 +27,8 @@ export interface RescoreRequest {
   readonly hostEnv: HostEnv
   readonly whoCan: WhoCan
   readonly signal: AbortSignal
+  /** For tasks that a model judges: a judge whose calls are the trial's. */
+  readonly judgeFor?: ((trial: string) => Judge) | undefined
   /** Take the user's word that declared artefacts are all the tests of a shared verifier look at. */
   readonly artifactsSuffice: boolean
 }
@@ -89,7 +92,8 @@ async function verifyAgain(
   request: RescoreRequest,
 ): Promise<NewScore | { readonly reason: string }> {
   const log = openTrialLog(join(dir, 'trial.log'), makeMask(config, request.hostEnv))
-  const scene: Scene = { ...request, giveBackSec, task, config, dir, log: (line) => log.write(line) }
+  const judge = request.judgeFor?.(config.trialName)
+  const scene: Scene = { ...request, judge, giveBackSec, task, config, dir, log: (line) => log.write(line) }
   let span: Span | null = null
   try {
     const environment = await effectiveEnvironment(task.verifier.environment ?? task.environment, config.environment)

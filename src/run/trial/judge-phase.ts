@@ -2,9 +2,16 @@ import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import { judgeFileName, submissionDirName } from '../../core/judge.ts'
 import { parseRewards, type RewardFiles, type Rewards } from '../../core/rewards.ts'
+import type { Task } from '../../core/task.ts'
 import { testsDir } from '../../core/task-paths.ts'
-import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import type { Round, Scene } from './scene.ts'
+
+/** Whether a judge decides about a task, or about one of its steps. */
+export async function isJudged(task: Task): Promise<boolean> {
+  const rubrics = [task, ...task.steps].map(({ dir }) => exists(join(testsDir(dir), judgeFileName)))
+  return (await Promise.all(rubrics)).includes(true)
+}
 
 /**
  * The rewards of a round: what the tests wrote or, for a task with a rubric, what a judge says about what the tests collected.

@@ -59,7 +59,10 @@ async function send(
   const outcome = await model.complete(request, { signal })
   if (outcome.kind === 'context-exceeded') return 'context-exceeded'
   if (outcome.kind === 'budget-exceeded')
-    throw new BoundaryError('model', `the budget of ${outcome.budget} is spent`, { retryable: false })
+    throw new BoundaryError('model', `the budget of ${outcome.budget} is spent`, {
+      code: 'BudgetSpentError',
+      retryable: false,
+    })
   const { text, finish, usage, costUsd } = outcome.reply
   const reply: KeptReply = {
     schema: 'reply/1',

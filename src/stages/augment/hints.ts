@@ -30,8 +30,9 @@ export default definePlugin({
   make: (asked): Stage<TaskRow, TaskRow> => {
     const { scout, hints, keepOriginal } = asked
     const [agent, sandbox] = [chosen(scout.agent), chosen(scout.sandbox)]
-    const { concurrency: _, budgetUsd: __, teacher, timeoutMultiplier } = scout
-    const who = { teacher: teacher && identityOfModel(teacher), agent, sandbox, timeoutMultiplier }
+    const { concurrency: _, budgetUsd: __, teacher, judge, timeoutMultiplier } = scout
+    const byJudge = judge && identityOfModel(judge)
+    const who = { teacher: teacher && identityOfModel(teacher), agent, sandbox, timeoutMultiplier, judge: byJudge }
     return {
       takes: 'task',
       gives: 'task',

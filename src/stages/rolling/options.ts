@@ -23,6 +23,8 @@ export const rollingOptions = {
   sandbox: choice.default('local'),
   concurrency: z.int().positive().default(4),
   timeoutMultiplier: z.number().positive().optional(),
+  /** Who scores tasks that ask for a judge. */
+  judge: modelSettings.optional(),
   /** For all rollouts of the stage; a recipe that stops at it goes on when it is raised. */
   budgetUsd: z.number().positive().optional(),
 }

@@ -22,6 +22,7 @@ export interface Rolling {
   readonly sandbox: PlugInChoice
   readonly concurrency: number
   readonly timeoutMultiplier?: number | undefined
+  readonly judge?: ModelSettings | undefined
   readonly budgetUsd?: number | undefined
 }
 
@@ -39,7 +40,7 @@ export async function* rollTasks(
 ): AsyncGenerator<Rolled, void, void> {
   const { services } = at
   if (!services) throw new UserError('rollouts are made by recipes only', 'run the stage with ot-agent recipe run')
-  const { concurrency, budgetUsd, teacher: model, ...rest } = rolling
+  const { concurrency, budgetUsd, judge, teacher: model, ...rest } = rolling
   const { placed, refused, name, tasksDir } = await placeAll(rows, { ...rest, model }, at)
   try {
     yield* refused
@@ -48,7 +49,7 @@ export async function* rollTasks(
     at.log(`${placed.size} rollouts with ${rest.agent.name}${model ? ` and ${model.model}` : ''} in ${jobDir}`)
     const { signal } = at
     const tell = (line: string) => at.log(line)
-    const request = { ...rest, model, tasksDir, jobDir, concurrency, budgetUsd, signal, tell }
+    const request = { ...rest, model, judge, tasksDir, jobDir, concurrency, budgetUsd, signal, tell }
     // Trials end in any order, another after a crash; rows come in the order of their tasks, so that they are always the same.
     const rolledBy = new Map<string, Rolled[]>()
     for await (const rolled of services.rollOut(request)) {

@@ -22,17 +22,17 @@ export default definePlugin({
   options,
   make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): Stage<TaskRow, RecipeTrace> => {
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
-    const { timeoutMultiplier } = asked
+    const { timeoutMultiplier, judge } = asked
     const who = teacher !== null && 'model' in teacher ? identityOfModel(teacher) : teacher
     return {
       takes: 'task',
       gives: 'trace',
       expensive: true,
-      identity: { teacher: who, agent, sandbox, timeoutMultiplier },
+      identity: { teacher: who, agent, sandbox, timeoutMultiplier, judge: judge && identityOfModel(judge) },
       expect: (taken) => expectRollouts(taken, concurrency, { assume, prices }),
       async *run(rows, at) {
         const model = teacher === null || 'model' in teacher ? teacher : await chosenTeacher(teacher.from, at)
-        const rolling = { teacher: model, agent, sandbox, concurrency, timeoutMultiplier, budgetUsd }
+        const rolling = { teacher: model, agent, sandbox, concurrency, timeoutMultiplier, judge, budgetUsd }
         for await (const { trace } of rollTasks(rows, rolling, at)) yield trace
       },
     }

@@ -29,11 +29,15 @@ export default definePlugin({
   summary: 'Try teachers on the same sample of tasks and choose one; rollouts below can use the choice',
   options,
   make: ({ teachers, concurrency, budgetUsd, assume, prices, tasks, attempts, ...asked }): WholeStage => {
-    const { timeoutMultiplier } = asked
+    const { timeoutMultiplier, judge } = asked
+    const byJudge = judge && identityOfModel(judge)
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
     return {
       takes: 'task',
-      identity: { teachers: teachers.map(identityOfModel), tasks, attempts, agent, sandbox, timeoutMultiplier },
+      identity: {
+        ...{ teachers: teachers.map(identityOfModel), judge: byJudge, tasks, attempts },
+        ...{ agent, sandbox, timeoutMultiplier },
+      },
       expect: (taken) => {
         const rollouts = Math.min(tasks, taken ?? tasks) * attempts * teachers.length
         return { ...expectRollouts(rollouts, concurrency, { assume, prices }), rows: taken }
@@ -43,7 +47,7 @@ export default definePlugin({
         const sample = await sampleOf(view, tasks, at)
         const tried: Tried[] = []
         for (const teacher of teachers) {
-          const rolling = { teacher, agent, sandbox, concurrency, timeoutMultiplier, budgetUsd }
+          const rolling = { teacher, agent, sandbox, concurrency, timeoutMultiplier, judge, budgetUsd }
           tried.push({ name: teacher.model, trials: await tryTeacher(sample, attempts, rolling, at) })
         }
         await conclude(compareTeachers(tried, at.seed), teachers, { tasks: sample.length, attempts }, at)

@@ -8,7 +8,11 @@ import type { StageServices } from '../../../core/stage.ts'
 import { taskRowOf } from '../../task-rows/task-row.ts'
 import verified from './verified.ts'
 
-const stage = () => verified.make(verified.options.parse({ concurrency: 3 }), { env: {}, stateDir: '/nonexistent' })
+const stage = () =>
+  verified.make(verified.options.parse({ concurrency: 3, judge: { model: 'openai/judge' } }), {
+    env: {},
+    stateDir: '/nonexistent',
+  })
 const task = (await taskRowOf('examples/tasks/csv-to-json', 'examples')) as TaskRow
 const rows = Array.from({ length: 70 }, (_, i) => ({ ...task, id: `task-${i}` }))
 
@@ -17,7 +21,7 @@ test('asks about every task in batches, keeps what passes, and leaves nothing on
   const workDir = await makeTempDir()
   const services = {
     async *check(dirs: readonly string[], how: object) {
-      expect(how).toMatchObject({ sandbox: { name: 'local' }, concurrency: 3 })
+      expect(how).toMatchObject({ sandbox: { name: 'local' }, concurrency: 3, judge: { model: 'openai/judge' } })
       asked.push(dirs.length)
       expect((await readdir(dirname(dirs[0] ?? ''))).length).toBe(dirs.length)
       for (const dir of dirs)

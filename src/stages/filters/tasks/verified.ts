@@ -4,11 +4,12 @@ import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
-import type { Dropped, Stage, StageContext } from '../../../core/stage.ts'
-import { chosen, rollingOptions } from '../../rolling/options.ts'
+import type { Dropped, Stage, StageContext, StageServices } from '../../../core/stage.ts'
+import { chosen, identityOfModel, rollingOptions } from '../../rolling/options.ts'
 import { folderOf, placeTask } from '../../rolling/place-tasks.ts'
 
-const options = z.strictObject({ sandbox: rollingOptions.sandbox, concurrency: rollingOptions.concurrency })
+const { sandbox, concurrency, judge } = rollingOptions
+const options = z.strictObject({ sandbox, concurrency, judge })
 
 /** So many tasks lie unpacked on the disk at once. */
 const batchTasks = 64
@@ -18,21 +19,21 @@ export default definePlugin<Stage<TaskRow, TaskRow>, typeof options>({
   name: 'filters/tasks/verified',
   summary: 'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, not forgeable',
   options,
-  make: ({ sandbox, concurrency }) => ({
+  make: ({ sandbox, concurrency, judge }) => ({
     takes: 'task',
     gives: 'task',
     // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
     expensive: true,
-    identity: { sandbox },
+    identity: { sandbox, judge: judge && identityOfModel(judge) },
     async *run(rows, at) {
       let batch: TaskRow[] = []
       for await (const row of rows) {
         batch.push(row)
         if (batch.length < batchTasks) continue
-        yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency })
+        yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency, judge })
         batch = []
       }
-      yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency })
+      yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency, judge })
     },
   }),
 })
@@ -40,7 +41,7 @@ export default definePlugin<Stage<TaskRow, TaskRow>, typeof options>({
 async function* checkBatch(
   rows: readonly TaskRow[],
   at: StageContext,
-  how: { readonly sandbox: ReturnType<typeof chosen>; readonly concurrency: number },
+  how: Omit<Parameters<StageServices['check']>[1], 'signal'>,
 ): AsyncIterable<TaskRow | Dropped> {
   at.signal.throwIfAborted()
   if (rows.length === 0) return

@@ -1,0 +1,80 @@
+import { join } from 'node:path'
+import type { Command, OptionValues } from '@commander-js/extra-typings'
+import type { Account } from '../../core/budget.ts'
+import { UserError } from '../../core/errors.ts'
+import type { Judge } from '../../core/judge.ts'
+import type { ModelClient } from '../../core/model.ts'
+import type { ModelSettings } from '../../core/stage.ts'
+import type { Task } from '../../core/task.ts'
+import { makeModelJudge } from '../../index.ts'
+import { pluginContext } from '../../plugins.ts'
+import { isJudged } from '../../run/trial/judge-phase.ts'
+import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
+
+/** Options that say which model judges, the same for every command that runs tests. */
+export function withJudge<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option('--judge-model <name>', 'model that judges results of tasks which ask for a judge')
+    .option('--judge-api-base <url>', 'where that model is served')
+    .option('--judge-api-key-env <name>', 'variable that holds its key')
+}
+
+export interface JudgeOptions {
+  readonly judgeModel?: string | undefined
+  readonly judgeApiBase?: string | undefined
+  readonly judgeApiKeyEnv?: string | undefined
+}
+
+/** The judge that the options name, or nobody. */
+export function judgeSettingsOf(options: JudgeOptions): ModelSettings | undefined {
+  const { judgeModel: model, judgeApiBase: apiBase, judgeApiKeyEnv: apiKeyEnv } = options
+  if (model !== undefined) return { model, apiBase, apiKeyEnv }
+  const stray = apiBase === undefined ? (apiKeyEnv === undefined ? null : '--judge-api-key-env') : '--judge-api-base'
+  if (stray === null) return undefined
+  throw new UserError(`${stray} is given, and no model that it is for`, 'name the judge with --judge-model')
+}
+
+/** Makes a judge whose calls an account pays for; nobody counts them without one. */
+export type OpenedJudge = (account?: Account) => Judge
+
+/** Reaches the model that judges results, and asks whether it is up; undefined when nobody named one. */
+export async function openJudge(
+  settings: ModelSettings | undefined,
+  pace: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<OpenedJudge | undefined> {
+  if (!settings) return undefined
+  const found = await requestedEngine(engineRequestFor(settings), settings.model, pace)
+  if (!found?.model)
+    throw new UserError(
+      `--judge-model ${settings.model}: expected a model of openai/, anthropic/ or gemini/, or an address`,
+      'give --judge-api-base http://HOST:PORT/v1 beside it',
+    )
+  const { engine, model } = found
+  const health = await engine.health(signal)
+  if (!health.healthy)
+    throw new UserError(`--judge-model ${settings.model}: ${health.reason}`, 'check that its server runs')
+  return (account) => judgeBy(engine.client(model, account))
+}
+
+/** A judge that says the same of the same work, whichever command asks. */
+export function judgeBy(client: ModelClient): Judge {
+  return makeModelJudge(client, join(pluginContext().stateDir, 'judge'))
+}
+
+/** Where a recipe names the judge of its tasks. */
+export const judgeHint = 'give the stage an option `judge`, for example { model: "openai/gpt-x" }'
+
+/** Refuses tasks that only a judge can score when there is none, before anything is run or paid for. */
+export async function refuseUnjudged(
+  tasks: readonly Task[],
+  judge: unknown,
+  hint = 'name one with --judge-model, and --judge-api-base for a server of your own',
+): Promise<void> {
+  if (judge !== undefined) return
+  const asked = await Promise.all(tasks.map(isJudged))
+  const [first, ...others] = tasks.filter((_, i) => asked[i])
+  if (!first) return
+  const more = others.length === 0 ? '' : `, as are ${others.length} more of ${tasks.length} tasks`
+  throw new UserError(`task ${first.name} is judged by a model${more}, and none was given`, hint)
+}
