@@ -1,15 +1,18 @@
 import type { AgentScene } from './blackbox/command-agent.ts'
 import { defineBlackbox } from './blackbox/make-blackbox.ts'
 
-/** Run without asking, and the only ones it has: others reach for the network or for a person. */
-const tools = 'Bash,Read,Edit,Write'
+/** The only ones it has of its own: others reach for the network or for a person. */
+const ownTools = ['Bash', 'Read', 'Edit', 'Write']
 
 /** Anthropic's Claude Code, a program of its own that needs no Node; it speaks the messages API only. */
 export default defineBlackbox(
   {
     name: 'claude-code',
     tool: { npm: '@anthropic-ai/claude-code', version: '2.1.325' },
-    files: () => ({}),
+    mcp: ({ transport, url, command, args }) =>
+      transport === 'stdio' ? { type: 'stdio', command, args } : { type: transport === 'sse' ? 'sse' : 'http', url },
+    skills: '.claude/skills',
+    files: ({ home, mcpServers }) => ({ [`${home}/mcp.json`]: JSON.stringify({ mcpServers }, null, 2) }),
     env: (scene) => ({
       ANTHROPIC_BASE_URL: scene.baseUrl,
       ANTHROPIC_API_KEY: scene.key,
@@ -17,21 +20,30 @@ export default defineBlackbox(
       CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(scene.outputTokens),
       // The model's client behind the gateway tries again by itself, but not once a reply has begun.
       CLAUDE_CODE_MAX_RETRIES: '2',
+      MCP_TIMEOUT: '60000',
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
       DISABLE_AUTOUPDATER: '1',
       DISABLE_TELEMETRY: '1',
       DISABLE_ERROR_REPORTING: '1',
     }),
-    argv: ({ toolDir, cpu, model, instruction }) => [
+    argv: ({ toolDir, home, cpu, model, instruction, ...offers }) => [
       // The package's own launcher is made by a script of it, and none of those runs.
       `${toolDir}/node_modules/@anthropic-ai/claude-code-linux-${cpu}/claude`,
-      ...['-p', '--model', model, '--tools', tools, '--allowedTools', tools],
-      ...['--strict-mcp-config', '--setting-sources', '', '--output-format', 'stream-json', '--verbose'],
+      ...['-p', '--model', model, ...toolFlags(offers), '--mcp-config', `${home}/mcp.json`, '--strict-mcp-config'],
+      // Skills in its home count as settings of the user.
+      ...['--setting-sources', offers.skillsDir === null ? '' : 'user', '--output-format', 'stream-json', '--verbose'],
       ...['--', instruction],
     ],
   },
   'Anthropic’s Claude Code, from npm',
 )
+
+/** Nobody is there to be asked whether it may. */
+function toolFlags({ mcpServers, skillsDir }: Pick<AgentScene, 'mcpServers' | 'skillsDir'>): string[] {
+  const tools = [...ownTools, ...(skillsDir === null ? [] : ['Skill'])]
+  const allowed = [...tools, ...Object.keys(mcpServers).map((name) => `mcp__${name}`)]
+  return ['--tools', tools.join(), '--allowedTools', allowed.join()]
+}
 
 /** Whatever size of model it thinks of, there is only this one. */
 function modelNames({ model }: AgentScene): Record<string, string> {

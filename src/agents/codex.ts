@@ -7,6 +7,12 @@ export default defineBlackbox(
   {
     name: 'codex',
     tool: { npm: '@openai/codex', version: '0.166.0' },
+    mcp: ({ transport, url, command, args }) => {
+      if (transport === 'sse') return null
+      return { ...(transport === 'stdio' ? { command, args } : { url }), startup_timeout_sec: 60 }
+    },
+    // Not in its own home, where it puts skills that it brings along.
+    skills: '.agents/skills',
     files: (scene) => ({ [`${scene.home}/.codex/config.toml`]: stringify(config(scene)) }),
     env: ({ home, key }) => ({ CODEX_HOME: `${home}/.codex`, GATEWAY_KEY: key }),
     argv: ({ toolDir, instruction }) => [
@@ -20,7 +26,7 @@ export default defineBlackbox(
 )
 
 /** Everything that reaches for the network without being asked is off. */
-function config({ baseUrl, model, contextTokens }: AgentScene) {
+function config({ baseUrl, model, contextTokens, mcpServers }: AgentScene) {
   return {
     model,
     model_provider: 'gateway',
@@ -46,6 +52,9 @@ function config({ baseUrl, model, contextTokens }: AgentScene) {
       multi_agent: false,
       goals: false,
     },
+    // Otherwise it begins without the tools of a server that takes more than a moment to start.
+    mcp_optional_startup_grace_ms: 60_000,
+    mcp_servers: mcpServers,
     analytics: { enabled: false },
     feedback: { enabled: false },
   }

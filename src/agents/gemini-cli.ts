@@ -14,7 +14,14 @@ export default defineBlackbox(
   {
     name: 'gemini-cli',
     tool: { npm: '@google/gemini-cli', version: '0.61.0' },
-    files: ({ home }) => ({ [`${home}/.gemini/settings.json`]: JSON.stringify(settings, null, 2) }),
+    mcp: ({ transport, url, command, args }) => {
+      if (transport === 'stdio') return { command, args }
+      return transport === 'sse' ? { url } : { httpUrl: url }
+    },
+    skills: '.gemini/skills',
+    files: ({ home, mcpServers }) => ({
+      [`${home}/.gemini/settings.json`]: JSON.stringify({ ...settings, mcpServers }, null, 2),
+    }),
     env: ({ baseUrl, key }) => ({
       GOOGLE_GEMINI_BASE_URL: baseUrl,
       GEMINI_API_KEY: key,

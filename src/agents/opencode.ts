@@ -6,6 +6,9 @@ export default defineBlackbox(
   {
     name: 'opencode',
     tool: { npm: 'opencode-ai', version: '1.18.18' },
+    mcp: ({ transport, url, command, args }) =>
+      transport === 'stdio' ? { type: 'local', command: [command, ...args] } : { type: 'remote', url },
+    skills: '.config/opencode/skills',
     files: (scene) => ({ [`${scene.home}/.config/opencode/opencode.json`]: JSON.stringify(config(scene), null, 2) }),
     env: () => ({
       OPENCODE_DISABLE_AUTOUPDATE: '1',
@@ -23,7 +26,7 @@ export default defineBlackbox(
   'the opencode agent, from npm',
 )
 
-function config({ baseUrl, key, model, contextTokens, outputTokens }: AgentScene) {
+function config({ baseUrl, key, model, contextTokens, outputTokens, mcpServers }: AgentScene) {
   const name = `gateway/${model}`
   return {
     autoupdate: false,
@@ -32,6 +35,7 @@ function config({ baseUrl, key, model, contextTokens, outputTokens }: AgentScene
     small_model: name,
     enabled_providers: ['gateway'],
     permission: { bash: 'allow', edit: 'allow', external_directory: 'allow', webfetch: 'deny' },
+    mcp: mcpServers,
     provider: {
       gateway: {
         npm: '@ai-sdk/openai-compatible',

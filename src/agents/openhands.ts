@@ -5,7 +5,10 @@ export default defineBlackbox(
   {
     name: 'openhands',
     tool: { pip: 'openhands', version: '1.16.0', python: '3.12' },
-    files: () => ({}),
+    mcp: ({ transport, url, command, args }) =>
+      transport === 'stdio' ? { command, args } : { url, transport: transport === 'sse' ? 'sse' : 'http' },
+    skills: '.openhands/skills',
+    files: ({ home, mcpServers }) => ({ [`${home}/.openhands/mcp.json`]: JSON.stringify({ mcpServers }, null, 2) }),
     env: ({ toolDir, baseUrl, key, model }) => ({
       PYTHONPATH: `${toolDir}/site`,
       PYTHONDONTWRITEBYTECODE: '1',

@@ -6,6 +6,8 @@ export default defineBlackbox(
   {
     name: 'pi',
     tool: { npm: '@mariozechner/pi-coding-agent', version: '0.73.1' },
+    // It knows no MCP: its makers want programs with a page of help instead.
+    skills: '.pi/agent/skills',
     files: (scene) => ({ [`${scene.home}/.pi/agent/models.json`]: JSON.stringify(models(scene), null, 2) }),
     env: () => ({ PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' }),
     argv: ({ toolDir, model, instruction }) => [

@@ -14,7 +14,14 @@ export default defineBlackbox(
   {
     name: 'qwen-coder',
     tool: { npm: '@qwen-code/qwen-code', version: '0.24.4' },
-    files: ({ home }) => ({ [`${home}/.qwen/settings.json`]: JSON.stringify(settings, null, 2) }),
+    mcp: ({ transport, url, command, args }) => {
+      if (transport === 'stdio') return { command, args }
+      return transport === 'sse' ? { url } : { httpUrl: url }
+    },
+    skills: '.qwen/skills',
+    files: ({ home, mcpServers }) => ({
+      [`${home}/.qwen/settings.json`]: JSON.stringify({ ...settings, mcpServers }, null, 2),
+    }),
     env: ({ baseUrl, key, model }) => ({
       OPENAI_BASE_URL: `${baseUrl}/v1`,
       OPENAI_API_KEY: key,

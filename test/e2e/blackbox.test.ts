@@ -6,6 +6,7 @@ import { makeBlackbox } from '../../src/agents/blackbox/make-blackbox.ts'
 import { BoundaryError } from '../../src/core/errors.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import { agentConfig } from '../fakes/configs.ts'
+import type { TaskFiles } from '../fakes/tasks.ts'
 import { clientThat, replies } from '../fakes/told-client.ts'
 import { playTrial, provider, stateDir, withSandboxes } from './kit.ts'
 
@@ -92,6 +93,21 @@ withSandboxes('a command-line agent in a box', () => {
     expect(readFileSync(join(dir, 'agent/boxed.txt'), 'utf8')).toBe('installed\n')
     expect(readFileSync(join(toolDir, 'hello'), 'utf8')).toBe('installed\n')
   })
+
+  test('it finds the skills of its task where it looks for them, or the log says that there are none', async () => {
+    const offers = (skillsDir: string) => ({
+      toml: `[environment]\nskills_dir = "${skillsDir}"\n[[environment.mcp_servers]]\nname = "docs"\nurl = "http://docs:1/sse"\n`,
+      files: {
+        'environment/Dockerfile': 'FROM debian:12\nRUN mkdir -p /skills/fly && echo flap > /skills/fly/SKILL.md\n',
+      },
+    })
+    const look = ['sh', '-c', 'cat ~/.boxed/skills/fly/SKILL.md']
+    const there = await run(look, 60, provider, undefined, offers('/skills'))
+    expect(readFileSync(join(there.dir, 'agent/boxed.txt'), 'utf8')).toBe('flap\n')
+    expect(readFileSync(join(there.dir, 'trial.log'), 'utf8')).toContain('told of MCP server docs (sse) in words')
+    const absent = await run(look, 60, provider, undefined, offers('/nowhere'))
+    expect(readFileSync(join(absent.dir, 'trial.log'), 'utf8')).toContain('skills_dir /nowhere is no directory')
+  })
 })
 
 /** As if it had been installed before: what is there is not installed again. */
@@ -101,17 +117,24 @@ function logsOf(dir: string): string[] {
   return readdirSync(join(dir, 'agent'))
 }
 
-function run(argv: readonly string[], timeoutSec = 60, sandboxes = provider, client = clientThat(replies('hi'))) {
+function run(
+  argv: readonly string[],
+  timeoutSec = 60,
+  sandboxes = provider,
+  client = clientThat(replies('hi')),
+  task: TaskFiles = {},
+) {
   mkdirSync(toolDir, { recursive: true })
   writeFileSync(join(toolDir, 'hello'), 'installed\n')
   const described: CommandAgent = {
     name: 'boxed',
     tool,
+    skills: '.boxed/skills',
     files: () => ({}),
     env: ({ baseUrl, key }) => ({ URL: baseUrl, KEY: key, ASKS: asks }),
     argv: () => argv,
   }
   const agent = makeBlackbox(described, { collect_rollout_details: false }, { env: {}, stateDir })
   const config = { agent: agentConfig({ name: 'boxed', modelName: client.model, overrideTimeoutSec: timeoutSec }) }
-  return playTrial({ agent, client, config, provider: sandboxes })
+  return playTrial({ agent, client, config, provider: sandboxes, task })
 }

@@ -17,12 +17,38 @@ import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { serveModel } from '../../src/server/serve-model.ts'
 import { playTrial, scratch, stateDir, withSandboxes } from '../e2e/kit.ts'
 import { agentConfig } from '../fakes/configs.ts'
-import { writeTask } from '../fakes/tasks.ts'
+import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
 import { clientThat } from '../fakes/told-client.ts'
 
 const providerKey = 'sk-provider-secret-0123456789'
 const offline = '[environment]\nallow_internet = false\n'
 const toml = `schema_version = "1.2"\n${offline}`
+/** Offers a tool over MCP, from a program inside, and a skill. */
+const offering = {
+  toml: `${toml}skills_dir = "/skills"
+[[environment.mcp_servers]]
+name = "sky"
+transport = "stdio"
+command = "node"
+args = ["/srv/sky.mjs"]
+`,
+  files: {
+    'environment/Dockerfile': 'FROM debian:12\nCOPY sky.mjs /srv/\nCOPY skills /skills\n',
+    'environment/sky.mjs': `import { createInterface } from 'node:readline'
+const tools = [{ name: 'moon_phase', description: 'Tells it', inputSchema: { type: 'object', properties: {} } }]
+const answers = {
+  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'sky', version: '1' } }),
+  'tools/list': () => ({ tools }),
+}
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line)
+  const answer = answers[method] ? { result: answers[method](params) } : { error: { code: -32601, message: 'unknown' } }
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+})
+`,
+    'environment/skills/fly/SKILL.md': '---\nname: fly\ndescription: How to flap well\n---\nFlap.\n',
+  },
+}
 const plugins = { pi, codex, 'claude-code': claudeCode, opencode, 'gemini-cli': geminiCli, 'qwen-coder': qwenCoder }
 /** Kept from run to run, as a user's own cache is. */
 const toolsCache = resolve('node_modules/.cache/ot-agent')
@@ -72,15 +98,15 @@ withSandboxes('agents from npm', () => {
 
 function describeEach(name: keyof typeof plugins) {
   test(
-    `${name} solves a task without network, is recorded whole, and never holds the provider's key`,
+    `${name} solves a task without network, with the task's tools and skills, is recorded whole, and never holds the provider's key`,
     skip,
     async () => {
       const tasks = join(scratch, `tasks-${name}`)
-      await writeTask(tasks, 'answer', { toml })
+      await writeTask(tasks, 'answer', offering)
       const engine = scripted.make(scripted.options.parse({ tasks: [tasks] }), { env: {}, stateDir })
       const seen: string[] = []
       const agent = watched(make(name), seen)
-      const { record, dir } = await play(name, agent, engine.client('scripted'))
+      const { record, dir } = await play(name, agent, engine.client('scripted'), offering)
       const log = readIfThere(join(dir, 'agent', `${name}.txt`))
       expect(record.end, log.slice(-3000)).toEqual({
         kind: 'scored',
@@ -96,6 +122,11 @@ function describeEach(name: keyof typeof plugins) {
       expect(JSON.stringify(trajectory.steps.filter(({ source }) => source === 'user'))).toContain(
         'Write 42 to /answer.',
       )
+      const tools = JSON.stringify(trajectory.agent.tool_definitions)
+      const told = JSON.stringify(trajectory)
+      // One knows no MCP and reads where the server is; one names tools first, and describes them when it is asked.
+      expect(name === 'pi' || name === 'qwen-coder' ? told : tools).toContain(name === 'pi' ? 'sky.mjs' : 'moon_phase')
+      expect(told).toContain('How to flap well')
       expect(record.metadata).toMatchObject({ model_calls: ofAgent.length, model_calls_succeeded: ofAgent.length })
       expect(record.usage?.inputTokens).toBeGreaterThan(0)
       expect(readdirSync(join(dir, 'agent')).filter((file) => file.startsWith('trajectory'))).toEqual([
@@ -135,9 +166,9 @@ function make(name: keyof typeof plugins): Agent {
   return plugin.make(plugin.options.parse({}), { env: { OPENAI_API_KEY: providerKey }, stateDir: toolsCache })
 }
 
-function play(name: string, agent: Agent, client: ModelClient) {
+function play(name: string, agent: Agent, client: ModelClient, task: TaskFiles = { toml }) {
   const config = { agent: agentConfig({ name, modelName: client.model, overrideTimeoutSec: 120 }) }
-  return playTrial({ agent, client, config, task: { toml } })
+  return playTrial({ agent, client, config, task })
 }
 
 /** Looks, once the agent is done, at every file it was given and at the environment its commands had. */

@@ -1,7 +1,8 @@
+import type { OfferForms, Offers } from '../offers/make-offers.ts'
 import type { ToolSource } from './install-tool.ts'
 
 /** What a command-line agent is told about the trial it runs in. */
-export interface AgentScene {
+export interface AgentScene extends Offers {
   /** Where its tools are inside the sandbox; nothing can be written there. */
   readonly toolDir: string
   /** A home of its own inside the sandbox. */
@@ -11,7 +12,6 @@ export interface AgentScene {
   /** The trial's key; never a provider's. */
   readonly key: string
   readonly model: string
-  readonly instruction: string
   readonly contextTokens: number
   readonly outputTokens: number
   /** The sandbox's processor as npm names it: `arm64` or `x64`. */
@@ -19,8 +19,7 @@ export interface AgentScene {
 }
 
 /** A command-line agent that others wrote, described: what to install, what to write, what to run. */
-export interface CommandAgent {
-  readonly name: string
+export interface CommandAgent extends OfferForms {
   readonly tool: ToolSource
   /** Files to write before it starts, by their path inside. */
   files(scene: AgentScene): Readonly<Record<string, string>>

@@ -5,6 +5,7 @@ import type { ModelClient } from '../../core/model.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Gateway } from '../gateway/open-gateway.ts'
+import { makeOffers } from '../offers/make-offers.ts'
 import type { AgentScene, CommandAgent } from './command-agent.ts'
 
 /** Directly under the root, where a mount of it cannot be moved away from inside. */
@@ -56,10 +57,10 @@ async function setScene(
     key,
     // A name without a slash: agents split theirs there.
     model: client.model.split('/').at(-1) || client.model,
-    instruction: at.instruction,
     contextTokens: client.facts.contextTokens ?? 128_000,
     outputTokens: client.facts.outputTokens ?? 8192,
     cpu: process.arch,
+    ...(await makeOffers(agent, home, at)),
   }
   for (const [path, text] of Object.entries(agent.files(scene))) await at.sandbox.write(path, text, { mode: 0o644 })
   await at.sandbox.exec(['sh', '-c', `mkdir -p ${home} && chmod -R a+rwX ${home}`], { user: 'root', signal: at.signal })

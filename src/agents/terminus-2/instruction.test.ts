@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadTemplate, mcpText, parseSkill, skillsText } from './instruction.ts'
+import { loadTemplate } from './instruction.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'template-'))
 
@@ -32,33 +32,4 @@ describe('a prompt template', () => {
   test('that is not there is told', () => {
     expect(() => loadTemplate(join(dir, 'nope'))).toThrow(/cannot read the prompt template/)
   })
-})
-
-test('MCP servers are told with what is needed to reach them', () => {
-  expect(mcpText([])).toBe('')
-  const text = mcpText([
-    { name: 'a', transport: 'streamable-http', url: 'http://a/mcp', args: [] },
-    { name: 'b', transport: 'stdio', command: 'run-b', args: ['--fast'] },
-  ])
-  expect(text).toMatch(/^MCP Servers:\n/)
-  expect(text).toContain('- a (transport: streamable-http, url: http://a/mcp)')
-  expect(text).toContain('- b (transport: stdio, command: run-b --fast)')
-})
-
-test('a skill is known by what stands at its top; others are none', () => {
-  const skill = parseSkill('/s/a/SKILL.md', '---\nname: a\ndescription: "Does: a"\n---\n# A\n')
-  expect(skill).toEqual({ name: 'a', description: 'Does: a', location: '/s/a/SKILL.md' })
-  expect(skillsText([])).toBe('')
-  expect(skillsText(skill ? [skill] : [])).toContain('<name>a</name>')
-  for (const text of [
-    '',
-    '# A',
-    '---\nname: a\n---\n',
-    '---\n[\n---\n',
-    '---\n- a\n---\n',
-    '---\nname: a',
-    '---\nname: 1\ndescription: 2\n---\n',
-  ]) {
-    expect(parseSkill('x', text)).toBeNull()
-  }
 })

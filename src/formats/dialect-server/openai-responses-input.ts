@@ -65,6 +65,7 @@ const messageSchema = z.object({
 const callSchema = z.object({
   call_id: z.string(),
   name: z.string(),
+  namespace: z.string().nullish(),
   arguments: z.unknown().optional(),
   input: z.string().nullish(),
 })
@@ -76,8 +77,10 @@ function readItem(item: Item, where: string): ChatMessage | Piece {
       return readMessage(item, where)
     case 'function_call':
     case 'custom_tool_call': {
-      const { call_id: id, name, arguments: text, input } = read(callSchema, item)
-      return { call: { id, name, arguments: input ? JSON.stringify({ input }) : jsonText(text) } }
+      const { call_id: id, name, namespace, arguments: text, input } = read(callSchema, item)
+      return {
+        call: { id, name: modelName(name, namespace), arguments: input ? JSON.stringify({ input }) : jsonText(text) },
+      }
     }
     case 'function_call_output':
     case 'custom_tool_call_output': {
@@ -92,6 +95,11 @@ function readItem(item: Item, where: string): ChatMessage | Piece {
     default:
       throw new Refused(`${where}: an item of type ${item.type} is not understood here`, where)
   }
+}
+
+/** The one name by which a model knows a tool, which in its caller's eyes may be in a namespace. */
+export function modelName(name: string, namespace: string | null | undefined): string {
+  return namespace ? `${namespace}__${name}` : name
 }
 
 function readMessage(item: Item, where: string): ChatMessage | Piece {

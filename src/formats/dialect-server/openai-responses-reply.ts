@@ -139,7 +139,13 @@ function messageItem(text: string, { id }: Stamp): Item {
 
 function callItems({ shape }: ServedCall, { toolCalls }: ServedReply, { id }: Stamp): Item[] {
   return toolCalls.map((call, i) => {
-    const base = { id: `fc_${id}_${i}`, status: 'completed', call_id: call.id, name: call.name }
+    const base = {
+      id: `fc_${id}_${i}`,
+      status: 'completed',
+      call_id: call.id,
+      name: call.name,
+      ...shape.namespaced?.[call.name],
+    }
     return shape.textTools.includes(call.name)
       ? { ...base, type: 'custom_tool_call', input: plainInput(call.arguments) }
       : { ...base, type: 'function_call', arguments: call.arguments }

@@ -2,10 +2,17 @@ import { z } from 'zod'
 import type { ChatMessage, ModelRequest, ToolDefinition } from '../../core/model.ts'
 import { textParameters } from './openai-chat.ts'
 import { openaiFault } from './openai-fault.ts'
-import { readInput } from './openai-responses-input.ts'
+import { modelName, readInput } from './openai-responses-input.ts'
 import { makeStream, renderReply } from './openai-responses-reply.ts'
 import { count, given, mapping, number, parsedBy, Refused, read } from './read-request.ts'
-import { type CallAddress, comment, type ServedCall, type ServerDialect, type ServiceFault } from './server-dialect.ts'
+import {
+  type CallAddress,
+  comment,
+  type NamespacedName,
+  type ServedCall,
+  type ServerDialect,
+  type ServiceFault,
+} from './server-dialect.ts'
 
 /** OpenAI's responses, answered. Nothing is kept between calls, so each must bring its whole conversation. */
 export const openaiResponsesServer: ServerDialect = {
@@ -19,12 +26,14 @@ export const openaiResponsesServer: ServerDialect = {
   heartbeat: comment,
 }
 
-const toolSchema = z.object({
+const plainToolSchema = z.object({
   type: z.string(),
   name: z.string().nullish(),
   description: z.string().nullish(),
   parameters: mapping.nullish(),
 })
+/** Some callers put the tools of one server into a namespace. */
+const toolSchema = plainToolSchema.extend({ tools: z.array(plainToolSchema).nullish() })
 
 const bodySchema = z.looseObject({
   model: z.string(),
@@ -53,8 +62,10 @@ function parseResponses(document: unknown, { stream }: CallAddress): ServedCall 
   refuseMemory(body)
   const others = Object.keys(body).filter((key) => !Object.hasOwn(bodySchema.shape, key))
   const extra = Object.fromEntries(others.filter((key) => passedOn.includes(key)).map((key) => [key, body[key]]))
-  const tools = (body.tools ?? []).filter(isCallable)
-  const foreign = (body.tools ?? []).filter((tool) => !isCallable(tool)).map(({ type }) => `tool ${type}`)
+  const all = (body.tools ?? []).flatMap(withoutNamespace)
+  const tools = all.filter(isCallable)
+  const foreign = all.filter((tool) => !isCallable(tool)).map(({ type }) => `tool ${type}`)
+  const spaced = tools.flatMap(({ name, known }) => (known && name ? [[name, known] as const] : []))
   const instructions: ChatMessage[] = body.instructions ? [{ role: 'system', content: body.instructions }] : []
   const request: ModelRequest = {
     messages: [...instructions, ...readInput(body.input)],
@@ -74,7 +85,11 @@ function parseResponses(document: unknown, { stream }: CallAddress): ServedCall 
     stream: stream || (body.stream ?? false),
     request,
     ignored: [...others.filter((key) => !passedOn.includes(key)), ...foreign],
-    shape: { streamUsage: true, textTools: tools.flatMap(({ type, name }) => (type === 'custom' && name) || []) },
+    shape: {
+      streamUsage: true,
+      textTools: tools.flatMap(({ type, name }) => (type === 'custom' && name) || []),
+      ...(spaced.length > 0 && { namespaced: Object.fromEntries(spaced) }),
+    },
   }
 }
 
@@ -84,7 +99,18 @@ function refuseMemory(body: Body): void {
   if (body.background) throw new Refused('background: expected false; a reply is given at once', 'background')
 }
 
-type Tool = z.output<typeof toolSchema>
+/** `known`: what the caller calls it, where that is not one name. */
+type Tool = z.output<typeof plainToolSchema> & { readonly known?: NamespacedName }
+
+/** The tools of a namespace, each with a name that holds both. */
+function withoutNamespace({ tools, ...tool }: z.output<typeof toolSchema>): Tool[] {
+  if (tool.type !== 'namespace' || !tools) return [tool]
+  const namespace = tool.name ?? ''
+  return tools.map((inner) => {
+    const known = { namespace, name: inner.name ?? '' }
+    return { ...inner, name: modelName(known.name, namespace), known }
+  })
+}
 
 /** Tools that the server itself would run, such as a web search, are not there: the model is not told of them. */
 function isCallable({ type, name }: Tool): boolean {

@@ -163,6 +163,21 @@ describe('responses', () => {
     })
   })
 
+  test('a tool in a namespace has one name for the model, and two in the reply', () => {
+    const inner = { type: 'function', name: 'moon_phase', description: 'tells it', parameters: {} }
+    const called = { type: 'function_call', call_id: 'c0', name: 'moon_phase', namespace: 'mcp__sky', arguments: '{}' }
+    const spaced = [...tools, { type: 'namespace', name: 'mcp__sky', tools: [inner, { type: 'web_search' }] }]
+    const call = callOf('/v1/responses', { model: 'm', input: [called], tools: spaced })
+    expect(call.request.tools?.at(-1)).toMatchObject({ name: 'mcp__sky__moon_phase', description: 'tells it' })
+    expect(call.request.messages[0]?.toolCalls?.[0]?.name).toBe('mcp__sky__moon_phase')
+    expect(call.ignored).toEqual(['tool web_search', 'tool web_search'])
+    const toolCalls = ['mcp__sky__moon_phase', 'exec_command'].map((name) => ({ id: name, name, arguments: '{}' }))
+    const said = documentOf('/v1/responses', call, { ...reply, toolCalls }).output.slice(-2)
+    expect(said[0]).toMatchObject({ type: 'function_call', namespace: 'mcp__sky', name: 'moon_phase', arguments: '{}' })
+    expect(said[1]).toMatchObject({ type: 'function_call', name: 'exec_command' })
+    expect(said[1]).not.toHaveProperty('namespace')
+  })
+
   const reply: ServedReply = {
     text: 'here you are',
     reasoning: 'let me think',

@@ -18,6 +18,13 @@ export interface ReplyShape {
   readonly streamUsage: boolean
   /** Tools whose argument is plain text in the caller's eyes; to the model it is the field `input`. */
   readonly textTools: readonly string[]
+  /** Tools that the caller knows by two names, by the one name that the model knows. */
+  readonly namespaced?: Readonly<Record<string, NamespacedName>>
+}
+
+export interface NamespacedName {
+  readonly namespace: string
+  readonly name: string
 }
 
 /** What is wrong with a request, or with whoever should answer it. */
