@@ -36,6 +36,11 @@ const cases: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     chunk_size: 50,
     set: ['vllm_server.tensor_parallel_size=4', 'vllm_server.pipeline_parallel_size=2'],
   },
+  replicas: {
+    ...datagen,
+    datagen_extra_args: '--limit 200 --no-upload',
+    set: ['vllm_server.tensor_parallel_size=2', 'vllm_server.num_replicas=6'],
+  },
   recipe: {
     job_type: 'recipe',
     recipe: 'test/fixtures/launch/recipe.ts',

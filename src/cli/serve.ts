@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import { UserError } from '../core/errors.ts'
 import { loadEngineFile } from '../formats/engine-yaml.ts'
-import type { EngineRequest } from './engine/engine-request.ts'
+import { type EngineRequest, joinAddresses } from './engine/engine-request.ts'
 import { interruptSignal } from './interrupt.ts'
+import { wholeNumber } from './output.ts'
 import { parsedAssignments } from './run/values.ts'
 import { checkEndpoint } from './serve/check-endpoint.ts'
 import { runVllm } from './serve/run-vllm.ts'
@@ -21,10 +22,12 @@ export default () =>
     .option('--tasks <dir>', 'for scripted: tasks whose own solutions are played; repeatable', several)
     .option('--script <file>', 'for scripted: turns to play')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
-    .option('--api-base <url>', 'the server behind, or the one to check')
+    .option('--api-base <url>', 'the server behind, or the one to check; several share the calls', joinAddresses)
     .option('--api-key-env <name>', 'variable that holds the key: of the server behind, or of the one to check')
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option('--advertise <host>', 'name of this machine that others reach it by, to be told instead of --host')
+    .option('--replicas <n>', 'of a model server: so many copies, instead of what its file says', wholeNumber(1))
+    .option('--hosts <names>', 'of a model server: nodes of this Slurm job to spread the copies over')
     .option('--port <n>', 'where to listen; 0 takes any that is free (default: 8000)', portNumber)
     .option('--endpoint-json <file>', 'write down here where it is served; with --check: read it from here')
     .option('--check', 'start nothing: is a server there, does it have the model, does it answer?')
@@ -41,7 +44,6 @@ export default () =>
 
 type Options = ServeOptions & {
   readonly engine?: string
-  readonly config?: string
   readonly tasks?: readonly string[]
   readonly script?: string
   readonly engineKwarg?: readonly string[]

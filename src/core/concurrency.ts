@@ -2,8 +2,8 @@
 export interface AdaptiveConcurrency {
   readonly minLimit: number
   readonly maxLimit: number
-  /** Where the server shows its load; null: only how long replies take is looked at. */
-  readonly metricsUrl: string | null
+  /** Where the servers show their load; none: only how long replies take is looked at. */
+  readonly metricsUrls: readonly string[]
   readonly metricsTimeoutSec: number
   readonly pollIntervalSec: number
   /** How many of the last looks at the queue count. */

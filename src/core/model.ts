@@ -128,17 +128,18 @@ export interface ModelClient {
 
 /** Where an engine answers. */
 export interface Endpoint {
-  readonly baseUrl: string
+  /** At least one; several serve the same. */
+  readonly baseUrls: readonly string[]
   /** The name the server knows the model by; null when no one model was settled on. */
   readonly modelName: string | null
   readonly apiKey: string | null
-  /** Where metrics are, if anywhere: vLLM's `/metrics`. */
-  readonly metricsUrl: string | null
+  /** Where metrics are, if anywhere: vLLM's `/metrics` of each. */
+  readonly metricsUrls: readonly string[]
 }
 
 export type Health =
-  /** `models`: what the server says it serves, where it says so. */
-  | { readonly healthy: true; readonly models?: readonly string[] }
+  /** `models`: what the server says it serves, where it says so. `down`: of several, what is wrong with those that do not answer. */
+  | { readonly healthy: true; readonly models?: readonly string[]; readonly down?: string }
   /** `code`: what a call would fail with, for example `AuthenticationError`. */
   | { readonly healthy: false; readonly reason: string; readonly code?: string }
 

@@ -5,26 +5,38 @@ import { findApiKey } from './client/api-key.ts'
 import { makeEngine } from './client/make-engine.ts'
 import { serverOptions } from './client/options.ts'
 
+const address = z.url({ protocol: /^https?$/ })
+
+/** One address or several: a list, or with commas between them. */
+const addresses = z
+  .union([z.string(), z.array(z.string())])
+  .transform((given) => [given].flat().flatMap((text) => text.split(',').map((each) => each.trim())))
+  .pipe(z.tuple([address], address))
+
+function metricsAt(apiBase: string): string {
+  return `${apiBase.replace(/\/+$/, '').replace(/\/v\d+$/, '')}/metrics`
+}
+
 /** Any server that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp and others. It is looked at before calls. */
 export default definePlugin({
   name: 'openai-compatible',
   summary: 'a server that speaks OpenAI’s dialect: vLLM, SGLang, llama.cpp, ...',
   options: z.strictObject({
     ...serverOptions,
-    api_base: serverOptions.api_base.unwrap(),
+    api_base: addresses.describe('address of the API, for example http://localhost:8000/v1; several share the calls'),
     metrics_endpoint: z.url().optional().describe('where the server shows its metrics, if not at /metrics'),
   }),
-  make: ({ metrics_endpoint, ...options }, context) =>
+  make: ({ metrics_endpoint, api_base: apiBases, ...options }, context) =>
     makeEngine(
       {
         name: 'openai-compatible',
         dialect: openaiChat({ reasoningField: 'reasoning_content' }),
-        apiBase: options.api_base,
+        apiBases,
         apiKey: findApiKey('openai-compatible', options, context.env, []),
         ownPrefixes: ['hosted_vllm/', 'openai-compatible/'],
         maxTokensField: 'max_tokens',
         healthcheckIntervalSec: 300,
-        metricsUrl: metrics_endpoint ?? `${options.api_base.replace(/\/+$/, '').replace(/\/v\d+$/, '')}/metrics`,
+        metricsUrls: metrics_endpoint === undefined ? apiBases.map(metricsAt) : [metrics_endpoint],
       },
       options,
       context,

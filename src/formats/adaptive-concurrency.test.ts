@@ -18,7 +18,7 @@ test('settings of a job file are read, with defaults', () => {
   expect(settings).toEqual({
     minLimit: 8,
     maxLimit: 128,
-    metricsUrl: 'http://node:8000/metrics',
+    metricsUrls: ['http://node:8000/metrics'],
     metricsTimeoutSec: 10,
     pollIntervalSec: 60,
     windowSize: 5,

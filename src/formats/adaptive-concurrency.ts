@@ -36,7 +36,7 @@ export function parseAdaptiveConcurrency(document: unknown, path: string): Adapt
   return {
     minLimit: read.min_limit,
     maxLimit: read.max_limit,
-    metricsUrl: read.metrics_endpoint ?? null,
+    metricsUrls: read.metrics_endpoint ? [read.metrics_endpoint] : [],
     metricsTimeoutSec: read.metrics_timeout_sec,
     pollIntervalSec: read.poll_interval_sec,
     windowSize: read.window_size,

@@ -14,7 +14,7 @@ import {
 
 const plain: EndpointFile = {
   modelName: 'm',
-  endpointUrl: 'http://node:8000',
+  endpointUrls: ['http://node:8000'],
   apiPath: null,
   apiKey: null,
   healthPath: null,
@@ -28,7 +28,7 @@ test('what another tool wrote is read, and what we do not know is kept', () => {
   expect(parseEndpoint(text, 'e.json')).toEqual({
     ...plain,
     modelName: 'org/m',
-    endpointUrl: 'http://10.0.0.1:8000',
+    endpointUrls: ['http://10.0.0.1:8000'],
     createdBy: 'start_vllm_ray_controller',
     more: { ray_address: '10.0.0.1:6379', metadata: { tensor_parallel_size: 2 } },
   })
@@ -38,7 +38,9 @@ test('what is written reads back the same', () => {
   const some = fc.option(fc.string({ minLength: 1 }))
   const endpoint = fc.record({
     modelName: fc.string({ minLength: 1 }),
-    endpointUrl: fc.constantFrom('http://node:8000', 'https://x.example/y'),
+    endpointUrls: fc.uniqueArray(fc.constantFrom('http://node:8000', 'https://x.example/y', 'http://b:1'), {
+      minLength: 1,
+    }),
     apiPath: some,
     apiKey: some,
     healthPath: some,
@@ -60,7 +62,15 @@ test.each([
   ['http://n:1', 'serve', 'http://n:1/serve/v1'],
   ['http://n:1', 'api/v2', 'http://n:1/api/v2'],
 ])('%s with the path %s has its API at %s', (endpointUrl, apiPath, base) => {
-  expect(apiBase({ endpointUrl, apiPath })).toBe(base)
+  expect(apiBase({ endpointUrls: [endpointUrl], apiPath })).toBe(base)
+})
+
+test('several addresses are read from either key, each once, and are one text for an engine', () => {
+  const read = (more: object) => parseEndpoint(JSON.stringify({ model_name: 'm', ...more }), 'e.json')
+  const both = read({ endpoint_url: 'http://a:1', endpoint_urls: ['http://a:1', 'http://b:2/v1'] })
+  expect(apiBase(both)).toBe('http://a:1/v1,http://b:2/v1')
+  expect(read({ endpoint_url: ['http://a:1', 'http://b:2/v1'] })).toEqual(both)
+  expect(read({ endpoint_urls: ['http://a:1', 'http://b:2/v1'] })).toEqual(both)
 })
 
 test('a file with a key is its owner’s alone, and a key may be named instead', async () => {
@@ -79,6 +89,7 @@ test.each([
   ['{', /expected JSON/],
   ['{"model_name": "m"}', /endpoint_url/],
   ['{"model_name": "m", "endpoint_url": "node:8000"}', /endpoint_url/],
+  ['{"model_name": "m", "endpoint_urls": []}', /endpoint_url/],
   ['[]', /expected an endpoint file/],
 ])('%s is refused', (text, message) => {
   expect(() => parseEndpoint(text, 'e.json')).toThrow(message)

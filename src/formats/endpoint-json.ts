@@ -9,8 +9,8 @@ import { orUserError } from './harbor-task/read.ts'
 /** What the file that a model server leaves behind says; other keys in it are kept. */
 export interface EndpointFile {
   readonly modelName: string
-  /** Address of the server without the API's path: `http://node:8000`. */
-  readonly endpointUrl: string
+  /** Addresses without the API's path, `http://node:8000`: at least one; several serve the same. */
+  readonly endpointUrls: readonly string[]
   readonly apiPath: string | null
   readonly apiKey: string | null
   /** Path that answers when the server is up, below `endpointUrl`. */
@@ -20,9 +20,12 @@ export interface EndpointFile {
   readonly more: Readonly<Record<string, unknown>>
 }
 
+const address = z.url({ protocol: /^https?$/ })
+
 const schema = z.looseObject({
   model_name: z.string().min(1),
-  endpoint_url: z.url({ protocol: /^https?$/ }),
+  endpoint_url: z.union([address, z.array(address).nonempty()]).optional(),
+  endpoint_urls: z.array(address).nonempty().nullish(),
   api_path: z.string().nullish(),
   api_key: z.string().nullish(),
   health_path: z.string().nullish(),
@@ -44,16 +47,15 @@ export async function loadEndpoint(
 export function parseEndpoint(text: string, path: string): EndpointFile {
   const parsed = schema.safeParse(readDocument(text, path, 'json'))
   if (!parsed.success) {
-    const issue = parsed.error.issues[0]
-    throw new UserError(
-      `${path}: expected an endpoint file, but ${issue?.path.join('.') || 'the document'}: ${issue?.message}`,
-      'it needs at least model_name and endpoint_url, for example http://localhost:8000',
-    )
+    const [issue] = parsed.error.issues
+    throw unknownAddress(path, `${issue?.path.join('.') || 'the document'}: ${issue?.message}`)
   }
-  const { model_name, endpoint_url, api_path, api_key, health_path, created_by, ...more } = parsed.data
+  const { model_name, endpoint_url, endpoint_urls, api_path, api_key, health_path, created_by, ...more } = parsed.data
+  const endpointUrls = [...new Set([endpoint_url ?? [], endpoint_urls ?? []].flat())]
+  if (endpointUrls.length === 0) throw unknownAddress(path, 'endpoint_url: expected an address, got none')
   return {
     modelName: model_name,
-    endpointUrl: endpoint_url,
+    endpointUrls,
     apiPath: api_path ?? null,
     apiKey: api_key ?? null,
     healthPath: health_path ?? null,
@@ -62,8 +64,19 @@ export function parseEndpoint(text: string, path: string): EndpointFile {
   }
 }
 
-/** The API's base address. Servers of this kind live below a version, so `/v1` is added unless a path ends in one. */
-export function apiBase({ endpointUrl, apiPath }: Pick<EndpointFile, 'endpointUrl' | 'apiPath'>): string {
+function unknownAddress(path: string, problem: string): UserError {
+  return new UserError(
+    `${path}: expected an endpoint file, but ${problem}`,
+    'it needs at least model_name and endpoint_url, for example http://localhost:8000',
+  )
+}
+
+/** The API's base address, or several with commas between. Servers of this kind live below a version, so `/v1` is added unless a path ends in one. */
+export function apiBase({ endpointUrls, apiPath }: Pick<EndpointFile, 'endpointUrls' | 'apiPath'>): string {
+  return endpointUrls.map((url) => apiBaseOf(url, apiPath)).join(',')
+}
+
+function apiBaseOf(endpointUrl: string, apiPath: string | null): string {
   const path = (apiPath ?? '').replaceAll(/^\/+|\/+$/g, '')
   const base = endpointUrl.replace(/\/+$/, '') + (path === '' ? '' : `/${path}`)
   return /\/v\d+[a-z]*$/.test(base) ? base : `${base}/v1`
@@ -72,7 +85,9 @@ export function apiBase({ endpointUrl, apiPath }: Pick<EndpointFile, 'endpointUr
 export function renderEndpoint(endpoint: EndpointFile): string {
   const document = {
     model_name: endpoint.modelName,
-    endpoint_url: endpoint.endpointUrl,
+    // Who knows of one address only finds the first.
+    endpoint_url: endpoint.endpointUrls[0],
+    ...(endpoint.endpointUrls.length > 1 && { endpoint_urls: endpoint.endpointUrls }),
     ...(endpoint.apiPath !== null && { api_path: endpoint.apiPath }),
     ...(endpoint.apiKey !== null && { api_key: endpoint.apiKey }),
     ...(endpoint.healthPath !== null && { health_path: endpoint.healthPath }),

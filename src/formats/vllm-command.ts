@@ -40,9 +40,14 @@ export function renderVllmCommand(settings: VllmServerSettings, place: VllmPlace
       ...(settings.logging_level && { VLLM_LOGGING_LEVEL: settings.logging_level }),
       ...(settings.use_deep_gemm != null && { VLLM_USE_DEEP_GEMM: settings.use_deep_gemm ? '1' : '0' }),
     },
-    modelName: settings.custom_model_name ?? model,
+    modelName: servedName(settings, model),
     settable: options.filter((word) => word.startsWith('--')),
   }
+}
+
+/** The name a server knows its model by. */
+export function servedName({ custom_model_name, model_path }: VllmServerSettings, model: string | null): string {
+  return custom_model_name ?? model_path ?? model ?? ''
 }
 
 /** Another program in the server's place: it is told where to listen, and knows the rest by itself. */
@@ -53,7 +58,7 @@ function otherServer(
   model: string,
 ): VllmCommand {
   const argv = [...own, '--host', place.host, '--port', String(place.port), ...extraArguments(settings.extra_args)]
-  return { argv, env: {}, modelName: settings.custom_model_name ?? model, settable: [] }
+  return { argv, env: {}, modelName: servedName(settings, model), settable: [] }
 }
 
 /** Not an option of the server: said in another way, or meant for whoever starts it. */

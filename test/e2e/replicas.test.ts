@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 
 const program = resolve('bin/ot-agent.js')
 
-test('two servers stand behind one address, which is told only when both answer and taken back at the end', async () => {
+test('two servers are one list of addresses, told only when both answer; one that dies is taken off it, and all at the end', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-replicas-'))
   const command = [
     process.execPath,
@@ -34,16 +34,38 @@ test('two servers stand behind one address, which is told only when both answer 
     news += chunk
   })
   await expect.poll(() => existsSync(endpointJson), { timeout: 90_000, interval: 200 }).toBe(true)
-  const { endpoint_url: url, model_name: model } = JSON.parse(readFileSync(endpointJson, 'utf8'))
+  const told = () => JSON.parse(readFileSync(endpointJson, 'utf8'))
+  const { endpoint_url: first, endpoint_urls: urls, model_name: model } = told()
   expect(model).toBe('stand-in')
-  const asked = Array.from({ length: 6 }, () => fetch(`${url}/v1/models`).then(modelsOf))
-  for (const answer of await Promise.all(asked)) expect(answer.data[0]?.id).toBe('stand-in')
+  expect(urls).toHaveLength(2)
+  expect(urls[0]).toBe(first)
+  for (const url of urls) expect((await fetch(`${url}/v1/models`).then(modelsOf)).data[0]?.id).toBe('stand-in')
   expect(news.match(/^starts /gm)).toHaveLength(2)
+  process.kill(listenerAt(new URL(first).port), 'SIGKILL')
+  await expect.poll(() => told().endpoint_url, { timeout: 30_000 }).toBe(urls[1])
+  expect(told().endpoint_urls).toBeUndefined()
   const ended = new Promise((done) => child.once('exit', done))
   child.kill('SIGTERM')
   expect(await ended).toBe(0)
   expect(existsSync(endpointJson)).toBe(false)
 }, 180_000)
+
+/** The process that was told to listen on a port. */
+function listenerAt(port: string): number {
+  const found = readdirSync('/proc').find((pid) => {
+    const words = /^\d+$/.test(pid) ? commandOf(pid) : []
+    return words[words.indexOf('--port') + 1] === port && words.includes('scripted')
+  })
+  return Number(found)
+}
+
+function commandOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+  } catch {
+    return []
+  }
+}
 
 async function modelsOf(answer: Response): Promise<{ data: { id: string }[] }> {
   return (await answer.json()) as { data: { id: string }[] }

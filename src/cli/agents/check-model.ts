@@ -17,10 +17,11 @@ export interface Check {
 export async function checkConnection(engine: Engine, signal: AbortSignal): Promise<Check> {
   const name = 'connection'
   const health = await engine.health(signal)
-  const { baseUrl = engine.name } = engine.endpoint ?? {}
+  const where = engine.endpoint?.baseUrls.join(', ') ?? engine.name
   if (!health.healthy) return { name, ok: false, says: health.reason, blame: blameOf(health.code), details: {} }
-  const { models = [] } = health
-  return { name, ok: true, says: `connected to ${baseUrl}`, blame: 'world', details: { models } }
+  const { models = [], down } = health
+  const says = `connected to ${where}${down === undefined ? '' : `, of which not all answer: ${down}`}`
+  return { name, ok: true, says, blame: 'world', details: { models } }
 }
 
 /** Asks the model for a few words: the shortest call that shows that a real one would work. */

@@ -31,7 +31,7 @@ async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): P
   if (needed.length === 0) {
     const { endpoint } = await makeEngine(name)
     if (endpoint === null) return ok('needs no account')
-    return ok(`${endpoint.baseUrl}${endpoint.apiKey === null ? '' : ', a key is set'}, not tried`)
+    return ok(`${endpoint.baseUrls.join(', ')}${endpoint.apiKey === null ? '' : ', a key is set'}, not tried`)
   }
   if (at.apiBase === null || !needed.includes('api_base'))
     return limited(`needs to be told ${needed.join(', ')}`, 'ot-agent doctor --api-base URL tries a server')

@@ -11,6 +11,7 @@ export const engineRequestSchema = z.strictObject({
   name: z.string().min(1).optional(),
   /** An engine file. */
   config: z.string().min(1).optional(),
+  /** Several have commas between them. */
   api_base: z.string().min(1).optional(),
   api_key_env: z.string().min(1).optional(),
   /** Options of the engine, over all others. */
@@ -38,6 +39,11 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['gemini/', 'gemini'],
   ['scripted/', 'scripted'],
 ]
+
+/** For a flag that may be given several times: addresses with commas between them. */
+export function joinAddresses(address: string, before?: string): string {
+  return before === undefined ? address : `${before},${address}`
+}
 
 /** Finds the engine that a request means; null when it says nothing, and the model's name does not either. */
 export async function findEngine(request: EngineRequest, model: string | null): Promise<NamedEngine | null> {

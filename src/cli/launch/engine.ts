@@ -79,7 +79,8 @@ function serverOf({ engine, backend, vllm_server: server }: EngineFile, configFi
   return {
     configFile,
     model: server.custom_model_name ?? server.model_path ?? engine.model ?? 'a model',
-    gpus: replicas * tensor * pipeline * data,
+    replicas,
+    gpusPerReplica: tensor * pipeline * data,
     timeLimit: server.time_limit,
     ray: {
       port: backend?.ray_port === 6379 ? 0 : (backend?.ray_port ?? 0),

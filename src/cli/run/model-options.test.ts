@@ -141,7 +141,7 @@ describe('how models may be used', () => {
       ).toMatchObject({
         minLimit: 4,
         maxLimit: 32,
-        metricsUrl: 'http://x/metrics',
+        metricsUrls: ['http://x/metrics'],
         pollIntervalSec: 5,
       })
       expect(modelUseOf(optionsOf(), { ...file, enabled: false }).adaptive).toBeNull()

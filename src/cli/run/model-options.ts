@@ -3,7 +3,7 @@ import type { BudgetLimits } from '../../core/budget.ts'
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import type { ModelSettings } from '../../core/stage.ts'
 import { parseAdaptiveConcurrency } from '../../formats/adaptive-concurrency.ts'
-import type { EngineRequest } from '../engine/engine-request.ts'
+import { type EngineRequest, joinAddresses } from '../engine/engine-request.ts'
 import { wholeNumber } from '../output.ts'
 import { type JudgeOptions, judgeSettingsOf, withJudge } from './judging.ts'
 import { factor } from './numbers.ts'
@@ -15,7 +15,11 @@ const several = (text: string, before: string[] = []) => [...before, text]
 export function withModel<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return withJudge(command)
     .option('-m, --model <name>', 'model for the agent; repeatable', several)
-    .option('--api-base <url>', 'where the model is served, for example http://localhost:8000/v1 (vLLM and others)')
+    .option(
+      '--api-base <url>',
+      'where the model is served, for example http://localhost:8000/v1 (vLLM and others); several share the calls',
+      joinAddresses,
+    )
     .option('--engine <name>', "what reaches the model (default: told by --api-base or the model's prefix)")
     .option('--engine-config <file>', 'an engine file, YAML or JSON')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)

@@ -118,10 +118,10 @@ async function openModels(
   }
 }
 
-/** Follows the first server that shows its load, and how long replies take where none does. */
+/** Follows the first engine whose servers show their load, and how long replies take where none does. */
 function makePacing(settings: AdaptiveConcurrency, engines: readonly Engine[], nConcurrent: number) {
-  const shown = engines.map(({ endpoint }) => endpoint?.metricsUrl ?? null).find((url) => url !== null)
-  const metricsUrl = settings.metricsUrl ?? shown ?? null
+  const shown = engines.map(({ endpoint }) => endpoint?.metricsUrls ?? []).find((urls) => urls.length > 0)
+  const metricsUrls = settings.metricsUrls.length > 0 ? settings.metricsUrls : (shown ?? [])
   let calls = 0
   let limit: AdaptiveLimit | null = null
   return {
@@ -141,7 +141,7 @@ function makePacing(settings: AdaptiveConcurrency, engines: readonly Engine[], n
         resize(count)
       }
       const parts = { start: nConcurrent, http: makeHttpClient(process.env), inFlight: () => calls, onLimit }
-      limit = makeAdaptiveLimit({ settings: { ...settings, metricsUrl }, ...parts })
+      limit = makeAdaptiveLimit({ settings: { ...settings, metricsUrls }, ...parts })
       resize(limit.limit)
       await limit.run(signal)
     },

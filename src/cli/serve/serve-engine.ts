@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
@@ -11,7 +12,12 @@ import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts
 import { note, printJson } from '../output.ts'
 
 export interface ServeOptions {
+  readonly config?: string
   readonly model?: string
+  /** Of a model server: so many copies, instead of what its file says. */
+  readonly replicas?: number
+  /** Nodes of this Slurm job to spread them over, with commas between. */
+  readonly hosts?: string
   readonly host: string
   readonly advertise?: string
   readonly port?: number
@@ -24,8 +30,8 @@ export interface ServeOptions {
 export interface Served {
   readonly engine: string
   readonly model: string
-  /** Without a path. */
-  readonly origin: string
+  /** Without a path; several serve the same. */
+  readonly origins: readonly string[]
 }
 
 /** Serves an engine until the signal is aborted. */
@@ -43,7 +49,7 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
   const server = await serveModel(service, settings)
   try {
     const origin = advertised(server.origin, options)
-    await announce({ engine: engine.name, model: model?.id ?? '', origin }, options)
+    await announce({ engine: engine.name, model: model?.id ?? '', origins: [origin] }, options)
     await stopped(signal)
   } finally {
     await server.close()
@@ -58,34 +64,47 @@ function modelFor({ engine, model }: { readonly engine: Engine; readonly model: 
 
 /** An address as others reach it: who listens on all addresses is known by a name. */
 export function advertised(origin: string, { advertise }: Pick<ServeOptions, 'advertise'>): string {
-  if (advertise === undefined) return origin
   const url = new URL(origin)
-  return `${url.protocol}//${advertise}:${url.port}`
+  const name = advertise ?? (url.hostname === '0.0.0.0' ? hostname() : undefined)
+  return name === undefined ? origin : `${url.protocol}//${name}:${url.port}`
 }
 
 /** Tells where something is served: in a file for programs, on stdout for people or for scripts. */
-export async function announce({ engine, model, origin }: Served, options: ServeOptions): Promise<void> {
+export async function announce({ engine, model, origins }: Served, options: ServeOptions): Promise<void> {
   const file = options.endpointJson === undefined ? null : resolve(options.endpointJson)
+  await saveAddresses(model, origins, options.endpointJson)
+  const [origin = ''] = origins
+  const baseUrl = `${origin}/v1`
+  if (options.json) {
+    const { pid } = process
+    return printJson({ schema: 'served/1', engine, model, baseUrl, origin, origins, pid, endpointJson: file })
+  }
+  const lines = [
+    `serving ${model} at ${origins.map((each) => `${each}/v1`).join(', ')}`,
+    `engine: ${engine}, ${await summaryOf(engine)}`,
+    ...(file === null ? [] : [`written to ${file}`]),
+  ]
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
+
+/** Writes down where a model is served, for programs. */
+export async function saveAddresses(
+  modelName: string,
+  endpointUrls: readonly string[],
+  endpointJson: string | undefined,
+): Promise<void> {
+  if (endpointJson === undefined) return
+  const file = resolve(endpointJson)
   const endpoint: EndpointFile = {
-    modelName: model,
-    endpointUrl: origin,
+    modelName,
+    endpointUrls,
     apiPath: '/v1',
     apiKey: null,
     healthPath: '/health',
     createdBy: 'ot-agent serve',
     more: {},
   }
-  if (file !== null) await orUserError(file, () => saveEndpoint(file, endpoint))
-  const baseUrl = `${origin}/v1`
-  if (options.json) {
-    return printJson({ schema: 'served/1', engine, model, baseUrl, origin, pid: process.pid, endpointJson: file })
-  }
-  const lines = [
-    `serving ${model} at ${baseUrl}`,
-    `engine: ${engine}, ${await summaryOf(engine)}`,
-    ...(file === null ? [] : [`written to ${file}`]),
-  ]
-  process.stdout.write(`${lines.join('\n')}\n`)
+  await orUserError(file, () => saveEndpoint(file, endpoint))
 }
 
 /** Nobody should take a stand-in for a model. */
@@ -101,7 +120,8 @@ export async function withdraw(endpointJson: string | undefined): Promise<void> 
   if (endpointJson !== undefined) await rm(endpointJson, { force: true })
 }
 
-function stopped(signal: AbortSignal): Promise<void> {
+/** Waits until the signal is aborted. */
+export function stopped(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve()
     else signal.addEventListener('abort', () => resolve(), { once: true })

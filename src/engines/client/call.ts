@@ -9,6 +9,7 @@ import { costOf } from './cost.ts'
 import type { TokenCounter } from './count-tokens.ts'
 import { type Exchanged, exchange } from './exchange.ts'
 import { nameOnServer } from './model-name.ts'
+import type { Replica, Seat } from './replicas.ts'
 import { cacheKey } from './response-cache.ts'
 import { retryWaitMs } from './retry.ts'
 import type { Server } from './server.ts'
@@ -22,6 +23,16 @@ const maxLessons = 6
 type Body = Readonly<Record<string, unknown>>
 type Trouble = Exchanged & { readonly kind: 'trouble' }
 
+/** A seat at a replica, and the name the model has there. */
+type Place = Seat & { readonly name: string }
+
+/** What the calls of one client remember of each other: one after the other they are a conversation, whose beginning a replica has cached. */
+export interface Conversation {
+  replica: Replica | null
+  /** Under way. */
+  calls: number
+}
+
 /** One call of a model: as many requests as it takes. The only place where requests are sent again. */
 export class Call {
   private requests = 0
@@ -29,6 +40,10 @@ export class Call {
   private lessons = 0
   private textGiven = false
   private usage: TokenUsage | null = null
+  private asked: Replica | null = null
+  /** Where it went wrong last; somebody else is asked then. */
+  private failedAt: Replica | null = null
+  private moves = 0
   private readonly stream: boolean
 
   constructor(
@@ -39,18 +54,18 @@ export class Call {
     private readonly request: ModelRequest,
     private readonly deadlineAt: number,
     private readonly hearing: Pick<CallOptions, 'onText' | 'onReasoning'>,
+    private readonly conversation: Conversation,
   ) {
     this.stream = server.stream || hearing.onText !== undefined
   }
 
   async run(signal: AbortSignal): Promise<ModelOutcome> {
-    const { cache, wire } = this.server
-    const name = await this.findName(signal)
-    const key = cache && cacheKey(wire.dialect.name, name, this.render(name))
+    const { cache } = this.server
+    const key = cache && (await this.findKey(signal))
     const kept = key === null ? null : await cache?.load(key)
     if (kept) return { kind: 'reply', reply: this.finish(kept, 0) }
     try {
-      const outcome = await this.ask(name, signal)
+      const outcome = await this.ask(signal)
       if (!('wire' in outcome)) return outcome
       if (key !== null) await cache?.save(key, outcome.wire)
       return { kind: 'reply', reply: this.finish(outcome.wire, outcome.latencyMs) }
@@ -59,15 +74,34 @@ export class Call {
     }
   }
 
-  /** Looks at the server first when nobody has for a while; then the name the model has there. */
-  private async findName(signal: AbortSignal): Promise<string> {
-    const { health, ownPrefixes } = this.server
-    const checked = await health.checkIfStale(this.model, signal)
-    if (checked.kind === 'unhealthy') throw this.failure(checked.code, checked.reason, checked.retryable)
-    return nameOnServer(this.model, checked.served, ownPrefixes)
+  private async findKey(signal: AbortSignal): Promise<string> {
+    const { name, leave } = await this.findPlace(signal)
+    leave()
+    return cacheKey(this.server.dialect.name, name, this.render(name))
   }
 
-  private async ask(name: string, signal: AbortSignal): Promise<{ wire: WireReply; latencyMs: number } | ModelOutcome> {
+  /** A place at a replica, which is looked at first when nobody has for a while; the last one there is gets more patience. */
+  private async findPlace(signal: AbortSignal): Promise<Place> {
+    const { replicas, ownPrefixes } = this.server
+    const { conversation } = this
+    for (let others = replicas.all.length - 1; ; others--) {
+      const usual = conversation.calls > 1 ? null : conversation.replica
+      const seat = replicas.take(this.model, usual, this.failedAt)
+      const { health } = seat.replica
+      this.asked = seat.replica
+      const checked = await health.checkIfStale(this.model, signal, others > 0 ? 1 : undefined).catch((error) => {
+        seat.leave()
+        throw error
+      })
+      if (checked.kind === 'healthy') return { ...seat, name: nameOnServer(this.model, checked.served, ownPrefixes) }
+      seat.leave()
+      this.failedAt = seat.replica
+      replicas.setAside(seat.replica)
+      if (others === 0) throw this.failure(checked.code, checked.reason, checked.retryable)
+    }
+  }
+
+  private async ask(signal: AbortSignal): Promise<{ wire: WireReply; latencyMs: number } | ModelOutcome> {
     const { rateLimit } = this.server
     for (;;) {
       const settle = await rateLimit.take(() => this.counter.count(this.request.messages).tokens, signal)
@@ -76,20 +110,34 @@ export class Call {
         settle(0)
         return { kind: 'budget-exceeded', budget: spent }
       }
-      const body = this.render(name)
-      const went = await this.send(name, body, signal)
+      const place = await this.findPlace(signal)
+      const body = this.render(place.name)
+      const went = await this.send(place, body, signal).finally(place.leave)
+      if (went.kind !== 'trouble') this.stayAt(place.replica)
       if (went.kind === 'reply') {
         this.usage = went.reply.usage ?? this.guessUsage(went.reply)
         settle(this.usage.inputTokens + this.usage.outputTokens)
         return { wire: went.reply, latencyMs: went.latencyMs }
       }
       if (went.kind === 'context-exceeded') return went
-      await this.beforeNext(went, body, signal)
+      if (!this.moved(went, place.replica)) await this.beforeNext(went, body, signal)
     }
   }
 
-  private async send(name: string, body: Body, signal: AbortSignal): Promise<Exchanged> {
-    const { wire, requestTimeoutMs } = this.server
+  private stayAt(replica: Replica): void {
+    this.server.replicas.hasAnswered(replica)
+    this.conversation.replica = replica
+  }
+
+  /** Whether the request can go to another replica at once, because the one it went to is gone. */
+  private moved(went: Trouble, replica: Replica): boolean {
+    const { replicas } = this.server
+    this.failedAt = went.again ? replica : null
+    if (went.code !== 'ApiConnectionError' || !replicas.setAside(replica)) return false
+    return !this.textGiven && this.moves++ < replicas.all.length
+  }
+
+  private async send({ replica, name }: Place, body: Body, signal: AbortSignal): Promise<Exchanged> {
     this.requests++
     const { stream, request, hearing } = this
     const onText = (text: string) => {
@@ -100,12 +148,12 @@ export class Call {
       this.textGiven ||= hearing.onReasoning !== undefined
       hearing.onReasoning?.(text)
     }
-    const went = await exchange(wire, {
+    const went = await exchange(replica.wire, {
       model: name,
       body,
       request,
       stream,
-      timeoutMs: requestTimeoutMs,
+      timeoutMs: this.server.requestTimeoutMs,
       signal,
       onText,
       onReasoning,
@@ -134,7 +182,7 @@ export class Call {
   }
 
   failure(code: string, message: string, retryable: boolean): BoundaryError {
-    const { wire } = this.server
+    const { wire } = this.asked ?? this.server.replicas.all[0]
     const tries = this.attempt > 1 ? ` (attempt ${this.attempt})` : ''
     const text = `${this.model} at ${new URL(wire.base).host}: ${message}${tries}`
     return new BoundaryError('model', wire.hide(text), { code, retryable })
@@ -145,8 +193,11 @@ export class Call {
   }
 
   private render(name: string): Body {
-    const { dialect } = this.server.wire
-    return dialect.render(name, this.request, { stream: this.stream, quirks: this.quirks, defaultOutputTokens })
+    return this.server.dialect.render(name, this.request, {
+      stream: this.stream,
+      quirks: this.quirks,
+      defaultOutputTokens,
+    })
   }
 
   private pay(): void {

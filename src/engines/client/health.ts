@@ -20,10 +20,10 @@ export type Checked =
   | { readonly kind: 'unhealthy'; readonly code: ModelErrorCode; readonly reason: string; readonly retryable: boolean }
 
 export interface HealthCheck {
-  /** Asks as often as the settings say. Null for the model: any will do. */
-  check(model: string | null, signal: AbortSignal): Promise<Checked>
+  /** Asks so often, or as often as the settings say. Null for the model: any will do. */
+  check(model: string | null, signal: AbortSignal, attempts?: number): Promise<Checked>
   /** As `check`, unless a good answer is still fresh. */
-  checkIfStale(model: string, signal: AbortSignal): Promise<Checked>
+  checkIfStale(model: string, signal: AbortSignal, attempts?: number): Promise<Checked>
   /** What the last good check found; null before there was one. */
   served(model: string): readonly ServedModel[] | null
 }
@@ -39,18 +39,18 @@ export function makeHealthCheck(
 ): HealthCheck {
   const shared = new SharedWork<Checked>()
   const good = new Map<string, { readonly at: number; readonly served: readonly ServedModel[] }>()
-  const check = (model: string | null, signal: AbortSignal) =>
-    shared.run(model ?? '', signal, async (inner) => {
-      const checked = await askUntilClear(wire, model, settings, inner)
+  const check = (model: string | null, signal: AbortSignal, maxAttempts = settings.maxAttempts) =>
+    shared.run(`${maxAttempts} ${model ?? ''}`, signal, async (inner) => {
+      const checked = await askUntilClear(wire, model, { ...settings, maxAttempts }, inner)
       if (checked.kind === 'healthy') good.set(model ?? '', { at: now(), served: checked.served })
       return checked
     })
   return {
     check,
-    async checkIfStale(model, signal) {
+    async checkIfStale(model, signal, attempts) {
       const last = good.get(model)
       const isFresh = settings.intervalMs === 0 || (last && now() - last.at < settings.intervalMs)
-      return isFresh ? { kind: 'healthy', served: last?.served ?? [] } : check(model, signal)
+      return isFresh ? { kind: 'healthy', served: last?.served ?? [] } : check(model, signal, attempts)
     },
     served: (model) => good.get(model)?.served ?? null,
   }

@@ -3,7 +3,7 @@ import type { Account } from '../../core/budget.ts'
 import { UserError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
-import { Call } from './call.ts'
+import { Call, type Conversation } from './call.ts'
 import { makeTokenCounter } from './count-tokens.ts'
 import { withDefaults } from './request-params.ts'
 import { knownFacts, type Server } from './server.ts'
@@ -18,6 +18,7 @@ export function makeClient(server: Server, model: string, account: Account | nul
     )
   }
   const counter = makeTokenCounter()
+  const conversation: Conversation = { replica: null, calls: 0 }
   return {
     model,
     get facts() {
@@ -36,8 +37,12 @@ export function makeClient(server: Server, model: string, account: Account | nul
         withDefaults(request, server.defaults),
         deadlineAt,
         hearing,
+        conversation,
       )
-      const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner))
+      conversation.calls++
+      const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner)).finally(() => {
+        conversation.calls--
+      })
       if (outcome !== expired) return outcome
       throw call.failure('ApiTimeoutError', `no reply within ${timeoutSec} s`, true)
     },

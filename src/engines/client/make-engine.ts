@@ -1,29 +1,31 @@
 import { join } from 'node:path'
-import type { Engine } from '../../core/model.ts'
+import type { Engine, Health } from '../../core/model.ts'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { Dialect, Quirks } from '../../formats/model-dialect.ts'
 import { type HttpClient, makeHttpClient } from '../../lib/http-client.ts'
-import { makeHealthCheck } from './health.ts'
+import { type Checked, makeHealthCheck } from './health.ts'
 import { makeClient } from './make-client.ts'
 import { nameOnServer } from './model-name.ts'
 import { factsOf, type ServerOptions } from './options.ts'
 import { makeRateLimit } from './rate-limit.ts'
+import { type Replica, Replicas } from './replicas.ts'
 import { parseRequestParams } from './request-params.ts'
 import { makeResponseCache } from './response-cache.ts'
-import type { Server } from './server.ts'
+import { type Server, servedBy } from './server.ts'
 
 /** What makes one engine different from another. */
 export interface EngineTraits {
   readonly name: string
   readonly dialect: Dialect
-  readonly apiBase: string
+  /** Several serve the same, and share the calls. */
+  readonly apiBases: readonly [string, ...string[]]
   readonly apiKey: string | null
   /** Prefixes of model names that mean this engine: `anthropic/`. */
   readonly ownPrefixes: readonly string[]
   readonly maxTokensField: Quirks['maxTokensField']
   /** Whether a server that nobody has looked at for so long is looked at before a call; 0: never. */
   readonly healthcheckIntervalSec: number
-  readonly metricsUrl: string | null
+  readonly metricsUrls: readonly string[]
   /** When the server is reached in a way of its own. */
   readonly http?: HttpClient
 }
@@ -32,44 +34,59 @@ export interface EngineTraits {
 export function makeEngine(traits: EngineTraits, options: ServerOptions, context: PluginContext): Engine {
   const server = makeServer(traits, options, context)
   const { model = null } = options
+  const { all } = server.replicas
   return {
     name: traits.name,
     get endpoint() {
       return {
-        baseUrl: server.wire.base,
-        modelName: model === null ? null : nameOnServer(model, server.health.served(model), traits.ownPrefixes),
+        baseUrls: all.map(({ wire }) => wire.base),
+        modelName: model === null ? null : nameOnServer(model, servedBy(server.replicas, model), traits.ownPrefixes),
         apiKey: traits.apiKey,
-        metricsUrl: traits.metricsUrl,
+        metricsUrls: traits.metricsUrls,
       }
     },
-    async health(signal) {
-      const checked = await server.health.check(model, signal)
-      if (checked.kind === 'healthy') return { healthy: true, models: checked.served.map(({ id }) => id) }
-      return { healthy: false, reason: checked.reason, code: checked.code }
-    },
+    health: async (signal) => healthOf(await Promise.all(all.map(({ health }) => health.check(model, signal)))),
     client: (name, account) => makeClient(server, name, account ?? null),
   }
 }
 
-function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDir }: PluginContext): Server {
+/** One that answers is enough to work with. */
+function healthOf(checks: readonly Checked[]): Health {
+  const down = checks.filter((checked) => checked.kind === 'unhealthy')
+  const [served] = checks.filter((checked) => checked.kind === 'healthy').map((checked) => checked.served)
+  const reason = down.map((checked) => checked.reason).join('; ')
+  if (served === undefined) return { healthy: false, reason, ...(down[0] && { code: down[0].code }) }
+  return { healthy: true, models: served.map(({ id }) => id), ...(down.length > 0 && { down: reason }) }
+}
+
+function makeReplica(traits: EngineTraits, options: ServerOptions, http: HttpClient, address: string): Replica {
   const { dialect, apiKey, ownPrefixes } = traits
   const wire = {
-    http: traits.http ?? makeHttpClient(env),
+    http,
     dialect,
-    base: dialect.base(traits.apiBase),
+    base: dialect.base(address),
     headers: { ...dialect.headers(apiKey), ...options.headers },
     hide: (text: string) => (isSecret(apiKey) ? text.replaceAll(apiKey, '****') : text),
   }
   const intervalSec = options.healthcheck_interval ?? traits.healthcheckIntervalSec
+  const health = makeHealthCheck(wire, {
+    intervalMs: intervalSec * 1000,
+    maxAttempts: options.healthcheck_max_attempts,
+    retryDelayMs: options.healthcheck_retry_delay * 1000,
+    ownPrefixes,
+  })
+  return { wire, health }
+}
+
+function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDir }: PluginContext): Server {
+  const { dialect, ownPrefixes } = traits
+  const http = traits.http ?? makeHttpClient(env)
+  const [first, ...others] = traits.apiBases
+  const make = (address: string) => makeReplica(traits, options, http, address)
   const { cache } = options
   return {
-    wire,
-    health: makeHealthCheck(wire, {
-      intervalMs: intervalSec * 1000,
-      maxAttempts: options.healthcheck_max_attempts,
-      retryDelayMs: options.healthcheck_retry_delay * 1000,
-      ownPrefixes,
-    }),
+    dialect,
+    replicas: new Replicas([make(first), ...others.map(make)]),
     rateLimit: makeRateLimit(options.rpm ?? null, options.tpm ?? null),
     retry: {
       maxAttempts: options.max_attempts,

@@ -201,20 +201,20 @@ test('an engine without a model server refuses to make a client', async () => {
 
 test('endpoints say where they are, and where their metrics are', () => {
   expect(engine().endpoint).toEqual({
-    baseUrl: `${server.origin}/v1`,
+    baseUrls: [`${server.origin}/v1`],
     modelName: null,
     apiKey: null,
-    metricsUrl: `${server.origin}/metrics`,
+    metricsUrls: [`${server.origin}/metrics`],
   })
   const made = anthropic.make(anthropic.options.parse({ model: 'anthropic/claude-x' }), {
     env: { ANTHROPIC_API_KEY: 'k' },
     stateDir: '',
   })
   expect(made.endpoint).toEqual({
-    baseUrl: 'https://api.anthropic.com',
+    baseUrls: ['https://api.anthropic.com'],
     modelName: 'claude-x',
     apiKey: 'k',
-    metricsUrl: null,
+    metricsUrls: [],
   })
 })
 

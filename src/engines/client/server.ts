@@ -1,16 +1,16 @@
 import type { ModelFacts, ModelRequest } from '../../core/model.ts'
-import type { Quirks } from '../../formats/model-dialect.ts'
-import type { Wire } from './exchange.ts'
-import type { HealthCheck } from './health.ts'
+import type { Dialect, Quirks, ServedModel } from '../../formats/model-dialect.ts'
 import { nameOnServer } from './model-name.ts'
 import type { RateLimit } from './rate-limit.ts'
+import type { Replicas } from './replicas.ts'
 import type { ResponseCache } from './response-cache.ts'
 import type { RetrySettings } from './retry.ts'
 
 /** What all clients of one engine share. */
 export interface Server {
-  readonly wire: Wire
-  readonly health: HealthCheck
+  readonly dialect: Dialect
+  /** All serve the same. */
+  readonly replicas: Replicas
   readonly rateLimit: RateLimit
   readonly retry: RetrySettings
   readonly cache: ResponseCache | null
@@ -27,8 +27,8 @@ export interface Server {
 }
 
 /** What the user said about a model, completed by what the server says of itself. */
-export function knownFacts({ facts, health, ownPrefixes }: Server, model: string): ModelFacts {
-  const served = health.served(model) ?? []
+export function knownFacts({ facts, replicas, ownPrefixes }: Server, model: string): ModelFacts {
+  const served = servedBy(replicas, model) ?? []
   const name = nameOnServer(model, served, ownPrefixes)
   const said = served.find(({ id }) => id === name)
   return {
@@ -36,4 +36,9 @@ export function knownFacts({ facts, health, ownPrefixes }: Server, model: string
     contextTokens: facts.contextTokens ?? said?.contextTokens ?? null,
     outputTokens: facts.outputTokens ?? said?.outputTokens ?? null,
   }
+}
+
+/** What the last good check of any replica found; null before there was one. */
+export function servedBy({ all }: Replicas, model: string): readonly ServedModel[] | null {
+  return all.map(({ health }) => health.served(model)).find((served) => served !== null) ?? null
 }

@@ -10,7 +10,7 @@ import {
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeAdaptiveLimit } from './adaptive-limit.ts'
-import { readLoad } from './read-load.ts'
+import { readLoad, sumLoads } from './read-load.ts'
 
 let server: ModelServer
 beforeEach(async () => {
@@ -38,7 +38,7 @@ async function looks(
   const settings: AdaptiveConcurrency = {
     minLimit: 2,
     maxLimit: 100,
-    metricsUrl: observe.length > 0 ? null : `${server.origin}/metrics`,
+    metricsUrls: observe.length > 0 ? [] : [`${server.origin}/metrics`],
     metricsTimeoutSec: 10,
     pollIntervalSec: 120,
     windowSize: 5,
@@ -96,4 +96,15 @@ test('without metrics the time of replies decides', async () => {
   const limits = await looks(5, [], [10, 10, 10])
   expect(limits.at(-1)).toBeGreaterThan(20)
   expect(server.listRequests).toEqual([])
+})
+
+test('several servers are one load: added up, and the fullest cache counts', () => {
+  const load = { kind: 'load', running: 3, waiting: 1, cacheUse: 0.2 } as const
+  expect(sumLoads([load, { ...load, running: 4, cacheUse: 0.7 }, { ...load, cacheUse: null }])).toEqual({
+    kind: 'load',
+    running: 10,
+    waiting: 3,
+    cacheUse: 0.7,
+  })
+  expect(sumLoads([])).toBeNull()
 })

@@ -2,7 +2,7 @@ import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { type HttpClient, HttpFailure } from '../../lib/http-client.ts'
 import { decideLimit, type LoadSample, startLimit } from './decide-limit.ts'
-import { readLoad } from './read-load.ts'
+import { type Load, readLoad, sumLoads } from './read-load.ts'
 
 export interface AdaptiveLimit {
   /** How many may run at once now. */
@@ -46,10 +46,9 @@ export function makeAdaptiveLimit({
     return median === undefined ? null : { kind: 'latency', msPerToken: median }
   }
   const look = async (signal: AbortSignal) => {
-    const load =
-      settings.metricsUrl === null
-        ? null
-        : await fetchLoad(http, settings.metricsUrl, settings.metricsTimeoutSec, signal)
+    const { metricsUrls, metricsTimeoutSec } = settings
+    const loads = await Promise.all(metricsUrls.map((url) => fetchLoad(http, url, metricsTimeoutSec, signal)))
+    const load = sumLoads(loads.filter((each) => each !== null))
     const before = limit()
     state = decideLimit(state, load ?? latency(), inFlight(), settings)
     if (limit() !== before) onLimit(limit())
@@ -73,12 +72,7 @@ export function makeAdaptiveLimit({
 }
 
 /** A page that cannot be had is no reason to change anything. */
-async function fetchLoad(
-  http: HttpClient,
-  url: string,
-  timeoutSec: number,
-  signal: AbortSignal,
-): Promise<LoadSample | null> {
+async function fetchLoad(http: HttpClient, url: string, timeoutSec: number, signal: AbortSignal): Promise<Load | null> {
   try {
     const call = {
       method: 'GET' as const,

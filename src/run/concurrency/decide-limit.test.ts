@@ -6,7 +6,7 @@ import { decideLimit, type LimitState, type LoadSample, startLimit } from './dec
 const settings: AdaptiveConcurrency = {
   minLimit: 4,
   maxLimit: 512,
-  metricsUrl: null,
+  metricsUrls: [],
   metricsTimeoutSec: 10,
   pollIntervalSec: 120,
   windowSize: 5,

@@ -11,8 +11,22 @@ const cacheNames = [
   'llamacpp:kv_cache_usage_ratio',
 ]
 
+export type Load = LoadSample & { readonly kind: 'load' }
+
+/** The load of several servers as if they were one: added up, and the fullest cache counted; null for none. */
+export function sumLoads(loads: readonly Load[]): Load | null {
+  if (loads.length === 0) return null
+  const cache = loads.map(({ cacheUse }) => cacheUse).filter((use) => use !== null)
+  return {
+    kind: 'load',
+    running: sum(loads.map(({ running }) => running)),
+    waiting: sum(loads.map(({ waiting }) => waiting)),
+    cacheUse: cache.length === 0 ? null : Math.max(...cache),
+  }
+}
+
 /** The load a page of metrics tells of, replicas added up and the fullest cache counted; null when it tells of none. */
-export function readLoad(page: string): (LoadSample & { readonly kind: 'load' }) | null {
+export function readLoad(page: string): Load | null {
   const samples = parseMetrics(page)
   const running = valuesOf(samples, runningNames)
   if (running.length === 0) return null

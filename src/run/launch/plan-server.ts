@@ -7,8 +7,9 @@ export interface ServerRequest {
   /** The engine file, below the experiments directory. */
   readonly configFile: string
   readonly model: string
-  /** In all: replicas x tensor x pipeline x data parallel. */
-  readonly gpus: number
+  readonly replicas: number
+  /** Tensor x pipeline x data parallel. */
+  readonly gpusPerReplica: number
   readonly timeLimit: string
   /** A model that is spread over several nodes is held together by Ray. */
   readonly ray: { readonly port: number; readonly variables: Readonly<Record<string, string>> } | null
@@ -23,31 +24,39 @@ export function endpointFile(at: PlanContext): string {
 
 /** The job that serves a model until everybody who needs it is done. */
 export function planServer(at: PlanContext, server: ServerRequest, consumers: readonly Consumer[]): LaunchJob {
-  const resources = gpuResources(at, server.gpus, server.timeLimit)
+  const gpus = server.replicas * server.gpusPerReplica
+  const most = Math.max(1, at.cluster.gpusPerNode)
+  const perNode = Math.floor(most / server.gpusPerReplica)
+  // Copies that fit on a node stay on one; a copy that does not is spread over all nodes by Ray.
+  const isSpread = at.cluster.scheduler === 'slurm' && perNode > 0 && server.replicas > perNode
+  const resources = isSpread
+    ? {
+        ...gpuResources(at, perNode * server.gpusPerReplica, server.timeLimit),
+        nodes: Math.ceil(server.replicas / perNode),
+      }
+    : gpuResources(at, gpus, server.timeLimit)
+  const hosts: Argument[] = isSpread ? ['--hosts', { raw: '"$hosts"' }] : ['--advertise', { raw: '"$(hostname)"' }]
   const args: Argument[] = [
-    'serve',
-    '--config',
-    `${at.experimentsDir}/${server.configFile}`,
-    '--host',
-    '0.0.0.0',
-    '--port',
-    '0',
-    '--advertise',
-    { raw: '"$(hostname)"' },
-    '--endpoint-json',
-    endpointFile(at),
+    ...['serve', '--config', `${at.experimentsDir}/${server.configFile}`, '--host', '0.0.0.0', '--port', '0'],
+    ...hosts,
+    ...['--endpoint-json', endpointFile(at)],
   ]
   return makeJob(at, {
     name: 'server',
-    summary: `serve ${server.model} on ${server.gpus} GPU${server.gpus === 1 ? '' : 's'}`,
+    summary: `serve ${server.model} on ${gpus} GPU${gpus === 1 ? '' : 's'}`,
     resources,
     foreign: true,
     pieces: [
-      ...(server.ray && resources.nodes > 1 ? [startRay(server.ray, resources)] : []),
+      ...(isSpread ? [namedHosts] : server.ray && resources.nodes > 1 ? [startRay(server.ray, resources)] : []),
       endWithConsumers(consumers),
       runOurs('serve, on any free port, and tell where only when the model answers', args),
     ],
   })
+}
+
+const namedHosts: ScriptPiece = {
+  about: 'the nodes that serve',
+  lines: ['hosts="$(scontrol show hostnames "$SLURM_JOB_NODELIST" | paste -s -d ,)"'],
 }
 
 /** A Ray head on the first node and a worker on each other one, waited for and taken down with the job. */

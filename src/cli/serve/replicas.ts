@@ -1,0 +1,113 @@
+import { join, resolve } from 'node:path'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import { loadEndpoint } from '../../formats/endpoint-json.ts'
+import type { EngineFile, VllmServerSettings } from '../../formats/engine-yaml.ts'
+import { renderVllmCommand, type VllmCommand } from '../../formats/vllm-command.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { exists } from '../../lib/files.ts'
+import { makeEngine } from '../../plugins.ts'
+import { note } from '../output.ts'
+import { packageRoot } from '../package-root.ts'
+import { freePort } from './free-port.ts'
+import { withoutUnknownFlags } from './known-flags.ts'
+import { type Running, start } from './running.ts'
+import { advertised, type ServeOptions, withdraw } from './serve-engine.ts'
+
+/** Copies of a model that live and die together: one here, or all on another node. */
+export interface ReplicaGroup {
+  readonly server: Running
+  /** Waits until all of them answer; where others reach them. */
+  answers(signal: AbortSignal): Promise<readonly string[]>
+}
+
+/** Starts copies on this machine: one listens where it was asked to, several on ports that follow, each with its share of the GPUs. */
+export async function startHere(
+  file: EngineFile,
+  settings: VllmServerSettings,
+  options: ServeOptions,
+): Promise<readonly ReplicaGroup[]> {
+  const asked = options.port ?? file.backend?.api_port ?? 8000
+  const { num_replicas: count } = settings
+  const groups: ReplicaGroup[] = []
+  for (let i = 0; i < count; i++) {
+    const port = asked === 0 ? await freePort() : asked + i
+    const rendered = renderVllmCommand(settings, { host: options.host, port, model: file.engine.model ?? null })
+    const command = withRay(await withoutUnknownFlags(rendered), settings)
+    const server = start(command.argv, { ...command.env, ...shareOfGpus(settings, i) })
+    // Who listens on all addresses answers on this one too.
+    const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
+    groups.push({
+      server,
+      answers: async (signal) => {
+        await hasModel(server, `http://${host}:${port}/v1`, command.modelName, file, signal)
+        return [advertised(`http://${options.host}:${port}`, options)]
+      },
+    })
+  }
+  return groups
+}
+
+/** Ray hands out GPUs by itself. */
+function shareOfGpus(settings: VllmServerSettings, index: number): Readonly<Record<string, string>> {
+  const count = settings.num_replicas
+  if (count === 1 || process.env.RAY_ADDRESS) return {}
+  const each = settings.tensor_parallel_size * settings.pipeline_parallel_size * settings.data_parallel_size
+  const gpus = process.env.CUDA_VISIBLE_DEVICES?.split(',') ?? Array.from({ length: count * each }, (_, i) => String(i))
+  return { CUDA_VISIBLE_DEVICES: gpus.slice(index * each, (index + 1) * each).join(',') }
+}
+
+/** A server that was started on a Ray cluster spreads over it. */
+function withRay(command: VllmCommand, { command: other }: VllmServerSettings): VllmCommand {
+  const flag = '--distributed-executor-backend'
+  if (!process.env.RAY_ADDRESS || other || command.argv.includes(flag)) return command
+  return { ...command, argv: [...command.argv, flag, 'ray'] }
+}
+
+/** Waits until the server has the model, as often and as patiently as its file says. */
+async function hasModel(
+  { gone }: Running,
+  api_base: string,
+  model: string,
+  { backend }: EngineFile,
+  signal: AbortSignal,
+): Promise<void> {
+  const attempts = backend?.healthcheck_max_attempts ?? 120
+  const delaySec = backend?.healthcheck_retry_delay ?? 15
+  const engine = await makeEngine('openai-compatible', { api_base, model, healthcheck_max_attempts: 1 })
+  for (let attempt = 1; ; attempt++) {
+    const health = await Promise.race([engine.health(signal), gone])
+    if (health.healthy) return
+    if (attempt >= attempts) {
+      throw new BoundaryError('model', `the server does not answer after ${attempts} looks: ${health.reason}`)
+    }
+    note(`look ${attempt} of ${attempts}: not yet`)
+    await Promise.race([sleep(delaySec * 1000, signal), gone])
+  }
+}
+
+/** Starts copies on nodes of this Slurm job: on each, this program takes care of its share. */
+export async function startOnHosts(
+  hosts: readonly string[],
+  { num_replicas: count }: VllmServerSettings,
+  { config, endpointJson }: ServeOptions,
+): Promise<readonly ReplicaGroup[]> {
+  if (config === undefined || endpointJson === undefined)
+    throw new UserError('expected --config and --endpoint-json beside --hosts, got only --hosts', 'name the two files')
+  const shares = hosts.map((host, i) => ({ host, count: Math.floor((count + hosts.length - 1 - i) / hosts.length) }))
+  const groups: ReplicaGroup[] = []
+  for (const [i, share] of shares.filter((each) => each.count > 0).entries()) {
+    const told = resolve(`${endpointJson}.${i}`)
+    await withdraw(told)
+    const words = ['serve', '--config', config, '--replicas', String(share.count), '--host', '0.0.0.0', '--port', '0']
+    const program = [process.execPath, join(packageRoot, 'bin/ot-agent.js')]
+    const step = ['srun', '--overlap', '--nodes=1', '--ntasks=1', `--nodelist=${share.host}`]
+    const server = start([...step, ...program, ...words, '--endpoint-json', told, '--quiet'], {})
+    groups.push({ server, answers: (signal) => readWhenThere(told, server, signal) })
+  }
+  return groups
+}
+
+async function readWhenThere(path: string, { gone }: Running, signal: AbortSignal): Promise<readonly string[]> {
+  while (!(await exists(path))) await Promise.race([sleep(500, signal), gone])
+  return (await loadEndpoint(path, process.env)).endpointUrls
+}

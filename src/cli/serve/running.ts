@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import { expired, withDeadline } from '../../lib/deadline.ts'
+import { codeOf } from '../../lib/files.ts'
+import { findProgram } from '../../lib/programs.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { note } from '../output.ts'
+
+/** How long a server gets to end by itself. */
+const graceSec = 30
+
+/** A process that is looked after, with everything it starts. */
+export interface Running {
+  readonly child: ChildProcess
+  /** Rejects when it ends by itself. */
+  readonly gone: Promise<never>
+  readonly killAll: (name: NodeJS.Signals) => void
+}
+
+/** Starts a program in a process group of its own. What it prints is news; stdout is for the result. */
+export function start([name = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Running {
+  const program = findProgram(name)
+  if (program === null) {
+    throw new UserError(
+      `expected the program ${name}, which starts the model server, found none on this machine`,
+      'install it (pip install vllm) where PATH finds it, or give the address of a running server with --api-base',
+    )
+  }
+  note(`starts ${[name, ...args].map(shellQuote).join(' ')}`)
+  // Where it can be had, the server is told to die with us even if we are killed.
+  const guard = findProgram('setpriv')
+  const [first = program, ...rest] = guard === null ? [program] : [guard, '--pdeathsig', 'TERM', program]
+  const child = spawn(first, [...rest, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 2, 2],
+    detached: true,
+  })
+  const killAll = (signal: NodeJS.Signals) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal)
+    } catch (error) {
+      // Nobody is left.
+      if (codeOf(error) !== 'ESRCH') throw error
+    }
+  }
+  const atExit = () => killAll('SIGKILL')
+  process.once('exit', atExit)
+  child.once('exit', () => process.off('exit', atExit))
+  return { child, gone: endOf(child, name), killAll }
+}
+
+function endOf(child: ChildProcess, name: string): Promise<never> {
+  const gone = new Promise<never>((_, reject) => {
+    child.once('error', (error) => reject(new BoundaryError('model', `${name} could not be started: ${error.message}`)))
+    child.once('exit', (code, by) =>
+      reject(new BoundaryError('model', `${name} ended with ${by ?? `exit code ${code}`}`)),
+    )
+  })
+  gone.catch(() => {})
+  return gone
+}
+
+/** Ends a process and what it started. */
+export async function stop({ child, gone, killAll }: Running): Promise<void> {
+  killAll('SIGTERM')
+  const ended = await withDeadline(graceSec, new AbortController().signal, () => gone.catch(() => 'gone' as const))
+  if (ended === expired) child.unref()
+  // Workers may outlive the process that started them.
+  killAll('SIGKILL')
+}
