@@ -2,19 +2,20 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SimilarTexts, signatureOf, similarity } from './minhash.ts'
 import { makeRandom } from './random.ts'
-import { eachRun, wordHashes } from './word-hashes.ts'
+import { runHashes, wordHashes } from './word-hashes.ts'
 
 const vocabulary = Array.from({ length: 3000 }, (_, i) => `word${i}`)
 const textOf = (key: string, words: number) => {
   const random = makeRandom(1, key)
   return Array.from({ length: words }, () => random.pick(vocabulary))
 }
-const signed = (words: readonly string[]) => signatureOf(words.join(' '))!
+const sign = (text: string) => signatureOf(wordHashes(text))
+const signed = (words: readonly string[]) => sign(words.join(' '))!
 
 test('layout, signs and case do not matter', () => {
   expect(wordHashes('Sort the  FILES, by size!')).toEqual(wordHashes('sort the files by size'))
   expect(wordHashes('')).toHaveLength(0)
-  expect(signatureOf(' ... ')).toBeNull()
+  expect(sign(' ... ')).toBeNull()
 })
 
 test('every word of a text is hashed, however long the text is', () => {
@@ -26,11 +27,19 @@ test('every word of a text is hashed, however long the text is', () => {
 })
 
 test('a text has one run of words less than words for each word of a run but the first', () => {
-  let runs = 0
-  eachRun(wordHashes('a b c d e f g'), 5, () => runs++)
-  expect(runs).toBe(3)
-  eachRun(wordHashes('a b'), 5, () => runs++)
-  expect(runs).toBe(4)
+  expect(runHashes(wordHashes('a b c d e f g'), 5)).toHaveLength(3)
+  expect(runHashes(wordHashes('a b'), 5)).toHaveLength(1)
+  expect(runHashes(wordHashes('...'), 5)).toHaveLength(0)
+})
+
+test('the same words in a row have the same hash wherever they stand', () => {
+  const words = fc.array(fc.constantFrom('a', 'bb', 'c3', 'é'), { minLength: 3, maxLength: 30 })
+  fc.assert(
+    fc.property(words, words, (before, run) => {
+      const alone = runHashes(wordHashes(run.join(' ')), run.length)
+      expect(runHashes(wordHashes([...before, ...run].join(' ')), run.length).at(-1)).toBe(alone[0])
+    }),
+  )
 })
 
 test('the estimate is near the true share of runs', () => {
@@ -57,6 +66,6 @@ test('near copies are found among thousands, and strangers are not', () => {
 })
 
 test('short texts are compared too', () => {
-  expect(similarity(signatureOf('list all files')!, signatureOf('List all files.')!)).toBe(1)
-  expect(similarity(signatureOf('list all files')!, signatureOf('remove the user bob')!)).toBeLessThan(0.2)
+  expect(similarity(sign('list all files')!, sign('List all files.')!)).toBe(1)
+  expect(similarity(sign('list all files')!, sign('remove the user bob')!)).toBeLessThan(0.2)
 })

@@ -1,4 +1,4 @@
-import { eachRun, mixed, wordHashes } from './word-hashes.ts'
+import { mixed, runHashes } from './word-hashes.ts'
 
 /** Numbers of a signature. One hash per run of words is enough: it chooses the place and is the value. */
 export const signatureSize = 128
@@ -6,14 +6,15 @@ const emptyPlace = 0xffffffff
 const shift = 32 - Math.log2(signatureSize)
 
 /** A signature of a text's runs of words: how many places two of them agree in is how much the texts share. Null for a text without words. */
-export function signatureOf(text: string, runLength = 5): Uint32Array | null {
-  const words = wordHashes(text)
+export function signatureOf(words: Uint32Array, runLength = 5): Uint32Array | null {
   if (words.length === 0) return null
   const places = new Uint32Array(signatureSize).fill(emptyPlace)
-  eachRun(words, runLength, (hash) => {
+  const runs = runHashes(words, runLength)
+  for (let i = 0; i < runs.length; i++) {
+    const hash = runs[i] ?? 0
     const place = hash >>> shift
     if (hash < (places[place] ?? 0)) places[place] = hash
-  })
+  }
   return densified(places)
 }
 

@@ -8,29 +8,30 @@ export function wordHashes(text: string): Uint32Array {
   let hash = start
   let inWord = false
   for (let i = 0; i < text.length; i++) {
-    const code = lower(text.charCodeAt(i))
-    if (isWordSign(code)) {
-      hash = Math.imul(hash ^ code, prime)
+    const code = text.charCodeAt(i)
+    const sign = code < 128 ? (wordSigns[code] ?? 0) : code
+    if (sign !== 0) {
+      hash = Math.imul(hash ^ sign, prime)
       inWord = true
-      continue
+    } else if (inWord) {
+      if (count === hashes.length) hashes = grown(hashes)
+      hashes[count++] = hash
+      hash = start
+      inWord = false
     }
-    if (!inWord) continue
-    if (count === hashes.length) hashes = grown(hashes)
-    hashes[count++] = hash >>> 0
-    hash = start
-    inWord = false
   }
   if (inWord) {
     if (count === hashes.length) hashes = grown(hashes)
-    hashes[count++] = hash >>> 0
+    hashes[count++] = hash
   }
   return hashes.subarray(0, count)
 }
 
-/** A hash of each run of `length` words; a text with fewer words is one run. Calls back instead of making a list. */
-export function eachRun(words: Uint32Array, length: number, visit: (hash: number, at: number) => void): void {
+/** A hash of each run of `length` words, in order; a text with fewer words is one run. */
+export function runHashes(words: Uint32Array, length: number): Uint32Array {
   const size = Math.min(length, words.length)
-  if (size === 0) return
+  if (size === 0) return new Uint32Array(0)
+  const runs = new Uint32Array(words.length - size + 1)
   // The hash of a run is made from the one before: a word comes in, a word goes out.
   let leaving = 1
   for (let i = 0; i < size; i++) leaving = Math.imul(leaving, step)
@@ -38,8 +39,9 @@ export function eachRun(words: Uint32Array, length: number, visit: (hash: number
   for (let i = 0; i < words.length; i++) {
     hash = (Math.imul(hash, step) + (words[i] ?? 0)) | 0
     if (i >= size) hash = (hash - Math.imul(words[i - size] ?? 0, leaving)) | 0
-    if (i >= size - 1) visit(mixed(hash ^ size), i - size + 1)
+    if (i >= size - 1) runs[i - size + 1] = mixed(hash ^ size)
   }
+  return runs
 }
 
 const step = 0x2c1b3c6d
@@ -54,14 +56,10 @@ export function mixed(value: number): number {
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-function lower(code: number): number {
-  return code >= 65 && code <= 90 ? code + 32 : code
-}
-
-/** Letters, digits, and everything that is not ASCII: other scripts write words without our letters. */
-function isWordSign(code: number): boolean {
-  return (code >= 97 && code <= 122) || (code >= 48 && code <= 57) || code > 127
-}
+/** What each ASCII sign counts as in a word: letters in lower case and digits; 0 parts words. All beyond ASCII is part of one, for other scripts write words without our letters. */
+const wordSigns = Uint8Array.from({ length: 128 }, (_, code) =>
+  /[a-z0-9]/i.test(String.fromCharCode(code)) ? String.fromCharCode(code).toLowerCase().charCodeAt(0) : 0,
+)
 
 function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
   const larger = new Uint32Array(array.length * 2)

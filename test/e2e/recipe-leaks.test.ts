@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import type { StageEntry } from '../../src/core/recipe.ts'
 import type { AnyStage, StageServices } from '../../src/core/stage.ts'
 import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
 import { makeAnyStage } from '../../src/plugins.ts'
@@ -42,20 +43,64 @@ const planted: Record<string, object> = {
   'writes-reward': withCommand(906, 'echo 1 > /logs/verifier/reward.txt'),
 }
 
+const given = (rows: readonly object[]): AnyStage => ({
+  takes: null,
+  gives: 'trace',
+  fingerprint: async () => 'planted',
+  async *run() {
+    yield* rows
+  },
+})
+
+async function runLeaks(name: string, stages: readonly object[], own: Readonly<Record<string, AnyStage>>) {
+  const recipe = await resolveRecipe({ name, stages: stages as StageEntry[] }, async (use, options) => {
+    return own[use] ?? makeAnyStage(use, options)
+  })
+  const { signal } = new AbortController()
+  const services = {} as StageServices
+  return runRecipe({ recipe, dir: join(dir, name), services, signal, shardRows: 8, memoryMb: 300 })
+}
+
+const rollouts = (name: string, options: object = {}) => ({ use: `filters/rollouts/${name}`, with: { ...options } })
+const clean = Array.from({ length: 30 }, (_, i) => trace(`clean-${i}`, i))
+
+/** Rows 19 and 20 as a stage below the filter would have spoilt them, and the filter that has to tell. */
+const spoilt: [string, string, object, (i: number) => object][] = [
+  ['no-timeouts', 'timeout', {}, () => ({ exit: 'time', result: 'AgentTimeoutError' })],
+  ['secrets', 'secret', {}, () => planted.secret ?? {}],
+  ['reward-hacking', 'writes-reward', {}, () => planted['writes-reward'] ?? {}],
+  ['exact-duplicates', 'duplicate', {}, () => about(3)],
+  ['near-duplicates', 'near-duplicate', {}, (i) => withCommand(3, `echo ${i}`)],
+  ['decontaminated', 'contaminated', { packs, benchmarks: ['held-out'] }, () => planted.contaminated ?? {}],
+]
+
+test.each(spoilt)(
+  'what is spoilt below %s is found by it before anything is written: %s',
+  async (filter, reason, options, over) => {
+    const spoil: AnyStage = {
+      takes: 'trace',
+      gives: 'trace',
+      async *run(rows: AsyncIterable<{ id: string }>) {
+        for await (const row of rows)
+          yield ['clean-19', 'clean-20'].includes(row.id) ? { ...row, ...over(Number(row.id.slice(6))) } : row
+      },
+    }
+    const stages = [{ use: 'planted' }, rollouts(filter, options), { use: 'spoil' }, { use: 'exporters/sharegpt' }]
+    await expect(runLeaks(`spoilt-${filter}`, stages, { planted: given(clean), spoil })).rejects.toMatchObject({
+      code: 'FilterLeak',
+      message: expect.stringMatching(
+        new RegExp(`^stage ${filter}: row clean-(19|20) of the result .* \\(${reason}\\)$`),
+      ),
+    })
+    expect(existsSync(join(dir, `spoilt-${filter}`, 'out'))).toBe(false)
+  },
+  60_000,
+)
+
 test('what was planted is in no export, and among the rejects with the right reason', async () => {
-  const clean = Array.from({ length: 30 }, (_, i) => trace(`clean-${i}`, i))
   const bad = Object.entries(planted).map(([reason, over], i) => trace(reason, 900 + i, over))
   const twin = { ...clean[3], id: 'duplicate' }
   const rows = [...clean.slice(0, 20), ...bad, twin, ...clean.slice(20)]
-  const source: AnyStage = {
-    takes: null,
-    gives: 'trace',
-    fingerprint: async () => 'planted',
-    async *run() {
-      yield* rows
-    },
-  }
-  const rollouts = (name: string, options: object = {}) => ({ use: `filters/rollouts/${name}`, with: { ...options } })
   const stages = [
     { use: 'planted' },
     ...['no-timeouts', 'no-subagents', 'min-turns', 'reward-hacking', 'secrets', 'exact-duplicates'].map((name) =>
@@ -65,19 +110,8 @@ test('what was planted is in no export, and among the rejects with the right rea
     { use: 'exporters/sharegpt', with: { validation: 0.1 } },
     { use: 'exporters/ladder', with: { sizes: [5, 20] } },
   ]
-  const recipe = await resolveRecipe({ name: 'leaks', stages }, async (use, options) =>
-    use === 'planted' ? source : makeAnyStage(use, options),
-  )
-  const { signal } = new AbortController()
-  const run = join(dir, 'run')
-  const { steps } = await runRecipe({
-    recipe,
-    dir: run,
-    services: {} as StageServices,
-    signal,
-    shardRows: 8,
-    memoryMb: 300,
-  })
+  const run = join(dir, 'leaks')
+  const { steps } = await runLeaks('leaks', stages, { planted: given(rows) })
 
   await using sql = await SqlDatabase.open({ memoryMb: 128, threads: 1, tempDir: dir })
   const ids = async (glob: string) =>
@@ -95,4 +129,5 @@ test('what was planted is in no export, and among the rejects with the right rea
   })
   const card = readFileSync(join(run, 'out/sharegpt/README.md'), 'utf8')
   expect(card).toContain('contaminated 1')
+  expect(card).toContain('Stage `decontaminated` dropped 1 rows')
 }, 120_000)

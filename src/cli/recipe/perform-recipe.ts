@@ -33,7 +33,7 @@ function makeTeller(quiet: boolean): { tell(event: RecipeEvent): void; stop(): v
     tell(event) {
       if (quiet) return
       stop()
-      if (event.kind === 'step-start') since = performance.now()
+      if (event.kind.endsWith('-start')) since = performance.now()
       if (event.kind !== 'step-end') timer = setInterval(beat, heartbeatMs).unref()
       note(lineOf(event))
     },
@@ -42,6 +42,7 @@ function makeTeller(quiet: boolean): { tell(event: RecipeEvent): void; stop(): v
 
 function lineOf(event: RecipeEvent): string {
   if (event.kind === 'step-start') return `${event.stages.join(' + ')} ...`
+  if (event.kind === 'recheck-start') return `every filter once more over ${event.rows} rows ...`
   if (event.kind === 'shard-end') return `  shard ${event.index}: ${event.rows} rows`
   if (event.kind === 'step-end') return `  ${event.rows} rows${event.cached ? ', from an earlier run' : ''}`
   return `  ${event.stage}: ${oneLine(event.line)}`

@@ -1,41 +1,83 @@
+import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
-import { isDropped, type Stage, type WholeStage } from '../../core/stage.ts'
+import type { WholeStage } from '../../core/stage.ts'
 import { sqlText } from '../../lib/duckdb.ts'
-import { decodeRow } from '../../store/rows/columns.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { LiveStage } from './resolve.ts'
 import { closeViews, openViews } from './run-whole.ts'
-import type { StepContext } from './step-run.ts'
+import { type Reject, readRows, type StepContext, throughStages } from './step-run.ts'
 
-/** Applies every filter the recipe states once more to the rows it hands out. A row that one of them would drop ends the run. */
+/**
+ * Applies every filter that stands above a sink once more to the rows it is about to write. A row that one of them would drop ends
+ * the run. Filters of some branches only are left out: they said nothing about the rows of the others.
+ */
 export async function recheck(
   at: StepContext,
+  sink: LiveStage,
   stages: readonly LiveStage[],
-  inputs: readonly StepOutput[],
+  input: StepOutput,
 ): Promise<void> {
-  for (const input of inputs)
-    for (const live of stages) {
-      if (live.takes !== input.manifest.kind || live.gives !== live.takes) continue
-      const leak = await leakOf(at, live, input)
-      if (leak !== null)
-        throw new BoundaryError(
-          'store',
-          `stage ${live.id}: row ${leak.id} of the result is one that it drops (${leak.reason})`,
-          { code: 'FilterLeak', retryable: false },
-        )
-    }
+  const filters = stages.filter(({ id, takes, gives }) => {
+    return takes === input.manifest.kind && gives === takes && leadsThrough(id, sink, stages)
+  })
+  const apart = { ...at, contextOf: (stage: LiveStage) => contextApart(at, stage) }
+  const leak = (await sqlLeak(at, filters, input)) ?? (await streamLeak(apart, filters, input))
+  if (leak !== null) throw leaked(leak)
+  for (const live of filters) {
+    if (!('choose' in live.stage) || !live.stage.filter) continue
+    const found = await wholeLeak(apart, live, live.stage, input)
+    if (found !== null) throw leaked(found)
+  }
 }
 
-type Leak = { readonly id: string; readonly reason: string }
+type Leak = Pick<Reject, 'id' | 'stage' | 'reason'>
 
-async function leakOf(at: StepContext, live: LiveStage, input: StepOutput): Promise<Leak | null> {
-  if ('reason' in live.stage) return sqlLeak(at, live.stage.reason, input)
-  if ('run' in live.stage && live.stage.filter) return streamLeak(at, live, live.stage, input)
-  if ('choose' in live.stage && live.stage.filter) return wholeLeak(at, live, live.stage, input)
+/** Whether every row that comes to a stage came through another. */
+function leadsThrough(id: string, { from }: LiveStage, stages: readonly LiveStage[]): boolean {
+  return (
+    from.length > 0 &&
+    from.every((name) => {
+      const above = stages.find((stage) => stage.id === name)
+      return name === id || (above !== undefined && leadsThrough(id, above, stages))
+    })
+  )
+}
+
+/** What a stage found out and reported when it made the rows stays as it is. */
+function contextApart(at: StepContext, stage: LiveStage) {
+  const context = at.contextOf(stage)
+  return { ...context, workDir: join(context.workDir, 'recheck'), saveResult: async () => {} }
+}
+
+/** All filters that are SQL in one scan, which reads only the columns they look at. */
+async function sqlLeak({ sql }: StepContext, filters: readonly LiveStage[], { shards }: StepOutput) {
+  const cases = filters.flatMap(({ id, stage }) =>
+    'reason' in stage
+      ? [`WHEN (${stage.reason}) IS NOT NULL THEN {stage: ${sqlText(id)}, reason: (${stage.reason})}`]
+      : [],
+  )
+  if (cases.length === 0) return null
+  const files = `[${shards.map(({ part }) => sqlText(part)).join(', ')}]`
+  const [row] = await sql.rows(
+    `SELECT id, leak.stage, leak.reason FROM (SELECT id, CASE ${cases.join(' ')} END AS leak FROM read_parquet(${files})) WHERE leak IS NOT NULL LIMIT 1`,
+  )
+  return row ? { id: String(row.id), stage: String(row.stage), reason: String(row.reason) } : null
+}
+
+/** All filters that read row by row, one after the other, in one pass. */
+async function streamLeak(at: StepContext, filters: readonly LiveStage[], { shards, manifest }: StepOutput) {
+  const streams = filters.filter(({ stage }) => 'run' in stage && stage.filter)
+  if (streams.length === 0) return null
+  for (const { part } of shards) {
+    const rejects: Reject[] = []
+    for await (const _ of throughStages(readRows(at.sql, manifest.kind, part), streams, at, rejects, []))
+      if (rejects.length > 0) break
+    if (rejects[0]) return rejects[0]
+  }
   return null
 }
 
-async function wholeLeak(at: StepContext, live: LiveStage, stage: WholeStage, input: StepOutput): Promise<Leak | null> {
+async function wholeLeak(at: StepContext, live: LiveStage, stage: WholeStage, input: StepOutput) {
   const { sql } = at
   const views = await openViews(sql, [input])
   try {
@@ -43,28 +85,16 @@ async function wholeLeak(at: StepContext, live: LiveStage, stage: WholeStage, in
     const [row] = await sql.rows(
       `SELECT v.id, c.reason FROM ${table} c JOIN ${views[0]?.view} v ON v.row = c.row WHERE c.reason IS NOT NULL LIMIT 1`,
     )
-    return row ? { id: String(row.id), reason: String(row.reason) } : null
+    return row ? { id: String(row.id), stage: live.id, reason: String(row.reason) } : null
   } finally {
     await closeViews(sql, views)
   }
 }
 
-async function sqlLeak({ sql }: StepContext, reason: string, { shards }: StepOutput): Promise<Leak | null> {
-  const files = `[${shards.map(({ part }) => sqlText(part)).join(', ')}]`
-  const [row] = await sql.rows(
-    `SELECT id, (${reason}) AS reason FROM read_parquet(${files}) WHERE (${reason}) IS NOT NULL LIMIT 1`,
+function leaked({ id, stage, reason }: Leak): BoundaryError {
+  return new BoundaryError(
+    'store',
+    `stage ${stage}: row ${id ?? 'unknown'} of the result is one that it drops (${reason})`,
+    { code: 'FilterLeak', retryable: false },
   )
-  return row ? { id: String(row.id), reason: String(row.reason) } : null
-}
-
-async function streamLeak(at: StepContext, live: LiveStage, stage: Stage, input: StepOutput): Promise<Leak | null> {
-  for await (const row of stage.run(allRows(at, input), at.contextOf(live)))
-    if (isDropped(row)) return { id: row.id ?? 'unknown', reason: row.drop }
-  return null
-}
-
-async function* allRows({ sql }: StepContext, { shards, manifest }: StepOutput): AsyncIterable<object> {
-  for (const { part } of shards)
-    for await (const record of sql.stream(`SELECT * FROM read_parquet(${sqlText(part)})`))
-      yield decodeRow(manifest.kind, record)
 }

@@ -76,7 +76,9 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
   }),
   'filters/duplicates': () => ({
     takes: 'task',
+    filter: true,
     async choose([input], { sql }) {
+      await sql.run('DROP TABLE IF EXISTS seen')
       await sql.run(
         `CREATE TEMP TABLE seen AS SELECT 0 AS input, row, row AS position, CASE WHEN row_number() OVER (PARTITION BY digest ORDER BY row) > 1 THEN 'duplicate' END AS reason, NULL AS detail, NULL AS signals FROM ${input!.view}`,
       )
@@ -223,6 +225,40 @@ test('a filter that a later stage undoes is a leak, and nothing is handed out', 
   expect(readdirSync(dir)).not.toContain('out')
 })
 
+test('a filter of one branch says nothing about the rows of another, nor one below a sink about what it wrote', async () => {
+  const made = await run(
+    recipe(
+      'sources/numbers',
+      'filters/odd',
+      { id: 'b', use: 'sources/numbers', with: { source: 'b', count: 6 } },
+      'mixers/zip',
+      'sinks/ids',
+      { use: 'filters/short', with: { most: 3 } },
+      { id: 'last', use: 'sinks/ids' },
+    ),
+  )
+  expect(made.sinks.map(({ counts }) => counts.rows)).toEqual([16, 6])
+})
+
+test('what a stage undoes for one sink is a leak there, though another sink above was clean', async () => {
+  const list = recipe('sources/numbers', 'filters/odd', 'sinks/ids', 'filters/lengthen', {
+    id: 'last',
+    use: 'sinks/ids',
+  })
+  await expect(run(list)).rejects.toThrow(/stage odd: row a-1 of the result is one that it drops \(even\)/)
+  expect(readdirSync(join(dir, 'out'))).toEqual(['ids'])
+})
+
+test('copies that a later stage makes are a leak of the filter that removed copies', async () => {
+  const list = recipe(
+    'sources/numbers',
+    'filters/duplicates',
+    { use: 'mixers/zip', with: { twice: true } },
+    'sinks/ids',
+  )
+  await expect(run(list)).rejects.toThrow(/stage duplicates: row a-\d of the result is one that it drops \(duplicate\)/)
+})
+
 test('a lock that was changed by hand is refused', async () => {
   await run(plain)
   const path = join(dir, 'lock.json')
@@ -238,6 +274,15 @@ test.each([
   [['sources/numbers', { id: 'b', use: 'sources/numbers' }, 'filters/odd'], 'stands below 2 branches: numbers, b'],
   [['sources/numbers', { use: 'filters/odd', from: 'later' }], 'from "later", which is not above it'],
   [['sources/numbers', { id: 'b', use: 'sources/numbers' }], 'ends in 2 branches: numbers, b'],
+  [
+    [
+      'sources/numbers',
+      { id: 'b', use: 'sources/numbers' },
+      'mixers/zip',
+      { use: 'filters/odd', from: ['numbers', 'b'] },
+    ],
+    'stage odd takes the rows of one stage, not of numbers, b',
+  ],
   [[{ use: 'sources/numbers', from: 'x' }], 'is a source, which takes no rows'],
 ])('%j is refused: %s', async (list, message) => {
   await expect(resolveRecipe(recipe(...(list as (string | StageEntry)[])), make)).rejects.toThrow(message)

@@ -114,10 +114,16 @@ function inputsOf(
     if (entry.from !== undefined) throw refuse(recipe, `stage ${id} is a source, which takes no rows`, 'remove `from`')
     return []
   }
-  if (entry.from !== undefined) return [entry.from].flat().map((name) => named(recipe, id, name, above))
+  const many = 'many' in stage && stage.many === true
+  if (entry.from !== undefined) {
+    const names = [entry.from].flat()
+    if (names.length > 1 && !many)
+      throw refuse(recipe, `stage ${id} takes the rows of one stage, not of ${names.join(', ')}`, 'put a mixer between')
+    return names.map((name) => named(recipe, id, name, above))
+  }
   const open = openEnds(above)
   if (open.length === 0) throw refuse(recipe, `begins with ${id}, which takes rows`, 'begin with a source')
-  if ('many' in stage && stage.many) return open
+  if (many) return open
   if (open.length > 1)
     throw refuse(
       recipe,

@@ -34,6 +34,7 @@ export interface RecipeRun {
 
 export type RecipeEvent =
   | { readonly kind: 'step-start'; readonly stages: readonly string[] }
+  | { readonly kind: 'recheck-start'; readonly rows: number }
   | { readonly kind: 'shard-end'; readonly step: string; readonly index: number; readonly rows: number }
   | { readonly kind: 'step-end'; readonly step: string; readonly rows: number; readonly cached: boolean }
   | { readonly kind: 'log'; readonly stage: string; readonly line: string }
@@ -74,18 +75,26 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   const outputs = new Map<string, StepOutput>()
   const cached: string[] = []
   const sinks: SunkStage[] = []
+  const checked = new Set<StepOutput>()
   for (const step of planSteps(stages)) {
     run.signal.throwIfAborted()
     const inputs = step.from.map((id) => outputs.get(id)).filter((output) => output !== undefined)
-    run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
-    if (step.stages[0]?.form === 'sink') {
+    const [first] = step.stages
+    if (first?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
-      await recheck({ sql, contextOf }, stages, inputs)
+      const [input] = inputs
+      if (input && !checked.has(input)) {
+        run.onEvent?.({ kind: 'recheck-start', rows: input.manifest.rows })
+        await recheck({ sql, contextOf }, first, stages, input)
+        checked.add(input)
+      }
+      run.onEvent?.({ kind: 'step-start', stages: [first.id] })
       const made = madeSoFar(run, [...new Set(outputs.values())])
       const digest = digests.get(step.id) ?? ''
       sinks.push(await runSink({ sql, contextOf }, step, inputs, { runDir: run.dir, digest, made }))
       continue
     }
+    run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
     const end = await runStep(stepWork(run, lock, step, digests, { sql, contextOf }), inputs)
     if ('waiting' in end) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
     for (const { id } of step.stages) outputs.set(id, end.output)

@@ -103,12 +103,28 @@ async function saveInPlace(
   views: readonly WholeInput[],
   { shards }: StepOutput,
 ): Promise<readonly Shard[]> {
-  const offsets = shards.map((_, i) => shards.slice(0, i).reduce((sum, { rows }) => sum + rows, 0))
+  const { sql } = work.at
+  const parts = partsOf(shards)
+  const signals = await sql.number('SELECT count(*) FROM choice WHERE reason IS NULL AND signals IS NOT NULL')
   const indices = shards.map((_, i) => i)
-  return saveEach(work, live, views, indices, (index) => {
-    const rows = `read_parquet(${sqlText(shards[index]?.part ?? '')}, file_row_number = true)`
-    return `SELECT v.* EXCLUDE (file_row_number, signals), ${mergedSignals} AS signals FROM ${rows} v JOIN choice c ON c.row = v.file_row_number + ${offsets[index] ?? 0} WHERE c.reason IS NULL ORDER BY c.row`
+  return saveEach(work, live, views, indices, async (index) => {
+    const { file, first, rows } = parts[index] ?? { file: '', first: 0, rows: 0 }
+    const all = `read_parquet(${sqlText(file)}, file_row_number = true)`
+    if (signals > 0)
+      return `SELECT v.* EXCLUDE (file_row_number, signals), ${mergedSignals} AS signals FROM ${all} v JOIN choice c ON c.row = v.file_row_number + ${first} WHERE c.reason IS NULL ORDER BY c.row`
+    return `SELECT * EXCLUDE (file_row_number) FROM ${all} WHERE ${await keptOf(sql, first, rows)}`
   })
+}
+
+/** Which rows of a file are kept, as a condition on their number: one bit each, so that a plain scan keeps their order and nothing is sorted. */
+async function keptOf(sql: SqlDatabase, first: number, rows: number): Promise<string> {
+  const bits = new Uint8Array(rows).fill(48)
+  for (const { row } of await sql.rows(
+    `SELECT row FROM choice WHERE reason IS NULL AND row >= ${first} AND row < ${first + rows}`,
+  ))
+    bits[Number(row) - first] = 49
+  if (!bits.includes(48)) return 'true'
+  return `get_bit('${Buffer.from(bits).toString('latin1')}'::BIT, file_row_number::INTEGER) = 1`
 }
 
 const mergedSignals =
@@ -128,13 +144,13 @@ async function saveEach(
   live: LiveStage,
   views: readonly WholeInput[],
   indices: readonly number[],
-  rowsOf: (index: number) => string,
+  rowsOf: (index: number) => string | Promise<string>,
 ): Promise<readonly Shard[]> {
   const shards: Shard[] = []
   for (const index of indices) {
     work.signal.throwIfAborted()
     const found = await findShard(work.dir, index)
-    shards.push(found ?? (await saveOne(work, live, views, index, rowsOf(index))))
+    shards.push(found ?? (await saveOne(work, live, views, index, await rowsOf(index))))
   }
   return shards
 }

@@ -19,7 +19,8 @@ export interface Reject {
 }
 
 const rejectColumns = { id: 'VARCHAR', stage: 'VARCHAR', reason: 'VARCHAR', detail: 'VARCHAR' }
-const parquet = '(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 2048)'
+/** What stages pass on is read again soon: written fast before it is written small. */
+const parquet = '(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 2048)'
 
 /** Counts what goes into and comes out of one stage. */
 export class StageTally {

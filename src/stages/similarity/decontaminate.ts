@@ -4,7 +4,7 @@ import type { WholeStage } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { SimilarTexts, signatureOf } from '../../lib/minhash.ts'
-import { eachRun, wordHashes } from '../../lib/word-hashes.ts'
+import { runHashes, wordHashes } from '../../lib/word-hashes.ts'
 import { type BenchmarkTask, knownBenchmarks, loadPacks } from './packs.ts'
 import { type Judged, type RowText, readTexts, saveVerdicts, type Verdict } from './texts.ts'
 
@@ -57,7 +57,7 @@ async function* judge(
 
 /** What the texts of benchmarks look like. */
 class Contamination {
-  private readonly runs = new Map<number, number>()
+  private readonly runs = new KnownRuns()
   private readonly similar: SimilarTexts
   constructor(
     private readonly tasks: readonly BenchmarkTask[],
@@ -67,22 +67,18 @@ class Contamination {
     for (const [index, { instruction }] of tasks.entries()) {
       // Fewer words than a run are everyone's words: such a task is only told by its whole text.
       const words = wordHashes(instruction)
-      if (words.length >= options.words) eachRun(words, options.words, (hash) => this.runs.set(hash, index))
-      this.similar.add(signatureOf(instruction, 3) ?? new Uint32Array(128))
+      if (words.length >= options.words) this.runs.add(runHashes(words, options.words), index)
+      this.similar.add(signatureOf(words, 3) ?? new Uint32Array(128))
     }
   }
 
   /** Which benchmark task a text shares words with; null when none. */
   find(text: string): string | null {
-    const { words, similarity } = this.options
-    let hit: number | null = null
-    const hashes = wordHashes(text)
-    if (hashes.length >= words)
-      eachRun(hashes, words, (hash) => {
-        if (hit === null) hit = this.runs.get(hash) ?? null
-      })
-    if (hit !== null) return `${words} words in a row of ${this.nameOf(hit)}`
-    const signature = signatureOf(text, 3)
+    const { words: length, similarity } = this.options
+    const words = wordHashes(text)
+    const hit = words.length < length ? null : this.runs.find(runHashes(words, length))
+    if (hit !== null) return `${length} words in a row of ${this.nameOf(hit)}`
+    const signature = signatureOf(words, 3)
     const twin = signature && this.similar.find(signature, similarity)
     return twin ? `${Math.round(twin.similarity * 100)} % like ${this.nameOf(twin.index)}` : null
   }
@@ -90,6 +86,31 @@ class Contamination {
   private nameOf(index: number): string {
     const task = this.tasks[index]
     return `${task?.benchmark} ${task?.id}`
+  }
+}
+
+/** Which task has a run of words. Most runs are nobody's, which one bit tells without a look into the table. */
+class KnownRuns {
+  private readonly bits = new Uint32Array(2 ** 17)
+  private readonly tasks = new Map<number, number>()
+
+  add(runs: Uint32Array, task: number): void {
+    for (const run of runs) {
+      this.tasks.set(run, task)
+      const word = run >>> 15
+      this.bits[word] = (this.bits[word] ?? 0) | (1 << (run & 31))
+    }
+  }
+
+  /** The task of the first run that is known; null when none is. */
+  find(runs: Uint32Array): number | null {
+    for (let i = 0; i < runs.length; i++) {
+      const run = runs[i] ?? 0
+      if (((this.bits[run >>> 15] ?? 0) & (1 << (run & 31))) === 0) continue
+      const task = this.tasks.get(run)
+      if (task !== undefined) return task
+    }
+    return null
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { WholeInput, WholeStage } from '../../core/stage.ts'
 import { SimilarTexts, signatureOf } from '../../lib/minhash.ts'
+import { wordHashes } from '../../lib/word-hashes.ts'
 import { type Judged, type RowText, readTexts, saveVerdicts, type Verdict } from './texts.ts'
 
 /** Options of near-duplicate removal. */
@@ -32,7 +33,7 @@ async function* judge(
   const texts = new SimilarTexts(count)
   const kept: string[] = []
   for await (const { row, id, text } of rows) {
-    const signature = signatureOf(text, words)
+    const signature = signatureOf(wordHashes(text), words)
     const twin = signature && texts.find(signature, similarity)
     if (twin) {
       const share = Math.round(twin.similarity * 100)

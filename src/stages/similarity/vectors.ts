@@ -1,4 +1,4 @@
-import { eachRun, mixed, wordHashes } from '../../lib/word-hashes.ts'
+import { mixed, runHashes, wordHashes } from '../../lib/word-hashes.ts'
 
 /** Numbers of a hashed vector. */
 export const vectorSize = 4096
@@ -13,7 +13,7 @@ export function hashedVector(text: string): ReadonlyMap<number, number> {
     counts.set(place, (counts.get(place) ?? 0) + (mixed(hash) & 1 ? 1 : -1))
   }
   for (const word of words) add(mixed(word))
-  if (words.length > 1) eachRun(words, 2, add)
+  if (words.length > 1) for (const pair of runHashes(words, 2)) add(pair)
   const length = Math.sqrt([...counts.values()].reduce((sum, count) => sum + count * count, 0))
   return new Map([...counts].map(([place, count]) => [place, length > 0 ? count / length : 0]))
 }
