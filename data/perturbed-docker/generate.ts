@@ -8,18 +8,22 @@ export default definePipeline({
   summary: 'Small tasks in environments that were made harder, each proven to be solvable still',
   options: z.strictObject({
     strategy: z
-      .enum(['as-given', 'packages', 'search', 'model', 'perturb'])
+      .enum(['as-given', 'packages', 'search', 'model', 'agent', 'perturb'])
       .default('perturb')
       .describe('how the environment is made'),
+    repairs: z.number().int().min(0).max(20).default(3).describe('rounds in which agent may repair what fails'),
     variants: z.number().int().min(1).max(20).default(2).describe('tasks of a row with perturb'),
     published: z.string().default('').describe('JSON lines of published Dockerfiles, for search'),
   }),
   source: { fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } }, real: null },
+  needsModel: ({ strategy }) => strategy === 'model' || strategy === 'agent',
   make: {
     use: 'makers/environment',
-    with: ({ options: { strategy, variants, published } }) => ({
+    with: ({ options: { strategy, repairs, variants, published }, dir }) => ({
       pipeline: 'perturbed-docker',
       strategy,
+      repairs,
+      root: dir,
       variants,
       published: published === '' ? [] : readLines(resolve(published)),
     }),

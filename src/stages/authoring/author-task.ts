@@ -30,7 +30,7 @@ export interface Authoring<T> {
  */
 export async function authorTask<T>(
   authoring: Authoring<T>,
-  asking: AskOptions,
+  asking: Pick<AskOptions, 'system' | 'temperature' | 'maxOutputTokens' | 'tries'>,
   at: AskingContext,
 ): Promise<TaskDraft | Dropped> {
   const { row, form, repairs, before = [] } = authoring

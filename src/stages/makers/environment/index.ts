@@ -5,6 +5,7 @@ import { type Dropped, isDropped, type Stage, type StageContext } from '../../..
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { lineageOf } from '../../asking/ask.ts'
+import { authorDockerfile } from './author-dockerfile.ts'
 import { findDockerfile } from './find-dockerfile.ts'
 import { installPackages, packagesFor } from './packages.ts'
 import { type Furnished, perturb } from './perturb.ts'
@@ -18,12 +19,16 @@ const published = z.object({
 })
 
 const options = z.strictObject({
-  /** `as-given`: the row's own. `packages`: what its words ask for, by name. `search`: the best of those published. `model`: one that a model writes. `perturb`: harder variants of the row's own. */
-  strategy: z.enum(['as-given', 'packages', 'search', 'model', 'perturb']).default('perturb'),
+  /** `as-given`: the row's own. `packages`: what its words ask for, by name. `search`: the best of those published. `model`: a base that a model writes. `agent`: a whole one that a model writes and repairs until it holds in a sandbox. `perturb`: harder variants of the row's own. */
+  strategy: z.enum(['as-given', 'packages', 'search', 'model', 'agent', 'perturb']).default('perturb'),
   /** Tasks of a row with `perturb`. */
   variants: z.number().int().min(1).max(20).default(2),
   /** For `search`: Dockerfiles others published. */
   published: z.array(published).default([]),
+  /** With `agent`: how often what fails goes back to the model. */
+  repairs: z.number().int().min(0).max(20).default(3),
+  /** With `agent`: folder that relative repositories of rows count from. */
+  root: z.string().min(1).default('.'),
   pipeline: z.string().min(1).default('environments'),
 })
 type Options = z.output<typeof options>
@@ -38,7 +43,7 @@ const shape = z.object({
 })
 type Given = z.output<typeof shape>
 
-/** E1, E2, E4 and E5: the same task in an environment that was written, found, perturbed or put together for it. */
+/** E1 to E5: the same task in an environment that was written, found, repaired until it held, perturbed or put together for it. */
 export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/environment',
   summary: 'Tasks of a row in other environments: perturbed, with packages by keyword, found, or written by a model',
@@ -60,6 +65,7 @@ async function* makeDrafts(
   given: Options,
   at: StageContext,
 ): AsyncGenerator<TaskDraft | Dropped, void, void> {
+  if (given.strategy === 'agent') return yield authorDockerfile(row, given, at)
   const parsed = shape.safeParse(row.fields)
   if (!parsed.success)
     return yield { drop: 'missing-field', detail: z.prettifyError(parsed.error).slice(0, 300), id: row.id }
