@@ -23,6 +23,8 @@ const parts = {
   slurm: { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client', munged: 'munge', ss: 'iproute2' },
   // Readers of dumps and documents.
   readers: { '7zz': '7zip', pdftotext: 'poppler-utils' },
+  // A database server, which a test starts itself.
+  database: { pg_createcluster: 'postgresql', setpriv: 'util-linux' },
   // Programs that tests drive through a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3' },
 }

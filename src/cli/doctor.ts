@@ -3,6 +3,7 @@ import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../core/errors.ts'
 import { pluginContext } from '../plugins.ts'
 import { type Check, type Finding, runCheck, type Surroundings } from './doctor/check.ts'
+import { databaseChecks } from './doctor/database-checks.ts'
 import { machineChecks } from './doctor/machine-checks.ts'
 import { pluginChecks } from './doctor/plugin-checks.ts'
 import { interruptSignal } from './interrupt.ts'
@@ -12,7 +13,7 @@ import { note, printJson, printTable } from './output.ts'
 export default () =>
   new Command()
     .description(
-      'Says what this machine and account can run: sandboxes, engines, agents, Slurm, the Hub; and how to get what is missing.\n' +
+      'Says what this machine and account can run: sandboxes, engines, agents, Slurm, the Hub, databases; and how to get what is missing.\n' +
         'It starts nothing and prints no secret.',
     )
     .option('--api-base <url>', 'also try a model server, for example http://localhost:8000/v1')
@@ -23,7 +24,7 @@ export default () =>
     )
     .option('--json', 'print the result as JSON')
     .action(async ({ apiBase, require = [], json = false }) => {
-      const checks = [...machineChecks, ...pluginChecks()]
+      const checks = [...machineChecks, ...databaseChecks, ...pluginChecks()]
       const required = require.map((name) => findCheck(name, checks))
       const interrupt = interruptSignal()
       setMaxListeners(0, interrupt.signal)
