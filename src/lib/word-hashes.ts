@@ -3,29 +3,27 @@
  * so that a text that was laid out anew is the same text.
  */
 export function wordHashes(text: string): Uint32Array {
-  let hashes = new Uint32Array(Math.max(16, text.length >> 2))
+  // A word and what parts it from the next are two signs at least.
+  if (scratch.length < (text.length >> 1) + 1) scratch = new Uint32Array(text.length)
+  const hashes = scratch
   let count = 0
   let hash = start
-  let inWord = false
+  let inWord = 0
+  // Where words end cannot be foreseen, and a wrong guess costs a processor more than this arithmetic without branches.
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     const sign = code < 128 ? (wordSigns[code] ?? 0) : code
-    if (sign !== 0) {
-      hash = Math.imul(hash ^ sign, prime)
-      inWord = true
-    } else if (inWord) {
-      if (count === hashes.length) hashes = grown(hashes)
-      hashes[count++] = hash
-      hash = start
-      inWord = false
-    }
+    const isWord = -sign >>> 31
+    hashes[count] = hash
+    count += inWord & ~isWord
+    hash = (Math.imul(hash ^ sign, prime) & -isWord) | (start & (isWord - 1))
+    inWord = isWord
   }
-  if (inWord) {
-    if (count === hashes.length) hashes = grown(hashes)
-    hashes[count++] = hash
-  }
-  return hashes.subarray(0, count)
+  hashes[count] = hash
+  return hashes.slice(0, count + inWord)
 }
+
+let scratch = new Uint32Array(1 << 16)
 
 /** A hash of each run of `length` words, in order; a text with fewer words is one run. */
 export function runHashes(words: Uint32Array, length: number): Uint32Array {
@@ -60,9 +58,3 @@ export function mixed(value: number): number {
 const wordSigns = Uint8Array.from({ length: 128 }, (_, code) =>
   /[a-z0-9]/i.test(String.fromCharCode(code)) ? String.fromCharCode(code).toLowerCase().charCodeAt(0) : 0,
 )
-
-function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(array.length * 2)
-  larger.set(array)
-  return larger
-}
