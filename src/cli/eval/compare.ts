@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { pairedDifference } from '../../board/clustered-interval.ts'
+import { pairedDifference } from '../../core/clustered-interval.ts'
 import { UserError } from '../../core/errors.ts'
 import { findJob } from '../jobs/find-job.ts'
 import { printJson } from '../output.ts'

@@ -1,4 +1,4 @@
-import type { Interval } from '../../board/clustered-interval.ts'
+import type { Interval } from '../../core/clustered-interval.ts'
 import { oneLine } from '../output.ts'
 import type { JobScore } from './score-job.ts'
 

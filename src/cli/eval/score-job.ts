@@ -1,5 +1,5 @@
-import { clusteredInterval, type Interval, type RewardsByTask } from '../../board/clustered-interval.ts'
 import { passAtK } from '../../board/pass-at-k.ts'
+import { clusteredInterval, type Interval, type RewardsByTask } from '../../core/clustered-interval.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'

@@ -1,4 +1,4 @@
-import { mean, type PairedDifference, pairedDifference, zScores } from '../../lib/paired-interval.ts'
+import { type Interval, mean, pairedDifference } from '../../core/clustered-interval.ts'
 
 /** One trial of a teacher at a task. */
 export interface TeacherTrial {
@@ -26,8 +26,8 @@ export interface TeacherScore {
   readonly costUsd: number | null
   /** Mean over sources of how far its mean reward is from that of all teachers, in deviations; null when it has no reward in one of them. */
   readonly meanZ: number | null
-  /** How much higher its reward is than the chosen one's, by task. */
-  readonly againstChoice: PairedDifference | null
+  /** How much higher its reward is than the chosen one's, by task; null for the choice, and with fewer than two tasks in common. */
+  readonly againstChoice: Interval | null
 }
 
 export interface Comparison {
@@ -44,7 +44,7 @@ export interface Tried {
 }
 
 /** Scores teachers that were tried on the same tasks; the highest mean z-score is the choice, then the cheaper, then the first named. */
-export function compareTeachers(tried: readonly Tried[], seed: number): Comparison {
+export function compareTeachers(tried: readonly Tried[]): Comparison {
   const sources = [...new Set(tried.flatMap(({ trials }) => trials.map(({ source }) => source)))].sort()
   const z = meanZs(tried, sources)
   const plain = tried.map(({ name, trials }, i) => ({ name, ...summary(trials), meanZ: z[i] ?? null }))
@@ -53,7 +53,7 @@ export function compareTeachers(tried: readonly Tried[], seed: number): Comparis
   const chosen = choice === null ? undefined : rewards[choice]
   const scores = plain.map((score, i) => {
     const own = rewards[i]
-    const against = own && chosen && i !== choice ? pairedDifference(own, chosen, seed) : null
+    const against = own && chosen && i !== choice ? pairedDifference(own, chosen) : null
     return { ...score, againstChoice: against }
   })
   return { scores, choice, agreement: agreementOf(rewards) }
@@ -87,6 +87,14 @@ function meanZs(tried: readonly Tried[], sources: readonly string[]): (number | 
     for (const [place, i] of scored.entries()) sums[i] = (sums[i] ?? 0) + (z[place] ?? 0)
   }
   return sums.map((sum, i) => (whole[i] ? sum / sources.length : null))
+}
+
+/** How far each value is from the mean of all, in standard deviations; 0 for all when they are equal. */
+function zScores(values: readonly number[]): number[] {
+  if (values.length === 0) return []
+  const middle = mean(values)
+  const deviation = Math.sqrt(mean(values.map((value) => (value - middle) ** 2)))
+  return values.map((value) => (deviation < 1e-12 ? 0 : (value - middle) / deviation))
 }
 
 function best(scores: readonly Pick<TeacherScore, 'meanZ' | 'costUsd'>[]): number | null {

@@ -6,7 +6,7 @@ export function renderComparison(
   { tasks, attempts }: { readonly tasks: number; readonly attempts: number },
 ): string {
   const chosen = choice === null ? null : scores[choice]
-  const close = scores.filter(({ againstChoice }) => againstChoice !== null && againstChoice.high >= 0)
+  const close = scores.filter(({ againstChoice }, i) => i !== choice && !(againstChoice && againstChoice.high < 0))
   return [
     '# Teachers',
     '',
@@ -19,7 +19,6 @@ export function renderComparison(
     `Rule: the highest mean z-score of the reward, standardised over teachers within each source of tasks; then the cheaper; then the first named. Chosen: ${chosen?.name ?? 'none'}.`,
     '',
     'Trials that the world ended are not scored and count for nothing. Intervals are of 95 %, over tasks, paired by task.',
-    ...(tasks < 30 ? ['', `${tasks} tasks are few: the true intervals are wider.`] : []),
     ...(agreement === null
       ? []
       : ['', `Teachers agree on ${percent(agreement)} of the tasks that two of them were scored on.`]),

@@ -50,7 +50,7 @@ export default definePlugin({
           const rolling = { teacher, agent, sandbox, concurrency, timeoutMultiplier, judge, budgetUsd }
           tried.push({ name: teacher.model, trials: await tryTeacher(sample, attempts, rolling, at) })
         }
-        await conclude(compareTeachers(tried, at.seed), teachers, { tasks: sample.length, attempts }, at)
+        await conclude(compareTeachers(tried), teachers, { tasks: sample.length, attempts }, at)
         await at.sql.run('DROP VIEW IF EXISTS all_tasks')
         await at.sql.run(
           `CREATE TEMP VIEW all_tasks AS SELECT 0 AS input, row, row AS position, NULL::VARCHAR AS reason, NULL::VARCHAR AS detail, NULL::VARCHAR AS signals FROM ${view}`,

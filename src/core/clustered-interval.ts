@@ -43,7 +43,8 @@ export function pairedDifference(first: RewardsByTask, second: RewardsByTask): I
   return clusteredInterval(differences)
 }
 
-function mean(values: readonly number[]): number {
+/** The mean of at least one value. */
+export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
