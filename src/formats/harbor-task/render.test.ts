@@ -72,6 +72,8 @@ test('refuses to lose a description for want of a name', () => {
 })
 
 const text = fc.string({ unit: 'grapheme', minLength: 1 })
+/** Readers of JSON and TOML alike leave the one name out that would reach an object’s prototype. */
+const key = text.filter((name) => name !== '__proto__')
 const env = fc.dictionary(fc.stringMatching(/^[A-Z_]{1,8}$/), fc.string({ unit: 'grapheme' }), { maxKeys: 3 })
 const seconds = fc.oneof(fc.integer({ min: 1, max: 1e6 }), fc.double({ min: 0.001, max: 1e6, noNaN: true }))
 const maybe = <T>(values: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(values, { nil: undefined })
@@ -141,7 +143,7 @@ const step = fc
     agent,
     verifier,
     minReward: maybe(
-      fc.dictionary(text, fc.double({ noNaN: true, noDefaultInfinity: true, min: 1e-9 }), { minKeys: 1 }),
+      fc.dictionary(key, fc.double({ noNaN: true, noDefaultInfinity: true, min: 1e-9 }), { minKeys: 1 }),
     ),
     healthcheck: maybe(healthcheck),
     artifacts: fc.constant([]),
@@ -182,6 +184,6 @@ function tomlCanHold(value: unknown): unknown {
   if (Array.isArray(value)) return value.filter((item) => item !== null).map(tomlCanHold)
   if (typeof value === 'number') return value === 0 ? 0 : value
   if (typeof value !== 'object' || value === null) return value
-  const kept = Object.entries(value).filter(([, item]) => item !== null)
+  const kept = Object.entries(value).filter(([name, item]) => item !== null && name !== '__proto__')
   return Object.fromEntries(kept.map(([key, item]) => [key, tomlCanHold(item)]))
 }
