@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { messageOf, UserError } from '../core/errors.ts'
 import type { TaskDraft } from '../core/row.ts'
 import type { Task } from '../core/task.ts'
-import { safeTaskName, saveTaskDraft } from '../formats/harbor-task/draft.ts'
+import { draftFiles, safeTaskName, writeDraftFiles } from '../formats/harbor-task/draft.ts'
 import { loadTask } from '../formats/harbor-task/load.ts'
 import { canonicalJson } from '../lib/digest-json.ts'
 import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
@@ -96,13 +96,15 @@ async function openFiles({ dir, workDir, tasksDir, staging, letGo }: Places): Pr
   // Every run tells of all rejects, those of rows that an earlier run finished too.
   await rm(rejectsPath, { force: true })
   const rejects = await openJsonLines(rejectsPath)
-  let nth = 0
+  const places = makePlaces(staging)
+  let finished = 0
   return {
     ...{ dir, tasksDir, workDir, done },
-    stage: async (draft) => stageIn(join(staging, String(++nth)), tasksDir, draft),
+    stage: (draft) => stageIn(places, tasksDir, draft),
     finish: async (record) => {
       journal.append(record)
-      await journal.flush()
+      // A row whose line is lost with the process is made again, over what it left; a full disk is noticed soon.
+      if (++finished % 64 === 0) await journal.flush()
     },
     reject: (reject) => rejects.append(reject),
     close: async (summary) => {
@@ -118,10 +120,27 @@ async function openFiles({ dir, workDir, tasksDir, staging, letGo }: Places): Pr
   }
 }
 
-async function stageIn(place: string, tasksDir: string, draft: TaskDraft): Promise<StagedTask> {
+/** Free places for tasks that are being made; two of one name lie in different folders. */
+function makePlaces(staging: string) {
+  const taken = new Set<string>()
+  return {
+    take(name: string): string {
+      for (let nth = 0; ; nth++) {
+        const dir = join(staging, String(nth), name)
+        if (taken.has(dir)) continue
+        taken.add(dir)
+        return dir
+      }
+    },
+    free: (dir: string) => taken.delete(dir),
+  }
+}
+
+async function stageIn(places: ReturnType<typeof makePlaces>, tasksDir: string, draft: TaskDraft): Promise<StagedTask> {
+  const files = draftFiles(draft)
   const name = safeTaskName(draft.name)
-  const dir = await saveTaskDraft(draft, place)
-  const discard = () => rm(place, { recursive: true, force: true })
+  const dir = places.take(name)
+  await writeDraftFiles(files, dir)
   return {
     name,
     dir,
@@ -135,9 +154,12 @@ async function stageIn(place: string, tasksDir: string, draft: TaskDraft): Promi
         await rm(target, { recursive: true, force: true })
         await rename(dir, target)
       }
-      await discard()
+      places.free(dir)
     },
-    discard,
+    discard: async () => {
+      await rm(dir, { recursive: true, force: true })
+      places.free(dir)
+    },
   }
 }
 
