@@ -93,7 +93,7 @@ function notFound({ from, isPackage }: ImportPath, { message }: BundleFailure): 
     return new UserError(`${shown(from)}: ${oneLine(message)}`, 'repair the file')
   return new UserError(
     `${shown(from)}: expected a TypeScript or JavaScript file, or a folder with an index.ts, found none`,
-    'the path counts from the current directory; ot-agent agents init NAME writes an agent to start from',
+    'the path counts from the current directory; for a start: recipes/, data/, or ot-agent agents init NAME',
   )
 }
 
