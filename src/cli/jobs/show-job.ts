@@ -5,7 +5,7 @@ import { isFinished, type JobDir } from '../../store/job-dir.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { oneLine, printTable } from '../output.ts'
-import { renderCount, renderDuration, renderJudge } from '../progress/render.ts'
+import { renderCount, renderDuration, renderJudge, renderPassAtK } from '../progress/render.ts'
 import { type JobState, stateOf } from './find-job.ts'
 import { describeEnd, describeRewards, type TrialRow, trialRowOf } from './trial-row.ts'
 
@@ -134,7 +134,7 @@ function groupCells(group: GroupReport): string[] {
     group.meanOverScored?.toFixed(3) ?? '-',
     group.meanOverAll?.toFixed(3) ?? '-',
     group.metrics.flatMap(numbers).join(', ') || '-',
-    numbers(group.passAtK).join(', ') || '-',
+    renderPassAtK(Object.entries(group.passAtK).map(([k, value]) => [Number(k), value])),
   ]
 }
 

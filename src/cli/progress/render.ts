@@ -65,3 +65,11 @@ export function renderDuration(sec: number): string {
   if (whole < 3600) return `${Math.floor(whole / 60)}m${pad(whole % 60)}s`
   return `${Math.floor(whole / 3600)}h${pad(Math.floor((whole % 3600) / 60))}m`
 }
+
+/** `2: 0.700, 4: 0.812`: of many attempts, every doubling and the most; all of them are in the JSON. */
+export function renderPassAtK(passes: Iterable<readonly [k: number, value: number]>): string {
+  const all = [...passes]
+  const most = Math.max(...all.map(([k]) => k))
+  const shown = all.length <= 6 ? all : all.filter(([k]) => k === most || Number.isInteger(Math.log2(k)))
+  return shown.map(([k, value]) => `${k}: ${value.toFixed(3)}`).join(', ') || '-'
+}

@@ -5,7 +5,7 @@ import { writeAtomic } from '../../lib/files.ts'
 import type { JobOutcome } from '../../run/job.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { note, printJson, printTable } from '../output.ts'
-import { renderJudge } from '../progress/render.ts'
+import { renderJudge, renderPassAtK } from '../progress/render.ts'
 
 interface Shown {
   readonly json: boolean
@@ -44,14 +44,13 @@ function someOf(names: readonly string[]): string {
 
 function cellsOf(ends: Denominators, passAtK: ReadonlyMap<number, number> = new Map()): string[] {
   const failures = Object.entries(ends.failedByBoundary).map(([boundary, count]) => `${boundary} ${count}`)
-  const passes = [...passAtK].map(([k, value]) => `${k}: ${value.toFixed(3)}`)
   return [
     String(ends.trials),
     String(ends.scored),
     ends.meanOverScored?.toFixed(3) ?? '-',
     ends.meanOverAll?.toFixed(3) ?? '-',
     failures.join(', ') || '-',
-    passes.join(', ') || '-',
+    renderPassAtK(passAtK),
   ]
 }
 
