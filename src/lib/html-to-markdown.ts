@@ -31,7 +31,8 @@ const silent = new Set(['script', 'style', 'head', 'template', 'iframe', 'object
 const paragraphs = new Set('p div section article table tr h1 h2 h3 h4 h5 h6 ul ol dl dt dd details summary'.split(' '))
 const marks: Readonly<Record<string, string>> = { strong: '**', b: '**', em: '*', i: '*', del: '~~', s: '~~' }
 
-const hasRuns = /[^\S ]|\s\s/
+/** Blanks that are none, or more than one: looked for apart, which is faster than both at once. */
+const otherBlank = /[^\S ]/
 
 class Page {
   readonly #code: CodeBlock[] = []
@@ -84,7 +85,7 @@ class Page {
     if (this.#hidden > 0) return
     if (this.#pre) this.#pre.text += text
     else if (this.#span !== null) this.#span += text
-    else this.#line += hasRuns.test(text) ? text.replace(/\s+/g, ' ') : text
+    else this.#line += otherBlank.test(text) || text.includes('  ') ? text.replace(/\s+/g, ' ') : text
   }
 
   close(name: string): void {

@@ -9,7 +9,7 @@ import { isMissing } from '../../../lib/files.ts'
 import { htmlToMarkdown } from '../../../lib/html-to-markdown.ts'
 import { type Answered, AnswerJoin } from './join-answers.ts'
 import { openDump } from './open-dump.ts'
-import { type Post, readPosts } from './read-posts.ts'
+import { type PostHead, readPosts } from './read-posts.ts'
 
 const options = z.strictObject({
   /** `Posts.xml` of a Stack Exchange dump, plain or .gz, or the .7z that holds it. */
@@ -76,11 +76,11 @@ function joinDir(workDir: string): string {
   return join(workDir, `posts-${process.pid}-${opened++}`)
 }
 
-function isWanted(post: Post, { minScore, minChars, maxChars, tags, code }: Options): boolean {
-  if (code && !post.body.includes('<code')) return false
-  if (post.kind === 'answer') return post.body.length <= maxChars
-  const { length } = post.body
-  if (post.isClosed || post.score < minScore || length < minChars || length > maxChars) return false
+function isWanted(post: PostHead, { minScore, minChars, maxChars, tags, code }: Options): boolean {
+  if (code && !post.hasCode) return false
+  if (post.bodyChars > maxChars) return false
+  if (post.kind === 'answer') return true
+  if (post.isClosed || post.score < minScore || post.bodyChars < minChars) return false
   return tags.length === 0 || post.tags.some((tag) => tags.includes(tag))
 }
 

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Post } from './read-posts.ts'
+import { type Post, type PostHead, parsePost } from './read-posts.ts'
 
 /** A question with the answer that counts: the accepted one, or where none is, the one with the highest score. */
 export interface Answered {
@@ -33,11 +33,11 @@ export class AnswerJoin {
   }
 
   /** A question's answers count only after it: dumps are in the order of posts' numbers. */
-  async add(post: Post): Promise<void> {
+  async add(post: PostHead): Promise<void> {
     if (post.kind === 'question') this.#wanted.add(post.id)
     else if (post.parentId === null || !this.#wanted.has(post.parentId)) return
     const drawer = Math.floor((post.parentId ?? post.id) / idsPerDrawer)
-    const line = `${JSON.stringify(post)}\n`
+    const line = `${post.id}\t${post.parentId ?? ''}\t${post.score}\t${post.acceptedAnswerId ?? ''}\t${post.raw}\n`
     const lines = this.#held.get(drawer)
     if (lines) lines.push(line)
     else this.#held.set(drawer, [line])
@@ -49,8 +49,8 @@ export class AnswerJoin {
   async *answered(): AsyncGenerator<Answered | { readonly unanswered: number }, void, void> {
     await this.#flush()
     for (const drawer of [...this.#drawers].sort((a, b) => a - b)) {
-      const posts = (await readFile(this.#path(drawer), 'utf8')).split('\n')
-      yield* joinPosts(posts.filter((line) => line !== '').map((line) => JSON.parse(line) as Post))
+      const lines = (await readFile(this.#path(drawer), 'utf8')).split('\n')
+      yield* joinPosts(lines.filter((line) => line !== '').map(parseWaiting))
       await rm(this.#path(drawer))
     }
   }
@@ -69,24 +69,34 @@ export class AnswerJoin {
   }
 
   #path(drawer: number): string {
-    return join(this.#dir, `${drawer}.jsonl`)
+    return join(this.#dir, `${drawer}.tsv`)
   }
 }
 
-function* joinPosts(posts: readonly Post[]): Generator<Answered | { readonly unanswered: number }, void, void> {
-  const best = new Map<number, Post>()
-  const questions = new Map(posts.filter(({ kind }) => kind === 'question').map((post) => [post.id, post]))
+/** What has to be known of a post that waits; its words are read when they are wanted. Questions have no parent. */
+type Waiting = Pick<PostHead, 'id' | 'parentId' | 'score' | 'acceptedAnswerId' | 'raw'>
+
+function parseWaiting(line: string): Waiting {
+  const [, id, parent, score, accepted] = /^(\d+)\t(\d*)\t(-?[\d.]+)\t(\d*)\t/.exec(line) ?? []
+  const number = (text: string | undefined) => (text === '' ? null : Number(text))
+  const raw = line.slice(line.indexOf('<row'))
+  return { id: Number(id), parentId: number(parent), score: Number(score), acceptedAnswerId: number(accepted), raw }
+}
+
+function* joinPosts(posts: readonly Waiting[]): Generator<Answered | { readonly unanswered: number }, void, void> {
+  const best = new Map<number, Waiting>()
+  const questions = new Map(posts.filter(({ parentId }) => parentId === null).map((post) => [post.id, post]))
   for (const post of posts) {
-    const question = post.kind === 'answer' ? questions.get(post.parentId ?? -1) : undefined
+    const question = post.parentId === null ? undefined : questions.get(post.parentId)
     if (!question) continue
     const rival = best.get(question.id)
     const isAccepted = question.acceptedAnswerId === post.id
     if (!rival || isAccepted || (rival.id !== question.acceptedAnswerId && post.score > rival.score))
       best.set(question.id, post)
   }
-  for (const question of [...questions.values()].sort((a, b) => a.id - b.id)) {
-    const answer = best.get(question.id)
-    yield answer ? { question, answer } : { unanswered: question.id }
+  for (const { id, raw } of [...questions.values()].sort((a, b) => a.id - b.id)) {
+    const answer = best.get(id)
+    yield answer ? { question: parsePost(raw), answer: parsePost(answer.raw) } : { unanswered: id }
   }
 }
 

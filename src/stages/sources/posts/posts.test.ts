@@ -2,12 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
 import { makeTempDir } from '../../../../test/make-task.ts'
 import { needs } from '../../../../test/needs.ts'
 import { findProgram } from '../../../lib/programs.ts'
 import posts from './index.ts'
+import { parsePost, readPosts } from './read-posts.ts'
 
 const context = { env: {}, stateDir: '/nonexistent' }
 const make = (options: object) => posts.make(posts.options.parse(options), context)
@@ -104,6 +106,26 @@ test('answers are found however far they stand from their questions, in the orde
   expect(found.map((row) => Number(row.id))).toEqual(questions.map((_, i) => i * 800 + 1))
   for (const row of found) expect(row).toMatchObject({ fields: { answer: { accepted: true } } })
   expect(await readdir(dir)).toEqual([])
+})
+
+test('whatever a post says is read as it was written, wherever the file is cut into chunks', async () => {
+  const words = fc.string({ unit: fc.constantFrom(...'ab <>&"\'=/;#xA\n\t😀é', '&amp;', '&#10;', '<row ', ' />') })
+  const post = fc.record({ Id: fc.nat(), Score: fc.integer({ min: -9, max: 9 }), Title: words, Body: words })
+  await fc.assert(
+    fc.asyncProperty(fc.array(post, { maxLength: 5 }), fc.integer({ min: 1, max: 40 }), async (rows, size) => {
+      const bytes = Buffer.from(xml(...rows.map((fields) => row({ ...fields, PostTypeId: 1 }))))
+      async function* chunks() {
+        for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+      }
+      const found: object[] = []
+      for await (const { raw, bodyChars } of readPosts('x', chunks())) {
+        const { id: Id, score: Score, title: Title, body: Body } = parsePost(raw)
+        found.push({ Id, Score, Title, Body })
+        expect(bodyChars).toBe(Body.length)
+      }
+      expect(found).toEqual(rows)
+    }),
+  )
 })
 
 test('a dump packed with gzip is read, and only as far as asked', async () => {
