@@ -1,7 +1,8 @@
 import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 
-const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+/** Where a system keeps its programs. */
+export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** The full path of a program, or null. The system directories are searched even where PATH leaves them out. */
 export function findProgram(name: string): string | null {
@@ -13,7 +14,8 @@ export function findProgram(name: string): string | null {
   return null
 }
 
-function isExecutable(path: string): boolean {
+/** Whether this user may run a file. */
+export function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK)
     return true

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
-import { findProgram } from '../../lib/programs.ts'
+import { findProgram, systemPath } from '../../lib/programs.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 
 /** What a registry has, at an exact version, so that equal runs run equal programs. */
@@ -117,8 +117,6 @@ async function pythonOfSandbox(): Promise<string> {
   const { stdout } = await promisify(execFile)('python3', ['-c', script], { env: { PATH: path }, cwd: '/' })
   return stdout.trim()
 }
-
-const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** As the registry spells it: `name@1.2.3` or `name==1.2.3`. */
 export function specOf(source: ToolSource): string {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ExecOptions, ExecResult, Terminal, TerminalOptions, ToolDir } from '../../core/sandbox.ts'
@@ -10,9 +11,9 @@ import { identify, livenessOf, type ProcessIdentity } from '../../lib/process-id
 import { shellQuote } from '../../lib/shell.ts'
 import { groupOf, type KillableGroup, markedGroup } from '../local/killable.ts'
 import { openPty } from '../local/pty.ts'
+import { runToEnd } from '../namespaces/run-to-end.ts'
 import { type Bind, execArgs, type FlagLimits, insideArgv, startArgs, stopArgs } from './commands.ts'
 import { type Apptainer, joined, programEnv, runProgram } from './program.ts'
-import { runToEnd } from './run-to-end.ts'
 
 export interface InstanceOptions {
   readonly apptainer: Apptainer
@@ -104,19 +105,30 @@ export class Instance {
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     options.signal?.throwIfAborted()
-    const { child, group } = this.spawn(argv, options)
+    const { child, group } = this.begin(argv, options)
     try {
-      return await runToEnd(child, options, async () => {
+      const { code, signal, ...ended } = await runToEnd(child, options, async () => {
         await group.kill()
         child.kill('SIGKILL')
       })
+      const exitCode = signal === null ? (code ?? 1) : 128 + constants.signals[signal]
+      return { ...ended, exitCode: ended.timedOut ? 124 : exitCode }
     } finally {
       this.release(group)
     }
   }
 
-  /** Starts a command whose streams the caller takes care of. */
-  spawn(argv: readonly string[], options: ExecOptions = {}): { child: ChildProcess; group: KillableGroup } {
+  /** Starts a command whose streams the caller takes care of; `done` ends all of it. */
+  async spawn(argv: readonly string[], options: ExecOptions = {}) {
+    const { child, group } = this.begin(argv, options)
+    const done = async () => {
+      await group.kill()
+      this.release(group)
+    }
+    return { child, done }
+  }
+
+  private begin(argv: readonly string[], options: ExecOptions): { child: ChildProcess; group: KillableGroup } {
     const { apptainer } = this.options
     const group = this.newGroup()
     const { env, words } = this.command(argv, options, group)
@@ -127,7 +139,7 @@ export class Instance {
     return { child, group }
   }
 
-  release(group: KillableGroup): void {
+  private release(group: KillableGroup): void {
     if (group.release() === 'reuse') this.idle.push(group)
   }
 

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -16,10 +16,9 @@ import type {
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
+import { makeLogsDir } from '../namespaces/logs-dir.ts'
+import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
 import type { Instance } from './instance.ts'
-import { downloadDir, readFile, uploadDir, writeFile } from './transfer.ts'
-
-const logDirs = ['agent', 'verifier', 'artifacts']
 
 export interface LeaseOptions {
   readonly id: string
@@ -144,21 +143,10 @@ export class ApptainerLease implements SandboxLease {
     this.doors.clear()
   }
 
-  /** A new /logs whose `verifier` is empty; what the agent logged moves over. Nothing runs inside at this moment. */
+  /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */
   private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('logs')
-    await mkdir(dir, { recursive: true })
-    await chmod(dir, 0o755)
-    for (const name of logDirs) {
-      const path = join(dir, name)
-      if (previous !== null && name !== 'verifier') await rename(join(previous, name), path).catch(() => {})
-      // A program inside may have left a link in its place.
-      if (!(await lstat(path).catch(() => null))?.isDirectory()) {
-        await rm(path, { force: true })
-        await mkdir(path)
-      }
-      await chmod(path, 0o777)
-    }
+    await makeLogsDir(dir, previous)
     this.instance.mounts.set('/logs', dir)
   }
 

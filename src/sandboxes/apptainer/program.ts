@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { BoundaryError, UserError } from '../../core/errors.ts'
-import { findProgram } from '../../lib/programs.ts'
+import { findProgram, systemPath } from '../../lib/programs.ts'
 
 const run = promisify(execFile)
 
@@ -41,7 +41,7 @@ export function programEnv(
 ): Record<string, string> {
   const passed = Object.entries(inside).map(([name, value]) => [`${prefix}ENV_${name}`, value] as const)
   return {
-    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    PATH: systemPath,
     HOME: process.env.HOME ?? '/root',
     [`${prefix}_CONFIGDIR`]: configDir,
     ...Object.fromEntries(passed),

@@ -14,11 +14,6 @@ export function cloudFailure(code: CloudFailure, message: string, cause?: unknow
   return new BoundaryError('sandbox', message, { code, retryable: true, ...(cause !== undefined && { cause }) })
 }
 
-/** A file that could not be carried in or out: trying again would not help. */
-export function transferFailure(message: string, cause?: unknown): BoundaryError {
-  return new BoundaryError('sandbox', message, { code: 'TransferError', retryable: false, cause })
-}
-
 /** Too many requests, or a server in trouble: worth a short wait in place. A quota is not; only its holder can make room. */
 const passing = new Set<string>(['SandboxRateLimitError', 'SandboxUnavailableError'])
 

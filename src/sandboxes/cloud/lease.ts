@@ -14,6 +14,7 @@ import type {
   TerminalOptions,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network, User } from '../../core/task.ts'
+import { readLimitBytes } from '../common/transfer-rules.ts'
 import { openDoor } from './door.ts'
 import { cloudFailure } from './failures.ts'
 import type { CloudImage } from './image.ts'
@@ -21,7 +22,7 @@ import type { CloudMachine } from './machine.ts'
 import { runCommand } from './run-command.ts'
 import { cleanScript, killScript, listProcesses, scriptWith, startScript } from './scripts.ts'
 import { openTerminal } from './terminal.ts'
-import { downloadDir, readLimitBytes, uploadDir, writeFile } from './transfer.ts'
+import { downloadDir, uploadDir, writeFile } from './transfer.ts'
 
 export interface CloudLeaseOptions {
   readonly image: CloudImage

@@ -12,6 +12,7 @@ import type {
 import type { Environment } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
+import { lazily } from '../../lib/lazily.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 import { withPatience } from './failures.ts'
 import type { CloudImage } from './image.ts'
@@ -38,9 +39,9 @@ export interface Cloud {
 
 export interface CloudProviderOptions {
   readonly name: string
-  readonly can: SandboxAbilities
+  /** What differs from cloud to cloud. */
+  readonly can: Pick<SandboxAbilities, 'gpu' | 'networkPerPhase'>
   readonly limits: SandboxFacts['limits']
-  readonly notes: readonly string[]
   readonly extendEverySec: number
   readonly maxBuilds: number
   readonly context: PluginContext
@@ -50,16 +51,18 @@ export interface CloudProviderOptions {
 
 /** Makes a provider of sandboxes in a cloud. */
 export function makeCloudProvider(options: CloudProviderOptions): SandboxProvider {
-  let opened: Promise<Cloud> | undefined
-  const open = () => {
-    opened ??= options.open()
-    return opened
-  }
+  const open = lazily(options.open)
   const images = new Images(options.maxBuilds)
   const starts = new Starts(join(options.context.stateDir, options.name, 'starts'))
   return {
     name: options.name,
-    can: options.can,
+    can: {
+      ...options.can,
+      compose: false,
+      images: true,
+      windows: false,
+      network: ['public', 'no-network', 'allowlist'],
+    },
     remote: true,
     preflight: async () => (await open()).check(),
     prepare: async (environment, how = {}) => void (await images.find(await open(), environment, how)),
@@ -120,7 +123,7 @@ async function lease(cloud: Cloud, { options, images, starts }: Tools, request: 
     signal?.throwIfAborted()
     return await CloudLease.open(machine, {
       image,
-      facts: { provider: options.name, limits: options.limits, notes: [...options.notes, ...image.notes] },
+      facts: { provider: options.name, limits: options.limits, notes: image.notes },
       workdir: environment.workdir,
       env: { ...environment.env, ...request.env },
       extendEverySec: options.extendEverySec,

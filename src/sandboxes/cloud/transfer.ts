@@ -3,15 +3,9 @@ import { posix } from 'node:path'
 import type { DownloadOptions } from '../../core/sandbox.ts'
 import { extractTar } from '../../lib/extract.ts'
 import { packDirToBytes } from '../../lib/tar.ts'
-import { transferFailure } from './failures.ts'
+import { downloadLimitBytes, fromInside, transferFailure } from '../common/transfer-rules.ts'
 import type { CloudMachine, ScriptResult } from './machine.ts'
 import { home, scriptWith } from './scripts.ts'
-
-/** The largest file `read` takes into memory. */
-export const readLimitBytes = 512 * 2 ** 20
-const downloadLimitBytes = 2 ** 30
-/** How an archive made inside is unpacked: what leaves the tree is dropped, the rest kept as it was. */
-const hostile = { links: 'inside', onRefused: 'drop', modes: 'kept', backslashes: 'keep', existing: 'merge' } as const
 
 function place(): string {
   return `${home}/carried-${randomBytes(6).toString('hex')}`
@@ -61,7 +55,7 @@ code=$(cat "$f.code"); cat "$f.err" >&2; rm -f "$f.err" "$f.code"; exit "$code"`
     if (result.exitCode > 1 && result.exitCode < 128)
       throw transferFailure(`cannot copy ${source}: ${complaint(result)}`)
     const bytes = await machine.get(carried, room)
-    await extractTar(bytes, target, { ...hostile, limitBytes }).catch((error: unknown) => {
+    await extractTar(bytes, target, { ...fromInside, limitBytes }).catch((error: unknown) => {
       throw transferFailure(`cannot copy ${source}: ${String(error)}`, error)
     })
   } finally {

@@ -42,16 +42,8 @@ export default definePlugin({
   make: (options, context) =>
     makeCloudProvider({
       name: 'daytona',
-      can: {
-        gpu: true,
-        compose: false,
-        images: true,
-        windows: false,
-        network: ['public', 'no-network', 'allowlist'],
-        networkPerPhase: true,
-      },
+      can: { gpu: true, networkPerPhase: true },
       limits: { cpu: true, memory: true, pids: false, storage: true },
-      notes: [],
       extendEverySec,
       maxBuilds: 4,
       context,

@@ -2,7 +2,7 @@ import type { Sandbox } from '@daytonaio/sdk'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { Network } from '../../core/task.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { cloudFailure, transferFailure } from '../cloud/failures.ts'
+import { cloudFailure } from '../cloud/failures.ts'
 import type {
   CloudMachine,
   PtyOptions,
@@ -11,6 +11,7 @@ import type {
   ScriptOptions,
   ScriptResult,
 } from '../cloud/machine.ts'
+import { transferFailure } from '../common/transfer-rules.ts'
 import { Detached } from './detached.ts'
 import { patiently, statusOf, translate } from './failures.ts'
 import { networkSettings } from './network.ts'

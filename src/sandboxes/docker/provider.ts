@@ -4,6 +4,7 @@ import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
 import { mainService } from '../../formats/compose/load.ts'
+import { lazily } from '../../lib/lazily.ts'
 import { findCompose } from './compose/command.ts'
 import { planProject } from './compose/plan.ts'
 import { findServiceImages, hasServiceImages, loadServices } from './compose/services.ts'
@@ -173,15 +174,4 @@ function factsOf(
   const warning = missing.length > 0 ? [`limits that this engine does not set: ${missing.join(', ')}`] : []
   const services = program.length > 0 ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
   return { provider: engine.name, limits, notes: [...notes, ...services, ...warning] }
-}
-
-function lazily<T>(work: () => Promise<T>): () => Promise<T> {
-  let result: Promise<T> | undefined
-  return () => {
-    result ??= work().catch((error: unknown) => {
-      result = undefined
-      throw error
-    })
-    return result
-  }
 }

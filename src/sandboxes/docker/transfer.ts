@@ -4,14 +4,16 @@ import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { DownloadOptions } from '../../core/sandbox.ts'
 import { extractTar } from '../../lib/extract.ts'
 import { tarDir } from '../../lib/tar.ts'
+import {
+  downloadLimitBytes,
+  fromInside,
+  readLimitBytes,
+  transferFailure,
+  writeScript,
+} from '../common/transfer-rules.ts'
 import type { Commands } from './commands.ts'
 import type { Engine } from './engine.ts'
 
-/** The largest file `read` takes into memory. */
-const readLimitBytes = 512 * 2 ** 20
-const downloadLimitBytes = 2 ** 30
-/** How an archive made inside is unpacked: what leaves the tree is dropped, the rest kept as it was. */
-const hostile = { links: 'inside', onRefused: 'drop', modes: 'kept', backslashes: 'keep', existing: 'merge' } as const
 const asRoot = { user: '0', cwd: '/' } as const
 
 /** The bytes of a file inside. */
@@ -30,10 +32,10 @@ export async function readFile(commands: Commands, path: string): Promise<Uint8A
   const code = await commands
     .stream(['cat', '--', path], { ...asRoot, sinks, signal: stop.signal })
     .catch((error: unknown) => {
-      if (stop.signal.aborted) throw fail(`cannot read ${path}: larger than ${readLimitBytes} bytes`)
+      if (stop.signal.aborted) throw transferFailure(`cannot read ${path}: larger than ${readLimitBytes} bytes`)
       throw error
     })
-  if (code !== 0) throw fail(`cannot read ${path}: ${complaint.text()}`)
+  if (code !== 0) throw transferFailure(`cannot read ${path}: ${complaint.text()}`)
   return Buffer.concat(chunks)
 }
 
@@ -44,23 +46,22 @@ export async function writeFile(
   data: string | Uint8Array,
   mode: number,
 ): Promise<void> {
-  const script = 'mkdir -p "$(dirname "$1")" && cat > "$1" && chmod "$2" "$1"'
-  const argv = ['sh', '-c', script, 'sh', path, mode.toString(8)]
+  const argv = ['sh', '-c', writeScript, 'sh', path, mode.toString(8)]
   const result = await commands.exec(argv, { ...asRoot, stdin: data })
-  if (result.exitCode !== 0) throw fail(`cannot write ${path}: ${result.stderr.trim()}`)
+  if (result.exitCode !== 0) throw transferFailure(`cannot write ${path}: ${result.stderr.trim()}`)
 }
 
 /** Copies a host directory's contents into a directory inside, as root's files. The engine unpacks, with no help from inside. */
 export async function uploadDir(engine: Engine, commands: Commands, source: string, target: string): Promise<void> {
   const made = await commands.exec(['mkdir', '-p', '--', target], asRoot)
-  if (made.exitCode !== 0) throw fail(`cannot copy ${source} to ${target}: ${made.stderr.trim()}`)
+  if (made.exitCode !== 0) throw transferFailure(`cannot copy ${source} to ${target}: ${made.stderr.trim()}`)
   const path = posix.normalize(target)
   const tar = tarDir(source, { links: 'keep', special: 'skip', modes: 'kept' })
   try {
     await engine.ask({ method: 'PUT', path: `/containers/${commands.container}/archive`, query: { path }, tar })
   } catch (error) {
     if (error instanceof BoundaryError && error.code === 'SandboxGoneError') throw error
-    throw fail(`cannot copy ${source} to ${target}: ${messageOf(error)}`)
+    throw transferFailure(`cannot copy ${source} to ${target}: ${messageOf(error)}`)
   }
 }
 
@@ -88,7 +89,7 @@ export async function downloadDir(
   const limitBytes = options.limitBytes ?? downloadLimitBytes
   const [ended, extracted] = await Promise.allSettled([
     code,
-    extractTar(pipe, target, { ...hostile, limitBytes }).catch((error: unknown) => {
+    extractTar(pipe, target, { ...fromInside, limitBytes }).catch((error: unknown) => {
       stop.abort()
       pipe.resume()
       throw error
@@ -96,8 +97,9 @@ export async function downloadDir(
   ])
   if (ended.status === 'rejected' && !stop.signal.aborted) throw ended.reason
   // tar ends with 1 when a file changed while it was read; what it wrote is still whole.
-  if (ended.status === 'fulfilled' && ended.value > 1) throw fail(`cannot copy ${source}: ${complaint.text()}`)
-  if (extracted.status === 'rejected') throw fail(`cannot copy ${source}: ${String(extracted.reason)}`)
+  if (ended.status === 'fulfilled' && ended.value > 1)
+    throw transferFailure(`cannot copy ${source}: ${complaint.text()}`)
+  if (extracted.status === 'rejected') throw transferFailure(`cannot copy ${source}: ${String(extracted.reason)}`)
 }
 
 class Complaint {
@@ -109,8 +111,4 @@ class Complaint {
   text(): string {
     return this.said.trim().slice(0, 500) || 'no reason given'
   }
-}
-
-function fail(message: string): BoundaryError {
-  return new BoundaryError('sandbox', message, { code: 'TransferError', retryable: false })
 }

@@ -2,7 +2,6 @@ import type * as E2b from 'e2b'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Network } from '../../core/task.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { transferFailure } from '../cloud/failures.ts'
 import { LineReader } from '../cloud/line-reader.ts'
 import type {
   CloudMachine,
@@ -13,6 +12,7 @@ import type {
   ScriptResult,
 } from '../cloud/machine.ts'
 import { home } from '../cloud/scripts.ts'
+import { transferFailure } from '../common/transfer-rules.ts'
 import { asking, failureOf } from './failures.ts'
 
 const user = 'root'

@@ -19,17 +19,9 @@ export interface E2bOptions {
 export function makeE2b(options: E2bOptions, context: PluginContext): SandboxProvider {
   return makeCloudProvider({
     name: 'e2b',
-    can: {
-      gpu: false,
-      compose: false,
-      images: true,
-      windows: false,
-      network: ['public', 'no-network', 'allowlist'],
-      networkPerPhase: true,
-    },
+    can: { gpu: false, networkPerPhase: true },
     // A virtual machine of its own: what it has is what it gets. Nothing counts its processes.
     limits: { cpu: true, memory: true, pids: false, storage: true },
-    notes: [],
     extendEverySec: options.lifetimeSec / 3,
     maxBuilds: options.maxBuilds,
     context,

@@ -5,13 +5,14 @@ import { join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import { identify, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { systemPath } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Overlay } from './base.ts'
 import { closeInherited, shell } from './descriptors.ts'
 import type { Privileges } from './privileges.ts'
 
 /** The environment of every trusted program we start: nothing of the caller's own reaches it. */
-export const cleanEnv = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' }
+export const cleanEnv = { PATH: systemPath }
 
 /**
  * The namespaces of a sandbox, kept open by a sleeping process that sees only the host's read-only programs.

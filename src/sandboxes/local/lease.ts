@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, rename, rm } from 'node:fs/promises'
+import { chmod, lstat, mkdir, rm } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -17,13 +17,14 @@ import type {
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
+import { downloadLimitBytes, transferFailure } from '../common/transfer-rules.ts'
+import { makeLogsDir } from '../namespaces/logs-dir.ts'
+import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
 import type { Image } from './image.ts'
-import { downloadDir, downloadLimitBytes, readFile, uploadDir, writeFile } from './transfer.ts'
 import type { OwnedMachine } from './workshop.ts'
 
 /** Directories that become mounts of fresh host directories when something is uploaded to them. */
 const uploadMounts = ['/tests', '/solution']
-const logDirs = ['agent', 'verifier', 'artifacts']
 
 export interface LeaseOptions {
   readonly workdir: string
@@ -123,11 +124,7 @@ export class LocalLease implements SandboxLease {
       return downloadDir(this.machine, source, target, options)
     }
     await copyOut(inside, target, { limitBytes: options.limitBytes ?? downloadLimitBytes }).catch((error: unknown) => {
-      throw new BoundaryError('sandbox', `cannot copy ${source}: ${String(error)}`, {
-        code: 'TransferError',
-        retryable: false,
-        cause: error,
-      })
+      throw transferFailure(`cannot copy ${source}: ${String(error)}`, error)
     })
   }
 
@@ -179,21 +176,10 @@ export class LocalLease implements SandboxLease {
     return this.owned.machine
   }
 
-  /** Mounts a new /logs whose `verifier` is empty; what the agent logged moves over. Nothing runs inside at this moment. */
+  /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */
   private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('/logs')
-    await mkdir(dir, { recursive: true })
-    await chmod(dir, 0o755)
-    for (const name of logDirs) {
-      const path = join(dir, name)
-      if (previous !== null && name !== 'verifier') await rename(join(previous, name), path).catch(() => {})
-      // Looked at only after the move, when no program inside can reach it any more.
-      if (!(await lstat(path).catch(() => null))?.isDirectory()) {
-        await rm(path, { force: true })
-        await mkdir(path)
-      }
-      await chmod(path, 0o777)
-    }
+    await makeLogsDir(dir, previous)
     await this.clearMountPoint('/logs')
     this.machine.mounts.set('/logs', dir)
   }

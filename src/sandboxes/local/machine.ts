@@ -15,7 +15,7 @@ import { cleanEnv, Holder, overlayLine } from './holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
-import { runToEnd } from './run-to-end.ts'
+import { runReported } from './run-reported.ts'
 
 export interface MachineOptions {
   /** The directory that holds bases, layers and machines. */
@@ -84,7 +84,7 @@ export class Machine {
     const command = await this.prepare(argv, options, { terminal: false })
     try {
       const child = this.spawnEntry(command.entry, options.stdin === undefined ? 'ignore' : 'pipe')
-      const result = await runToEnd(child, options, command.group)
+      const result = await runReported(child, options, command.group)
       if (!result.started && !this.alive) throw broken()
       return result.result
     } finally {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
+import { lazily } from '../../lib/lazily.ts'
 import { type Base, directoryBase, hostBase } from './base.ts'
 import { makeImageHost } from './image/host.ts'
 import { buildImage, type Image } from './image.ts'
@@ -99,15 +100,4 @@ function factsOf(workshop: Workshop, { notes, entrypoint }: Image): SandboxFacts
   const warning = missing.length > 0 ? [`limits that this machine does not let us set: ${missing.join(', ')}`] : []
   const services = entrypoint ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
   return { provider: 'local', limits, notes: [...notes, ...services, ...warning] }
-}
-
-function lazily<T>(work: () => Promise<T>): () => Promise<T> {
-  let result: Promise<T> | undefined
-  return () => {
-    result ??= work().catch((error: unknown) => {
-      result = undefined
-      throw error
-    })
-    return result
-  }
 }

@@ -1,6 +1,5 @@
 import type * as Modal from 'modal'
 import { BoundaryError } from '../../core/errors.ts'
-import { transferFailure } from '../cloud/failures.ts'
 import { LineReader } from '../cloud/line-reader.ts'
 import type {
   CloudMachine,
@@ -10,6 +9,7 @@ import type {
   ScriptOptions,
   ScriptResult,
 } from '../cloud/machine.ts'
+import { transferFailure } from '../common/transfer-rules.ts'
 import { asking, failureOf } from './failures.ts'
 
 /** A sandbox of Modal. Starting again from its files means another sandbox, so which one it is changes. */

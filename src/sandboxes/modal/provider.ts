@@ -3,6 +3,7 @@ import type { PluginContext } from '../../core/plugin.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Environment, Network } from '../../core/task.ts'
 import { findNeededImage } from '../../formats/harbor-task/needed-image.ts'
+import { lazily } from '../../lib/lazily.ts'
 import type { CloudImage } from '../cloud/image.ts'
 import type { Labels } from '../cloud/owner.ts'
 import { type Cloud, loadPackage, makeCloudProvider, secretOf } from '../cloud/provider.ts'
@@ -21,16 +22,8 @@ export interface ModalOptions {
 export function makeModal(options: ModalOptions, context: PluginContext): SandboxProvider {
   return makeCloudProvider({
     name: 'modal',
-    can: {
-      gpu: false,
-      compose: false,
-      images: true,
-      windows: false,
-      network: ['public', 'no-network', 'allowlist'],
-      networkPerPhase: false,
-    },
+    can: { gpu: false, networkPerPhase: false },
     limits: { cpu: true, memory: true, pids: false, storage: false },
-    notes: [],
     extendEverySec: options.idleSec / 3,
     maxBuilds: options.maxBuilds,
     context,
@@ -55,7 +48,9 @@ async function open(options: ModalOptions, context: PluginContext): Promise<Clou
 
 class ModalCloud implements Cloud {
   private readonly built = new Map<string, Modal.Image>()
-  private app: Promise<Modal.App> | undefined
+  private readonly findApp = lazily(() =>
+    asking(() => this.client.apps.fromName(this.options.app, { createIfMissing: true })),
+  )
 
   constructor(
     private readonly client: Modal.ModalClient,
@@ -122,14 +117,6 @@ class ModalCloud implements Cloud {
       ...(memoryMb !== undefined && { memoryMiB: memoryMb, memoryLimitMiB: memoryMb }),
       ...networkOf(network),
     }
-  }
-
-  private findApp(): Promise<Modal.App> {
-    this.app ??= asking(() => this.client.apps.fromName(this.options.app, { createIfMissing: true }))
-    this.app.catch(() => {
-      this.app = undefined
-    })
-    return this.app
   }
 }
 

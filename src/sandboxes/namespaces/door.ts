@@ -5,6 +5,7 @@ import { createServer, Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Door } from '../../core/sandbox.ts'
+import { systemPath } from '../../lib/programs.ts'
 
 /** How a process of ours gets into a sandbox's network. */
 export interface DoorFrame {
@@ -55,7 +56,7 @@ const carpenter = `const server = require('node:net').createServer().listen(0, '
 async function listenInside(enter: readonly string[], cure: string | undefined): Promise<Server> {
   const child = spawn('nsenter', [...enter, process.execPath, '-e', carpenter], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-    env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
+    env: { PATH: systemPath },
     cwd: '/',
     detached: true,
   })

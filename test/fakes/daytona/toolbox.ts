@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { WebSocket } from 'ws'
 import type { Terminal } from '../../../src/core/sandbox.ts'
 import type { Machine } from '../../../src/sandboxes/local/machine.ts'
-import { readFile } from '../../../src/sandboxes/local/transfer.ts'
+import { readFile } from '../../../src/sandboxes/namespaces/transfer.ts'
 import { refuse, sendJson } from './answers.ts'
 
 interface Pty {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readFile, writeFile } from '../../../src/sandboxes/local/transfer.ts'
+import { readFile, writeFile } from '../../../src/sandboxes/namespaces/transfer.ts'
 import type { StandInSandbox } from './control.ts'
 import { bodyOf, json } from './server.ts'
 

@@ -1,5 +1,5 @@
 import { type ServerReadableStream, type ServerWritableStream, status, type UntypedHandleCall } from '@grpc/grpc-js'
-import { readFile, writeFile } from '../../../src/sandboxes/local/transfer.ts'
+import { readFile, writeFile } from '../../../src/sandboxes/namespaces/transfer.ts'
 import { Faults } from '../faults.ts'
 import { refusal, type StandInSandbox, unary } from './server.ts'
 

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
 import { join } from 'node:path'
 import { BoundaryError } from '../../../core/errors.ts'
-import { findProgram } from '../../../lib/programs.ts'
+import { findProgram, isExecutable } from '../../../lib/programs.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -23,15 +22,6 @@ export function findCompose(env: Env): string | null {
   const dirs = own === undefined ? pluginDirs : [join(own, 'cli-plugins'), ...pluginDirs]
   const plugin = dirs.map((dir) => join(dir, 'docker-compose')).find(isExecutable)
   return plugin ?? findProgram('docker-compose')
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
 }
 
 export interface ComposeCall {

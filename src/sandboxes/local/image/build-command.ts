@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../../core/errors.ts'
 import type { ExecOptions } from '../../../core/sandbox.ts'
 import { sleep } from '../../../lib/deadline.ts'
-import { held } from '../held.ts'
+import { held } from '../../namespaces/held.ts'
 import type { Machine } from '../machine.ts'
 
 export interface BuildCommandOptions extends Omit<ExecOptions, 'signal' | 'stdin'> {

@@ -1,6 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { sleep } from '../../lib/deadline.ts'
@@ -9,12 +8,14 @@ const defaultLimitBytes = 1024 * 1024
 /** How long after a command's end we still read what its background children left in the pipe. */
 const drainMs = 100
 
+/** How a command ended; what that is as an exit code, whoever started it knows. */
+export interface Ended extends Omit<ExecResult, 'exitCode'> {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
 /** Waits for a command, keeping the beginning of its output; a timeout or an abort calls `kill`, which must end all of it. */
-export async function runToEnd(
-  child: ChildProcess,
-  options: ExecOptions,
-  kill: () => Promise<void>,
-): Promise<ExecResult> {
+export async function runToEnd(child: ChildProcess, options: ExecOptions, kill: () => Promise<void>): Promise<Ended> {
   const limit = options.outputLimitBytes ?? defaultLimitBytes
   const out = collect(child.stdout, limit)
   const err = collect(child.stderr, limit)
@@ -22,35 +23,42 @@ export async function runToEnd(
   child.stdin?.on('error', () => {})
   child.stdin?.end(options.stdin)
   let timedOut = false
+  let killing: Promise<void> | undefined
+  const stop = () => {
+    killing ??= kill()
+  }
   const late = () => {
     timedOut = true
-    void kill()
+    stop()
   }
-  const stop = () => void kill()
   const timer = options.timeoutSec === undefined ? undefined : setTimeout(late, options.timeoutSec * 1000)
   options.signal?.addEventListener('abort', stop, { once: true })
   try {
     const closed = once(child, 'close')
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-    if (timedOut || options.signal?.aborted) await kill()
+    if (killing) {
+      // Nothing may be killed after this: the next command can be where this one was.
+      await killing
+      await kill()
+    }
     await Promise.race([closed, sleep(drainMs)])
-    for (const stream of [child.stdout, child.stderr]) stream?.destroy()
+    for (const stream of child.stdio) if (stream !== child.stdin) stream?.destroy()
     options.signal?.throwIfAborted()
-    const exitCode = timedOut ? 124 : signal === null ? (code ?? 1) : 128 + constants.signals[signal]
-    return { exitCode, stdout: out.text(), stderr: err.text(), timedOut, truncated: out.cut() || err.cut() }
+    return { code, signal, timedOut, stdout: out.text(), stderr: err.text(), truncated: out.cut() || err.cut() }
   } finally {
     clearTimeout(timer)
     options.signal?.removeEventListener('abort', stop)
   }
 }
 
-function collect(stream: Readable | null, limit: number) {
+/** Keeps the beginning of a stream. */
+export function collect(stream: Readable | null, limitBytes: number): { text(): string; cut(): boolean } {
   const chunks: Buffer[] = []
   let kept = 0
   let seen = 0
   stream?.on('data', (chunk: Buffer) => {
     seen += chunk.length
-    const part = chunk.subarray(0, Math.max(0, limit - kept))
+    const part = chunk.subarray(0, Math.max(0, limitBytes - kept))
     kept += part.length
     if (part.length > 0) chunks.push(part)
   })
