@@ -102,6 +102,7 @@ export const registry = {
     'mixers/weighted': () => import('./stages/mixers/weighted.ts'),
     'rollouts/agent': () => import('./stages/rollouts/agent.ts'),
     'rollouts/allocate': () => import('./stages/rollouts/allocate.ts'),
+    'rollouts/pass-rate': () => import('./stages/rollouts/pass-rate.ts'),
     'rollouts/select-teacher': () => import('./stages/rollouts/select-teacher.ts'),
     'sources/compose': () => import('./stages/sources/compose/index.ts'),
     'sources/documents': () => import('./stages/sources/documents/index.ts'),

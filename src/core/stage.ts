@@ -24,6 +24,8 @@ export interface StageContext {
   readonly sandboxes: SandboxProvider | null
   /** More rows than that nobody takes of a source; absent: all of them. */
   readonly limit?: number | undefined
+  /** In a run with a limit: how many rows the stage would take without one; null when nobody knows. Absent: there is no limit. */
+  readonly wholeRows?: number | null | undefined
   /** What only a recipe can do for a stage; absent outside of one. */
   readonly services?: StageServices
   /** Keeps what a whole-set stage found out beside the rows it chose; absent where there is nobody to tell. */
@@ -69,8 +71,13 @@ export interface RolloutRequest {
   readonly tell?: (line: string) => void
 }
 
-/** What became of a trial, and the name of its task's folder: the row of a trace, or why there is none. */
-export type RolledOut = (object | Dropped) & { readonly folder: string }
+/** What became of a trial: the row of a trace, or why there is none. */
+export type RolledOut = (object | Dropped) & {
+  /** The name of its task's folder. */
+  readonly folder: string
+  /** The reward of the whole trial; null when the world failed or nobody verified, which is no failure of the agent. */
+  readonly scored: number | null
+}
 
 export interface CheckedTask {
   readonly dir: string

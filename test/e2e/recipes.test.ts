@@ -26,6 +26,15 @@ test('the 100K recipe tells rollouts, tokens and hours before anything runs', { 
   expect(expected.hours).toBeGreaterThan(1)
 })
 
+test('with a limit it tells, and makes, the part of its rollouts that the limited tasks are of all', {
+  timeout: 60_000,
+}, () => {
+  const { stdout } = program('recipe', 'check', 'recipes/openthoughts-agent-v2.ts', '--limit', '2', '--json')
+  const { forecast } = JSON.parse(stdout)
+  const { taken, expected } = forecast.find(({ id }: { id: string }) => id === 'allocate')
+  expect({ taken, rows: expected.rows }).toEqual({ taken: 48, rows: 198 })
+})
+
 describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
   test('runs from three pipelines to a dataset, and the second time from the cache', { timeout: 300_000 }, () => {
     const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'run')

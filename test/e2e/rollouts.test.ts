@@ -7,11 +7,13 @@ import { stageServices } from '../../src/cli/recipe/services.ts'
 import type { StageEntry } from '../../src/core/recipe.ts'
 import type { TaskRow } from '../../src/core/row.ts'
 import { type AnyStage, isDropped, type Stage } from '../../src/core/stage.ts'
+import scriptedEngine from '../../src/engines/scripted/index.ts'
 import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
 import { packDirToBytes } from '../../src/lib/tar.ts'
 import { makeAnyStage } from '../../src/plugins.ts'
 import { resolveRecipe } from '../../src/run/recipe/resolve.ts'
 import { type RecipeOutcome, runRecipe } from '../../src/run/recipe/run-recipe.ts'
+import { serveModel } from '../../src/server/serve-model.ts'
 import { decodeRow } from '../../src/store/rows/columns.ts'
 import { withSandboxes } from './kit.ts'
 
@@ -72,6 +74,14 @@ async function* none(): AsyncIterable<never> {}
 const scripted = (options: object = {}) => ({ model: 'scripted', engine: 'scripted', options: { tasks, ...options } })
 const source: StageEntry = { use: 'sources/task-folder', with: { path: tasks, source: 'examples' } }
 const agent = (options: object): StageEntry => ({ id: 'rollout', use: 'rollouts/agent', with: { ...options } })
+
+/** The books of all jobs in a folder, one line for each call of a model. */
+async function callsOf(jobs: string): Promise<string[]> {
+  const names = await readdir(join(dir, jobs))
+  const books = names.map((name) => readFile(join(dir, jobs, name, 'spend.jsonl'), 'utf8'))
+  const lines = (await Promise.all(books)).flatMap((text) => text.split('\n'))
+  return lines.filter((line) => line.includes('"trial":'))
+}
 
 withSandboxes('rollouts', () => {
   test('every allocated attempt becomes a trace that knows its task', { timeout: 240_000 }, async () => {
@@ -165,6 +175,79 @@ withSandboxes('rollouts', () => {
     // The choice is kept with the rows: a run that finds them there does not need to be told again.
     await rm(join(dir, 'teachers/work'), { recursive: true })
     expect((await run('teachers', stages('able'))).cached).toEqual(['task-folder', 'select-teacher', 'rollout'])
+  })
+
+  test('the rate of passes is measured by scored rollouts only, and tasks are kept by it', {
+    timeout: 240_000,
+  }, async () => {
+    const once = { use: 'rollouts/pass-rate', with: { teacher: scripted(), attempts: 1, concurrency: 1 } }
+    await run('once', [source, once])
+    const before = await callsOf('once/work/pass-rate/jobs')
+    const ofFirst = before.filter((line) => line.includes('"trial":"csv-to-json')).length
+    // The first call of the last attempt at the second task.
+    const fault = { kind: 'auth', match: 'ledger', every: before.length + ofFirst + 1 }
+    const rated = { teacher: scripted({ faults: [fault] }), attempts: 2, concurrency: 1 }
+    const stages = [source, { use: 'rollouts/pass-rate', with: rated }]
+    const outcome = await run('rated', stages)
+    const rows = await rowsOf(outcome)
+    expect(rows.map(({ name, signals }) => [name, signals])).toEqual([
+      ['csv-to-json', { 'pass-rate': 1, 'pass-rollouts': 2 }],
+      ['fix-ledger', { 'pass-rate': 1, 'pass-rollouts': 1 }],
+    ])
+    // As after a crash before the rates were written: no model is asked a second time.
+    const calls = await callsOf('rated/work/pass-rate/jobs')
+    expect(calls.length).toBeGreaterThan(3)
+    for (const name of await readdir(join(dir, 'rated/stages')))
+      if (name.startsWith('pass-rate-')) await rm(join(dir, 'rated/stages', name), { recursive: true })
+    expect(await rowsOf(await run('rated', stages))).toEqual(rows)
+    expect(await callsOf('rated/work/pass-rate/jobs')).toEqual(calls)
+
+    const never = {
+      teacher: scripted({ faults: [{ kind: 'auth', match: 'ledger', times: 'always' }] }),
+      attempts: 1,
+      concurrency: 2,
+    }
+    const unmeasured = await run('unrated', [source, { use: 'rollouts/pass-rate', with: never }])
+    expect(await rowsOf(unmeasured)).toHaveLength(1)
+    expect(await rowsOf(unmeasured, 'rejects')).toMatchObject([
+      {
+        id: 'examples.fix-ledger',
+        reason: 'not-measured',
+        detail: '0 of 1 rollouts were scored, expected 1: failed-model',
+      },
+    ])
+  })
+
+  test('an agent without a model has a rate too, and a band of it keeps or drops', { timeout: 240_000 }, async () => {
+    const band = { use: 'filters/tasks/signal-range', with: { signal: 'pass-rate', least: 0.2, most: 1 } }
+    const rated = (agent: string) => ({ use: 'rollouts/pass-rate', with: { teacher: null, agent, attempts: 2 } })
+    const solved = await rowsOf(await run('oracle', [source, rated('oracle'), band]))
+    expect(solved.map(({ signals }) => signals)).toEqual([1, 2].map(() => ({ 'pass-rate': 1, 'pass-rollouts': 2 })))
+    const idle = await run('nop', [source, rated('nop'), band])
+    expect((await rowsOf(idle, 'rejects')).map(({ reason }) => reason)).toEqual([
+      'pass-rate-too-low',
+      'pass-rate-too-low',
+    ])
+  })
+
+  test('the same model at another address goes on with what is there', { timeout: 240_000 }, async () => {
+    const engine = scriptedEngine.make(scriptedEngine.options.parse({ tasks }), { env: {}, stateDir: dir })
+    const at = async (origin: string) => {
+      const teacher = { model: 'scripted', apiBase: `${origin}/v1` }
+      return rowsOf(await run('moved', [source, agent({ teacher, concurrency: 2 })]))
+    }
+    const first = await serveModel(engine.service, { host: '127.0.0.1', port: 0, apiKey: null })
+    const rows = await at(first.origin)
+    await first.close()
+    expect(rows.map(({ reward }) => reward)).toEqual([1, 1])
+    const calls = await callsOf('moved/work/rollout/jobs')
+    for (const name of await readdir(join(dir, 'moved/stages')))
+      if (name.startsWith('rollout-')) await rm(join(dir, 'moved/stages', name), { recursive: true })
+    const second = await serveModel(engine.service, { host: '127.0.0.1', port: 0, apiKey: null })
+    expect(second.origin).not.toBe(first.origin)
+    expect(await at(second.origin)).toEqual(rows)
+    await second.close()
+    expect(await callsOf('moved/work/rollout/jobs')).toEqual(calls)
   })
 
   test('a stage that is not above it cannot choose the teacher', { timeout: 60_000 }, async () => {

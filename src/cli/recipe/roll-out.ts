@@ -4,6 +4,7 @@ import type { RolledOut, RolloutRequest } from '../../core/stage.ts'
 import type { Drop } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
+import { rewardOf } from '../../formats/traces/trial-facts.ts'
 import { exists } from '../../lib/files.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
@@ -12,7 +13,7 @@ import { ledgerFile, loadSums } from '../../store/ledger.ts'
 import { importDigests } from '../run/configured.ts'
 import { askedJob } from '../run/job-document.ts'
 import { judgeHint, refuseUnjudged } from '../run/judging.ts'
-import { modelUseOf } from '../run/model-options.ts'
+import { type ModelUse, modelUseOf } from '../run/model-options.ts'
 import { runOptions } from '../run/options.ts'
 import { resolveTasks } from '../run/resolve-tasks.ts'
 import { performJob } from '../run/run-asked-job.ts'
@@ -35,10 +36,10 @@ export async function* rollOut(request: RolloutRequest): AsyncIterable<RolledOut
   const maker = traceMaker(traceOptions)
   for await (const read of readTrials(inputs, maker, request.signal)) {
     const record = 'trial' in read ? read.trial.record : read.record
-    const folder = basename(record.task.path)
+    const about = { folder: basename(record.task.path), scored: rewardOf(record) }
     for (const made of 'trial' in read ? maker.make(read.trial) : [read]) {
-      if ('row' in made) yield { ...made.row, folder }
-      else yield { ...whyNone(record, made.drop), id: record.name, folder }
+      if ('row' in made) yield { ...made.row, ...about }
+      else yield { ...whyNone(record, made.drop), id: record.name, ...about }
     }
   }
 }
@@ -72,8 +73,17 @@ async function runTrials(whole: RolloutRequest): Promise<void> {
     judge,
     judgeHint,
   )
-  await performJob({ config, tasks, use: { ...modelUseOf(asked, adaptive), judge }, open }, showing, request.signal)
+  const use = { ...modelUseOf(asked, adaptive), judge, address: addressOf(request) }
+  await performJob({ config, tasks, use, open }, showing, request.signal)
   request.signal.throwIfAborted()
+}
+
+/** Where the model is, for this run only: the job goes on when it is served elsewhere. */
+function addressOf({ model }: RolloutRequest): ModelUse['address'] {
+  return {
+    ...(model?.apiBase !== undefined && { api_base: model.apiBase }),
+    ...(model?.apiKeyEnv !== undefined && { api_key_env: model.apiKeyEnv }),
+  }
 }
 
 async function budgetLeft({ budgetUsd, jobDir }: RolloutRequest): Promise<number | undefined> {
@@ -93,9 +103,7 @@ function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest
     ['--environment', sandbox.name],
     ['--n-concurrent', concurrency],
     ['--model', model?.model],
-    ['--engine', model?.engine],
-    ['--api-base', model?.apiBase],
-    ['--api-key-env', model?.apiKeyEnv],
+    ['--engine', model?.engine ?? (model?.apiBase === undefined ? undefined : 'openai-compatible')],
     ['--timeout-multiplier', rest.timeoutMultiplier],
     ['--budget-usd', rest.budgetUsd],
     ...kwargs('--agent-kwarg', agent.options),

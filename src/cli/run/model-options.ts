@@ -61,6 +61,8 @@ export interface ModelUse {
   /** Options that every engine understands. */
   readonly pace: { readonly rpm?: number; readonly tpm?: number }
   readonly adaptive: AdaptiveConcurrency | null
+  /** Where its models are, over what the job says. */
+  readonly address?: { readonly api_base?: string; readonly api_key_env?: string } | undefined
   /** Who judges results of tasks that ask for it. */
   readonly judge?: ModelSettings | undefined
 }

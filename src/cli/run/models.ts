@@ -48,7 +48,7 @@ export async function findModels(config: JobConfig, use: ModelUse, signal: Abort
     const found = await engineOf(agent)
     if (found === null && (await agentOf(agent)).needsModel) throw withoutModel(agent)
     if (found === null) continue
-    const engine = await makeEngine(found.name, { ...use.pace, ...found.options })
+    const engine = await makeEngine(found.name, { ...use.pace, ...found.options, ...use.address })
     const { model } = found
     if (model === null) throw withoutModel(agent)
     // Refuses a model whose price must be known and is not, before the first trial asks for it.

@@ -8,12 +8,30 @@ export interface StageForecast {
   readonly expected: Expectation
 }
 
+type ContextOf = (stage: LiveStage) => StageContext
+
 /** Asks each stage in turn what to expect of it. Touches nothing. */
 export async function forecast(
   stages: readonly LiveStage[],
   limit: number | null,
-  contextOf: (stage: LiveStage) => StageContext,
+  contextOf: ContextOf,
 ): Promise<readonly StageForecast[]> {
+  const whole = await wholeRows(stages, limit, contextOf)
+  return ask(stages, limit, (live) => ({ ...contextOf(live), ...whole(live) }))
+}
+
+/** What each stage is told in a run with a limit about the run without one. */
+export async function wholeRows(
+  stages: readonly LiveStage[],
+  limit: number | null,
+  contextOf: ContextOf,
+): Promise<(stage: LiveStage) => Pick<StageContext, 'wholeRows'>> {
+  if (limit === null) return () => ({})
+  const taken = new Map((await ask(stages, null, contextOf)).map((each) => [each.id, each.taken]))
+  return ({ id }) => ({ wholeRows: taken.get(id) ?? null })
+}
+
+async function ask(stages: readonly LiveStage[], limit: number | null, contextOf: ContextOf): Promise<StageForecast[]> {
   const given = new Map<string, number | null>()
   const all: StageForecast[] = []
   for (const live of stages) {

@@ -8,6 +8,7 @@ import { acquireOwner } from '../../store/job-owner.ts'
 import type { StoredKind } from '../../store/rows/columns.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { digestStages } from './digests.ts'
+import { wholeRows } from './expect.ts'
 import { saveLock } from './lock.ts'
 import { recheck } from './recheck.ts'
 import { countsOf, saveReport } from './report.ts'
@@ -70,7 +71,10 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   })
   let digests: ReadonlyMap<string, string> = new Map()
   const dirOf = (id: string) => stepDir(run.dir, id, digests.get(id) ?? '')
-  const contextOf = (stage: LiveStage) => ({ ...stageContext(run, stage), ...resultsFor(stage, stages, dirOf) })
+  const whole = await wholeRows(stages, lock.limit, (stage) => stageContext(run, stage))
+  const contextOf = (stage: LiveStage) => {
+    return { ...stageContext(run, stage), ...whole(stage), ...resultsFor(stage, stages, dirOf) }
+  }
   digests = await digestStages(lock, stages, contextOf)
   const outputs = new Map<string, StepOutput>()
   const cached: string[] = []

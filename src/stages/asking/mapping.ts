@@ -4,6 +4,7 @@ import type { RawRow, TaskRow } from '../../core/row.ts'
 import type { Dropped, Expectation, Stage, StageContext } from '../../core/stage.ts'
 import { isDropped } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
+import { identityOfModel } from '../rolling/options.ts'
 import type { AskAt } from './ask.ts'
 import { type Asked, askEach } from './ask-each.ts'
 import type { ReplyForm } from './forms.ts'
@@ -46,10 +47,10 @@ export const mapOptions = {
 const mapSchema = z.strictObject(mapOptions)
 export type MapOptions = z.output<typeof mapSchema>
 
-/** What of a stage's options its rows depend on: not how many are asked at once, nor what they may cost. */
-export function identityOf<O extends AskOptions>(options: O): Omit<O, 'concurrency' | 'maxCalls' | 'maxCostUsd'> {
-  const { concurrency: _, maxCalls: __, maxCostUsd: ___, ...identity } = options
-  return identity
+/** What of a stage's options its rows depend on: not how many are asked at once, what they may cost, nor where the model is reached. */
+export function identityOf<O extends AskOptions>(options: O): object {
+  const { concurrency: _, maxCalls: __, maxCostUsd: ___, model, ...identity } = options
+  return { ...identity, ...(model && { model: identityOfModel(model) }) }
 }
 
 /** The context of a stage that asks. */

@@ -6,6 +6,7 @@ import { mapInOrder } from '../../lib/map-in-order.ts'
 import { modelOf } from '../asking/ask.ts'
 import { askOptions, identityOf, withModel } from '../asking/mapping.ts'
 import { hintedTask } from '../rewriting/hinted-task.ts'
+import { batches } from '../rolling/batches.ts'
 import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
 import { type Rolled, rollTasks } from '../rolling/roll-tasks.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
@@ -18,9 +19,6 @@ const options = z.strictObject({
   /** Whether the old task goes on too, before the new one. */
   keepOriginal: z.boolean().default(false),
 })
-
-/** Rows that are scouted together, and in memory at once. */
-const batchRows = 256
 
 /** Has a scout solve each task and adds hints from its trace to the instruction; files, tests and solution stay. */
 export default definePlugin({
@@ -82,15 +80,4 @@ async function scoutAll(rolled: AsyncIterable<Rolled>): Promise<ReadonlyMap<stri
 
 function unscouted({ id }: TaskRow, dropped: Dropped | undefined): Dropped {
   return dropped ?? { drop: 'scout-failed', detail: 'the scout did not solve it, so there is nothing to hint at', id }
-}
-
-async function* batches(rows: AsyncIterable<TaskRow>): AsyncIterable<readonly TaskRow[]> {
-  let batch: TaskRow[] = []
-  for await (const row of rows) {
-    batch.push(row)
-    if (batch.length < batchRows) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
 }

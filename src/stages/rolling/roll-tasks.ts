@@ -13,6 +13,7 @@ import {
 import type { TraceRow } from '../../formats/traces/row.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
+import { identityOfModel } from './options.ts'
 import { folderOf, type PlacedTask, placeTask } from './place-tasks.ts'
 
 /** One rollout of each task, all the same way. */
@@ -26,8 +27,12 @@ export interface Rolling {
   readonly budgetUsd?: number | undefined
 }
 
-/** A trace of a task, or why there is none. */
-export type Rolled = { readonly task: PlacedTask; readonly trace: RecipeTrace | Dropped }
+/** A trace of a task, or why there is none, and what its trial was scored. */
+export type Rolled = {
+  readonly task: PlacedTask
+  readonly trace: RecipeTrace | Dropped
+  readonly scored: number | null
+}
 
 /**
  * Runs one trial of every task in a job below `workDir` and gives what became of each. The same tasks and settings again are the
@@ -41,7 +46,9 @@ export async function* rollTasks(
   const { services } = at
   if (!services) throw new UserError('rollouts are made by recipes only', 'run the stage with ot-agent recipe run')
   const { concurrency, budgetUsd, judge, teacher: model, ...rest } = rolling
-  const { placed, refused, name, tasksDir } = await placeAll(rows, { ...rest, model }, at)
+  // Where a model is reached is no part of what is asked of it: a job goes on with the same model elsewhere.
+  const who = { model: model && identityOfModel(model), judge: judge && identityOfModel(judge) }
+  const { placed, refused, name, tasksDir } = await placeAll(rows, { ...rest, ...who }, at)
   try {
     yield* refused
     if (placed.size === 0) return
@@ -56,7 +63,8 @@ export async function* rollTasks(
       const { folder } = rolled
       const task = placed.get(folder)
       if (!task || wasCut(rolled)) continue
-      rolledBy.set(folder, [...(rolledBy.get(folder) ?? []), { task, trace: traceOf(rolled, task) }])
+      const { scored } = rolled
+      rolledBy.set(folder, [...(rolledBy.get(folder) ?? []), { task, trace: traceOf(rolled, task), scored }])
     }
     for (const folder of placed.keys()) yield* rolledBy.get(folder) ?? []
     const open = new Set([...placed.keys()].filter((folder) => !rolledBy.has(folder)))
@@ -81,7 +89,7 @@ async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settin
     const folder = folderOf(row, nth++)
     const { archive: _, ...task } = row
     const dropped = await placeTask(row, placing, folder)
-    if (dropped) refused.push({ task, trace: dropped })
+    if (dropped) refused.push({ task, trace: dropped, scored: null })
     else placed.set(folder, task)
   }
   const tasks = [...placed].map(([folder, { id, digest }]) => [folder, id, digest])
@@ -100,8 +108,10 @@ function* unfinished(open: ReadonlySet<string>, placed: Placed, budgetUsd: numbe
       'raise budgetUsd and run the recipe again: what is finished is kept',
     )
   for (const [folder, task] of placed)
-    if (open.has(folder))
-      yield { task, trace: { drop: 'not-run', detail: 'its trial did not come to an end', id: task.id } }
+    if (open.has(folder)) {
+      const trace = { drop: 'not-run', detail: 'its trial did not come to an end', id: task.id }
+      yield { task, trace, scored: null }
+    }
 }
 
 /** Stopped in the middle, by a person or the budget: the job runs it again. */
@@ -111,8 +121,8 @@ function wasCut(rolled: RolledOut): boolean {
 
 function traceOf(rolled: RolledOut, task: PlacedTask): RecipeTrace | Dropped {
   if (isDropped(rolled))
-    return { ...rolled, detail: [rolled.id, rolled.detail].filter(Boolean).join(': '), id: task.id }
-  const { folder: _, ...row } = rolled as RolledOut & TraceRow
+    return { drop: rolled.drop, detail: [rolled.id, rolled.detail].filter(Boolean).join(': '), id: task.id }
+  const { folder: _, scored: __, ...row } = rolled as RolledOut & TraceRow
   const { lineage, signals, source, name } = task
   const id = [row.job, row.trial_name, ...(row.step === null ? [] : [row.step]), row.trace_source, row.episode].join(
     '/',

@@ -21,7 +21,12 @@ interface Line {
 }
 
 /** What is chosen of tasks with these digests and lengths, in order; what is dropped comes last. */
-async function allocate(options: object, tasks: readonly (readonly [string, object])[], seed = 1): Promise<Line[]> {
+async function allocate(
+  options: object,
+  tasks: readonly (readonly [string, object])[],
+  seed = 1,
+  more: object = {},
+): Promise<Line[]> {
   const stage = (await makeAnyStage('rollouts/allocate', { ...options })) as WholeStage
   await sql.run('DROP TABLE IF EXISTS tasks')
   await sql.fill(
@@ -30,7 +35,7 @@ async function allocate(options: object, tasks: readonly (readonly [string, obje
     tasks.map(([digest, signals], row) => [BigInt(row), `t${row}`, digest, JSON.stringify(signals)]),
   )
   const input = { stage: 'above', view: 'tasks', rows: tasks.length }
-  const table = await stage.choose([input], { seed, sql } as unknown as StageContext & { sql: SqlDatabase })
+  const table = await stage.choose([input], { seed, sql, ...more } as unknown as StageContext & { sql: SqlDatabase })
   const lines = await sql.rows(`SELECT row, reason, signals FROM ${table} ORDER BY position NULLS LAST`)
   return lines.map(({ row, reason, signals }) => ({
     row: Number(row),
@@ -102,6 +107,18 @@ test.each([
     name: 'UserError',
     message: expect.stringContaining(message),
   })
+})
+
+test.each([
+  ['as many each as all tasks would get', 200_000, 48_582, 6, 25],
+  ['never less than one each', 100, 100, 6, 6],
+  ['what was meant for a part alone', 9, 48_582, 6, 9],
+  ['twice each where nobody knows the whole', 20_000, null, 6, 12],
+  ['no more than was asked for', 8, null, 6, 8],
+])('a run with a limit makes %s', async (_, target, wholeRows, tasks, total) => {
+  expect((await allocate({ target }, alike(tasks), 1, { wholeRows })).length).toBe(total)
+  const stage = (await makeAnyStage('rollouts/allocate', { target })) as WholeStage
+  expect(await stage.expect?.(tasks, { wholeRows } as unknown as StageContext)).toEqual({ rows: total })
 })
 
 test.each([{}, { target: 1, perTask: 2 }])('%j does not say how many', async (options) => {

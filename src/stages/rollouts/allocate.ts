@@ -34,11 +34,14 @@ export default definePlugin({
       )
     return {
       takes: 'task',
-      expect: (taken) => ({ rows: asked.target ?? (taken === null ? null : Math.round(taken * (asked.perTask ?? 1))) }),
-      async choose([input], { sql, seed }) {
+      version: 1,
+      expect: (taken, { wholeRows }) => ({
+        rows: taken === null ? (asked.target ?? null) : totalOf(asked, taken, wholeRows),
+      }),
+      async choose([input], { sql, seed, wholeRows }) {
         const rows = await sql.rows(`SELECT row, id, digest, signals FROM ${input?.view} ORDER BY row`)
         const { unique, copies } = split(rows, asked.by)
-        const counts = share(unique, asked, seed)
+        const counts = share(unique, totalOf(asked, unique.length, wholeRows), asked.most, seed)
         await sql.run('DROP TABLE IF EXISTS allocation')
         await sql.fill('allocation', columns, [...linesOf(unique, counts), ...copies.map(copyLine)])
         return 'allocation'
@@ -79,13 +82,26 @@ function weightOf(id: string, signals: string, by: string): number {
   )
 }
 
+/**
+ * How many rollouts so many tasks get in all. Of a run with a limit they get the part that its tasks are of all tasks: as many each
+ * as in the whole run. A target that is too small for the whole run was meant for this one.
+ */
+function totalOf(
+  { target, perTask = 1 }: z.output<typeof options>,
+  tasks: number,
+  wholeRows: number | null | undefined,
+): number {
+  if (target === undefined) return Math.round(tasks * perTask)
+  if (wholeRows === undefined || (wholeRows !== null && target < wholeRows)) return target
+  if (wholeRows === null) return Math.min(target, tasks * enoughEach)
+  return Math.min(target, Math.max(tasks, Math.round((target * tasks) / wholeRows)))
+}
+
+/** Where nobody knows how many tasks there would be without the limit: enough for a task to come twice. */
+const enoughEach = 2
+
 /** One for each task, and the rest by weight; what rounding leaves over is drawn, so that no source has it for standing first. */
-function share(
-  unique: readonly Unique[],
-  { target, perTask = 1, most }: z.output<typeof options>,
-  seed: number,
-): number[] {
-  const total = target ?? Math.round(unique.length * perTask)
+function share(unique: readonly Unique[], total: number, most: number | undefined, seed: number): number[] {
   const cap = most ?? total
   if (unique.length > 0 && (total < unique.length || total > unique.length * cap))
     throw new UserError(

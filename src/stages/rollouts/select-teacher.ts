@@ -90,17 +90,17 @@ async function tryTeacher(
     sample.map((task) => ({ ...task, signals: { ...task.signals, attempt } })),
   )
   const trials = new Map<PlacedTask, TeacherTrial>()
-  for await (const { task, trace } of rollTasks(rows.flat(), rolling, at)) {
+  for await (const { task, trace, scored: reward } of rollTasks(rows.flat(), rolling, at)) {
     const { digest, source } = task
     if (isDropped(trace)) {
-      // A trial may lose one of several conversations and still have been scored.
-      const nothing = { reward: null, turns: null, tokens: null, costUsd: null }
-      if (!trials.has(task)) trials.set(task, { task: digest, source, ...nothing })
+      // A trial may lose its conversations and still have been scored.
+      const nothing = { turns: null, tokens: null, costUsd: null }
+      if (!trials.has(task)) trials.set(task, { task: digest, source, reward, ...nothing })
     } else if (trace.trace_source === 'main')
       trials.set(task, {
         task: digest,
         source,
-        reward: trace.end === 'scored' ? trace.reward : null,
+        reward,
         turns: trace.turns,
         tokens: trace.input_tokens === null ? null : trace.input_tokens + (trace.output_tokens ?? 0),
         costUsd: trace.cost_usd,

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { definePlugin } from '../../core/plugin.ts'
+import type { TaskRow } from '../../core/row.ts'
+import { type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
+import { batches } from '../rolling/batches.ts'
+import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
+import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import type { PlacedTask } from '../rolling/place-tasks.ts'
+import { type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
+
+const options = z.strictObject({
+  ...rollingOptions,
+  ...assumedOptions,
+  /** Whose rate it is; null for an agent that needs no model. */
+  teacher: modelSettings.nullable(),
+  /** Rollouts of each task. */
+  attempts: z.int().positive().default(4),
+  /** A rollout with at least this reward passes. */
+  passReward: z.number().default(1),
+  /** A task of which fewer rollouts were scored goes as `not-measured`. */
+  leastScored: z.int().positive().default(1),
+})
+
+type Counting = Pick<z.output<typeof options>, 'attempts' | 'passReward' | 'leastScored'>
+
+/** Rolls every task out several times and keeps the share of passes as its signal `pass-rate`: how hard it is for that model. */
+export default definePlugin({
+  name: 'rollouts/pass-rate',
+  summary: 'Roll each task out several times and keep the share that passed as a signal, to filter by difficulty',
+  options,
+  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): Stage<TaskRow, TaskRow> => {
+    const { timeoutMultiplier, judge, attempts, passReward, leastScored } = asked
+    const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
+    const [model, byJudge] = [teacher && identityOfModel(teacher), judge && identityOfModel(judge)]
+    return {
+      takes: 'task',
+      gives: 'task',
+      expensive: true,
+      identity: {
+        ...{ teacher: model, agent, sandbox, timeoutMultiplier, judge: byJudge },
+        ...{ attempts, passReward, leastScored },
+      },
+      expect: (taken) => {
+        const rollouts = taken === null ? null : taken * attempts
+        return { ...expectRollouts(rollouts, concurrency, { assume, prices }), rows: taken }
+      },
+      async *run(rows, at) {
+        const rolling = { teacher, agent, sandbox, concurrency, timeoutMultiplier, judge, budgetUsd }
+        for await (const batch of batches(rows))
+          yield* measure(batch, { attempts, passReward, leastScored }, rolling, at)
+      },
+    }
+  },
+})
+
+/** The tasks of a batch with their rates, in order. */
+async function* measure(
+  batch: readonly TaskRow[],
+  { attempts, passReward, leastScored }: Counting,
+  rolling: Rolling,
+  at: StageContext,
+): AsyncIterable<TaskRow | Dropped> {
+  const trials = await tryAll(batch, attempts, rolling, at)
+  for (const row of batch) {
+    const ends = trials.get(row.id) ?? []
+    const rewards = ends.filter((end) => typeof end === 'number')
+    if (rewards.length < leastScored) {
+      const why = [...new Set(ends.filter((end) => typeof end === 'string'))].join(', ')
+      const detail = `${rewards.length} of ${ends.length} rollouts were scored, expected ${leastScored}: ${why}`
+      yield { drop: 'not-measured', detail, id: row.id }
+      continue
+    }
+    const passes = rewards.filter((reward) => reward >= passReward).length
+    const measured = { 'pass-rate': passes / rewards.length, 'pass-rollouts': rewards.length }
+    yield { ...row, signals: { ...row.signals, ...measured } }
+  }
+}
+
+/** What became of every attempt at a task, by its id: a reward, or why there is none. */
+async function tryAll(
+  batch: readonly TaskRow[],
+  attempts: number,
+  rolling: Rolling,
+  at: StageContext,
+): Promise<ReadonlyMap<string, readonly (number | string)[]>> {
+  const rows = Array.from({ length: attempts }, (_, attempt) =>
+    batch.map((row) => ({ ...row, signals: { ...row.signals, attempt } })),
+  )
+  const ends = new Map<PlacedTask, number | string>()
+  // A trial may leave several traces, or lose one of them; its score is the same in each.
+  for await (const { task, trace, scored } of rollTasks(rows.flat(), rolling, at))
+    ends.set(task, scored ?? (isDropped(trace) ? trace.drop : 'not-verified'))
+  const byTask = new Map<string, (number | string)[]>()
+  for (const [{ id }, end] of ends) byTask.set(id, [...(byTask.get(id) ?? []), end])
+  return byTask
+}
