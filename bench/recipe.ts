@@ -141,10 +141,21 @@ async function rawCopy(scratch: string, parts: readonly string[]): Promise<void>
   )
 }
 
-const vocabulary = Array.from({ length: 20_000 }, (_, i) => `w${i.toString(36)}`)
+/** Words of four signs with a blank after each, one behind the other. */
+const wordBytes = 5
+const vocabulary = Buffer.from(
+  Array.from({ length: 20_000 }, (_, i) => `w${i.toString(36).padStart(3, '0')} `).join(''),
+  'latin1',
+)
 
+/** So many words; put together by bytes, since gigabytes of them are made. */
 function words(random: ReturnType<typeof makeRandom>, count: number): string {
-  return Array.from({ length: count }, () => random.pick(vocabulary)).join(' ')
+  const bytes = Buffer.allocUnsafe(count * wordBytes)
+  for (let at = 0; at < bytes.length; at += wordBytes) {
+    const from = random.below(20_000) * wordBytes
+    for (let k = 0; k < wordBytes; k++) bytes[at + k] = vocabulary[from + k] ?? 0
+  }
+  return bytes.latin1Slice()
 }
 
 /** Traces of random words: one in twenty is a copy, one in twenty nearly so, one in fifty timed out. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { WholeStage } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { writeAtomic } from '../../lib/files.ts'
-import { SimilarTexts, signatureOf } from '../../lib/minhash.ts'
+import { SimilarTexts, signatureOf, signatureSize } from '../../lib/minhash.ts'
 import { runHashes, wordHashes } from '../../lib/word-hashes.ts'
 import { type BenchmarkTask, knownBenchmarks, loadPacks } from './packs.ts'
 import { type Judged, type RowText, readTexts, saveVerdicts, type Verdict } from './texts.ts'
@@ -28,7 +28,7 @@ export function decontaminate(of: Judged, options: Options): WholeStage {
   return {
     takes: of,
     filter: true,
-    version: 1,
+    version: 2,
     fingerprint: async () => digestJson(await loadPacks(options.packs, options.benchmarks, options.waive)),
     choose: async ([input], at) => {
       if (!input) throw new Error('a whole-set stage has an input')
@@ -68,7 +68,7 @@ class Contamination {
       // Fewer words than a run are everyone's words: such a task is only told by its whole text.
       const words = wordHashes(instruction)
       if (words.length >= options.words) this.runs.add(runHashes(words, options.words), index)
-      this.similar.add(signatureOf(words, 3) ?? new Uint32Array(128))
+      this.similar.add(signatureOf(words, 3) ?? new Uint16Array(signatureSize))
     }
   }
 

@@ -17,7 +17,7 @@ export function nearDuplicates(of: Judged, options: z.output<typeof nearOptions>
   return {
     takes: of,
     filter: true,
-    version: 1,
+    version: 2,
     choose: async ([input], { sql }) => {
       if (!input) throw new Error('a whole-set stage has an input')
       return saveVerdicts(sql, judge(readTexts(sql, input, of), input, options))
