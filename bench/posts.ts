@@ -22,21 +22,18 @@ export default {
       await pipeline(Readable.from(dump()), createWriteStream(path))
       const before = process.resourceUsage().maxRSS / 1024
       const start = performance.now()
+      const cpu = process.cpuUsage()
       const stage = posts.make(posts.options.parse({ path }), { env: {}, stateDir: dir })
       const { signal } = new AbortController()
       const at = { seed: 1, signal, workDir: dir, model: null, sandboxes: null, log: () => {} }
       let rows = 0
       for await (const row of stage.run(none(), at)) if (!isDropped(row)) rows++
       const rate = bytes / 1e6 / ((performance.now() - start) / 1000)
+      const { user, system } = process.cpuUsage(cpu)
       const peak = process.resourceUsage().maxRSS / 1024
       return [
-        {
-          name: 'Posts.xml of 1 GB, read and joined',
-          value: rate,
-          unit: 'MB/s',
-          goal: `${goalMbPerSec}`,
-          ok: rate >= goalMbPerSec,
-        },
+        goalRow('Posts.xml of 1 GB, read and joined', rate),
+        goalRow('the same per second of CPU', bytes / (user + system)),
         { name: 'peak memory', value: peak, unit: 'MiB', goal: `${goalPeakMb}`, ok: peak <= goalPeakMb },
         { name: 'peak memory before reading', value: before, unit: 'MiB' },
         { name: 'questions with answers', value: rows, unit: 'rows' },
@@ -45,6 +42,10 @@ export default {
       rmSync(dir, { recursive: true, force: true })
     }
   },
+}
+
+function goalRow(name: string, value: number): Row {
+  return { name, value, unit: 'MB/s', goal: `${goalMbPerSec}`, ok: value >= goalMbPerSec }
 }
 
 async function* none(): AsyncGenerator<never, void, void> {}

@@ -11,6 +11,8 @@ test.each([
   ['<h2>Title</h2><hr><a href="https://a.example/x">here</a>', '## Title\n\n---\n\nhere (https://a.example/x)'],
   ['<a href="javascript:alert(1)">x</a><script>evil()</script><style>p{}</style>', 'x'],
   ['<p>a<br>b</p><img src="x.png" alt="a tree">', 'a\nb\n\n[image: a tree]'],
+  ['<p>&quot;caf&eacute;&quot; &amp;lt; a & b &#x2014; it&#39;s</p>', '"café" &lt; a & b — it\'s'],
+  ['<a href="https://a.example/?x=1&amp;y=2">q</a><img alt="&lt;3">', 'q (https://a.example/?x=1&y=2)[image: <3]'],
   ['<p>unclosed <b>bold', 'unclosed **bold**'],
   ['', ''],
 ])('%s', (html, text) => {

@@ -17,14 +17,35 @@ export interface CodeBlock {
 /** Turns HTML as people write it in posts into Markdown: code stays fenced and untouched, scripts and styles go, nothing is fetched. */
 export function htmlToMarkdown(html: string): MarkdownText {
   const page = new Page()
-  const parser = new Parser({
-    onopentag: (name, attributes) => page.open(name, attributes),
-    ontext: (text) => page.say(text),
-    onclosetag: (name) => page.close(name),
-  })
+  // Most text has no entities at all: it is read several times faster by a parser that looks for none.
+  const parser = new Parser(
+    {
+      onopentag: (name, attributes) => page.open(name, attributes),
+      ontext: (text) => page.say(decode(text)),
+      onclosetag: (name) => page.close(name),
+    },
+    { decodeEntities: false },
+  )
   parser.write(html)
   parser.end()
   return page.finish()
+}
+
+/** What a text means in which entities stand. */
+function decode(text: string): string {
+  if (!text.includes('&')) return text
+  if (!/&(?!(?:lt|gt|amp|quot|#39);)/.test(text))
+    return text
+      .replaceAll('&lt;', '<')
+      .replaceAll('&gt;', '>')
+      .replaceAll('&quot;', '"')
+      .replaceAll('&#39;', "'")
+      .replaceAll('&amp;', '&')
+  let decoded = ''
+  const parser = new Parser({ ontext: (piece) => (decoded += piece) })
+  parser.write(text)
+  parser.end()
+  return decoded
 }
 
 const silent = new Set(['script', 'style', 'head', 'template', 'iframe', 'object'])
@@ -56,8 +77,8 @@ class Page {
     } else if (name === 'code' || name === 'kbd' || name === 'tt') this.#span ??= ''
     else if (name === 'br') this.#line += '\n'
     else if (name === 'hr') this.#endParagraph('---')
-    else if (name === 'img') this.#line += `[image: ${attributes.alt?.trim() || 'no words for it'}]`
-    else if (name === 'a') this.#links.push(/^https?:/.test(attributes.href ?? '') ? (attributes.href ?? '') : '')
+    else if (name === 'img') this.#line += `[image: ${decode(attributes.alt ?? '').trim() || 'no words for it'}]`
+    else if (name === 'a') this.#links.push(/^https?:/.test(attributes.href ?? '') ? decode(attributes.href ?? '') : '')
     else if (name === 'td' || name === 'th') this.#line += this.#line.trim() === '' ? '' : ' | '
     else if (marks[name]) this.#line += marks[name]
     else this.#openBlock(name, attributes)

@@ -92,16 +92,21 @@ type Row = Readonly<Record<string, string>>
 /** The attributes of a row as they are written, and where it ends; -1 when the text ends before. */
 function scanRow(all: string, from: number): { readonly row: Row; readonly end: number } {
   const row: Record<string, string> = {}
-  for (let at = from; ; ) {
+  for (let at = from; at < all.length; ) {
+    const next = all[at]
+    if (next === '>') return { row, end: at + 1 }
+    if (next === '/' || next === ' ' || next === '\n' || next === '\r' || next === '\t') {
+      at++
+      continue
+    }
     const equals = all.indexOf('=', at)
-    const close = all.indexOf('>', at)
-    if (close >= 0 && (equals < 0 || close < equals)) return { row, end: close + 1 }
-    const quote = all[equals + 1]
-    const until = equals < 0 || quote === undefined ? -1 : all.indexOf(quote, equals + 2)
-    if (until < 0) return { row, end: -1 }
-    row[all.slice(at, equals).trim()] = all.slice(equals + 2, until)
+    const quote = equals < 0 ? undefined : all[equals + 1]
+    const until = quote === undefined ? -1 : all.indexOf(quote, equals + 2)
+    if (until < 0) break
+    row[all.slice(at, equals)] = all.slice(equals + 2, until)
     at = until + 1
   }
+  return { row, end: -1 }
 }
 
 function headOf(row: Row, raw: string): PostHead | null {
