@@ -178,6 +178,15 @@ const oldLines: Readonly<Record<string, readonly string[]>> = {
       '--learning_rate 1e-5',
     ],
   ],
+  'readme-train-config': [
+    ...['--job_type', 'train', '--train_config_path', 'sft/lf_configs/qwen3/qwen3-8b.yaml', '--dataset', 'org/dataset'],
+    ...['--num_nodes', '8', '--time_limit', '24:00:00', '--experiments_dir', '/exp'],
+  ],
+  'readme-place': [
+    ...['--job_type', 'datagen', '--datagen_script', 'data/nl2bash/generate.py', '--experiments_dir', '/exp'],
+    ...['--datagen_target_repo', 'test-org/test-dataset', '--name', 'vista', '--account', 'mine'],
+    ...['--partition', 'gh-dev', '--gpus_per_node', '1', '--cpus_per_node', '36'],
+  ],
   'data-readme': [
     ...[
       '--job_type',
@@ -200,6 +209,20 @@ const oldLines: Readonly<Record<string, readonly string[]>> = {
     ...['--job_type', 'datagen', '--experiments_dir', '/exp', '--trace_target_repo', 'org/traces-repo'],
     ...['--vllm_model_path', 'meta-llama/Llama-3-70b-instruct', '--tasks_repo', 'DCAgent/nl2bash'],
     ...['--parquet_name', 'tasks/train-00000-of-00001.parquet'],
+  ],
+  'data-readme-parquet-again': [
+    ...['--job_type', 'datagen', '--experiments_dir', '/exp', '--trace_target_repo', 'org/traces-repo', '--overwrite'],
+    ...['--vllm_model_path', 'meta-llama/Llama-3-70b-instruct', '--tasks_repo', 'DCAgent/nl2bash'],
+    ...[
+      '--tasks_revision',
+      'v1',
+      '--sandbox_cpu',
+      '2',
+      '--trace_model',
+      'hosted_vllm/llama',
+      '--trace_n_concurrent',
+      '64',
+    ],
   ],
 }
 

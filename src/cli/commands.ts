@@ -80,6 +80,7 @@ export const commands: Group = {
       cancel: { summary: 'Stop what waits or runs of a launch', load: () => import('./launch/cancel.ts') },
       resume: { summary: 'Hand over again what is not done', load: () => import('./launch/resume.ts') },
       list: { summary: 'List the launches of a directory', load: () => import('./launch/list.ts') },
+      summary: { summary: 'Write down what a training came to', load: () => import('./launch/summary.ts') },
       cluster: {
         summary: 'Look at clusters, and add your own',
         group: {

@@ -36,6 +36,8 @@ export interface Cluster {
   readonly directories: ClusterDirectories
   /** Where a job that only needs processors goes, when that is not the partition above. */
   readonly cpuJobs?: Pick<Cluster, 'partition' | 'qos' | 'account'> | undefined
+  /** Where a job that needs the internet goes, when compute nodes have none. */
+  readonly internetJobs?: Pick<Cluster, 'partition' | 'qos' | 'account'> | undefined
   /** More `#SBATCH` lines every job there needs, without the `#SBATCH`. */
   readonly extraDirectives: readonly string[]
   /** Set in every job. */

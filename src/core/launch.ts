@@ -33,6 +33,8 @@ export interface LaunchJob {
   /** What the scheduler calls it; at most 96 characters. */
   readonly jobName: string
   readonly summary: string
+  /** `internet`: on nodes that reach it. `login`: on the machine that hands jobs over, before it does. Null: on any node. */
+  readonly place: 'internet' | 'login' | null
   readonly resources: JobResources
   readonly after: readonly JobDependency[]
   readonly array: { readonly size: number; readonly throttle: number } | null

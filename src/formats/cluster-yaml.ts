@@ -9,6 +9,8 @@ const time = z.string().regex(/^(\d+-)?\d{1,3}:\d{2}:\d{2}$/, 'expected a time s
 const pattern = text.refine(isPattern, 'expected a regular expression')
 const variables = z.record(z.string().regex(/^[A-Za-z_]\w*$/, 'expected the name of a variable'), z.string())
 
+const placement = z.strictObject({ partition: text.optional(), qos: text.optional(), account: text.optional() })
+
 const schema = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9-]*$/, 'expected lower-case letters, digits and dashes'),
   summary: text,
@@ -42,7 +44,8 @@ const schema = z.strictObject({
       tokenized: text.optional(),
     })
     .default({}),
-  cpu_jobs: z.strictObject({ partition: text.optional(), qos: text.optional(), account: text.optional() }).optional(),
+  cpu_jobs: placement.optional(),
+  internet_jobs: placement.optional(),
   extra_directives: z.array(z.string().startsWith('--')).default([]),
   environment: variables.default({}),
   activate: z.array(text).default([]),
@@ -55,7 +58,7 @@ export function parseClusterYaml(source: string, file: string): Cluster {
   const { host_variables, gpus_per_node, gpu_type, gpu_request, cpus_per_node, memory_per_node_gb, ...rest } =
     parsed.data
   const { whole_nodes, internet_on_compute_nodes, container_runtime, exclude_nodes, time_limit, ...more } = rest
-  const { max_time_limit, cpu_jobs, extra_directives, ...same } = more
+  const { max_time_limit, cpu_jobs, internet_jobs, extra_directives, ...same } = more
   return {
     ...same,
     hostVariables: host_variables,
@@ -71,6 +74,7 @@ export function parseClusterYaml(source: string, file: string): Cluster {
     timeLimit: time_limit,
     maxTimeLimit: max_time_limit,
     cpuJobs: cpu_jobs,
+    internetJobs: internet_jobs,
     extraDirectives: extra_directives,
   }
 }

@@ -5,68 +5,65 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SqlDatabase } from '../../src/lib/duckdb.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { HubStandIn } from '../fakes/hub/server.ts'
 import { passingSolve, writeTask } from '../fakes/tasks.ts'
 import { needs } from '../needs.ts'
 import { type SlurmCluster, startSlurm, until } from '../slurm-cluster.ts'
 
 const program = resolve('bin/ot-agent.js')
-const secret = 'planted-secret-0123456789'
 const { skip, meta } = needs('slurmctld', 'slurmd', 'munged', 'bwrap')
 const cannotSandbox = missingPrograms().length > 0 || process.getuid?.() !== 0
 
 describe('launches on a real Slurm cluster of four nodes', { skip: skip || cannotSandbox, meta }, () => {
   const scratch = mkdtempSync(join(tmpdir(), 'ot-slurm-'))
   const clusterFile = join(scratch, 'loop.yaml')
+  const trainingFile = join(scratch, 'training.yaml')
   let slurm: SlurmCluster
+  let hub: HubStandIn
+  let secret: string
 
   beforeAll(async () => {
     slurm = await startSlurm(join(scratch, 'slurm'))
+    hub = await HubStandIn.start()
+    secret = hub.token
     writeFileSync(clusterFile, facts)
+    writeFileSync(trainingFile, trainingFacts(hub.url, join(scratch, 'ray')))
     writeFileSync(join(scratch, 'keys.env'), `export HF_TOKEN=${secret}\n`, { mode: 0o600 })
   })
   afterAll(async () => {
     await slurm?.stop()
+    hub?.close()
     rmSync(scratch, { recursive: true, force: true })
   })
 
-  test('tasks and traces are made against a model that the launch serves, published, and no key is written anywhere', async () => {
+  test('tasks and traces in parts are made against two servers on two nodes, joined and published, and no key is written anywhere', async () => {
     const dir = join(scratch, 'datagen')
     const known = join(scratch, 'known')
     ot('generate', 'data/nl2bash/generate.ts', '--limit', '2', '--no-check', '--output-dir', known)
     writeFileSync(join(scratch, 'engine.yaml'), engineFor(join(known, 'tasks')))
     const id = launch(
       dir,
-      '--job-type',
-      'datagen',
-      '--datagen-script',
-      'data/nl2bash/generate.ts',
-      ...[
-        ...[
-          '--datagen-target-repo',
-          `file:${join(scratch, 'published-tasks')}`,
-          '--datagen-config',
-          join(scratch, 'engine.yaml'),
-        ],
-        ...[
-          '--datagen-extra-args',
-          '--stage both --limit 2',
-          '--trace-target-repo',
-          `file:${join(scratch, 'published-traces')}`,
-        ],
-      ],
+      ...['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts'],
+      ...['--datagen-target-repo', `file:${join(scratch, 'published-tasks')}`],
+      ...['--datagen-config', join(scratch, 'engine.yaml'), '--chunk-size', '1'],
+      ...['--datagen-extra-args', '--stage both --limit 2 --source fixture'],
+      ...['--trace-target-repo', `file:${join(scratch, 'published-traces')}`],
     )
-    const { jobs } = await watch(dir, id)
+    const { jobs, units } = await watch(dir, id)
     expect(states(jobs), logsOf(dir)).toEqual({
       server: 'done',
       tasks: 'done',
       traces: 'done',
       'upload-tasks': 'done',
+      join: 'done',
       'upload-traces': 'done',
     })
+    expect(units.filter(({ job }: { job: string }) => job === 'traces')).toHaveLength(2)
     expect(readdirSync(join(dir, 'outputs/tasks/tasks'))).toHaveLength(2)
-    expect(existsSync(join(scratch, 'published-traces', 'data'))).toBe(true)
-    // The server says where it is only while it answers.
-    expect(existsSync(join(dir, 'launches', id, 'endpoint.json'))).toBe(false)
+    expect(await rowsIn(join(scratch, 'published-traces/data/*.parquet'))).toBe(2)
+    expect(logsOf(dir, 20_000)).toMatch(/serving stand-in at http:\/\/\S+\/v1, http:\/\/\S+\/v1/)
+    // The servers say where they are only while they answer.
+    expect(readdirSync(join(dir, 'launches', id)).filter((name) => name.startsWith('endpoint.json'))).toEqual([])
     expect(filesWith(dir, secret)).toEqual([])
     expect(filesWith(join(slurm.dir, 'state'), secret)).toEqual([])
     expect(slurm.slurm('scontrol', 'show', 'jobs')).not.toContain(secret)
@@ -74,21 +71,64 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
 
   test('a model is served and scored on a benchmark, attempt by attempt', async () => {
     const dir = join(scratch, 'eval')
-    const words = [
-      '--job-type',
-      'eval',
-      '--eval-benchmark',
-      join(scratch, 'known/tasks'),
-      '--datagen-config',
-      join(scratch, 'engine.yaml'),
-    ]
-    const id = launch(dir, ...words, '--eval-model', 'stand-in', '--eval-n-attempts', '2')
+    const words = ['--job-type', 'eval', '--eval-benchmark', join(scratch, 'known/tasks')]
+    const engine = ['--datagen-config', join(scratch, 'engine.yaml'), '--set', 'vllm_server.num_replicas=1']
+    const id = launch(dir, ...words, ...engine, '--eval-model', 'stand-in', '--eval-n-attempts', '2')
     const { jobs } = await watch(dir, id)
     expect(states(jobs), logsOf(dir)).toEqual({ server: 'done', eval: 'done', report: 'done' })
     expect(trialsIn(join(dir, 'outputs/eval'))).toHaveLength(4)
-    expect(JSON.parse(readFileSync(join(dir, 'outputs/eval/stand-in_tasks/eval-report.json'), 'utf8'))).toBeTypeOf(
-      'object',
+    const report = join(dir, 'outputs/eval/stand-in_tasks/eval-report.json')
+    expect(JSON.parse(readFileSync(report, 'utf8'))).toBeTypeOf('object')
+  }, 300_000)
+
+  test('on nodes without internet model and data are fetched first; tokens, training on two nodes, one model, published', async () => {
+    const dir = join(scratch, 'sft')
+    hub.repo('models/org/base').put('config.json', '{"model_type":"base"}')
+    hub.repo('org/traces-stand-in').put('data/train.jsonl', '{}\n')
+    const words = ['--job-type', 'sft', '--base-model', 'org/base', '--dataset', 'org/traces-stand-in', '--pretokenize']
+    const more = ['--num-nodes', '2', '--global-batch-size', '96', '--consolidate-output-repo', 'me/whole']
+    const id = await launchTraining(dir, ...words, ...more)
+    const { jobs } = await watch(dir, id)
+    const done = ['download', 'pretokenize', 'train', 'consolidate', 'upload'].map((job) => [job, 'done'])
+    expect(states(jobs), logsOf(dir)).toEqual(Object.fromEntries(done))
+    const files = hub.repo('models/me/whole').commit('main')?.files
+    expect(files?.get('model.safetensors')?.data.toString()).toBe('shard 0')
+    const summary = JSON.parse(files?.get('run_summary.json')?.data.toString() ?? '')
+    expect(summary).toMatchObject({
+      ...{ base_model_name: 'org/base', dataset_name: 'org/traces-stand-in', agent_name: 'stand-in' },
+      ...{ training_type: 'SFT', exit_status: 0, runs: [{ exit_code: 0, reason: null }] },
+      trainer: { global_step: 2, epoch: 7, last_loss: 0.25, results: { train_loss: 0.25, train_runtime: 12.5 } },
+    })
+    expect(summary.runs[0].job_id).toBe(idOf(dir, id, 'train'))
+    expect(Date.parse(summary.training_end)).toBeGreaterThanOrEqual(Date.parse(summary.training_start))
+    expect(logsOf(dir)).toContain('node 1 of 2')
+    expect(filesWith(dir, secret)).toEqual([])
+  }, 300_000)
+
+  test('reinforcement unpacks its tasks, brings up Ray over two nodes, goes on in its restart and publishes the newest export', async () => {
+    const dir = join(scratch, 'rl')
+    const parquet = join(scratch, 'tasks.parquet')
+    ot('tasks', 'pack', join(scratch, 'known/tasks'), '--out', parquet)
+    const words = ['--job-type', 'rl', '--model-path', '/models/base', '--train-data', parquet, '--num-nodes', '2']
+    const target = join(scratch, 'published-policy')
+    const id = await launchTraining(dir, ...words, '--max-restarts', '1', '--hf-repo-name', `file:${target}`)
+    const { jobs } = await watch(dir, id)
+    expect(states(jobs), logsOf(dir)).toEqual({ data: 'done', train: 'done', upload: 'done' })
+    expect(JSON.parse(readFileSync(join(target, 'config.json'), 'utf8'))).toEqual({ step: 10 })
+    const [name = ''] = readdirSync(join(dir, 'checkpoints'))
+    const summary = JSON.parse(readFileSync(join(dir, 'checkpoints', name, 'run_summary.json'), 'utf8'))
+    expect(summary).toMatchObject({ training_type: 'RL', exit_status: 0, runs: [{ exit_code: 9 }, { exit_code: 0 }] })
+    const calls = readFileSync(join(scratch, 'ray/calls'), 'utf8').split('\n')
+    const started = calls.filter((line) => / (start|stop) /.test(line)).map((line) => line.replaceAll(/\d{5}/g, 'PORT'))
+    const [head, worker, ...stops] = started.slice(0, started.length / 2)
+    expect(head).toMatch(/^(n\d) start --head --port=PORT --num-gpus=1 --block$/)
+    expect(worker).toMatch(/^(n\d) start --address=n\d:PORT --num-gpus=1 --block$/)
+    // Also after the run that failed, and on both nodes.
+    expect(stops.map((line) => line.slice(3))).toEqual(['stop --force', 'stop --force'])
+    expect(new Set(stops)).toEqual(
+      new Set([`${head?.slice(0, 2)} stop --force`, `${worker?.slice(0, 2)} stop --force`]),
     )
+    expect(readdirSync(join(scratch, 'ray/nodes'))).toEqual([])
   }, 300_000)
 
   test('a recipe in 20 shards loses a node in the middle, and every row is there once', async () => {
@@ -115,7 +155,8 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(await countRows(join(dir, 'outputs/recipe'))).toEqual({ rows: 600, distinct: 600 })
   }, 400_000)
 
-  test('a job that runs out of time stops, goes on in its restarts and ends the chain when it is done', async () => {
+  // These need a node each, and are three.
+  test.concurrent('a job that runs out of time stops, goes on in its restarts and ends the chain when it is done', async () => {
     const dir = join(scratch, 'chain')
     const tasks = await slowTasks(join(scratch, 'slow-chain'), 8, 7)
     const id = launch(dir, ...oracleOver(tasks), '--time-limit', '00:01:00', '--stop-sec', '45', '--max-restarts', '6')
@@ -130,7 +171,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     await until('nothing to wait any more', () => !ends().some((line) => line.startsWith('PENDING')))
   }, 400_000)
 
-  test('what depends on a job that failed is never run', async () => {
+  test.concurrent('what depends on a job that failed is never run', async () => {
     const dir = join(scratch, 'failing')
     const id = launch(
       dir,
@@ -146,7 +187,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(ot('launch', 'logs', id, '--job', 'tasks', '--experiments-dir', dir)).toContain('--no-such-option')
   }, 120_000)
 
-  test('a launch that was cancelled is finished by resume, and nothing is done twice', async () => {
+  test.concurrent('a launch that was cancelled is finished by resume, and nothing is done twice', async () => {
     const dir = join(scratch, 'cancelled')
     const tasks = await slowTasks(join(scratch, 'slow-cancel'), 4, 4)
     const id = launch(dir, ...oracleOver(tasks))
@@ -174,6 +215,21 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
 
   function launch(dir: string, ...words: string[]): string {
     return ot('launch', '--cluster', clusterFile, '--experiments-dir', dir, ...words).trim()
+  }
+
+  /** A launch that may ask the stand-in for the Hub, which lives in this process. */
+  async function launchTraining(dir: string, ...words: string[]): Promise<string> {
+    const args = ['launch', '--cluster', trainingFile, '--experiments-dir', dir, ...words]
+    const child = spawn(process.execPath, [program, ...args], { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] })
+    let [out, news] = ['', '']
+    child.stdout.on('data', (chunk) => {
+      out += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      news += chunk
+    })
+    expect(await new Promise((done) => child.once('close', done)), news).toBe(0)
+    return out.trim()
   }
 
   /** Follows a launch to its end, and does something every second meanwhile. */
@@ -204,13 +260,21 @@ time_limit: '00:10:00'
 partition: main
 `
 
+/** The same with one GPU a node and no internet, and stand-ins for the programs that train. */
+function trainingFacts(hubUrl: string, ray: string): string {
+  return `${facts.replace('gpus_per_node: 0', 'gpus_per_node: 1').replace('nodes: true', 'nodes: false')}
+activate: ['export PATH=${resolve('test/fakes/stand-ins')}:$PATH']
+environment: { HF_ENDPOINT: '${hubUrl}', STAND_IN_RAY: '${ray}' }
+`
+}
+
 /** A stand-in that plays the known solutions, where a model server would stand. */
 function engineFor(tasks: string): string {
   const command = [process.execPath, program, 'serve', '--engine', 'scripted', '-m', 'stand-in', '--tasks', tasks]
   return JSON.stringify({
     engine: { type: 'vllm_local', model: 'stand-in', vllm_local: { endpoint_json: 'unused.json' } },
     backend: { type: 'vllm', healthcheck_max_attempts: 90, healthcheck_retry_delay: 1 },
-    vllm_server: { command, model_path: 'stand-in' },
+    vllm_server: { command, model_path: 'stand-in', num_replicas: 2 },
   })
 }
 
@@ -253,6 +317,16 @@ async function countRows(out: string): Promise<{ rows: number; distinct: number 
   return { rows: Number(found?.rows), distinct: Number(found?.names) }
 }
 
+async function rowsIn(files: string): Promise<number> {
+  await using sql = await SqlDatabase.open({
+    memoryMb: 256,
+    threads: 1,
+    tempDir: mkdtempSync(join(tmpdir(), 'ot-rows-')),
+  })
+  const [found] = await sql.rows(`SELECT count(*) AS rows FROM read_parquet('${files}')`)
+  return Number(found?.rows)
+}
+
 function trialsIn(jobs: string): string[] {
   if (!existsSync(jobs)) return []
   const names = readdirSync(jobs, { recursive: true, encoding: 'utf8' })
@@ -260,17 +334,25 @@ function trialsIn(jobs: string): string[] {
 }
 
 function idsOf(dir: string, id: string): string[] {
+  return submitted(dir, id).map((each) => each.id)
+}
+
+function idOf(dir: string, id: string, job: string): string | undefined {
+  return submitted(dir, id).find((each) => each.job === job)?.id
+}
+
+function submitted(dir: string, id: string): { job: string; id: string }[] {
   const lines = readFileSync(join(dir, 'launches', id, 'submitted.jsonl'), 'utf8')
     .trim()
     .split('\n')
-  return lines.map((line) => String(JSON.parse(line).id))
+  return lines.map((line) => JSON.parse(line))
 }
 
-function logsOf(dir: string): string {
+function logsOf(dir: string, length = 1500): string {
   const logs = join(dir, 'logs')
   if (!existsSync(logs)) return ''
   return readdirSync(logs)
-    .map((name) => `== ${name}\n${readFileSync(join(logs, name), 'utf8').slice(-1500)}`)
+    .map((name) => `== ${name}\n${readFileSync(join(logs, name), 'utf8').slice(-length)}`)
     .join('\n')
 }
 

@@ -24,6 +24,11 @@ export async function loadGenerator(path: string): Promise<LoadedGenerator> {
   return { generator: toGenerator(value, where), dir, digest }
 }
 
+/** Whether a pipeline knows of rows beside the few that come with it. */
+export function hasRealSource(generator: DataGenerator): boolean {
+  return !(generator instanceof DeclaredGenerator) || generator.pipeline.source.real !== null
+}
+
 function toGenerator(value: unknown, where: string): DataGenerator {
   const made = isClass(value) ? new value({}) : value
   if (isGenerator(made)) return made

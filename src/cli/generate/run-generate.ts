@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import type { TaskDraft } from '../../core/row.ts'
 import { Arguments, parseArguments } from '../../generation/arguments.ts'
-import { DeclaredGenerator, overlay } from '../../generation/declared-generator.ts'
+import { overlay } from '../../generation/declared-generator.ts'
 import { type MadeTasks, makeTasks, type Workshop } from '../../generation/make-tasks.ts'
 import type { GenerationContext, GenerationRequest, SourceChoice } from '../../generation/request.ts'
 import { type GenerationOutcome, runGenerator } from '../../generation/run-generator.ts'
@@ -17,7 +17,7 @@ import { makeTicker } from '../ticker.ts'
 import { version } from '../version.ts'
 import { extractTasks, packedTasksOf } from './from-parquet.ts'
 import { makeJudge } from './judge.ts'
-import type { LoadedGenerator } from './load-generator.ts'
+import { hasRealSource, type LoadedGenerator } from './load-generator.ts'
 import type { GenerateOptions } from './options.ts'
 import { tellPlan } from './plan.ts'
 import { checkTargetRepo, publish } from './publish.ts'
@@ -30,8 +30,7 @@ export async function runGenerate(loaded: LoadedGenerator, asked: GenerateOption
   const { generator } = loaded
   // Packed tasks are made already: what is left is to run agents over them.
   const options = asked.fromParquet === undefined ? asked : { ...asked, stage: 'traces' as const }
-  const hasOther = !(generator instanceof DeclaredGenerator) || generator.pipeline.source.real !== null
-  if (options.source === 'fixture' && options.stage !== 'traces' && hasOther)
+  if (options.source === 'fixture' && options.stage !== 'traces' && hasRealSource(generator))
     note(`rows come from the fixture of ${generator.name}, a few made up to try it out; --source real uses its source`)
   const interrupt = interruptSignal()
   try {

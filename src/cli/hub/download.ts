@@ -18,6 +18,7 @@ export default () =>
         'The same command goes on after an interruption. Private datasets need HF_TOKEN.',
     )
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
+    .option('--model', 'it is a model, not a dataset')
     .option('--revision <revision>', 'branch, tag or commit (default: the newest of the main branch)')
     .option('--parquet-name <file>', 'only this parquet file, by its path or the last part of it')
     .option('--tasks', 'only tasks: unpacked from parquet files, or the folders that have a task.toml')
@@ -27,12 +28,13 @@ export default () =>
     .option('--dry-run', 'tell what would be fetched, and fetch nothing')
     .option('--json', 'print the result as JSON')
     .action(async (dataset, options) => {
-      const target = parseTarget(dataset, 'dataset')
+      const type = options.model ? 'model' : 'dataset'
+      const target = parseTarget(dataset, type)
       const out = options.out ?? basename(target.kind === 'hub' ? target.repo : target.path)
       const interrupt = interruptSignal()
       const { signal } = interrupt
       try {
-        const repository = openRepository(target, { env: process.env, signal })
+        const repository = openRepository(target, { env: process.env, signal }, type)
         const all = await explainDisk(out, () => openSnapshot(repository, options.revision ?? null))
         const tasks = options.tasks ? chooseTaskFiles(all, options.parquetName ?? null) : null
         const chosen = tasks?.snapshot ?? chooseFiles(all, options.parquetName)

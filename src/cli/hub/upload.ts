@@ -19,6 +19,7 @@ export default () =>
     )
     .argument('<dir>', 'a folder of tasks, a dataset that traces export wrote, or any other folder')
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
+    .option('--model', 'it is a model, not a dataset')
     .addOption(new Option('--private', 'make a new dataset private (default)').conflicts('public'))
     .option('--public', 'make a new dataset public')
     .option('--replace', 'remove everything else in the dataset; without it data files are added beside those there')
@@ -28,20 +29,29 @@ export default () =>
     .option('--dry-run', 'tell what would be sent, and send nothing')
     .option('--json', 'print the result as JSON')
     .action(async (dir, dataset, options) => {
-      const target = parseTarget(dataset, 'dataset')
+      const type = options.model ? 'model' : 'dataset'
+      const target = parseTarget(dataset, type)
       const interrupt = interruptSignal()
       const { signal } = interrupt
       const tick = makeTicker()
       try {
         const done = await explainDisk(dir, () =>
-          withDataset(resolve(dir), { packed: !options.unpacked, signal }, ({ dir: ready, kind, lineage }) =>
-            uploadFolder({
-              ...{ repository: openRepository(target, { env: process.env, signal }), dir: ready, kind, lineage },
-              ...{ replace: options.replace ?? false, isPrivate: !options.public },
-              ...{ message: options.message ?? `Upload with ot-agent ${version()}`, branch: options.revision },
-              ...{ madeBy: `ot-agent ${version()}`, dryRun: options.dryRun ?? false },
-              onProgress: (path, share) => tick(`${oneLine(path)}: ${Math.floor(share * 100)} %`),
-            }),
+          withDataset(
+            resolve(dir),
+            { packed: !options.unpacked && !options.model, signal },
+            ({ dir: ready, kind, lineage }) =>
+              uploadFolder({
+                ...{
+                  repository: openRepository(target, { env: process.env, signal }, type),
+                  dir: ready,
+                  kind,
+                  lineage,
+                },
+                ...{ replace: options.replace ?? false, isPrivate: !options.public },
+                ...{ message: options.message ?? `Upload with ot-agent ${version()}`, branch: options.revision },
+                ...{ madeBy: `ot-agent ${version()}`, dryRun: options.dryRun ?? false },
+                onProgress: (path, share) => tick(`${oneLine(path)}: ${Math.floor(share * 100)} %`),
+              }),
           ),
         )
         report(done, options)

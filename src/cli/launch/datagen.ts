@@ -6,6 +6,7 @@ import { exists } from '../../lib/files.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { hasRealSource, loadGenerator } from '../generate/load-generator.ts'
 import { packageRoot } from '../package-root.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
 
@@ -41,7 +42,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
     (tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null)?.server ?? null
   const request: DatagenRequest = {
     script,
-    tasks: makesTasks ? [...taskWords(settings), ...extra] : null,
+    tasks: makesTasks ? [...taskWords(settings), ...(await sourceWords(script, extra)), ...extra] : null,
     traces: makesTraces ? [...traceWords(settings), ...(makesTasks ? [] : extra)] : null,
     tasksInput: input === undefined ? null : resolve(input),
     fetch: fetchOf(settings, at),
@@ -75,7 +76,8 @@ function fetchOf(settings: Settings, { experimentsDir }: PlanContext): DatagenRe
   const repo = settings.text('tasks_repo')
   if (repo === undefined) return null
   const more = optional(settings, { tasks_revision: '--revision', parquet_name: '--parquet-name' })
-  return { repo, dir: join(experimentsDir, 'tasks_extracted'), more }
+  const again = settings.is('overwrite') ? ['--overwrite'] : []
+  return { repo, dir: join(experimentsDir, 'tasks_extracted'), more: [...again, ...more] }
 }
 
 /** `--stage both` among the extra arguments asks for both jobs. */
@@ -138,6 +140,13 @@ function taskWords(settings: Settings): string[] {
     ...sandboxWords(settings),
     ...optional(settings, { datagen_input_dir: '--input-dir', task_type: '--task-type' }),
   ]
+}
+
+/** A launch is no trial run: rows come from the real source, where there is one, unless somebody says otherwise. */
+async function sourceWords(script: string, extra: readonly string[]): Promise<string[]> {
+  if (extra.some((word) => word === '--source' || word.startsWith('--source='))) return []
+  const { generator } = await loadGenerator(script)
+  return hasRealSource(generator) ? ['--source', 'real'] : []
 }
 
 function sandboxWords(settings: Settings): string[] {

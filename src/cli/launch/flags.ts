@@ -52,7 +52,11 @@ const datagen: readonly Line[] = [
   ],
   ['datagen_config', 'text', 'an engine file, YAML or JSON'],
   ['datagen_backend', 'text', 'overrides backend.type of the engine file'],
-  ['datagen_extra_args', 'words', 'more arguments for the pipeline, for example "--limit 200 --source real"'],
+  [
+    'datagen_extra_args',
+    'words',
+    'more arguments for the pipeline, for example "--limit 200"; rows come from the real source unless it says --source',
+  ],
   ['datagen_input_dir', 'text', 'a folder for pipelines that read one'],
   ['datagen_output_dir', 'text', 'where tasks are written (default: outputs/tasks)'],
   ['enable_task_gen', 'switch', 'make tasks', true],
@@ -100,6 +104,7 @@ const published: readonly Line[] = [
   ['tasks_repo', 'text', 'a dataset of tasks on the Hub: it is downloaded first, and agents run over it'],
   ['tasks_revision', 'text', 'branch, tag or commit of it'],
   ['parquet_name', 'text', 'only this parquet file of it'],
+  ['overwrite', 'switch', 'put these tasks in the place of others that were unpacked there before', false],
   ['vllm_model_path', 'text', 'the model to serve; the same as --set vllm_server.model_path=...'],
 ]
 

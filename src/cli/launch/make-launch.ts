@@ -48,7 +48,8 @@ export async function makeLaunch(
     jobType,
     cluster,
     experimentsDir: at.experimentsDir,
-    jobs,
+    // What runs here runs before anything is handed over.
+    jobs: [...jobs.filter(({ place: at }) => at === 'login'), ...jobs.filter(({ place: at }) => at !== 'login')],
     files,
     dependency: settings.text('dependency') ?? null,
     overrides: {},
@@ -110,6 +111,10 @@ function adjusted(cluster: Cluster, settings: Settings): Cluster {
     internetOnComputeNodes: settings.get('internet_node')?.value !== false,
     excludeNodes: settings.words('exclude_nodes'),
     // What was said of a place goes for all jobs there.
+    internetJobs: cluster.internetJobs && {
+      ...cluster.internetJobs,
+      account: saidOf(settings, 'account') ?? cluster.internetJobs.account,
+    },
     cpuJobs: cluster.cpuJobs && {
       account: saidOf(settings, 'account') ?? cluster.cpuJobs.account,
       partition: saidOf(settings, 'partition') ?? cluster.cpuJobs.partition,

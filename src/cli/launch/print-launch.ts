@@ -46,9 +46,11 @@ export function commandsOf(launch: Launch, scheduler: Scheduler): string[] {
   )
 }
 
-function detailsOf({ resources, array, after, restarts }: LaunchJob): string {
+function detailsOf({ resources, place, array, after, restarts }: LaunchJob): string {
+  if (place === 'login') return ' (here, before anything is handed over)'
   const { nodes, gpusPerNode, timeLimit } = resources
   const parts = [
+    ...(place === 'internet' ? ['where there is internet'] : []),
     `${nodes} node${nodes === 1 ? '' : 's'}`,
     ...(gpusPerNode > 0 ? [`${gpusPerNode} GPU${gpusPerNode === 1 ? '' : 's'} each`] : []),
     timeLimit,

@@ -4,109 +4,121 @@ import { UserError } from '../../core/errors.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
-import { buildRl, rlPresetSchema } from '../../formats/skyrl/build-rl.ts'
+import { renderTrainingFacts } from '../../formats/run-summary.ts'
+import { buildRl, type RlPreset, type RlRequest, rlPresetSchema } from '../../formats/skyrl/build-rl.ts'
 import { parseOverride } from '../../formats/skyrl/overrides.ts'
 import { exists } from '../../lib/files.ts'
-import { runOurs, runProgram } from '../../run/launch/pieces.ts'
-import { cpuResources, jobNameOf, makeJob, type PlanContext } from '../../run/launch/plan.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { runOurs } from '../../run/launch/pieces.ts'
+import { cpuResources, jobNameOf, makeJob, type PlanContext, placeWithInternet } from '../../run/launch/plan.ts'
+import { planDownload, planModelUpload } from '../../run/launch/plan-model.ts'
 import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
-import { offlineNotes } from './training.ts'
+import { dirOf, gpusOf, localOf, offlineNotes } from './training.ts'
 
-/** Turns settings into the jobs of reinforcement learning: fetch tasks, train, publish. */
+/** Turns settings into the jobs of reinforcement learning: fetch tasks and the model, train, publish. */
 export async function rlJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   const jobName = jobNameOf(settings.text('final_model_name') ?? at.name, 'rl')
+  const outputDir = join(dirOf(at, settings, 'checkpoints_dir', 'checkpoints'), jobName)
+  const { request, fetches, downloads } = await requestOf(at, settings, jobName, outputDir)
+  const plan = buildRl(request)
+  const downloaded = planDownload(at, downloads)
+  const data = planData(at, fetches, downloaded)
+  const before = [...downloaded, ...data]
+  const factsFile = `${jobName}_training_facts.json`
+  const train = planTraining(at, {
+    ...{ name: 'train', summary: 'train by reinforcement', command: plan.command, env: plan.env, ...request.topology },
+    after: before.slice(-1).map(({ name }) => ({ job: name, when: 'ok' })),
+    image: settings.text('image') ?? null,
+    spread: 'ray',
+    summarize: { factsFile: join(request.configDir, factsFile), outputDir },
+  })
+  const repo = settings.text('hf_repo_name')
+  const target = repo ?? (settings.is('enable_hf_upload') ? `${settings.text('job_creator')}/${jobName}` : null)
+  const facts = renderTrainingFacts({
+    modelName: jobName,
+    createdBy: settings.text('job_creator') ?? 'DCAgent',
+    baseModel: settings.text('model_path') ?? null,
+    datasets: settings.words('train_data'),
+    trainingType: 'RL',
+    parameters: { entrypoint: request.preset.entrypoint, settings: plan.command.slice(3) },
+  })
+  const files = Object.entries({ ...plan.files, [factsFile]: facts })
+  return {
+    jobs: [...before, train, ...(target === null ? [] : [planUpload(at, outputDir, target)])],
+    files: Object.fromEntries(files.map(([path, content]) => [`configs/${path}`, content])),
+    notes: offlineNotes(at),
+  }
+}
+
+async function requestOf(at: PlanContext, settings: Settings, jobName: string, outputDir: string) {
   const train = settings.words('train_data').map((each) => placeOf(at, each))
   const val = settings.words('val_data').map((each) => placeOf(at, each))
   if (train.length === 0)
     throw new UserError('expected --train-data, got none', 'a folder of tasks, a parquet file of tasks, or org/name')
+  const model = settings.required('model_path', 'the model to begin with, for example Qwen/Qwen3-8B')
+  const local = localOf(at, settings, model, 'model')
   const presetFile = await presetOf(settings)
-  const text = await orUserError(presetFile, () => readFile(presetFile, 'utf8'))
-  const parsed = rlPresetSchema.safeParse(readDocument(text, presetFile, 'yaml'))
-  if (!parsed.success)
-    throw new UserError(
-      `${presetFile}: ${parsed.error.issues[0]?.path.join('.')}: ${parsed.error.issues[0]?.message}`,
-      'configs/rl has some to start from',
-    )
+  const preset = await readPreset(presetFile)
   const entrypoint = settings.text('skyrl_entrypoint')
-  const nodes = settings.number('num_nodes') ?? 1
-  const gpusPerNode = settings.number('num_gpus') ?? at.cluster.gpusPerNode
-  if (gpusPerNode < 1)
-    throw new UserError(
-      `--num-gpus: expected at least 1 on ${at.cluster.name}, got ${gpusPerNode}`,
-      'name a cluster with GPUs',
-    )
-  const outputDir = join(settings.text('checkpoints_dir') ?? join(at.experimentsDir, 'checkpoints'), jobName)
-  const plan = buildRl({
+  const request: RlRequest = {
     jobName,
-    preset: { ...parsed.data, ...(entrypoint !== undefined && { entrypoint }) },
+    preset: { ...preset, ...(entrypoint !== undefined && { entrypoint }) },
     presetFile,
     trainData: train.map(({ dir }) => dir),
     valData: val.map(({ dir }) => dir),
-    modelPath: settings.required('model_path', 'the model to begin with, for example Qwen/Qwen3-8B'),
+    modelPath: local.path,
     overrides: settings.words('skyrl').map((each) => parseOverride(each, '-S')),
-    topology: { nodes, gpusPerNode },
+    topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: gpusOf(at, settings) },
     outputDir,
     configDir: join(at.experimentsDir, 'configs'),
     internet: at.cluster.internetOnComputeNodes,
-  })
-  const fetches = [...train, ...val].filter(({ words }) => words !== null)
-  const jobs: LaunchJob[] = []
-  if (fetches.length > 0)
-    jobs.push(
-      makeJob(at, {
-        name: 'data',
-        summary: 'unpack the tasks',
-        resources: cpuResources(at, 4, 16),
-        pieces: fetches.map(({ words, dir }) => runOurs(`the tasks of ${basename(dir)}`, words ?? [])),
-      }),
-    )
-  jobs.push(
-    planTraining(at, {
-      name: 'train',
-      summary: 'train by reinforcement',
-      command: plan.command,
-      env: plan.env,
-      nodes,
-      gpusPerNode,
-      after: fetches.length > 0 ? [{ job: 'data', when: 'ok' }] : [],
-      image: settings.text('image') ?? null,
-      spread: 'ray',
-    }),
-  )
-  const repo = settings.text('hf_repo_name')
-  if (settings.is('enable_hf_upload') || repo !== undefined)
-    jobs.push(planUpload(at, outputDir, repo ?? `${settings.text('job_creator')}/${jobName}`))
-  const files = Object.entries(plan.files).map(([path, content]) => [`configs/${path}`, content])
-  return { jobs, files: Object.fromEntries(files), notes: offlineNotes(at, settings) }
+  }
+  return { request, fetches: [...train, ...val], downloads: local.download ? [local.download] : [] }
 }
 
-/** The newest export of the policy, after training ended well: no login shell has to stay open for it. */
-function planUpload(at: PlanContext, outputDir: string, repo: string): LaunchJob {
-  const newest = `newest="$(find '${outputDir.replaceAll("'", "'\\''")}/exports' -maxdepth 1 -type d -name 'global_step_*' | sort -V | tail -n 1)"`
-  return makeJob(at, {
-    name: 'upload',
-    summary: `publish to ${repo}`,
-    resources: cpuResources(at, 4, 16),
-    after: [{ job: 'train', when: 'ok' }],
-    foreign: true,
-    pieces: [
-      {
-        about: 'the newest export',
-        lines: [newest, `if [ -z "$newest" ]; then note 'no export is there'; exit 66; fi`],
-      },
-      runProgram('publish', ['huggingface-cli', 'upload', repo, { raw: '"$newest/policy"' }]),
-    ],
-  })
+async function readPreset(file: string): Promise<RlPreset> {
+  const text = await orUserError(file, () => readFile(file, 'utf8'))
+  const parsed = rlPresetSchema.safeParse(readDocument(text, file, 'yaml'))
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new UserError(`${file}: ${issue?.path.join('.')}: ${issue?.message}`, 'configs/rl has some to start from')
+}
+
+/** Tasks of others are brought where the training finds them; there is no such job when they lie there. */
+function planData(at: PlanContext, places: readonly TasksPlace[], before: readonly LaunchJob[]): readonly LaunchJob[] {
+  const fetches = places.filter(({ words }) => words !== null)
+  if (fetches.length === 0) return []
+  return [
+    makeJob(at, {
+      name: 'data',
+      summary: 'unpack the tasks',
+      place: fetches.some(({ words }) => words?.[0] === 'hub') ? placeWithInternet(at) : null,
+      resources: cpuResources(at, 4, 16),
+      after: before.map(({ name }) => ({ job: name, when: 'ok' })),
+      pieces: fetches.map(({ words, dir }) => runOurs(`the tasks of ${basename(dir)}`, words ?? [])),
+    }),
+  ]
+}
+
+/** The newest export of the policy, after training ended well. */
+function planUpload(at: PlanContext, outputDir: string, target: string): LaunchJob {
+  const find = `newest="$(find ${shellQuote(`${outputDir}/exports`)} -maxdepth 1 -type d -name 'global_step_*' | sort -V | tail -n 1)"`
+  const lines = [find, `if [ -z "$newest" ]; then note 'no export is there'; exit 66; fi`]
+  const dir = { raw: '"$newest/policy"' }
+  return planModelUpload(at, { dir, target, after: 'train', before: [{ about: 'the newest export', lines }] })
+}
+
+interface TasksPlace {
+  readonly dir: string
+  /** How they get there; null when they are there. */
+  readonly words: string[] | null
 }
 
 /** Where tasks will lie, and how they get there: a folder is there, a parquet file is unpacked, a dataset is downloaded. */
-function placeOf(
-  { experimentsDir }: PlanContext,
-  data: string,
-): { readonly dir: string; readonly words: string[] | null } {
+function placeOf({ experimentsDir }: PlanContext, data: string): TasksPlace {
   const dir = join(experimentsDir, 'tasks_extracted', basename(data).replace(/\.parquet$/, ''))
   if (data.endsWith('.parquet'))
     return { dir, words: ['tasks', 'unpack', resolve(data), '--out', dir, '--on-exist', 'skip'] }

@@ -1,133 +1,130 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { JobType } from '../../core/launch.ts'
+import type { JobDependency, JobType, LaunchJob } from '../../core/launch.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { buildSft, type SftRequest } from '../../formats/llamafactory/build-sft.ts'
 import { parseTrainingValue, type TrainingValues } from '../../formats/llamafactory/training-values.ts'
+import { renderTrainingFacts, type TrainingFacts } from '../../formats/run-summary.ts'
 import { exists } from '../../lib/files.ts'
-import { runProgram } from '../../run/launch/pieces.ts'
-import { cpuResources, jobNameOf, makeJob, type PlanContext } from '../../run/launch/plan.ts'
+import { jobNameOf, type PlanContext } from '../../run/launch/plan.ts'
+import { type Download, planConsolidate, planDownload, planModelUpload } from '../../run/launch/plan-model.ts'
 import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { trainingArguments } from './flags.ts'
 
-/** Turns settings into the jobs that train with LLaMA-Factory: tokenizing first where that is asked for. */
+/** Turns settings into the jobs that train with LLaMA-Factory: what nodes cannot fetch first, then tokens, training, one model. */
 export async function trainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
   const jobName = jobNameOf(at.name, 'train')
+  const { request, downloads, baseModel } = await requestOf(at, settings, jobType, jobName)
+  const tokenizedDir = join(dirOf(at, settings, 'tokenized_dir', 'tokenized'), jobName)
+  const tokenizes = jobType === 'pretokenize' || settings.is('pretokenize')
+  const first = tokenizes
+    ? buildSft({ ...request, jobName: `${jobName}_pretokenize`, pretokenize: tokenizedDir })
+    : null
+  const train =
+    jobType === 'pretokenize' ? null : buildSft({ ...request, ...(tokenizes && { tokenized: tokenizedDir }) })
+  const fetched = planDownload(at, downloads)
+  const after = fetched.map(({ name }) => ({ job: name, when: 'ok' as const }))
+  const shared = { image: settings.text('image') ?? null, spread: 'node' as const }
+  const jobs = [...fetched]
+  if (first)
+    jobs.push(
+      planTraining(at, {
+        ...{ ...shared, name: 'pretokenize', summary: 'tokenize the dataset', command: first.command, env: first.env },
+        ...{ nodes: 1, gpusPerNode: Math.min(1, at.cluster.gpusPerNode), after, summarize: null },
+      }),
+    )
+  const files = { ...first?.files, ...train?.files }
+  if (train) {
+    const outputDir = String(train.values.output_dir)
+    const factsFile = `${jobName}_training_facts.json`
+    files[factsFile] = renderTrainingFacts(factsOf(settings, jobName, baseModel, train.values))
+    jobs.push(
+      planTraining(at, {
+        ...{ ...shared, name: 'train', summary: 'train', command: train.command, env: train.env, ...request.topology },
+        after: first ? [{ job: 'pretokenize', when: 'ok' }] : after,
+        summarize: { factsFile: join(request.configDir, factsFile), outputDir },
+      }),
+    )
+    if (settings.has('consolidate_output_repo'))
+      jobs.push(...wholeModel(at, settings, outputDir, [{ job: 'train', when: 'ok' }]))
+  }
+  const named = Object.entries(files).map(([path, text]) => [`configs/${path}`, text])
+  return { jobs, files: Object.fromEntries(named), notes: offlineNotes(at) }
+}
+
+async function requestOf(
+  at: PlanContext,
+  settings: Settings,
+  jobType: JobType,
+  jobName: string,
+): Promise<{ request: SftRequest; downloads: readonly Download[]; baseModel: string | null }> {
   const presetFile = await presetOf(settings)
+  const preset = await readValues(presetFile)
   const overrides = overridesOf(settings, jobType)
-  const tokenizedDir = join(settings.text('tokenized_dir') ?? join(at.experimentsDir, 'tokenized'), jobName)
-  const datasets = (settings.text('dataset') ?? '')
-    .split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '')
-  const base: SftRequest = {
+  const asked = (settings.text('dataset') ?? '').split(',').map((each) => each.trim())
+  const datasets = asked.filter((each) => each !== '').map((each) => localOf(at, settings, each, 'dataset'))
+  const name = overrides.model_name_or_path ?? preset.model_name_or_path
+  const model = typeof name === 'string' ? localOf(at, settings, name, 'model') : null
+  const request: SftRequest = {
     jobName,
-    preset: await readValues(presetFile),
+    preset,
     presetFile,
-    overrides,
+    overrides: { ...overrides, ...(model && model.path !== name && { model_name_or_path: model.path }) },
     topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: gpusOf(at, settings) },
     launcher: 'torchrun',
-    datasets: datasets.map((each) => localDataset(at, settings, each)),
-    outputDir: join(settings.text('checkpoints_dir') ?? join(at.experimentsDir, 'checkpoints'), jobName),
+    datasets: datasets.map(({ path }) => path),
+    outputDir: join(dirOf(at, settings, 'checkpoints_dir', 'checkpoints'), jobName),
     configDir: join(at.experimentsDir, 'configs'),
     internet: at.cluster.internetOnComputeNodes,
   }
-  const tokenizes = jobType === 'pretokenize' || settings.is('pretokenize')
-  const first = tokenizes ? buildSft({ ...base, jobName: `${jobName}_pretokenize`, pretokenize: tokenizedDir }) : null
-  const train = jobType === 'pretokenize' ? null : buildSft({ ...base, ...(tokenizes && { tokenized: tokenizedDir }) })
-  const image = settings.text('image') ?? null
-  const shared = { image, spread: 'node' as const }
-  const jobs = [
-    ...(first
-      ? [
-          planTraining(at, {
-            ...shared,
-            name: 'pretokenize',
-            summary: 'tokenize the dataset',
-            command: first.command,
-            env: first.env,
-            nodes: 1,
-            gpusPerNode: Math.min(1, at.cluster.gpusPerNode),
-            after: [],
-          }),
-        ]
-      : []),
-    ...(train
-      ? [
-          planTraining(at, {
-            ...shared,
-            name: 'train',
-            summary: 'train',
-            command: train.command,
-            env: train.env,
-            ...base.topology,
-            after: first ? [{ job: 'pretokenize', when: 'ok' }] : [],
-          }),
-        ]
-      : []),
-  ]
-  const files = Object.entries({ ...first?.files, ...train?.files }).map(([path, text]) => [`configs/${path}`, text])
-  return { jobs, files: Object.fromEntries(files), notes: offlineNotes(at, settings) }
+  const downloads = [model, ...datasets].map((each) => each?.download ?? null).filter((each) => each !== null)
+  return { request, downloads, baseModel: typeof name === 'string' ? name : null }
+}
+
+/** What is written down of a run: the names that were asked for, not where nodes find them. */
+function factsOf(
+  settings: Settings,
+  modelName: string,
+  baseModel: string | null,
+  values: TrainingValues,
+): TrainingFacts {
+  return {
+    modelName,
+    createdBy: settings.text('job_creator') ?? 'DCAgent',
+    baseModel,
+    datasets: (settings.text('dataset') ?? '').split(',').filter((each) => each.trim() !== ''),
+    trainingType: 'SFT',
+    parameters: values,
+  }
 }
 
 /** Turns settings into the job that puts a sharded checkpoint together, and publishes it. */
 export async function consolidateJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   const input = resolve(settings.required('consolidate_input', 'a directory of checkpoints'))
+  return { jobs: wholeModel(at, settings, input, []), files: {}, notes: offlineNotes(at) }
+}
+
+function wholeModel(
+  at: PlanContext,
+  settings: Settings,
+  input: string,
+  after: readonly JobDependency[],
+): readonly LaunchJob[] {
   const out = join(
     resolve(settings.text('consolidate_workdir') ?? join(at.experimentsDir, 'consolidated')),
     basename(input),
   )
-  const repo = settings.text('consolidate_output_repo')
+  const target = settings.text('consolidate_output_repo')
   const message = settings.text('consolidate_commit_message')
-  const small = `find ${quote(input)} -maxdepth 1 -type f \\( -name '*.json' -o -name '*.jsonl' -o -name '*.jinja' -o -name '*.txt' -o -name '*.model' \\) ! -name '*.index.json' -exec cp -n {} ${quote(out)} \\;`
-  const consolidate = makeJob(at, {
-    name: 'consolidate',
-    summary: 'one model of many shards',
-    resources: { ...cpuResources(at, at.cluster.cpusPerNode, at.cluster.memoryPerNodeGb ?? 128) },
-    foreign: true,
-    pieces: [
-      { about: 'where it goes', lines: [`mkdir -p ${quote(out)}`] },
-      runProgram('one model of many shards', [
-        'python',
-        `${input}/zero_to_fp32.py`,
-        input,
-        out,
-        '--safe_serialization',
-      ]),
-      { about: 'the small files beside the weights', lines: [small] },
-    ],
-  })
-  const upload = (target: string) =>
-    makeJob(at, {
-      name: 'upload',
-      summary: `publish to ${target}`,
-      resources: cpuResources(at, 4, 16),
-      after: [{ job: 'consolidate', when: 'ok' }],
-      foreign: true,
-      pieces: [
-        runProgram('publish', [
-          'huggingface-cli',
-          'upload',
-          target,
-          out,
-          ...(message === undefined ? [] : ['--commit-message', message]),
-        ]),
-      ],
-    })
-  return {
-    jobs: [consolidate, ...(repo === undefined ? [] : [upload(repo)])],
-    files: {},
-    notes: offlineNotes(at, settings),
-  }
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
+  const consolidate = planConsolidate(at, input, out, after)
+  return target === undefined
+    ? [consolidate]
+    : [consolidate, planModelUpload(at, { dir: out, target, message, after: 'consolidate' })]
 }
 
 /** A preset by its name, or a file; without one, the smallest preset. */
@@ -136,6 +133,9 @@ async function presetOf(settings: Settings): Promise<string> {
   const shipped = join(packageRoot, 'configs/sft', `${asked}.yaml`)
   if (/^[\w.-]+$/.test(asked) && (await exists(shipped))) return shipped
   if (await exists(asked)) return resolve(asked)
+  // Old command lines name the file by a path of another tree.
+  const ours = join(packageRoot, 'configs/sft', basename(asked))
+  if (await exists(ours)) return ours
   throw new UserError(
     `--train-config-path: expected a training file, found none at ${asked}`,
     'configs/sft has some to start from',
@@ -182,7 +182,8 @@ function pairsOf(words: readonly string[]): (readonly [string, string])[] {
   })
 }
 
-function gpusOf({ cluster }: PlanContext, settings: Settings): number {
+/** GPUs of each node of a training. */
+export function gpusOf({ cluster }: PlanContext, settings: Settings): number {
   const asked = settings.number('num_gpus') ?? cluster.gpusPerNode
   if (asked >= 1 && asked <= cluster.gpusPerNode) return asked
   throw new UserError(
@@ -191,19 +192,34 @@ function gpusOf({ cluster }: PlanContext, settings: Settings): number {
   )
 }
 
-/** On nodes without internet a dataset must lie where jobs can read it. */
-function localDataset({ cluster }: PlanContext, settings: Settings, dataset: string): string {
-  const dir = settings.text('datasets_dir')
-  const isHub = /^[\w.-]+\/[\w.-]+$/.test(dataset)
-  return isHub && !cluster.internetOnComputeNodes && dir !== undefined ? `${dir}/${basename(dataset)}` : dataset
+/** A name of the Hub, and where it will lie when nodes cannot fetch it themselves. */
+export function localOf(
+  at: PlanContext,
+  settings: Settings,
+  name: string,
+  type: Download['type'],
+): { readonly path: string; readonly download: Download | null } {
+  if (name.startsWith('file:')) return { path: resolve(name.slice('file:'.length)), download: null }
+  if (at.cluster.internetOnComputeNodes || !/^[\w.-]+\/[\w.-]+$/.test(name) || /^\.{1,2}\//.test(name))
+    return { path: name, download: null }
+  const dir = join(dirOf(at, settings, type === 'model' ? 'models_dir' : 'datasets_dir', `${type}s`), name)
+  return { path: dir, download: { repo: name, dir, type } }
 }
 
-export function offlineNotes({ cluster }: PlanContext, settings: Settings): string[] {
+/** A directory that was named, variables of this machine put in, or one below the experiments directory. */
+export function dirOf({ experimentsDir }: PlanContext, settings: Settings, name: string, usual: string): string {
+  const given = settings.text(name)
+  if (given === undefined) return join(experimentsDir, usual)
+  return given.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (whole, variable) => process.env[variable] ?? whole)
+}
+
+export function offlineNotes({ cluster }: PlanContext): string[] {
   if (cluster.internetOnComputeNodes) return []
-  const models = settings.text('models_dir') ?? 'a directory that nodes can read'
-  const datasets = settings.text('datasets_dir') ?? 'a directory that nodes can read'
+  const published = cluster.internetJobs
+    ? []
+    : ['nothing is reported or uploaded from there; ot-agent hub upload does that from a login node']
   return [
-    `compute nodes of ${cluster.name} have no internet: download the model to ${models} and datasets to ${datasets} from a login node first`,
-    'nothing is reported or uploaded from there; ot-agent hub upload does that from a login node',
+    `compute nodes of ${cluster.name} have no internet: models and datasets are downloaded ${cluster.internetJobs ? 'in a job where there is some' : 'here'}, before anything needs them`,
+    ...published,
   ]
 }

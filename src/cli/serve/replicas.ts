@@ -18,6 +18,8 @@ export interface ReplicaGroup {
   readonly server: Running
   /** Waits until all of them answer; where others reach them. */
   answers(signal: AbortSignal): Promise<readonly string[]>
+  /** A file that must not outlive them. */
+  readonly endpointJson?: string
 }
 
 /** Starts copies on this machine: one listens where it was asked to, several on ports that follow, each with its share of the GPUs. */
@@ -102,7 +104,7 @@ export async function startOnHosts(
     const program = [process.execPath, join(packageRoot, 'bin/ot-agent.js')]
     const step = ['srun', '--overlap', '--nodes=1', '--ntasks=1', `--nodelist=${share.host}`]
     const server = start([...step, ...program, ...words, '--endpoint-json', told, '--quiet'], {})
-    groups.push({ server, answers: (signal) => readWhenThere(told, server, signal) })
+    groups.push({ server, endpointJson: told, answers: (signal) => readWhenThere(told, server, signal) })
   }
   return groups
 }

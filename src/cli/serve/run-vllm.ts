@@ -30,7 +30,7 @@ export async function runVllm(file: EngineFile, options: ServeOptions, signal: A
     if (!signal.aborted) throw error
   } finally {
     await Promise.all(groups.map(({ server }) => stop(server)))
-    await withdraw(endpointJson)
+    for (const file of [endpointJson, ...groups.map((group) => group.endpointJson)]) await withdraw(file)
   }
 }
 

@@ -8,13 +8,14 @@ import { codeOf, isMissing } from '../../lib/files.ts'
 import { syncDir } from '../../lib/sync-dir.ts'
 import { whyUnsafe } from '../../lib/tree-writer.ts'
 import { sha256File } from './digests.ts'
-import type { DatasetRepository, RepoFile } from './repository.ts'
+import type { DatasetRepository, RepoFile, RepoType } from './repository.ts'
 
-/** A folder laid out as a dataset repository is, for whoever has no Hub. It has one revision: what is there. */
-export function openFolderRepository(dir: string): DatasetRepository {
+/** A folder laid out as a repository is, for whoever has no Hub. It has one revision: what is there. */
+export function openFolderRepository(dir: string, type: RepoType): DatasetRepository {
   const name = `file:${dir}`
   return {
     name,
+    type,
     head: async (revision) => {
       if (revision !== null)
         throw new UserError(`${name}: expected no revision, got ${revision}`, 'a folder has no history')

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { HubAccount } from './account.ts'
 import { CommitConflict, hubFailure, statusOf } from './failures.ts'
-import type { DatasetRepository, RepoCommit, RepoFile } from './repository.ts'
+import type { DatasetRepository, RepoCommit, RepoFile, RepoType } from './repository.ts'
 
 export interface HubRepositoryAt {
   readonly account: HubAccount
@@ -11,11 +11,11 @@ export interface HubRepositoryAt {
   readonly filesLimit?: number
 }
 
-/** A dataset of the Hub through its official client, which loads when the first request is made. */
-export function openHubRepository(name: string, at: HubRepositoryAt): DatasetRepository {
+/** A dataset or a model of the Hub through its official client, which loads when the first request is made. */
+export function openHubRepository(name: string, type: RepoType, at: HubRepositoryAt): DatasetRepository {
   const { account, filesLimit = 1_000_000 } = at
   const { token, endpoint: hubUrl } = account
-  const repo = { type: 'dataset', name } as const
+  const repo = { type, name }
   const shared = { hubUrl, fetch: at.fetch, ...(token !== null && { accessToken: token }) }
   const asked = async <T>(what: string, work: (client: Client) => Promise<T>): Promise<T> => {
     try {
@@ -26,13 +26,14 @@ export function openHubRepository(name: string, at: HubRepositoryAt): DatasetRep
   }
   return {
     name,
+    type,
     head: (revision) =>
-      asked(revision === null ? name : `${name} at ${revision}`, (client) => headOf(client, name, revision, shared)),
+      asked(revision === null ? name : `${name} at ${revision}`, (client) => headOf(client, repo, revision, shared)),
     list: (commit) =>
       asked(name, (client) =>
         filesOf(client.listFiles({ ...shared, repo, revision: commit, recursive: true }), name, filesLimit),
       ),
-    read: (commit, path, fromByte) => asked(`${name}/${path}`, () => readFrom(name, commit, path, fromByte, at)),
+    read: (commit, path, fromByte) => asked(`${name}/${path}`, () => readFrom(repo, commit, path, fromByte, at)),
     create: (isPrivate) =>
       asked(name, async (client) => {
         needToken(token, name)
@@ -56,14 +57,20 @@ interface Shared {
   readonly accessToken?: string
 }
 
-async function headOf(client: Client, name: string, revision: string | null, shared: Shared): Promise<string | null> {
+interface Repo {
+  readonly type: RepoType
+  readonly name: string
+}
+
+async function headOf(
+  client: Client,
+  { type, name }: Repo,
+  revision: string | null,
+  shared: Shared,
+): Promise<string | null> {
+  const ask = { ...shared, name, revision: revision ?? 'main', additionalFields: ['sha' as const] }
   try {
-    const { sha } = await client.datasetInfo({
-      ...shared,
-      name,
-      revision: revision ?? 'main',
-      additionalFields: ['sha'],
-    })
+    const { sha } = await (type === 'model' ? client.modelInfo(ask) : client.datasetInfo(ask))
     return sha
   } catch (error) {
     // Without a token, what is not there and what is private look the same: the caller is told to bring one.
@@ -96,14 +103,15 @@ async function filesOf(
 }
 
 async function readFrom(
-  name: string,
+  { type, name }: Repo,
   commit: string,
   path: string,
   fromByte: number,
   { account, fetch }: HubRepositoryAt,
 ) {
   const place = path.split('/').map(encodeURIComponent).join('/')
-  const answer = await fetch(`${account.endpoint}/datasets/${name}/resolve/${encodeURIComponent(commit)}/${place}`, {
+  const below = type === 'model' ? name : `datasets/${name}`
+  const answer = await fetch(`${account.endpoint}/${below}/resolve/${encodeURIComponent(commit)}/${place}`, {
     headers: {
       ...(account.token !== null && { authorization: `Bearer ${account.token}` }),
       ...(fromByte > 0 && { range: `bytes=${fromByte}-` }),
@@ -115,12 +123,7 @@ async function readFrom(
   return { fromByte: answer.status === 206 ? fromByte : 0, body }
 }
 
-async function commitTo(
-  client: Client,
-  branch: string,
-  changes: RepoCommit,
-  shared: Shared & { repo: { type: 'dataset'; name: string } },
-) {
+async function commitTo(client: Client, branch: string, changes: RepoCommit, shared: Shared & { repo: Repo }) {
   const { message, parent, add, remove, onProgress } = changes
   const operations = [
     ...add.map(({ path, file }) => ({ operation: 'addOrUpdate' as const, path, content: pathToFileURL(file) })),

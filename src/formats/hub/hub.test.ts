@@ -103,6 +103,26 @@ describe.each(['hub', 'folder'])('a dataset on a %s', (kind) => {
   })
 })
 
+test.each(['hub', 'folder'])('a model on a %s comes and goes as it is, without a card of ours', async (kind) => {
+  const name = kind === 'hub' ? 'me/model' : `file:${join(await makeTempDir(), 'model')}`
+  const env = hub.env
+  const repository = openRepository(name, { env, signal: new AbortController().signal, patience }, 'model')
+  const dir = await folder({ 'config.json': '{}', 'trainer_log.jsonl': '{"step":1}\n', 'model.bin': 'a\0b' })
+  const ask = { dir, kind: 'files', replace: false, isPrivate: true, message: 'm', branch: 'main' } as const
+  const bring = () => uploadFolder({ ...ask, repository, lineage: {}, madeBy: 'test' })
+  expect([...(await bring()).added].sort()).toEqual(['config.json', 'model.bin', 'trainer_log.jsonl'])
+  await writeFile(join(dir, 'trainer_log.jsonl'), '{"step":2}\n')
+  expect((await bring()).added).toEqual(['trainer_log.jsonl'])
+  const out = join(await makeTempDir(), 'out')
+  await downloadSnapshot(await openSnapshot(repository, null), out, {
+    limitBytes: 1e6,
+    signal: new AbortController().signal,
+  })
+  for (const path of ['config.json', 'model.bin', 'trainer_log.jsonl'])
+    expect(await readFile(join(out, path))).toEqual(await readFile(join(dir, path)))
+  expect(hub.repos.has('me/model')).toBe(false)
+})
+
 test('a new dataset is private, has the message, and hidden files and links stay here', async () => {
   const dir = await folder({ 'a.txt': 'a', '.env': 'HF_TOKEN=hf_x', '.git/config': 'x' })
   await symlink('/etc/passwd', join(dir, 'link'))

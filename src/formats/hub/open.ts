@@ -2,7 +2,7 @@ import { hubAccount } from './account.ts'
 import { openFolderRepository } from './folder-repository.ts'
 import { makeHubFetch, type Patience } from './hub-fetch.ts'
 import { openHubRepository } from './hub-repository.ts'
-import type { DatasetRepository } from './repository.ts'
+import type { DatasetRepository, RepoType } from './repository.ts'
 import { type HubTarget, parseTarget } from './target.ts'
 
 export interface HubSurroundings {
@@ -12,12 +12,14 @@ export interface HubSurroundings {
   readonly patience?: Patience
 }
 
-/** Opens a dataset by its name, `org/name` or `file:PATH`; nothing is asked of it yet. */
+/** Opens a dataset, or a model, by its name, `org/name` or `file:PATH`; nothing is asked of it yet. */
 export function openRepository(
   target: HubTarget | string,
   { env, signal, patience }: HubSurroundings,
+  type: RepoType = 'dataset',
 ): DatasetRepository {
-  const parsed = typeof target === 'string' ? parseTarget(target, 'dataset') : target
-  if (parsed.kind === 'folder') return openFolderRepository(parsed.path)
-  return openHubRepository(parsed.repo, { account: hubAccount(env), fetch: makeHubFetch(env, signal, patience) })
+  const parsed = typeof target === 'string' ? parseTarget(target, type) : target
+  if (parsed.kind === 'folder') return openFolderRepository(parsed.path, type)
+  const at = { account: hubAccount(env), fetch: makeHubFetch(env, signal, patience) }
+  return openHubRepository(parsed.repo, type, at)
 }

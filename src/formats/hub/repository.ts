@@ -19,10 +19,13 @@ export interface RepoCommit {
   readonly onProgress?: (path: string, share: number) => void
 }
 
-/** A dataset as a tree of files with revisions: on the Hub, or in a folder. */
+export type RepoType = 'dataset' | 'model'
+
+/** A dataset, or a model, as a tree of files with revisions: on the Hub, or in a folder. */
 export interface DatasetRepository {
   /** `org/name`, or `file:PATH`. */
   readonly name: string
+  readonly type: RepoType
   /** The commit a branch, tag or commit stands for (default: the main branch); null when there is no such dataset. */
   head(revision: string | null): Promise<string | null>
   list(commit: string): Promise<readonly RepoFile[]>

@@ -63,7 +63,9 @@ export async function uploadFolder(ask: UploadAsk): Promise<Uploaded> {
       'check the path; hidden files and links are never sent',
     )
   const local: LocalFile[] = []
-  const paths = found.files.filter((path) => path !== cardFile)
+  // The card of a model is whatever its folder has; one of a dataset tells of every upload.
+  const isModel = ask.repository.type === 'model'
+  const paths = found.files.filter((path) => isModel || path !== cardFile)
   for await (const file of mapInOrder(paths, hashesAtOnce, (path) => lookAt(ask.dir, path))) local.push(file)
   const upload = uploadOf(local, ask.lineage, await dataBytesOf(ask.dir, found.files))
   const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-upload-'))
@@ -172,6 +174,9 @@ interface Plan {
 async function planUpload(work: Work, head: string | null): Promise<Plan> {
   const { repository, local, replace } = work
   const there = new Map((head === null ? [] : await repository.list(head)).map((file) => [file.path, file]))
+  const isModel = repository.type === 'model'
+  // Tables and lists of rows, of which a dataset may hold any number.
+  const isData = (path: string) => !isModel && /\.(parquet|jsonl|csv)$/.test(path)
   const shas = new Set(
     [...there.values()].flatMap(({ path, sha256 }) => (isData(path) && sha256 !== null ? [sha256] : [])),
   )
@@ -187,16 +192,12 @@ async function planUpload(work: Work, head: string | null): Promise<Plan> {
   }
   const kept = new Set([...placed.values(), cardFile, '.gitattributes'])
   const remove = replace ? [...there.keys()].filter((path) => !kept.has(path)) : []
+  if (isModel) return { add, remove, same: local.length - add.length }
   const card = await makeCard(work, there, head, placed)
   const oldCard = there.get(cardFile)
   const cardIsSame = oldCard !== undefined && (await isSameContent(card, oldCard))
   if (!cardIsSame) add.push({ path: cardFile, file: card, bytes: (await stat(card)).size })
   return { add, remove, same: local.length + 1 - add.length }
-}
-
-/** Tables and lists of rows, of which a dataset may hold any number. */
-function isData(path: string): boolean {
-  return /\.(parquet|jsonl|csv)$/.test(path)
 }
 
 /** `data/train-00000-of-00001.parquet` becomes `data/train-3f2a91c0-00000-of-00001.parquet`, which the same pattern matches. */

@@ -135,7 +135,9 @@ function datasetValues({ datasets, configDir, jobName }: SftRequest) {
   const columns = { messages: 'conversations' }
   const tags = { role_tag: 'role', content_tag: 'content', user_tag: 'user', assistant_tag: 'assistant' }
   const entries = datasets.map((dataset, i) => {
-    const place = /^[\w.-]+\/[\w.-]+$/.test(dataset) ? { hf_hub_url: dataset } : { file_name: dataset }
+    // A folder is laid out as on the Hub, with a card and data files, which only the Hub's own library understands.
+    const isFile = /\.(json|jsonl|csv|parquet|arrow|txt)$/.test(dataset)
+    const place = isFile ? { file_name: dataset } : { hf_hub_url: dataset }
     return [`dataset_${i + 1}`, { ...place, formatting: 'sharegpt', columns, tags }] as const
   })
   return {

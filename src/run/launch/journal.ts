@@ -19,6 +19,7 @@ const job = z.strictObject({
   name: z.string(),
   jobName: z.string(),
   summary: z.string(),
+  place: z.enum(['internet', 'login']).nullable().default(null),
   resources,
   after: z.array(z.strictObject({ job: z.string(), when: z.enum(['ok', 'started']) })),
   array: z.strictObject({ size: z.number(), throttle: z.number() }).nullable(),

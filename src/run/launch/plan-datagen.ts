@@ -1,6 +1,6 @@
 import type { LaunchJob } from '../../core/launch.ts'
 import { type Argument, type Consumer, runOurs, waitForEndpoint } from './pieces.ts'
-import { cpuResources, makeJob, type PlanContext } from './plan.ts'
+import { cpuResources, makeJob, type PlanContext, placeWithInternet } from './plan.ts'
 import { endpointFile, planServer, type ServerRequest } from './plan-server.ts'
 
 /** Where a job finds its model: at the server of the launch, by an engine file below the experiments directory, or it needs none. */
@@ -68,8 +68,9 @@ function planFetch(at: PlanContext, { repo, dir, more }: NonNullable<DatagenRequ
   return makeJob(at, {
     name: 'fetch',
     summary: `download the tasks of ${repo}`,
+    place: placeWithInternet(at),
     resources: cpuResources(at, 4, 8),
-    pieces: [runOurs('download tasks', ['hub', 'download', repo, '--tasks', '--out', dir, '--overwrite', ...more])],
+    pieces: [runOurs('download tasks', ['hub', 'download', repo, '--tasks', '--out', dir, ...more])],
   })
 }
 

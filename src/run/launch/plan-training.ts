@@ -18,8 +18,8 @@ export interface TrainingRequest {
   readonly image: string | null
   /** `node`: the same command on every node, which find each other. `ray`: once, on the head of a Ray cluster. */
   readonly spread: 'node' | 'ray'
-  /** Before the command. */
-  readonly before?: readonly ScriptPiece[]
+  /** What is written down about the run at its end, however it ended; null for a step that is no run of its own. */
+  readonly summarize: { readonly factsFile: string; readonly outputDir: string } | null
 }
 
 /** The job that trains. */
@@ -38,14 +38,40 @@ export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJ
     ? ['srun', `--nodes=${request.nodes}`, '--ntasks-per-node=1', '--kill-on-bad-exit=1', 'bash', '-c', `exec ${line}`]
     : ['bash', '-c', `exec ${line}`]
   const ray = request.spread === 'ray' && request.nodes > 1 ? [startRay({ port: 0, variables: {} }, resources)] : []
+  const work = runProgram(request.summary, words)
   return makeJob(at, {
     name: request.name,
     summary: request.summary,
     resources,
     after: request.after,
     foreign: true,
-    pieces: [meeting, ...variables(request.env), ...(request.before ?? []), ...ray, runProgram(request.summary, words)],
+    pieces: [
+      meeting,
+      ...variables(request.env),
+      ...ray,
+      ...(request.summarize ? summarized(work, request.summarize) : [work]),
+    ],
   })
+}
+
+/** Notes when the work began and how it ended, writes the summary, and only then ends as the work did. */
+function summarized(
+  work: ScriptPiece,
+  { factsFile, outputDir }: NonNullable<TrainingRequest['summarize']>,
+): readonly ScriptPiece[] {
+  const words = ['--facts', shellQuote(factsFile), '--output-dir', shellQuote(outputDir)]
+  const found = ['--started', '"$started"', '--exit-code', '"$code"', '--reason', '"$reason"']
+  return [
+    { about: 'when it begins', lines: ['started="$(date -u +%FT%TZ)" code=0'] },
+    { ...work, lines: work.lines.map((line, i) => (i < work.lines.length - 1 ? line : `${line} || code=$?`)) },
+    {
+      about: 'what it came to, however it ended',
+      lines: [
+        `"\${ot_agent[@]}" launch summary ${[...words, ...found].join(' ')} || note 'no summary of the run was written'`,
+        'if [ "$code" != 0 ]; then exit "$code"; fi',
+      ],
+    },
+  ]
 }
 
 /** Where the nodes of a job find each other; the port is the job's own, so that jobs on one node do not collide. */

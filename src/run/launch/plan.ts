@@ -29,6 +29,7 @@ export interface JobDraft {
   readonly name: string
   readonly summary: string
   readonly resources: JobResources
+  readonly place?: LaunchJob['place']
   readonly after?: LaunchJob['after']
   readonly array?: LaunchJob['array']
   readonly restarts?: number
@@ -44,12 +45,15 @@ export function launchDirOf({ experimentsDir, launchId }: Pick<PlanContext, 'exp
 
 /** Puts the frame, the cluster's own lines and the work of a job together. */
 export function makeJob(at: PlanContext, draft: JobDraft): LaunchJob {
-  const { name, summary, resources, after = [], array = null, restarts = at.restarts, foreign = false, pieces } = draft
+  const { name, summary, resources, place = null, after = [], array = null, foreign = false, pieces } = draft
   const { cluster } = at
+  // What is done before anything is handed over is done once, by whoever waits for it.
+  const restarts = place === 'login' ? 0 : (draft.restarts ?? at.restarts)
   return {
     name,
     jobName: jobNameOf(at.name, name),
     summary,
+    place,
     resources,
     after,
     array,
@@ -67,6 +71,12 @@ export function makeJob(at: PlanContext, draft: JobDraft): LaunchJob {
       frameEnd,
     ],
   }
+}
+
+/** Where a job that fetches from the internet runs. */
+export function placeWithInternet({ cluster }: PlanContext): LaunchJob['place'] {
+  if (cluster.internetOnComputeNodes) return null
+  return cluster.internetJobs ? 'internet' : 'login'
 }
 
 /** A name of letters, digits, dots and dashes that fits; what is too long keeps its ends and gets a digest between them. */

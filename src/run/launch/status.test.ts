@@ -11,6 +11,7 @@ function job(name: string, more: Partial<LaunchJob> = {}): LaunchJob {
     name,
     jobName: name,
     summary: name,
+    place: null,
     resources,
     after: [],
     array: null,

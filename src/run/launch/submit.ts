@@ -2,6 +2,7 @@ import type { Launch, Scheduler, Submission } from '../../core/launch.ts'
 import { utcNow } from '../../lib/time.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import { addSubmission, launchDir, scriptPath } from './journal.ts'
+import { runHere } from './run-here.ts'
 import type { UnitStatus } from './status.ts'
 
 /** Which part of a launch is to be handed over. */
@@ -16,7 +17,7 @@ export interface Handing {
 }
 
 /**
- * Hands jobs to the scheduler in order, each with its restarts, and writes every id down before the next. Only one process
+ * Hands jobs to the scheduler in order, after those that run here were run, each with its restarts, and writes every id down before the next. Only one process
  * does that for a launch at a time. When one is refused, those before it are taken back: `launch resume` hands all over again.
  */
 export async function submitJobs({
@@ -33,6 +34,10 @@ export async function submitJobs({
     for (const job of launch.jobs) {
       const tasks = jobs.get(job.name)
       if (tasks === undefined) continue
+      if (job.place === 'login') {
+        await runHere(job.name, scriptPath(launch, job.name))
+        continue
+      }
       for (let link = 0; link <= job.restarts; link++) {
         // Of a job that was handed over before, only what is handed over now counts.
         const known = [...earlier.filter((each) => !jobs.has(each.job)), ...made]

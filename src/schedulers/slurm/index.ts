@@ -18,7 +18,10 @@ export default definePlugin({
     return {
       name: 'slurm',
       render: renderSbatch,
-      describe: (request) => sbatchCommand(request, (job, link) => `<${job}${link === 0 ? '' : `#${link}`}>`),
+      describe: (request) =>
+        request.job.place === 'login'
+          ? ['bash', request.scriptPath]
+          : sbatchCommand(request, (job, link) => `<${job}${link === 0 ? '' : `#${link}`}>`),
       submit: async (request) => {
         const argv = sbatchCommand(request, (job, link) => idOf(request.earlier, job, link))
         const [program = '', ...args] = argv
@@ -88,7 +91,10 @@ function dependencyOf({ job, link, launch }: Omit<SubmissionRequest, 'earlier'>,
 }
 
 function chainOf(launch: Launch, name: string, id: IdOf): string[] {
-  const restarts = launch.jobs.find((job) => job.name === name)?.restarts ?? 0
+  const before = launch.jobs.find((job) => job.name === name)
+  // It is done before anything is handed over.
+  if (before?.place === 'login') return []
+  const restarts = before?.restarts ?? 0
   return Array.from({ length: restarts + 1 }, (_, link) => id(name, link)).filter((each) => each !== '')
 }
 

@@ -9,7 +9,8 @@ export function renderSbatch(job: LaunchJob, launch: Launch): string {
 
 function directivesOf(job: LaunchJob, { cluster, experimentsDir, overrides }: Launch): string[] {
   const { resources, array } = job
-  const place = resources.gpusPerNode === 0 ? { ...cluster, ...defined(cluster.cpuJobs ?? {}) } : cluster
+  const other = job.place === 'internet' ? cluster.internetJobs : resources.gpusPerNode === 0 ? cluster.cpuJobs : {}
+  const place = { ...cluster, ...defined(other ?? {}) }
   const { account, partition, qos, excludeNodes } = { ...place, ...defined(overrides) }
   const pairs: (readonly [string, string | number | null | undefined])[] = [
     ['job-name', job.jobName],

@@ -1,14 +1,14 @@
 import { gitFile, lfsFile, type StoredCommit, type StoredFile, type StoredRepo } from './repo.ts'
 import { type HubCall, sendJson } from './server.ts'
 
-const dataset = /^\/(?:api\/)?datasets\/([^/]+\/[^/]+?)(?:\.git)?(?:\/(.*))?$/
+const repository = /^\/(?:(?:api\/)?(datasets|models)\/)?([^/]+\/[^/]+?)(?:\.git)?(?:\/(.*))?$/
 
-/** Answers what is asked about datasets: make one, look at it, list it, send to it, commit. */
+/** Answers what is asked about datasets and models: make one, look at it, list it, send to it, commit. */
 export function answerDatasets(call: HubCall): unknown {
   const { hub, method, url, user, response } = call
   if (url.pathname === '/api/repos/create') return create(call)
-  const [, name = '', rest = ''] = dataset.exec(url.pathname) ?? []
-  const repo = hub.repos.get(decodeURIComponent(name))
+  const [, type, id = '', rest = ''] = repository.exec(url.pathname) ?? []
+  const repo = hub.repos.get(`${type === 'datasets' ? '' : 'models/'}${decodeURIComponent(id)}`)
   if (!repo || (repo.isPrivate && user === null))
     return sendJson(
       response,
@@ -32,8 +32,7 @@ export function answerDatasets(call: HubCall): unknown {
 function create({ hub, user, body, response }: HubCall): unknown {
   if (user === null) return sendJson(response, 401, { error: 'Unauthorized' })
   const { organization, name, visibility, private: isPrivate, type } = JSON.parse(body.toString())
-  const id = `${organization ?? user}/${name}`
-  if (type !== 'dataset') return sendJson(response, 400, { error: 'only datasets are made here' })
+  const id = `${type === 'dataset' ? '' : 'models/'}${organization ?? user}/${name}`
   if (organization === 'forbidden') return sendJson(response, 403, { error: 'You have no right to create there' })
   const url = `${hub.url}/datasets/${id}`
   if (hub.repos.has(id)) return sendJson(response, 409, { error: 'You already created this dataset repo', url })

@@ -24,9 +24,9 @@ function putObject({ hub, url, body, headers, response }: HubCall): unknown {
 
 /** Large files are elsewhere; small ones come from a cache of the same host. */
 function resolveFile({ hub, url, user, method, response }: HubCall): unknown {
-  const [, name = '', revision = '', rest = ''] =
-    /^\/datasets\/([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.+)$/.exec(url.pathname) ?? []
-  const repo = hub.repos.get(name)
+  const [, type, name = '', revision = '', rest = ''] =
+    /^\/(datasets\/)?([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.+)$/.exec(url.pathname) ?? []
+  const repo = hub.repos.get(`${type === undefined ? 'models/' : ''}${name}`)
   if (!repo || (repo.isPrivate && user === null))
     return sendJson(
       response,
@@ -54,7 +54,7 @@ function resolveFile({ hub, url, user, method, response }: HubCall): unknown {
 
 function getObject({ hub, url, headers, method, response }: HubCall): unknown {
   const [, name = '', sha = '', path = ''] =
-    /^\/storage\/cache\/([^/]+\/[^/]+)\/([^/]+)\/(.+)$/.exec(url.pathname) ?? []
+    /^\/storage\/cache\/((?:models\/)?[^/]+\/[^/]+)\/([^/]+)\/(.+)$/.exec(url.pathname) ?? []
   const file = hub.repos.get(name)?.commit(sha)?.files.get(decodeURIComponent(path))
   if (!file || url.searchParams.get('signature') !== 's3cret') return sendJson(response, 403, { error: 'AccessDenied' })
   const [, first = '0', last] = /^bytes=(\d+)-(\d*)$/.exec(headers.range ?? '') ?? []

@@ -49,5 +49,6 @@ container_runtime: apptainer
 time_limit: '24:00:00'
 # directories: { scratch: $SCRATCH, models: $SCRATCH/models }
 # cpu_jobs: { partition: cpu }
+# internet_jobs: { partition: serial }   # where compute nodes have no internet and these do
 `
 }

@@ -1,0 +1,102 @@
+import { z } from 'zod'
+import { UserError } from '../core/errors.ts'
+import { readDocument } from './harbor-job/read-config.ts'
+
+/** What is known of a training run before it begins, as the launcher writes it down. */
+export interface TrainingFacts {
+  readonly modelName: string
+  readonly createdBy: string
+  readonly baseModel: string | null
+  readonly datasets: readonly string[]
+  readonly trainingType: 'SFT' | 'RL'
+  readonly parameters: Readonly<Record<string, unknown>>
+}
+
+const factsSchema = z.strictObject({
+  schema: z.literal('training-facts/1'),
+  modelName: z.string(),
+  createdBy: z.string(),
+  baseModel: z.string().nullable(),
+  datasets: z.array(z.string()),
+  trainingType: z.enum(['SFT', 'RL']),
+  parameters: z.record(z.string(), z.unknown()),
+})
+
+export function renderTrainingFacts(facts: TrainingFacts): string {
+  return `${JSON.stringify({ schema: 'training-facts/1', ...facts }, null, 2)}\n`
+}
+
+export function parseTrainingFacts(text: string, path: string): TrainingFacts {
+  const parsed = factsSchema.safeParse(readDocument(text, path, 'json'))
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new UserError(`${path}: ${issue?.path.join('.')}: ${issue?.message}`, 'the launcher writes this file')
+}
+
+const runSchema = z.object({
+  start: z.string(),
+  end: z.string(),
+  exit_code: z.number(),
+  reason: z.string().nullable(),
+  job_id: z.string().nullable(),
+})
+
+/** One time that the trainer ran; a run that is restarted has several. */
+export type TrainerRun = z.output<typeof runSchema>
+
+/** The runs that an earlier summary tells of; none where there is none, or where it is not ours. */
+export function runsIn(text: string | null): readonly TrainerRun[] {
+  if (text === null) return []
+  try {
+    const parsed = z.object({ runs: z.array(runSchema) }).safeParse(JSON.parse(text))
+    return parsed.success ? parsed.data.runs : []
+  } catch {
+    return []
+  }
+}
+
+/** What the trainer's own files say, as far as they are there. */
+export interface TrainerFiles {
+  readonly state: unknown
+  readonly results: unknown
+}
+
+/** `run_summary.json`: who trained what on what, when it really ran, how it ended, and what the trainer says of it. */
+export function renderRunSummary(
+  facts: TrainingFacts,
+  runs: readonly TrainerRun[],
+  { state, results }: TrainerFiles,
+): string {
+  const dataset = facts.datasets.join(',')
+  const last = runs.at(-1)
+  const document = {
+    model_name: facts.modelName,
+    agent_name: /traces-([^/]+)$/.exec(dataset)?.[1] ?? null,
+    training_start: runs[0]?.start ?? null,
+    training_end: last?.end ?? null,
+    created_by: facts.createdBy,
+    base_model_name: facts.baseModel,
+    dataset_name: dataset === '' ? null : dataset,
+    training_type: facts.trainingType,
+    training_parameters: facts.parameters,
+    wandb_link: null,
+    traces_location_s3: null,
+    exit_status: last?.exit_code ?? null,
+    runs,
+    trainer: { ...progressOf(state), results: numbersOf(results) },
+  }
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+/** How far a trainer came, by its own state. */
+function progressOf(state: unknown): Record<string, unknown> {
+  const { global_step, epoch, max_steps, best_metric, log_history } = Object(state)
+  const logs: readonly unknown[] = Array.isArray(log_history) ? log_history : []
+  const loss = logs.map((entry) => Object(entry).loss).findLast((value) => typeof value === 'number')
+  return numbersOf({ global_step, max_steps, epoch, best_metric, last_loss: loss })
+}
+
+function numbersOf(document: unknown): Record<string, number> {
+  const entries = Object.entries(Object(document)).filter(([, value]) => typeof value === 'number')
+  return Object.fromEntries(entries.slice(0, 200)) as Record<string, number>
+}

@@ -1,0 +1,93 @@
+import type { JobDependency, LaunchJob, ScriptPiece } from '../../core/launch.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { runOurs, runProgram } from './pieces.ts'
+import { cpuResources, makeJob, type PlanContext, placeWithInternet } from './plan.ts'
+
+/** Something that is fetched before training: a dataset, or a model. */
+export interface Download {
+  readonly repo: string
+  readonly dir: string
+  readonly type: 'dataset' | 'model'
+}
+
+/** The job that fetches what compute nodes cannot; there is none where nothing has to be fetched. */
+export function planDownload(at: PlanContext, downloads: readonly Download[]): readonly LaunchJob[] {
+  if (downloads.length === 0) return []
+  const pieces = downloads.map(({ repo, dir, type }) =>
+    runOurs(`the ${type} ${repo}`, [
+      ...['hub', 'download', repo, ...(type === 'model' ? ['--model'] : []), '--out', dir],
+      ...['--overwrite', '--max-gb', '5000'],
+    ]),
+  )
+  const summary = `download ${downloads.map(({ repo }) => repo).join(', ')}`
+  const place = placeWithInternet(at)
+  return [makeJob(at, { name: 'download', summary, place, resources: cpuResources(at, 4, 16), pieces })]
+}
+
+/** The job that puts the newest sharded checkpoint of a directory together. */
+export function planConsolidate(
+  at: PlanContext,
+  input: string,
+  out: string,
+  after: readonly JobDependency[],
+): LaunchJob {
+  const small = ['json', 'jsonl', 'jinja', 'txt', 'model'].map((end) => `-name '*.${end}'`).join(' -o ')
+  const copy = `! -name '*.index.json' -exec cp -n {} ${shellQuote(out)} \\;`
+  return makeJob(at, {
+    name: 'consolidate',
+    summary: 'one model of many shards',
+    resources: cpuResources(at, at.cluster.cpusPerNode, at.cluster.memoryPerNodeGb ?? 128),
+    after,
+    foreign: true,
+    pieces: [
+      {
+        about: 'the newest checkpoint, and where it goes',
+        lines: [
+          `input=${shellQuote(input)}`,
+          'from="$input"',
+          `if [ ! -e "$from/zero_to_fp32.py" ]; then from="$(find "$input" -maxdepth 1 -type d -name 'checkpoint-*' | sort -V | tail -n 1)"; fi`,
+          `if [ ! -e "$from/zero_to_fp32.py" ]; then note "expected a sharded checkpoint in $input, found none"; exit 66; fi`,
+          `mkdir -p ${shellQuote(out)}`,
+        ],
+      },
+      runProgram('one model of many shards', [
+        'python',
+        { raw: '"$from/zero_to_fp32.py" "$from"' },
+        out,
+        '--safe_serialization',
+      ]),
+      {
+        about: 'the small files beside the weights',
+        lines: [`find "$from" "$input" -maxdepth 1 -type f \\( ${small} \\) ${copy}`],
+      },
+    ],
+  })
+}
+
+/** Where a model is published after the jobs before; `dir` may be worked out in the job by the pieces before. */
+export interface ModelUpload {
+  readonly dir: string | { readonly raw: string }
+  readonly target: string
+  readonly message?: string | undefined
+  readonly after: string
+  readonly before?: readonly ScriptPiece[]
+}
+
+/** The job that publishes a model: no login shell has to stay open for it. */
+export function planModelUpload(at: PlanContext, upload: ModelUpload): LaunchJob {
+  const { dir, target, message, after, before = [] } = upload
+  return makeJob(at, {
+    name: 'upload',
+    summary: `publish to ${target}`,
+    place: at.cluster.internetOnComputeNodes || !at.cluster.internetJobs ? null : 'internet',
+    resources: cpuResources(at, 4, 16),
+    after: [{ job: after, when: 'ok' }],
+    pieces: [
+      ...before,
+      runOurs('publish', [
+        ...['hub', 'upload', dir, target, '--model'],
+        ...(message === undefined ? [] : ['--message', message]),
+      ]),
+    ],
+  })
+}
