@@ -1,6 +1,13 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { after, bytes, hangsUp, type ModelServer, silent, startModelServer } from '../../test/fakes/model-server.ts'
+import {
+  type Behaviour,
+  bytes,
+  hangsUp,
+  type ModelServer,
+  silent,
+  startModelServer,
+} from '../../test/fakes/model-server.ts'
 import { type HttpCall, HttpFailure, makeHttpClient } from './http-client.ts'
 
 let server: ModelServer
@@ -83,10 +90,15 @@ test('an abort rejects with its reason, before and while', async () => {
 
 test('many connections are open at once, and they are used again', async () => {
   const ports = new Set<number | undefined>()
-  const remember = after(20, (response) => {
+  const waiting: (() => void)[] = []
+  let allThere = false
+  // Nobody is answered before all are there.
+  const remember: Behaviour = (response) => {
     ports.add(response.socket?.remotePort)
-    response.end('{}')
-  })
+    waiting.push(() => response.end('{}'))
+    allThere ||= waiting.length === 100
+    if (allThere) for (const answer of waiting.splice(0)) answer()
+  }
   server.plan(remember)
   await Promise.all(Array.from({ length: 100 }, () => http.send(call())))
   expect(ports.size).toBe(100)

@@ -7,7 +7,8 @@ import { BoundaryError } from '../../src/core/errors.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import type { TaskFiles } from '../fakes/tasks.ts'
-import { clientThat, replies } from '../fakes/told-client.ts'
+import { type Answer, clientThat, replies } from '../fakes/told-client.ts'
+import { holdLongTimers, longSec } from '../hold-long-timers.ts'
 import { playTrial, provider, stateDir, withSandboxes } from './kit.ts'
 
 const tool = { npm: 'no-such-agent', version: '1.0.0' }
@@ -35,7 +36,13 @@ withSandboxes('a command-line agent in a box', () => {
   })
 
   test('one that runs out of time leaves what was recorded', async () => {
-    const { record, dir } = await run(['sh', '-c', `node -e "${'$'}ASKS" hello 0; sleep 1000`], 5)
+    const timeIsUp = holdLongTimers()
+    const hangs: Answer = (_, { signal }) => {
+      timeIsUp()
+      return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+    }
+    const twice = 'node -e "$ASKS" hello 0; node -e "$ASKS" again 0'
+    const { record, dir } = await run(['sh', '-c', twice], longSec, provider, clientThat(replies('hi'), hangs))
     expect(record.end).toMatchObject({ kind: 'scored', exit: { kind: 'limit', limit: 'time' } })
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
   })

@@ -54,6 +54,8 @@ export interface Play {
   readonly config?: Partial<TrialConfig>
   readonly hooks?: readonly TrialHook[]
   readonly signal?: AbortSignal
+  /** How long a sandbox may take to be given back; as long as it likes, when nothing is said. */
+  readonly giveBackSec?: number
   /** Meddles with the place of the trial's directory before it starts. */
   readonly prepareDir?: (dir: string) => void
 }
@@ -80,7 +82,7 @@ export async function playTrial(play: Play): Promise<{ record: TrialRecord; dir:
     hooks: play.hooks ?? [],
     hostEnv: {},
     whoCan,
-    giveBackSec: 1,
+    giveBackSec: play.giveBackSec ?? 600,
   })
   return { record, dir }
 }

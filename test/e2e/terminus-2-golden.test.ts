@@ -6,8 +6,10 @@ import terminus2 from '../../src/agents/terminus-2/index.ts'
 import openaiCompatible from '../../src/engines/openai-compatible.ts'
 import scripted from '../../src/engines/scripted/index.ts'
 import { parseTrajectory } from '../../src/formats/atif/parse.ts'
+import { observed } from '../../src/run/observed-client.ts'
 import { serveModel } from '../../src/server/serve-model.ts'
 import { agentConfig } from '../fakes/configs.ts'
+import { holdLongTimers, longSec } from '../hold-long-timers.ts'
 import { playTrial, stateDir, withSandboxes } from './kit.ts'
 
 /** The n-th request gets the n-th turn: a reply, or what happens instead. */
@@ -59,7 +61,7 @@ const scenarios: Readonly<Record<string, Scenario>> = {
     turns: [solves, json(['pwd']), full, ...handoff, done, done],
     options: { trajectory_config: { linear_history: true, raw_content: true } },
   },
-  timeout: { turns: [solves, { fault: 'silence' }], timeoutSec: 6 },
+  timeout: { turns: [solves, { fault: 'silence' }], timeoutSec: longSec },
   'double-completion': { turns: [done, solves, done, { reply: 'hm' }, done] },
 }
 
@@ -83,7 +85,12 @@ async function play({ turns, options = {}, timeoutSec }: Scenario) {
     })
     const agent = terminus2.make(terminus2.options.parse({ session_id: 'golden', ...options }), { env: {}, stateDir })
     const config = { agent: agentConfig({ overrideTimeoutSec: timeoutSec ?? null }) }
-    const { record, dir } = await playTrial({ agent, client: engine.client('scripted'), config })
+    const timeIsUp = holdLongTimers()
+    let calls = 0
+    // The time of a run that has a limit is up when its last turn begins.
+    const began = () => void (++calls === turns.length && timeoutSec !== undefined && timeIsUp())
+    const client = observed(engine.client('scripted'), { began, ended: () => {} })
+    const { record, dir } = await playTrial({ agent, client, config })
     const names = readdirSync(join(dir, 'agent'))
       .filter((file) => file.startsWith('trajectory'))
       .sort()

@@ -2,14 +2,17 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import terminus2 from '../../src/agents/terminus-2/index.ts'
+import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import { journalName } from '../../src/formats/atif/journal.ts'
 import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { renderTrialResult } from '../../src/formats/harbor-job/trial-result.ts'
 import { makeAgent } from '../../src/plugins.ts'
 import { agentConfig } from '../fakes/configs.ts'
+import { faultyProvider } from '../fakes/faulty-provider.ts'
 import { type Part, playedClient } from '../fakes/model-client.ts'
 import type { TaskFiles } from '../fakes/tasks.ts'
-import { leftovers, playTrial, stateDir, withSandboxes } from './kit.ts'
+import { holdLongTimers, longSec } from '../hold-long-timers.ts'
+import { leftovers, playTrial, provider, stateDir, withSandboxes } from './kit.ts'
 
 interface Told {
   readonly commands?: readonly (string | { keystrokes: string; duration: number })[]
@@ -29,15 +32,19 @@ interface Run {
   readonly task?: TaskFiles
   readonly timeoutSec?: number
   readonly contextTokens?: number
+  readonly sandboxes?: SandboxProvider
 }
 
-async function run(parts: readonly Part[], { options = {}, task, timeoutSec, contextTokens }: Run = {}) {
+async function run(
+  parts: readonly Part[],
+  { options = {}, task, timeoutSec, contextTokens, sandboxes = provider }: Run = {},
+) {
   const client = playedClient(parts, contextTokens === undefined ? {} : { contextTokens })
   const agent = terminus2.make(terminus2.options.parse(options), { env: {}, stateDir })
   const config = {
     agent: agentConfig({ name: 'terminus-2', overrideTimeoutSec: timeoutSec ?? null, modelName: client.model }),
   }
-  const { record, dir } = await playTrial({ agent, client, config, ...(task && { task }) })
+  const { record, dir } = await playTrial({ agent, client, config, provider: sandboxes, ...(task && { task }) })
   const read = (path: string) => readFileSync(join(dir, 'agent', path), 'utf8')
   const prompt = (call: number) => client.requests[call]?.messages.at(-1)?.content ?? ''
   return {
@@ -240,7 +247,12 @@ withSandboxes('terminus-2', () => {
   })
 
   test('runs out of time, is verified, and its trajectory is whole', async () => {
-    const { record, trajectory } = await run([solves, 'hang'], { timeoutSec: 5 })
+    const timeIsUp = holdLongTimers()
+    const hang = (): Part => {
+      timeIsUp()
+      return 'hang'
+    }
+    const { record, trajectory } = await run([solves, hang], { timeoutSec: longSec })
     expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'time' } })
     expect(record.metadata).toMatchObject({ stop_reason: 'time', n_episodes: 1 })
     expect(trajectory().steps).toHaveLength(2)
@@ -249,8 +261,22 @@ withSandboxes('terminus-2', () => {
   })
 
   test('runs out of time while a command runs', async () => {
+    const timeIsUp = holdLongTimers()
+    const watched = faultyProvider(provider, {
+      inside: (real) => ({
+        async openTerminal(options) {
+          const terminal = await real.openTerminal(options)
+          void (async () => {
+            while ((await real.exec(['test', '-s', '/answer'])).exitCode !== 0);
+            timeIsUp()
+          })()
+          return terminal
+        },
+      }),
+    })
     const { record, trajectory } = await run([says({ commands: ['echo 42 > /answer', 'sleep 3600'] })], {
-      timeoutSec: 5,
+      timeoutSec: longSec,
+      sandboxes: watched,
     })
     expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'time' } })
     expect(trajectory().steps[1]?.observation).toBeUndefined()

@@ -8,6 +8,7 @@ import type { TrialEnd, TrialEventName } from '../../src/core/trial.ts'
 import { agentThat, deaf } from '../fakes/agents.ts'
 import { agentConfig, jobConfig } from '../fakes/configs.ts'
 import { faultyProvider } from '../fakes/faulty-provider.ts'
+import { holdLongTimers, longSec } from '../hold-long-timers.ts'
 import { leftovers, playTrial, provider, stateDir, withSandboxes } from './kit.ts'
 
 const context = { env: {}, stateDir }
@@ -130,12 +131,11 @@ withSandboxes('a trial', () => {
   })
 
   test('whose deaf agent runs out of time is still verified, and its processes are dead by then', async () => {
+    const timeIsUp = holdLongTimers()
     const busy = agentThat(async (at) => {
-      await at.sandbox.exec([
-        'sh',
-        '-c',
-        'echo 42 > /answer; (while :; do echo 0 > /answer; sleep 0.01; done) & exec sleep 1',
-      ])
+      const spoil = '(while :; do echo 0 > /answer; sleep 0.01; done) & while ! [ -e /answer ]; do sleep 0.01; done'
+      await at.sandbox.exec(['sh', '-c', spoil])
+      timeIsUp()
       return never()
     })
     const test =
@@ -143,7 +143,7 @@ withSandboxes('a trial', () => {
     const { record } = await playTrial({
       agent: busy,
       task: { test },
-      config: { agent: agentConfig({ overrideTimeoutSec: 1.5 }) },
+      config: { agent: agentConfig({ overrideTimeoutSec: longSec }) },
     })
     expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'time' } })
   })
@@ -195,8 +195,23 @@ withSandboxes('a trial', () => {
   })
 
   test('whose tests hang is verified a second time, then fails at the verifier', async () => {
-    const task = { test: 'echo run; sleep 60' }
-    const { record, dir } = await playTrial({ task, config: { verifier: { ...verifier, overrideTimeoutSec: 0.3 } } })
+    const timeIsUp = holdLongTimers()
+    const watched = faultyProvider(provider, {
+      inside: (real) => ({
+        async exec(argv, options) {
+          const running = real.exec(argv, options)
+          if (!argv.join().includes('test-stdout.txt')) return running
+          while ((await real.exec(['grep', '-qx', 'run', '/logs/verifier/test-stdout.txt'])).exitCode !== 0);
+          timeIsUp()
+          return running
+        },
+      }),
+    })
+    const { record, dir } = await playTrial({
+      task: { test: 'echo run; sleep 600' },
+      provider: watched,
+      config: { verifier: { ...verifier, overrideTimeoutSec: longSec } },
+    })
     expect(record.end).toMatchObject(failedAt('verifier', 'VerifierTimeoutError'))
     expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('try 2 of 2')
     expect(readFileSync(join(dir, 'verifier/test-stdout.txt'), 'utf8')).toBe('run\n')
@@ -286,9 +301,9 @@ withSandboxes('giving a sandbox back', () => {
         return { [Symbol.asyncDispose]: never }
       },
     })
-    const { record, dir } = await playTrial({ provider: faulty })
+    const { record, dir } = await playTrial({ provider: faulty, giveBackSec: 0.1 })
     expect(record.end).toEqual(scored(1))
-    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('was not given back within 1 s')
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('was not given back within 0.1 s')
     for (const lease of kept) await lease[Symbol.asyncDispose]()
   })
 })
