@@ -14,8 +14,9 @@ import { recheck } from './recheck.ts'
 import { countsOf, saveReport } from './report.ts'
 import type { LiveStage, ResolvedRecipe } from './resolve.ts'
 import { resultsFor } from './results.ts'
-import { runSink, type SunkStage } from './run-sink.ts'
+import { findSunk, runSink, type SunkStage } from './run-sink.ts'
 import { runStep, type StepWork } from './run-step.ts'
+import type { StepContext } from './step-run.ts'
 import { planSteps, type Step } from './steps.ts'
 
 export interface RecipeRun {
@@ -83,19 +84,13 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   for (const step of planSteps(stages)) {
     run.signal.throwIfAborted()
     const inputs = step.from.map((id) => outputs.get(id)).filter((output) => output !== undefined)
-    const [first] = step.stages
-    if (first?.form === 'sink') {
+    if (step.stages[0]?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
-      const [input] = inputs
-      if (input && !checked.has(input)) {
-        run.onEvent?.({ kind: 'recheck-start', rows: input.manifest.rows })
-        await recheck({ sql, contextOf }, first, stages, input)
-        checked.add(input)
-      }
-      run.onEvent?.({ kind: 'step-start', stages: [first.id] })
       const made = madeSoFar(run, [...new Set(outputs.values())])
-      const digest = digests.get(step.id) ?? ''
-      sinks.push(await runSink({ sql, contextOf }, step, inputs, { runDir: run.dir, digest, made }))
+      const place = { runDir: run.dir, digest: digests.get(step.id) ?? '', made }
+      sinks.push(
+        (await findSunk(step, place)) ?? (await sinkChecked(run, { sql, contextOf }, step, inputs, place, checked)),
+      )
       continue
     }
     run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
@@ -110,6 +105,26 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
   await saveReport(run.dir, lock, outcome)
   return outcome
+}
+
+/** Has a sink write rows that every filter was applied to once more. */
+async function sinkChecked(
+  run: RecipeRun,
+  at: StepContext,
+  step: Step,
+  inputs: readonly StepOutput[],
+  place: Parameters<typeof runSink>[3],
+  checked: Set<StepOutput>,
+): Promise<SunkStage> {
+  const [[input], [sink]] = [inputs, step.stages]
+  if (!input || !sink) throw new Error('a sink has an input')
+  if (!checked.has(input)) {
+    run.onEvent?.({ kind: 'recheck-start', rows: input.manifest.rows })
+    await recheck(at, sink, run.recipe.stages, input)
+    checked.add(input)
+  }
+  run.onEvent?.({ kind: 'step-start', stages: [sink.id] })
+  return runSink(at, step, inputs, place)
 }
 
 function madeSoFar({ recipe: { lock }, dir }: RecipeRun, steps: readonly StepOutput[]): MadeSoFar {

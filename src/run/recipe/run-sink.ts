@@ -14,20 +14,31 @@ export interface SunkStage extends SinkReport {
   readonly cached: boolean
 }
 
+interface SinkPlace {
+  readonly runDir: string
+  /** Of all that decides what the sink writes. */
+  readonly digest: string
+}
+
 const receipt = '.receipt.json'
 
-/** Has a sink write its directory, whole or not at all; one that is there and was made of the same rows stays. */
+/** What a sink wrote before, of the very same rows; null when it has to write. */
+export async function findSunk(step: Step, { runDir, digest }: SinkPlace): Promise<SunkStage | null> {
+  const dir = join(runDir, 'out', step.id)
+  const before = await readReceipt(dir, digest)
+  return before && { ...before, id: step.id, dir, cached: true }
+}
+
+/** Has a sink write its directory, whole or not at all. */
 export async function runSink(
   at: StepContext,
   step: Step,
   inputs: readonly StepOutput[],
-  { runDir, digest, made }: { readonly runDir: string; readonly digest: string; readonly made: MadeSoFar },
+  { runDir, digest, made }: SinkPlace & { readonly made: MadeSoFar },
 ): Promise<SunkStage> {
   const [live] = step.stages
   if (!live) throw new Error('a step has a stage')
   const dir = join(runDir, 'out', live.id)
-  const before = await readReceipt(dir, digest)
-  if (before) return { ...before, id: live.id, dir, cached: true }
   const temporary = `${dir}.${process.pid}.tmp`
   await rm(temporary, { recursive: true, force: true })
   await mkdir(temporary, { recursive: true })
