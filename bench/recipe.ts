@@ -155,7 +155,7 @@ function words(random: ReturnType<typeof makeRandom>, count: number): string {
     const from = random.below(20_000) * wordBytes
     for (let k = 0; k < wordBytes; k++) bytes[at + k] = vocabulary[from + k] ?? 0
   }
-  return bytes.latin1Slice()
+  return bytes.toString('latin1')
 }
 
 /** Traces of random words: one in twenty is a copy, one in twenty nearly so, one in fifty timed out. */
