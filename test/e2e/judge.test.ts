@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { stageServices } from '../../src/cli/recipe/services.ts'
+import { judgeSums } from '../../src/store/ledger.ts'
 import { type Behaviour, says, startModelServer } from '../fakes/model-server.ts'
 import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
 import { scratch, withSandboxes } from './kit.ts'
@@ -45,7 +46,7 @@ withSandboxes('a task that a model judges', () => {
     const dir = await makeTask('proven')
     const server = await startJudge(verdict(1))
     const checked = await ot('tasks', 'check', dir, '--repeats', '2', '--json', ...server.judge)
-    expect(checked.stderr).toContain('the judge was asked 1 times: 14 tokens')
+    expect(checked.stderr).toContain('judge: 1 requests, 14 tokens')
     expect(JSON.parse(checked.stdout).tasks).toMatchObject([{ verdict: 'accepted' }])
     const { signal } = new AbortController()
     const how = { sandbox: { name: 'local' }, concurrency: 1, signal }
@@ -55,6 +56,17 @@ withSandboxes('a task that a model judges', () => {
     await expect(all(services.check([dir], how))).rejects.toMatchObject({
       ...{ name: 'UserError', hint: expect.stringContaining('`judge`') },
     })
+  })
+
+  test('is judged by the model that is named while it is made, too', { timeout: 180_000 }, async () => {
+    const server = await startJudge(praise)
+    const out = join(scratch, 'made')
+    const author = JSON.parse(readFileSync('data/llm-verifier/offline-args.json', 'utf8'))
+    const words = ['data/llm-verifier/generate.ts', '--output-dir', out, '--limit', '1', '-q', '--json', ...author]
+    const made = JSON.parse((await ot('generate', ...words, ...server.judge)).stdout)
+    expect(made).toMatchObject({ status: 'success', tasks: { metadata: { tasks: 1 } } })
+    expect(server.requests.length).toBeGreaterThan(0)
+    expect(await judgeSums(join(out, '.work'))).toMatchObject({ requests: server.requests.length })
   })
 
   test('costs what its judge asks for: that ends a budget, and has a line of its own', {
@@ -107,6 +119,13 @@ function makeTask(name: string, more: TaskFiles = {}, text = `Kind, for ${name}.
 }
 
 const verdict = (score: number) => says(JSON.stringify({ criteria: [{ name: 'kind', reason: 'mostly', score }] }))
+
+/** Full marks for every criterion it is asked about. */
+const praise: Behaviour = (response, request) => {
+  const asked = /The criteria:\n([\s\S]*?)\n\n/.exec(request.body.messages[0].content)?.[1] ?? ''
+  const criteria = [...asked.matchAll(/^- ([^:]+): /gm)].map(([, name]) => ({ name, reason: 'it is', score: 1 }))
+  says(JSON.stringify({ criteria }))(response, request)
+}
 
 async function startJudge(...behaviours: Behaviour[]) {
   const server = await startModelServer()

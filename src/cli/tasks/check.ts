@@ -94,7 +94,8 @@ async function check(tasks: readonly Task[], options: CheckOptions): Promise<Tas
 const nothingSpent: Spent = { costUsd: 0, tokens: 0, requests: 0, wallSec: 0 }
 
 function tellSpent({ requests, tokens, costUsd }: Spent): void {
-  if (requests > 0) note(`the judge was asked ${requests} times: ${tokens} tokens, ${costUsd.toFixed(4)} USD`)
+  const cost = costUsd > 0 ? `, ${costUsd.toFixed(4)} USD` : ''
+  if (requests > 0) note(`judge: ${requests} requests, ${tokens} tokens${cost}`)
 }
 
 /** Reads every task; one that cannot be read becomes a rejected row, so that the others are still checked. */
