@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { z } from 'zod'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
@@ -26,81 +27,113 @@ interface TerminalPlace {
 /** Opens a terminal inside: one connection that carries its bytes both ways for as long as it lives. */
 export async function openTerminal(place: TerminalPlace, options: TerminalOptions): Promise<Terminal> {
   const { engine, commands } = place
-  const { cols = 160, rows = 40, argv = ['bash', '--login'] } = options
   const user = options.user ?? place.user
   const [mark, ready] = [randomBytes(16).toString('hex'), randomBytes(16).toString('hex')]
+  const { id, stream } = await startProgram(place, options, mark, ready)
+  const typed = new Typed(stream)
+  const said = new Said(ready, () => typed.release())
+  stream.on('data', (chunk: Buffer) => said.take(chunk))
+  stream.on('error', () => {})
+  const exited = waitForEnd(engine, id, stream)
+  void exited.then(() => stream.destroy())
+  let sizing = Promise.resolve()
+  let closing: Promise<void> | undefined
+  const end = async () => {
+    await commands.kill(mark, user).catch(() => {})
+    stream.destroy()
+    await exited
+  }
+  return {
+    exited,
+    resize: (cols, rows) => {
+      if (stream.destroyed) return
+      typed.hold()
+      sizing = sizing.then(() => setSize(engine, id, cols, rows)).then(() => typed.release())
+    },
+    write: (data) => typed.write(data),
+    onData: (listener) => said.tell(listener),
+    close: () => {
+      closing ??= end()
+      return closing
+    },
+  }
+}
+
+function startProgram(place: TerminalPlace, options: TerminalOptions, mark: string, ready: string) {
+  const { cols = 160, rows = 40, argv = ['bash', '--login'], cwd = place.cwd, user = place.user } = options
   const env = { TERM: 'xterm-256color', ...options.env, [commandVariable]: mark }
-  const { id, stream } = await openExec(engine, commands.container, {
-    Cmd: ['sh', '-c', start, 'sh', String(rows), String(cols), options.cwd ?? place.cwd, ready, ...argv],
+  return openExec(place.engine, place.commands.container, {
+    Cmd: ['sh', '-c', start, 'sh', String(rows), String(cols), cwd, ready, ...argv],
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     User: String(user),
     Tty: true,
   })
-  const listeners = new Set<(chunk: string) => void>()
-  const decoder = new StringDecoder('utf8')
-  let early: string[] | null = []
-  let starting: string | null = ''
-  // Some engines lose what is typed before there is a program to read it; and what is typed after a resize must find the new size.
-  let typed: (string | Uint8Array)[] | null = []
-  const flush = () => {
-    for (const data of typed ?? []) stream.write(data)
-    typed = null
+}
+
+/**
+ * What is typed. Some engines lose what comes before there is a program to read it, and what is typed after a resize must find
+ * the new size: until then it waits.
+ */
+class Typed {
+  private waiting: (string | Uint8Array)[] = []
+  /** Reasons to wait; the start of the program is one. */
+  private holds = 1
+
+  constructor(private readonly stream: Duplex) {}
+
+  hold(): void {
+    this.holds++
   }
-  stream.on('data', (chunk: Buffer) => {
-    let text = decoder.write(chunk)
-    if (starting !== null) {
-      starting += text
-      const at = starting.indexOf(ready)
-      if (at < 0) return
-      text = starting.slice(0, at) + starting.slice(at + ready.length)
-      starting = null
-      if (changes === 0) flush()
-    }
-    if (early) early.push(text)
-    for (const listener of listeners) listener(text)
-  })
-  stream.on('error', () => {})
-  const exited = waitForEnd(engine, id, stream)
-  let isOpen = true
-  void exited.then(() => {
-    isOpen = false
-    stream.destroy()
-  })
-  let sizing = Promise.resolve()
-  let changes = 0
-  const resize = (cols: number, rows: number) => {
-    if (!isOpen) return
-    typed ??= []
-    changes++
-    sizing = sizing
-      .then(() => setSize(engine, id, cols, rows))
-      .then(() => {
-        if (--changes === 0 && starting === null) flush()
-      })
+
+  release(): void {
+    if (--this.holds > 0) return
+    for (const data of this.waiting) this.stream.write(data)
+    this.waiting = []
   }
-  let closing: Promise<void> | undefined
-  return {
-    exited,
-    resize,
-    write: (data) => {
-      if (typed) typed.push(data)
-      else if (isOpen) stream.write(data)
-    },
-    onData: (listener) => {
-      listeners.add(listener)
-      const missed = early
-      early = null
-      for (const chunk of missed ?? []) listener(chunk)
-      return () => listeners.delete(listener)
-    },
-    close: () => {
-      closing ??= (async () => {
-        await commands.kill(mark, user).catch(() => {})
-        stream.destroy()
-        await exited
-      })()
-      return closing
-    },
+
+  write(data: string | Uint8Array): void {
+    if (this.holds > 0) this.waiting.push(data)
+    else if (!this.stream.destroyed) this.stream.write(data)
+  }
+}
+
+/** What the program says, without the word that it is ready; kept until somebody listens. */
+class Said {
+  private readonly decoder = new StringDecoder('utf8')
+  private readonly listeners = new Set<(text: string) => void>()
+  private starting: string | null = ''
+  private early: string[] | null = []
+
+  constructor(
+    private readonly ready: string,
+    private readonly onReady: () => void,
+  ) {}
+
+  take(chunk: Buffer): void {
+    const text = this.withoutReady(this.decoder.write(chunk))
+    if (text === null) return
+    this.early?.push(text)
+    for (const listener of this.listeners) listener(text)
+  }
+
+  tell(listener: (text: string) => void): () => void {
+    this.listeners.add(listener)
+    const missed = this.early ?? []
+    this.early = null
+    for (const text of missed) listener(text)
+    return () => this.listeners.delete(listener)
+  }
+
+  /** Null while the word has not come. */
+  private withoutReady(text: string): string | null {
+    if (this.starting === null) return text
+    this.starting += text
+    const at = this.starting.indexOf(this.ready)
+    if (at < 0) return null
+    const rest = this.starting.slice(0, at) + this.starting.slice(at + this.ready.length)
+    this.starting = null
+    this.onReady()
+    return rest
   }
 }
 

@@ -40,40 +40,14 @@ export interface TableDraft {
 }
 
 function composeTable(draw: Draw, domain: TableDomain, main: Step): Work | null {
-  const { random, level, root } = draw
-  const rowCount = random.int(byLevel(level, 14, 40, 90), byLevel(level, 40, 90, 240))
-  const begin = beginTable(domain, random)
-  const from = random.pick(shapes)
-  const faults = drawFaults(random, from, byLevel(level, random.int(0, 1), random.int(1, 2), random.int(2, 4)))
-  const partCount = level === 'easy' || random.chance(0.6) ? 1 : random.int(2, 5)
-  const input = drawInput(random, begin(random, rowCount), from, faults, partCount)
-  const chain = drawChain(draw, domain, main, input.clean)
-  const result = chain?.reduce((table, step) => step.apply(table), input.clean)
-  if (!chain || !result || result.rows.length < 2) return null
-  const to = random.pick(shapes)
-  const stem = random.pick(domain.stems)
-  const compressed = faults.files.find(({ ending }) => ending)?.ending ?? ''
-  const drafted: TableDraft = {
-    domain,
-    chain,
-    from,
-    to,
-    faults,
-    partCount,
-    input: partCount > 1 ? stem : `${stem}.${from.ending}${compressed}`,
-    output: `${random.pick(['', '', 'out/', 'report/', 'done/'])}${random.pick(['result', 'summary', 'selected', 'answer', 'prepared'])}.${to.ending}`,
-    columns: { before: input.clean.columns, after: result.columns },
-    rejects: random.pick(['rejects.txt', 'broken-lines.txt', 'set-aside.txt']),
-  }
-  const extras = Object.fromEntries(
-    chain.flatMap(({ extras }) => Object.entries(extras ?? {}).map(([path, text]) => [path, file(text)])),
-  )
-  const partNames =
-    drafted.partCount === 1
-      ? [drafted.input]
-      : partPaths(drafted, compressed, random.pick(['part-', 'week ', 'file ', 'batch_']))
+  const drawn = drawTable(draw, domain, main)
+  if (!drawn) return null
+  const { draft, input } = drawn
+  const { from, to, faults, partCount } = draft
+  const partNames = partPaths(draw, draft)
+  const extras = draft.chain.flatMap((step) => Object.entries(step.extras ?? {}))
   const before: Tree = {
-    ...extras,
+    ...Object.fromEntries(extras.map(([path, text]) => [path, file(text)])),
     ...Object.fromEntries(partNames.map((path, at) => [path, file(input.parts[at] ?? '')])),
   }
   const axes = {
@@ -82,45 +56,86 @@ function composeTable(draw: Draw, domain: TableDomain, main: Step): Work | null 
     shape: `${from.name}-to-${to.name}${partCount > 1 ? '-in-parts' : ''}`,
     faults: [...faults.cells, ...faults.lines, ...faults.files].map(({ name }) => name),
   }
-  const wantsScript = level !== 'easy' && input.rejects === null && random.chance(0.25)
-  if (wantsScript) {
-    const again = (label: string) => {
-      const drawing = random.fork(label)
-      const drawn = drawInput(drawing, begin(drawing, rowCount), from, faults, partCount)
-      return { parts: drawn.parts, result: chain.reduce((table, step) => step.apply(table), drawn.clean) }
-    }
-    return scriptWork(draw, drafted, { before, axes, partNames, again, result })
+  const wantsScript = draw.level !== 'easy' && input.rejects === null && draw.random.chance(0.25)
+  const work = wantsScript ? scriptWork : fileWork
+  return work(draw, drawn, { before, axes, partNames })
+}
+
+/** A task on records with its data: what it begins with and what must come out. */
+interface DrawnTable {
+  readonly draft: TableDraft
+  readonly input: ReturnType<typeof drawInput>
+  readonly result: Table
+  /** The same task on other data. */
+  readonly again: (label: string) => { readonly parts: readonly Buffer[]; readonly result: Table }
+}
+
+function drawTable(draw: Draw, domain: TableDomain, main: Step): DrawnTable | null {
+  const { random, level } = draw
+  const rowCount = random.int(byLevel(level, 14, 40, 90), byLevel(level, 40, 90, 240))
+  const begin = beginTable(domain, random)
+  const from = random.pick(shapes)
+  const faults = drawFaults(random, from, byLevel(level, random.int(0, 1), random.int(1, 2), random.int(2, 4)))
+  const partCount = level === 'easy' || random.chance(0.6) ? 1 : random.int(2, 5)
+  const inputFrom = (draws: Draw['random']) => drawInput(draws, begin(draws, rowCount), from, faults, partCount)
+  const input = inputFrom(random)
+  const chain = drawChain(draw, domain, main, input.clean)
+  if (!chain) return null
+  const outcome = (table: Table) => chain.reduce((at, step) => step.apply(at), table)
+  const result = outcome(input.clean)
+  if (result.rows.length < 2) return null
+  const again = (label: string) => {
+    const { parts, clean } = inputFrom(random.fork(label))
+    return { parts, result: outcome(clean) }
   }
-  const text = to.render(result)
-  const output: Output = { path: drafted.output, text, table: result, shape: to, inputs: partNames }
-  const chosen = drawConstraints(draw)
-  const bounds = chosen.map((constraint) => constraint.draw(output, random))
-  const after: Record<string, Tree[string]> = { ...before, [drafted.output]: file(text) }
-  if (input.rejects) after[drafted.rejects] = file(input.rejects.map((line) => `${line}\n`).join(''))
-  for (const { after: over } of bounds) {
-    for (const [path, entry] of Object.entries(over ?? {})) {
-      if (entry === null) delete after[path]
-      else after[path] = merge(after[path], entry, text)
-    }
-  }
-  const closed = bounds.some((bound) => bound.closed)
-  const probes = bounds.flatMap((bound): readonly Probe[] => bound.probes ?? [])
+  const columns = { before: input.clean.columns, after: result.columns }
+  const draft = { domain, chain, from, to: random.pick(shapes), faults, partCount, columns }
+  return { draft: { ...draft, ...drawNames(draw, draft) }, input, result, again }
+}
+
+function drawNames({ random }: Draw, draft: Omit<TableDraft, 'input' | 'output' | 'rejects'>) {
+  const { domain, from, to, faults, partCount } = draft
+  const stem = random.pick(domain.stems)
+  const folder = random.pick(['', '', 'out/', 'report/', 'done/'])
   return {
-    ask: tellTable(
-      draw,
-      drafted,
-      bounds.map(({ say }) => say),
-    ),
+    input: partCount > 1 ? stem : `${stem}.${from.ending}${compression(faults)}`,
+    output: `${folder}${random.pick(['result', 'summary', 'selected', 'answer', 'prepared'])}.${to.ending}`,
+    rejects: random.pick(['rejects.txt', 'broken-lines.txt', 'set-aside.txt']),
+  }
+}
+
+function compression({ files }: Faults): string {
+  return files.find(({ ending }) => ending)?.ending ?? ''
+}
+
+/** What both kinds of work have. */
+interface Given {
+  readonly before: Tree
+  readonly axes: Omit<Work['axes'], 'constraints'>
+  readonly partNames: readonly string[]
+}
+
+/** The work is done once, and a file is left that has to be right, under some more conditions. */
+function fileWork(draw: Draw, { draft, input, result }: DrawnTable, { before, axes, partNames }: Given): Work {
+  const text = draft.to.render(result)
+  const output: Output = { path: draft.output, text, table: result, shape: draft.to, inputs: partNames }
+  const chosen = drawConstraints(draw)
+  const bounds = chosen.map((constraint) => constraint.draw(output, draw.random))
+  const after: Record<string, Tree[string]> = { ...before, [draft.output]: file(text) }
+  if (input.rejects) after[draft.rejects] = file(input.rejects.map((line) => `${line}\n`).join(''))
+  for (const [path, entry] of bounds.flatMap(({ after: over }) => Object.entries(over ?? {}))) {
+    if (entry === null) delete after[path]
+    else after[path] = merge(after[path], entry, text)
+  }
+  const says = bounds.map(({ say }) => say)
+  const shells = bounds.flatMap(({ shell }) => (shell ? [shell] : []))
+  return {
+    ask: tellTable(draw, draft, says),
     before,
     after,
-    closed,
-    probes,
-    solve: solveShell(
-      root,
-      drafted,
-      partNames,
-      bounds.flatMap(({ shell }) => (shell ? [shell] : [])),
-    ),
+    closed: bounds.some((bound) => bound.closed),
+    probes: bounds.flatMap((bound): readonly Probe[] => bound.probes ?? []),
+    solve: solveShell(draw.root, draft, partNames, shells),
     axes: { ...axes, constraints: chosen.map(({ name }) => name) },
   }
 }
@@ -190,11 +205,11 @@ function merge(old: Tree[string] | undefined, entry: Tree[string], plain: string
   return entry
 }
 
-function partPaths({ input, from, partCount }: TableDraft, compressed: string, prefix: string): string[] {
-  return Array.from(
-    { length: partCount },
-    (_, at) => `${input}/${prefix}${String(at + 1).padStart(2, '0')}.${from.ending}${compressed}`,
-  )
+function partPaths({ random }: Draw, { input, from, faults, partCount }: TableDraft): string[] {
+  if (partCount === 1) return [input]
+  const prefix = random.pick(['part-', 'week ', 'file ', 'batch_'])
+  const ending = `${from.ending}${compression(faults)}`
+  return Array.from({ length: partCount }, (_, at) => `${input}/${prefix}${String(at + 1).padStart(2, '0')}.${ending}`)
 }
 
 function pipeline({ chain, from, faults, columns }: TableDraft, parts: string, rejects: string): string {
@@ -216,16 +231,8 @@ ${more.join('\n')}
 `
 }
 
-interface ScriptParts {
-  readonly before: Tree
-  readonly axes: Omit<Work['axes'], 'constraints'>
-  readonly partNames: readonly string[]
-  readonly result: Table
-  readonly again: (label: string) => { readonly parts: readonly Buffer[]; readonly result: Table }
-}
-
 /** The same work, but as a script that has to do it for data nobody has seen. */
-function scriptWork(draw: Draw, draft: TableDraft, { before, axes, partNames, again }: ScriptParts): Work | null {
+function scriptWork(draw: Draw, { draft, again }: DrawnTable, { before, axes, partNames }: Given): Work | null {
   const { random, root } = draw
   const script = `${random.pick(['run', 'convert', 'process', 'job', 'make-report'])}.sh`
   const hidden: Record<string, Buffer> = {}

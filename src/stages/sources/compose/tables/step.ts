@@ -53,3 +53,6 @@ export function sum(rows: readonly (readonly string[])[], at: number, money: boo
   const cents = rows.reduce((total, row) => total + Math.round(Number(cell(row, at)) * 100), 0)
   return (cents / 100).toFixed(2)
 }
+
+/** Sorts lines by their first column, byte by byte. */
+export const inOrder = "LC_ALL=C sort -t $'\\t' -k 1,1"
