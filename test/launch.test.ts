@@ -115,6 +115,23 @@ describe.each(clusterFiles)('training on %s', (file) => {
   })
 })
 
+test('where a place with internet is named, downloads and uploads are jobs there, and others wait for them', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'mine.yaml')
+  const there = readFileSync('clusters/leonardo.yaml', 'utf8')
+  writeFileSync(file, `${there}\ninternet_jobs: { partition: serial, qos: normal }\n`)
+  const values = { ...trainingCases.sft, consolidate_output_repo: 'org/model' }
+  const { text, launch } = await planned(file, values)
+  const places = launch.jobs.map(({ name, place }) => [name, place])
+  expect(places).toEqual([
+    ['download', 'internet'],
+    ['train', null],
+    ['consolidate', null],
+    ['upload', 'internet'],
+  ])
+  expect(text.match(/--partition=serial\n#SBATCH --qos=normal/g)).toHaveLength(2)
+  expect(text).toContain('--dependency=afterok:<download>')
+})
+
 test('what every script begins with is as it was', async () => {
   const { launch, text } = await planned('clusters/local.yaml', cases.datagen ?? {})
   expect(launch.jobs.map(({ name }) => name)).toEqual(['server', 'tasks', 'traces', 'upload-tasks', 'upload-traces'])

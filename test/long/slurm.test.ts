@@ -29,6 +29,9 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     writeFileSync(clusterFile, facts)
     writeFileSync(trainingFile, trainingFacts(hub.url, join(scratch, 'ray')))
     writeFileSync(join(scratch, 'keys.env'), `export HF_TOKEN=${secret}\n`, { mode: 0o600 })
+    const known = join(scratch, 'known')
+    ot('generate', 'data/nl2bash/generate.ts', '--limit', '2', '--no-check', '--output-dir', known)
+    writeFileSync(join(scratch, 'engine.yaml'), engineFor(join(known, 'tasks')))
   })
   afterAll(async () => {
     await slurm?.stop()
@@ -38,9 +41,6 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
 
   test('tasks and traces in parts are made against two servers on two nodes, joined and published, and no key is written anywhere', async () => {
     const dir = join(scratch, 'datagen')
-    const known = join(scratch, 'known')
-    ot('generate', 'data/nl2bash/generate.ts', '--limit', '2', '--no-check', '--output-dir', known)
-    writeFileSync(join(scratch, 'engine.yaml'), engineFor(join(known, 'tasks')))
     const id = launch(
       dir,
       ...['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts'],
@@ -158,12 +158,12 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
   // These need a node each, and are three.
   test.concurrent('a job that runs out of time stops, goes on in its restarts and ends the chain when it is done', async () => {
     const dir = join(scratch, 'chain')
-    const tasks = await slowTasks(join(scratch, 'slow-chain'), 8, 7)
+    const tasks = await slowTasks(join(scratch, 'slow-chain'), 5, 7)
     const id = launch(dir, ...oracleOver(tasks), '--time-limit', '00:01:00', '--stop-sec', '45', '--max-restarts', '6')
     const { jobs } = await watch(dir, id)
     expect(states(jobs), logsOf(dir)).toEqual({ traces: 'done' })
     expect(logsOf(dir)).toContain('told to stop: time-limit')
-    expect(trialsIn(join(dir, 'trace_jobs'))).toHaveLength(8)
+    expect(trialsIn(join(dir, 'trace_jobs'))).toHaveLength(5)
     const ids = idsOf(dir, id).join(',')
     const ends = () => slurm.slurm('squeue', '-h', '--states=all', '-o', '%T %r', `--jobs=${ids}`).trim().split('\n')
     await until('the rest of the chain to be cancelled', () => ends().includes('CANCELLED DependencyNeverSatisfied'))

@@ -23,8 +23,8 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const extra = withoutStage(settings)
   const { tasks: makesTasks, traces: makesTraces } = stagesOf(settings)
   const script = await pipelineOf(settings, makesTasks)
-  const taskEngine = await engineOf(settings, 'datagen')
-  const traceEngine = (settings.has('trace_engine') ? await engineOf(settings, 'trace') : null) ?? taskEngine
+  const taskEngine = await engineOf(at, settings, 'datagen')
+  const traceEngine = (settings.has('trace_engine') ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
   const input = settings.text('trace_input_path')
   const noUpload = settings.words('datagen_extra_args').includes('--no-upload')
   const tasksTarget = noUpload ? null : (settings.text('datagen_target_repo') ?? null)
@@ -63,7 +63,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
     notes: at.cluster.internetOnComputeNodes
       ? []
       : [
-          `compute nodes of ${at.cluster.name} have no internet: sources, models and uploads must be reachable through its proxy`,
+          `compute nodes of ${at.cluster.name} have no internet: sources and uploads must be reachable through its proxy`,
         ],
   }
 }
@@ -123,10 +123,10 @@ async function pipelineOf(settings: Settings, makesTasks: boolean): Promise<stri
   )
 }
 
-async function engineOf(settings: Settings, who: 'datagen' | 'trace'): Promise<ChosenEngine | null> {
+async function engineOf(at: PlanContext, settings: Settings, who: 'datagen' | 'trace'): Promise<ChosenEngine | null> {
   const config = settings.text('datagen_config')
   const model = settings.text('vllm_model_path')
-  return chooseEngineFile({
+  return chooseEngineFile(at, settings, {
     name: settings.text(`${who}_engine`) ?? (model === undefined ? undefined : 'vllm_local'),
     config: who === 'datagen' ? config : undefined,
     backend: settings.text(`${who}_backend`),

@@ -4,8 +4,11 @@ import { UserError } from '../../core/errors.ts'
 import { type EngineFile, parseEngineFile } from '../../formats/engine-yaml.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
+import type { PlanContext } from '../../run/launch/plan.ts'
 import type { ServerRequest } from '../../run/launch/plan-server.ts'
+import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
+import { localOf } from './local-paths.ts'
 import { setDeep } from './set-deep.ts'
 
 /** The model behind a job: an engine file as it is written for the job, and the server that has to be started for it. */
@@ -37,7 +40,11 @@ const presets: Readonly<Record<string, string>> = {
 }
 
 /** Reads an engine file or a preset, lays settings over it and checks it; null when no model is asked for. */
-export async function chooseEngineFile(ask: EngineAsk): Promise<ChosenEngine | null> {
+export async function chooseEngineFile(
+  at: PlanContext,
+  settings: Settings,
+  ask: EngineAsk,
+): Promise<ChosenEngine | null> {
   const file = await engineFileOf(ask)
   if (file === null) return null
   const source = await readTextIfExists(file)
@@ -48,10 +55,16 @@ export async function chooseEngineFile(ask: EngineAsk): Promise<ChosenEngine | n
   ) as Record<string, unknown>
   for (const setting of ask.set) setDeep(document, setting)
   if (ask.backend !== undefined) setDeep(document, `backend.type=${ask.backend}`)
-  const text = stringify(document)
-  const parsed = parseEngineFile(text, file)
+  const parsed = parseEngineFile(stringify(document), file)
   if (parsed.engine.type === 'none') return null
-  return { path: ask.as, text, server: serverOf(parsed, ask.as) }
+  const server = serverOf(parsed, ask.as)
+  const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
+  const local = server && weights ? localOf(at, settings, weights, 'model') : null
+  if (!server || !local?.download) return { path: ask.as, text: stringify(document), server }
+  // Whoever asks for the model goes on to call it what it is called.
+  setDeep(document, `vllm_server.model_path=${local.path}`)
+  setDeep(document, `vllm_server.custom_model_name=${server.model}`)
+  return { path: ask.as, text: stringify(document), server: { ...server, download: local.download } }
 }
 
 async function engineFileOf({ name, config }: EngineAsk): Promise<string | null> {
@@ -82,6 +95,7 @@ function serverOf({ engine, backend, vllm_server: server }: EngineFile, configFi
     replicas,
     gpusPerReplica: tensor * pipeline * data,
     timeLimit: server.time_limit,
+    download: null,
     ray: {
       port: backend?.ray_port === 6379 ? 0 : (backend?.ray_port ?? 0),
       variables: {

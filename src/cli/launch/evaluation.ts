@@ -8,12 +8,13 @@ import { endpointFile, planServer } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
+import { offlineNotes } from './local-paths.ts'
 
 /** Turns settings into the jobs that score a model: serve it, fetch the benchmark, run attempts, write the report. */
 export async function evalJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   const benchmark = settings.required('eval_benchmark', 'a folder of tasks, or a dataset of the Hub')
   const model = settings.text('eval_model')
-  const engine = await engineOf(settings, model)
+  const engine = await engineOf(at, settings, model)
   const isFolder = /^[./]/.test(benchmark) || (await exists(benchmark))
   const request: EvalRequest = {
     benchmark: basename(benchmark),
@@ -23,14 +24,18 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
     engine,
     fetched: !isFolder,
   }
-  const server = engine?.server ? [planServer(at, engine.server, [{ job: 'eval', tasks: null }])] : []
+  const server = engine?.server ? planServer(at, engine.server, [{ job: 'eval', tasks: null }]) : []
   const fetch = isFolder ? [] : [planFetch(at, benchmark, request.tasks)]
   const endpoint = stringify({ engine: { type: 'vllm_local', vllm_local: { endpoint_json: endpointFile(at) } } })
   const files =
     engine === null
       ? {}
       : { [engine.path]: engine.text, ...(engine.server && { 'configs/eval_endpoint.yaml': endpoint }) }
-  return { jobs: [...server, ...fetch, planEval(at, settings, request), planReport(at, request)], files, notes: [] }
+  return {
+    jobs: [...server, ...fetch, planEval(at, settings, request), planReport(at, request)],
+    files,
+    notes: offlineNotes(at),
+  }
 }
 
 interface EvalRequest {
@@ -43,10 +48,10 @@ interface EvalRequest {
   readonly fetched: boolean
 }
 
-async function engineOf(settings: Settings, model: string | undefined): Promise<ChosenEngine | null> {
+async function engineOf(at: PlanContext, settings: Settings, model: string | undefined): Promise<ChosenEngine | null> {
   const hasFile = settings.has('datagen_config')
   const isNamed = model !== undefined && !hasFile
-  return chooseEngineFile({
+  return chooseEngineFile(at, settings, {
     name: settings.text('datagen_engine') ?? (isNamed ? 'vllm_local' : undefined),
     config: settings.text('datagen_config'),
     backend: settings.text('datagen_backend'),

@@ -16,7 +16,8 @@ import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
-import { dirOf, gpusOf, localOf, offlineNotes } from './training.ts'
+import { dirOf, localOf, offlineNotes } from './local-paths.ts'
+import { gpusOf } from './training.ts'
 
 /** Turns settings into the jobs of reinforcement learning: fetch tasks and the model, train, publish. */
 export async function rlJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {

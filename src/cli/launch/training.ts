@@ -15,6 +15,7 @@ import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { trainingArguments } from './flags.ts'
+import { dirOf, localOf, offlineNotes } from './local-paths.ts'
 
 /** Turns settings into the jobs that train with LLaMA-Factory: what nodes cannot fetch first, then tokens, training, one model. */
 export async function trainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
@@ -190,36 +191,4 @@ export function gpusOf({ cluster }: PlanContext, settings: Settings): number {
     `--num-gpus: expected 1 to ${cluster.gpusPerNode} on ${cluster.name}, got ${asked}`,
     'name a cluster with GPUs',
   )
-}
-
-/** A name of the Hub, and where it will lie when nodes cannot fetch it themselves. */
-export function localOf(
-  at: PlanContext,
-  settings: Settings,
-  name: string,
-  type: Download['type'],
-): { readonly path: string; readonly download: Download | null } {
-  if (name.startsWith('file:')) return { path: resolve(name.slice('file:'.length)), download: null }
-  if (at.cluster.internetOnComputeNodes || !/^[\w.-]+\/[\w.-]+$/.test(name) || /^\.{1,2}\//.test(name))
-    return { path: name, download: null }
-  const dir = join(dirOf(at, settings, type === 'model' ? 'models_dir' : 'datasets_dir', `${type}s`), name)
-  return { path: dir, download: { repo: name, dir, type } }
-}
-
-/** A directory that was named, variables of this machine put in, or one below the experiments directory. */
-export function dirOf({ experimentsDir }: PlanContext, settings: Settings, name: string, usual: string): string {
-  const given = settings.text(name)
-  if (given === undefined) return join(experimentsDir, usual)
-  return given.replaceAll(/\$\{?([A-Za-z_]\w*)\}?/g, (whole, variable) => process.env[variable] ?? whole)
-}
-
-export function offlineNotes({ cluster }: PlanContext): string[] {
-  if (cluster.internetOnComputeNodes) return []
-  const published = cluster.internetJobs
-    ? []
-    : ['nothing is reported or uploaded from there; ot-agent hub upload does that from a login node']
-  return [
-    `compute nodes of ${cluster.name} have no internet: models and datasets are downloaded ${cluster.internetJobs ? 'in a job where there is some' : 'here'}, before anything needs them`,
-    ...published,
-  ]
 }

@@ -46,7 +46,7 @@ export function planDatagen(at: PlanContext, request: DatagenRequest): readonly 
   const consumers: Consumer[] = work
     .filter(({ after }) => after.some(({ job }) => job === 'server'))
     .map(({ name, array }) => ({ job: name, tasks: array?.size ?? null }))
-  return [planServer(at, server, consumers), ...work]
+  return [...planServer(at, server, consumers), ...work]
 }
 
 function planTasks(at: PlanContext, request: DatagenRequest, own: readonly string[]): LaunchJob {

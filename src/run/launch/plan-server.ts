@@ -1,6 +1,7 @@
 import type { LaunchJob, ScriptPiece } from '../../core/launch.ts'
 import { type Argument, type Consumer, endWithConsumers, runOurs } from './pieces.ts'
 import { gpuResources, launchDirOf, makeJob, type PlanContext } from './plan.ts'
+import { type Download, planDownload } from './plan-model.ts'
 
 /** A model server of a launch. */
 export interface ServerRequest {
@@ -13,6 +14,8 @@ export interface ServerRequest {
   readonly timeLimit: string
   /** A model that is spread over several nodes is held together by Ray. */
   readonly ray: { readonly port: number; readonly variables: Readonly<Record<string, string>> } | null
+  /** Weights that nodes cannot fetch themselves. */
+  readonly download: Download | null
   readonly attempts: number
   readonly delaySec: number
 }
@@ -22,8 +25,13 @@ export function endpointFile(at: PlanContext): string {
   return `${launchDirOf(at)}/endpoint.json`
 }
 
-/** The job that serves a model until everybody who needs it is done. */
-export function planServer(at: PlanContext, server: ServerRequest, consumers: readonly Consumer[]): LaunchJob {
+/** The job that serves a model until everybody who needs it is done, and one before it where weights have to be fetched. */
+export function planServer(
+  at: PlanContext,
+  server: ServerRequest,
+  consumers: readonly Consumer[],
+): readonly LaunchJob[] {
+  const fetched = planDownload(at, server.download ? [server.download] : [])
   const gpus = server.replicas * server.gpusPerReplica
   const most = Math.max(1, at.cluster.gpusPerNode)
   const perNode = Math.floor(most / server.gpusPerReplica)
@@ -41,10 +49,11 @@ export function planServer(at: PlanContext, server: ServerRequest, consumers: re
     ...hosts,
     ...['--endpoint-json', endpointFile(at)],
   ]
-  return makeJob(at, {
+  const job = makeJob(at, {
     name: 'server',
     summary: `serve ${server.model} on ${gpus} GPU${gpus === 1 ? '' : 's'}`,
     resources,
+    after: fetched.map(({ name }) => ({ job: name, when: 'ok' })),
     foreign: true,
     pieces: [
       ...(isSpread ? [namedHosts] : server.ray && resources.nodes > 1 ? [startRay(server.ray, resources)] : []),
@@ -52,6 +61,7 @@ export function planServer(at: PlanContext, server: ServerRequest, consumers: re
       runOurs('serve, on any free port, and tell where only when the model answers', args),
     ],
   })
+  return [...fetched, job]
 }
 
 const namedHosts: ScriptPiece = {
