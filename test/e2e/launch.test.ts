@@ -13,7 +13,7 @@ test('a launch on this machine makes tasks, publishes them after, and is written
     '--datagen-target-repo',
     `file:${join(scratch, 'published')}`,
     '--datagen-extra-args',
-    '--limit 2 --no-check',
+    '--limit 2 --no-check --source fixture',
   )
   expect(watch(dir, id, 0)).toEqual({ tasks: 'done', 'upload-tasks': 'done' })
   expect(readdirSync(join(dir, 'outputs/tasks/tasks'))).toHaveLength(2)
