@@ -66,8 +66,11 @@ export class Replicas {
   /** Says that a replica could not be reached. True when another one can be asked at once. */
   setAside(replica: Replica): boolean {
     const place = this.placeOf(replica)
-    place.asideUntil = this.now() + Math.min(longestAsideMs, asideMs * 2 ** place.failures)
-    place.failures++
+    // Many calls may fail there at once: that is one failure.
+    if (place.asideUntil === null || this.now() >= place.asideUntil) {
+      place.asideUntil = this.now() + Math.min(longestAsideMs, asideMs * 2 ** place.failures)
+      place.failures++
+    }
     return this.places.some(({ asideUntil }) => asideUntil === null)
   }
 
