@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { ModelReply, ModelRequest } from '../../../core/model.ts'
 import { openJsonLines } from '../../../lib/jsonl.ts'
 import { utcNow } from '../../../lib/time.ts'
-import { openJournal } from '../journal.ts'
+import { openJournal, type TrajectoryJournal } from '../journal.ts'
 import { commonLength, continuationOf, indexAfter } from './conversation.ts'
 import { type RecordedAgent, Thread } from './thread.ts'
 
@@ -32,44 +32,14 @@ const mainFile = 'trajectory.json'
 export async function openCallRecorder(dir: string, agent: RecordedAgent): Promise<CallRecorder> {
   const journal = await openJournal(dir)
   const lines = await openJsonLines(join(dir, callsName))
-  const threads: Thread[] = []
-  let main: Thread | null = null
-  let conts = 0
-  let sides = 0
+  const threads = new Threads(journal, agent)
   let calls = 0
-
-  const openThread = (request: ModelRequest): Thread => {
-    const role = roleOf(request)
-    const known = main && main.role === role ? main : null
-    const isMain = main === null && (request.tools?.length ?? 0) > 0
-    const file = known ? `trajectory.cont-${++conts}.json` : isMain ? mainFile : `trajectory.side-${++sides}.json`
-    const thread = new Thread(file, journal, agent, role, request)
-    if (known) known.close(file)
-    if (known || isMain) main = thread
-    threads.push(thread)
-    const copied = known ? indexAfter(request.messages, commonLength(known.known, request.messages)) : 0
-    thread.hear(request.messages, 0, copied)
-    return thread
-  }
-  const follow = (request: ModelRequest): { thread: Thread; again: boolean } => {
-    const found = threads
-      .map((thread) => ({ thread, on: continuationOf(thread.known, request.messages) }))
-      .filter(({ on }) => on !== null)
-      .reduce<{ thread: Thread; on: ReturnType<typeof continuationOf> } | null>(
-        (best, next) => (best && best.thread.known.length > next.thread.known.length ? best : next),
-        null,
-      )
-    if (!found?.on) return { thread: openThread(request), again: false }
-    found.thread.hear(request.messages, found.on.newFrom)
-    return { thread: found.thread, again: found.on.again }
-  }
-
   return {
     begin(request, dialect) {
-      const number = ++calls
-      const { thread, again } = follow(request)
+      const call = ++calls
+      const { thread, again } = threads.follow(request)
       const note = (values: object) =>
-        lines.append({ call: number, timestamp: utcNow(), dialect, file: thread.file, ...values })
+        lines.append({ call, timestamp: utcNow(), dialect, file: thread.file, ...values })
       return {
         reply(reply) {
           thread.reply(request.messages, reply, again)
@@ -86,10 +56,58 @@ export async function openCallRecorder(dir: string, agent: RecordedAgent): Promi
       lines.append({ call: ++calls, timestamp: utcNow(), dialect, error: { code, message } })
     },
     async finish() {
-      for (const thread of threads) thread.close()
+      threads.close()
       await lines.close()
       return journal.finish()
     },
+  }
+}
+
+/** The conversations of an agent, one of which is the main one. */
+class Threads {
+  private readonly all: Thread[] = []
+  private main: Thread | null = null
+  private conts = 0
+  private sides = 0
+
+  constructor(
+    private readonly journal: TrajectoryJournal,
+    private readonly agent: RecordedAgent,
+  ) {}
+
+  /** The conversation that a request goes on with: the longest that fits, or a new one. */
+  follow(request: ModelRequest): { thread: Thread; again: boolean } {
+    const fitting = this.all.flatMap((thread) => {
+      const on = continuationOf(thread.known, request.messages)
+      return on === null ? [] : [{ thread, on }]
+    })
+    const longest = Math.max(...fitting.map(({ thread }) => thread.known.length))
+    const found = fitting.findLast(({ thread }) => thread.known.length === longest)
+    if (!found) return { thread: this.open(request), again: false }
+    found.thread.hear(request.messages, found.on.newFrom)
+    return { thread: found.thread, again: found.on.again }
+  }
+
+  close(): void {
+    for (const thread of this.all) thread.close()
+  }
+
+  private open(request: ModelRequest): Thread {
+    const role = roleOf(request)
+    const known = this.main?.role === role ? this.main : null
+    const isMain = this.main === null && (request.tools?.length ?? 0) > 0
+    const file = known
+      ? `trajectory.cont-${++this.conts}.json`
+      : isMain
+        ? mainFile
+        : `trajectory.side-${++this.sides}.json`
+    const thread = new Thread(file, this.journal, this.agent, role, request)
+    if (known) known.close(file)
+    if (known || isMain) this.main = thread
+    this.all.push(thread)
+    const copied = known ? indexAfter(request.messages, commonLength(known.known, request.messages)) : 0
+    thread.hear(request.messages, 0, copied)
+    return thread
   }
 }
 
