@@ -68,6 +68,18 @@ export interface TaskConfig {
   readonly source: string | null
 }
 
+/** A task of which nothing is said. */
+export const noTask: TaskConfig = {
+  path: null,
+  gitUrl: null,
+  gitCommitId: null,
+  name: null,
+  ref: null,
+  overwrite: false,
+  downloadDir: null,
+  source: null,
+}
+
 export interface DatasetConfig {
   readonly path: string | null
   readonly name: string | null

@@ -1,12 +1,11 @@
 import { basename, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { DatasetConfig, JobConfig, TaskConfig } from '../../core/job.ts'
+import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import type { JobTask } from '../../run/job/plan.ts'
-import { noTask } from './task-options.ts'
 
 /** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
 const loadsAtOnce = 16

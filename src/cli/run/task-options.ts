@@ -1,21 +1,9 @@
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { DatasetConfig, JobConfig, TaskConfig } from '../../core/job.ts'
+import { type DatasetConfig, type JobConfig, noTask } from '../../core/job.ts'
 import { taskFileName } from '../../core/task-paths.ts'
 import { exists } from '../../lib/files.ts'
 import type { RunOptions } from './options.ts'
-
-/** A task of which nothing is said. */
-export const noTask: TaskConfig = {
-  path: null,
-  gitUrl: null,
-  gitCommitId: null,
-  name: null,
-  ref: null,
-  overwrite: false,
-  downloadDir: null,
-  source: null,
-}
 
 const noDataset: DatasetConfig = {
   path: null,

@@ -1,4 +1,4 @@
-import type { TrialConfig } from '../../core/job.ts'
+import { noTask, type TrialConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
 
 /** What a check asks of one trial: everything as the task says, nothing overridden. */
@@ -12,7 +12,7 @@ export interface CheckTrial {
 
 export function checkTrialConfig(task: Task, trial: CheckTrial): TrialConfig {
   return {
-    task: { ...noTaskConfig, path: task.dir },
+    task: { ...noTask, path: task.dir },
     trialName: trial.trialName,
     trialsDir: trial.trialsDir,
     timeoutMultipliers: { all: 1, agent: null, verifier: null, agentSetup: null, environmentBuild: null },
@@ -22,16 +22,6 @@ export function checkTrialConfig(task: Task, trial: CheckTrial): TrialConfig {
     artifacts: [],
     jobId: null,
   }
-}
-
-const noTaskConfig = {
-  gitUrl: null,
-  gitCommitId: null,
-  name: null,
-  ref: null,
-  overwrite: false,
-  downloadDir: null,
-  source: null,
 }
 
 const noAgentConfig = {

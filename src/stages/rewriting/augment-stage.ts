@@ -1,21 +1,11 @@
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { z } from 'zod'
-import type { TaskLineage, TaskRow } from '../../core/row.ts'
+import type { TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
-import { instructionFile, solutionDir, testsDir } from '../../core/task-paths.ts'
-import { lineageTable } from '../../formats/harbor-task/draft.ts'
-import { editTaskTomls } from '../../formats/harbor-task/edit.ts'
-import { exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
-import { removeTree } from '../../lib/remove-tree.ts'
-import { walkTree } from '../../lib/tree.ts'
-import { type Answer, lineageOf, modelOf } from '../asking/ask.ts'
+import { modelOf } from '../asking/ask.ts'
 import { type AskingContext, askOptions, identityOf, withModel } from '../asking/mapping.ts'
 import { Spending } from '../asking/spending.ts'
-import { placeTask } from '../rolling/place-tasks.ts'
-import { taskRowOf } from '../task-rows/task-row.ts'
-import type { JudgedBy } from './details.ts'
+import { retoldTask } from './retold-task.ts'
 import { type Manner, rewriteInstruction } from './rewrite-instruction.ts'
 
 /** Options of every stage that tells tasks anew. */
@@ -71,71 +61,10 @@ async function tellAnew(
   { system, temperature, maxOutputTokens, tries }: Options,
   at: AskingContext,
 ): Promise<TaskRow | Dropped> {
-  await mkdir(at.workDir, { recursive: true })
-  const parent = await mkdtemp(join(at.workDir, 'augment-'))
-  const dir = join(parent, 'task')
-  try {
-    const refused = await placeTask(row, parent, 'task')
-    if (refused) return refused
-    if (!(await exists(instructionFile(dir))))
-      return { drop: 'several-steps', detail: 'it has no single instruction', id: row.id }
+  const suffix = variant === 1 ? manner : `${manner}-${variant}`
+  return retoldTask(row, { manner, suffix }, at, async (old) => {
     const how = { system, temperature, maxOutputTokens, tries, id: row.id }
-    const told = await rewriteInstruction(await judgedBy(dir), { manner, variant, how }, at)
-    if (isDropped(told)) return told
-    await writeFile(instructionFile(dir), `${told.value}\n`)
-    const suffix = variant === 1 ? manner : `${manner}-${variant}`
-    await markParent(dir, row, manner, suffix, told, at.seed)
-    const made = await taskRowOf(dir, row.source, `${row.name}-${suffix}`)
-    return isDropped(made) ? made : { ...made, signals: row.signals }
-  } finally {
-    await removeTree(parent)
-  }
-}
-
-/** Nobody is shown more of a task than this much text. */
-const limitChars = 500_000
-
-/** What decides about a task on disk: its instruction, its tests and its solution. */
-export async function judgedBy(dir: string): Promise<JudgedBy> {
-  const [tests, solution] = await Promise.all([testsDir(dir), solutionDir(dir)].map(textBelow))
-  return { instruction: await readFile(instructionFile(dir), 'utf8'), tests: tests ?? '', solution: solution ?? '' }
-}
-
-async function textBelow(dir: string): Promise<string> {
-  if (!(await exists(dir))) return ''
-  let text = ''
-  for await (const { path, kind } of walkTree(dir)) {
-    if (kind !== 'file' || text.length > limitChars) continue
-    text += `${(await readFile(join(dir, path), 'utf8')).slice(0, limitChars)}\n`
-  }
-  return text
-}
-
-/** Writes down which task this one was made of, and how; its name gets the suffix. */
-export async function markParent(
-  dir: string,
-  row: TaskRow,
-  manner: string,
-  suffix: string,
-  told: Answer<unknown>,
-  seed: number,
-): Promise<void> {
-  const usual = { pipeline: row.source, rowId: row.id, rowDigest: row.digest }
-  const lineage: TaskLineage = {
-    ...usual,
-    ...row.lineage,
-    strategy: manner,
-    seed,
-    parents: [row.digest],
-    ...lineageOf(told),
-  }
-  await editTaskTomls([dir], (table) => {
-    const task = Object(table.task) as Record<string, unknown>
-    const metadata = Object(table.metadata) as Record<string, unknown>
-    return {
-      ...table,
-      ...(typeof task.name === 'string' && { task: { ...task, name: `${task.name}-${suffix}` } }),
-      metadata: { ...metadata, lineage: lineageTable(lineage) },
-    }
+    const told = await rewriteInstruction(old, { manner, variant, how }, at)
+    return isDropped(told) ? told : { instruction: told.value, told }
   })
 }

@@ -1,18 +1,11 @@
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type StageContext } from '../../core/stage.ts'
-import { instructionFile } from '../../core/task-paths.ts'
-import { exists } from '../../lib/files.ts'
-import { removeTree } from '../../lib/remove-tree.ts'
 import { ask, type Question } from '../asking/ask.ts'
 import { asList, BadReply, type ReplyForm } from '../asking/forms.ts'
 import { givenAway } from '../authoring/review-draft.ts'
-import { placeTask } from '../rolling/place-tasks.ts'
 import { agentTurns } from '../rollout-text/commands.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
-import { taskRowOf } from '../task-rows/task-row.ts'
-import { judgedBy, markParent } from './augment-stage.ts'
+import { retoldTask } from './retold-task.ts'
 
 type How = Pick<Question, 'system' | 'temperature' | 'maxOutputTokens' | 'tries'> & { readonly hints: number }
 
@@ -23,15 +16,7 @@ export async function hintedTask(
   how: How,
   at: StageContext,
 ): Promise<TaskRow | Dropped> {
-  await mkdir(at.workDir, { recursive: true })
-  const parent = await mkdtemp(join(at.workDir, 'hints-'))
-  const dir = join(parent, 'task')
-  try {
-    const refused = await placeTask(row, parent, 'task')
-    if (refused) return refused
-    if (!(await exists(instructionFile(dir))))
-      return { drop: 'several-steps', detail: 'it has no single instruction', id: row.id }
-    const { instruction, solution } = await judgedBy(dir)
+  return retoldTask(row, { manner: 'hints', suffix: 'hints' }, at, async ({ instruction, solution }) => {
     const done = agentTurns(trace).flatMap(({ commands }) => commands.map(({ text }) => text))
     const form = hintsThatHide(how.hints, `${solution}\n${done.join('\n')}`)
     const { system, temperature, maxOutputTokens, tries } = how
@@ -39,13 +24,8 @@ export async function hintedTask(
     const told = await ask({ ...asking, prompt: promptFor(instruction, done, how.hints) }, at)
     if (isDropped(told)) return told
     const hints = told.value.map((hint) => `- ${hint.replace(/\s+/g, ' ').trim()}`).join('\n')
-    await writeFile(instructionFile(dir), `${instruction.trimEnd()}\n\nHints:\n\n${hints}\n`)
-    await markParent(dir, row, 'hints', 'hints', told, at.seed)
-    const made = await taskRowOf(dir, row.source, `${row.name}-hints`)
-    return isDropped(made) ? made : { ...made, signals: row.signals }
-  } finally {
-    await removeTree(parent)
-  }
+    return { instruction: `${instruction.trimEnd()}\n\nHints:\n\n${hints}`, told }
+  })
 }
 
 function hintsThatHide(most: number, secret: string): ReplyForm<readonly string[]> {
