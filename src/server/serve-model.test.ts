@@ -126,14 +126,13 @@ describe('calls', () => {
               heard()
               reject(signal.reason)
             })
+            call.destroy()
           }),
       ),
     )
     const call = request(`${origin}/v1/chat/completions`, { method: 'POST' })
     call.on('error', () => {})
     call.end(JSON.stringify(chat))
-    await new Promise((resolve) => setTimeout(resolve, 50))
-    call.destroy()
     await gone
   })
 

@@ -14,6 +14,7 @@ import {
   silent,
   startModelServer,
 } from '../../../test/fakes/model-server.ts'
+import { holdLongTimers, longSec } from '../../../test/hold-long-timers.ts'
 import type { ModelClient, ModelReply } from '../../core/model.ts'
 import compatible from '../openai-compatible.ts'
 
@@ -238,12 +239,17 @@ describe('a stream', () => {
 
 describe('time', () => {
   test('a model that never ends is stopped by the time of a request', async () => {
+    const timeIsUp = holdLongTimers()
+    let chunks = 0
     server.plan((response) => {
       response.writeHead(200)
-      const timer = setInterval(() => response.write(`data: ${JSON.stringify(chunksOf('x')[0])}\n\n`), 5)
+      const timer = setInterval(() => {
+        response.write(`data: ${JSON.stringify(chunksOf('x')[0])}\n\n`)
+        if (++chunks === 5) timeIsUp()
+      }, 5)
       response.on('close', () => clearInterval(timer))
     })
-    const failure = client({ stream: true, request_timeout_sec: 0.1 }).complete(hello)
+    const failure = client({ stream: true, request_timeout_sec: longSec }).complete(hello)
     await expect(failure).rejects.toMatchObject({ code: 'ApiTimeoutError', retryable: true })
     expect(server.requests).toHaveLength(1)
   })
