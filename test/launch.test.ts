@@ -75,6 +75,11 @@ const trainingCases: typeof cases = {
   },
   pretokenize: { job_type: 'pretokenize', train_config_path: 'qwen3-8b', dataset: 'org/dataset' },
   consolidate: { job_type: 'consolidate', consolidate_input: '/ckpt/run 1', consolidate_output_repo: 'org/model' },
+  'consolidate-hub': {
+    job_type: 'consolidate',
+    consolidate_input: 'org/sharded',
+    consolidate_output_repo: 'org/model',
+  },
   rl: {
     ...{
       job_type: 'rl',

@@ -26,35 +26,24 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const taskEngine = await engineOf(at, settings, 'datagen')
   const traceEngine = (settings.has('trace_engine') ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
   const input = settings.text('trace_input_path')
-  const noUpload = settings.words('datagen_extra_args').includes('--no-upload')
-  const tasksTarget = noUpload ? null : (settings.text('datagen_target_repo') ?? null)
-  if (makesTasks && tasksTarget === null && !noUpload)
-    throw new UserError(
-      'expected --datagen-target-repo, got none',
-      'name where tasks are published, org/name or file:PATH, or add --no-upload to --datagen-extra-args',
-    )
   const running = settings.has('trace_endpoint_json')
   const tasksModel = makesTasks ? modelOf(taskEngine) : null
   const tracesModel = makesTraces && !running ? modelOf(traceEngine) : null
-  const asked = settings.get('time_limit')
-  const limit = asked?.origin.startsWith('cluster') ? undefined : settings.text('time_limit')
-  const chosen =
-    (tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null)?.server ?? null
+  const serving = tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null
   const request: DatagenRequest = {
     script,
     tasks: makesTasks ? [...taskWords(settings), ...(await sourceWords(script, extra)), ...extra] : null,
     traces: makesTraces ? [...traceWords(settings), ...(makesTasks ? [] : extra)] : null,
     tasksInput: input === undefined ? null : resolve(input),
     fetch: fetchOf(settings, at),
-    server: chosen && { ...chosen, timeLimit: limit ?? chosen.timeLimit },
+    server: serverOf(settings, serving),
     tasksModel,
     tracesModel,
     tasksOut: resolve(settings.text('datagen_output_dir') ?? join(at.experimentsDir, 'outputs/tasks')),
     tracesOut: resolve(settings.text('trace_output_dir') ?? join(at.experimentsDir, 'outputs/traces')),
     traceJobs: resolve(settings.text('trace_jobs_dir') ?? join(at.experimentsDir, 'trace_jobs')),
     chunks: makesTraces ? await chunksOf(settings, extra) : null,
-    tasksTarget: makesTasks ? tasksTarget : null,
-    tracesTarget: noUpload ? null : (settings.text('trace_target_repo') ?? null),
+    ...targetsOf(settings, makesTasks),
   }
   const engines = [taskEngine, traceEngine].filter((each): each is ChosenEngine => each !== null)
   return {
@@ -66,6 +55,22 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
           `compute nodes of ${at.cluster.name} have no internet: sources and uploads must be reachable through its proxy`,
         ],
   }
+}
+
+/** A time limit that somebody gave goes for the server too; the cluster's own does not. */
+function serverOf(settings: Settings, engine: ChosenEngine | null): DatagenRequest['server'] {
+  if (!engine?.server) return null
+  const asked = settings.get('time_limit')
+  const limit = asked?.origin.startsWith('cluster') ? undefined : settings.text('time_limit')
+  return { ...engine.server, timeLimit: limit ?? engine.server.timeLimit }
+}
+
+function targetsOf(settings: Settings, makesTasks: boolean): Pick<DatagenRequest, 'tasksTarget' | 'tracesTarget'> {
+  if (settings.words('datagen_extra_args').includes('--no-upload')) return { tasksTarget: null, tracesTarget: null }
+  const tracesTarget = settings.text('trace_target_repo') ?? null
+  if (!makesTasks) return { tasksTarget: null, tracesTarget }
+  const why = 'name where tasks are published, org/name or file:PATH, or add --no-upload to --datagen-extra-args'
+  return { tasksTarget: settings.required('datagen_target_repo', why), tracesTarget }
 }
 
 function modelOf(engine: ChosenEngine | null): ModelUse {

@@ -11,10 +11,14 @@ export function localOf(
   type: Download['type'],
 ): { readonly path: string; readonly download: Download | null } {
   if (name.startsWith('file:')) return { path: resolve(name.slice('file:'.length)), download: null }
-  if (at.cluster.internetOnComputeNodes || !/^[\w.-]+\/[\w.-]+$/.test(name) || /^\.{1,2}\//.test(name))
-    return { path: name, download: null }
+  if (at.cluster.internetOnComputeNodes || !isHubName(name)) return { path: name, download: null }
   const dir = join(dirOf(at, settings, type === 'model' ? 'models_dir' : 'datasets_dir', `${type}s`), name)
   return { path: dir, download: { repo: name, dir, type } }
+}
+
+/** `org/name`, and no path. */
+export function isHubName(text: string): boolean {
+  return /^\w[\w.-]*\/[\w.-]+$/.test(text)
 }
 
 /** A directory that was named, variables of this machine put in, or one below the experiments directory. */

@@ -16,7 +16,7 @@ import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
-import { dirOf, localOf, offlineNotes } from './local-paths.ts'
+import { dirOf, isHubName, localOf, offlineNotes } from './local-paths.ts'
 import { gpusOf } from './training.ts'
 
 /** Turns settings into the jobs of reinforcement learning: fetch tasks and the model, train, publish. */
@@ -123,8 +123,7 @@ function placeOf({ experimentsDir }: PlanContext, data: string): TasksPlace {
   const dir = join(experimentsDir, 'tasks_extracted', basename(data).replace(/\.parquet$/, ''))
   if (data.endsWith('.parquet'))
     return { dir, words: ['tasks', 'unpack', resolve(data), '--out', dir, '--on-exist', 'skip'] }
-  if (/^[\w.-]+\/[\w.-]+$/.test(data) && !data.startsWith('.'))
-    return { dir, words: ['hub', 'download', data, '--tasks', '--out', dir, '--overwrite'] }
+  if (isHubName(data)) return { dir, words: ['hub', 'download', data, '--tasks', '--out', dir, '--overwrite'] }
   return { dir: resolve(data), words: null }
 }
 

@@ -15,7 +15,7 @@ import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { trainingArguments } from './flags.ts'
-import { dirOf, localOf, offlineNotes } from './local-paths.ts'
+import { dirOf, isHubName, localOf, offlineNotes } from './local-paths.ts'
 
 /** Turns settings into the jobs that train with LLaMA-Factory: what nodes cannot fetch first, then tokens, training, one model. */
 export async function trainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
@@ -106,8 +106,12 @@ function factsOf(
 
 /** Turns settings into the job that puts a sharded checkpoint together, and publishes it. */
 export async function consolidateJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
-  const input = resolve(settings.required('consolidate_input', 'a directory of checkpoints'))
-  return { jobs: wholeModel(at, settings, input, []), files: {}, notes: offlineNotes(at) }
+  const given = settings.required('consolidate_input', 'a directory of checkpoints, or a model of the Hub')
+  const isThere = !isHubName(given) || (await exists(given))
+  const dir = isThere ? resolve(given) : join(dirOf(at, settings, 'models_dir', 'models'), given)
+  const fetched = planDownload(at, isThere ? [] : [{ repo: given, dir, type: 'model' }])
+  const after = fetched.map(({ name }) => ({ job: name, when: 'ok' as const }))
+  return { jobs: [...fetched, ...wholeModel(at, settings, dir, after)], files: {}, notes: offlineNotes(at) }
 }
 
 function wholeModel(
