@@ -1,5 +1,3 @@
-import type { TokenUsage } from './model.ts'
-
 /** What may be spent; null means no limit. */
 export interface BudgetLimits {
   readonly costUsd: number | null
@@ -15,6 +13,19 @@ export interface Spent {
   readonly tokens: number
   readonly requests: number
   readonly wallSec: number
+}
+
+/** Tokens of one call of a model. */
+export interface TokenUsage {
+  /** Includes tokens served from the cache. */
+  readonly inputTokens: number
+  readonly cacheTokens: number
+  /** Includes reasoning. */
+  readonly outputTokens: number
+  /** Of the input, what was written to the cache, where that has a price of its own. */
+  readonly cacheWriteTokens?: number
+  /** True when the server counted nothing, so that these are guesses. */
+  readonly estimated?: boolean
 }
 
 /** What one call of a model used, however it ended. */

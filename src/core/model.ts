@@ -1,4 +1,4 @@
-import type { Account } from './budget.ts'
+import type { Account, TokenUsage } from './budget.ts'
 
 /** One turn of a conversation with a model. */
 export interface ChatMessage {
@@ -46,18 +46,6 @@ export interface ModelRequest {
   readonly extraBody?: Readonly<Record<string, unknown>>
   /** Lets a server keep the calls of one conversation together. */
   readonly sessionId?: string
-}
-
-export interface TokenUsage {
-  /** Includes tokens served from the cache. */
-  readonly inputTokens: number
-  readonly cacheTokens: number
-  /** Includes reasoning. */
-  readonly outputTokens: number
-  /** Of the input, what was written to the cache, where that has a price of its own. */
-  readonly cacheWriteTokens?: number
-  /** True when the server counted nothing, so that these are guesses. */
-  readonly estimated?: boolean
 }
 
 /** What a server said about single tokens; a part it did not give is null. */

@@ -1,4 +1,5 @@
-import type { ModelReply, ModelRequest, TokenUsage } from '../core/model.ts'
+import type { TokenUsage } from '../core/budget.ts'
+import type { ModelReply, ModelRequest } from '../core/model.ts'
 import type { Fault } from './model-fault.ts'
 
 /** What was found out about a server that does not take everything the dialect has. */

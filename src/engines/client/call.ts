@@ -1,6 +1,6 @@
-import type { Account } from '../../core/budget.ts'
+import type { Account, TokenUsage } from '../../core/budget.ts'
 import { BoundaryError } from '../../core/errors.ts'
-import type { CallOptions, ModelOutcome, ModelReply, ModelRequest, TokenUsage } from '../../core/model.ts'
+import type { CallOptions, ModelOutcome, ModelReply, ModelRequest } from '../../core/model.ts'
 import type { Quirks, WireReply } from '../../formats/model-dialect.ts'
 import { droppedFrom, learnQuirk } from '../../formats/model-quirks.ts'
 import { sleep } from '../../lib/deadline.ts'

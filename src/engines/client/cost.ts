@@ -1,4 +1,5 @@
-import type { ModelFacts, TokenUsage } from '../../core/model.ts'
+import type { TokenUsage } from '../../core/budget.ts'
+import type { ModelFacts } from '../../core/model.ts'
 
 /** What a call cost by the known prices; null when the main two are not known. */
 export function costOf(usage: TokenUsage, facts: ModelFacts): number | null {

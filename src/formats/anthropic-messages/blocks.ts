@@ -1,4 +1,5 @@
-import type { ModelReply, ModelRequest, TokenUsage, ToolCall } from '../../core/model.ts'
+import type { TokenUsage } from '../../core/budget.ts'
+import type { ModelReply, ModelRequest, ToolCall } from '../../core/model.ts'
 import type { Hear, WireReply } from '../model-dialect.ts'
 
 type Loose = Readonly<Record<string, unknown>>

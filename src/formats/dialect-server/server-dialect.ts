@@ -1,4 +1,5 @@
-import type { ModelRequest, TokenUsage } from '../../core/model.ts'
+import type { TokenUsage } from '../../core/budget.ts'
+import type { ModelRequest } from '../../core/model.ts'
 import type { WireReply } from '../model-dialect.ts'
 
 /** One call of a model, as it came over the wire. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { ModelReply, TokenUsage, ToolCall } from '../../core/model.ts'
+import type { TokenUsage } from '../../core/budget.ts'
+import type { ModelReply, ToolCall } from '../../core/model.ts'
 import { type Hear, numbers, type WireReply } from '../model-dialect.ts'
 
 const partSchema = z.object({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { ModelReply, TokenDetails, TokenUsage, ToolCall } from '../../core/model.ts'
+import type { TokenUsage } from '../../core/budget.ts'
+import type { ModelReply, TokenDetails, ToolCall } from '../../core/model.ts'
 import { type Hear, numbers, type Parsed } from '../model-dialect.ts'
 
 /** A reply being put together. A whole reply is one piece; a streamed one has many of the same shape. */
