@@ -28,7 +28,7 @@ export function decontaminate(of: Judged, options: Options): WholeStage {
   return {
     takes: of,
     filter: true,
-    version: 2,
+    version: 3,
     fingerprint: async () => digestJson(await loadPacks(options.packs, options.benchmarks, options.waive)),
     choose: async ([input], at) => {
       if (!input) throw new Error('a whole-set stage has an input')
@@ -55,21 +55,33 @@ async function* judge(
   }
 }
 
+/** Words of the runs that similarity is measured by. */
+const shortRun = 3
+
 /** What the texts of benchmarks look like. */
 class Contamination {
   private readonly runs = new KnownRuns()
+  private readonly shortRuns = new KnownRuns()
   private readonly similar: SimilarTexts
+  /** A text with more short runs that no benchmark has cannot be as similar to one as it has to be. */
+  private readonly mostForeign: number
   constructor(
     private readonly tasks: readonly BenchmarkTask[],
     private readonly options: Options,
   ) {
     this.similar = new SimilarTexts(tasks.length)
+    let longest = 0
     for (const [index, { instruction }] of tasks.entries()) {
       // Fewer words than a run are everyone's words: such a task is only told by its whole text.
       const words = wordHashes(instruction)
       if (words.length >= options.words) this.runs.add(runHashes(words, options.words), index)
-      this.similar.add(signatureOf(words, 3) ?? new Uint16Array(signatureSize))
+      const shortRuns = runHashes(words, shortRun)
+      this.shortRuns.add(shortRuns, index)
+      longest = Math.max(longest, shortRuns.length)
+      this.similar.add(signatureOf(words, shortRun) ?? new Uint16Array(signatureSize))
     }
+    // At a similarity of s both have at most 1/s of its runs in all, and of those 1 - s are not shared.
+    this.mostForeign = (longest * (1 - options.similarity)) / options.similarity
   }
 
   /** Which benchmark task a text shares words with; null when none. */
@@ -78,7 +90,10 @@ class Contamination {
     const words = wordHashes(text)
     const hit = words.length < length ? null : this.runs.find(runHashes(words, length))
     if (hit !== null) return `${length} words in a row of ${this.nameOf(hit)}`
-    const signature = signatureOf(words, 3)
+    // The beginning of a text tells nearly always.
+    const beginning = words.subarray(0, 2 * this.mostForeign + 32)
+    if (this.shortRuns.foreign(runHashes(beginning, shortRun), this.mostForeign) > this.mostForeign) return null
+    const signature = signatureOf(words, shortRun)
     const twin = signature && this.similar.find(signature, similarity)
     return twin ? `${Math.round(twin.similarity * 100)} % like ${this.nameOf(twin.index)}` : null
   }
@@ -100,6 +115,16 @@ class KnownRuns {
       const word = run >>> 15
       this.bits[word] = (this.bits[word] ?? 0) | (1 << (run & 31))
     }
+  }
+
+  /** How many different runs are nobody's; stops counting above `most`. */
+  foreign(runs: Uint32Array, most: number): number {
+    const found = new Set<number>()
+    for (let i = 0; i < runs.length && found.size <= most; i++) {
+      const run = runs[i] ?? 0
+      if (!this.tasks.has(run)) found.add(run)
+    }
+    return found.size
   }
 
   /** The task of the first run that is known; null when none is. */
