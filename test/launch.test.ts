@@ -78,6 +78,7 @@ const trainingCases: typeof cases = {
   'consolidate-hub': {
     job_type: 'consolidate',
     consolidate_input: 'org/sharded',
+    consolidate_base_repo: 'org/base',
     consolidate_output_repo: 'org/model',
   },
   rl: {

@@ -75,6 +75,8 @@ test('what generate publishes comes back as the same tasks', patient, async () =
   const got = await run(['hub', 'download', 'me/tasks', '--tasks', '--out', back, '--json'])
   expect(got.status, got.stderr).toBe(0)
   expect(await digestsIn(back)).toEqual(await digestsIn(join(out, 'tasks')))
+  const small = await run(['hub', 'download', 'me/tasks', '--max-file-mb', '0.002', '--dry-run', '--json'])
+  expect(JSON.parse(small.stdout).files).toEqual(['.gitattributes', 'README.md'])
   const again = await run(['hub', 'upload', join(out, 'tasks'), 'me/tasks', '--json'])
   expect(JSON.parse(again.stdout)).toMatchObject({ commit: null, added: [], rows: 2 })
   for (const file of filesBelow(out)) expect(readFileSync(file, 'latin1'), file).not.toContain(hub.token)

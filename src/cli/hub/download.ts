@@ -1,6 +1,12 @@
 import { basename, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { type DownloadOptions, downloadSnapshot, openSnapshot, type Snapshot } from '../../formats/hub/download.ts'
+import {
+  type DownloadOptions,
+  downloadSnapshot,
+  narrowed,
+  openSnapshot,
+  type Snapshot,
+} from '../../formats/hub/download.ts'
 import { chooseParquet, chooseTaskFiles, downloadTasks } from '../../formats/hub/download-tasks.ts'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
@@ -25,6 +31,7 @@ export default () =>
     .option('-o, --out <dir>', 'folder to make (default: the name of the dataset)')
     .option('--overwrite', 'put it in the place of what is there')
     .option('--max-gb <n>', 'refuse more than so many GB', factor, 100)
+    .option('--max-file-mb <n>', 'leave out files of more than so many MB, such as a model’s weights', factor)
     .option('--dry-run', 'tell what would be fetched, and fetch nothing')
     .option('--json', 'print the result as JSON')
     .action(async (dataset, options) => {
@@ -37,7 +44,7 @@ export default () =>
         const repository = openRepository(target, { env: process.env, signal }, type)
         const all = await explainDisk(out, () => openSnapshot(repository, options.revision ?? null))
         const tasks = options.tasks ? chooseTaskFiles(all, options.parquetName ?? null) : null
-        const chosen = tasks?.snapshot ?? chooseFiles(all, options.parquetName)
+        const chosen = tasks?.snapshot ?? chooseFiles(all, options)
         const how: DownloadOptions = {
           ...{ limitBytes: options.maxGb * 1e9, overwrite: options.overwrite ?? false, signal },
           onProgress: showProgress(chosen),
@@ -51,8 +58,14 @@ export default () =>
       }
     })
 
-function chooseFiles(all: Snapshot, parquetName: string | undefined): Snapshot {
-  return parquetName === undefined ? all : chooseParquet(all, parquetName)
+interface Choice {
+  readonly parquetName?: string | undefined
+  readonly maxFileMb?: number | undefined
+}
+
+function chooseFiles(all: Snapshot, { parquetName, maxFileMb = Number.POSITIVE_INFINITY }: Choice): Snapshot {
+  const named = parquetName === undefined ? all : chooseParquet(all, parquetName)
+  return narrowed(named, ({ sizeBytes }) => sizeBytes <= maxFileMb * 1e6)
 }
 
 function showProgress({ files, bytes }: Snapshot): NonNullable<DownloadOptions['onProgress']> {

@@ -28,7 +28,8 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
     : null
   const train =
     jobType === 'pretokenize' ? null : buildSft({ ...request, ...(tokenizes && { tokenized: tokenizedDir }) })
-  const fetched = planDownload(at, downloads)
+  const base = await baseOf(at, settings)
+  const fetched = planDownload(at, [...downloads, ...base.downloads])
   const after = fetched.map(({ name }) => ({ job: name, when: 'ok' as const }))
   const shared = { image: settings.text('image') ?? null, spread: 'node' as const }
   const jobs = [...fetched]
@@ -52,7 +53,7 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
       }),
     )
     if (settings.has('consolidate_output_repo'))
-      jobs.push(...wholeModel(at, settings, outputDir, [{ job: 'train', when: 'ok' }]))
+      jobs.push(...wholeModel(at, settings, outputDir, base.dir, [{ job: 'train', when: 'ok' }]))
   }
   const named = Object.entries(files).map(([path, text]) => [`configs/${path}`, text])
   return { jobs, files: Object.fromEntries(named), notes: offlineNotes(at) }
@@ -107,17 +108,30 @@ function factsOf(
 /** Turns settings into the job that puts a sharded checkpoint together, and publishes it. */
 export async function consolidateJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   const given = settings.required('consolidate_input', 'a directory of checkpoints, or a model of the Hub')
-  const isThere = !isHubName(given) || (await exists(given))
-  const dir = isThere ? resolve(given) : join(dirOf(at, settings, 'models_dir', 'models'), given)
-  const fetched = planDownload(at, isThere ? [] : [{ repo: given, dir, type: 'model' }])
+  const { dir, downloads } = await modelOf(at, settings, given)
+  const base = await baseOf(at, settings)
+  const fetched = planDownload(at, [...downloads, ...base.downloads])
   const after = fetched.map(({ name }) => ({ job: name, when: 'ok' as const }))
-  return { jobs: [...fetched, ...wholeModel(at, settings, dir, after)], files: {}, notes: offlineNotes(at) }
+  return { jobs: [...fetched, ...wholeModel(at, settings, dir, base.dir, after)], files: {}, notes: offlineNotes(at) }
+}
+
+/** A model on disk, or of the Hub: where it lies, or will once it is fetched. */
+async function modelOf(at: PlanContext, settings: Settings, name: string, smallOnly = false) {
+  if (!isHubName(name) || (await exists(name))) return { dir: resolve(name), downloads: [] }
+  const dir = join(dirOf(at, settings, 'models_dir', 'models'), smallOnly ? `${name}.small` : name)
+  return { dir, downloads: [{ repo: name, dir, type: 'model', smallOnly }] satisfies Download[] }
+}
+
+async function baseOf(at: PlanContext, settings: Settings) {
+  const name = settings.text('consolidate_base_repo')
+  return name === undefined ? { dir: null, downloads: [] } : modelOf(at, settings, name, true)
 }
 
 function wholeModel(
   at: PlanContext,
   settings: Settings,
   input: string,
+  base: string | null,
   after: readonly JobDependency[],
 ): readonly LaunchJob[] {
   const out = join(
@@ -126,7 +140,7 @@ function wholeModel(
   )
   const target = settings.text('consolidate_output_repo')
   const message = settings.text('consolidate_commit_message')
-  const consolidate = planConsolidate(at, input, out, after)
+  const consolidate = planConsolidate(at, { input, out, base, after })
   return target === undefined
     ? [consolidate]
     : [consolidate, planModelUpload(at, { dir: out, target, message, after: 'consolidate' })]

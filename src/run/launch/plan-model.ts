@@ -8,15 +8,17 @@ export interface Download {
   readonly repo: string
   readonly dir: string
   readonly type: 'dataset' | 'model'
+  /** Without the weights. */
+  readonly smallOnly?: boolean
 }
 
 /** The job that fetches what compute nodes cannot; there is none where nothing has to be fetched. */
 export function planDownload(at: PlanContext, downloads: readonly Download[]): readonly LaunchJob[] {
   if (downloads.length === 0) return []
-  const pieces = downloads.map(({ repo, dir, type }) =>
-    runOurs(`the ${type} ${repo}`, [
+  const pieces = downloads.map(({ repo, dir, type, smallOnly = false }) =>
+    runOurs(smallOnly ? `the small files of ${repo}` : `the ${type} ${repo}`, [
       ...['hub', 'download', repo, ...(type === 'model' ? ['--model'] : []), '--out', dir],
-      ...['--overwrite', '--max-gb', '5000'],
+      ...['--overwrite', ...(smallOnly ? ['--max-file-mb', '50'] : ['--max-gb', '5000'])],
     ]),
   )
   const summary = `download ${downloads.map(({ repo }) => repo).join(', ')}`
@@ -24,15 +26,20 @@ export function planDownload(at: PlanContext, downloads: readonly Download[]): r
   return [makeJob(at, { name: 'download', summary, place, resources: cpuResources(at, 4, 16), pieces })]
 }
 
+/** What a sharded checkpoint becomes. */
+export interface Consolidation {
+  readonly input: string
+  readonly out: string
+  /** Where small files that the checkpoint lacks are taken from. */
+  readonly base: string | null
+  readonly after: readonly JobDependency[]
+}
+
 /** The job that puts the newest sharded checkpoint of a directory together. */
-export function planConsolidate(
-  at: PlanContext,
-  input: string,
-  out: string,
-  after: readonly JobDependency[],
-): LaunchJob {
+export function planConsolidate(at: PlanContext, { input, out, base, after }: Consolidation): LaunchJob {
   const small = ['json', 'jsonl', 'jinja', 'txt', 'model'].map((end) => `-name '*.${end}'`).join(' -o ')
-  const copy = `! -name '*.index.json' -exec cp -n {} ${shellQuote(out)} \\;`
+  const places = ['"$from"', '"$input"', ...(base === null ? [] : [shellQuote(base)])].join(' ')
+  const copy = `! -name '*.index.json' ! -name '.*' -exec cp -n {} ${shellQuote(out)} \\;`
   return makeJob(at, {
     name: 'consolidate',
     summary: 'one model of many shards',
@@ -58,7 +65,7 @@ export function planConsolidate(
       ]),
       {
         about: 'the small files beside the weights',
-        lines: [`find "$from" "$input" -maxdepth 1 -type f \\( ${small} \\) ${copy}`],
+        lines: [`find ${places} -maxdepth 1 -type f \\( ${small} \\) ${copy}`],
       },
     ],
   })
