@@ -126,7 +126,8 @@ async function runChain(scratch: string, count: number, kb: number, watch: Stopw
     if (event.kind === 'step-start') watch.next(event.stages.join(' + '))
   }
   const signal = new AbortController().signal
-  const outcome = await runRecipe({ recipe, dir: join(scratch, 'run'), services: {} as StageServices, signal, onEvent })
+  const services = {} as StageServices
+  const outcome = await runRecipe({ recipe, dir: join(scratch, 'run'), services, signal, onEvent, memoryMb: 600 })
   watch.next(null)
   return outcome.steps[0]?.shards.map(({ part }) => part) ?? []
 }

@@ -26,6 +26,7 @@ export class SqlDatabase implements AsyncDisposable {
   private constructor(
     private readonly instance: DuckDBInstance,
     private readonly connection: DuckDBConnection,
+    private readonly owns = true,
   ) {}
 
   async run(sql: string): Promise<void> {
@@ -41,6 +42,11 @@ export class SqlDatabase implements AsyncDisposable {
   async number(sql: string): Promise<number> {
     const [row = {}] = await this.rows(sql)
     return Number(Object.values(row)[0] ?? 0)
+  }
+
+  /** The same database for statements that run beside those of others, one each at a time; closing it leaves the database open. */
+  async beside(): Promise<SqlDatabase> {
+    return new SqlDatabase(this.instance, await this.instance.connect(), false)
   }
 
   /** The rows of a query in order, a bounded number at a time; other statements may run meanwhile. */
@@ -73,7 +79,7 @@ export class SqlDatabase implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.connection.closeSync()
-    this.instance.closeSync()
+    if (this.owns) this.instance.closeSync()
   }
 }
 

@@ -66,7 +66,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   await saveLock(run.dir, lock)
   const tempDir = join(run.dir, 'tmp')
   await using sql = await SqlDatabase.open({
-    memoryMb: run.memoryMb ?? Math.min(1000, Math.floor(totalmem() / 2 ** 20 / 3)),
+    memoryMb: run.memoryMb ?? Math.min(1500, Math.floor(totalmem() / 2 ** 20 / 3)),
     threads: Math.min(4, cpus().length),
     tempDir,
   })

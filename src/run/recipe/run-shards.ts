@@ -1,5 +1,7 @@
+import { stat } from 'node:fs/promises'
 import type { StageCount } from '../../core/recipe.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { StepWork } from './run-step.ts'
 import { copyTo, type Reject, readRows, type StageTally, throughStages, writeRejects, writeRows } from './step-run.ts'
@@ -9,20 +11,46 @@ type Made = { rows: number; counts: readonly StageCount[] }
 
 /** Makes one output shard of each input shard; those that are there already stay. */
 export async function runShards(work: StepWork, input: readonly Shard[]): Promise<readonly (Shard | null)[]> {
-  const make = work.step.stages[0]?.form === 'sql-filter' ? filterShard : streamShard
-  const shards: (Shard | null)[] = []
-  for (const from of input) {
+  const isSql = work.step.stages[0]?.form === 'sql-filter'
+  const make = isSql ? filterShard : streamShard
+  return inLanes(work.at.sql, isSql ? await lanesFor(input) : 1, input, async (from, sql) => {
     work.signal.throwIfAborted()
     const found = await findShard(work.dir, from.index)
-    if (found || !work.mine(from.index)) {
-      shards.push(found)
-      continue
-    }
-    const shard = await saveShard(work.dir, from.index, (files) => make(work, from, files))
-    shards.push(shard)
+    if (found || !work.mine(from.index)) return found
+    const shard = await saveShard(work.dir, from.index, (files) =>
+      make({ ...work, at: { ...work.at, sql } }, from, files),
+    )
     work.onShard(shard)
+    return shard
+  })
+}
+
+/** How many shards are written at once: the database alone writes a small file with one processor; large ones need the memory. */
+export async function lanesFor(input: readonly Shard[]): Promise<number> {
+  const sizes = await Promise.all(input.map(async ({ part }) => (await stat(part)).size))
+  return sizes.every((bytes) => bytes <= 2 ** 27) ? 2 : 1
+}
+
+/** Makes something of each item, so many at once, each on a connection of its own; gives what was made in order. */
+export async function inLanes<Item, Made>(
+  sql: SqlDatabase,
+  count: number,
+  items: readonly Item[],
+  make: (item: Item, sql: SqlDatabase) => Promise<Made>,
+): Promise<readonly Made[]> {
+  const made: Made[] = []
+  const connections = await Promise.all(Array.from({ length: count }, () => sql.beside()))
+  const free = [...connections]
+  try {
+    const lane = async (item: Item): Promise<Made> => {
+      const own = free.pop() ?? sql
+      return make(item, own).finally(() => free.push(own))
+    }
+    for await (const each of mapInOrder(items, count, lane)) made.push(each)
+    return made
+  } finally {
+    for (const connection of connections) await connection[Symbol.asyncDispose]()
   }
-  return shards
 }
 
 async function streamShard({ step, kind, inputKind, at }: StepWork, from: Shard, files: Files): Promise<Made> {

@@ -5,7 +5,7 @@ import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { LiveStage } from './resolve.ts'
-import { countRows } from './run-shards.ts'
+import { countRows, inLanes, lanesFor } from './run-shards.ts'
 import type { StepWork } from './run-step.ts'
 import { copyTo } from './step-run.ts'
 
@@ -80,7 +80,7 @@ async function saveChosen(
   const indices = Array.from({ length: Math.max(1, Math.ceil(kept / work.shardRows)) }, (_, index) => index)
   try {
     await sortInto(work.at.sql, views, sorted)
-    return await saveEach(work, live, views, indices, (index) => {
+    return await saveEach(work, live, views, indices, 1, (index) => {
       const [from, to] = [index * work.shardRows, (index + 1) * work.shardRows]
       return `SELECT * EXCLUDE (place) FROM read_parquet(${sqlText(sorted)}) WHERE place >= ${from} AND place < ${to}`
     })
@@ -107,12 +107,12 @@ async function saveInPlace(
   const parts = partsOf(shards)
   const signals = await sql.number('SELECT count(*) FROM choice WHERE reason IS NULL AND signals IS NOT NULL')
   const indices = shards.map((_, i) => i)
-  return saveEach(work, live, views, indices, async (index) => {
+  return saveEach(work, live, views, indices, await lanesFor(shards), async (index, own) => {
     const { file, first, rows } = parts[index] ?? { file: '', first: 0, rows: 0 }
     const all = `read_parquet(${sqlText(file)}, file_row_number = true)`
     if (signals > 0)
       return `SELECT v.* EXCLUDE (file_row_number, signals), ${mergedSignals} AS signals FROM ${all} v JOIN choice c ON c.row = v.file_row_number + ${first} WHERE c.reason IS NULL ORDER BY c.row`
-    return `SELECT * EXCLUDE (file_row_number) FROM ${all} WHERE ${await keptOf(sql, first, rows)}`
+    return `SELECT * EXCLUDE (file_row_number) FROM ${all} WHERE ${await keptOf(own, first, rows)}`
   })
 }
 
@@ -144,15 +144,14 @@ async function saveEach(
   live: LiveStage,
   views: readonly WholeInput[],
   indices: readonly number[],
-  rowsOf: (index: number) => string | Promise<string>,
+  lanes: number,
+  rowsOf: (index: number, sql: SqlDatabase) => string | Promise<string>,
 ): Promise<readonly Shard[]> {
-  const shards: Shard[] = []
-  for (const index of indices) {
+  return inLanes(work.at.sql, lanes, indices, async (index, sql) => {
     work.signal.throwIfAborted()
-    const found = await findShard(work.dir, index)
-    shards.push(found ?? (await saveOne(work, live, views, index, await rowsOf(index))))
-  }
-  return shards
+    const apart = { ...work, at: { ...work.at, sql } }
+    return (await findShard(work.dir, index)) ?? (await saveOne(apart, live, views, index, await rowsOf(index, sql)))
+  })
 }
 
 async function saveOne(
