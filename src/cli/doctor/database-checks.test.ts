@@ -18,7 +18,10 @@ test('the database of recipes is there and answers', async () => {
 test('a PostgreSQL that runs answers', { ...needs('pg_createcluster', 'setpriv'), timeout: 60_000 }, async () => {
   const dir = await startPostgres()
   const what = `${dir}/.s.PGSQL.5432 answers; the account was not tried`
-  expect(await postgresql(`postgres://postgres:hidden@localhost/postgres?host=${dir}`)).toMatchObject({ state: 'ok', what })
+  expect(await postgresql(`postgres://postgres:hidden@localhost/postgres?host=${dir}`)).toMatchObject({
+    state: 'ok',
+    what,
+  })
 })
 
 test('one that offers TLS answers too', async () => {
