@@ -40,3 +40,14 @@ test('a stream gives every row in order', async () => {
   for await (const { i } of sql.stream('SELECT range AS i FROM range(5000) ORDER BY i')) seen.push(Number(i))
   expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => i))
 })
+
+test('a stream that is left early, or whose query fails on the way, ends and leaves the database usable', async () => {
+  await using sql = await open()
+  for await (const { i } of sql.stream('SELECT range AS i FROM range(100000)')) if (Number(i) === 3) break
+  const failing = async () => {
+    const late = "SELECT CASE WHEN range = 90000 THEN error('too far') ELSE 1 END AS i FROM range(100000)"
+    for await (const _ of sql.stream(late)) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await expect(failing()).rejects.toThrow('too far')
+  expect(await sql.number('SELECT 7')).toBe(7)
+})
