@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { AgentExit, Usage } from '../src/core/agent.ts'
 import { boundaries } from '../src/core/errors.ts'
-import type { TrialConfig } from '../src/core/job.ts'
+import { noTask, type TrialConfig } from '../src/core/job.ts'
 import type { Failure, Span, StepRecord, TrialEnd, TrialRecord } from '../src/core/trial.ts'
 import { defaultJobConfig } from '../src/formats/harbor-job/job-config.ts'
 
@@ -13,16 +13,7 @@ export function someTrialConfig(over: Partial<TrialConfig> = {}): TrialConfig {
   const { agents, environment, verifier, timeoutMultipliers } = defaultJobConfig()
   const [agent] = agents
   return {
-    task: {
-      path: '/tasks/hello',
-      gitUrl: null,
-      gitCommitId: null,
-      name: null,
-      ref: null,
-      overwrite: false,
-      downloadDir: null,
-      source: 'tasks',
-    },
+    task: { ...noTask, path: '/tasks/hello', source: 'tasks' },
     trialName: 'hello__AbC23de',
     trialsDir: '/jobs/one',
     timeoutMultipliers,

@@ -1,4 +1,4 @@
-import type { AgentConfig, JobConfig, TaskConfig, TrialConfig } from '../../src/core/job.ts'
+import { type AgentConfig, type JobConfig, noTask, type TaskConfig, type TrialConfig } from '../../src/core/job.ts'
 import type { Task } from '../../src/core/task.ts'
 
 /** A job's settings as if nothing was asked for; tests change what they are about. */
@@ -51,16 +51,7 @@ export function agentConfig(changes: Partial<AgentConfig> = {}): AgentConfig {
 }
 
 export function taskConfig(path: string): TaskConfig {
-  return {
-    path,
-    gitUrl: null,
-    gitCommitId: null,
-    name: null,
-    ref: null,
-    overwrite: false,
-    downloadDir: null,
-    source: null,
-  }
+  return { ...noTask, path }
 }
 
 /** One trial's settings, taken from a job's. */

@@ -20,7 +20,7 @@ export type Checked =
   | { readonly kind: 'unhealthy'; readonly code: ModelErrorCode; readonly reason: string; readonly retryable: boolean }
 
 export interface HealthCheck {
-  /** Asks so often, or as often as the settings say. Null for the model: any will do. */
+  /** Asks at most `attempts` times, or as many as the settings say. Null for the model: any will do. */
   check(model: string | null, signal: AbortSignal, attempts?: number): Promise<Checked>
   /** As `check`, unless a good answer is still fresh. */
   checkIfStale(model: string, signal: AbortSignal, attempts?: number): Promise<Checked>

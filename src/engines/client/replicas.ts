@@ -81,7 +81,7 @@ export class Replicas {
     place.asideUntil = null
   }
 
-  /** When all are set aside, the one that has been for longest is as good as any. */
+  /** Whoever may be asked: not the one to avoid where there is another; when all are set aside, the one whose time is up first. */
   private candidates(avoided: Replica | null): readonly Place[] {
     const fine = this.places.filter(({ asideUntil }) => asideUntil === null)
     const others = fine.filter(({ replica }) => replica !== avoided)

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
+import { asRange, isAddress } from '../common/addresses.ts'
 
 export interface Address {
   readonly address: string
@@ -57,16 +58,11 @@ function plainName(host: string): string {
     .replace(/\.$/, '')
 }
 
-function isAddress(host: string): boolean {
-  return isIP(host.split('/')[0] ?? '') !== 0
-}
-
 function listOf(addresses: readonly string[]): BlockList {
   const list = new BlockList()
-  for (const it of addresses) {
-    const [address = '', prefix] = it.split('/')
-    const family = familyOf(address)
-    list.addSubnet(address, prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix), family)
+  for (const range of addresses.map(asRange)) {
+    const [address = '', prefix] = range.split('/')
+    list.addSubnet(address, Number(prefix), familyOf(address))
   }
   return list
 }
