@@ -92,7 +92,11 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(states(jobs), logsOf(dir)).toEqual({ server: 'done', eval: 'done', report: 'done' })
     expect(trialsIn(join(dir, 'outputs/eval'))).toHaveLength(4)
     const report = join(dir, 'outputs/eval/stand-in_tasks/eval-report.json')
-    expect(JSON.parse(readFileSync(report, 'utf8'))).toBeTypeOf('object')
+    expect(JSON.parse(readFileSync(report, 'utf8'))).toMatchObject({
+      schema: 'eval-report/1',
+      score: { tasks: 2, trials: 4 },
+      trials: { scored: 4, failed: 0, cancelled: 0 },
+    })
   }, 300_000)
 
   test('on nodes without internet model and data are fetched first; tokens, training on two nodes, one model, published', async () => {

@@ -18,6 +18,14 @@ function teacher(name: string, rewards: Record<string, (number | null)[]>, more:
   return { name, trials }
 }
 
+test('a z-score is the distance from the mean in deviations, and 0 where nothing differs', () => {
+  const three = [teacher('a', { s: [0, 0] }), teacher('b', { s: [0, 1] }), teacher('c', { s: [1, 1] })]
+  const zOf = (tried: Parameters<typeof compareTeachers>[0]) =>
+    compareTeachers(tried).scores.map(({ meanZ }) => Number(meanZ?.toFixed(3)))
+  expect(zOf(three)).toEqual([-1.225, 0, 1.225])
+  expect(zOf([three[1]!, three[1]!])).toEqual([0, 0])
+})
+
 test('the mean z-score over sources decides, not the mean over tasks', () => {
   const many = teacher('many', { big: [1, 1, 1, 1, 1, 1, 1, 0], small: [0, 0] })
   const even = teacher('even', { big: [1, 1, 1, 1, 1, 1, 0, 0], small: [1, 0] })
