@@ -79,6 +79,21 @@ export type RolledOut = (object | Dropped) & {
   readonly scored: number | null
 }
 
+/** How tasks are put through the verification spine. */
+export interface SpineRequest {
+  /** Where the books of what judges ask for are kept: the same directory again goes on with them. */
+  readonly booksDir: string
+  readonly sandbox: PlugInChoice
+  readonly concurrency: number
+  /** Who scores tasks that ask for a judge. */
+  readonly judge?: ModelSettings | undefined
+  /** For these books and those beside them together. */
+  readonly budgetUsd?: number | undefined
+  readonly signal: AbortSignal
+  /** Hears what it came to. */
+  readonly tell?: (line: string) => void
+}
+
 export interface CheckedTask {
   readonly dir: string
   /** Null when the task passed; otherwise the first law it broke. */
@@ -92,15 +107,7 @@ export interface StageServices {
   /** Runs the trials and gives their traces as rows; a trial that left no trace comes as a dropped row with its end as the reason: `failed-sandbox`, `cancelled`, ... */
   rollOut(request: RolloutRequest): AsyncIterable<RolledOut>
   /** The verification spine. */
-  check(
-    dirs: readonly string[],
-    options: {
-      readonly sandbox: PlugInChoice
-      readonly concurrency: number
-      readonly judge?: ModelSettings | undefined
-      readonly signal: AbortSignal
-    },
-  ): AsyncIterable<CheckedTask>
+  check(dirs: readonly string[], request: SpineRequest): AsyncIterable<CheckedTask>
   /** Runs a pipeline by its name under data/ or its file, and gives the tasks it made, as directories. */
   pipeline(request: {
     readonly pipeline: string

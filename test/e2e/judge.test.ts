@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { stageServices } from '../../src/cli/recipe/services.ts'
 import { judgeSums } from '../../src/store/ledger.ts'
-import { type Behaviour, says, startModelServer } from '../fakes/model-server.ts'
-import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
+import { type Behaviour, says } from '../fakes/model-server.ts'
+import { collect, startJudge, verdict, writeJudged } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
@@ -15,14 +15,11 @@ process.env.XDG_CACHE_HOME = join(scratch, 'cache')
 const key = 'sk-judge-0123456789abcdef'
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), JUDGE_KEY: key }
 
-const collect = `mkdir -p /logs/verifier/submission
-if [ -s /answer ]; then cp /answer /logs/verifier/submission/answer; env > /logs/verifier/submission/env
-else echo 0 > /logs/verifier/reward.txt; fi`
-
 withSandboxes('a task that a model judges', () => {
   test('is scored outside of the sandbox, where the key stays', { timeout: 180_000 }, async () => {
-    const dir = await makeTask('judged')
-    const server = await startJudge(verdict(0.5))
+    const test = `${collect}\nif [ -s /answer ]; then env > /logs/verifier/submission/env; fi`
+    const dir = await writeJudged(scratch, 'judged', { test })
+    const server = await startJudge(['m'], verdict(0.5))
     const judge = [...server.judge, '--judge-api-key-env', 'JUDGE_KEY']
     const solved = await run('oracle', dir, judge)
     expect(solved).toMatchObject({ code: 0, reward: 0.5 })
@@ -43,15 +40,15 @@ withSandboxes('a task that a model judges', () => {
   })
 
   test('is proven by tasks check and by recipes, each with the judge it is given', { timeout: 180_000 }, async () => {
-    const dir = await makeTask('proven')
-    const server = await startJudge(verdict(1))
+    const dir = await writeJudged(scratch, 'proven')
+    const server = await startJudge(['m'], verdict(1))
     const checked = await ot('tasks', 'check', dir, '--repeats', '2', '--json', ...server.judge)
     expect(checked.stderr).toContain('judge: 1 requests, 14 tokens')
     expect(JSON.parse(checked.stdout).tasks).toMatchObject([{ verdict: 'accepted' }])
     const { signal } = new AbortController()
-    const how = { sandbox: { name: 'local' }, concurrency: 1, signal }
+    const how = { booksDir: join(scratch, 'books'), sandbox: { name: 'local' }, concurrency: 1, signal }
     const services = stageServices(signal)
-    const judge = { model: 'm', apiBase: `${server.origin}/v1` }
+    const judge = { model: 'm', apiBase: server.apiBase }
     expect(await all(services.check([dir], { ...how, judge }))).toEqual([{ dir, reason: null }])
     await expect(all(services.check([dir], how))).rejects.toMatchObject({
       ...{ name: 'UserError', hint: expect.stringContaining('`judge`') },
@@ -59,7 +56,7 @@ withSandboxes('a task that a model judges', () => {
   })
 
   test('is judged by the model that is named while it is made, too', { timeout: 180_000 }, async () => {
-    const server = await startJudge(praise)
+    const server = await startJudge(['m'], praise)
     const out = join(scratch, 'made')
     const author = JSON.parse(readFileSync('data/llm-verifier/offline-args.json', 'utf8'))
     const words = ['data/llm-verifier/generate.ts', '--output-dir', out, '--limit', '1', '-q', '--json', ...author]
@@ -73,15 +70,15 @@ withSandboxes('a task that a model judges', () => {
     timeout: 180_000,
   }, async () => {
     const toml = 'artifacts = ["/answer"]\n[verifier]\nenvironment_mode = "separate"\n'
-    const task = await makeTask('paid', { toml })
-    const server = await startJudge(says('no verdict'), verdict(0.5))
+    const task = await writeJudged(scratch, 'paid', { toml })
+    const server = await startJudge(['m'], says('no verdict'), verdict(0.5))
     const job = join(scratch, 'paid-jobs', 'paid')
     const asked = ['-p', task, '-o', dirname(job), '--job-name', 'paid', '-q', '--json', ...server.judge]
     const cut = JSON.parse((await ot('run', ...asked, '--budget-requests', '1')).stdout)
     expect(cut).toMatchObject({ ends: { scored: 0, failed: 0, cancelled: 1 }, judge: { requests: 1 } })
     const done = JSON.parse((await ot('jobs', 'resume', job, '-q', '--json', ...server.judge)).stdout)
     expect(done).toMatchObject({ ends: { scored: 1, meanOverScored: 0.5 }, judge: { requests: 2, tokens: 28 } })
-    await makeTask('paid', { toml }, 'It is very kind.')
+    await writeJudged(scratch, 'paid', { toml }, 'It is very kind.')
     server.plan(verdict(1))
     const { trials } = JSON.parse((await ot('jobs', 'rescore', job, '--json', ...server.judge)).stdout)
     expect(Object.values(trials)).toEqual([{ kind: 'rescored', before: { reward: 0.5 }, after: { reward: 1 } }])
@@ -91,7 +88,7 @@ withSandboxes('a task that a model judges', () => {
 })
 
 test('every command that runs tests names the option when there is no judge', { timeout: 60_000 }, async () => {
-  const dir = await makeTask('unjudged')
+  const dir = await writeJudged(scratch, 'unjudged')
   const twoLines =
     /^error: task .*unjudged is judged by a model, and none was given\nhint: name one with --judge-model.*\n$/
   for (const words of [
@@ -106,32 +103,17 @@ test('every command that runs tests names the option when there is no judge', { 
 test('a judge without an address, or one that does not answer, is the user’s mistake', {
   timeout: 60_000,
 }, async () => {
-  const dir = await makeTask('mistaken')
+  const dir = await writeJudged(scratch, 'mistaken')
   expect((await run('oracle', dir, ['--judge-model', 'nobody-knows'])).code).toBe(2)
   const gone = ['--judge-model', 'm', '--judge-api-base', 'http://127.0.0.1:9/v1']
   expect((await run('oracle', dir, gone)).code).toBe(2)
 })
-
-function makeTask(name: string, more: TaskFiles = {}, text = `Kind, for ${name}.`): Promise<string> {
-  const rubric = { schema: 'judge/1', criteria: [{ name: 'kind', text }] }
-  const files = { 'tests/judge.json': JSON.stringify(rubric), 'instruction.md': 'Write something kind to /answer.\n' }
-  return writeTask(scratch, name, { test: collect, solve: 'echo a kind word > /answer', files, ...more })
-}
-
-const verdict = (score: number) => says(JSON.stringify({ criteria: [{ name: 'kind', reason: 'mostly', score }] }))
 
 /** Full marks for every criterion it is asked about. */
 const praise: Behaviour = (response, request) => {
   const asked = /The criteria:\n([\s\S]*?)\n\n/.exec(request.body.messages[0].content)?.[1] ?? ''
   const criteria = [...asked.matchAll(/^- ([^:]+): /gm)].map(([, name]) => ({ name, reason: 'it is', score: 1 }))
   says(JSON.stringify({ criteria }))(response, request)
-}
-
-async function startJudge(...behaviours: Behaviour[]) {
-  const server = await startModelServer()
-  onTestFinished(() => server.close())
-  server.plan(...behaviours)
-  return { ...server, judge: ['--judge-model', 'm', '--judge-api-base', `${server.origin}/v1`] }
 }
 
 let jobs = 0

@@ -1,5 +1,4 @@
-import { readdir } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname } from 'node:path'
 import type { RolledOut, RolloutRequest } from '../../core/stage.ts'
 import type { Drop } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
@@ -9,7 +8,6 @@ import { exists } from '../../lib/files.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
-import { ledgerFile, loadSums } from '../../store/ledger.ts'
 import { importDigests } from '../run/configured.ts'
 import { askedJob } from '../run/job-document.ts'
 import { judgeHint, refuseUnjudged } from '../run/judging.ts'
@@ -19,6 +17,7 @@ import { resolveTasks } from '../run/resolve-tasks.ts'
 import { performJob } from '../run/run-asked-job.ts'
 import { withTaskOptions } from '../run/task-options.ts'
 import { traceMaker } from '../traces/export.ts'
+import { budgetLeft } from './budget-left.ts'
 
 const traceOptions: TraceOptions = {
   episodes: 'last',
@@ -54,7 +53,7 @@ function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): {
 
 /** Runs what is not run yet; nothing when the jobs beside it have spent the money. */
 async function runTrials(whole: RolloutRequest): Promise<void> {
-  const budgetUsd = await budgetLeft(whole)
+  const budgetUsd = await budgetLeft(whole.budgetUsd, whole.jobDir)
   if (budgetUsd !== undefined && budgetUsd <= 0) return
   const request = { ...whole, budgetUsd }
   const asked = runOptions().exitOverride().parse(wordsOf(request), { from: 'user' }).opts()
@@ -84,14 +83,6 @@ function addressOf({ model }: RolloutRequest): ModelUse['address'] {
     ...(model?.apiBase !== undefined && { api_base: model.apiBase }),
     ...(model?.apiKeyEnv !== undefined && { api_key_env: model.apiKeyEnv }),
   }
-}
-
-async function budgetLeft({ budgetUsd, jobDir }: RolloutRequest): Promise<number | undefined> {
-  if (budgetUsd === undefined) return undefined
-  const names = await readdir(dirname(jobDir)).catch(() => [])
-  const beside = names.filter((name) => name !== basename(jobDir))
-  const spent = await Promise.all(beside.map((name) => loadSums(ledgerFile(join(dirname(jobDir), name)))))
-  return spent.reduce((left, { all }) => left - all.costUsd, budgetUsd)
 }
 
 function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest }: RolloutRequest): string[] {

@@ -4,12 +4,17 @@ import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
-import type { Dropped, Stage, StageContext, StageServices } from '../../../core/stage.ts'
+import type { Dropped, SpineRequest, Stage, StageContext } from '../../../core/stage.ts'
+import { digestJson } from '../../../lib/digest-json.ts'
 import { chosen, identityOfModel, rollingOptions } from '../../rolling/options.ts'
 import { folderOf, placeTask } from '../../rolling/place-tasks.ts'
 
 const { sandbox, concurrency, judge } = rollingOptions
-const options = z.strictObject({ sandbox, concurrency, judge })
+const options = z.strictObject({
+  ...{ sandbox, concurrency, judge },
+  /** For all that the judge is asked by the stage; a recipe that stops at it goes on when it is raised. */
+  budgetUsd: z.number().positive().optional(),
+})
 
 /** So many tasks lie unpacked on the disk at once. */
 const batchTasks = 64
@@ -19,21 +24,22 @@ export default definePlugin<Stage<TaskRow, TaskRow>, typeof options>({
   name: 'filters/tasks/verified',
   summary: 'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, not forgeable',
   options,
-  make: ({ sandbox, concurrency, judge }) => ({
+  make: ({ sandbox, concurrency, judge, budgetUsd }) => ({
     takes: 'task',
     gives: 'task',
     // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
     expensive: true,
     identity: { sandbox, judge: judge && identityOfModel(judge) },
     async *run(rows, at) {
+      const how = { sandbox: chosen(sandbox), concurrency, judge, budgetUsd }
       let batch: TaskRow[] = []
       for await (const row of rows) {
         batch.push(row)
         if (batch.length < batchTasks) continue
-        yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency, judge })
+        yield* checkBatch(batch, at, how)
         batch = []
       }
-      yield* checkBatch(batch, at, { sandbox: chosen(sandbox), concurrency, judge })
+      yield* checkBatch(batch, at, how)
     },
   }),
 })
@@ -41,7 +47,7 @@ export default definePlugin<Stage<TaskRow, TaskRow>, typeof options>({
 async function* checkBatch(
   rows: readonly TaskRow[],
   at: StageContext,
-  how: Omit<Parameters<StageServices['check']>[1], 'signal'>,
+  how: Omit<SpineRequest, 'booksDir' | 'signal' | 'tell'>,
 ): AsyncIterable<TaskRow | Dropped> {
   at.signal.throwIfAborted()
   if (rows.length === 0) return
@@ -54,10 +60,10 @@ async function* checkBatch(
       if (dropped) yield dropped
       else placed.set(join(dir, folderOf(row, nth)), row)
     }
-    for await (const { dir: task, reason, detail } of at.services.check([...placed.keys()], {
-      ...how,
-      signal: at.signal,
-    })) {
+    const { signal } = at
+    const tell = (line: string) => at.log(line)
+    const request = { ...how, booksDir: join(at.workDir, 'checks', nameOf(rows)), signal, tell }
+    for await (const { dir: task, reason, detail } of at.services.check([...placed.keys()], request)) {
       const row = placed.get(task)
       if (!row) throw new Error(`${task} was not asked about`)
       yield reason === null ? row : { drop: reason, id: row.id, ...(detail !== undefined && { detail }) }
@@ -65,4 +71,9 @@ async function* checkBatch(
   } finally {
     await rm(dir, { recursive: true, force: true })
   }
+}
+
+/** The same tasks again are in the same books; processes that share a recipe have other tasks, and books of their own. */
+function nameOf(rows: readonly TaskRow[]): string {
+  return digestJson(rows.map(({ id, digest }) => [id, digest])).slice(0, 16)
 }

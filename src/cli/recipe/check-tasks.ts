@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Account } from '../../core/budget.ts'
+import { UserError } from '../../core/errors.ts'
+import type { ModelClient } from '../../core/model.ts'
+import type { CheckedTask, ModelSettings, SpineRequest, StageServices } from '../../core/stage.ts'
+import { loadTask } from '../../formats/harbor-task/load.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { makeProvider } from '../../plugins.ts'
+import { makeBudget } from '../../run/budget.ts'
+import { ledgerFile, openLedger } from '../../store/ledger.ts'
+import { makeJudge } from '../generate/judge.ts'
+import { renderJudge } from '../progress/render.ts'
+import { judgeBy, judgeHint, refuseUnjudged } from '../run/judging.ts'
+import { freeUse } from '../run/model-options.ts'
+import { budgetLeft } from './budget-left.ts'
+
+/** Reaches a model whose calls an account pays for. */
+type Reach = (settings: ModelSettings, signal: AbortSignal, account: Account) => Promise<ModelClient>
+
+/** Puts tasks through the verification spine, and books what their judge asks for as the jobs of a recipe do. */
+export function checkTasksWith(reach: Reach): StageServices['check'] {
+  return async function* (dirs, request) {
+    const { sandbox, concurrency, signal } = request
+    const options = sandbox.options ?? {}
+    const provider = await makeProvider(sandbox.name, options)
+    await provider.preflight()
+    const books = await openBooks(request, reach)
+    const workDir = await mkdtemp(join(tmpdir(), 'ot-agent-check-'))
+    try {
+      const { judge } = books
+      const prove = await makeJudge({ provider, sandboxOptions: options, repeats: 2, judge, workDir, signal })
+      let done = 0
+      yield* mapInOrder(dirs, concurrency, async (dir): Promise<CheckedTask> => {
+        const task = await loadTask(dir)
+        await refuseUnjudged([task], judge, judgeHint)
+        const { verdict, reason, detail } = await prove(task)
+        // What nobody could judge for lack of money says nothing about the task.
+        if (verdict === 'unknown' && books.isSpent()) throw spentUp(request, done, dirs.length)
+        done++
+        return verdict === 'accepted' ? { dir, reason: null } : { dir, reason, detail }
+      })
+    } finally {
+      await books.close()
+      await rm(workDir, { recursive: true, force: true })
+    }
+  }
+}
+
+/** The judge of some tasks, and what it may cost. */
+async function openBooks({ booksDir, budgetUsd, judge: settings, signal, tell }: SpineRequest, reach: Reach) {
+  if (!settings) return { judge: undefined, isSpent: () => false, close: async () => {} }
+  const limits = { ...freeUse.budget, costUsd: (await budgetLeft(budgetUsd, booksDir)) ?? null }
+  const ledger = await openLedger(ledgerFile(booksDir))
+  const budget = makeBudget({ limits, spentBefore: ledger.spent(), book: ledger.add })
+  const close = async () => {
+    const total = ledger.total()
+    if (total.requests > 0) tell?.(renderJudge(total))
+    await ledger.close()
+  }
+  try {
+    const judge = judgeBy(await reach(settings, signal, budget.account(null, 'judge')))
+    return { judge, isSpent: () => budget.spentUp() !== null, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function spentUp({ budgetUsd }: SpineRequest, done: number, all: number): UserError {
+  return new UserError(
+    `the budget of ${budgetUsd} USD is spent after ${done} of ${all} tasks`,
+    'raise budgetUsd and run the recipe again: what the judge has said is kept',
+  )
+}
