@@ -14,6 +14,7 @@ export default definePipeline({
     real: null,
   },
   needsModel: true,
+  judged: true,
   make: {
     use: 'makers/judged',
     with: ({ options }) => ({

@@ -42,6 +42,11 @@ export abstract class DataGenerator {
     return stage !== 'tasks' || this.gpuRequired
   }
 
+  /** Whether it is known that a model judges the tasks. */
+  tasksAreJudged(_options: GenerationRequest['options'] = {}): boolean {
+    return false
+  }
+
   /** Makes the tasks; a result, or just the folder they are in. */
   abstract runTaskGeneration(request: GenerationRequest, context: GenerationContext): Promise<GenerationResult | string>
 

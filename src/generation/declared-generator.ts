@@ -40,6 +40,11 @@ export class DeclaredGenerator extends DataGenerator {
     return stage !== 'tasks' || (typeof needsModel === 'function' ? needsModel(options) : needsModel)
   }
 
+  override tasksAreJudged(options: Options = {}): boolean {
+    const { judged = false } = this.pipeline
+    return typeof judged === 'function' ? judged(options) : judged
+  }
+
   override async runTaskGeneration(request: GenerationRequest, context: GenerationContext): Promise<GenerationResult> {
     const { pipeline } = this
     const { options, seed, pipelineDir: dir, inputDir } = request

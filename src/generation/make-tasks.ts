@@ -40,7 +40,7 @@ export interface Workshop {
   readonly limit: number | null
   /** Part of every key: code, options, whatever else tasks depend on beside the row. */
   readonly version: string
-  /** The last word on every draft. */
+  /** The last word on every draft; what it throws is the end of the run. */
   readonly finish: (draft: TaskDraft) => TaskDraft
   /** Null when tasks are not checked. */
   readonly judge: ((task: Task) => Promise<Judgement>) | null
@@ -159,9 +159,10 @@ interface Refused {
 }
 
 async function stageTask(draft: TaskDraft, { set, finish, judge }: Workshop): Promise<StagedTask | Refused> {
+  const finished = finish(draft)
   let staged: StagedTask
   try {
-    staged = await set.stage(finish(draft))
+    staged = await set.stage(finished)
   } catch (error) {
     if (!(error instanceof UserError)) throw error
     return { task: draft.name, reason: 'bad-draft', detail: error.message, failed: false }

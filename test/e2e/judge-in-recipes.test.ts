@@ -12,8 +12,6 @@ import { makeTempDir } from '../make-task.ts'
 import { startJudge, verdict, writeJudged } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
-process.env.XDG_CACHE_HOME = join(scratch, 'cache')
-
 const { signal } = new AbortController()
 const services = stageServices(signal)
 /** A reply of 11 tokens in and 3 out costs 14 cents. */

@@ -1,6 +1,17 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { type Behaviour, json, says, startModelServer } from '../fakes/model-server.ts'
 import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
+import { scratch } from './kit.ts'
+
+const bin = resolve('bin/ot-agent.js')
+export const key = 'sk-judge-0123456789abcdef'
+// What judges say is kept in the cache: of these tests, not of whoever runs them.
+process.env.XDG_CACHE_HOME = join(scratch, 'cache')
+const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), JUDGE_KEY: key }
 
 /** Tests that hand in what is in /answer, and find fault with nothing there. */
 export const collect = `mkdir -p /logs/verifier/submission
@@ -11,9 +22,9 @@ export function writeJudged(
   root: string,
   name: string,
   more: TaskFiles = {},
-  text = `Kind, for ${name}.`,
+  criterion = `Kind, for ${name}.`,
 ): Promise<string> {
-  const rubric = { schema: 'judge/1', criteria: [{ name: 'kind', text }] }
+  const rubric = { schema: 'judge/1', criteria: [{ name: 'kind', text: criterion }] }
   const files = { 'tests/judge.json': JSON.stringify(rubric), 'instruction.md': 'Write something kind to /answer.\n' }
   return writeTask(root, name, { test: collect, solve: 'echo a kind word > /answer', files, ...more })
 }
@@ -30,4 +41,11 @@ export async function startJudge(models: readonly string[], ...behaviours: Behav
   server.planList(json({ object: 'list', data: models.map((id) => ({ id })) }))
   const apiBase = `${server.origin}/v1`
   return { ...server, apiBase, judge: ['--judge-model', models[0] ?? 'm', '--judge-api-base', apiBase] }
+}
+
+/** Runs the program; the variable JUDGE_KEY holds `key`. */
+export async function ot(...words: string[]) {
+  const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { code, stdout, stderr }
 }

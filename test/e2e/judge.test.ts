@@ -1,19 +1,11 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
-import { text } from 'node:stream/consumers'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stageServices } from '../../src/cli/recipe/services.ts'
 import { judgeSums } from '../../src/store/ledger.ts'
 import { type Behaviour, says } from '../fakes/model-server.ts'
-import { collect, startJudge, verdict, writeJudged } from './judge-kit.ts'
+import { collect, key, ot, startJudge, verdict, writeJudged } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
-
-const bin = resolve('bin/ot-agent.js')
-process.env.XDG_CACHE_HOME = join(scratch, 'cache')
-const key = 'sk-judge-0123456789abcdef'
-const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), JUDGE_KEY: key }
 
 withSandboxes('a task that a model judges', () => {
   test('is scored outside of the sandbox, where the key stays', { timeout: 180_000 }, async () => {
@@ -130,12 +122,6 @@ async function all<T>(rows: AsyncIterable<T>): Promise<T[]> {
   const list: T[] = []
   for await (const row of rows) list.push(row)
   return list
-}
-
-async function ot(...words: string[]) {
-  const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { code, stdout, stderr }
 }
 
 function filesBelow(dir: string): string[] {

@@ -17,6 +17,7 @@ import { makeTicker } from '../ticker.ts'
 import { version } from '../version.ts'
 import { extractTasks, packedTasksOf } from './from-parquet.ts'
 import { makeJudge } from './judge.ts'
+import { type RefuseDraft, refuseUnjudgedTasks } from './lacks-judge.ts'
 import { hasRealSource, type LoadedGenerator } from './load-generator.ts'
 import type { GenerateOptions } from './options.ts'
 import { tellPlan } from './plan.ts'
@@ -34,7 +35,11 @@ export async function runGenerate(loaded: LoadedGenerator, asked: GenerateOption
     note(`rows come from the fixture of ${generator.name}, a few made up to try it out; --source real uses its source`)
   const interrupt = interruptSignal()
   try {
-    if (options.dryRun) return await tellPlan(requestOf(loaded, options), options, interrupt.signal)
+    if (options.dryRun) {
+      const request = requestOf(loaded, options)
+      await refuseUnjudgedTasks(loaded, request, options)
+      return await tellPlan(request, options, interrupt.signal)
+    }
     const { summary, request } = await performGeneration(loaded, options, interrupt.signal)
     reportGeneration(summary, request, options.json ?? false)
   } finally {
@@ -52,6 +57,7 @@ export async function performGeneration(
   const asked = requestOf(loaded, options)
   let request = asked
   const { generator } = loaded
+  const refuse = await refuseUnjudgedTasks(loaded, request, options)
   if (request.upload) await checkTargetRepo(request.targetRepo, signal)
   const startedAt = utcNow()
   const set = await explainDisk(request.outputDir, () => openSet(loaded, request, options))
@@ -62,7 +68,7 @@ export async function performGeneration(
     const served = await withEndpoint(options, set.workDir)
     const needsModel = request.stage !== 'traces' && generator.requiresEngineForStage('tasks', request.options)
     models = await openTaskModels({ name: generator.name, needsModel }, served, set.workDir, signal)
-    const context = await contextFor(loaded, request, served, set, models, signal)
+    const context = await contextFor(loaded, request, served, { set, models, refuse }, signal)
     outcome = await explainDisk(request.outputDir, () => runGenerator(generator, request, context, publish))
   } catch (error) {
     await set.close({ ...summaryOf(loaded, request, outcome, startedAt), status: 'failed' }).catch(() => {})
@@ -141,8 +147,7 @@ async function contextFor(
   loaded: LoadedGenerator,
   request: GenerationRequest,
   options: GenerateOptions,
-  set: TaskSet,
-  models: TaskModels,
+  { set, models, refuse }: { readonly set: TaskSet; readonly models: TaskModels; readonly refuse: RefuseDraft },
   signal: AbortSignal,
 ): Promise<GenerationContext> {
   const sandboxOptions = parsedAssignments('--ek', options.environmentKwarg ?? [])
@@ -160,7 +165,10 @@ async function contextFor(
     seed: request.seed,
     limit: request.limit,
     version: digestJson([loaded.digest, version(), request.options, request.sandbox, request.model, request.check]),
-    finish: (draft) => withSandbox(draft, request.sandbox),
+    finish: (draft) => {
+      refuse(draft)
+      return withSandbox(draft, request.sandbox)
+    },
     judge: spine,
     signal,
     onProgress: (counts) => options.quiet || tick(progressLine(counts)),

@@ -62,19 +62,23 @@ export function judgeBy(client: ModelClient): Judge {
   return makeModelJudge(client, join(pluginContext().stateDir, 'judge'))
 }
 
+/** Where a command line names the judge of its tasks. */
+const flagHint = 'name one with --judge-model, and --judge-api-base for a server of your own'
+
+/** What is said when nobody judges. */
+export function unjudged(what: string, hint = flagHint): UserError {
+  return new UserError(`${what} judged by a model, and none was given`, hint)
+}
+
 /** Where a recipe names the judge of its tasks. */
 export const judgeHint = 'give the stage an option `judge`, for example { model: "openai/gpt-x" }'
 
 /** Refuses tasks that only a judge can score when there is none, before anything is run or paid for. */
-export async function refuseUnjudged(
-  tasks: readonly Task[],
-  judge: unknown,
-  hint = 'name one with --judge-model, and --judge-api-base for a server of your own',
-): Promise<void> {
+export async function refuseUnjudged(tasks: readonly Task[], judge: unknown, hint = flagHint): Promise<void> {
   if (judge !== undefined) return
   const asked = await Promise.all(tasks.map(isJudged))
   const [first, ...others] = tasks.filter((_, i) => asked[i])
   if (!first) return
-  const more = others.length === 0 ? '' : `, as are ${others.length} more of ${tasks.length} tasks`
-  throw new UserError(`task ${first.name} is judged by a model${more}, and none was given`, hint)
+  const more = others.length === 0 ? '' : ` and ${others.length} more of ${tasks.length} tasks`
+  throw unjudged(`task ${first.name}${more} ${more === '' ? 'is' : 'are'}`, hint)
 }
