@@ -23,6 +23,8 @@ export abstract class DataGenerator {
   abstract readonly name: string
   readonly summary: string = ''
   readonly defaults: GeneratorDefaults = {}
+  /** Whether it is known that a model judges the tasks. */
+  readonly judged: boolean = false
 
   /** Whether making tasks must wait for a model on GPUs; `@gpuRequired` on the class says so too. */
   get gpuRequired(): boolean {
@@ -40,11 +42,6 @@ export abstract class DataGenerator {
   /** Whether a model must answer before this stage begins. */
   requiresEngineForStage(stage: GenerationStage, _options: GenerationRequest['options'] = {}): boolean {
     return stage !== 'tasks' || this.gpuRequired
-  }
-
-  /** Whether it is known that a model judges the tasks. */
-  tasksAreJudged(_options: GenerationRequest['options'] = {}): boolean {
-    return false
   }
 
   /** Makes the tasks; a result, or just the folder they are in. */

@@ -22,12 +22,14 @@ export class DeclaredGenerator extends DataGenerator {
   override readonly name: string
   override readonly summary: string
   override readonly defaults: GeneratorDefaults
+  override readonly judged: boolean
 
   constructor(readonly pipeline: Pipeline) {
     super()
     this.name = pipeline.name
     this.summary = pipeline.summary
-    const { targets = {}, traces } = pipeline
+    const { targets = {}, traces, judged = false } = pipeline
+    this.judged = judged
     this.defaults = { targets, ...(traces && { trace: traces }) }
   }
 
@@ -38,11 +40,6 @@ export class DeclaredGenerator extends DataGenerator {
   override requiresEngineForStage(stage: GenerationStage, options: Options = {}): boolean {
     const { needsModel = false } = this.pipeline
     return stage !== 'tasks' || (typeof needsModel === 'function' ? needsModel(options) : needsModel)
-  }
-
-  override tasksAreJudged(options: Options = {}): boolean {
-    const { judged = false } = this.pipeline
-    return typeof judged === 'function' ? judged(options) : judged
   }
 
   override async runTaskGeneration(request: GenerationRequest, context: GenerationContext): Promise<GenerationResult> {

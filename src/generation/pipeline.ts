@@ -71,7 +71,7 @@ export interface Pipeline<Schema extends ZodObject = ZodObject> {
   /** Whether tasks are made with the help of a model, which options may decide (default: no). */
   readonly needsModel?: boolean | ((options: z.output<Schema>) => boolean)
   /** Whether a model judges its tasks, so that nobody makes them without one; otherwise it is found out task by task. */
-  readonly judged?: boolean | ((options: z.output<Schema>) => boolean)
+  readonly judged?: boolean
   /** Files for every task that has none of that name, for example tests/test.sh. */
   readonly verifier?: { readonly files: Readonly<Record<string, string | DraftFile>>; readonly timeoutSec?: number }
   /** For every task that does not say otherwise. */

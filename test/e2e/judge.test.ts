@@ -77,6 +77,30 @@ withSandboxes('a task that a model judges', () => {
     expect(server.requests).toHaveLength(3)
     expect((await ot('jobs', 'show', job)).stdout).toContain('judge: 3 requests, 33 in, 9 out, cost unknown')
   })
+
+  test('is paid for in money, and tried again where the judge came to no verdict', {
+    timeout: 180_000,
+  }, async () => {
+    const task = await writeJudged(scratch, 'priced')
+    const server = await startJudge(['m'], says('no verdict'))
+    const prices = { input_cost_per_token: 0.01, output_cost_per_token: 0.01 }
+    const judge = [...server.judge, '--judge-engine-kwarg', `model_info=${JSON.stringify(prices)}`]
+    const job = join(scratch, 'priced-jobs', 'priced')
+    const asked = ['-p', task, '-o', dirname(job), '--job-name', 'priced', '-q', '--json']
+    const unpriced = await ot('run', ...asked, ...server.judge, '--budget-usd', '1')
+    expect(unpriced).toMatchObject({ code: 2, stderr: expect.stringContaining("needs the model's prices") })
+    // One reply costs 14 cents: the third is not asked for any more.
+    const cut = JSON.parse((await ot('run', ...asked, ...judge, '--budget-usd', '0.2')).stdout)
+    expect(cut).toMatchObject({ ends: { scored: 0, failed: 0, cancelled: 1 }, judge: { requests: 2, costUsd: 0.28 } })
+    const failed = JSON.parse((await ot('run', ...asked, ...judge, '--budget-usd', '1')).stdout)
+    expect(failed).toMatchObject({ ends: { scored: 0, failed: 1 }, judge: { requests: 3 } })
+    const again = ['jobs', 'retry', job, '--only', 'JudgeFailedError', '-q', '--json']
+    expect(await ot(...again)).toMatchObject({ code: 2, stderr: expect.stringContaining('--judge-model') })
+    server.plan(verdict(0.5))
+    const done = JSON.parse((await ot(...again, ...server.judge)).stdout)
+    expect(done).toMatchObject({ ends: { scored: 1, failed: 0, meanOverScored: 0.5 }, judge: { requests: 4 } })
+    expect(server.requests).toHaveLength(4)
+  })
 })
 
 test('every command that runs tests names the option when there is no judge', { timeout: 60_000 }, async () => {

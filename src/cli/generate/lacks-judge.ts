@@ -27,7 +27,7 @@ export async function refuseUnjudgedTasks(
   const unproven = request.check && !generator.requiresEngineForStage('tasks', request.options)
   const unscored = request.stage === 'both' && (await runsTests(options))
   if (!unproven && !unscored) return () => {}
-  if (generator.tasksAreJudged(request.options)) throw unjudged(`tasks of ${generator.name} are`)
+  if (generator.judged) throw unjudged(`tasks of ${generator.name} are`)
   return ({ name, files }) => {
     if (Object.keys(files).some(isRubric)) throw unjudged(`task ${name} is`)
   }

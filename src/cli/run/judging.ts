@@ -10,6 +10,9 @@ import { makeModelJudge } from '../../index.ts'
 import { pluginContext } from '../../plugins.ts'
 import { isJudged } from '../../run/trial/judge-phase.ts'
 import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
+import { parsedAssignments } from './values.ts'
+
+const several = (text: string, before: string[] = []) => [...before, text]
 
 /** Options that say which model judges, the same for every command that runs tests. */
 export function withJudge<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
@@ -17,21 +20,25 @@ export function withJudge<A extends unknown[], O extends OptionValues>(command: 
     .option('--judge-model <name>', 'model that judges results of tasks which ask for a judge')
     .option('--judge-api-base <url>', 'where that model is served')
     .option('--judge-api-key-env <name>', 'variable that holds its key')
+    .option('--judge-engine-kwarg <key=value>', 'option of its engine, for example its prices; repeatable', several)
 }
 
 export interface JudgeOptions {
   readonly judgeModel?: string | undefined
   readonly judgeApiBase?: string | undefined
   readonly judgeApiKeyEnv?: string | undefined
+  readonly judgeEngineKwarg?: readonly string[] | undefined
 }
 
 /** The judge that the options name, or nobody. */
 export function judgeSettingsOf(options: JudgeOptions): ModelSettings | undefined {
-  const { judgeModel: model, judgeApiBase: apiBase, judgeApiKeyEnv: apiKeyEnv } = options
-  if (model !== undefined) return { model, apiBase, apiKeyEnv }
-  const stray = apiBase === undefined ? (apiKeyEnv === undefined ? null : '--judge-api-key-env') : '--judge-api-base'
-  if (stray === null) return undefined
-  throw new UserError(`${stray} is given, and no model that it is for`, 'name the judge with --judge-model')
+  const { judgeModel: model, judgeApiBase: apiBase, judgeApiKeyEnv: apiKeyEnv, judgeEngineKwarg: kwargs } = options
+  if (model !== undefined)
+    return { model, apiBase, apiKeyEnv, options: kwargs && parsedAssignments('--judge-engine-kwarg', kwargs) }
+  const strays = { '--judge-api-base': apiBase, '--judge-api-key-env': apiKeyEnv, '--judge-engine-kwarg': kwargs }
+  const stray = Object.entries(strays).find(([, value]) => value !== undefined)
+  if (!stray) return undefined
+  throw new UserError(`${stray[0]} is given, and no model that it is for`, 'name the judge with --judge-model')
 }
 
 /** Makes a judge whose calls an account pays for; nobody counts them without one. */

@@ -4,7 +4,7 @@ import type { TaskLineage } from '../../core/row.ts'
 import type { Dropped } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { asText, BadReply, commonest, type ReplyForm } from './forms.ts'
-import { replyTo } from './reply-store.ts'
+import { forgetReply, replyTo } from './reply-store.ts'
 import { Spending } from './spending.ts'
 
 /** Who asks: the context of a stage, or what a pipeline's `make` is given. */
@@ -30,6 +30,8 @@ export interface Question<T = string> {
   readonly minAgreement?: number | undefined
   /** How often a reply of the wrong form is asked for in all (default 3). */
   readonly tries?: number | undefined
+  /** Whether replies that came to no answer are forgotten, so that whoever asks again may get another (default: they are kept). */
+  readonly forgetFailure?: boolean | undefined
   /** Which row it is about, for the reason it is dropped with. */
   readonly id?: string
 }
@@ -59,7 +61,10 @@ export async function ask<T = string>(question: Question<T>, at: AskAt): Promise
   const values: T[] = []
   const costs: (number | null)[] = []
   for (let repeat = 0; repeat < (question.repeats ?? 1); repeat++) {
-    const said = await askOnce(question, form, messages, repeat, { ...at, model })
+    const sent: ModelRequest[] = []
+    const said = await askOnce(question, form, messages, repeat, { ...at, model, sent })
+    if ('drop' in said && question.forgetFailure)
+      for (const request of sent) await forgetReply(request, repeat, { ...at, model })
     if ('drop' in said) return { ...said, ...(question.id !== undefined && { id: question.id }) }
     values.push(said.value)
     costs.push(said.costUsd)
@@ -99,7 +104,7 @@ async function askOnce<T>(
   form: ReplyForm<T>,
   opening: readonly ChatMessage[],
   repeat: number,
-  at: AskAt & { readonly model: ModelClient },
+  at: AskAt & { readonly model: ModelClient; readonly sent: ModelRequest[] },
 ): Promise<{ readonly value: T; readonly costUsd: number | null } | Dropped> {
   const { tries = 3 } = question
   const { spending = new Spending() } = at
@@ -108,7 +113,9 @@ async function askOnce<T>(
   let costUsd: number | null = null
   for (let nth = 1; nth <= tries; nth++) {
     at.signal.throwIfAborted()
-    const replied = await booked(requestOf(question, form, messages), repeat, at, spending)
+    const request = requestOf(question, form, messages)
+    at.sent.push(request)
+    const replied = await booked(request, repeat, at, spending)
     if (replied === 'context-exceeded')
       return { drop: 'context-exceeded', detail: 'the prompt is too long for the model' }
     const { text, finish, costUsd: cost } = replied

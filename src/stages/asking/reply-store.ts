@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
@@ -23,6 +24,12 @@ export interface Replied {
   readonly wasKept: boolean
 }
 
+/** Who is asked, and where replies are kept. */
+interface Place {
+  readonly model: ModelClient
+  readonly workDir: string
+}
+
 /** Equal questions that are asked at the same time are asked once. */
 const underWay = new Map<string, Promise<Replied | 'context-exceeded'>>()
 
@@ -33,11 +40,10 @@ const underWay = new Map<string, Promise<Replied | 'context-exceeded'>>()
 export async function replyTo(
   request: ModelRequest,
   repeat: number,
-  at: { readonly model: ModelClient; readonly workDir: string; readonly signal: AbortSignal },
+  at: Place & { readonly signal: AbortSignal },
   admit: () => void = () => {},
 ): Promise<Replied | 'context-exceeded'> {
-  const key = digestJson({ model: at.model.model, request, repeat })
-  const path = join(at.workDir, 'replies', key.slice(0, 2), `${key}.json`)
+  const path = pathOf(request, repeat, at)
   const kept = parseKept(await readTextIfExists(path))
   if (kept) return { reply: kept, wasKept: true }
   const running = underWay.get(path)
@@ -49,6 +55,16 @@ export async function replyTo(
   const asking = send(request, at, path).finally(() => underWay.delete(path))
   underWay.set(path, asking)
   return asking
+}
+
+/** Forgets what was said to a request: the next to ask it asks the model. */
+export async function forgetReply(request: ModelRequest, repeat: number, at: Place): Promise<void> {
+  await rm(pathOf(request, repeat, at), { force: true })
+}
+
+function pathOf(request: ModelRequest, repeat: number, { model, workDir }: Place): string {
+  const key = digestJson({ model: model.model, request, repeat })
+  return join(workDir, 'replies', key.slice(0, 2), `${key}.json`)
 }
 
 async function send(

@@ -66,8 +66,10 @@ test('a reply that forgets a criterion is asked for again, and no verdict is nob
   expect(await makeModelJudge(model, await makeTempDir())(await work({}))).toMatchObject({ reward: 1 })
   expect(model.asked[0]?.messages[0]?.content).toContain('(nothing)')
   expect(model.asked[1]?.messages.at(-1)?.content).toContain('"complete"')
-  const stubborn = makeModelJudge(clientThat(forgets), await makeTempDir())
+  const stubborn = makeModelJudge(clientThat(forgets, forgets, forgets, scores(1, 1)), await makeTempDir())
   await expect(stubborn(await work({}))).rejects.toMatchObject({ boundary: 'verifier', code: 'JudgeFailedError' })
+  // Whoever tries the trial again asks again.
+  expect(await stubborn(await work({}))).toMatchObject({ reward: 1 })
 })
 
 test('a rubric that cannot be read is the task’s fault', async () => {

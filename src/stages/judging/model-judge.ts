@@ -20,7 +20,9 @@ export function makeModelJudge(model: ModelClient, workDir: string): Judge {
     const rubric = parseRubric(text)
     const work = await readSubmission(submissionDir)
     const prompt = judgePrompt(rubric, instruction, work)
-    const answer = await ask({ prompt, form: asScores(rubric), temperature: 0 }, { model, workDir, signal })
+    // A trial without a verdict may be tried again: what is kept must not decide that it fails for ever.
+    const question = { prompt, form: asScores(rubric), temperature: 0, forgetFailure: true }
+    const answer = await ask(question, { model, workDir, signal })
     if (isDropped(answer))
       throw new BoundaryError('verifier', `the judge came to no verdict: ${answer.drop}, ${answer.detail ?? ''}`, {
         code: 'JudgeFailedError',
