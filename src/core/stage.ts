@@ -172,7 +172,7 @@ export interface SqlSession {
   run(sql: string): Promise<void>
   rows(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
   /** The rows of a query in order, a bounded number at a time. */
-  stream(sql: string): AsyncIterable<Readonly<Record<string, unknown>>>
+  batches(sql: string): AsyncIterable<readonly Readonly<Record<string, unknown>>[]>
   /** Makes a table of these columns (name to SQL type) and fills it. */
   fill(
     table: string,
@@ -181,7 +181,7 @@ export interface SqlSession {
   ): Promise<void>
 }
 
-/** One input of a whole-set stage: an SQL view with the columns of its rows, and `row`, the number of the row. */
+/** One input of a whole-set stage: an SQL view with the columns of its rows, and `row`, a number that grows from row to row and may skip some. */
 export interface WholeInput {
   /** The id of the stage that gave it. */
   readonly stage: string
@@ -189,10 +189,10 @@ export interface WholeInput {
   readonly rows: number
 }
 
-/** The input of a sink, which may read it file by file. */
+/** The input of a sink, which may read it part by part. */
 export interface SinkInput extends WholeInput {
-  /** The files its rows are in, in order, each with the number of its first row. */
-  readonly parts: readonly { readonly file: string; readonly first: number; readonly rows: number }[]
+  /** Queries that give the rows of the view, one part after the other. */
+  readonly parts: readonly { readonly select: string; readonly rows: number }[]
 }
 
 /** What became of the rows up to here: for whoever tells readers of a dataset how it was made. */
@@ -203,8 +203,19 @@ export interface MadeSoFar {
   readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null; readonly workDir: string })[]
 }
 
+/** A filter that has to see every row before it can judge the first: dedup, decontamination. Applied again to what a recipe hands out, it must drop nothing. */
+export interface WholeFilter extends Expecting {
+  readonly takes: RowKind
+  /** Counts up when the same rows and options would now lose others. */
+  readonly version?: number
+  /** A digest of what its choice depends on beside its options and rows: files it reads, for example. */
+  fingerprint?(at: StageContext): Promise<string>
+  /** Gives the name of a table `(row BIGINT, id VARCHAR, reason VARCHAR, detail VARCHAR)`: a line for each row that goes. */
+  findDrops(input: WholeInput, at: StageContext & { readonly sql: SqlSession }): Promise<string>
+}
+
 /**
- * A stage that has to see every row before it can judge the first: dedup, mix, sample. It never moves rows itself; it
+ * A stage that has to see every row before it can choose one: mix, sample, allocate. It never moves rows itself; it
  * returns the name of a table or view `(input INTEGER, row BIGINT, position BIGINT, reason VARCHAR, detail VARCHAR,
  * signals VARCHAR)`. A line without a reason puts that row at that position of the output, and may come more than once; `signals`
  * is null, or JSON merged into the row's own. A line with a reason drops the row. A row without a line goes as `not-chosen`.
@@ -217,8 +228,6 @@ export interface WholeStage extends Expecting {
   readonly version?: number
   /** What of its options its choice depends on; default: all of them. */
   readonly identity?: unknown
-  /** Keeps rows where they are or drops them, so that it can be applied again to what the recipe hands out. */
-  readonly filter?: boolean
   /** A digest of what its choice depends on beside its options and rows: files it reads, for example. */
   fingerprint?(at: StageContext): Promise<string>
   choose(inputs: readonly WholeInput[], at: StageContext & { readonly sql: SqlSession }): Promise<string>
@@ -241,7 +250,7 @@ export interface SinkReport {
 
 /** Anything that can stand in a recipe. */
 // biome-ignore lint/suspicious/noExplicitAny: a table of stages holds rows of every kind; the recipe checks that they fit
-export type AnyStage = Stage<any, any> | SqlFilter | WholeStage | Sink
+export type AnyStage = Stage<any, any> | SqlFilter | WholeFilter | WholeStage | Sink
 
 /** Whether a stage's output is a row that was dropped. */
 export function isDropped(row: unknown): row is Dropped {

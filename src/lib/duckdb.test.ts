@@ -34,19 +34,20 @@ test('text and names are quoted, whatever they hold', async () => {
   expect(row).toEqual({ 'a "name"': "it's" })
 })
 
-test('a stream gives every row in order', async () => {
+test('batches give every row in order', async () => {
   await using sql = await open()
   const seen: unknown[] = []
-  for await (const { i } of sql.stream('SELECT range AS i FROM range(5000) ORDER BY i')) seen.push(Number(i))
+  for await (const rows of sql.batches('SELECT range AS i FROM range(5000) ORDER BY i'))
+    seen.push(...rows.map(({ i }) => Number(i)))
   expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => i))
 })
 
-test('a stream that is left early, or whose query fails on the way, ends and leaves the database usable', async () => {
+test('a query that is left early, or that fails on the way, ends and leaves the database usable', async () => {
   await using sql = await open()
-  for await (const { i } of sql.stream('SELECT range AS i FROM range(100000)')) if (Number(i) === 3) break
+  for await (const _ of sql.batches('SELECT range AS i FROM range(100000)')) break
   const failing = async () => {
     const late = "SELECT CASE WHEN range = 90000 THEN error('too far') ELSE 1 END AS i FROM range(100000)"
-    for await (const _ of sql.stream(late)) await new Promise((resolve) => setImmediate(resolve))
+    for await (const _ of sql.batches(late)) await new Promise((resolve) => setImmediate(resolve))
   }
   await expect(failing()).rejects.toThrow('too far')
   expect(await sql.number('SELECT 7')).toBe(7)

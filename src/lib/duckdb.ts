@@ -50,11 +50,10 @@ export class SqlDatabase implements AsyncDisposable {
   }
 
   /** The rows of a query in order, a bounded number at a time; other statements may run meanwhile. */
-  async *stream(sql: string): AsyncIterable<Row> {
+  async *batches(sql: string): AsyncIterable<readonly Row[]> {
     const own = await this.instance.connect()
     try {
-      const result = await own.stream(sql)
-      for await (const rows of result.yieldRowObjectJs()) yield* rows
+      yield* (await own.stream(sql)).yieldRowObjectJs()
     } finally {
       own.closeSync()
     }

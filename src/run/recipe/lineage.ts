@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { TaskRow } from '../../core/row.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { decodeRow } from '../../store/rows/columns.ts'
+import { selectRows } from '../../store/rows/shard-sql.ts'
 import { findStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeReport } from './report.ts'
 
@@ -43,7 +44,7 @@ export async function traceLineage(dir: string, report: RecipeReport, id: string
 async function followRow(sql: SqlDatabase, steps: readonly StepOutput[], id: string): Promise<Sighting[]> {
   const way: Sighting[] = []
   for (const step of steps) {
-    const [kept] = await sql.rows(`SELECT * FROM ${partsOf(step)} WHERE ${namedBy(step, id)} LIMIT 1`)
+    const [kept] = await sql.rows(`SELECT * FROM ${rowsOf(step)} WHERE ${namedBy(step, id)} LIMIT 1`)
     if (kept) way.push({ step: step.manifest.id, kept: true, row: decodeRow(step.manifest.kind, kept) })
     const rejects = await sql.rows(`SELECT * FROM ${rejectsOf(step)} WHERE id = ${sqlText(id)}`)
     for (const { stage, reason, detail } of rejects)
@@ -60,7 +61,7 @@ async function followRow(sql: SqlDatabase, steps: readonly StepOutput[], id: str
 
 async function findTask(sql: SqlDatabase, steps: readonly StepOutput[], digest: string): Promise<TaskRow | null> {
   for (const step of steps.filter(({ manifest }) => manifest.kind === 'task').reverse()) {
-    const [found] = await sql.rows(`SELECT * FROM ${partsOf(step)} WHERE digest = ${sqlText(digest)} LIMIT 1`)
+    const [found] = await sql.rows(`SELECT * FROM ${rowsOf(step)} WHERE digest = ${sqlText(digest)} LIMIT 1`)
     if (found) return decodeRow('task', found) as unknown as TaskRow
   }
   return null
@@ -71,8 +72,8 @@ function namedBy({ manifest }: StepOutput, id: string): string {
   return names.map((name) => `${name} = ${sqlText(id)}`).join(' OR ')
 }
 
-function partsOf({ shards }: StepOutput): string {
-  return `read_parquet([${shards.map(({ part }) => sqlText(part)).join(', ')}])`
+function rowsOf({ shards }: StepOutput): string {
+  return `(${shards.map(selectRows).join(' UNION ALL ')})`
 }
 
 function rejectsOf({ shards }: StepOutput): string {

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
-import type { WholeStage } from '../../core/stage.ts'
-import { sqlText } from '../../lib/duckdb.ts'
+import type { WholeFilter } from '../../core/stage.ts'
+import { selectNumbered } from '../../store/rows/shard-sql.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { LiveStage } from './resolve.ts'
-import { closeViews, openViews } from './run-whole.ts'
+import { findDrops, isFilter } from './run-shards.ts'
 import { type Reject, readRows, type StepContext, throughStages } from './step-run.ts'
+import { closeViews, openViews } from './views.ts'
 
 /**
  * Applies every filter that stands above a sink once more to the rows it is about to write. A row that one of them would drop ends
@@ -24,8 +25,7 @@ export async function recheck(
   const leak = (await sqlLeak(at, filters, input)) ?? (await streamLeak(apart, filters, input))
   if (leak !== null) throw leaked(leak)
   for (const live of filters) {
-    if (!('choose' in live.stage) || !live.stage.filter) continue
-    const found = await wholeLeak(apart, live, live.stage, input)
+    const found = 'findDrops' in live.stage ? await wholeLeak(apart, live, live.stage, input) : null
     if (found !== null) throw leaked(found)
   }
 }
@@ -49,42 +49,34 @@ function contextApart(at: StepContext, stage: LiveStage) {
   return { ...context, workDir: join(context.workDir, 'recheck'), saveResult: async () => {} }
 }
 
-/** All filters that are SQL in one scan, which reads only the columns they look at. */
-async function sqlLeak({ sql }: StepContext, filters: readonly LiveStage[], { shards }: StepOutput) {
-  const cases = filters.flatMap(({ id, stage }) =>
-    'reason' in stage
-      ? [`WHEN (${stage.reason}) IS NOT NULL THEN {stage: ${sqlText(id)}, reason: (${stage.reason})}`]
-      : [],
-  )
-  if (cases.length === 0) return null
-  const files = `[${shards.map(({ part }) => sqlText(part)).join(', ')}]`
-  const [row] = await sql.rows(
-    `SELECT id, leak.stage, leak.reason FROM (SELECT id, CASE ${cases.join(' ')} END AS leak FROM read_parquet(${files})) WHERE leak IS NOT NULL LIMIT 1`,
-  )
+/** All filters that are SQL in one scan. */
+async function sqlLeak({ sql }: StepContext, stages: readonly LiveStage[], { shards }: StepOutput) {
+  const filters = stages.filter(({ form }) => form === 'sql-filter')
+  if (filters.length === 0) return null
+  const rows = shards.map((shard) => selectNumbered(shard, 0)).join(' UNION ALL ')
+  const [row] = await sql.rows(`${findDrops(filters, rows)} LIMIT 1`)
   return row ? { id: String(row.id), stage: String(row.stage), reason: String(row.reason) } : null
 }
 
 /** All filters that read row by row, one after the other, in one pass. */
 async function streamLeak(at: StepContext, filters: readonly LiveStage[], { shards, manifest }: StepOutput) {
-  const streams = filters.filter(({ stage }) => 'run' in stage && stage.filter)
+  const streams = filters.filter((live) => live.form === 'stream' && isFilter(live))
   if (streams.length === 0) return null
-  for (const { part } of shards) {
+  for (const shard of shards) {
     const rejects: Reject[] = []
-    for await (const _ of throughStages(readRows(at.sql, manifest.kind, part), streams, at, rejects, []))
+    for await (const _ of throughStages(readRows(at.sql, manifest.kind, shard), streams, at, rejects, []))
       if (rejects.length > 0) break
     if (rejects[0]) return rejects[0]
   }
   return null
 }
 
-async function wholeLeak(at: StepContext, live: LiveStage, stage: WholeStage, input: StepOutput) {
-  const { sql } = at
+async function wholeLeak({ sql, contextOf }: StepContext, live: LiveStage, filter: WholeFilter, input: StepOutput) {
   const views = await openViews(sql, [input])
   try {
-    const table = await stage.choose(views, { ...at.contextOf(live), sql })
-    const [row] = await sql.rows(
-      `SELECT v.id, c.reason FROM ${table} c JOIN ${views[0]?.view} v ON v.row = c.row WHERE c.reason IS NOT NULL LIMIT 1`,
-    )
+    const [view] = views
+    const table = view && (await filter.findDrops(view, { ...contextOf(live), sql }))
+    const [row] = await sql.rows(`SELECT id, reason FROM ${table} LIMIT 1`)
     return row ? { id: String(row.id), stage: live.id, reason: String(row.reason) } : null
   } finally {
     await closeViews(sql, views)

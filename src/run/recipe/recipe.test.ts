@@ -1,12 +1,13 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readTree } from '../../../test/trees.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Recipe, StageEntry } from '../../core/recipe.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { AnyStage, StageServices } from '../../core/stage.ts'
+import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { resolveRecipe } from './resolve.ts'
 import { type RecipeOutcome, runRecipe } from './run-recipe.ts'
 
@@ -76,11 +77,9 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
   }),
   'filters/duplicates': () => ({
     takes: 'task',
-    filter: true,
-    async choose([input], { sql }) {
-      await sql.run('DROP TABLE IF EXISTS seen')
+    async findDrops({ view }, { sql }) {
       await sql.run(
-        `CREATE TEMP TABLE seen AS SELECT 0 AS input, row, row AS position, CASE WHEN row_number() OVER (PARTITION BY digest ORDER BY row) > 1 THEN 'duplicate' END AS reason, NULL AS detail, NULL AS signals FROM ${input!.view}`,
+        `CREATE OR REPLACE TABLE seen AS SELECT row, id, 'duplicate' AS reason, NULL AS detail FROM ${view} QUALIFY row_number() OVER (PARTITION BY digest ORDER BY row) > 1`,
       )
       return 'seen'
     },
@@ -201,22 +200,56 @@ test('processes that share a recipe make the same files as one alone', async () 
   expect(await readTree(join(dir, 'stages'))).toEqual(alone)
 })
 
+/** The directory of a step. */
+const stepOf = (id: string): string => {
+  const [step = ''] = readdirSync(join(dir, 'stages')).filter((name) => name.startsWith(`${id}-`))
+  return join(dir, 'stages', step)
+}
+
 test('a run that was stopped goes on to the same files', async () => {
   await run(plain)
   const whole = await readTree(join(dir, 'stages'))
-  const [step = ''] = readdirSync(join(dir, 'stages')).filter((name) => name.startsWith('odd'))
   for (const name of ['manifest.json', 'part-00002.done', 'part-00001.parquet', 'part-00001.done'])
-    rmSync(join(dir, 'stages', step, name))
+    rmSync(join(stepOf('numbers'), name))
+  for (const name of ['manifest.json', 'part-00002.done', 'rejects-00001.parquet', 'part-00001.done'])
+    rmSync(join(stepOf('odd'), name))
   rmSync(join(dir, 'out'), { recursive: true })
   await run(plain)
   expect(await readTree(join(dir, 'stages'))).toEqual(whole)
 })
 
+test('rows that filters keep stay where they are, unless they are the smaller part', async () => {
+  const { steps } = await run(plain)
+  const [numbers, short, odd] = steps
+  const place = (of: StepOutput) => of.shards.map(({ part, kept }) => [basename(dirname(part)).split('-')[0], kept])
+  expect(place(numbers!)).toEqual(Array(6).fill(['numbers', null]))
+  expect(place(short!).slice(3)).toEqual([
+    ['numbers', '1111'],
+    ['numbers', '1110'],
+    ['short', null],
+  ])
+  expect(place(odd!).slice(3)).toEqual([
+    ['numbers', '1010'],
+    ['odd', null],
+    ['short', ''],
+  ])
+})
+
 test('a corrupt shard stops the run and names the stage', async () => {
   await run(plain)
-  const [step = ''] = readdirSync(join(dir, 'stages')).filter((name) => name.startsWith('odd'))
-  writeFileSync(join(dir, 'stages', step, 'part-00001.parquet'), 'garbage')
-  await expect(run(plain)).rejects.toThrow(/odd-.*part-00001\.parquet is not what was written/)
+  writeFileSync(join(stepOf('numbers'), 'part-00001.parquet'), 'garbage')
+  await expect(run(plain)).rejects.toThrow(/numbers-.*part-00001\.parquet is not what was written/)
+})
+
+test('a shard whose rows are in a file that is another by now is corrupt, and made again when it is removed', async () => {
+  await run(plain)
+  const exported = ids()
+  const mark = join(stepOf('odd'), 'part-00001.done')
+  writeFileSync(mark, readFileSync(mark, 'utf8').replace(/"sha256":"[0-9a-f]{4}/, '"sha256":"0000'))
+  await expect(run(plain)).rejects.toThrow(/odd-.*part-00001\.done is not what was written/)
+  rmSync(stepOf('odd'), { recursive: true })
+  await run(plain)
+  expect(ids()).toEqual(exported)
 })
 
 test('a filter that a later stage undoes is a leak, and nothing is handed out', async () => {

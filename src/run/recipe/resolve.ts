@@ -91,7 +91,7 @@ async function makeNamed(recipe: Recipe, id: string, entry: StageEntry, make: Ma
 /** Which of the forms a stage has. */
 export function formOf(stage: AnyStage): StageForm {
   if ('reason' in stage) return 'sql-filter'
-  if ('choose' in stage) return 'whole'
+  if ('choose' in stage || 'findDrops' in stage) return 'whole'
   if ('write' in stage) return 'sink'
   return stage.takes === null ? 'source' : 'stream'
 }

@@ -1,28 +1,27 @@
 import { stat } from 'node:fs/promises'
-import type { StageCount } from '../../core/recipe.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
+import { selectNumbered } from '../../store/rows/shard-sql.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
+import type { LiveStage } from './resolve.ts'
 import type { StepWork } from './run-step.ts'
-import { copyTo, type Reject, readRows, type StageTally, throughStages, writeRejects, writeRows } from './step-run.ts'
-
-type Files = { readonly part: string; readonly rejects: string }
-type Made = { rows: number; counts: readonly StageCount[] }
+import { bitsOf, keptWithout, saveKept } from './save-kept.ts'
+import { type Reject, readRows, type StageTally, throughStages, writeRejects, writeRows } from './step-run.ts'
 
 /** Makes one output shard of each input shard; those that are there already stay. */
 export async function runShards(work: StepWork, input: readonly Shard[]): Promise<readonly (Shard | null)[]> {
   const isSql = work.step.stages[0]?.form === 'sql-filter'
-  const make = isSql ? filterShard : streamShard
+  const make = isSql ? filterShard : work.step.stages.every(isFilter) ? sieveShard : streamShard
   return inLanes(work.at.sql, isSql ? await lanesFor(input) : 1, input, async (from, sql) => {
     work.signal.throwIfAborted()
     const found = await findShard(work.dir, from.index)
-    if (found || !work.mine(from.index)) return found
-    const shard = await saveShard(work.dir, from.index, (files) =>
-      make({ ...work, at: { ...work.at, sql } }, from, files),
-    )
-    work.onShard(shard)
-    return shard
+    return found || !work.mine(from.index) ? found : make({ ...work, at: { ...work.at, sql } }, from)
   })
+}
+
+/** Whether a stage gives rows as they are or drops them. */
+export function isFilter({ stage }: LiveStage): boolean {
+  return 'reason' in stage || 'findDrops' in stage || ('run' in stage && stage.filter === true)
 }
 
 /** How many shards are written at once: the database alone writes a small file with one processor; large ones need the memory. */
@@ -53,56 +52,61 @@ export async function inLanes<Item, Made>(
   }
 }
 
-async function streamShard({ step, kind, inputKind, at }: StepWork, from: Shard, files: Files): Promise<Made> {
+async function streamShard({ step, kind, inputKind, at, dir, onShard }: StepWork, from: Shard): Promise<Shard> {
+  const shard = await saveShard(dir, from.index, async (files) => {
+    const rejects: Reject[] = []
+    const tallies: StageTally[] = []
+    const flow = throughStages(readRows(at.sql, inputKind, from), step.stages, at, rejects, tallies)
+    const rows = await writeRows(at.sql, kind, flow, files.part)
+    await writeRejects(at.sql, rejects, files.rejects)
+    return { rows, counts: tallies.map((tally) => tally.count()) }
+  })
+  onShard(shard)
+  return shard
+}
+
+/** All filters of the step one after the other; what they leave stays where it is. */
+async function sieveShard(work: StepWork, from: Shard): Promise<Shard> {
+  const { step, inputKind, at } = work
   const rejects: Reject[] = []
   const tallies: StageTally[] = []
-  const flow = throughStages(readRows(at.sql, inputKind, from.part), step.stages, at, rejects, tallies)
-  const rows = await writeRows(at.sql, kind, flow, files.part)
-  await writeRejects(at.sql, rejects, files.rejects)
-  return { rows, counts: tallies.map((tally) => tally.count()) }
+  const numbers = new WeakMap<object, number>()
+  const stay = new Set<number>()
+  const flow = throughStages(numbered(readRows(at.sql, inputKind, from), numbers), step.stages, at, rejects, tallies)
+  for await (const row of flow) {
+    const number = numbers.get(row)
+    if (number === undefined) throw new Error(`a filter of ${step.id} gave a row it did not take`)
+    stay.add(number)
+  }
+  let number = 0
+  const rows = bitsOf(from).replaceAll('1', () => (stay.has(number++) ? '1' : '0'))
+  return saveKept(work, from, { rows, rejects, counts: tallies.map((tally) => tally.count()) })
 }
 
-/** All filters of the step in one scan: the first that gives a reason has the row. */
-async function filterShard({ step, at: { sql } }: StepWork, from: Shard, files: Files): Promise<Made> {
-  const reasons = step.stages.map(({ stage }) => ('reason' in stage ? `(${stage.reason})` : 'NULL'))
-  const reason = `COALESCE(${reasons.join(', ')}, NULL)`
-  const stage = `CASE ${reasons.map((each, i) => `WHEN ${each} IS NOT NULL THEN ${sqlText(step.stages[i]?.id ?? '')}`).join(' ')} END`
-  const rows = `read_parquet(${sqlText(from.part)})`
-  await copyTo(sql, `SELECT * FROM ${rows} WHERE ${reason} IS NULL`, files.part)
-  await copyTo(
-    sql,
-    `SELECT id, ${stage} AS stage, ${reason} AS reason, NULL::VARCHAR AS detail FROM ${rows} WHERE ${reason} IS NOT NULL`,
-    files.rejects,
+/** Remembers how many rows came before each. */
+async function* numbered(rows: AsyncIterable<object>, numbers: WeakMap<object, number>): AsyncIterable<object> {
+  let next = 0
+  for await (const row of rows) {
+    numbers.set(row, next++)
+    yield row
+  }
+}
+
+/** All filters of the step in one scan, which reads only the columns they look at. */
+async function filterShard(work: StepWork, from: Shard): Promise<Shard> {
+  const found = await work.at.sql.rows(`${findDrops(work.step.stages, selectNumbered(from, 0))} ORDER BY row`)
+  const drops = found.map(({ row, id, stage, reason }) => ({
+    ...{ place: Number(row), id: String(id), stage: String(stage), reason: String(reason), detail: null },
+  }))
+  return saveKept(work, from, keptWithout(from, drops, work.step.stages))
+}
+
+/** A query for the rows that filters drop: the first that gives a reason has the row. */
+export function findDrops(filters: readonly LiveStage[], rows: string): string {
+  const cases = filters.flatMap(({ id, stage }) =>
+    'reason' in stage
+      ? [`WHEN (${stage.reason}) IS NOT NULL THEN {stage: ${sqlText(id)}, reason: (${stage.reason})}`]
+      : [],
   )
-  return { rows: await countRows(sql, files.part), counts: await countFilters(sql, step.stages, from.rows, files) }
-}
-
-async function countFilters(
-  sql: SqlDatabase,
-  stages: StepWork['step']['stages'],
-  rows: number,
-  files: Files,
-): Promise<readonly StageCount[]> {
-  const drops = await sql.rows(
-    `SELECT stage, reason, count(*) AS dropped FROM read_parquet(${sqlText(files.rejects)}) GROUP BY ALL ORDER BY ALL`,
-  )
-  let taken = rows
-  return stages.map(({ id, use }) => {
-    const own = drops.filter(({ stage }) => stage === id)
-    const given = taken - own.reduce((sum, { dropped }) => sum + Number(dropped), 0)
-    const count = {
-      id,
-      use,
-      taken,
-      given,
-      drops: Object.fromEntries(own.map(({ reason, dropped }) => [String(reason), Number(dropped)])),
-    }
-    taken = given
-    return count
-  })
-}
-
-/** How many rows a parquet file has, from its footer. */
-export async function countRows(sql: SqlDatabase, file: string): Promise<number> {
-  return sql.number(`SELECT count(*) FROM read_parquet(${sqlText(file)})`)
+  return `SELECT row, id, verdict.stage, verdict.reason FROM (SELECT row, id, CASE ${cases.join(' ')} END AS verdict FROM (${rows})) WHERE verdict IS NOT NULL`
 }

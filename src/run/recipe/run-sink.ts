@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import type { MadeSoFar, Sink, SinkReport } from '../../core/stage.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
-import { closeViews, openViews } from './run-whole.ts'
 import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
+import { closeViews, openViews } from './views.ts'
 
 /** A sink that has run: where its files are, and what it says about them. */
 export interface SunkStage extends SinkReport {

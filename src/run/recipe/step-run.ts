@@ -2,6 +2,8 @@ import type { StageCount } from '../../core/recipe.ts'
 import { type AnyStage, type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { decodeRow, encodeRow, rowColumns, type StoredKind } from '../../store/rows/columns.ts'
+import { selectRows } from '../../store/rows/shard-sql.ts'
+import type { Shard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
 
 /** Everything a step needs beside its stages. */
@@ -46,9 +48,10 @@ export class StageTally {
   }
 }
 
-/** Rows of a parquet file, in order. */
-export async function* readRows(sql: SqlDatabase, kind: StoredKind, file: string): AsyncIterable<object> {
-  for await (const record of sql.stream(`SELECT * FROM read_parquet(${sqlText(file)})`)) yield decodeRow(kind, record)
+/** The rows of a shard, in order. */
+export async function* readRows(sql: SqlDatabase, kind: StoredKind, shard: Shard): AsyncIterable<object> {
+  for await (const records of sql.batches(selectRows(shard)))
+    for (const record of records) yield decodeRow(kind, record)
 }
 
 /** Puts rows through stages one after the other; what they drop goes to `rejects`. */

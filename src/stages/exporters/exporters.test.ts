@@ -10,6 +10,7 @@ import type { MadeSoFar, Sink, SinkInput, SinkReport } from '../../core/stage.ts
 import { unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { encodeRow, rowColumns } from '../../store/rows/columns.ts'
+import { selectNumbered } from '../../store/rows/shard-sql.ts'
 import { taskRowOf } from '../task-rows/task-row.ts'
 import ladder from './ladder.ts'
 import rl from './rl.ts'
@@ -56,13 +57,9 @@ async function exporting(
     )
     await sql.run(`COPY filled TO ${sqlText(file)} (FORMAT parquet)`)
     await sql.run('DROP TABLE filled')
-    parts.push({ file, first, rows: some.length })
+    parts.push({ select: selectNumbered({ part: file, kept: null, rows: some.length }, first), rows: some.length })
   }
-  const views = parts.map(
-    ({ file, first }) =>
-      `SELECT * EXCLUDE (file_row_number), file_row_number + ${first} AS row FROM read_parquet(${sqlText(file)}, file_row_number = true)`,
-  )
-  await sql.run(`CREATE VIEW input_0 AS ${views.join(' UNION ALL ')}`)
+  await sql.run(`CREATE VIEW input_0 AS ${parts.map(({ select }) => select).join(' UNION ALL ')}`)
   const input = { stage: 'above', view: 'input_0', rows: rows.length, parts }
   const report = await sink.write(input, {
     ...{ seed, signal: new AbortController().signal, workDir: work, model: null, sandboxes: null, log: () => {} },

@@ -54,8 +54,7 @@ export async function copyRows(sql: SqlSession, copy: Copy): Promise<readonly Wr
 /** Neighbouring input files that become one output file. */
 function groupsOf({ parts }: SinkInput, fileRows: number): readonly string[] {
   const groups: { files: string[]; rows: number }[] = []
-  for (const { file, first, rows } of parts) {
-    const select = `SELECT * EXCLUDE (file_row_number), file_row_number + ${first} AS row FROM read_parquet(${sqlText(file)}, file_row_number = true)`
+  for (const { select, rows } of parts) {
     const last = groups.at(-1)
     if (last && last.rows + rows <= fileRows) {
       last.files.push(select)

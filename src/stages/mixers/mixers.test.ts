@@ -20,6 +20,8 @@ const inputs = (rows: Record<string, number>) =>
 async function mix(stage: WholeStage, rows: Record<string, number>, seed = 1): Promise<string[]> {
   await using sql = await SqlDatabase.open({ memoryMb: 128, threads: 1, tempDir: dir })
   const names = Object.keys(rows)
+  for (const [i, count] of Object.values(rows).entries())
+    await sql.run(`CREATE TABLE input_${i} AS SELECT range AS row FROM range(${count})`)
   const table = await stage.choose(inputs(rows), { seed, sql } as unknown as StageContext & { sql: SqlDatabase })
   const chosen = await sql.rows(`SELECT input, row FROM ${table} ORDER BY position`)
   return chosen.map(({ input, row }) => `${names[Number(input)]} ${row}`)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import type { SqlSession, StageContext, WholeInput, WholeStage } from '../../core/stage.ts'
-import { makeRandom } from '../../lib/random.ts'
+import type { WholeInput, WholeStage } from '../../core/stage.ts'
+import { makeRandom, type Random } from '../../lib/random.ts'
+import { rowNumbers, saveChoice } from './choice.ts'
 
 /** Options every mixer has. */
 export const mixOptions = {
@@ -33,24 +34,30 @@ export function mixOf({ shares, total, upsample, order }: Mix): WholeStage {
     }),
     async choose(inputs, at) {
       const wanted = shares(inputs)
-      const picks = inputs.map((input, i) => pickRows(input, wanted[i] ?? 0, upsample, at))
-      return saveChoice(at.sql, setInOrder(picks, order, at.seed))
+      const picks: number[][] = []
+      for (const [i, { stage, view }] of inputs.entries()) {
+        const random = makeRandom(at.seed, `mix ${stage}`)
+        picks.push(pickRows(await rowNumbers(at.sql, view), wanted[i] ?? 0, upsample, random))
+      }
+      const mixed = setInOrder(picks, order, at.seed)
+      return saveChoice(
+        at.sql,
+        mixed.map((pick, position) => ({ ...pick, position })),
+      )
     },
   }
 }
 
-export interface Pick {
+interface Pick {
   readonly input: number
   readonly row: number
 }
 
-/** So many rows of an input: each as often as any other, give or take one. */
-function pickRows({ stage, rows }: WholeInput, wanted: number, upsample: boolean, { seed }: StageContext): number[] {
-  const random = makeRandom(seed, `mix ${stage}`)
-  const all = Array.from({ length: rows }, (_, row) => row)
+/** So many of the rows of an input: each as often as any other, give or take one. */
+function pickRows(rows: readonly number[], wanted: number, upsample: boolean, random: Random): number[] {
   const picked: number[] = []
-  while (picked.length < wanted && rows > 0) {
-    picked.push(...random.sample(all, Math.min(rows, wanted - picked.length)))
+  while (picked.length < wanted && rows.length > 0) {
+    picked.push(...random.sample(rows, Math.min(rows.length, wanted - picked.length)))
     if (!upsample) break
   }
   return picked
@@ -64,17 +71,6 @@ function setInOrder(picks: readonly (readonly number[])[], order: MixOrder, seed
   return Array.from({ length: longest }, (_, i) => lists.map((list) => list[i]))
     .flat()
     .filter((pick) => pick !== undefined)
-}
-
-/** Writes a choice down the way a recipe reads it. */
-export async function saveChoice(sql: SqlSession, picks: readonly Pick[]): Promise<string> {
-  await sql.run('DROP TABLE IF EXISTS mix')
-  await sql.fill(
-    'mix',
-    { input: 'INTEGER', row: 'BIGINT', position: 'BIGINT', reason: 'VARCHAR', detail: 'VARCHAR', signals: 'VARCHAR' },
-    picks.map(({ input, row }, position) => [input, BigInt(row), BigInt(position), null, null, null]),
-  )
-  return 'mix'
 }
 
 /** A total cut into whole parts in proportion to weights, none above its cap; what rounding leaves over goes to the largest remainders. */

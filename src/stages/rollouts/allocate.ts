@@ -3,6 +3,7 @@ import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { WholeStage } from '../../core/stage.ts'
 import { makeRandom } from '../../lib/random.ts'
+import { type Chosen, saveChoice } from '../mixing/choice.ts'
 import { apportion } from '../mixing/mix.ts'
 
 const options = z.strictObject({
@@ -42,31 +43,23 @@ export default definePlugin({
         const rows = await sql.rows(`SELECT row, id, digest, signals FROM ${input?.view} ORDER BY row`)
         const { unique, copies } = split(rows, asked.by)
         const counts = share(unique, totalOf(asked, unique.length, wholeRows), asked.most, seed)
-        await sql.run('DROP TABLE IF EXISTS allocation')
-        await sql.fill('allocation', columns, [...linesOf(unique, counts), ...copies.map(copyLine)])
-        return 'allocation'
+        return saveChoice(sql, [...attemptsOf(unique, counts), ...copies])
       },
     }
   },
 })
 
-const columns = {
-  input: 'INTEGER',
-  row: 'BIGINT',
-  position: 'BIGINT',
-  reason: 'VARCHAR',
-  detail: 'VARCHAR',
-  signals: 'VARCHAR',
-}
-
 /** The first row of every task; a task that comes again is still one task. */
 function split(rows: readonly Readonly<Record<string, unknown>>[], by: string | undefined) {
   const seen = new Map<string, string>()
   const unique: Unique[] = []
-  const copies: { readonly row: number; readonly of: string }[] = []
+  const copies: Chosen[] = []
   for (const { row, id, digest, signals } of rows) {
     const first = seen.get(String(digest))
-    if (first !== undefined) copies.push({ row: Number(row), of: first })
+    if (first !== undefined)
+      copies.push({
+        ...{ row: Number(row), position: null, reason: 'copy-of-a-task', detail: `the same task as ${first}` },
+      })
     else unique.push({ row: Number(row), weight: by === undefined ? 1 : weightOf(String(id), String(signals), by) })
     if (first === undefined) seen.set(String(digest), String(id))
   }
@@ -127,14 +120,10 @@ function share(unique: readonly Unique[], total: number, most: number | undefine
 }
 
 /** First every task once, then the second attempts, and so on: however early it is stopped, no task is missing for another's sake. */
-function* linesOf(unique: readonly Unique[], counts: readonly number[]): Iterable<unknown[]> {
+function* attemptsOf(unique: readonly Unique[], counts: readonly number[]): Iterable<Chosen> {
   const attempts = counts.reduce((most, count) => Math.max(most, count), 0)
-  let position = 0n
+  let position = 0
   for (let attempt = 0; attempt < attempts; attempt++)
     for (const [i, { row }] of unique.entries())
-      if (attempt < (counts[i] ?? 0)) yield [0, BigInt(row), position++, null, null, JSON.stringify({ attempt })]
-}
-
-function copyLine({ row, of }: { readonly row: number; readonly of: string }): unknown[] {
-  return [0, BigInt(row), null, 'copy-of-a-task', `the same task as ${of}`, null]
+      if (attempt < (counts[i] ?? 0)) yield { row, position: position++, signals: { attempt } }
 }

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { WholeStage } from '../../core/stage.ts'
+import type { WholeFilter } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { SimilarTexts, signatureOf, signatureSize } from '../../lib/minhash.ts'
 import { runHashes, wordHashes } from '../../lib/word-hashes.ts'
 import { type BenchmarkTask, knownBenchmarks, loadPacks } from './packs.ts'
-import { type Judged, type RowText, readTexts, saveVerdicts, type Verdict } from './texts.ts'
+import { type Judged, judgeTexts } from './texts.ts'
 
 /** Options of decontamination. */
 export const decontaminationOptions = z.strictObject({
@@ -24,34 +24,25 @@ export const decontaminationOptions = z.strictObject({
 type Options = z.output<typeof decontaminationOptions>
 
 /** Drops every row that holds words of a benchmark; report.json in its directory says which benchmark lost whom. */
-export function decontaminate(of: Judged, options: Options): WholeStage {
+export function decontaminate(of: Judged, options: Options): WholeFilter {
   return {
     takes: of,
-    filter: true,
-    version: 3,
+    version: 4,
     fingerprint: async () => digestJson(await loadPacks(options.packs, options.benchmarks, options.waive)),
-    choose: async ([input], at) => {
-      if (!input) throw new Error('a whole-set stage has an input')
+    findDrops: async (input, at) => {
       const packs = await loadPacks(options.packs, options.benchmarks, options.waive)
       const known = new Contamination(packs, options)
       const hits: { id: string; why: string }[] = []
-      const table = await saveVerdicts(at.sql, judge(readTexts(at.sql, input, of), known, hits))
+      const table = await judgeTexts(at.sql, input, of, ({ id, text }) => {
+        const why = known.find(text)
+        if (why === null) return null
+        hits.push({ id, why })
+        return { reason: 'contaminated', detail: why }
+      })
       await writeAtomic(join(at.workDir, 'report.json'), `${JSON.stringify(reportOf(options, packs, hits), null, 2)}\n`)
       at.log(`${hits.length} rows hold words of ${packs.length} benchmark tasks`)
       return table
     },
-  }
-}
-
-async function* judge(
-  rows: AsyncIterable<RowText>,
-  known: Contamination,
-  hits: { id: string; why: string }[],
-): AsyncIterable<Verdict> {
-  for await (const { row, id, text } of rows) {
-    const why = known.find(text)
-    if (why !== null) hits.push({ id, why })
-    yield why === null ? { row, reason: null } : { row, reason: 'contaminated', detail: why }
   }
 }
 
@@ -85,7 +76,7 @@ class Contamination {
   }
 
   /** Which benchmark task a text shares words with; null when none. */
-  find(text: string): string | null {
+  find(text: Uint8Array): string | null {
     const { words: length, similarity } = this.options
     const words = wordHashes(text)
     const hit = words.length < length ? null : this.runs.find(runHashes(words, length))

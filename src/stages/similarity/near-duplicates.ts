@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { WholeInput, WholeStage } from '../../core/stage.ts'
+import type { WholeFilter } from '../../core/stage.ts'
 import { SimilarTexts, signatureOf } from '../../lib/minhash.ts'
 import { wordHashes } from '../../lib/word-hashes.ts'
-import { type Judged, type RowText, readTexts, saveVerdicts, type Verdict } from './texts.ts'
+import { type Judged, judgeTexts, type RowText, type TextDrop } from './texts.ts'
 
 /** Options of near-duplicate removal. */
 export const nearOptions = z.strictObject({
@@ -13,37 +13,28 @@ export const nearOptions = z.strictObject({
 })
 
 /** Keeps the first of rows that say nearly the same, by MinHash. */
-export function nearDuplicates(of: Judged, options: z.output<typeof nearOptions>): WholeStage {
+export function nearDuplicates(of: Judged, options: z.output<typeof nearOptions>): WholeFilter {
   return {
     takes: of,
-    filter: true,
-    version: 2,
-    choose: async ([input], { sql }) => {
-      if (!input) throw new Error('a whole-set stage has an input')
-      return saveVerdicts(sql, judge(readTexts(sql, input, of), input, options))
-    },
+    version: 3,
+    findDrops: (input, { sql }) => judgeTexts(sql, input, of, makeJudge(input.rows, options)),
   }
 }
 
-async function* judge(
-  rows: AsyncIterable<RowText>,
-  { rows: count }: WholeInput,
-  { similarity, words }: z.output<typeof nearOptions>,
-): AsyncIterable<Verdict> {
+function makeJudge(count: number, { similarity, words }: z.output<typeof nearOptions>) {
   const texts = new SimilarTexts(count)
   const kept: string[] = []
-  for await (const { row, id, text } of rows) {
+  return ({ id, text }: RowText): TextDrop | null => {
     const signature = signatureOf(wordHashes(text), words)
     const twin = signature && texts.find(signature, similarity)
     if (twin) {
       const share = Math.round(twin.similarity * 100)
-      yield { row, reason: 'near-duplicate', detail: `${share} % like ${kept[twin.index]}` }
-      continue
+      return { reason: 'near-duplicate', detail: `${share} % like ${kept[twin.index]}` }
     }
     if (signature) {
       texts.add(signature)
       kept.push(id)
     }
-    yield { row, reason: null }
+    return null
   }
 }

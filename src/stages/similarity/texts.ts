@@ -11,44 +11,35 @@ const textOf: Readonly<Record<Judged, string>> = {
 export interface RowText {
   readonly row: number
   readonly id: string
-  readonly text: string
+  /** In UTF-8. */
+  readonly text: Uint8Array
 }
 
-/** The text of every row, in order, a bounded number at a time. */
-export async function* readTexts(sql: SqlSession, { view }: WholeInput, of: Judged): AsyncIterable<RowText> {
+/** A row that a filter drops, and why. */
+export interface TextDrop {
+  readonly reason: string
+  readonly detail: string
+}
+
+/** Judges the text of every row, in order, a bounded number at a time; gives the name of a table of the rows that go. */
+export async function judgeTexts(
+  sql: SqlSession,
+  { view }: WholeInput,
+  of: Judged,
+  judge: (row: RowText) => TextDrop | null,
+): Promise<string> {
+  const drops: unknown[][] = []
   let next = 0
   // A scan gives rows in their order; sorting them anyway would hold every text at once.
-  for await (const { row, id, said } of sql.stream(`SELECT row, id, ${textOf[of]} AS said FROM ${view}`)) {
-    if (Number(row) < next) throw new Error(`row ${row} of ${view} came after row ${next - 1}`)
-    next = Number(row) + 1
-    yield { row: Number(row), id: String(id), text: String(said ?? '') }
-  }
-}
-
-/** What a stage found about one row of its only input. */
-export interface Verdict {
-  readonly row: number
-  /** Null keeps the row where it is. */
-  readonly reason: string | null
-  readonly detail?: string | null
-  readonly signals?: Readonly<Record<string, number>>
-}
-
-/** Writes verdicts down the way a recipe reads them; gives the name of the table. */
-export async function saveVerdicts(
-  sql: SqlSession,
-  verdicts: AsyncIterable<Verdict> | Iterable<Verdict>,
-): Promise<string> {
-  await sql.run('DROP TABLE IF EXISTS verdicts')
-  await sql.fill(
-    'verdicts',
-    { input: 'INTEGER', row: 'BIGINT', position: 'BIGINT', reason: 'VARCHAR', detail: 'VARCHAR', signals: 'VARCHAR' },
-    lines(verdicts),
-  )
-  return 'verdicts'
-}
-
-async function* lines(verdicts: AsyncIterable<Verdict> | Iterable<Verdict>): AsyncIterable<readonly unknown[]> {
-  for await (const { row, reason, detail = null, signals } of verdicts)
-    yield [0, BigInt(row), BigInt(row), reason, detail, signals ? JSON.stringify(signals) : null]
+  for await (const rows of sql.batches(`SELECT row, id, encode(${textOf[of]}) AS said FROM ${view}`))
+    for (const { row, id, said } of rows) {
+      if (Number(row) < next) throw new Error(`row ${row} of ${view} came after row ${next - 1}`)
+      next = Number(row) + 1
+      const text = said instanceof Uint8Array ? said : new Uint8Array()
+      const drop = judge({ row: Number(row), id: String(id), text })
+      if (drop) drops.push([row, id, drop.reason, drop.detail])
+    }
+  await sql.run('DROP TABLE IF EXISTS drops')
+  await sql.fill('drops', { row: 'BIGINT', id: 'VARCHAR', reason: 'VARCHAR', detail: 'VARCHAR' }, drops)
+  return 'drops'
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, rename, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
@@ -16,11 +16,13 @@ const countSchema = z.strictObject({
   drops: z.record(z.string(), z.number()),
 })
 const fileSchema = z.strictObject({ bytes: z.number(), sha256: z.string() })
+/** Rows that were left where they are: the file of another shard, what it was like, and a 1 or 0 for each of its rows. */
+const keptSchema = z.strictObject({ of: z.string(), sha256: z.string(), rows: z.string().regex(/^[01]*$/) })
 const markSchema = z.strictObject({
   schema: z.literal('shard/1'),
   rows: z.number(),
   counts: z.array(countSchema),
-  part: fileSchema,
+  part: z.union([fileSchema, keptSchema]),
   rejects: fileSchema,
 })
 type Mark = z.output<typeof markSchema>
@@ -31,7 +33,16 @@ export interface Shard {
   readonly rows: number
   readonly counts: readonly StageCount[]
   readonly part: string
+  /** Which rows of the part are the shard's own, a 1 or 0 for each; null: all of them. */
+  readonly kept: string | null
   readonly rejects: string
+}
+
+/** What was written of a shard. With `kept` that is no part: its rows are those of another shard's file, all or some. */
+export interface Written {
+  readonly rows: number
+  readonly counts: readonly StageCount[]
+  readonly kept?: { readonly of: string; readonly rows: string }
 }
 
 /** Where the files of a shard are. */
@@ -51,24 +62,26 @@ export function shardFiles(dir: string, index: number): { part: string; rejects:
 export async function saveShard(
   dir: string,
   index: number,
-  write: (files: { part: string; rejects: string }) => Promise<{ rows: number; counts: readonly StageCount[] }>,
+  write: (files: { part: string; rejects: string }) => Promise<Written>,
 ): Promise<Shard> {
   await mkdir(dir, { recursive: true })
   const files = shardFiles(dir, index)
   const mine = `.${process.pid}.tmp`
   const temporary = { part: files.part + mine, rejects: files.rejects + mine }
-  const { rows, counts } = await write(temporary)
+  const { rows, counts, kept } = await write(temporary)
   const mark: Mark = {
     schema: 'shard/1',
     rows,
     counts: counts.map((count) => ({ ...count, drops: { ...count.drops } })),
-    part: await describe(temporary.part),
+    part: kept
+      ? { of: relative(dir, kept.of), sha256: await markedDigest(kept.of), rows: kept.rows }
+      : await describe(temporary.part),
     rejects: await describe(temporary.rejects),
   }
   await rename(temporary.rejects, files.rejects)
-  await rename(temporary.part, files.part)
+  if (!kept) await rename(temporary.part, files.part)
   await writeAtomic(files.mark, `${JSON.stringify(mark)}\n`)
-  return { index, rows, counts, part: files.part, rejects: files.rejects }
+  return shardOf(dir, index, mark)
 }
 
 /** A shard that was finished before, its files checked against its mark; null when it was not. */
@@ -77,12 +90,25 @@ export async function findShard(dir: string, index: number): Promise<Shard | nul
   const text = await readTextIfExists(files.mark)
   if (text === null) return null
   const mark = parseMark(text, files.mark)
-  for (const [path, expected] of [
-    [files.part, mark.part],
-    [files.rejects, mark.rejects],
-  ] as const)
-    await checkFile(path, expected)
-  return { index, rows: mark.rows, counts: mark.counts, part: files.part, rejects: files.rejects }
+  const shard = shardOf(dir, index, mark)
+  if ('bytes' in mark.part) await checkFile(shard.part, mark.part)
+  // The file of another shard was checked with that one; that it is still the one that was meant is all there is to see.
+  else if ((await markedDigest(shard.part)) !== mark.part.sha256) throw corrupt(files.mark)
+  await checkFile(files.rejects, mark.rejects)
+  return shard
+}
+
+function shardOf(dir: string, index: number, { rows, counts, part }: Mark): Shard {
+  const files = shardFiles(dir, index)
+  const kept = 'of' in part ? { part: join(dir, part.of), kept: part.rows } : { part: files.part, kept: null }
+  return { index, rows, counts, ...kept, rejects: files.rejects }
+}
+
+/** What the mark beside a part says the part is like. */
+async function markedDigest(part: string): Promise<string> {
+  const path = part.replace(/\.parquet$/, '.done')
+  const mark = parseMark((await readTextIfExists(path)) ?? '', path)
+  return mark.part.sha256
 }
 
 /** How many shards of a directory are finished, whether or not they are whole. */

@@ -19,7 +19,7 @@ export default definePlugin({
   make: ({ positives, negatives, least }): Stage<TaskRow, TaskRow> => ({
     takes: 'task',
     gives: 'task',
-    version: 1,
+    version: 2,
     async *run(rows, { seed }) {
       const { score } = trainClassifier(await loadExamples(positives), await loadExamples(negatives), { seed })
       for await (const row of rows) {

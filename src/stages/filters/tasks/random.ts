@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { WholeStage } from '../../../core/stage.ts'
 import { makeRandom } from '../../../lib/random.ts'
-import { saveVerdicts } from '../../similarity/texts.ts'
+import { rowNumbers, saveChoice } from '../../mixing/choice.ts'
 
 /** Keeps a seeded random sample: the baseline every other filter is measured against. */
 export default definePlugin({
@@ -14,11 +14,11 @@ export default definePlugin({
     version: 1,
     expect: (taken: number | null) => ({ rows: taken === null ? keep : Math.min(keep, taken) }),
     choose: async ([input], { sql, seed }) => {
-      const rows = Array.from({ length: input?.rows ?? 0 }, (_, row) => row)
+      const rows = await rowNumbers(sql, input?.view ?? '')
       const kept = new Set(makeRandom(seed, 'random filter').sample(rows, keep))
-      return saveVerdicts(
+      return saveChoice(
         sql,
-        rows.map((row) => ({ row, reason: kept.has(row) ? null : 'not-in-sample' })),
+        rows.map((row) => ({ row, position: row, reason: kept.has(row) ? null : 'not-in-sample' })),
       )
     },
   }),

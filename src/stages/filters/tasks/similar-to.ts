@@ -21,7 +21,7 @@ export default definePlugin({
   make: ({ positives, negatives, least, embeddings }): Stage<TaskRow, TaskRow> => ({
     takes: 'task',
     gives: 'task',
-    version: 1,
+    version: 2,
     expensive: embeddings !== undefined,
     async *run(rows, at) {
       const embed = embedderOf(embeddings, at)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { WholeStage } from '../../../core/stage.ts'
 import { makeRandom } from '../../../lib/random.ts'
-import { saveVerdicts } from '../../similarity/texts.ts'
+import { saveChoice } from '../../mixing/choice.ts'
 
 /** Keeps at most so many rows of each stratum, drawn at random with the recipe's seed. */
 export default definePlugin({
@@ -29,9 +29,10 @@ export default definePlugin({
         const random = makeRandom(seed, `stratum ${name}`)
         for (const row of random.sample(rows, each)) kept.add(row)
       }
-      return saveVerdicts(
+      const rows = found.map(({ row }) => Number(row))
+      return saveChoice(
         sql,
-        found.map(({ row }) => ({ row: Number(row), reason: kept.has(Number(row)) ? null : 'stratum-full' })),
+        rows.map((row) => ({ row, position: row, reason: kept.has(row) ? null : 'stratum-full' })),
       )
     },
   }),

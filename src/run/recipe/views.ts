@@ -1,0 +1,32 @@
+import type { SinkInput, WholeInput } from '../../core/stage.ts'
+import type { SqlDatabase } from '../../lib/duckdb.ts'
+import { rowsInFile, selectNumbered } from '../../store/rows/shard-sql.ts'
+import type { Shard } from '../../store/rows/shards.ts'
+import type { StepOutput } from '../../store/rows/step-dir.ts'
+
+/** A view over the shards of each input, with the number of each row. */
+export async function openViews(sql: SqlDatabase, inputs: readonly StepOutput[]): Promise<readonly SinkInput[]> {
+  const views = inputs.map(({ manifest, shards }, i) => {
+    const parts = numberedShards(shards).map(({ shard, first }) => {
+      return { select: selectNumbered(shard, first), rows: shard.rows }
+    })
+    return { stage: manifest.id, view: `input_${i}`, rows: manifest.rows, parts }
+  })
+  for (const { view, parts } of views)
+    await sql.run(`CREATE VIEW ${view} AS ${parts.map(({ select }) => select).join(' UNION ALL ')}`)
+  return views
+}
+
+/** Shards with the number of the first row of their file. */
+export function numberedShards(shards: readonly Shard[]): readonly { readonly shard: Shard; readonly first: number }[] {
+  let next = 0
+  return shards.map((shard) => {
+    const first = next
+    next += rowsInFile(shard)
+    return { shard, first }
+  })
+}
+
+export async function closeViews(sql: SqlDatabase, views: readonly WholeInput[]): Promise<void> {
+  for (const { view } of views) await sql.run(`DROP VIEW IF EXISTS ${view}`)
+}
