@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { UserError } from '../../src/core/errors.ts'
 import { agentThat, solver } from '../fakes/agents.ts'
+import { canMount, mountSmallDisk, resizeSmallDisk, unmountSmallDisk } from '../small-disk.ts'
 import { makePlace, playJob, recordsOf } from './job-kit.ts'
 import { leftovers, scratch, withSandboxes } from './kit.ts'
 
@@ -11,8 +11,8 @@ const small = join(scratch, 'small-disk')
 mkdirSync(small)
 
 const suite = () => {
-  beforeAll(() => mountSmallDisk())
-  afterAll(() => execFileSync('umount', [small]))
+  beforeAll(() => mountSmallDisk(small, '1m'))
+  afterAll(() => unmountSmallDisk(small))
 
   test('stops the job with a message; with more room the same job finishes', async () => {
     const place = { ...(await makePlace(['a', 'b', 'c'])), jobsDir: join(small, 'jobs') }
@@ -28,7 +28,7 @@ const suite = () => {
     expect(error).toBeInstanceOf(UserError)
     expect(String(error)).toContain('full')
     expect(await leftovers()).toEqual([])
-    execFileSync('mount', ['-o', 'remount,size=64m', small])
+    resizeSmallDisk(small, '64m')
     const { job, result } = await playJob(place, { config, makeAgent: async () => chatty })
     expect(job.continued).toBe(true)
     expect(result.finishedAt).not.toBeNull()
@@ -36,18 +36,4 @@ const suite = () => {
   })
 }
 
-withSandboxes('a full disk', suite, canMount() ? null : 'needs root to mount a small disk')
-
-function mountSmallDisk(): void {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', small], { stdio: 'ignore' })
-}
-
-function canMount(): boolean {
-  try {
-    mountSmallDisk()
-    execFileSync('umount', [small])
-    return true
-  } catch {
-    return false
-  }
-}
+withSandboxes('a full disk', suite, canMount(small) ? null : 'needs root to mount a small disk')

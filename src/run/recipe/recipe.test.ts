@@ -84,6 +84,13 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
       return 'seen'
     },
   }),
+  'filters/greedy': () => ({
+    takes: 'task',
+    async findDrops(_, { sql }) {
+      await sql.run('CREATE OR REPLACE TABLE all_at_once AS SELECT list(range) FROM range(100000000)')
+      return 'all_at_once'
+    },
+  }),
   'mixers/zip': ({ twice = false }) => ({
     takes: 'task',
     many: true,
@@ -233,6 +240,15 @@ test('rows that filters keep stay where they are, unless they are the smaller pa
     ['odd', null],
     ['short', ''],
   ])
+})
+
+test('a stage that needs more memory than there is says so in two lines', async () => {
+  const error = await run(recipe('sources/numbers', 'filters/greedy', 'sinks/ids')).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(UserError)
+  expect(error).toMatchObject({
+    message: 'stage greedy: its rows need more memory than the database was given',
+    hint: expect.stringContaining('--memory-mb'),
+  })
 })
 
 test('a corrupt shard stops the run and names the stage', async () => {

@@ -16,6 +16,7 @@ import type { LiveStage, ResolvedRecipe } from './resolve.ts'
 import { resultsFor } from './results.ts'
 import { findSunk, runSink, type SunkStage } from './run-sink.ts'
 import { runStep, type StepWork } from './run-step.ts'
+import { naming } from './stage-failure.ts'
 import type { StepContext } from './step-run.ts'
 import { planSteps, type Step } from './steps.ts'
 
@@ -94,7 +95,8 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
       continue
     }
     run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
-    const end = await runStep(stepWork(run, lock, step, digests, { sql, contextOf }), inputs)
+    const work = stepWork(run, lock, step, digests, { sql, contextOf })
+    const end = await naming(step, () => runStep(work, inputs))
     if ('waiting' in end) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
     for (const { id } of step.stages) outputs.set(id, end.output)
     if (end.cached) cached.push(step.id)
@@ -118,13 +120,15 @@ async function sinkChecked(
 ): Promise<SunkStage> {
   const [[input], [sink]] = [inputs, step.stages]
   if (!input || !sink) throw new Error('a sink has an input')
-  if (!checked.has(input)) {
-    run.onEvent?.({ kind: 'recheck-start', rows: input.manifest.rows })
-    await recheck(at, sink, run.recipe.stages, input)
-    checked.add(input)
-  }
-  run.onEvent?.({ kind: 'step-start', stages: [sink.id] })
-  return runSink(at, step, inputs, place)
+  return naming(step, async () => {
+    if (!checked.has(input)) {
+      run.onEvent?.({ kind: 'recheck-start', rows: input.manifest.rows })
+      await recheck(at, sink, run.recipe.stages, input)
+      checked.add(input)
+    }
+    run.onEvent?.({ kind: 'step-start', stages: [sink.id] })
+    return runSink(at, step, inputs, place)
+  })
 }
 
 function madeSoFar({ recipe: { lock }, dir }: RecipeRun, steps: readonly StepOutput[]): MadeSoFar {

@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises'
-import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { StoredKind } from '../../store/rows/columns.ts'
 import type { Shard } from '../../store/rows/shards.ts'
 import { findStep, finishStep, type StepOutput } from '../../store/rows/step-dir.ts'
@@ -30,15 +29,13 @@ export interface StepWork {
 /** What a step gave: its output, found or made, or nothing yet because shards of other processes are missing. */
 export type StepEnd = { readonly output: StepOutput; readonly cached: boolean } | { readonly waiting: number }
 
-/** Makes the output of a step, or finds the one that is there. What fails names the stage. */
+/** Makes the output of a step, or finds the one that is there. */
 export async function runStep(work: StepWork, inputs: readonly StepOutput[]): Promise<StepEnd> {
   const found = await findStep(work.dir)
   if (found) return { output: found, cached: true }
   if (work.shared && work.step.stages[0]?.form === 'whole') return { waiting: 1 }
   await mkdir(work.dir, { recursive: true })
-  const expected = await makeShards(work, inputs).catch((error: unknown) => {
-    throw withStage(work, error)
-  })
+  const expected = await makeShards(work, inputs)
   const missing = expected.filter((shard) => shard === null).length
   if (missing > 0) return { waiting: missing }
   const shards = expected.filter((shard) => shard !== null)
@@ -51,14 +48,4 @@ async function makeShards(work: StepWork, inputs: readonly StepOutput[]): Promis
   if (form === 'whole') return runWhole(work, inputs)
   if (form === 'source') return runSource(work)
   return runShards(work, inputs[0]?.shards ?? [])
-}
-
-function withStage({ step }: StepWork, error: unknown): unknown {
-  if (!(error instanceof BoundaryError) || error.message.startsWith('stage ')) return error
-  const name = step.stages.map(({ id }) => id).join(', ')
-  return new BoundaryError(error.boundary, `stage ${name}: ${messageOf(error)}`, {
-    code: error.code,
-    retryable: error.retryable,
-    cause: error,
-  })
 }

@@ -1,0 +1,29 @@
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import { isDiskFull } from '../disk-full.ts'
+import type { Step } from './steps.ts'
+
+/** Does the work of a step; what fails names its stages, and says what can be done where the machine was too small. */
+export async function naming<Made>({ stages }: Step, work: () => Promise<Made>): Promise<Made> {
+  try {
+    return await work()
+  } catch (error) {
+    throw explained(`stage ${stages.map(({ id }) => id).join(', ')}`, error)
+  }
+}
+
+function explained(stage: string, error: unknown): unknown {
+  const message = messageOf(error)
+  if (isDiskFull(error) || /No space left on device|max_temp_directory_size/.test(message))
+    return new UserError(
+      `${stage}: expected room to write, found the disk full`,
+      'free some space and run the same command again: finished shards are kept',
+    )
+  if (message.startsWith('Out of Memory Error'))
+    return new UserError(
+      `${stage}: its rows need more memory than the database was given`,
+      'give it more with --memory-mb, or make smaller shards with --shard-rows: finished ones are kept',
+    )
+  if (!(error instanceof BoundaryError) || message.startsWith('stage ')) return error
+  const { boundary, code, retryable } = error
+  return new BoundaryError(boundary, `${stage}: ${message}`, { code, retryable, cause: error })
+}
