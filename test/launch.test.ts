@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runCommand } from '../src/cli/command.ts'
 import { loadClusterFile } from '../src/cli/launch/clusters.ts'
 import { settingSpecs } from '../src/cli/launch/flags.ts'
@@ -136,6 +136,64 @@ test('where a place with internet is named, downloads and uploads are jobs there
   ])
   expect(text.match(/--partition=serial\n#SBATCH --qos=normal/g)).toHaveLength(2)
   expect(text).toContain('--dependency=afterok:<download>')
+})
+
+describe('a judge', () => {
+  const named = { judge_model: 'openai/judge', judge_api_base: 'http://judge:8000/v1', judge_api_key_env: 'JUDGE_KEY' }
+  const prices = 'model_info={"input_cost_per_token":1e-6}'
+  const words = '--judge-model openai/judge --judge-api-base http://judge:8000/v1 --judge-api-key-env JUDGE_KEY'
+  const both = { ...datagen, datagen_script: 'data/llm-verifier/generate.ts' }
+  const plan = async (values: object) => {
+    const { launch, text } = await planned('clusters/vista.yaml', { ...values })
+    return { launch, text: text.replaceAll(' \\\n  ', ' ') }
+  }
+
+  test('is handed to every job that runs tests, its key by name only', async () => {
+    vi.stubEnv('JUDGE_KEY', 'sk-planted-key-of-the-judge')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { launch, text } = await plan({ ...both, ...named, judge_engine_kwarg: [prices] })
+    const told = launch.jobs.filter(({ script }) => JSON.stringify(script).includes('--judge-model'))
+    expect(told.map(({ name }) => name)).toEqual(['tasks', 'traces'])
+    expect(text.split('\n').filter((line) => line.includes(`${words} --judge-engine-kwarg '${prices}'`))).toHaveLength(
+      2,
+    )
+    expect(text).not.toContain('sk-planted')
+    const scored = await plan({ ...trainingCases.eval, ...named })
+    expect(scored.text.split('\n').filter((line) => line.includes(words))).toHaveLength(1)
+  })
+
+  test('that is missing is asked for before anything is submitted', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+    mkdirSync(join(dir, 'kind', 'tests'), { recursive: true })
+    writeFileSync(join(dir, 'kind', 'tests', 'judge.json'), '{}')
+    const over = { job_type: 'datagen', enable_trace_gen: true, trace_input_path: dir }
+    const scored = { job_type: 'eval', eval_benchmark: dir, eval_model: 'org/model' }
+    const missing = /judged by a model, and none was given/
+    for (const values of [both, over, scored]) {
+      await expect(plan(values)).rejects.toThrow(missing)
+      expect((await plan({ ...values, ...named })).text).toContain(words)
+    }
+    const extra = { eval_extra_args: '--judge-model=openai/judge' }
+    expect((await plan({ ...scored, ...extra })).text).toContain('--judge-model=openai/judge')
+    expect((await plan({ ...both, disable_verification: true })).text).toContain('--disable-verification')
+    // Tasks alone are proven by the model that makes them.
+    expect((await plan({ ...both, enable_trace_gen: false })).launch.jobs).not.toHaveLength(0)
+  })
+
+  test.each([
+    ['judge_api_key_env', 'sk-planted-key-of-the-judge'],
+    ['judge_api_base', 'http://me:sk-planted-key@judge:8000/v1'],
+    ['judge_engine_kwarg', 'api_key=sk-planted-key-of-the-judge'],
+  ])('whose key stands in %s is refused, and the key is not repeated', async (name, value) => {
+    const error = await plan({ ...both, ...named, [name]: value }).catch((e: unknown) => e)
+    expect(error).toMatchObject({ name: 'UserError', message: expect.stringContaining('looks like a key') })
+    expect(JSON.stringify([Object(error).message, Object(error).hint])).not.toContain('planted')
+  })
+
+  test('without a model is nobody', async () => {
+    const { judge_model: _, ...rest } = named
+    await expect(plan({ ...datagen, ...rest })).rejects.toThrow('no model that it is for')
+  })
 })
 
 test('what every script begins with is as it was', async () => {

@@ -39,7 +39,11 @@ function isRubric(path: string): boolean {
 }
 
 /** Whether what agents do is scored. */
-async function runsTests({ disableVerification, traceHarborConfig: path }: GenerateOptions): Promise<boolean> {
+export async function runsTests(asked: {
+  readonly disableVerification?: boolean | undefined
+  readonly traceHarborConfig?: string | undefined
+}): Promise<boolean> {
+  const { disableVerification, traceHarborConfig: path } = asked
   if (disableVerification) return false
   if (path === undefined) return true
   const text = await orUserError(path, () => readFile(path, 'utf8'))

@@ -6,9 +6,12 @@ import { exists } from '../../lib/files.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { runsTests } from '../generate/lacks-judge.ts'
 import { hasRealSource, loadGenerator } from '../generate/load-generator.ts'
 import { packageRoot } from '../package-root.ts'
+import { unjudged } from '../run/judging.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
+import { judgeWords, lacksJudge, refuseUnjudgedFolder } from './judge.ts'
 
 /** The jobs of a launch and the files they read. */
 export interface PlannedJobs {
@@ -23,6 +26,9 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const extra = withoutStage(settings)
   const { tasks: makesTasks, traces: makesTraces } = stagesOf(settings)
   const script = await pipelineOf(settings, makesTasks)
+  const judge = judgeWords(settings)
+  const traces = makesTraces ? [...traceWords(settings), ...judge, ...(makesTasks ? [] : extra)] : null
+  if (traces && lacksJudge(traces)) await refuseUnjudgedTasks(settings, makesTasks ? script : null)
   const taskEngine = await engineOf(at, settings, 'datagen')
   const traceEngine = (settings.has('trace_engine') ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
   const input = settings.text('trace_input_path')
@@ -32,8 +38,8 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const serving = tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null
   const request: DatagenRequest = {
     script,
-    tasks: makesTasks ? [...taskWords(settings), ...(await sourceWords(script, extra)), ...extra] : null,
-    traces: makesTraces ? [...traceWords(settings), ...(makesTasks ? [] : extra)] : null,
+    tasks: makesTasks ? [...taskWords(settings), ...judge, ...(await sourceWords(script, extra)), ...extra] : null,
+    traces,
     tasksInput: input === undefined ? null : resolve(input),
     fetch: fetchOf(settings, at),
     server: serverOf(settings, serving),
@@ -55,6 +61,16 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
           `compute nodes of ${at.cluster.name} have no internet: sources and uploads must be reachable through its proxy`,
         ],
   }
+}
+
+/** What is judged is known from the pipeline that makes the tasks, or from the folder they are in. */
+async function refuseUnjudgedTasks(settings: Settings, script: string | null): Promise<void> {
+  if (!(await runsTests({ traceHarborConfig: settings.text('trace_harbor_config') }))) return
+  const input = settings.text('trace_input_path')
+  if (input !== undefined) return refuseUnjudgedFolder(resolve(input))
+  if (script === null) return
+  const { generator } = await loadGenerator(script)
+  if (generator.judged) throw unjudged(`tasks of ${generator.name} are`)
 }
 
 /** A time limit that somebody gave goes for the server too; the cluster's own does not. */

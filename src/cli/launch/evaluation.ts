@@ -8,6 +8,7 @@ import { endpointFile, planServer } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
+import { judgeWords, lacksJudge, refuseUnjudgedFolder } from './judge.ts'
 import { offlineNotes } from './local-paths.ts'
 
 /** Turns settings into the jobs that score a model: serve it, fetch the benchmark, run attempts, write the report. */
@@ -16,6 +17,8 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const model = settings.text('eval_model')
   const engine = await engineOf(at, settings, model)
   const isFolder = /^[./]/.test(benchmark) || (await exists(benchmark))
+  if (isFolder && lacksJudge([...judgeWords(settings), ...settings.words('eval_extra_args')]))
+    await refuseUnjudgedFolder(resolve(benchmark))
   const request: EvalRequest = {
     benchmark: basename(benchmark),
     tasks: isFolder ? resolve(benchmark) : join(at.experimentsDir, 'benchmarks', basename(benchmark)),
@@ -65,6 +68,7 @@ function planEval(at: PlanContext, settings: Settings, request: EvalRequest): La
   const server = engine?.server ?? null
   const model = settings.text('eval_model')
   const config = server ? 'configs/eval_endpoint.yaml' : engine?.path
+  const [judge, extra] = [judgeWords(settings), settings.words('eval_extra_args')]
   return makeJob(at, {
     name: 'eval',
     summary: `score on ${request.benchmark}`,
@@ -81,7 +85,8 @@ function planEval(at: PlanContext, settings: Settings, request: EvalRequest): La
         ...(config === undefined ? [] : ['--engine-config', `${at.experimentsDir}/${config}`]),
         ...['--n-attempts', String(settings.number('eval_n_attempts') ?? 3)],
         ...['--jobs-dir', out, '--job-name', jobName, '--yes'],
-        ...settings.words('eval_extra_args'),
+        ...judge,
+        ...extra,
       ]),
     ],
   })

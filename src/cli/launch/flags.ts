@@ -153,6 +153,13 @@ const evaluation: readonly Line[] = [
   ['eval_extra_args', 'words', 'more arguments for run'],
 ]
 
+const judge: readonly Line[] = [
+  ['judge_model', 'text', 'model that judges results of tasks which ask for a judge'],
+  ['judge_api_base', 'text', 'where that model is served'],
+  ['judge_api_key_env', 'text', 'variable that holds its key; jobs read it from the file of keys'],
+  ['judge_engine_kwarg', 'list', 'option of its engine, as key=value, for example its prices; repeatable'],
+]
+
 /** Arguments of LLaMA-Factory that have a flag of their own; any other goes into --train-extra-args. */
 export const trainingArguments: readonly string[] = (
   'model_name_or_path stage do_train finetuning_type deepspeed packing neat_packing enable_liger_kernel attn dataset dataset_dir ' +
@@ -174,6 +181,7 @@ const groups: Readonly<Record<string, readonly Line[]>> = {
   'Training (sft, sft_mca, pretokenize, consolidate)': training,
   'Reinforcement learning (rl)': rl,
   'Evaluation (eval)': evaluation,
+  'Judge (datagen, eval)': judge,
   'Arguments of LLaMA-Factory': trainingArguments.map((name): Line => [name, 'text', 'as LLaMA-Factory has it']),
 }
 

@@ -1,0 +1,49 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { judgeFileName } from '../../core/judge.ts'
+import { redactArgv } from '../../core/redact.ts'
+import { testsDir } from '../../core/task-paths.ts'
+import { exists } from '../../lib/files.ts'
+import type { Settings } from '../../run/launch/settings.ts'
+import { judgeSettingsOf, unjudged } from '../run/judging.ts'
+
+/** The judge of a launch, as words for the commands of its jobs. A key is only ever named: jobs find it in their environment. */
+export function judgeWords(settings: Settings): readonly string[] {
+  const [model, base, keyEnv] = ['judge_model', 'judge_api_base', 'judge_api_key_env'].map((name) =>
+    settings.text(name),
+  )
+  const kwargs = settings.words('judge_engine_kwarg')
+  judgeSettingsOf({
+    ...{ judgeModel: model, judgeApiBase: base, judgeApiKeyEnv: keyEnv },
+    judgeEngineKwarg: kwargs.length > 0 ? kwargs : undefined,
+  })
+  const flags = [
+    ['--judge-model', model] as const,
+    ['--judge-api-base', base] as const,
+    ['--judge-api-key-env', keyEnv] as const,
+    ...kwargs.map((text) => ['--judge-engine-kwarg', text] as const),
+  ]
+  return flags.flatMap(([flag, value]) => (value === undefined ? [] : withoutSecret(flag, value)))
+}
+
+function withoutSecret(flag: string, value: string): readonly string[] {
+  const words = [flag, value]
+  if (redactArgv(words, process.env).every((word, i) => word === words[i])) return words
+  throw new UserError(
+    `${flag}: expected nothing that is secret, got what looks like a key or a password`,
+    'scripts are kept: name the variable that holds the key with --judge-api-key-env',
+  )
+}
+
+/** Whether a job that runs tests with these words would have nobody for tasks that ask for a judge. */
+export function lacksJudge(words: readonly string[]): boolean {
+  return !words.some((word) => /^--(judge-model(=.*)?|disable-verification)$/.test(word))
+}
+
+/** Refuses a folder of tasks, as far as it is there, with one that only a judge can score: before a server waits for nothing. */
+export async function refuseUnjudgedFolder(dir: string): Promise<void> {
+  const names = await readdir(dir).catch(() => [])
+  for (const name of ['.', ...names.sort()])
+    if (await exists(join(testsDir(join(dir, name)), judgeFileName))) throw unjudged(`task ${join(dir, name)} is`)
+}
