@@ -25,7 +25,7 @@ export const commands: Group = {
     },
   },
   tasks: {
-    summary: 'Make, check, pack and convert tasks',
+    summary: 'Make, check, pack, convert and pin tasks',
     group: {
       init: { summary: 'Write a new task to start from', load: () => import('./tasks/init.ts') },
       check: {
@@ -35,6 +35,7 @@ export const commands: Group = {
       pack: { summary: 'Pack a folder of tasks into a parquet file', load: () => import('./tasks/pack.ts') },
       unpack: { summary: 'Unpack tasks from a parquet file', load: () => import('./tasks/unpack.ts') },
       convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },
+      pin: { summary: 'Pin what tasks install to exact versions', load: () => import('./tasks/pin.ts') },
     },
   },
   agents: {

@@ -92,6 +92,18 @@ export interface SandboxFacts {
   readonly notes: readonly string[]
 }
 
+/** The note of a sandbox that starts from another base than the task names. */
+export function standInNote(image: string, other: string): string {
+  return `base image ${image} ${standIn} ${other} is used instead`
+}
+
+const standIn = 'is not available here;'
+
+/** Whether a note says that another base stands in: what is installed here says nothing about the one the task names. */
+export function isStandInNote(note: string): boolean {
+  return note.includes(standIn)
+}
+
 /**
  * How far the verifier is from the agent. `fresh`: every agent process is dead, /tests and /logs/verifier are mounts the
  * agent never could write to. `shared`: the provider cannot promise that. `separate`: another machine, only artefacts carried over.
@@ -187,6 +199,8 @@ export interface SandboxProvider {
   prepare?(environment: Environment, options?: PrepareOptions): Promise<void>
   /** Whether `prepare` would find its work done; null where that cannot be told. Touches nothing. */
   isPrepared?(environment: Environment): Promise<boolean | null>
+  /** The digest (`sha256:...`) by which a registry knows an image that is here; null when none is known. Touches nothing. */
+  imageDigest?(image: string): Promise<string | null>
   /** An aborted signal, or any failure, gives back whatever was half-made before it throws. */
   lease(request: SandboxRequest): Promise<SandboxLease>
   /** Removes what dead owners left behind, never a live owner's. */

@@ -1,23 +1,17 @@
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { basename, join, resolve } from 'node:path'
+import { mkdir, readdir } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
 import { Command, Option } from '@commander-js/extra-typings'
-import type { Spent } from '../../core/budget.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Task } from '../../core/task.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
-import { makeAgent, makeProvider, whoCan } from '../../plugins.ts'
-import { makeBudget } from '../../run/budget.ts'
 import { brokenTask, type TaskReport } from '../../run/check/check-task.ts'
 import { checkTasks } from '../../run/check/check-tasks.ts'
-import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
-import { type JudgeOptions, judgeSettingsOf, openJudge, refuseUnjudged, withJudge } from '../run/judging.ts'
-import { freeUse } from '../run/model-options.ts'
-import { parsedAssignments } from '../run/values.ts'
+import { type JudgeOptions, withJudge } from '../run/judging.ts'
 import { firstReason, oneLine, printReports } from './check-table.ts'
+import { withSpine } from './spine.ts'
 
 /** `ot-agent tasks check`: the verification spine. */
 export default () =>
@@ -54,48 +48,18 @@ interface CheckOptions extends JudgeOptions {
 }
 
 async function check(tasks: readonly Task[], options: CheckOptions): Promise<TaskReport[]> {
-  const sandboxOptions = parsedAssignments('--ek', options.environmentKwarg)
-  const provider = await makeProvider(options.environment, sandboxOptions)
-  const lintOnly = options.only === 'lint'
-  const judging = judgeSettingsOf(options)
-  if (!lintOnly) {
-    await refuseUnjudged(tasks, judging)
-    await provider.preflight()
-  }
-  const workDir = options.keep === undefined ? null : await emptyDir(options.keep)
-  const temporary = workDir ?? (await mkdtemp(join(tmpdir(), 'ot-agent-check-')))
-  const interrupt = interruptSignal()
-  const purse = makeBudget({ limits: freeUse.budget, spentBefore: nothingSpent })
-  try {
-    const judge = await openJudge(lintOnly ? undefined : judging, {}, interrupt.signal)
+  const { keep } = options
+  const keepIn = keep === undefined ? undefined : () => emptyDir(keep)
+  const spineOptions = { ...options, lintOnly: options.only === 'lint', keepIn }
+  return withSpine(tasks, spineOptions, (spine) => {
     let done = 0
-    return await checkTasks(tasks, {
-      provider,
-      sandboxOptions,
-      makeAgent,
-      whoCan: await whoCan(),
-      hostEnv: process.env,
-      judge: judge?.(purse.account(null, 'judge')),
-      repeats: options.repeats,
-      lintOnly,
-      signal: interrupt.signal,
+    return checkTasks(tasks, {
+      ...spine,
       concurrency: options.nConcurrent,
-      workDir: temporary,
-      keep: workDir !== null,
+      keep: keep !== undefined,
       onReport: (report) => note(progressLine(report, ++done, tasks.length)),
     })
-  } finally {
-    interrupt.stop()
-    tellSpent(purse.spent())
-    if (workDir === null) await rm(temporary, { recursive: true, force: true })
-  }
-}
-
-const nothingSpent: Spent = { costUsd: 0, tokens: 0, requests: 0, wallSec: 0 }
-
-function tellSpent({ requests, tokens, costUsd }: Spent): void {
-  const cost = costUsd > 0 ? `, ${costUsd.toFixed(4)} USD` : ''
-  if (requests > 0) note(`judge: ${requests} requests, ${tokens} tokens${cost}`)
+  })
 }
 
 /** Reads every task; one that cannot be read becomes a rejected row, so that the others are still checked. */

@@ -8,6 +8,8 @@ export interface Heredoc {
   readonly content: string
   /** Exactly what stood between the two marks. */
   readonly raw: string
+  /** Where that stands in the file. */
+  readonly start: number
   /** False when the name was quoted: nothing in the content is expanded. */
   readonly expand: boolean
 }
@@ -20,6 +22,8 @@ export interface LogicalLine {
   readonly name: string
   readonly flags: readonly string[]
   readonly rest: string
+  /** For each character of `rest`, where it stands in the file. */
+  readonly offsets: readonly number[]
   readonly heredocs: readonly Heredoc[]
 }
 
@@ -32,7 +36,7 @@ export interface DockerfileLines {
 
 /** Joins continued lines, drops comments, and collects heredocs. */
 export function readLines(text: string, file: string): DockerfileLines {
-  const physical = text.replace(/^\uFEFF/, '').split('\n')
+  const physical = splitPhysical(text)
   const directives = readDirectives(physical, file)
   const escapeChar = directives.get('escape') ?? '\\'
   const lines: LogicalLine[] = []
@@ -46,15 +50,36 @@ export function readLines(text: string, file: string): DockerfileLines {
     const split = splitInstruction(joined.text)
     const heredocs = collectHeredocs(split.name, split.rest, physical, next, at)
     next = heredocs.next
-    lines.push({ line: at.line, ...split, heredocs: heredocs.found })
+    // What follows name and options is always the end of the joined text.
+    const restEnd = joined.text.trimEnd().length
+    const offsets = joined.offsets.slice(restEnd - split.rest.length, restEnd)
+    lines.push({ line: at.line, ...split, offsets, heredocs: heredocs.found })
   }
   return { escapeChar, syntax: directives.get('syntax') ?? null, lines }
 }
 
+/** One line of the file, without its line feed, and where it starts. */
+interface PhysicalLine {
+  readonly text: string
+  readonly start: number
+}
+
+function splitPhysical(text: string): PhysicalLine[] {
+  let start = text.startsWith('\uFEFF') ? 1 : 0
+  return text
+    .slice(start)
+    .split('\n')
+    .map((line) => {
+      const physical = { text: line, start }
+      start += line.length + 1
+      return physical
+    })
+}
+
 /** `# name=value` lines count only at the very top. */
-function readDirectives(physical: readonly string[], file: string): Map<string, string> {
+function readDirectives(physical: readonly PhysicalLine[], file: string): Map<string, string> {
   const directives = new Map<string, string>()
-  for (const [index, text] of physical.entries()) {
+  for (const [index, { text }] of physical.entries()) {
     const match = /^\s*#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*$/.exec(text)
     const name = match?.[1]?.toLowerCase()
     if (name === undefined || match?.[2] === undefined || !['escape', 'syntax', 'check'].includes(name)) break
@@ -68,20 +93,32 @@ function readDirectives(physical: readonly string[], file: string): Map<string, 
   return directives
 }
 
-function joinContinued(physical: readonly string[], start: number, escapeChar: string): { text: string; next: number } {
-  const first = stripEnding(physical[start] ?? '').trimStart()
-  if (first.startsWith('#')) return { text: '', next: start + 1 }
-  let { text, open } = takeContinuation(first, escapeChar)
-  let next = start + 1
+interface Joined {
+  readonly text: string
+  /** For each character of `text`, where it stands in the file. */
+  readonly offsets: readonly number[]
+  readonly next: number
+}
+
+function joinContinued(physical: readonly PhysicalLine[], first: number, escapeChar: string): Joined {
+  if (physical[first]?.text.trimStart().startsWith('#')) return { text: '', offsets: [], next: first + 1 }
+  const offsets: number[] = []
+  let text = ''
+  let open = true
+  let next = first
   for (; open && next < physical.length; next++) {
-    const line = stripEnding(physical[next] ?? '')
+    const { text: whole = '', start = 0 } = physical[next] ?? {}
+    const line = stripEnding(whole)
+    const isFirst = next === first
     // Comments and empty lines inside a continued instruction vanish without ending it.
-    if (line.trim() === '' || line.trimStart().startsWith('#')) continue
-    const taken = takeContinuation(line, escapeChar)
+    if (!isFirst && (line.trim() === '' || line.trimStart().startsWith('#'))) continue
+    const indent = isFirst ? line.length - line.trimStart().length : 0
+    const taken = takeContinuation(line.slice(indent), escapeChar)
+    for (let i = 0; i < taken.text.length; i++) offsets.push(start + indent + i)
     text += taken.text
     open = taken.open
   }
-  return { text, next }
+  return { text, offsets, next }
 }
 
 /** A last escape character continues the line, unless it is itself escaped. */
@@ -106,7 +143,7 @@ interface FoundHeredocs {
 function collectHeredocs(
   name: string,
   rest: string,
-  physical: readonly string[],
+  physical: readonly PhysicalLine[],
   from: number,
   at: Place,
 ): FoundHeredocs {
@@ -123,10 +160,11 @@ function collectHeredocs(
     if (end === null) throw dockerfileError(at, `${parsed.name}: the end of this heredoc is missing`)
     const raw = physical
       .slice(next, end)
-      .map((line) => `${line}\n`)
+      .map(({ text }) => `${text}\n`)
       .join('')
     const content = parsed.chomp ? raw.replace(/^\t+/gm, '') : raw
-    found.push({ name: parsed.name, content, raw, expand: parsed.expand })
+    const start = physical[next]?.start ?? 0
+    found.push({ name: parsed.name, content, raw, start, expand: parsed.expand })
     next = end + 1
   }
   return { found, next }
@@ -147,9 +185,9 @@ export function parseHeredocMark(word: string): HeredocMark | null {
   return name === '' ? null : { name, chomp: match?.[1] === '-', expand: name === quoted }
 }
 
-function findEnd(physical: readonly string[], from: number, mark: HeredocMark): number | null {
+function findEnd(physical: readonly PhysicalLine[], from: number, mark: HeredocMark): number | null {
   for (let at = from; at < physical.length; at++) {
-    const line = stripEnding(physical[at] ?? '')
+    const line = stripEnding(physical[at]?.text ?? '')
     if ((mark.chomp ? line.replace(/^\t+/, '') : line) === mark.name) return at
   }
   return null

@@ -70,6 +70,7 @@ describe('images', () => {
   test.each([
     ['debian:12', { registry: 'debian:12' }],
     ['docker://ghcr.io/a/b@sha256:0', { registry: 'ghcr.io/a/b@sha256:0' }],
+    ['debian:12@sha256:0', { registry: 'debian@sha256:0' }],
     ['/images/a.sif', { path: '/images/a.sif' }],
     ['a.sif', { path: 'a.sif' }],
     ['/a/root', { path: '/a/root' }],

@@ -38,7 +38,8 @@ export async function findImage(environment: Environment, fallback: string | und
 export function parseSource(image: string): Source {
   const name = image.replace(/^docker:\/\//, '')
   const isPath = isAbsolute(image) || (image === name && image.endsWith('.sif'))
-  return isPath ? { path: image } : { registry: name }
+  // Apptainer takes a tag or a digest, not both.
+  return isPath ? { path: image } : { registry: name.replace(/:[^/:@]+@/, '@') }
 }
 
 /** A Dockerfile that only names an image and how its commands run needs no build. */

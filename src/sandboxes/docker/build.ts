@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
-import type { PrepareOptions } from '../../core/sandbox.ts'
+import { type PrepareOptions, standInNote } from '../../core/sandbox.ts'
 import { BuildContext, type ContextEntry, ContextError, readInside } from '../../formats/dockerfile/context.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { basesOf } from '../../formats/dockerfile/plan.ts'
@@ -45,7 +45,7 @@ export async function loadBuild(
       const other = await standIn?.(image)
       if (!other) continue
       lines[line - 1] = (lines[line - 1] ?? '').replace(written, other)
-      notes.push(`base image ${image} is not available here; ${other} is used instead`)
+      notes.push(standInNote(image, other))
     }
     const [all] = await (await BuildContext.open(dir)).select('.')
     const name = file === dockerfileName ? file : otherName

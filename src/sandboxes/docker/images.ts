@@ -35,6 +35,7 @@ const imageSchema = z.object({
     })
     .nullish(),
 })
+const digestsSchema = z.object({ RepoDigests: z.array(z.string()).nullish() })
 /** Podman tells of an image's health check only in its own dialect. */
 const podmanSchema = z.object({ Healthcheck: healthcheckSchema.nullish() })
 
@@ -132,6 +133,16 @@ export class Images {
     }
   }
 
+  /** By which digest a registry knows an image; of several, Podman names the one for all architectures last. */
+  async digestOf(name: string): Promise<string | null> {
+    // Podman gives digests to images that were only made here, too: no other machine knows them.
+    if (name.startsWith('localhost/')) return null
+    const answer = await this.engine.ask({ method: 'GET', path: `/images/${encodeURI(name)}/json`, accept: [404, 400] })
+    const known = digestsSchema.safeParse(answer.body).data?.RepoDigests ?? []
+    const ours = known.map((digest) => digest.split('@')).filter(([repo = '']) => repoOf(repo) === repoOf(name))
+    return ours.at(-1)?.[1] ?? null
+  }
+
   private async podmanHealthcheck(name: string): Promise<RawHealthcheck | null> {
     const path = `/libpod/images/${encodeURI(name)}/json`
     const answer = await this.engine.ask({ method: 'GET', path, accept: [400, 404, 405, 500] })
@@ -219,6 +230,14 @@ interface WantedBuild {
 }
 
 type Wanted = WantedBuild | { readonly kind: 'pull'; readonly tag: string; readonly notes: readonly string[] }
+
+/** The name of an image without tag, digest, and what Docker's own registry may leave out. */
+function repoOf(name: string): string {
+  return name
+    .replace(/@.*$/, '')
+    .replace(/:[^/:]*$/, '')
+    .replace(/^(?:docker\.io\/)?(?:library\/)?/, '')
+}
 
 function short(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)

@@ -104,6 +104,7 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
       const file = await loadServices(environment)
       return file ? hasServiceImages(images, file, environment) : images.has(environment)
     },
+    imageDigest: async (image) => (await opened()).images.digestOf(image),
     lease: async (request) => lease({ ...(await opened()), program }, options, request),
     reap: async (how) => reap((await opened()).engine, how),
   }

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { standInNote } from '../../../core/sandbox.ts'
 import { exists } from '../../../lib/files.ts'
 import { type Base, directoryBase } from '../base.ts'
 import type { OwnedMachine, Workshop } from '../workshop.ts'
@@ -32,7 +33,7 @@ export function makeImageHost(workshop: Workshop, base: Base, baseName = "the ho
       if (image === null) return { base, note: null }
       const dir = join(workshop.home, 'images', image.replace(/[/:]/g, '_'))
       if (await exists(dir)) return { base: await directoryBase(dir), note: null }
-      return { base, note: `base image ${image} is not available here; ${baseName} is used instead` }
+      return { base, note: standInNote(image, baseName) }
     },
     makeMachine: ({ purpose, ...request }) =>
       workshop.make({

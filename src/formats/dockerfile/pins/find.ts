@@ -1,0 +1,138 @@
+import type { Dockerfile } from '../instruction.ts'
+import { type LogicalLine, readLines } from '../lines.ts'
+import { parseDockerfile } from '../parse.ts'
+import { basesOf } from '../plan.ts'
+import { type Manager, readInstall } from './install.ts'
+import { readPackage } from './package.ts'
+import { type RunPlace, readRunPlaces } from './run-places.ts'
+import { readScript, type Script } from './scripts.ts'
+import type { ShellWord } from './shell.ts'
+
+/** How a sandbox is asked what a manager has installed. */
+export interface Question extends RunPlace {
+  readonly manager: Manager
+  readonly argv: readonly string[]
+}
+
+/** Something a Dockerfile asks for without an exact version. */
+export interface Pinnable {
+  /** `image` for a FROM. */
+  readonly manager: Manager | 'image'
+  readonly name: string
+  /** As it is written, quotes taken off. */
+  readonly written: string
+  /** The beginning and the end of that, which stay. */
+  readonly kept: readonly [before: string, after: string]
+  readonly line: number
+  /** The part of the file that an exact version replaces, and what the version gets in front. */
+  readonly edit: { readonly start: number; readonly end: number; readonly mark: string }
+  /** Null for an image. */
+  readonly question: Question | null
+}
+
+/** Something that stays as it is, and why. */
+export interface LeftAlone {
+  readonly manager: Manager | 'image'
+  readonly written: string
+  readonly line: number
+  readonly why: string
+}
+
+export interface Found {
+  readonly pinnable: readonly Pinnable[]
+  readonly left: readonly LeftAlone[]
+}
+
+/** Finds what a Dockerfile takes without saying exactly which: images, and packages of apt, pip and npm. */
+export function findPinnable(text: string, file: string): Found {
+  const dockerfile = parseDockerfile(text, file)
+  const lines = new Map(readLines(text, file).lines.map((line) => [line.line, line]))
+  const found: Draft = { text, pinnable: [], left: [] }
+  for (const { line, written, image } of basesOf(dockerfile)) findImage(lines.get(line), written, image, found)
+  const visible = visibleStages(dockerfile)
+  const places = readRunPlaces(dockerfile)
+  for (const [index, { instructions }] of dockerfile.stages.entries()) {
+    for (const instruction of instructions) {
+      const line = lines.get(instruction.line)
+      if (instruction.kind !== 'run' || !line) continue
+      const place = places.get(instruction.line) ?? { user: null, dropPath: '' }
+      const hidden = visible.has(index) ? null : 'installed in a stage that the sandbox does not show'
+      findPackages(readScript(instruction, line), place, hidden, found)
+    }
+  }
+  const inOrder = <T extends { line: number }>(all: T[]) => all.sort((a, b) => a.line - b.line)
+  return { pinnable: inOrder(found.pinnable), left: inOrder(found.left) }
+}
+
+interface Draft {
+  readonly text: string
+  readonly pinnable: Pinnable[]
+  readonly left: LeftAlone[]
+}
+
+function findImage(line: LogicalLine | undefined, written: string, image: string, found: Draft): void {
+  if (!line || image.includes('@')) return
+  const common = { manager: 'image', written, line: line.line } as const
+  const last = line.offsets[written.length - 1]
+  if (written !== image || last === undefined) found.left.push({ ...common, why: 'a variable' })
+  else {
+    const edit = { start: last + 1, end: last + 1, mark: '@' }
+    found.pinnable.push({ ...common, name: image, kept: [image, ''], edit, question: null })
+  }
+}
+
+/** The last stage, and those it starts from: their files are what a sandbox shows. */
+function visibleStages({ stages }: Dockerfile): ReadonlySet<number> {
+  const visible = new Set<number>()
+  for (let index = stages.length - 1; index >= 0; ) {
+    visible.add(index)
+    const base = stages[index]?.image.toLowerCase()
+    index = stages.slice(0, index).findLastIndex(({ name }) => name === base)
+  }
+  return visible
+}
+
+const marks: Record<Manager, string> = { apt: '=', pip: '==', npm: '@' }
+
+/** `hidden`: why nothing of this script can be looked up, or null. */
+function findPackages(script: Script, place: RunPlace, hidden: string | null, found: Draft): void {
+  for (const command of script) {
+    const install = readInstall(command)
+    if (install === null) continue
+    const { manager, ask, others, hopeless } = install
+    const leave = (word: ShellWord, why: string) =>
+      found.left.push({ manager, written: word.value, line: lineOf(word, found.text), why })
+    for (const { word, why } of others) leave(word, why)
+    for (const word of install.packages) {
+      const read = readPackage(manager, word)
+      if (read.kind === 'pinned') continue
+      const edit = read.kind === 'loose' ? placeOf(word, read) : null
+      const why = read.kind === 'other' ? read.why : (hidden ?? hopeless)
+      if (why !== null || edit === null || read.kind === 'other') leave(word, why ?? 'quoted in pieces')
+      else
+        found.pinnable.push({
+          manager,
+          name: read.name,
+          written: word.value,
+          kept: [word.value.slice(0, read.start), word.value.slice(read.end)],
+          line: lineOf(word, found.text),
+          edit: { ...edit, mark: marks[manager] },
+          question: { manager, argv: ask, ...place },
+        })
+    }
+  }
+}
+
+/** Where in the file a part of a word stands; null when it does not stand there in one piece. */
+function placeOf({ at }: ShellWord, part: { readonly start: number; readonly end: number }) {
+  const before = at[part.start - 1]
+  if (before === undefined) return null
+  if (part.start === part.end) return { start: before + 1, end: before + 1 }
+  const [first, last] = [at[part.start], at[part.end - 1]]
+  if (first === undefined || last === undefined || last - first !== part.end - part.start - 1) return null
+  return { start: first, end: last + 1 }
+}
+
+function lineOf({ at }: ShellWord, text: string): number {
+  return text.slice(0, at[0] ?? 0).split('\n').length
+}

@@ -1,0 +1,50 @@
+import type { Found, LeftAlone, Pinnable, Question } from './find.ts'
+import { isVersion, type Versions } from './versions.ts'
+
+/** What a sandbox knows: the answer to each question, and the digests of images by name. Null where it does not know. */
+export interface Known {
+  readonly versions: (question: Question) => Versions | null
+  readonly digest: (image: string) => string | null
+}
+
+/** Something that gets an exact version. */
+export interface Pin {
+  readonly pinnable: Pinnable
+  readonly version: string
+}
+
+/** Decides what is pinned to which version; what is not known, or is no version, is left alone. */
+export function decidePins({ pinnable, left }: Found, known: Known): { pins: Pin[]; left: LeftAlone[] } {
+  const pins: Pin[] = []
+  const more: LeftAlone[] = []
+  for (const wanted of pinnable) {
+    const { manager, written, line, name, question } = wanted
+    const answer = question && known.versions(question)
+    const version = question ? answer?.get(name) : known.digest(name)
+    if (version && isVersion(manager, version)) pins.push({ pinnable: wanted, version })
+    else
+      more.push({ manager, written, line, why: question ? whyNot(question, answer) : 'its digest is not known here' })
+  }
+  return { pins, left: [...left, ...more].sort((a, b) => a.line - b.line) }
+}
+
+function whyNot({ argv }: Question, answer: Versions | null | undefined): string {
+  return answer ? 'not installed under this name' : `${argv[0]} did not say what is installed`
+}
+
+/** The Dockerfile with the versions in place; every other byte stays. */
+export function renderPinned(text: string, pins: readonly Pin[]): string {
+  let pinned = text
+  const backwards = [...pins].sort((a, b) => b.pinnable.edit.start - a.pinnable.edit.start)
+  for (const { pinnable, version } of backwards) {
+    const { start, end, mark } = pinnable.edit
+    pinned = `${pinned.slice(0, start)}${mark}${version}${pinned.slice(end)}`
+  }
+  return pinned
+}
+
+/** What a pinned word became, for people. */
+export function renderPin({ pinnable, version }: Pin): string {
+  const [before, after] = pinnable.kept
+  return `${before}${pinnable.edit.mark}${version}${after}`
+}

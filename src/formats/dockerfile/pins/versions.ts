@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import type { Manager } from './install.ts'
+import { pipKey } from './package.ts'
+
+/** What is installed: versions by the name that `readPackage` gives. */
+export type Versions = ReadonlyMap<string, string>
+
+/**
+ * What a version may be before it gets into a Dockerfile. Whatever runs in a sandbox can print anything: nothing that a
+ * shell, JSON or a Dockerfile would obey gets through.
+ */
+const patterns: Record<Manager | 'image', RegExp> = {
+  apt: /^(?:\d{1,6}:)?[0-9A-Za-z][0-9A-Za-z.+~-]{0,120}$/,
+  pip: /^\d{1,12}(?:\.\d{1,12}){0,12}(?:(?:a|b|rc)\d{1,6})?(?:\.post\d{1,9})?(?:\.dev\d{1,12})?(?:\+[0-9A-Za-z]{1,40}(?:\.[0-9A-Za-z]{1,40}){0,8})?$/,
+  npm: /^\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[0-9A-Za-z.-]{1,80})?$/,
+  image: /^sha256:[0-9a-f]{64}$/,
+}
+
+/** Whether a version, or the digest of an image, is nothing but that. */
+export function isVersion(manager: Manager | 'image', version: string): boolean {
+  return patterns[manager].test(version)
+}
+
+/** Reads what a sandbox answered to `Install.ask`; what is not a name and a version is passed over. */
+export function parseVersions(manager: Manager, answer: string): Versions {
+  const found = readers[manager](answer)
+  return new Map(found.filter(([name, version]) => name !== '' && isVersion(manager, version)))
+}
+
+const readers: Record<Manager, (answer: string) => (readonly [string, string])[]> = {
+  apt: readDpkg,
+  pip: readPipList,
+  npm: readNpmList,
+}
+
+/** A name without an architecture counts only when every architecture of it has the same version. */
+function readDpkg(answer: string): [string, string][] {
+  const found = new Map<string, string>()
+  const torn = new Set<string>()
+  for (const line of answer.split('\n')) {
+    const [name = '', architecture = '', version = '', status = ''] = line.split('\t')
+    if (status !== 'installed') continue
+    found.set(`${name}:${architecture}`, version)
+    if ((found.get(name) ?? version) !== version) torn.add(name)
+    found.set(name, version)
+  }
+  return [...found].filter(([name]) => !torn.has(name))
+}
+
+const pipList = z.array(z.looseObject({ name: z.string(), version: z.string() }))
+
+function readPipList(answer: string): [string, string][] {
+  const list = pipList.safeParse(jsonOrNull(answer)).data ?? []
+  return list.map(({ name, version }) => [pipKey(name), version])
+}
+
+const npmList = z.looseObject({ dependencies: z.record(z.string(), z.looseObject({ version: z.string().optional() })) })
+
+function readNpmList(answer: string): [string, string][] {
+  const { dependencies = {} } = npmList.safeParse(jsonOrNull(answer)).data ?? {}
+  return Object.entries(dependencies).map(([name, { version = '' }]) => [name, version])
+}
+
+function jsonOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,27 @@
+import type { SandboxLease } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
+import { acceptableEnvironment } from '../trial/environment.ts'
+import { giveBack, giveBackSec } from '../trial/give-back.ts'
+import { startSandbox } from '../trial/start-sandbox.ts'
+import type { CheckRequest } from './check-task.ts'
+import { checkTrialConfig } from './trial-config.ts'
+
+/** Builds and starts a task's environment as a trial would, lends it, and gives it back. No agent runs. */
+export async function withSandbox<T>(
+  task: Task,
+  request: CheckRequest,
+  dir: string,
+  use: (lease: SandboxLease) => Promise<T>,
+): Promise<T> {
+  const { provider, sandboxOptions, hostEnv, signal } = request
+  const names = { agentName: 'nop', trialName: 'look', trialsDir: dir, sandbox: provider.name, sandboxOptions }
+  const config = checkTrialConfig(task, names)
+  const environment = await acceptableEnvironment(task, config, provider, request.whoCan)
+  const scene = { task, provider, config, jobName: 'tasks-look', dir, hostEnv, signal, log: () => {}, giveBackSec }
+  const lease = await startSandbox(scene, environment)
+  try {
+    return await use(lease)
+  } finally {
+    await giveBack(lease, scene)
+  }
+}
