@@ -2,12 +2,17 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stageServices } from '../../src/cli/recipe/services.ts'
+import type { StageEntry } from '../../src/core/recipe.ts'
 import type { TaskRow } from '../../src/core/row.ts'
-import type { Stage } from '../../src/core/stage.ts'
+import { type Dropped, isDropped, type Stage } from '../../src/core/stage.ts'
 import { makeAnyStage } from '../../src/plugins.ts'
+import { countsOf } from '../../src/run/recipe/report.ts'
+import { resolveRecipe } from '../../src/run/recipe/resolve.ts'
+import { runRecipe } from '../../src/run/recipe/run-recipe.ts'
 import { taskRowOf } from '../../src/stages/task-rows/task-row.ts'
 import { judgeSums } from '../../src/store/ledger.ts'
 import { runStage } from '../contracts/stage.ts'
+import { clientThat, replies } from '../fakes/told-client.ts'
 import { makeTempDir } from '../make-task.ts'
 import { startJudge, verdict, writeJudged } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
@@ -57,5 +62,62 @@ withSandboxes('a judge in a recipe', () => {
     // Other tasks of the stage share its budget, whoever runs them.
     await expect(verify(0.28, [three])).rejects.toThrow('the budget of 0.28 USD is spent after 0 of 1 tasks')
     expect(server.requests).toHaveLength(2)
+  })
+
+  test('scores the rollouts of every stage that names one, each on its own account', { timeout: 240_000 }, async () => {
+    const root = join(scratch, 'rolled')
+    await writeJudged(root, 'rolled')
+    const server = await startJudge(['first', 'second', 'third'], verdict(0.5))
+    const by = (model: string) => ({ judge: { model, apiBase: server.apiBase, options }, concurrency: 1 })
+    const able = { model: 'able', engine: 'scripted', options: { tasks: root } }
+    const teachers = [{ model: 'clueless', engine: 'scripted' }, able]
+    const run = async (dir: string, stages: StageEntry[]) => {
+      const source = { use: 'sources/task-folder', with: { path: root } }
+      const recipe = await resolveRecipe({ name: 'judged', stages: [source, ...stages] }, makeAnyStage)
+      return runRecipe({ recipe, dir: join(scratch, dir), services, signal, memoryMb: 200 })
+    }
+    const { steps } = await run('judged-run', [
+      { use: 'rollouts/select-teacher', with: { teachers, tasks: 1, ...by('first') } },
+      {
+        use: 'rollouts/pass-rate',
+        with: { teacher: null, agent: 'oracle', attempts: 1, passReward: 0.5, ...by('second') },
+      },
+      { use: 'filters/tasks/signal-range', with: { signal: 'pass-rate', least: 1 } },
+      { use: 'rollouts/agent', with: { teacher: { from: 'select-teacher' }, ...by('third') } },
+      { use: 'filters/rollouts/min-reward', with: { least: 0.5 } },
+    ])
+    expect(countsOf(steps).at(-1)).toMatchObject({ use: 'filters/rollouts/min-reward', given: 1, drops: {} })
+    expect(server.requests.map(({ body }) => body.model)).toEqual(['first', 'second', 'third'])
+    for (const stage of ['select-teacher', 'pass-rate', 'agent']) {
+      const jobs = join(scratch, 'judged-run', 'work', stage, 'jobs')
+      expect(await judgedIn(jobs), stage).toEqual({ requests: 1, costUsd: 0.14 })
+    }
+    for (const [use, more] of [
+      ['rollouts/select-teacher', { teachers }],
+      ['rollouts/pass-rate', { teacher: null, agent: 'oracle' }],
+      ['rollouts/agent', { teacher: null, agent: 'oracle' }],
+    ] as const)
+      await expect(run('unjudged-run', [{ use, with: more }]), use).rejects.toMatchObject({
+        ...{ message: expect.stringContaining('judged by a model'), hint: expect.stringContaining('`judge`') },
+      })
+  })
+
+  test('says whether a scout solved its task, so that there is something to hint at', {
+    timeout: 120_000,
+  }, async () => {
+    const root = join(scratch, 'scouted')
+    const row = (await taskRowOf(await writeJudged(root, 'scouted'), 'judged')) as TaskRow
+    const server = await startJudge(['strict', 'mild'], verdict(0.5), verdict(1))
+    const hint = async (model: string) => {
+      const teacher = { model: 'able', engine: 'scripted', options: { tasks: root } }
+      const scout = { teacher, concurrency: 1, judge: { model, apiBase: server.apiBase } }
+      const stage = (await makeAnyStage('augment/hints', { scout })) as Stage<never, TaskRow>
+      const asked = clientThat(replies(JSON.stringify({ items: ['Kind words are short.'] })))
+      return (await runStage(stage, [row], { services, model: asked })) as (TaskRow | Dropped)[]
+    }
+    expect((await hint('strict')).map((made) => isDropped(made) && made.drop)).toEqual(['scout-failed'])
+    expect(await hint('mild')).toMatchObject([
+      { name: 'scouted-hints', instruction: expect.stringContaining('Kind words') },
+    ])
   })
 })
