@@ -50,6 +50,8 @@ function makeImage(layer: Buffer, settings: Record<string, unknown>) {
       os: 'linux',
       config: settings,
       rootfs: { type: 'layers', diff_ids: [digestOf(layer)] },
+      // Podman builds only on images that say where their layers came from.
+      history: [{ created_by: 'test' }],
     }),
   )
   const part = (kind: string, data: Buffer) => ({ mediaType: kind, size: data.length, digest: digestOf(data) })
