@@ -31,7 +31,8 @@ export class ContextError extends Error {
   override readonly name = 'ContextError'
 }
 
-const textLimitBytes = 1 << 20
+/** No Dockerfile and no list of files to ignore is longer. */
+export const textLimitBytes = 1 << 20
 
 /** The files a Dockerfile may copy: a directory less what its `.dockerignore` leaves out. Nothing outside is ever read. */
 export class BuildContext {

@@ -80,15 +80,16 @@ function splitPhysical(text: string): PhysicalLine[] {
 function readDirectives(physical: readonly PhysicalLine[], file: string): Map<string, string> {
   const directives = new Map<string, string>()
   for (const [index, { text }] of physical.entries()) {
-    const match = /^\s*#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=\s*(.+?)\s*$/.exec(text)
+    const match = /^\s*#\s*([a-zA-Z][a-zA-Z0-9]*)\s*=(.*)$/s.exec(text)
     const name = match?.[1]?.toLowerCase()
-    if (name === undefined || match?.[2] === undefined || !['escape', 'syntax', 'check'].includes(name)) break
+    const value = match?.[2]?.trim()
+    if (name === undefined || !value || !['escape', 'syntax', 'check'].includes(name)) break
     const at = { file, line: index + 1 }
     if (directives.has(name)) throw dockerfileError(at, `the directive ${name} stands twice`)
-    if (name === 'escape' && match[2] !== '\\' && match[2] !== '`') {
-      throw dockerfileError(at, `expected escape=\\ or escape=\`, got ${JSON.stringify(match[2])}`)
+    if (name === 'escape' && value !== '\\' && value !== '`') {
+      throw dockerfileError(at, `expected escape=\\ or escape=\`, got ${JSON.stringify(value)}`)
     }
-    directives.set(name, match[2])
+    directives.set(name, value)
   }
   return directives
 }
@@ -123,7 +124,9 @@ function joinContinued(physical: readonly PhysicalLine[], first: number, escapeC
 
 /** A last escape character continues the line, unless it is itself escaped. */
 function takeContinuation(line: string, escapeChar: string): { text: string; open: boolean } {
-  const body = line.replace(/[ \t]+$/, '')
+  let end = line.length
+  while (line[end - 1] === ' ' || line[end - 1] === '\t') end--
+  const body = line.slice(0, end)
   const open = body.endsWith(escapeChar) && !body.endsWith(escapeChar + escapeChar)
   return open ? { text: body.slice(0, -1), open } : { text: line, open }
 }

@@ -186,6 +186,7 @@ describe('what is not well-formed throws with its line', () => {
     ['RUN x', '1: expected FROM or ARG first, got RUN'],
     ['', '1: there is no FROM instruction'],
     ['# only a comment', '1: there is no FROM instruction'],
+    ['FROM a\n'.repeat(1001), '1001: more than 1000 stages'],
     ['FROM', '1: expected FROM image'],
     ['FROM a b', '1: expected FROM image'],
     ['FROM a AS 1x', '1: "1x" cannot name a stage'],

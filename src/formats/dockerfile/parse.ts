@@ -8,6 +8,9 @@ import { parseHealthcheck } from './parse-healthcheck.ts'
 import { parseRun } from './parse-run.ts'
 import { parseJsonStrings, splitPlain, splitRaw } from './words.ts'
 
+/** Nobody writes more, and each is compared with those before it. */
+const maxStages = 1000
+
 /** Reads a Dockerfile into stages of instructions; what is not well-formed throws with its line. `file` is for messages. */
 export function parseDockerfile(text: string, file: string): Dockerfile {
   const nul = text.indexOf('\0')
@@ -25,6 +28,8 @@ export function parseDockerfile(text: string, file: string): Dockerfile {
     const at = { file, line: source.line }
     const flags = new Flags(source.flags, at, source.name)
     const stage = stages.at(-1)
+    if (source.name === 'FROM' && stages.length === maxStages)
+      throw dockerfileError(at, `more than ${maxStages} stages`)
     if (source.name === 'FROM') stages.push(parseFrom({ at, source, flags, escapeChar }))
     else if (stage) stage.instructions.push(parseInstruction({ at, source, flags, escapeChar }))
     else if (source.name === 'ARG')

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../../core/errors.ts'
 import { isStandInNote } from '../../../core/sandbox.ts'
 import type { Task } from '../../../core/task.ts'
+import { textLimitBytes } from '../../../formats/dockerfile/context.ts'
 import { type Found, findPinnable, type LeftAlone } from '../../../formats/dockerfile/pins/find.ts'
 import { decidePins, type Known, type Pin, renderPin, renderPinned } from '../../../formats/dockerfile/pins/pin.ts'
 import { loadTask } from '../../../formats/harbor-task/load.ts'
@@ -88,6 +89,8 @@ class Pinning {
     const text = await readTaskText(task.dir, this.file)
     const otherwise = await this.whyNothingIsBuilt(text)
     if (text === null || otherwise !== null) return this.unchanged(otherwise)
+    if (text.length > textLimitBytes)
+      return this.report('refused', `its Dockerfile is larger than ${textLimitBytes} bytes`)
     const found = findPinnable(text, 'environment/Dockerfile')
     this.left = found.left
     if (!this.isWorthBuilding(found)) {

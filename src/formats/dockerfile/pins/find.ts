@@ -47,7 +47,7 @@ export interface Found {
 export function findPinnable(text: string, file: string): Found {
   const dockerfile = parseDockerfile(text, file)
   const lines = new Map(readLines(text, file).lines.map((line) => [line.line, line]))
-  const found: Draft = { text, pinnable: [], left: [] }
+  const found: Draft = { lineAt: makeLineFinder(text), pinnable: [], left: [] }
   for (const { line, written, image } of basesOf(dockerfile)) findImage(lines.get(line), written, image, found)
   const visible = visibleStages(dockerfile)
   const places = readRunPlaces(dockerfile)
@@ -65,7 +65,8 @@ export function findPinnable(text: string, file: string): Found {
 }
 
 interface Draft {
-  readonly text: string
+  /** The number of the line that holds a character of the file. */
+  readonly lineAt: (offset: number) => number
   readonly pinnable: Pinnable[]
   readonly left: LeftAlone[]
 }
@@ -100,8 +101,9 @@ function findPackages(script: Script, place: RunPlace, hidden: string | null, fo
     const install = readInstall(command)
     if (install === null) continue
     const { manager, ask, others, hopeless } = install
+    const lineOf = ({ at }: ShellWord) => found.lineAt(at[0] ?? 0)
     const leave = (word: ShellWord, why: string) =>
-      found.left.push({ manager, written: word.value, line: lineOf(word, found.text), why })
+      found.left.push({ manager, written: word.value, line: lineOf(word), why })
     for (const { word, why } of others) leave(word, why)
     for (const word of install.packages) {
       const read = readPackage(manager, word)
@@ -115,7 +117,7 @@ function findPackages(script: Script, place: RunPlace, hidden: string | null, fo
           name: read.name,
           written: word.value,
           kept: [word.value.slice(0, read.start), word.value.slice(read.end)],
-          line: lineOf(word, found.text),
+          line: lineOf(word),
           edit: { ...edit, mark: marks[manager] },
           question: { manager, argv: ask, ...place },
         })
@@ -133,6 +135,15 @@ function placeOf({ at }: ShellWord, part: { readonly start: number; readonly end
   return { start: first, end: last + 1 }
 }
 
-function lineOf({ at }: ShellWord, text: string): number {
-  return text.slice(0, at[0] ?? 0).split('\n').length
+function makeLineFinder(text: string): (offset: number) => number {
+  const ends = [...text.matchAll(/\n/g)].map(({ index }) => index)
+  return (offset) => {
+    let [from, to] = [0, ends.length]
+    while (from < to) {
+      const middle = (from + to) >> 1
+      if ((ends[middle] ?? 0) < offset) from = middle + 1
+      else to = middle
+    }
+    return from + 1
+  }
 }

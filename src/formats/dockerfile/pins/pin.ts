@@ -34,13 +34,14 @@ function whyNot({ argv }: Question, answer: Versions | null | undefined): string
 
 /** The Dockerfile with the versions in place; every other byte stays. */
 export function renderPinned(text: string, pins: readonly Pin[]): string {
-  let pinned = text
-  const backwards = [...pins].sort((a, b) => b.pinnable.edit.start - a.pinnable.edit.start)
-  for (const { pinnable, version } of backwards) {
+  const pieces: string[] = []
+  let done = 0
+  for (const { pinnable, version } of [...pins].sort((a, b) => a.pinnable.edit.start - b.pinnable.edit.start)) {
     const { start, end, mark } = pinnable.edit
-    pinned = `${pinned.slice(0, start)}${mark}${version}${pinned.slice(end)}`
+    pieces.push(text.slice(done, start), mark, version)
+    done = end
   }
-  return pinned
+  return pieces.join('') + text.slice(done)
 }
 
 /** What a pinned word became, for people. */
