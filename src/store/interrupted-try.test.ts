@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { someRecord } from '../../test/records.ts'
 import { journalName, openJournal } from '../formats/atif/journal.ts'
 import { parseTrajectory } from '../formats/atif/parse.ts'
-import { atifVersion } from '../formats/atif/schema.ts'
+import { atifVersion } from '../formats/atif/trajectory.ts'
 import { listFailedTries } from './failed-tries.ts'
 import { openHarborLayout } from './harbor-layout.ts'
 

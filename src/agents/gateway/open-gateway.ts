@@ -1,22 +1,9 @@
 import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { ModelClient } from '../../core/model.ts'
-import type { CallRecorder } from '../../formats/atif/recorder/call-recorder.ts'
 import { type Ask, type CallCounts, noCalls } from './ask-model.ts'
+import type { GatewayOptions } from './gateway-options.ts'
 import { serveAgent } from './serve-agent.ts'
 import { makeTrialKey } from './trial-key.ts'
-
-export interface GatewayOptions {
-  /** Holds the only copy of the provider's key. */
-  readonly client: ModelClient
-  readonly recorder: CallRecorder
-  /** Ask for token ids with every call, whatever the agent asks for. */
-  readonly tokenDetails?: boolean
-  /** How long a stream may be silent before it gets a sign of life; default 60 s. */
-  readonly silenceMs?: number
-  /** Told after every call how many there were and what came of them. */
-  readonly onCount?: (counts: CallCounts) => void
-}
 
 /** An endpoint for one trial: every call of its agent passes through here and is recorded. */
 export interface Gateway {

@@ -8,8 +8,8 @@ import { type CallRoute, findRoute } from '../../formats/dialect-server/routes.t
 import type { ServedCall, ServerDialect, ServiceFault } from '../../formats/dialect-server/server-dialect.ts'
 import { renderAnswer, renderDocument, renderFaultAnswer } from '../../formats/dialect-server/wire-answer.ts'
 import { type Ask, askModel } from './ask-model.ts'
+import type { GatewayOptions } from './gateway-options.ts'
 import { makeLiveAnswer } from './live-answer.ts'
-import type { GatewayOptions } from './open-gateway.ts'
 import { keepAlive, sendAnswer } from './send-answer.ts'
 import { carriesKey } from './trial-key.ts'
 

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../core/model.ts'
-import type { SubagentRef } from '../../formats/atif/schema.ts'
+import type { SubagentRef } from '../../formats/atif/trajectory.ts'
 import {
   answersPrompt,
   handoffPrompt,

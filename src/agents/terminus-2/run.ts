@@ -1,6 +1,6 @@
 import type { AgentAt } from '../../core/agent.ts'
 import type { ModelClient } from '../../core/model.ts'
-import type { FinalMetrics } from '../../formats/atif/schema.ts'
+import type { FinalMetrics } from '../../formats/atif/trajectory.ts'
 import type { TerminalSession } from '../../lib/terminal/session.ts'
 import type { Calls } from './calls.ts'
 import type { Chat } from './chat.ts'

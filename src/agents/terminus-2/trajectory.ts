@@ -6,7 +6,7 @@ import {
   type StepMetrics,
   type SubagentRef,
   type TrajectoryAgent,
-} from '../../formats/atif/schema.ts'
+} from '../../formats/atif/trajectory.ts'
 import { utcNow } from '../../lib/time.ts'
 import type { Settings } from './options.ts'
 import type { Parsed } from './parsed.ts'

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { journalName, openJournal, recoverTrajectory, type TrajectoryJournal } from './journal.ts'
 import { parseTrajectory } from './parse.ts'
 import { renderTrajectory } from './render.ts'
-import { atifVersion, atifVersions, type Trajectory } from './schema.ts'
+import { atifVersion, atifVersions, type Trajectory } from './trajectory.ts'
 
 const agent = { name: 'terminus-2', version: '2.0.0' }
 const user = { step_id: 1, source: 'user', message: 'do it' }

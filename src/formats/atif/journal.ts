@@ -6,7 +6,7 @@ import { exists, writeAtomic } from '../../lib/files.ts'
 import { openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
 import { checkedTrajectory } from './parse.ts'
 import { renderTrajectory } from './render.ts'
-import type { FinalMetrics, Observation, Trajectory, TrajectoryStep } from './schema.ts'
+import type { FinalMetrics, Observation, Trajectory, TrajectoryStep } from './trajectory.ts'
 
 /** Where a run's trajectories grow while it runs, in the same directory as the files they become. */
 export const journalName = 'trajectory.jsonl'

@@ -1,5 +1,6 @@
 import { messageOf, UserError } from '../../core/errors.ts'
-import { type Trajectory, trajectorySchema } from './schema.ts'
+import { trajectorySchema } from './schema.ts'
+import type { Trajectory } from './trajectory.ts'
 
 const hint = 'expected a trajectory in ATIF, version 1.0 to 1.7'
 

@@ -1,4 +1,4 @@
-import type { Trajectory } from './schema.ts'
+import type { Trajectory } from './trajectory.ts'
 
 /** The text of a trajectory the way Harbor prints it: two spaces, no absent fields, lists of numbers on one line, ASCII only. */
 export function renderTrajectory(trajectory: Trajectory): string {

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Trajectory, TrajectoryStep } from './schema.ts'
+import type { Trajectory, TrajectoryStep } from './trajectory.ts'
 
 type Context = z.core.$RefinementCtx
 

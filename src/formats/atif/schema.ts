@@ -1,115 +1,16 @@
 import { z } from 'zod'
 import { checkStep, checkTrajectory } from './rules.ts'
-
-/** The versions of the format that can be read; the last one is written. */
-export const atifVersions = [
-  'ATIF-v1.0',
-  'ATIF-v1.1',
-  'ATIF-v1.2',
-  'ATIF-v1.3',
-  'ATIF-v1.4',
-  'ATIF-v1.5',
-  'ATIF-v1.6',
-  'ATIF-v1.7',
-] as const
-export const atifVersion = 'ATIF-v1.7'
-
-const values = z.record(z.string(), z.unknown())
-const count = z.int().nonnegative()
-const timestamp = z.string().refine(isIsoTime, { error: 'expected an ISO 8601 time' })
-
-const contentPart = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('text'), text: z.string() }),
-  z.strictObject({
-    type: z.literal('image'),
-    source: z.strictObject({
-      media_type: z.enum(['image/jpeg', 'image/png', 'image/gif', 'image/webp']),
-      path: z.string(),
-    }),
-  }),
-])
-const content = z.union([z.string(), z.array(contentPart)])
-
-const toolCall = z.strictObject({
-  tool_call_id: z.string(),
-  function_name: z.string(),
-  arguments: values,
-  extra: values.optional(),
-})
-
-const subagentRef = z.strictObject({
-  trajectory_id: z.string().optional(),
-  session_id: z.string().optional(),
-  trajectory_path: z.string().optional(),
-  extra: values.optional(),
-})
-
-const observation = z.strictObject({
-  results: z.array(
-    z.strictObject({
-      source_call_id: z.string().optional(),
-      content: content.optional(),
-      subagent_trajectory_ref: z.array(subagentRef).optional(),
-      extra: values.optional(),
-    }),
-  ),
-})
-
-const metrics = z.strictObject({
-  prompt_tokens: count.optional(),
-  completion_tokens: count.optional(),
-  cached_tokens: count.optional(),
-  cost_usd: z.number().optional(),
-  prompt_token_ids: z.array(z.int()).optional(),
-  completion_token_ids: z.array(z.int()).optional(),
-  logprobs: z.array(z.number()).optional(),
-  extra: values.optional(),
-})
-
-const step = z
-  .strictObject({
-    step_id: z.int().positive(),
-    timestamp: timestamp.optional(),
-    source: z.enum(['system', 'user', 'agent']),
-    model_name: z.string().optional(),
-    reasoning_effort: z.union([z.string(), z.number()]).optional(),
-    message: content,
-    reasoning_content: z.string().optional(),
-    tool_calls: z.array(toolCall).optional(),
-    observation: observation.optional(),
-    metrics: metrics.optional(),
-    is_copied_context: z.boolean().optional(),
-    llm_call_count: count.optional(),
-    extra: values.optional(),
-  })
-  .superRefine(checkStep)
-
-const agent = z.strictObject({
-  name: z.string(),
-  version: z.string(),
-  model_name: z.string().optional(),
-  tool_definitions: z.array(values).optional(),
-  extra: values.optional(),
-})
-
-const finalMetrics = z.strictObject({
-  total_prompt_tokens: count.optional(),
-  total_completion_tokens: count.optional(),
-  total_cached_tokens: count.optional(),
-  total_cost_usd: z.number().optional(),
-  total_steps: count.optional(),
-  extra: values.optional(),
-})
+import { agentShape, atifVersions, finalMetricsShape, stepShape, type Trajectory, values } from './trajectory.ts'
 
 const trajectory = z
   .strictObject({
     schema_version: z.enum(atifVersions),
     session_id: z.string().optional(),
     trajectory_id: z.string().optional(),
-    agent,
-    steps: z.array(step).min(1),
+    agent: agentShape,
+    steps: z.array(stepShape.superRefine(checkStep)).min(1),
     notes: z.string().optional(),
-    final_metrics: finalMetrics.optional(),
+    final_metrics: finalMetricsShape.optional(),
     continued_trajectory_ref: z.string().optional(),
     extra: values.optional(),
     get subagent_trajectories() {
@@ -118,31 +19,5 @@ const trajectory = z
   })
   .superRefine(checkTrajectory)
 
-/** A trajectory in the Agent Trajectory Interchange Format: what one agent said, did and saw, step by step. */
-export interface Trajectory {
-  schema_version: (typeof atifVersions)[number]
-  session_id?: string | undefined
-  trajectory_id?: string | undefined
-  agent: z.output<typeof agent>
-  steps: TrajectoryStep[]
-  notes?: string | undefined
-  final_metrics?: z.output<typeof finalMetrics> | undefined
-  continued_trajectory_ref?: string | undefined
-  extra?: Record<string, unknown> | undefined
-  subagent_trajectories?: Trajectory[] | undefined
-}
-
-export type TrajectoryStep = z.output<typeof step>
-export type Observation = z.output<typeof observation>
-export type StepMetrics = z.output<typeof metrics>
-export type FinalMetrics = z.output<typeof finalMetrics>
-export type SubagentRef = z.output<typeof subagentRef>
-export type TrajectoryAgent = z.output<typeof agent>
-
 /** A whole trajectory: strict about names and about every rule between fields. */
 export const trajectorySchema: z.ZodType<Trajectory> = trajectory
-
-function isIsoTime(text: string): boolean {
-  const isIso = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/.test(text)
-  return isIso && !Number.isNaN(Date.parse(text.slice(0, 10)))
-}

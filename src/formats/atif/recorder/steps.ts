@@ -2,7 +2,7 @@ import type { ChatMessage, ModelReply, ToolCall, ToolDefinition } from '../../..
 import { utcNow } from '../../../lib/time.ts'
 import { jsonObject } from '../../dialect-server/read-request.ts'
 import type { NewStep } from '../journal.ts'
-import type { Observation, StepMetrics } from '../schema.ts'
+import type { Observation, StepMetrics } from '../trajectory.ts'
 
 /** A call that came to no reply. */
 export interface FailedCall {

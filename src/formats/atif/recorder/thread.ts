@@ -1,6 +1,6 @@
 import type { ChatMessage, ModelReply, ModelRequest, ToolCall } from '../../../core/model.ts'
 import type { NewStep, TrajectoryHead, TrajectoryJournal } from '../journal.ts'
-import { atifVersion, type FinalMetrics } from '../schema.ts'
+import { atifVersion, type FinalMetrics } from '../trajectory.ts'
 import { spokenIn } from './conversation.ts'
 import { atifTools, type FailedCall, observationOf, stepOfMessage, stepOfReply } from './steps.ts'
 

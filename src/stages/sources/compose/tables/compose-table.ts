@@ -3,13 +3,14 @@ import { byLevel, type Draw, file, type Operation, type Probe, type Tree, type W
 import { type Constraint, constraints, type Output } from './constraints.ts'
 import { tableDomains } from './domains.ts'
 import { drawFaults, drawInput, type Faults, readerShell } from './input.ts'
-import { type Shape, shapes } from './shapes.ts'
+import { shapes } from './shapes.ts'
 import { type DrawnStep, phases, type Step } from './step.ts'
 import { arrangeSteps } from './steps-arrange.ts'
 import { enrichSteps } from './steps-enrich.ts'
 import { filterSteps } from './steps-filter.ts'
 import { reduceSteps } from './steps-reduce.ts'
 import { beginTable, type Table, type TableDomain } from './table.ts'
+import type { TableDraft } from './table-draft.ts'
 import { tellTable } from './tell.ts'
 
 const steps: readonly Step[] = [...filterSteps, ...enrichSteps, ...reduceSteps, ...arrangeSteps]
@@ -24,20 +25,6 @@ export const tableOperations: readonly Operation[] = steps.map((step) => ({
     return composeTable(draw, domain, step)
   },
 }))
-
-/** What was drawn for a task on records, before anything is written. */
-export interface TableDraft {
-  readonly domain: TableDomain
-  readonly chain: readonly DrawnStep[]
-  readonly from: Shape
-  readonly to: Shape
-  readonly faults: Faults
-  readonly input: string
-  readonly partCount: number
-  readonly output: string
-  readonly columns: { readonly before: Table['columns']; readonly after: Table['columns'] }
-  readonly rejects: string
-}
 
 function composeTable(draw: Draw, domain: TableDomain, main: Step): Work | null {
   const drawn = drawTable(draw, domain, main)

@@ -1,7 +1,7 @@
 import type { Draws } from '../../../procedural/draws.ts'
 import type { Draw } from '../work.ts'
-import type { TableDraft } from './compose-table.ts'
 import type { Fault } from './faults.ts'
+import type { TableDraft } from './table-draft.ts'
 
 /** The instruction of a task on records, paragraph by paragraph. */
 export function tellTable(
