@@ -17,9 +17,8 @@ export default () =>
   withJudge(
     new Command()
       .description(
-        'Pins what tasks take without saying exactly which: packages that RUN lines install with apt, pip and npm -g get the\n' +
-          'version that is there once the task is built, and FROM the digest of its image where the sandbox knows it. Only those\n' +
-          'words change. Each task has to hold before (as `tasks check` says) and after; one that would not stays as it is.\n' +
+        'Gives what Dockerfiles of tasks install (apt, pip, npm -g) the exact versions that are there once they are built, and FROM the digest of its image where the sandbox knows it. Only those words change.\n' +
+          'Each task has to hold before, as `tasks check` says, and after; one that would not stays as it was.\n' +
           'Ends with exit code 3 when a task was refused, or would not hold pinned.',
       )
       .argument('<paths...>', 'tasks, or folders of tasks')

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { messageOf, UserError } from '../../../core/errors.ts'
 import type { TaskLineage } from '../../../core/row.ts'
 import type { Task } from '../../../core/task.ts'
 import { environmentDir, taskFileName } from '../../../core/task-paths.ts'
@@ -8,7 +9,7 @@ import { editTaskTomls } from '../../../formats/harbor-task/edit.ts'
 import { readTaskText } from '../../../formats/harbor-task/read.ts'
 import { makeTaskDir } from '../../../formats/harbor-task/save.ts'
 import { copyTree } from '../../../lib/copy-tree.ts'
-import { writeAtomic } from '../../../lib/files.ts'
+import { codeOf, writeAtomic } from '../../../lib/files.ts'
 
 /** Where a task's Dockerfile is. */
 export function dockerfileOf(dir: string): string {
@@ -47,5 +48,10 @@ export async function copyTo(source: string, target: string): Promise<void> {
 }
 
 async function replaceText(path: string, text: string): Promise<void> {
-  await writeAtomic(path, text, (await stat(path)).mode & 0o777)
+  try {
+    await writeAtomic(path, text, (await stat(path)).mode & 0o777)
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error
+    throw new UserError(`${path}: expected to be able to write there, got ${messageOf(error)}`, 'choose --out instead')
+  }
 }
