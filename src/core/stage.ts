@@ -171,8 +171,8 @@ export interface SqlFilter extends Expecting {
 export interface SqlSession {
   run(sql: string): Promise<void>
   rows(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
-  /** The rows of a query in order, a bounded number at a time. */
-  batches(sql: string): AsyncIterable<readonly Readonly<Record<string, unknown>>[]>
+  /** The rows of a query in order, some at a time, each there only while it is looked at; fails if there are not so many. */
+  batches(sql: string, count: number): AsyncIterable<Iterable<Readonly<Record<string, unknown>>>>
   /** Makes a table of these columns (name to SQL type) and fills it. */
   fill(
     table: string,

@@ -37,18 +37,29 @@ test('text and names are quoted, whatever they hold', async () => {
 test('batches give every row in order', async () => {
   await using sql = await open()
   const seen: unknown[] = []
-  for await (const rows of sql.batches('SELECT range AS i FROM range(5000) ORDER BY i'))
-    seen.push(...rows.map(({ i }) => Number(i)))
+  for await (const rows of sql.batches('SELECT range AS i FROM range(5000) ORDER BY i', 5000))
+    for (const { i } of rows) seen.push(Number(i))
   expect(seen).toEqual(Array.from({ length: 5000 }, (_, i) => i))
 })
 
-test('a query that is left early, or that fails on the way, ends and leaves the database usable', async () => {
+test('a row of a batch is whole even when it is looked at after the batch', async () => {
   await using sql = await open()
-  for await (const _ of sql.batches('SELECT range AS i FROM range(100000)')) break
-  const failing = async () => {
-    const late = "SELECT CASE WHEN range = 90000 THEN error('too far') ELSE 1 END AS i FROM range(100000)"
-    for await (const _ of sql.batches(late)) await new Promise((resolve) => setImmediate(resolve))
+  const seen: object[] = []
+  const query =
+    "SELECT range::INTEGER AS i, encode(repeat('x', range % 40)) AS bytes, [range::VARCHAR] AS list FROM range(6000)"
+  for await (const rows of sql.batches(query, 6000)) seen.push(...rows)
+  for (const i of [0, 7, 12, 13, 3000, 5999])
+    expect(seen[i]).toEqual({ i, bytes: Buffer.from('x'.repeat(i % 40)), list: [String(i)] })
+})
+
+test('a query that is left early, or that fails after some rows, ends and leaves the database usable', async () => {
+  await using sql = await open()
+  for await (const _ of sql.batches('SELECT range AS i FROM range(100000)', 100000)) break
+  const drain = async (query: string) => {
+    for await (const _ of sql.batches(query, 100000)) await new Promise((resolve) => setImmediate(resolve))
   }
-  await expect(failing()).rejects.toThrow('too far')
+  const late = "SELECT CASE WHEN range = 90000 THEN error('too far') ELSE 1 END AS i FROM range(100000)"
+  await expect(drain(late)).rejects.toThrow('too far')
+  await expect(drain('SELECT 1 FROM range(90000)')).rejects.toThrow('expected 100000 rows, the database gave 90000')
   expect(await sql.number('SELECT 7')).toBe(7)
 })

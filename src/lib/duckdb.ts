@@ -1,4 +1,4 @@
-import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBValueConverter, JS } from '@duckdb/node-api'
 
 export interface SqlOptions {
   readonly memoryMb: number
@@ -49,11 +49,29 @@ export class SqlDatabase implements AsyncDisposable {
     return new SqlDatabase(this.instance, await this.instance.connect(), false)
   }
 
-  /** The rows of a query in order, a bounded number at a time; other statements may run meanwhile. */
-  async *batches(sql: string): AsyncIterable<readonly Row[]> {
+  /**
+   * The rows of a query in order, some at a time, each there only while it is looked at; other statements may run meanwhile. How
+   * many there are has to be known before: a query that fails on its way ends as if there were no more.
+   */
+  async *batches(sql: string, count: number): AsyncIterable<Iterable<Row>> {
+    const { JSDuckDBValueConverter } = await import('@duckdb/node-api')
     const own = await this.instance.connect()
+    let seen = 0
     try {
-      yield* (await own.stream(sql)).yieldRowObjectJs()
+      // A batch of long texts is tens of megabytes: none is read ahead of the one that is looked at.
+      await own.run("SET streaming_buffer_size = '1KB'")
+      const result = await own.stream(sql)
+      const names = result.deduplicatedColumnNames()
+      for await (const chunk of result) {
+        seen += chunk.rowCount
+        yield rowsIn(chunk, names, JSDuckDBValueConverter)
+        // Else it waits for the garbage collector, which does not know how much it holds.
+        chunk.reset()
+      }
+      if (seen === count) return
+      // Once more without the rows: that tells what went wrong.
+      await own.run(`EXPLAIN ANALYZE ${sql}`)
+      throw new Error(`expected ${count} rows, the database gave ${seen}: ${sql.slice(0, 200)}`)
     } finally {
       own.closeSync()
     }
@@ -79,6 +97,14 @@ export class SqlDatabase implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.connection.closeSync()
     if (this.owns) this.instance.closeSync()
+  }
+}
+
+function* rowsIn(chunk: DuckDBDataChunk, names: readonly string[], converter: DuckDBValueConverter<JS>): Iterable<Row> {
+  for (let i = 0; i < chunk.rowCount; i++) {
+    const row: Record<string, unknown> = {}
+    for (const [column, value] of chunk.convertRowValues(i, converter).entries()) row[names[column] ?? ''] = value
+    yield row
   }
 }
 

@@ -50,7 +50,7 @@ export class StageTally {
 
 /** The rows of a shard, in order. */
 export async function* readRows(sql: SqlDatabase, kind: StoredKind, shard: Shard): AsyncIterable<object> {
-  for await (const records of sql.batches(selectRows(shard)))
+  for await (const records of sql.batches(selectRows(shard), shard.rows))
     for (const record of records) yield decodeRow(kind, record)
 }
 

@@ -24,14 +24,14 @@ export interface TextDrop {
 /** Judges the text of every row, in order, a bounded number at a time; gives the name of a table of the rows that go. */
 export async function judgeTexts(
   sql: SqlSession,
-  { view }: WholeInput,
+  { view, rows: count }: WholeInput,
   of: Judged,
   judge: (row: RowText) => TextDrop | null,
 ): Promise<string> {
   const drops: unknown[][] = []
   let next = 0
   // A scan gives rows in their order; sorting them anyway would hold every text at once.
-  for await (const rows of sql.batches(`SELECT row, id, encode(${textOf[of]}) AS said FROM ${view}`))
+  for await (const rows of sql.batches(`SELECT row, id, encode(${textOf[of]}) AS said FROM ${view}`, count))
     for (const { row, id, said } of rows) {
       if (Number(row) < next) throw new Error(`row ${row} of ${view} came after row ${next - 1}`)
       next = Number(row) + 1
