@@ -6,7 +6,7 @@ import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { LiveStage } from './resolve.ts'
 import type { StepWork } from './run-step.ts'
-import { copyTo } from './step-run.ts'
+import { copyTo } from './write-rows.ts'
 
 /** The verdict on every row: its place among the kept, or the reason it goes. */
 export async function recordChoice(sql: SqlDatabase, chosen: string, views: readonly WholeInput[]): Promise<void> {

@@ -6,7 +6,8 @@ import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
 import type { StepWork } from './run-step.ts'
 import { bitsOf, keptWithout, saveKept } from './save-kept.ts'
-import { type Reject, readRows, type StageTally, throughStages, writeRejects, writeRows } from './step-run.ts'
+import { type Reject, readRows, type StageTally, throughStages } from './step-run.ts'
+import { writeRejects, writeRows } from './write-rows.ts'
 
 /** Makes one output shard of each input shard; those that are there already stay. */
 export async function runShards(work: StepWork, input: readonly Shard[]): Promise<readonly (Shard | null)[]> {

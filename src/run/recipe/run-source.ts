@@ -1,6 +1,7 @@
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { StepWork } from './run-step.ts'
-import { type Reject, StageTally, throughStages, writeRejects, writeRows } from './step-run.ts'
+import { type Reject, StageTally, throughStages } from './step-run.ts'
+import { writeRejects, writeRows } from './write-rows.ts'
 
 /**
  * Cuts the rows of a source into shards. A source begins anew each time, so what earlier shards hold is read over

@@ -3,7 +3,8 @@ import { selectRows } from '../../store/rows/shard-sql.ts'
 import { type Shard, saveShard, type Written } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
 import type { StepWork } from './run-step.ts'
-import { copyTo, type Reject, writeRejects } from './step-run.ts'
+import type { Reject } from './step-run.ts'
+import { copyTo, writeRejects } from './write-rows.ts'
 
 /** What filters leave of a shard. */
 export interface Kept {

@@ -1,7 +1,7 @@
 import type { StageCount } from '../../core/recipe.ts'
 import { type AnyStage, type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
-import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
-import { decodeRow, encodeRow, rowColumns, type StoredKind } from '../../store/rows/columns.ts'
+import type { SqlDatabase } from '../../lib/duckdb.ts'
+import { decodeRow, type StoredKind } from '../../store/rows/columns.ts'
 import { selectRows } from '../../store/rows/shard-sql.ts'
 import type { Shard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
@@ -19,10 +19,6 @@ export interface Reject {
   readonly reason: string
   readonly detail: string | null
 }
-
-const rejectColumns = { id: 'VARCHAR', stage: 'VARCHAR', reason: 'VARCHAR', detail: 'VARCHAR' }
-/** What stages pass on is read again soon: written fast before it is written small. */
-const parquet = '(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 2048)'
 
 /** Counts what goes into and comes out of one stage. */
 export class StageTally {
@@ -103,56 +99,4 @@ function streamOf(stage: AnyStage): Stage {
 
 function rejectOf({ drop, detail, id }: Dropped, stage: string): Reject {
   return { id: id ?? null, stage, reason: drop, detail: detail ?? null }
-}
-
-let tables = 0
-
-/** Writes rows as a parquet file; gives how many there were. */
-export async function writeRows(
-  sql: SqlDatabase,
-  kind: StoredKind,
-  rows: AsyncIterable<object>,
-  file: string,
-): Promise<number> {
-  let count = 0
-  await writeTable(
-    sql,
-    rowColumns[kind],
-    encoded(kind, rows, () => count++),
-    file,
-  )
-  return count
-}
-
-async function* encoded(kind: StoredKind, rows: AsyncIterable<object>, tick: () => void): AsyncIterable<unknown[]> {
-  for await (const row of rows) {
-    tick()
-    yield encodeRow(kind, row)
-  }
-}
-
-/** Writes what was dropped as a parquet file. */
-export async function writeRejects(sql: SqlDatabase, rejects: readonly Reject[], file: string): Promise<void> {
-  const values = rejects.map(({ id, stage, reason, detail }) => [id, stage, reason, detail])
-  await writeTable(sql, rejectColumns, values, file)
-}
-
-async function writeTable(
-  sql: SqlDatabase,
-  columns: Readonly<Record<string, string>>,
-  rows: AsyncIterable<readonly unknown[]> | Iterable<readonly unknown[]>,
-  file: string,
-): Promise<void> {
-  const table = `written_${tables++}`
-  try {
-    await sql.fill(table, columns, rows)
-    await copyTo(sql, `SELECT * FROM ${table}`, file)
-  } finally {
-    await sql.run(`DROP TABLE IF EXISTS ${table}`)
-  }
-}
-
-/** Writes the rows of a query as a parquet file, in their order. */
-export async function copyTo(sql: SqlDatabase, query: string, file: string): Promise<void> {
-  await sql.run(`COPY (${query}) TO ${sqlText(file)} ${parquet}`)
 }
