@@ -1,16 +1,18 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { lstatSync, mkdirSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
-import { cleanEnv } from './holder.ts'
+import { Launcher } from './launch.ts'
 import { forgetLease, newId, saveLease } from './lease-file.ts'
 import { Machine, type MachineOptions } from './machine.ts'
 import { findPrivileges, type Privileges } from './privileges.ts'
+import { cleanEnv } from './starter.ts'
 
 /** A machine with its directory, control group and lease; `dispose` leaves nothing of it. */
 export interface OwnedMachine {
@@ -20,7 +22,7 @@ export interface OwnedMachine {
   dispose(): Promise<void>
 }
 
-type MachineRequest = Omit<MachineOptions, 'home' | 'dir' | 'upper' | 'privileges' | 'group'> & {
+type MachineRequest = Omit<MachineOptions, 'home' | 'dir' | 'upper' | 'privileges' | 'launcher' | 'group'> & {
   readonly owner: SandboxOwner
   readonly limits: Limits
 }
@@ -47,6 +49,12 @@ export class Workshop {
     return new Workshop(home, privileges, ControlGroups.find(groupName(home)))
   }
 
+  /** Where each process has its pipes, in a directory named like its sandboxes. In memory where we can: they come and go. */
+  get pipesDir(): string {
+    const dir = join('/dev/shm', `${groupName(this.home)}-${process.getuid?.()}`)
+    return isOurs(dir) ? dir : join(this.home, 'pipes')
+  }
+
   get sandboxesDir(): string {
     return join(this.home, 'sandboxes')
   }
@@ -62,7 +70,8 @@ export class Workshop {
       saveLease(dir, id, request.owner, null)
       const group = Object.values(this.groups.enforces).some(Boolean) ? this.groups.create(id, request.limits) : null
       const { home, privileges } = this
-      machine = await Machine.start({ ...request, home, dir, upper: join(dir, 'upper'), privileges, group })
+      const launcher = Launcher.at(this.pipesDir)
+      machine = await Machine.start({ ...request, home, dir, upper: join(dir, 'upper'), privileges, launcher, group })
       saveLease(dir, id, request.owner, machine.holderIdentity())
       return { id, dir, machine, dispose }
     } catch (error) {
@@ -93,6 +102,17 @@ export class Workshop {
       await once(child, 'close')
     }
     await removeTree(dir)
+  }
+}
+
+/** Makes a directory where everybody may; one that somebody else made is none of ours. */
+function isOurs(dir: string): boolean {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 })
+    const stat = lstatSync(dir)
+    return stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & 0o777) === 0o700
+  } catch {
+    return false
   }
 }
 
