@@ -2,11 +2,16 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WholeInput } from '../../core/stage.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { PlaceSort } from '../../lib/place-sort.ts'
+import { decodeRow } from '../../store/rows/columns.ts'
+import { rowsInFile, selectNumbered } from '../../store/rows/shard-sql.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { LiveStage } from './resolve.ts'
 import type { StepWork } from './run-step.ts'
-import { copyTo } from './write-rows.ts'
+import { bitsOf } from './save-kept.ts'
+import { numberedShards } from './views.ts'
+import { copyTo, writeRows } from './write-rows.ts'
 
 /** The verdict on every row: its place among the kept, or the reason it goes. */
 export async function recordChoice(sql: SqlDatabase, chosen: string, views: readonly WholeInput[]): Promise<void> {
@@ -33,47 +38,80 @@ export async function saveSorted(
   work: StepWork,
   live: LiveStage,
   views: readonly WholeInput[],
+  inputs: readonly StepOutput[],
 ): Promise<readonly Shard[]> {
-  const { sql } = work.at
-  const kept = await sql.number('SELECT count(*) FROM choice WHERE reason IS NULL')
-  const sorted = join(work.dir, `sorted.${process.pid}.tmp`)
+  const { dir, shardRows, signal } = work
+  const kept = await work.at.sql.number('SELECT count(*) FROM choice WHERE reason IS NULL')
+  const heaps = join(dir, `sorted.${process.pid}.tmp`)
   const shards: Shard[] = []
   try {
-    await sortInto(sql, views, sorted)
-    for (let index = 0; index < Math.max(1, Math.ceil(kept / work.shardRows)); index++) {
-      work.signal.throwIfAborted()
-      const from = index * work.shardRows
-      const rows = Math.min(work.shardRows, kept - from)
-      const select = `SELECT * EXCLUDE (place) FROM read_parquet(${sqlText(sorted)}) WHERE place >= ${from} AND place < ${from + rows}`
-      shards.push((await findShard(work.dir, index)) ?? (await saveOne(work, live, views, { index, rows, select })))
+    const sort = new PlaceSort(heaps, Math.min(shardRows, await rowsOfHeap(work, inputs)))
+    await sortRows(work, inputs, sort)
+    for (let index = 0; index < Math.max(1, Math.ceil(kept / shardRows)); index++) {
+      signal.throwIfAborted()
+      const rows = sort.range(index * shardRows, Math.min(kept, (index + 1) * shardRows))
+      shards.push((await findShard(dir, index)) ?? (await saveOne(work, live, views, index, rows)))
     }
     return shards
   } finally {
-    await rm(sorted, { force: true })
+    await rm(heaps, { recursive: true, force: true })
   }
 }
 
-const mergedSignals =
-  'CASE WHEN c.signals IS NULL THEN v.signals ELSE json_merge_patch(v.signals, c.signals)::VARCHAR END'
+/** What is sorted at once, roughly. The database would hold 2,048 rows at once, however long they are. */
+const heapBytes = 2 ** 24
 
-/** The kept rows of all inputs in their places, as one file to cut shards from. */
-async function sortInto(sql: SqlDatabase, views: readonly WholeInput[], file: string): Promise<void> {
-  const parts = views.map(
-    ({ view }, i) =>
-      `SELECT v.* EXCLUDE (row, signals), ${mergedSignals} AS signals, c.place FROM ${view} v JOIN choice c ON c.row = v.row WHERE c.input = ${i} AND c.reason IS NULL`,
+async function rowsOfHeap({ at: { sql } }: StepWork, inputs: readonly StepOutput[]): Promise<number> {
+  const parts = [...new Set(inputs.flatMap(({ shards }) => shards.map(({ part }) => part)))]
+  const files = parts.map(sqlText).join(', ')
+  const [size = {}] = await sql.rows(
+    `SELECT sum(row_group_bytes) AS bytes, sum(row_group_num_rows) AS rows FROM parquet_metadata([${files}]) WHERE column_id = 0`,
   )
-  await copyTo(sql, `SELECT * FROM (${parts.join(' UNION ALL ')}) ORDER BY place`, file)
+  return Math.max(1, Math.floor((heapBytes * Number(size.rows ?? 0)) / Number(size.bytes ?? 0)) || 1)
+}
+
+/** Reads each input once and gives every chosen row its places. */
+async function sortRows({ at: { sql }, inputKind, signal }: StepWork, inputs: readonly StepOutput[], sort: PlaceSort) {
+  for (const [input, { shards }] of inputs.entries())
+    for (const { shard, first } of numberedShards(shards)) {
+      signal.throwIfAborted()
+      const places = await placesIn(sql, input, shard, first)
+      const kept = bitsOf(shard).replaceAll('1', (_, row: number) => (places.has(row) ? '1' : '0'))
+      for await (const records of sql.batches(selectNumbered({ ...shard, kept }, 0), places.size))
+        for (const record of records) {
+          const row = decodeRow(inputKind, record)
+          for (const { place, signals } of places.get(Number(record.row)) ?? [])
+            await sort.add(place, { ...row, signals: { ...Object(row.signals), ...signals } })
+        }
+    }
+}
+
+type Place = { readonly place: number; readonly signals: object }
+
+/** The places of each row of a shard that has some, by its number in the file. */
+async function placesIn(sql: SqlDatabase, input: number, shard: Shard, first: number) {
+  const places = new Map<number, Place[]>()
+  const lines = await sql.rows(
+    `SELECT row - ${first} AS row, place, signals FROM choice WHERE input = ${input} AND reason IS NULL AND row >= ${first} AND row < ${first + rowsInFile(shard)}`,
+  )
+  for (const { row, place, signals } of lines) {
+    const own = places.get(Number(row)) ?? []
+    places.set(Number(row), own)
+    own.push({ place: Number(place), signals: JSON.parse(String(signals ?? '{}')) })
+  }
+  return places
 }
 
 async function saveOne(
   work: StepWork,
   live: LiveStage,
   views: readonly WholeInput[],
-  { index, rows, select }: { readonly index: number; readonly rows: number; readonly select: string },
+  index: number,
+  chosen: AsyncIterable<object>,
 ): Promise<Shard> {
   const { sql } = work.at
   const shard = await saveShard(work.dir, index, async (files) => {
-    await copyTo(sql, select, files.part)
+    const rows = await writeRows(sql, work.kind, chosen, files.part)
     // What was dropped belongs to the whole set; it is kept beside the first shard.
     const rejects = `SELECT * EXCLUDE (row) FROM (${rejectsOf(live.id, views)})`
     await copyTo(sql, index === 0 ? rejects : `${rejects} LIMIT 0`, files.rejects)

@@ -19,7 +19,7 @@ export async function runWhole(work: StepWork, inputs: readonly StepOutput[]): P
     const [first] = views
     if (first && 'findDrops' in live.stage) return await saveDropped(work, only, await live.stage.findDrops(first, at))
     await recordChoice(sql, await (live.stage as WholeStage).choose(views, at), views)
-    if (inputs.length > 1 || !(await keepsRows(sql))) return await saveSorted(work, live, views)
+    if (inputs.length > 1 || !(await keepsRows(sql))) return await saveSorted(work, live, views, inputs)
     return await saveDropped(work, only, `(${rejectsOf(live.id, views)})`)
   } finally {
     await closeViews(sql, views)
