@@ -1,4 +1,5 @@
-import { type RecipeEvent, type RecipeOutcome, type RecipeRun, runRecipe } from '../../run/recipe/run-recipe.ts'
+import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
+import { type RecipeEvent, type RecipeRun, runRecipe } from '../../run/recipe/run-recipe.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, oneLine } from '../output.ts'

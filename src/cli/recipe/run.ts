@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError } from '@commander-js/extra-typings'
+import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
 import { countsOf } from '../../run/recipe/report.ts'
-import type { RecipeOutcome } from '../../run/recipe/run-recipe.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
 import { printCounts } from './counts-table.ts'
 import { loadRecipe } from './load-recipe.ts'

@@ -8,8 +8,9 @@ import type { Recipe, StageEntry } from '../../core/recipe.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { AnyStage, StageServices } from '../../core/stage.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
+import type { RecipeOutcome } from './outcome.ts'
 import { resolveRecipe } from './resolve.ts'
-import { type RecipeOutcome, runRecipe } from './run-recipe.ts'
+import { runRecipe } from './run-recipe.ts'
 
 let dir: string
 let runs: string[]

@@ -2,7 +2,7 @@ import { join, relative } from 'node:path'
 import type { RecipeLock, StageCount } from '../../core/recipe.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
-import type { RecipeOutcome } from './run-recipe.ts'
+import type { RecipeOutcome } from './outcome.ts'
 
 /** What a recipe did, stage by stage: the file `recipe explain` reads and a dataset's card quotes. */
 export interface RecipeReport {

@@ -10,14 +10,16 @@ import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { digestStages } from './digests.ts'
 import { wholeRows } from './expect.ts'
 import { saveLock } from './lock.ts'
+import type { RecipeOutcome } from './outcome.ts'
 import { recheck } from './recheck.ts'
 import { countsOf, saveReport } from './report.ts'
 import type { LiveStage, ResolvedRecipe } from './resolve.ts'
 import { resultsFor } from './results.ts'
 import { findSunk, runSink, type SunkStage } from './run-sink.ts'
-import { runStep, type StepWork } from './run-step.ts'
+import { runStep } from './run-step.ts'
 import { naming } from './stage-failure.ts'
 import type { StepContext } from './step-run.ts'
+import type { StepWork } from './step-work.ts'
 import { planSteps, type Step } from './steps.ts'
 
 export interface RecipeRun {
@@ -41,15 +43,6 @@ export type RecipeEvent =
   | { readonly kind: 'shard-end'; readonly step: string; readonly index: number; readonly rows: number }
   | { readonly kind: 'step-end'; readonly step: string; readonly rows: number; readonly cached: boolean }
   | { readonly kind: 'log'; readonly stage: string; readonly line: string }
-
-export interface RecipeOutcome {
-  /** Steps in order, as far as they are there. */
-  readonly steps: readonly StepOutput[]
-  readonly cached: readonly string[]
-  readonly sinks: readonly SunkStage[]
-  /** The step other processes have yet to finish shards of; null when everything is there. */
-  readonly waitingAt: string | null
-}
 
 /** Runs a recipe from the first stage whose rows are not there yet to the last. */
 export async function runRecipe(run: RecipeRun): Promise<RecipeOutcome> {

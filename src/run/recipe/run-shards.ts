@@ -4,9 +4,9 @@ import { mapInOrder } from '../../lib/map-in-order.ts'
 import { selectNumbered } from '../../store/rows/shard-sql.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
-import type { StepWork } from './run-step.ts'
 import { bitsOf, keptWithout, saveKept } from './save-kept.ts'
 import { type Reject, readRows, type StageTally, throughStages } from './step-run.ts'
+import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
 
 /** Makes one output shard of each input shard; those that are there already stay. */

@@ -1,6 +1,6 @@
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
-import type { StepWork } from './run-step.ts'
 import { type Reject, StageTally, throughStages } from './step-run.ts'
+import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
 
 /**

@@ -4,8 +4,8 @@ import { findShard, type Shard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { keepsRows, recordChoice, rejectsOf, saveSorted } from './choice.ts'
 import { inLanes, lanesFor } from './run-shards.ts'
-import type { StepWork } from './run-step.ts'
 import { keptWithout, saveKept } from './save-kept.ts'
+import type { StepWork } from './step-work.ts'
 import { closeViews, numberedShards, openViews } from './views.ts'
 
 /** Lets a stage look at all rows of its inputs; what it keeps becomes the rows of the step. */

@@ -2,8 +2,8 @@ import type { StageCount } from '../../core/recipe.ts'
 import { selectRows } from '../../store/rows/shard-sql.ts'
 import { type Shard, saveShard, type Written } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
-import type { StepWork } from './run-step.ts'
 import type { Reject } from './step-run.ts'
+import type { StepWork } from './step-work.ts'
 import { copyTo, writeRejects } from './write-rows.ts'
 
 /** What filters leave of a shard. */

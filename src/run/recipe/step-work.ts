@@ -1,0 +1,22 @@
+import type { StoredKind } from '../../store/rows/columns.ts'
+import type { Shard } from '../../store/rows/shards.ts'
+import type { StepContext } from './step-run.ts'
+import type { Step } from './steps.ts'
+
+/** One step and everything it is run with. */
+export interface StepWork {
+  readonly step: Step
+  readonly digest: string
+  readonly dir: string
+  readonly kind: StoredKind
+  readonly inputKind: StoredKind
+  readonly limit: number | null
+  readonly shardRows: number
+  /** Which shards this process makes: all of them, unless several share a recipe. */
+  readonly mine: (index: number) => boolean
+  /** Several processes share the recipe: none of them does what needs every row. */
+  readonly shared: boolean
+  readonly at: StepContext
+  readonly signal: AbortSignal
+  readonly onShard: (shard: Shard) => void
+}
