@@ -56,6 +56,20 @@ test('every room is in the table', () => {
   expect([...new Set(sources.map(roomOf))].filter((room) => !Object.hasOwn(table, room))).toEqual([])
 })
 
+test('no file imports itself over others, not even for its types', () => {
+  const done = new Set<string>()
+  const circles: string[] = []
+  const visit = (path: string, way: readonly string[]) => {
+    const met = way.indexOf(path)
+    if (met >= 0) circles.push([...way.slice(met), path].join(' -> '))
+    if (met >= 0 || done.has(path) || !existsSync(path)) return
+    for (const target of importsOf(path)) visit(target, [...way, path])
+    done.add(path)
+  }
+  for (const path of sources) visit(path, [])
+  expect(circles).toEqual([])
+})
+
 test('core does no input or output: when it runs, it needs of packages only zod and of Node only paths', () => {
   const foreign = sources
     .filter((path) => roomOf(path) === 'core')
