@@ -78,7 +78,6 @@ describe.skipIf(missingPrograms().length > 0)('programs started by way of a smal
 
   test('pipes that somebody tidied away are made anew', async () => {
     for (const id of readdirSync(scratch)) rmSync(join(scratch, id), { recursive: true })
-    await expect(run('exit 0')).rejects.toThrow('cannot start a program')
     expect((await run('exit 5')).code).toBe(5)
   })
 })

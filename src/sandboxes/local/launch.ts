@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { newId } from './lease-file.ts'
+import { isOurs } from './our-dir.ts'
 import { cannotStart, Starter } from './starter.ts'
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK } = constants
@@ -59,6 +60,12 @@ export interface LaunchOptions {
   readonly stdout: 'pipe' | 'ignore'
 }
 
+/** For each descriptor of a program the name of its pipe and our end of it. */
+interface Pipes {
+  readonly names: readonly (string | null)[]
+  readonly held: readonly (number | null)[]
+}
+
 const launchers = new Map<string, Launcher>()
 
 /** Starts programs through small shells, each with pipes that no other program ever sees. */
@@ -86,15 +93,15 @@ export class Launcher {
   async launch(options: LaunchOptions): Promise<Launched> {
     if (options.words?.some((word) => word.includes('\0')))
       throw new BoundaryError('task', 'a command holds a NUL character', { retryable: false })
-    const wanted = [options.stdin === 'pipe', options.stdout === 'pipe', true, true].map((on, fd) => (on ? fd : null))
-    const pipes = await this.takePipes(wanted.filter((fd) => fd !== null).length)
-    const names = wanted.map((fd) => (fd === null ? null : (pipes.pop() ?? null)))
-    const held = this.openOurEnds(names)
+    const wanted = [options.stdin === 'pipe', options.stdout === 'pipe', true, true]
+    const pipes = (await this.openPipes(wanted)) ?? (await this.openPipes(wanted))
+    if (pipes === null) throw cannotStart()
+    const { names, held } = pipes
     const starter = this.idle.pop() ?? Starter.open()
     return new Promise((resolve, reject) => {
       let launched: Launched | undefined
       const started = (pid: string) => {
-        launched = attach(Number(pid), names, held)
+        launched = attach(Number(pid), pipes)
         resolve(launched)
       }
       void starter.run(startLine(options, names), started).then((status) => {
@@ -108,21 +115,20 @@ export class Launcher {
     })
   }
 
-  /** Before the program's ends, and so that nobody waits: a writer's also reads until the program does. */
-  private openOurEnds(names: readonly (string | null)[]): (number | null)[] {
-    const opened: number[] = []
+  /** Opens our ends before the program's, so that nobody waits: a writer's also reads until the program does. */
+  private async openPipes(wanted: readonly boolean[]): Promise<Pipes | null> {
+    const taken = await this.takePipes(wanted.filter(Boolean).length)
+    const names = wanted.map((on) => (on ? (taken.pop() ?? null) : null))
+    const held: (number | null)[] = []
     try {
-      return names.map((name, i) => {
-        if (name === null) return null
-        const fd = openSync(name, (i === 0 ? O_RDWR : O_RDONLY) | O_NONBLOCK)
-        opened.push(fd)
-        return fd
-      })
+      for (const [i, name] of names.entries())
+        held.push(name === null ? null : openSync(name, (i === 0 ? O_RDWR : O_RDONLY) | O_NONBLOCK))
+      return { names, held }
     } catch {
       // Somebody tidied up where they lie; the next ones are made anew.
       this.pipes.length = 0
-      for (const fd of opened) closeSync(fd)
-      throw cannotStart()
+      for (const fd of held) if (fd !== null) closeSync(fd)
+      return null
     }
   }
 
@@ -156,6 +162,8 @@ export class Launcher {
 
   private async makePipes(): Promise<void> {
     mkdirSync(this.dir, { recursive: true, mode: 0o700 })
+    // Looked at only now: with something of ours in it, nobody can put another in its place.
+    if (!isOurs(dirname(this.dir))) throw cannotStart()
     const fresh = Array.from({ length: pipesAtOnce }, () => join(this.dir, String(this.made++)))
     const starter = this.idle.pop() ?? Starter.open()
     const status = await starter.run(`mkfifo -m 600 ${fresh.map(shellQuote).join(' ')} </dev/null`)
@@ -175,7 +183,7 @@ function startLine({ script, words = [] }: LaunchOptions, names: readonly (strin
 }
 
 /** Our ends of a started program's pipes, which from now on have no name. */
-function attach(pid: number, names: readonly (string | null)[], held: readonly (number | null)[]): Launched {
+function attach(pid: number, { names, held }: Pipes): Launched {
   const sockets = names.map((name, i) => {
     const fd = held[i] ?? null
     if (name === null || fd === null) return null

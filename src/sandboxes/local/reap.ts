@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Reaped } from '../../core/sandbox.ts'
 import { livenessOf } from '../../lib/process-identity.ts'
@@ -45,6 +45,7 @@ function endHolder(lease: LeaseFile | null): void {
 async function reapPipes({ pipesDir }: Workshop): Promise<void> {
   for (const id of await readdir(pipesDir).catch(() => []))
     if (isAbandoned(id, null)) await rm(join(pipesDir, id), { recursive: true, force: true })
+  await rmdir(pipesDir).catch(() => {})
 }
 
 /** A group without a sandbox's directory; the directory may only be newer than our look at it, so its owner must be dead too. */

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { lstatSync, mkdirSync } from 'node:fs'
 import { chmod, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
@@ -11,6 +10,7 @@ import { removeTree } from '../../lib/remove-tree.ts'
 import { Launcher } from './launch.ts'
 import { forgetLease, newId, saveLease } from './lease-file.ts'
 import { Machine, type MachineOptions } from './machine.ts'
+import { isOurs } from './our-dir.ts'
 import { findPrivileges, type Privileges } from './privileges.ts'
 import { cleanEnv } from './starter.ts'
 
@@ -51,7 +51,7 @@ export class Workshop {
 
   /** Where each process has its pipes, in a directory named like its sandboxes. In memory where we can: they come and go. */
   get pipesDir(): string {
-    const dir = join('/dev/shm', `${groupName(this.home)}-${process.getuid?.()}`)
+    const dir = `/dev/shm/ot-agent-${process.getuid?.()}`
     return isOurs(dir) ? dir : join(this.home, 'pipes')
   }
 
@@ -102,17 +102,6 @@ export class Workshop {
       await once(child, 'close')
     }
     await removeTree(dir)
-  }
-}
-
-/** Makes a directory where everybody may; one that somebody else made is none of ours. */
-function isOurs(dir: string): boolean {
-  try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
-    const stat = lstatSync(dir)
-    return stat.isDirectory() && stat.uid === process.getuid?.() && (stat.mode & 0o777) === 0o700
-  } catch {
-    return false
   }
 }
 
