@@ -10,7 +10,7 @@ import { cannotStart, Starter } from './starter.ts'
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK } = constants
 /** Shells that wait for work; more than these end when they have none. */
-const idleStarters = 64
+const idleStarters = 256
 const pipesAtOnce = 48
 
 /** A program that a starter started, in the form of Node's own child processes. */
