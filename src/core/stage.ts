@@ -199,6 +199,8 @@ export interface SinkInput extends WholeInput {
 export interface MadeSoFar {
   readonly recipe: string
   readonly seed: number
+  /** Rows of each source among those that are handed out, largest first. */
+  readonly sources: Readonly<Record<string, number>>
   /** With what each did, and its own directory, where some leave a report.json. */
   readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null; readonly workDir: string })[]
 }

@@ -52,5 +52,9 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
     const again = JSON.parse(program('demo', '--limit', '1', '-o', out, '--json', '--quiet').stdout)
     expect(again.cached).toHaveLength(again.stages.length - 3)
     expect(again.sinks[0].cached).toBe(true)
+    const explained = program('recipe', 'explain', out).stdout
+    expect(explained).toMatch(/^mix +3 +3$/m)
+    expect(explained).toMatch(/^rows of( +\S+){3}$/m)
+    expect(explained).toMatch(/^mix( +1){3}$/m)
   })
 })

@@ -1,5 +1,5 @@
 import type { StageCount } from '../../core/recipe.ts'
-import { printTable } from '../output.ts'
+import { oneLine, printTable } from '../output.ts'
 
 /** Prints what every stage took, gave and dropped, and why. */
 export function printCounts(stages: readonly StageCount[]): void {
@@ -14,5 +14,32 @@ export function printCounts(stages: readonly StageCount[]): void {
         .map(([reason, count]) => `${reason} ${count}`)
         .join(', '),
     ]),
+  )
+}
+
+/** Columns for sources; smaller ones share the last. */
+const mostSources = 6
+
+/** Prints how many rows of each source are left after every step, the sources that give most first. */
+export function printSources(
+  steps: readonly { readonly id: string; readonly sources: Readonly<Record<string, number>> }[],
+): void {
+  const most = new Map<string, number>()
+  for (const { sources } of steps)
+    for (const [source, rows] of Object.entries(sources)) most.set(source, Math.max(rows, most.get(source) ?? 0))
+  const names = [...most.keys()].sort((a, b) => (most.get(b) ?? 0) - (most.get(a) ?? 0) || (a < b ? -1 : 1))
+  if (names.length === 0) return
+  const groups = (names.length > mostSources ? names.slice(0, mostSources - 1) : names).map((name) => ({
+    ...{ title: oneLine(name), names: [name] },
+  }))
+  const others = names.slice(groups.length)
+  if (others.length > 0) groups.push({ title: `${others.length} others`, names: others })
+  process.stdout.write('\n')
+  printTable(
+    ['rows of', ...groups.map(({ title }) => title)],
+    steps.map(({ id, sources }) => {
+      const counts = groups.map((group) => group.names.reduce((sum, name) => sum + (sources[name] ?? 0), 0))
+      return [id, ...counts.map(String)]
+    }),
   )
 }

@@ -2,18 +2,21 @@ import { resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { readReport } from '../../run/recipe/read-report.ts'
 import { printJson } from '../output.ts'
-import { printCounts } from './counts-table.ts'
+import { printCounts, printSources } from './counts-table.ts'
 
-/** `ot-agent recipe explain`: how many rows each stage kept, and why the others went. */
+/** `ot-agent recipe explain`: how many rows each stage kept, of which source, and why the others went. */
 export default () =>
   new Command()
-    .description('Shows how many rows each stage of a finished run kept, and why the others went.')
+    .description(
+      'Shows how many rows each stage of a finished run kept, why the others went, and what is left of each source.',
+    )
     .argument('<dir>', 'the directory of a run, for example runs/demo')
     .option('--json', 'print the result as JSON')
     .action(async (dir, { json }) => {
       const report = await readReport(resolve(dir))
       if (json) return printJson(report)
       printCounts(report.stages)
+      printSources(report.steps)
       for (const { dir: out, counts } of report.outputs)
         process.stdout.write(
           `${out}: ${Object.entries(counts)

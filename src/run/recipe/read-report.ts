@@ -16,7 +16,15 @@ const schema = z.object({
       drops: z.record(z.string(), z.number()),
     }),
   ),
-  steps: z.array(z.object({ id: z.string(), digest: z.string(), dir: z.string(), rows: z.number() })),
+  steps: z.array(
+    z.object({
+      id: z.string(),
+      digest: z.string(),
+      dir: z.string(),
+      rows: z.number(),
+      sources: z.record(z.string(), z.number()).default({}),
+    }),
+  ),
   outputs: z.array(z.object({ id: z.string(), dir: z.string(), counts: z.record(z.string(), z.number()) })),
 })
 

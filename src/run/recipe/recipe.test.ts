@@ -9,6 +9,7 @@ import type { TaskRow } from '../../core/row.ts'
 import type { AnyStage, StageServices } from '../../core/stage.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeOutcome } from './outcome.ts'
+import { readReport } from './read-report.ts'
 import { resolveRecipe } from './resolve.ts'
 import { runRecipe } from './run-recipe.ts'
 
@@ -179,6 +180,25 @@ test('a changed source makes only its own branch again', async () => {
   await run(branches(2))
   expect(runs).toEqual(['source a', 'source b', 'source a'])
   expect(ids()).toEqual(['a-0', 'b-0', 'a-1', 'b-1', 'b-2'])
+})
+
+test('every step tells how many rows of each source it has', async () => {
+  await run(
+    recipe(
+      { id: 'a', use: 'sources/numbers', with: { source: 'a', count: 3 } },
+      { id: 'b', use: 'sources/numbers', with: { source: 'b', count: 8 } },
+      'mixers/zip',
+      { use: 'filters/short', with: { most: 1 } },
+      'sinks/ids',
+    ),
+  )
+  const { steps } = await readReport(dir)
+  expect(steps.map(({ id, sources }) => [id, sources])).toEqual([
+    ['a', { a: 3 }],
+    ['b', { b: 8 }],
+    ['zip', { b: 8, a: 3 }],
+    ['short', { a: 2, b: 2 }],
+  ])
 })
 
 test('a mixer may take rows more than once, and its signals join those of the row', async () => {

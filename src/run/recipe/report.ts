@@ -15,6 +15,8 @@ export interface RecipeReport {
     readonly digest: string
     readonly dir: string
     readonly rows: number
+    /** Rows by the source they came from, largest first. */
+    readonly sources: Readonly<Record<string, number>>
   }[]
   readonly outputs: readonly {
     readonly id: string
@@ -34,6 +36,7 @@ export async function saveReport(dir: string, lock: RecipeLock, outcome: RecipeO
       digest: step.manifest.digest,
       dir: relative(dir, step.dir),
       rows: step.manifest.rows,
+      sources: step.manifest.sources,
     })),
     outputs: outcome.sinks.map(({ id, dir: out, counts }) => ({ id, dir: relative(dir, out), counts })),
   }

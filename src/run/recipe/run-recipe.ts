@@ -80,7 +80,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     const inputs = step.from.map((id) => outputs.get(id)).filter((output) => output !== undefined)
     if (step.stages[0]?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
-      const made = madeSoFar(run, [...new Set(outputs.values())])
+      const made = madeSoFar(run, [...new Set(outputs.values())], inputs[0]?.manifest.sources ?? {})
       const place = { runDir: run.dir, digest: digests.get(step.id) ?? '', made }
       sinks.push(
         (await findSunk(step, place)) ?? (await sinkChecked(run, { sql, contextOf }, step, inputs, place, checked)),
@@ -124,14 +124,18 @@ async function sinkChecked(
   })
 }
 
-function madeSoFar({ recipe: { lock }, dir }: RecipeRun, steps: readonly StepOutput[]): MadeSoFar {
+function madeSoFar(
+  { recipe: { lock }, dir }: RecipeRun,
+  steps: readonly StepOutput[],
+  sources: MadeSoFar['sources'],
+): MadeSoFar {
   const counts = new Map(countsOf(steps).map((count) => [count.id, count]))
   const stages = lock.stages.map((stage) => ({
     ...stage,
     count: counts.get(stage.id) ?? null,
     workDir: join(dir, 'work', stage.id),
   }))
-  return { recipe: lock.name, seed: lock.seed, stages }
+  return { recipe: lock.name, seed: lock.seed, sources, stages }
 }
 
 /** Where the rows of a step are kept. */

@@ -1,4 +1,6 @@
 import { mkdir } from 'node:fs/promises'
+import type { SqlDatabase } from '../../lib/duckdb.ts'
+import { selectRows } from '../../store/rows/shard-sql.ts'
 import type { Shard } from '../../store/rows/shards.ts'
 import { findStep, finishStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import { runShards } from './run-shards.ts'
@@ -19,8 +21,18 @@ export async function runStep(work: StepWork, inputs: readonly StepOutput[]): Pr
   const missing = expected.filter((shard) => shard === null).length
   if (missing > 0) return { waiting: missing }
   const shards = expected.filter((shard) => shard !== null)
-  const output = await finishStep(work.dir, { id: work.step.id, digest: work.digest, kind: work.kind }, shards)
+  const { digest, kind, step } = work
+  const sources = await countSources(work.at.sql, shards)
+  const output = await finishStep(work.dir, { id: step.id, digest, kind, sources }, shards)
   return { output, cached: false }
+}
+
+/** How many rows came from each source, largest first. */
+async function countSources(sql: SqlDatabase, shards: readonly Shard[]): Promise<Record<string, number>> {
+  const counts = await sql.rows(
+    `SELECT source, count(*) AS rows FROM (${shards.map(selectRows).join(' UNION ALL ')}) GROUP BY source ORDER BY rows DESC, source`,
+  )
+  return Object.fromEntries(counts.map(({ source, rows }) => [String(source ?? 'unknown'), Number(rows)]))
 }
 
 async function makeShards(work: StepWork, inputs: readonly StepOutput[]): Promise<readonly (Shard | null)[]> {

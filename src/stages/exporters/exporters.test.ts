@@ -20,6 +20,7 @@ const plugin = { env: {}, stateDir: '/nonexistent' }
 const made: MadeSoFar = {
   recipe: 'test',
   seed: 7,
+  sources: { 'shell *tasks*': 12, puzzles: 6 },
   stages: [
     {
       ...{ id: 'few', use: 'filters/few', with: {}, from: [], form: 'stream', takes: 'trace', gives: 'trace' },
@@ -181,6 +182,7 @@ test('files are cut by rows and numbered, and the card tells counts, drops and d
       ])
       for (const text of [
         '| few | filters/few | 9 | 7 | too-few 2 |',
+        '| shell \\*tasks\\* | 12 | 66.7 % |',
         '| terminal-bench-2 | 89 |',
         'gaia',
         'dropped 3 rows',

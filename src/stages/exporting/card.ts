@@ -35,6 +35,11 @@ export async function renderCard({ name, summary, tags, configs, sections }: Car
       splits.map(({ path, rows }) => [`\`${path}\``, rows]),
     ),
     ...sections,
+    '## Sources',
+    table(
+      ['source', 'rows', 'share'],
+      Object.entries(made.sources).map(([source, rows]) => [source, rows, shareOf(rows, made.sources)]),
+    ),
     '## How it was made',
     `Recipe \`${made.recipe}\`, seed ${made.seed}. Rows that each stage took and gave, and why it dropped others:`,
     stageTable(made),
@@ -43,6 +48,11 @@ export async function renderCard({ name, summary, tags, configs, sections }: Car
     'Every row has an `id`. `lineage` names the pipeline, the row of its source and that row’s SHA-256, the seed, and the model and prompt where one took part; the digest of the task’s content names the very task. `ot-agent recipe lineage ID -o RUN` walks a row through every stage of the run that made it.',
   ]
   return `---\n${stringify(front, { lineWidth: 0 })}---\n\n${body.join('\n\n')}\n`
+}
+
+function shareOf(rows: number, sources: MadeSoFar['sources']): string {
+  const all = Object.values(sources).reduce((sum, each) => sum + each, 0)
+  return `${((100 * rows) / all).toFixed(1)} %`
 }
 
 function stageTable({ stages }: MadeSoFar): string {

@@ -12,6 +12,8 @@ const schema = z.strictObject({
   kind: z.enum(['raw', 'task', 'trace']),
   shards: z.number(),
   rows: z.number(),
+  /** Rows by the source they came from. */
+  sources: z.record(z.string(), z.number()).default({}),
   counts: z.array(
     z.strictObject({
       id: z.string(),
@@ -60,7 +62,7 @@ export async function findStep(dir: string): Promise<StepOutput | null> {
 /** Marks a step finished. */
 export async function finishStep(
   dir: string,
-  about: Pick<StepManifest, 'id' | 'digest' | 'kind'>,
+  about: Pick<StepManifest, 'id' | 'digest' | 'kind' | 'sources'>,
   shards: readonly Shard[],
 ): Promise<StepOutput> {
   const manifest: StepManifest = {
