@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test, vi } from 'vitest'
 import { Launcher } from './launch.ts'
 import { missingPrograms } from './privileges.ts'
 
@@ -75,6 +75,14 @@ describe.skipIf(missingPrograms().length > 0)('programs started by way of a smal
     const after = readdirSync(scratch).flatMap((id) => readdirSync(join(scratch, id))).length
     expect((before - after + 48) % 48).toBe(4)
   })
+
+  test('shells that have nothing to do end', async () => {
+    const children = () => readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim()
+    await Promise.all([run('exit 0'), run('exit 0')])
+    expect(children()).not.toBe('')
+    await vi.waitFor(() => expect(children()).toBe(''), { timeout: 50_000 })
+    expect((await run('exit 6')).code).toBe(6)
+  }, 60_000)
 
   test('pipes that somebody tidied away are made anew', async () => {
     for (const id of readdirSync(scratch)) rmSync(join(scratch, id), { recursive: true })

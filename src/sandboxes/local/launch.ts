@@ -9,8 +9,8 @@ import { isOurs } from './our-dir.ts'
 import { cannotStart, Starter } from './starter.ts'
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_NONBLOCK } = constants
-/** Shells that wait for work; more than these end when they have none. */
-const idleStarters = 256
+/** How long a shell waits for work before it ends; half of it is how often that is looked at. */
+const idleMs = 4000
 const pipesAtOnce = 48
 
 /** A program that a starter started, in the form of Node's own child processes. */
@@ -70,7 +70,9 @@ const launchers = new Map<string, Launcher>()
 
 /** Starts programs through small shells, each with pipes that no other program ever sees. */
 export class Launcher {
-  private readonly idle: Starter[] = []
+  /** The last to become idle is the first to work again, so that what is not needed grows old at the front. */
+  private readonly idle: { readonly starter: Starter; readonly sinceMs: number }[] = []
+  private tidying: NodeJS.Timeout | null = null
   private readonly pipes: string[] = []
   private growing: Promise<void> | null = null
   private made = 0
@@ -82,7 +84,7 @@ export class Launcher {
     const known = launchers.get(pipesDir)
     if (known) return known
     if (launchers.size === 0) {
-      process.once('beforeExit', () => launchers.forEach((launcher) => void launcher.dismiss()))
+      process.once('beforeExit', () => launchers.forEach((launcher) => void launcher.dismiss(Number.POSITIVE_INFINITY)))
       process.once('exit', () => launchers.forEach((launcher) => void launcher.removeDir()))
     }
     const launcher = new Launcher(join(pipesDir, newId()))
@@ -97,7 +99,7 @@ export class Launcher {
     const pipes = (await this.openPipes(wanted)) ?? (await this.openPipes(wanted))
     if (pipes === null) throw cannotStart()
     const { names, held } = pipes
-    const starter = this.idle.pop() ?? Starter.open()
+    const starter = this.takeStarter()
     return new Promise((resolve, reject) => {
       let launched: Launched | undefined
       const started = (pid: string) => {
@@ -132,14 +134,24 @@ export class Launcher {
     }
   }
 
-  private release(starter: Starter): void {
-    if (starter.usable && this.idle.length < idleStarters) this.idle.push(starter)
-    else starter.close()
+  private takeStarter(): Starter {
+    const starter = this.idle.pop()?.starter ?? Starter.open()
+    return starter.usable ? starter : this.takeStarter()
   }
 
-  /** This process has nothing left to do: it waits for its shells, so that what they used counts as used by it. */
-  private dismiss(): void {
-    for (const starter of this.idle.splice(0)) starter.close()
+  private release(starter: Starter): void {
+    if (!starter.usable) return
+    this.idle.push({ starter, sinceMs: performance.now() })
+    this.tidying ??= setInterval(() => this.dismiss(performance.now() - idleMs), idleMs / 2).unref()
+  }
+
+  /** Ends the shells that are idle since then. At the end of this process it waits for them: what they used counts as used by it. */
+  private dismiss(sinceMs: number): void {
+    const kept = this.idle.findIndex((idle) => idle.sinceMs > sinceMs)
+    for (const { starter } of this.idle.splice(0, kept < 0 ? this.idle.length : kept)) starter.close()
+    if (this.idle.length > 0 || this.tidying === null) return
+    clearInterval(this.tidying)
+    this.tidying = null
   }
 
   private removeDir(): void {
@@ -165,7 +177,7 @@ export class Launcher {
     // Looked at only now: with something of ours in it, nobody can put another in its place.
     if (!isOurs(dirname(this.dir))) throw cannotStart()
     const fresh = Array.from({ length: pipesAtOnce }, () => join(this.dir, String(this.made++)))
-    const starter = this.idle.pop() ?? Starter.open()
+    const starter = this.takeStarter()
     const status = await starter.run(`mkfifo -m 600 ${fresh.map(shellQuote).join(' ')} </dev/null`)
     this.growing = null
     this.release(starter)
