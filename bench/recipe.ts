@@ -127,7 +127,7 @@ async function runChain(scratch: string, count: number, kb: number, watch: Stopw
   }
   const signal = new AbortController().signal
   const services = {} as StageServices
-  const outcome = await runRecipe({ recipe, dir: join(scratch, 'run'), services, signal, onEvent, memoryMb: 600 })
+  const outcome = await runRecipe({ recipe, dir: join(scratch, 'run'), services, signal, onEvent })
   watch.next(null)
   return outcome.steps[0]?.shards.map(({ part }) => part) ?? []
 }
