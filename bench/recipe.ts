@@ -13,6 +13,8 @@ import type { Row } from './lib/rows.ts'
 const sizes = (process.env.RECIPE_SIZES ?? '100000x20,1000000x2')
   .split(',')
   .map((size) => size.split('x').map(Number) as [number, number])
+/** Goals are for traces as they usually are; what it costs that rows are short and many is only shown. */
+const usualKb = 20
 const goalMb = 2000
 
 /** Filters, deduplicates, decontaminates, splits and exports made-up traces in one run, beside DuckDB's own read and write of the same rows. */
@@ -62,7 +64,8 @@ async function runSize(count: number, kb: number): Promise<Row[]> {
     watch.next('raw')
     await rawCopy(scratch, parts)
     watch.next(null)
-    return rowsOf(`${count} traces of ${kb} KB`, (count * kb) / 1000, watch.spans, peakMb)
+    const rows = rowsOf(`${count} traces of ${kb} KB`, (count * kb) / 1000, watch.spans, peakMb)
+    return kb < usualKb ? rows.map(({ name, value, unit }) => ({ name, value, unit })) : rows
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }

@@ -110,23 +110,26 @@ class KnownRuns {
 
   /** How many different runs are nobody's; stops counting above `most`. */
   foreign(runs: Uint32Array, most: number): number {
-    const found = new Set<number>()
-    for (let i = 0; i < runs.length && found.size <= most; i++) {
+    const found: number[] = []
+    for (let i = 0; i < runs.length && found.length <= most; i++) {
       const run = runs[i] ?? 0
-      if (!this.tasks.has(run)) found.add(run)
+      if (!(this.mayHave(run) && this.tasks.has(run)) && !found.includes(run)) found.push(run)
     }
-    return found.size
+    return found.length
   }
 
   /** The task of the first run that is known; null when none is. */
   find(runs: Uint32Array): number | null {
     for (let i = 0; i < runs.length; i++) {
       const run = runs[i] ?? 0
-      if (((this.bits[run >>> 15] ?? 0) & (1 << (run & 31))) === 0) continue
-      const task = this.tasks.get(run)
+      const task = this.mayHave(run) ? this.tasks.get(run) : undefined
       if (task !== undefined) return task
     }
     return null
+  }
+
+  private mayHave(run: number): boolean {
+    return ((this.bits[run >>> 15] ?? 0) & (1 << (run & 31))) !== 0
   }
 }
 
