@@ -91,14 +91,7 @@ function sum(terminal: Terminal, n: number): Promise<number> {
 }
 
 function resources() {
-  // A shell of ours that waits for work is not left over; what it started would be.
-  const children = childrenOf('self', process.pid).flatMap((pid) =>
-    readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sh' ? childrenOf(pid, pid) : [pid],
-  )
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
   const ptys = execFileSync('sh', ['-c', `ls -l /proc/${process.pid}/fd | grep -c ptmx || true`], { encoding: 'utf8' })
   return { children: children.length, ptys: Number(ptys) }
-}
-
-function childrenOf(process: string, thread: string | number): string[] {
-  return readFileSync(`/proc/${process}/task/${thread}/children`, 'utf8').trim().split(' ').filter(Boolean)
 }

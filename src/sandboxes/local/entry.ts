@@ -1,5 +1,6 @@
 import { BoundaryError } from '../../core/errors.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { closeInherited } from './descriptors.ts'
 import { enterUser } from './holder.ts'
 import type { Privileges } from './privileges.ts'
 
@@ -85,6 +86,7 @@ export function enterScript(options: EnterOptions): string {
   const report = options.report ? '--json-status-fd 3' : ''
   return [
     'umask 022',
+    ...closeInherited,
     ...join,
     `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`,
   ].join('\n')

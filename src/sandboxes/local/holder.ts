@@ -1,13 +1,18 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { lstatSync, readlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import { identify, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { systemPath } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Overlay } from './base.ts'
-import type { Launched, Launcher } from './launch.ts'
+import { closeInherited, shell } from './descriptors.ts'
 import type { Privileges } from './privileges.ts'
+
+/** The environment of every trusted program we start: nothing of the caller's own reaches it. */
+export const cleanEnv = { PATH: systemPath }
 
 /**
  * The namespaces of a sandbox, kept open by a sleeping process that sees only the host's read-only programs.
@@ -15,8 +20,7 @@ import type { Privileges } from './privileges.ts'
  */
 export class Holder {
   private constructor(
-    private readonly launcher: Launcher,
-    private readonly child: Launched,
+    private readonly child: ChildProcess,
     /** Lives outside, in the mount namespace where the overlays are mounted. */
     readonly outerPid: number,
     /** Process 1 of the sandbox, by its number on the host. */
@@ -25,37 +29,41 @@ export class Holder {
   ) {}
 
   /** Makes a mount namespace with the overlays listed in a file of the form of /etc/fstab, and the other namespaces. */
-  static async start(launcher: Launcher, privileges: Privileges, overlays: string, cwd: string): Promise<Holder> {
+  static async start(privileges: Privileges, overlays: string, cwd: string): Promise<Holder> {
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
     const mount = `mount -n -a -T ${shellQuote(overlays)}`
-    const script = ['set -e', mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
-    return Holder.launch(launcher, `cd ${shellQuote(cwd)} && exec unshare ${privileges.unshare.join(' ')} sh -c "$1"`, [
-      script,
-    ])
+    const script = ['set -e', ...closeInherited, mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
+    return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], cwd)
   }
 
   /** Makes fresh namespaces over the same mounts, for when every process of this one must go. */
   async successor(privileges: Privileges): Promise<Holder> {
     const enter = [...enterUser(privileges, this.outerPid), `--mount=/proc/${this.outerPid}/ns/mnt`].join(' ')
-    return Holder.launch(this.launcher, `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`)
+    const script = [...closeInherited, `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`].join('\n')
+    return Holder.launch(shell, ['-c', script], '/')
   }
 
-  private static async launch(launcher: Launcher, script: string, words: readonly string[] = []): Promise<Holder> {
-    const child = await launcher.launch({ script, words, stdin: 'ignore', stdout: 'ignore' })
-    const gone = once(child, 'exit')
-    const { stderr: complaints, report: info } = child
+  private static async launch(program: string, args: readonly string[], cwd: string): Promise<Holder> {
+    const child = spawn(program, args, {
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      detached: true,
+      env: cleanEnv,
+      cwd,
+    })
+    const gone = once(child, 'exit').catch(() => {})
+    const [, , complaints, info] = child.stdio as unknown as [null, null, Readable, Readable]
     const [said, report] = await Promise.all([firstText(complaints, info), wholeText(info)])
     const innerPid = Number(/"child-pid":\s*(\d+)/.exec(report)?.[1])
-    if (!innerPid) {
+    if (child.pid === undefined || !innerPid) {
       await gone
       throw new BoundaryError('sandbox', `cannot start a sandbox: ${said.trim() || 'bubblewrap said nothing'}`)
     }
     complaints.destroy()
-    return new Holder(launcher, child, child.pid, innerPid, gone)
+    return new Holder(child, child.pid, innerPid, gone)
   }
 
   get alive(): boolean {
-    return this.child.exitCode === null
+    return this.child.exitCode === null && this.child.signalCode === null
   }
 
   /** Names the outer process for ever, so that a later process can end it safely. */
@@ -118,8 +126,8 @@ function bwrapWords(privileges: Privileges): string {
   ].join(' ')
 }
 
-/** Process 1: nothing inside can kill it, and because it ignores the end of children the kernel collects orphans for it. */
-const sleeper = "trap '' CHLD; exec sleep 1000000000"
+/** Process 1: nothing inside can kill it, and it collects orphans while it waits. Its sleep may be killed (128 and up), not missing. */
+const sleeper = 'while sleep 1000000000 & wait $!; [ $? -ge 128 ]; do :; done'
 
 /** The host's programs, read-only: all that the sleeping process sees. */
 const hostPrograms = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap(hostProgramDir).map(shellQuote)

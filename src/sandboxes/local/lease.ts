@@ -1,4 +1,4 @@
-import { lstatSync, rmSync } from 'node:fs'
+import { chmod, lstat, mkdir, rm } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -17,12 +17,10 @@ import type {
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
-import { removeTree } from '../../lib/remove-tree.ts'
 import { downloadLimitBytes, transferFailure } from '../common/transfer-rules.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
 import type { Image } from './image.ts'
-import { makeDir } from './machine.ts'
 import type { OwnedMachine } from './workshop.ts'
 
 /** Directories that become mounts of fresh host directories when something is uploaded to them. */
@@ -53,8 +51,8 @@ export class LocalLease implements SandboxLease {
 
   static async open(owned: OwnedMachine, options: LeaseOptions): Promise<LocalLease> {
     const lease = new LocalLease(owned, options)
-    lease.mountLogs(null)
-    lease.mountTools()
+    await lease.mountLogs(null)
+    await lease.mountTools()
     await lease.startEntrypoint()
     return lease
   }
@@ -109,7 +107,7 @@ export class LocalLease implements SandboxLease {
     const path = normalize(target).replace(/\/+$/, '')
     const { mounts } = this.machine
     if (this.quiet && !mounts.has(path) && uploadMounts.includes(path)) {
-      this.clearMountPoint(path)
+      await this.clearMountPoint(path)
       mounts.set(path, this.place(path))
       this.untouched.add(path)
     }
@@ -144,7 +142,7 @@ export class LocalLease implements SandboxLease {
     this.machine.mounts.delete('/tests')
     if (fresh) await this.clearSharedMemory()
     else await this.machine.exec(['rm', '-rf', '/tests'], { user: 'root' })
-    this.mountLogs(logs)
+    await this.mountLogs(logs)
     return this.options.verify
   }
 
@@ -179,18 +177,18 @@ export class LocalLease implements SandboxLease {
   }
 
   /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */
-  private mountLogs(previous: string | null): void {
+  private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('/logs')
-    makeLogsDir(dir, previous)
-    this.clearMountPoint('/logs')
+    await makeLogsDir(dir, previous)
+    await this.clearMountPoint('/logs')
     this.machine.mounts.set('/logs', dir)
   }
 
-  private mountTools(): void {
+  private async mountTools(): Promise<void> {
     for (const { source, target } of this.options.toolDirs) {
       // Deeper down, a program inside could move a parent away and put a link in its place.
       if (!/^\/[\w.-]+$/.test(target)) throw new Error(`expected a directory under the root, got ${target}`)
-      this.clearMountPoint(target)
+      await this.clearMountPoint(target)
       this.machine.toolDirs.set(target, source)
     }
   }
@@ -199,24 +197,25 @@ export class LocalLease implements SandboxLease {
    * A mount point must be a directory of the sandbox's own root: through a link, bubblewrap would make directories on the host.
    * While commands run, their own mount keeps it from being moved; this is for the moments when none does.
    */
-  private clearMountPoint(path: string): void {
+  private async clearMountPoint(path: string): Promise<void> {
     const { upper, layers, base } = this.machine.options
     for (const [i, root] of [upper, ...layers.toReversed()]
       .map((layer) => join(layer, 'root'))
       .concat(base.overlays[0]?.lower ?? [])
       .entries()) {
-      const stat = lstatSync(join(root, path), { throwIfNoEntry: false })
-      if (stat === undefined) continue
+      const stat = await lstat(join(root, path)).catch(() => null)
+      if (stat === null) continue
       if (stat.isDirectory()) return
       if (i > 0) throw new BoundaryError('task', `the image has ${path}, but not as a directory`, { retryable: false })
-      rmSync(join(root, path))
+      await rm(join(root, path))
     }
   }
 
   private async clearSharedMemory(): Promise<void> {
     const dir = join(this.owned.dir, 'shm')
-    await removeTree(dir)
-    makeDir(dir, 0o1777)
+    await rm(dir, { recursive: true, force: true })
+    await mkdir(dir)
+    await chmod(dir, 0o1777)
   }
 
   /** The host directory behind a path, where it is one of our mounts or a directory directly in one. */

@@ -1,3 +1,4 @@
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,16 +8,14 @@ import type { Door, ExecOptions, ExecResult, Terminal, TerminalOptions } from '.
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
 import type { Base } from './base.ts'
-import { closeInherited, shell } from './descriptors.ts'
+import { shell } from './descriptors.ts'
 import { openDoor } from './door.ts'
-import { commandArgs, type EntryRequest, enterScript } from './entry.ts'
-import { Holder, overlayLine } from './holder.ts'
+import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
+import { cleanEnv, Holder, overlayLine } from './holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
-import type { Launched, Launcher } from './launch.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
 import { runReported } from './run-reported.ts'
-import { cleanEnv } from './starter.ts'
 
 export interface MachineOptions {
   /** The directory that holds bases, layers and machines. */
@@ -29,7 +28,6 @@ export interface MachineOptions {
   /** Receives every change; afterwards it is itself a layer. */
   readonly upper: string
   readonly privileges: Privileges
-  readonly launcher: Launcher
   /** Null where this process cannot make control groups. */
   readonly group: ControlGroup | null
   readonly env: Readonly<Record<string, string>>
@@ -60,7 +58,7 @@ export class Machine {
   }
 
   static async start(options: MachineOptions): Promise<Machine> {
-    const { base, dir, home, layers, upper, privileges, launcher } = options
+    const { base, dir, home, layers, upper, privileges } = options
     const places = { home, layers, upper, work: join(dir, 'work'), merged: join(dir, 'merged') }
     mkdirSync(places.merged, { recursive: true })
     makeDir(join(dir, 'shm'), 0o1777)
@@ -70,7 +68,7 @@ export class Machine {
     }
     const overlays = join(dir, 'overlays')
     writeFileSync(overlays, base.overlays.map((overlay) => overlayLine(overlay, places, privileges)).join(''))
-    const holder = await Holder.start(launcher, privileges, overlays, home)
+    const holder = await Holder.start(privileges, overlays, home)
     return new Machine(options, holder)
   }
 
@@ -85,7 +83,7 @@ export class Machine {
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     const command = await this.prepare(argv, options, { terminal: false })
     try {
-      const child = await this.launch(command, options.stdin === undefined ? 'ignore' : 'pipe')
+      const child = this.spawnEntry(command.entry, options.stdin === undefined ? 'ignore' : 'pipe')
       const result = await runReported(child, options, command.group)
       if (!result.started && !this.alive) throw broken()
       return result.result
@@ -99,12 +97,9 @@ export class Machine {
     argv: readonly string[],
     options: ExecOptions = {},
     stdin: 'pipe' | 'ignore' = 'pipe',
-  ): Promise<{ child: Launched; done: () => Promise<void> }> {
+  ): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
     const command = await this.prepare(argv, options, { terminal: false })
-    const child = await this.launch(command, stdin).catch((error: unknown) => {
-      this.finish(command)
-      throw error
-    })
+    const child = this.spawnEntry(command.entry, stdin)
     return { child, done: async () => this.finish(command) }
   }
 
@@ -112,8 +107,7 @@ export class Machine {
     const argv = options.argv ?? ['bash', '--login']
     const env = { TERM: 'xterm-256color', ...options.env }
     const command = await this.prepare(argv, { ...options, env }, { terminal: true })
-    const args = ['-c', [...closeInherited, command.script].join('\n'), 'sh', ...command.words]
-    return openPty({ program: shell, args }, options, async () => {
+    return openPty(command.entry, options, async () => {
       await command.group.kill()
       this.finish(command)
     })
@@ -171,7 +165,7 @@ export class Machine {
       joinFiles: group.joinFiles,
       report: !terminal,
     })
-    return { script, words: [...who.prefix, ...argv], argsFile, group }
+    return { entry: { program: shell, args: ['-c', script, 'sh', ...who.prefix, ...argv] }, argsFile, group }
   }
 
   private makeGroup(): KillableGroup {
@@ -183,8 +177,15 @@ export class Machine {
     return group
   }
 
-  private launch({ script, words }: Prepared, stdin: 'ignore' | 'pipe'): Promise<Launched> {
-    return this.options.launcher.launch({ script, words, stdin, stdout: 'pipe' })
+  private spawnEntry(entry: Entry, stdin: 'ignore' | 'pipe'): ChildProcess {
+    return spawn(entry.program, entry.args, {
+      // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
+      argv0: 'sh',
+      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
+      detached: true,
+      env: cleanEnv,
+      cwd: '/',
+    })
   }
 
   private finish({ argsFile, group }: Prepared): void {
@@ -222,15 +223,13 @@ export class Machine {
 }
 
 /** Its mode does not depend on the umask of whoever runs us: it decides what users inside may enter. */
-export function makeDir(path: string, mode: number): void {
+function makeDir(path: string, mode: number): void {
   mkdirSync(path, { recursive: true })
   chmodSync(path, mode)
 }
 
 interface Prepared {
-  /** Shell lines that become the command given as their arguments. */
-  readonly script: string
-  readonly words: readonly string[]
+  readonly entry: Entry
   readonly argsFile: string
   readonly group: KillableGroup
 }

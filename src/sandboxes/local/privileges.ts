@@ -36,10 +36,8 @@ const needed = {
   bwrap: 'bubblewrap',
   unshare: 'util-linux',
   nsenter: 'util-linux',
-  setpriv: 'util-linux',
   mount: 'mount',
   sh: 'dash',
-  mkfifo: 'coreutils',
   tar: 'tar',
 } as const
 

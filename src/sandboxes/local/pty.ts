@@ -1,8 +1,8 @@
 import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { Entry } from './entry.ts'
+import { cleanEnv } from './holder.ts'
 import { makePtyInput } from './pty-input.ts'
-import { cleanEnv } from './starter.ts'
 
 /** Opens a pseudo-terminal on a command; `cleanUp` runs once it has ended, however it ended. */
 export async function openPty(entry: Entry, options: TerminalOptions, cleanUp: () => Promise<void>): Promise<Terminal> {

@@ -1,4 +1,4 @@
-import { readdir, rm, rmdir } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Reaped } from '../../core/sandbox.ts'
 import { livenessOf } from '../../lib/process-identity.ts'
@@ -27,7 +27,6 @@ export async function reap(
     })
   }
   reaped.push(...(await reapGroups(workshop, dryRun)))
-  if (!dryRun) await reapPipes(workshop)
   return reaped
 }
 
@@ -39,13 +38,6 @@ function isAbandoned(id: string, lease: LeaseFile | null): boolean {
 /** The holder dies with its owner; this is for the moment when it has not yet. */
 function endHolder(lease: LeaseFile | null): void {
   if (lease?.holder && livenessOf(lease.holder) === 'alive') process.kill(lease.holder.pid, 'SIGKILL')
-}
-
-/** Pipes that dead processes had no time to take the names off. */
-async function reapPipes({ pipesDir }: Workshop): Promise<void> {
-  for (const id of await readdir(pipesDir).catch(() => []))
-    if (isAbandoned(id, null)) await rm(join(pipesDir, id), { recursive: true, force: true })
-  await rmdir(pipesDir).catch(() => {})
 }
 
 /** A group without a sandbox's directory; the directory may only be newer than our look at it, so its owner must be dead too. */

@@ -1,30 +1,28 @@
+import type { ChildProcess } from 'node:child_process'
+import type { Readable } from 'node:stream'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { collect, runToEnd } from '../namespaces/run-to-end.ts'
 import type { KillableGroup } from './killable.ts'
-import type { Launched } from './launch.ts'
 
 /** Waits for a command of bubblewrap, which reports on its third stream whether it started; a timeout or an abort kills all its processes. */
 export async function runReported(
-  child: Launched,
+  child: ChildProcess,
   options: ExecOptions,
   group: KillableGroup,
 ): Promise<{ result: ExecResult; started: boolean }> {
-  const report = collect(child.report, 4096)
-  const {
-    code,
-    signal: _,
-    ...ended
-  } = await runToEnd(child, options, async () => {
+  const report = collect(child.stdio[3] as Readable, 4096)
+  const { code, signal, ...ended } = await runToEnd(child, options, async () => {
     await group.kill()
     child.kill('SIGKILL')
   })
   const started = report.text().includes('exit-code')
-  const exitCode = ended.timedOut ? 124 : exitCodeOf(code ?? 137, started, ended.stderr)
+  const exitCode = ended.timedOut ? 124 : exitCodeOf(code, signal, started, ended.stderr)
   return { started, result: { exitCode, ...ended } }
 }
 
 /** A command that cannot be found or entered ends as a shell would end it. */
-function exitCodeOf(code: number, started: boolean, stderr: string): number {
-  if (started || code === 137) return code
+function exitCodeOf(code: number | null, signal: NodeJS.Signals | null, started: boolean, stderr: string): number {
+  if (signal) return 137
+  if (started) return code ?? 1
   return /^bwrap: execvp .*: No such file or directory$/m.test(stderr) ? 127 : 126
 }

@@ -7,12 +7,10 @@ import { UserError } from '../../core/errors.ts'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
-import { Launcher } from './launch.ts'
+import { cleanEnv } from './holder.ts'
 import { forgetLease, newId, saveLease } from './lease-file.ts'
 import { Machine, type MachineOptions } from './machine.ts'
-import { isOurs } from './our-dir.ts'
 import { findPrivileges, type Privileges } from './privileges.ts'
-import { cleanEnv } from './starter.ts'
 
 /** A machine with its directory, control group and lease; `dispose` leaves nothing of it. */
 export interface OwnedMachine {
@@ -22,7 +20,7 @@ export interface OwnedMachine {
   dispose(): Promise<void>
 }
 
-type MachineRequest = Omit<MachineOptions, 'home' | 'dir' | 'upper' | 'privileges' | 'launcher' | 'group'> & {
+type MachineRequest = Omit<MachineOptions, 'home' | 'dir' | 'upper' | 'privileges' | 'group'> & {
   readonly owner: SandboxOwner
   readonly limits: Limits
 }
@@ -49,12 +47,6 @@ export class Workshop {
     return new Workshop(home, privileges, ControlGroups.find(groupName(home)))
   }
 
-  /** Where each process has its pipes, in a directory named like its sandboxes. In memory where we can: they come and go. */
-  get pipesDir(): string {
-    const dir = `/dev/shm/ot-agent-${process.getuid?.()}`
-    return isOurs(dir) ? dir : join(this.home, 'pipes')
-  }
-
   get sandboxesDir(): string {
     return join(this.home, 'sandboxes')
   }
@@ -70,8 +62,7 @@ export class Workshop {
       saveLease(dir, id, request.owner, null)
       const group = Object.values(this.groups.enforces).some(Boolean) ? this.groups.create(id, request.limits) : null
       const { home, privileges } = this
-      const launcher = Launcher.at(this.pipesDir)
-      machine = await Machine.start({ ...request, home, dir, upper: join(dir, 'upper'), privileges, launcher, group })
+      machine = await Machine.start({ ...request, home, dir, upper: join(dir, 'upper'), privileges, group })
       saveLease(dir, id, request.owner, machine.holderIdentity())
       return { id, dir, machine, dispose }
     } catch (error) {

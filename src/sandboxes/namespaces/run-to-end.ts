@@ -1,21 +1,12 @@
-import { type EventEmitter, once } from 'node:events'
-import type { Readable, Writable } from 'node:stream'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable } from 'node:stream'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { sleep } from '../../lib/deadline.ts'
 
 const defaultLimitBytes = 1024 * 1024
 /** How long after a command's end we still read what its background children left in the pipe. */
 const drainMs = 100
-
-/** A program that runs, whether Node started it or a shell of ours. */
-export interface Started extends EventEmitter {
-  readonly exitCode: number | null
-  readonly stdin: Writable | null
-  readonly stdout: Readable | null
-  readonly stderr: Readable | null
-  readonly stdio: readonly (Readable | Writable | null | undefined)[]
-  kill(signal?: NodeJS.Signals): boolean
-}
 
 /** How a command ended; what that is as an exit code, whoever started it knows. */
 export interface Ended extends Omit<ExecResult, 'exitCode'> {
@@ -24,7 +15,7 @@ export interface Ended extends Omit<ExecResult, 'exitCode'> {
 }
 
 /** Waits for a command, keeping the beginning of its output; a timeout or an abort calls `kill`, which must end all of it. */
-export async function runToEnd(child: Started, options: ExecOptions, kill: () => Promise<void>): Promise<Ended> {
+export async function runToEnd(child: ChildProcess, options: ExecOptions, kill: () => Promise<void>): Promise<Ended> {
   const limit = options.outputLimitBytes ?? defaultLimitBytes
   const out = collect(child.stdout, limit)
   const err = collect(child.stderr, limit)

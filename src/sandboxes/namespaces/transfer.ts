@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -11,15 +11,17 @@ import {
   transferFailure,
   writeScript,
 } from '../common/transfer-rules.ts'
-import { cleanEnv } from '../local/starter.ts'
+import { cleanEnv } from '../local/holder.ts'
 import { held } from './held.ts'
-import type { Started } from './run-to-end.ts'
 
 /** A sandbox on this machine, as far as carrying files in and out needs it. */
 export interface Inside {
   exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
   /** Starts a command whose streams the caller handles; `done` must be called once nobody needs it. */
-  spawn(argv: readonly string[], options?: ExecOptions): Promise<{ readonly child: Started; done(): Promise<void> }>
+  spawn(
+    argv: readonly string[],
+    options?: ExecOptions,
+  ): Promise<{ readonly child: ChildProcess; done(): Promise<void> }>
 }
 
 const asRoot = { user: 'root', cwd: '/' } as const
@@ -87,7 +89,7 @@ export async function downloadDir(
 async function withCommand<T>(
   inside: Inside,
   argv: readonly string[],
-  work: (child: Started, complaint: () => string) => Promise<T>,
+  work: (child: ChildProcess, complaint: () => string) => Promise<T>,
 ): Promise<T> {
   const { child, done } = await inside.spawn(argv, asRoot)
   try {
@@ -98,13 +100,13 @@ async function withCommand<T>(
   }
 }
 
-async function exitCode(child: Started): Promise<number> {
+async function exitCode(child: ChildProcess): Promise<number> {
   if (child.exitCode !== null) return child.exitCode
   const [code] = (await once(child, 'exit')) as [number | null]
   return code ?? 137
 }
 
-function complaintOf(child: Started): () => string {
+function complaintOf(child: ChildProcess): () => string {
   let text = ''
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     if (text.length < 1000) text += chunk
