@@ -5,7 +5,7 @@ import type { AgentConfig, JobConfig } from '../../src/core/job.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../src/core/trial.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
-import type { AheadSettings } from '../../src/run/ahead.ts'
+import { type AheadSettings, nothingAhead } from '../../src/run/ahead.ts'
 import { type OpenedJob, openJob } from '../../src/run/job/open-job.ts'
 import type { JobTask } from '../../src/run/job/plan.ts'
 import type { JobWatch } from '../../src/run/job/run-trials.ts'
@@ -57,6 +57,9 @@ export async function openPlace(place: Place, play: JobPlay = {}): Promise<Opene
   return openJob({ config, named: play.named ?? true, tasks, layout: play.layout ?? null, invocation: ['test'] })
 }
 
+/** Small tasks have one image in common. With one each, those whose image is there sooner would overtake others. */
+export const alike = async () => 'the image of small tasks'
+
 /** Runs the job of a place to its end, or until the signal says stop. */
 export async function playJob(place: Place, play: JobPlay = {}): Promise<JobOutcome> {
   return runJob({
@@ -68,7 +71,7 @@ export async function playJob(place: Place, play: JobPlay = {}): Promise<JobOutc
     whoCan,
     signal: play.signal ?? new AbortController().signal,
     ...(play.clientFor && { clientFor: play.clientFor }),
-    ...(play.ahead && { ahead: play.ahead }),
+    ahead: play.ahead ?? { ...nothingAhead, imageKey: alike },
     ...(play.again && { again: play.again }),
     watch: () => ({ started: () => {}, retrying: () => {}, ended: () => {}, ...play.watch }),
   })
