@@ -42,9 +42,11 @@ export async function saveSorted(
 ): Promise<readonly Shard[]> {
   const { dir, shardRows, signal } = work
   const kept = await work.at.sql.number('SELECT count(*) FROM choice WHERE reason IS NULL')
-  const heaps = join(dir, `sorted.${process.pid}.tmp`)
+  const heaps = join(dir, 'sorted.tmp')
   const shards: Shard[] = []
   try {
+    // Of a run that was killed; nobody else is at this step.
+    await rm(heaps, { recursive: true, force: true })
     const sort = new PlaceSort(heaps, Math.min(shardRows, await rowsOfHeap(work, inputs)))
     await sortRows(work, inputs, sort)
     for (let index = 0; index < Math.max(1, Math.ceil(kept / shardRows)); index++) {

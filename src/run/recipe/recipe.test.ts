@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -180,6 +180,17 @@ test('a changed source makes only its own branch again', async () => {
   await run(branches(2))
   expect(runs).toEqual(['source a', 'source b', 'source a'])
   expect(ids()).toEqual(['a-0', 'b-0', 'a-1', 'b-1', 'b-2'])
+})
+
+test('what a killed run left of its sorting is no part of the next one', async () => {
+  const mixed = recipe({ id: 'a', use: 'sources/numbers', with: { count: 3 } }, 'mixers/zip', 'sinks/ids')
+  await run(mixed)
+  const whole = await readTree(join(dir, 'stages'))
+  for (const name of readdirSync(stepOf('zip'))) rmSync(join(stepOf('zip'), name))
+  mkdirSync(join(stepOf('zip'), 'sorted.tmp'))
+  writeFileSync(join(stepOf('zip'), 'sorted.tmp/heap-0'), 'half a row')
+  await run(mixed)
+  expect(await readTree(join(dir, 'stages'))).toEqual(whole)
 })
 
 test('every step tells how many rows of each source it has', async () => {
