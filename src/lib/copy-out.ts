@@ -1,5 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readlinkSync, readSync } from 'node:fs'
-import { type FileHandle, mkdir, open, symlink } from 'node:fs/promises'
+import { constants, type FileHandle, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import { codeOf } from './files.ts'
 
@@ -16,22 +15,21 @@ interface Copying extends CopyOutOptions {
 
 /**
  * Copies a directory that hostile programs may be writing at this moment. Every step goes through an open directory
- * and refuses links, so nothing outside the source can be reached however it is swapped meanwhile. The source is a directory
- * of this machine: it is read at once, piece by piece, which costs less than handing every small step to another thread.
+ * and refuses links, so nothing outside the source can be reached however it is swapped meanwhile.
  */
 export async function copyOut(source: string, target: string, options: CopyOutOptions): Promise<void> {
-  const root = openDir(source)
+  const root = await openDir(source)
   try {
     await mkdir(target, { recursive: true })
     await copyDir(root, '', target, { ...options, copiedBytes: 0 })
   } finally {
-    closeSync(root)
+    await root.close()
   }
 }
 
-async function copyDir(dir: number, path: string, target: string, state: Copying): Promise<void> {
-  const here = `/proc/self/fd/${dir}`
-  const entries = readdirSync(here, { withFileTypes: true })
+async function copyDir(dir: FileHandle, path: string, target: string, state: Copying): Promise<void> {
+  const here = `/proc/self/fd/${dir.fd}`
+  const entries = await readdir(here, { withFileTypes: true })
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const name = join(path, entry.name)
     const from = `${here}/${entry.name}`
@@ -52,20 +50,20 @@ async function copyDir(dir: number, path: string, target: string, state: Copying
 const skippable = new Set(['ELOOP', 'ENOTDIR', 'ENOENT', 'EACCES', 'ENXIO'])
 
 async function copySubdir(from: string, name: string, to: string, state: Copying): Promise<void> {
-  const dir = openDir(from)
+  const handle = await openDir(from)
   try {
     await mkdir(to, { recursive: true })
-    await copyDir(dir, name, to, state)
+    await copyDir(handle, name, to, state)
   } finally {
-    closeSync(dir)
+    await handle.close()
   }
 }
 
 async function copyFile(from: string, name: string, to: string, state: Copying): Promise<void> {
   // Without O_NONBLOCK a fifo put there a moment ago would hold us for ever.
-  const input = openSync(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  const input = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
-    const stat = fstatSync(input)
+    const stat = await input.stat()
     if (!stat.isFile()) return state.onDropped?.(name, 'not a file any more')
     const output = await open(to, 'w', stat.mode & 0o777)
     try {
@@ -74,14 +72,14 @@ async function copyFile(from: string, name: string, to: string, state: Copying):
       await output.close()
     }
   } finally {
-    closeSync(input)
+    await input.close()
   }
 }
 
-async function pump(input: number, output: FileHandle, name: string, state: Copying): Promise<void> {
+async function pump(input: FileHandle, output: FileHandle, name: string, state: Copying): Promise<void> {
   const buffer = Buffer.allocUnsafe(64 * 1024)
   for (;;) {
-    const bytesRead = readSync(input, buffer, 0, buffer.length, null)
+    const { bytesRead } = await input.read(buffer, 0, buffer.length)
     if (bytesRead === 0) return
     state.copiedBytes += bytesRead
     if (state.copiedBytes > state.limitBytes)
@@ -91,12 +89,12 @@ async function pump(input: number, output: FileHandle, name: string, state: Copy
 }
 
 async function copyLink(from: string, name: string, to: string, state: Copying): Promise<void> {
-  const link = readlinkSync(from)
+  const link = await readlink(from)
   const leaves = link.startsWith('/') || normalize(join(dirname(name), link)).split('/')[0] === '..'
   if (leaves) return state.onDropped?.(name, 'a link that leaves the directory')
   await symlink(link, to)
 }
 
-function openDir(path: string): number {
-  return openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+function openDir(path: string): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
 }

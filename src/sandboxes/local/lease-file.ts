@@ -33,12 +33,10 @@ export function ownerFromId(id: string): ProcessIdentity | null {
   return pid === undefined || startTicks === undefined ? null : { ...ourselves(), pid: Number(pid), startTicks }
 }
 
-let self: ProcessIdentity | null = null
-
 function ourselves(): ProcessIdentity {
-  self ??= identify(process.pid)
-  if (!self) throw new Error('this process cannot find itself in /proc')
-  return self
+  const identity = identify(process.pid)
+  if (!identity) throw new Error('this process cannot find itself in /proc')
+  return identity
 }
 
 /** Writes the lease of this process for a sandbox's directory and keeps its heart beating. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, rename, stat } from 'node:fs/promises'
+import { mkdir, rename, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
@@ -109,12 +109,6 @@ async function markedDigest(part: string): Promise<string> {
   const path = part.replace(/\.parquet$/, '.done')
   const mark = parseMark((await readTextIfExists(path)) ?? '', path)
   return mark.part.sha256
-}
-
-/** How many shards of a directory are finished, whether or not they are whole. */
-export async function countShards(dir: string): Promise<number> {
-  const names = await readdir(dir).catch(() => [])
-  return names.filter((name) => /^part-\d+\.done$/.test(name)).length
 }
 
 function parseMark(text: string, path: string): Mark {
