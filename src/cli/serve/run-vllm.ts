@@ -1,10 +1,10 @@
 import { UserError } from '../../core/errors.ts'
 import type { EngineFile } from '../../formats/engine-yaml.ts'
 import { servedName } from '../../formats/vllm-command.ts'
-import { note } from '../output.ts'
-import { type ReplicaGroup, startHere, startOnHosts } from './replicas.ts'
+import { startHere, startOnHosts } from './replicas.ts'
 import { stop } from './running.ts'
-import { announce, type ServeOptions, saveAddresses, stopped, withdraw } from './serve-engine.ts'
+import { announce, type ServeOptions, saveAddresses, withdraw } from './serve-engine.ts'
+import { watchReplicas } from './watch-replicas.ts'
 
 /**
  * Starts the model servers a file describes and tells where they are when all of them answer. One that ends later is taken
@@ -24,31 +24,13 @@ export async function runVllm(file: EngineFile, options: ServeOptions, signal: A
     const found = await Promise.all(groups.map(async (group) => ({ group, urls: await group.answers(signal) })))
     const model = servedName(settings, file.engine.model ?? null)
     await announce({ engine: 'vllm', model, origins: found.flatMap(({ urls }) => urls) }, told)
-    const onEnd = (origins: readonly string[]) => saveAddresses(model, origins, endpointJson)
-    await Promise.race([untilAllGone(found, onEnd), stopped(signal)])
+    await watchReplicas(found, (left) => saveAddresses(model, left, endpointJson), signal)
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
     await Promise.all(groups.map(({ server }) => stop(server)))
     for (const file of [endpointJson, ...groups.map((group) => group.endpointJson)]) await withdraw(file)
   }
-}
-
-/** Rejects with what the last one died of; tells who is left whenever one dies. */
-async function untilAllGone(
-  found: readonly { readonly group: ReplicaGroup; readonly urls: readonly string[] }[],
-  onEnd: (left: readonly string[]) => Promise<void>,
-): Promise<never> {
-  const alive = new Set(found)
-  return new Promise<never>((_, reject) => {
-    for (const each of found)
-      each.group.server.gone.catch(async (error: unknown) => {
-        alive.delete(each)
-        if (alive.size === 0) return reject(error)
-        note(`${each.urls.join(', ')}: ${error instanceof Error ? error.message : error}; ${alive.size} go on`)
-        await onEnd([...alive].flatMap(({ urls }) => urls)).catch(reject)
-      })
-  })
 }
 
 function endpointPath({ engine, backend, vllm_server }: EngineFile): string | undefined {
