@@ -12,7 +12,8 @@ export class AppendLog {
   private pending: string[] = []
   private pendingChars = 0
   private writtenBytes = 0
-  private isFull = false
+  /** Full, broken or closed. */
+  private takesNoMore = false
   private timer: NodeJS.Timeout | null = null
   private file: FileHandle | null = null
   private last: Promise<void> = Promise.resolve()
@@ -26,9 +27,9 @@ export class AppendLog {
   ) {}
 
   append(text: string): void {
-    if (this.isFull) return
-    this.isFull = this.writtenBytes + Buffer.byteLength(text) > this.limits.bytes
-    const piece = this.isFull ? this.limits.notice : text
+    if (this.takesNoMore) return
+    this.takesNoMore = this.writtenBytes + Buffer.byteLength(text) > this.limits.bytes
+    const piece = this.takesNoMore ? this.limits.notice : text
     this.writtenBytes += Buffer.byteLength(piece)
     this.pending.push(piece)
     this.pendingChars += piece.length
@@ -37,9 +38,9 @@ export class AppendLog {
   }
 
   async close(): Promise<void> {
+    this.takesNoMore = true
     this.flush()
     await this.last
-    this.isFull = true
     await this.file?.close()
     this.file = null
   }
@@ -61,7 +62,7 @@ export class AppendLog {
       await this.file.appendFile(text)
     } catch (error) {
       this.problem = error instanceof Error ? error : new Error(String(error))
-      this.isFull = true
+      this.takesNoMore = true
     }
   }
 }

@@ -1,0 +1,35 @@
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { AppendLog } from './append-log.ts'
+
+const limits = { bytes: 10, notice: '<cut>' }
+const newPath = () => join(mkdtempSync(join(tmpdir(), 'ot-log-')), 'log')
+
+test('a log that is full says so once and takes no more', async () => {
+  const path = newPath()
+  const log = new AppendLog(path, limits)
+  for (const text of ['12345', '67890', 'a', 'b']) log.append(text)
+  await log.close()
+  expect(readFileSync(path, 'utf8')).toBe('1234567890<cut>')
+})
+
+test('what comes while the log is being closed does not open the file again', async () => {
+  const path = newPath()
+  const log = new AppendLog(path, limits)
+  log.append('in time')
+  const closed = log.close()
+  log.append('!')
+  await closed
+  // Longer than text is held back.
+  await new Promise((done) => setTimeout(done, 300))
+  expect(readFileSync(path, 'utf8')).toBe('in time')
+})
+
+test('a disk that does not take it is remembered', async () => {
+  const log = new AppendLog(join(newPath(), 'no', 'directory'), limits)
+  log.append('lost')
+  await log.close()
+  expect(log.problem?.message).toContain('ENOENT')
+})
