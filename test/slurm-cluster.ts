@@ -138,12 +138,14 @@ async function end(pidFile: string): Promise<void> {
   if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGKILL')
 }
 
-/** Waits until something is so; says what it waited for when it never is. */
+/** Waits until something is so; what throws is not so yet. Says what it waited for when it never is. */
 export async function until(what: string, isSo: () => boolean | Promise<boolean>, sec = 60): Promise<void> {
   const last = Date.now() + sec * 1000
+  const look = async () => isSo()
   for (;;) {
-    if (await Promise.resolve(isSo()).catch(() => false)) return
-    if (Date.now() > last) throw new Error(`waited ${sec} s in vain for ${what}`)
+    const found = await look().catch((error: unknown) => String(error))
+    if (found === true) return
+    if (Date.now() > last) throw new Error(`waited ${sec} s in vain for ${what}${found === false ? '' : `: ${found}`}`)
     await wait(250)
   }
 }
