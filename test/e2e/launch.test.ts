@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { until } from '../slurm-cluster.ts'
+import { oracleOver, slowTasks } from '../slurm-launches.ts'
+import { scratch, withSandboxes } from './kit.ts'
 
-const scratch = mkdtempSync(join(tmpdir(), 'ot-launch-'))
+const cache = join(scratch, 'cache')
 
 test('a launch on this machine makes tasks, publishes them after, and is written down', () => {
   const dir = join(scratch, 'good')
@@ -53,9 +55,25 @@ test('a process whose share holds no task is done at once', () => {
   expect(stdout).toContain('0 trials')
 }, 120_000)
 
+withSandboxes('a launch with agents', () => {
+  test('gives its sandboxes back when it is cancelled', async () => {
+    const dir = join(scratch, 'cancelled')
+    const tasks = await slowTasks(join(scratch, 'slow'), 1, 600)
+    const id = submit(dir, ...oracleOver(tasks))
+    const left = () => JSON.parse(ot('clean', '--dry-run', '--json').stdout).reaped
+    await until('a sandbox', () => readdirSync(join(cache, 'ot-agent/local/sandboxes')).length > 0)
+    expect(ot('launch', 'cancel', id, '--experiments-dir', dir).status).toBe(0)
+    expect(watch(dir, id, 3)).toEqual({ traces: 'cancelled' })
+    expect(left()).toEqual([])
+  }, 120_000)
+})
+
 function launch(dir: string, ...words: string[]): string {
-  const what = ['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', '--cluster', 'local']
-  const { status, stdout, stderr } = ot('launch', ...what, '--experiments-dir', dir, ...words)
+  return submit(dir, '--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', ...words)
+}
+
+function submit(dir: string, ...words: string[]): string {
+  const { status, stdout, stderr } = ot('launch', '--cluster', 'local', '--experiments-dir', dir, ...words)
   expect(status, stderr).toBe(0)
   return stdout.trim()
 }
@@ -68,5 +86,6 @@ function watch(dir: string, id: string, code: number): Record<string, string> {
 }
 
 function ot(...words: string[]) {
-  return spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' })
+  const env = { ...process.env, XDG_CACHE_HOME: cache }
+  return spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8', env })
 }
