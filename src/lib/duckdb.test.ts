@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -62,4 +62,21 @@ test('a query that is left early, or that fails after some rows, ends and leaves
   await expect(drain(late)).rejects.toThrow('too far')
   await expect(drain('SELECT 1 FROM range(90000)')).rejects.toThrow('expected 100000 rows, the database gave 90000')
   expect(await sql.number('SELECT 7')).toBe(7)
+})
+
+test('databases with the same place for what does not fit into memory keep out of each other’s way', async () => {
+  const small = () => SqlDatabase.open({ memoryMb: 48, threads: 1, tempDir: join(dir, 'shared') })
+  await using one = await small()
+  await using other = await small()
+  const place = (sql: SqlDatabase) => sql.rows("SELECT current_setting('temp_directory') AS place")
+  expect(await place(one)).not.toEqual(await place(other))
+  const fill = (sql: SqlDatabase, sign: string) =>
+    sql.run(
+      `CREATE TABLE t AS SELECT range AS i, repeat('${sign}', 20) || md5(range::VARCHAR) AS text FROM range(1000000)`,
+    )
+  await Promise.all([fill(one, 'a'), fill(other, 'b')])
+  expect(readdirSync(dir).filter((name) => name.startsWith('shared-'))).toHaveLength(2)
+  const signs = (sql: SqlDatabase) => sql.rows('SELECT min(text[1]) AS least, max(text[1]) AS most FROM t')
+  expect(await signs(one)).toEqual([{ least: 'a', most: 'a' }])
+  expect(await signs(other)).toEqual([{ least: 'b', most: 'b' }])
 })

@@ -1,9 +1,10 @@
+import { randomBytes } from 'node:crypto'
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBValueConverter, JS } from '@duckdb/node-api'
 
 export interface SqlOptions {
   readonly memoryMb: number
   readonly threads: number
-  /** Where it puts what does not fit into memory. */
+  /** Where it puts what does not fit into memory: a directory of its own beside this name. */
   readonly tempDir: string
 }
 
@@ -16,7 +17,8 @@ export class SqlDatabase implements AsyncDisposable {
     const instance = await Instance.create(':memory:', {
       memory_limit: `${memoryMb}MB`,
       threads: String(threads),
-      temp_directory: tempDir,
+      // Two databases with one directory write over each other's files, and die of it.
+      temp_directory: `${tempDir}-${randomBytes(6).toString('hex')}.${process.pid}.tmp`,
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
     })

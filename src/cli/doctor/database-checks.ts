@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { messageOf } from '../../core/errors.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
 import { type Check, type Found, missing, ok, type Surroundings } from './check.ts'
@@ -13,7 +14,11 @@ export const databaseChecks: readonly Check[] = [
 
 async function duckdb(): Promise<Found> {
   try {
-    await using database = await SqlDatabase.open({ memoryMb: 64, threads: 1, tempDir: tmpdir() })
+    await using database = await SqlDatabase.open({
+      memoryMb: 64,
+      threads: 1,
+      tempDir: join(tmpdir(), 'ot-agent-doctor'),
+    })
     const [row] = await database.rows('SELECT version() AS version')
     return ok(`${row?.version}, in this process`)
   } catch (error) {
