@@ -17,7 +17,11 @@ export default () =>
     )
     .option('--share <i/n>', 'make every n-th shard, beginning with i: for several processes on one recipe', share)
     .option('--until <stage>', 'stop when the rows of this stage are there')
-    .option('--shard-rows <n>', 'rows of a shard, the unit of resuming', wholeNumber(1))
+    .option(
+      '--shard-rows <n>',
+      'rows of a shard, the unit of resuming; a step that was begun keeps its own',
+      wholeNumber(1),
+    )
     .option('--memory-mb <mb>', 'memory for whole-set stages', wholeNumber(64))
     .option('-q, --quiet', 'no progress')
     .action(async (file, options) => {

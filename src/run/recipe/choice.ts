@@ -6,7 +6,7 @@ import { PlaceSort } from '../../lib/place-sort.ts'
 import { decodeRow } from '../../store/rows/columns.ts'
 import { rowsInFile, selectNumbered } from '../../store/rows/shard-sql.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
-import type { StepOutput } from '../../store/rows/step-dir.ts'
+import { type StepOutput, settleShardRows } from '../../store/rows/step-dir.ts'
 import type { LiveStage } from './resolve.ts'
 import { bitsOf } from './save-kept.ts'
 import type { StepWork } from './step-work.ts'
@@ -40,7 +40,8 @@ export async function saveSorted(
   views: readonly WholeInput[],
   inputs: readonly StepOutput[],
 ): Promise<readonly Shard[]> {
-  const { dir, shardRows, signal } = work
+  const { dir, signal } = work
+  const shardRows = await settleShardRows(dir, work.shardRows)
   const kept = await work.at.sql.number('SELECT count(*) FROM choice WHERE reason IS NULL')
   const heaps = join(dir, 'sorted.tmp')
   const shards: Shard[] = []

@@ -257,6 +257,18 @@ test('a run that was stopped goes on to the same files', async () => {
   expect(await readTree(join(dir, 'stages'))).toEqual(whole)
 })
 
+test('a step that was begun goes on in shards of the size it was begun with, and loses no row', async () => {
+  const mixed = recipe('sources/numbers', 'mixers/zip', 'sinks/ids')
+  await run(mixed)
+  const whole = await readTree(join(dir, 'stages'))
+  for (const step of ['numbers', 'zip'])
+    for (const name of ['manifest.json', 'part-00001.done', 'part-00004.done']) rmSync(join(stepOf(step), name))
+  rmSync(join(dir, 'out'), { recursive: true })
+  await run(mixed, { shardRows: 7 })
+  expect(await readTree(join(dir, 'stages'))).toEqual(whole)
+  expect(ids()).toHaveLength(23)
+})
+
 test('rows that filters keep stay where they are, unless they are the smaller part', async () => {
   const { steps } = await run(plain)
   const [numbers, short, odd] = steps

@@ -1,4 +1,5 @@
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
+import { settleShardRows } from '../../store/rows/step-dir.ts'
 import { type Reject, StageTally, throughStages } from './step-run.ts'
 import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
@@ -8,7 +9,8 @@ import { writeRejects, writeRows } from './write-rows.ts'
  * until the first row that is missing.
  */
 export async function runSource(work: StepWork): Promise<readonly (Shard | null)[]> {
-  const { step, dir, kind, shardRows, mine, at } = work
+  const { step, dir, kind, mine, at } = work
+  const shardRows = await settleShardRows(dir, work.shardRows)
   const rejects: Reject[] = []
   const tallies: StageTally[] = []
   const flow = throughStages(none(), step.stages, at, rejects, tallies)

@@ -21,7 +21,7 @@ function explained(stage: string, error: unknown): unknown {
   if (message.startsWith('Out of Memory Error'))
     return new UserError(
       `${stage}: its rows need more memory than the database was given`,
-      'give it more with --memory-mb, or make smaller shards with --shard-rows: finished ones are kept',
+      'give it more with --memory-mb: finished shards are kept. Or begin anew in another directory with a smaller --shard-rows',
     )
   if (!(error instanceof BoundaryError) || message.startsWith('stage ')) return error
   const { boundary, code, retryable } = error

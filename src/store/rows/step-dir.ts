@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
@@ -57,6 +58,25 @@ export async function findStep(dir: string): Promise<StepOutput | null> {
     shards.push(shard)
   }
   return { dir, manifest, shards }
+}
+
+/**
+ * How many rows a shard of a step has: as many as when its first one was made, whatever is asked now. By that number shards that
+ * are missing are told from those that are there.
+ */
+export async function settleShardRows(dir: string, asked: number): Promise<number> {
+  const path = join(dir, 'shard-rows')
+  const begun = (await readdir(dir)).some((name) => name.endsWith('.done'))
+  const before = begun ? await readTextIfExists(path) : null
+  if (before === null) {
+    await writeAtomic(path, `${asked}\n`)
+    return asked
+  }
+  if (/^[1-9]\d*\n$/.test(before)) return Number(before)
+  throw new BoundaryError('store', `${path} is not what was written; remove ${dir}`, {
+    code: 'CorruptShard',
+    retryable: false,
+  })
 }
 
 /** Marks a step finished. */
