@@ -295,6 +295,16 @@ test('a stage that needs more memory than there is says so in two lines', async 
   })
 })
 
+test('a run stops at the stage it is told to, be it a sink, and one that nobody has is refused before anything runs', async () => {
+  const list = recipe('sources/numbers', 'sinks/ids', 'filters/odd', { id: 'last', use: 'sinks/ids' })
+  await expect(run(list, { until: 'even' })).rejects.toThrow('no stage called "even" to stop at')
+  expect([runs, readdirSync(dir)]).toEqual([[], []])
+  const { sinks } = await run(list, { until: 'ids' })
+  expect([sinks.map(({ id }) => id), runs]).toEqual([['ids'], ['source a']])
+  await run(list, { until: 'odd' })
+  expect(readdirSync(join(dir, 'out'))).toEqual(['ids'])
+})
+
 test('a corrupt shard stops the run and names the stage', async () => {
   await run(plain)
   writeFileSync(join(stepOf('numbers'), 'part-00001.parquet'), 'garbage')

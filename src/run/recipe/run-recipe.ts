@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
 import type { RecipeLock } from '../../core/recipe.ts'
 import type { MadeSoFar, StageContext, StageServices } from '../../core/stage.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
@@ -46,6 +47,7 @@ export type RecipeEvent =
 
 /** Runs a recipe from the first stage whose rows are not there yet to the last. */
 export async function runRecipe(run: RecipeRun): Promise<RecipeOutcome> {
+  refuseUnknownEnd(run)
   await mkdir(run.dir, { recursive: true })
   const release = run.share ? async () => {} : await acquireOwner(run.dir)
   try {
@@ -85,6 +87,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
       sinks.push(
         (await findSunk(step, place)) ?? (await sinkChecked(run, { sql, contextOf }, step, inputs, place, checked)),
       )
+      if (step.id === run.until) break
       continue
     }
     run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
@@ -94,12 +97,21 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     for (const { id } of step.stages) outputs.set(id, end.output)
     if (end.cached) cached.push(step.id)
     run.onEvent?.({ kind: 'step-end', step: step.id, rows: end.output.manifest.rows, cached: end.cached })
-    if (step.stages.some(({ id }) => id === run.until))
-      return { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
+    if (step.stages.some(({ id }) => id === run.until)) break
   }
   const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
-  await saveReport(run.dir, lock, outcome)
+  if (run.until === undefined) await saveReport(run.dir, lock, outcome)
   return outcome
+}
+
+/** A name that no stage has would end nothing, and let everything run. */
+function refuseUnknownEnd({ until, recipe }: RecipeRun): void {
+  const ids = recipe.stages.map(({ id }) => id)
+  if (until !== undefined && !ids.includes(until))
+    throw new UserError(
+      `recipe ${recipe.lock.name} has no stage called ${JSON.stringify(until)} to stop at`,
+      `there are ${ids.join(', ')}`,
+    )
 }
 
 /** Has a sink write rows that every filter was applied to once more. */
