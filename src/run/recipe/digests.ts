@@ -2,6 +2,7 @@ import type { RecipeLock } from '../../core/recipe.ts'
 import type { StageContext } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import type { LiveStage } from './resolve.ts'
+import { naming } from './stage-failure.ts'
 
 /**
  * A digest for each stage of all that decides its rows: itself, its options, the seed, and the digests of what stands above it.
@@ -25,7 +26,9 @@ export async function digestStages(
         version: 'version' in stage ? (stage.version ?? 0) : 0,
         inputs: from.map((id) => digests.get(id)),
         ...(form === 'source' ? { limit } : {}),
-        ...('fingerprint' in stage ? { fingerprint: await stage.fingerprint?.(contextOf(live)) } : {}),
+        ...('fingerprint' in stage && {
+          fingerprint: await naming({ stages: [live] }, async () => stage.fingerprint?.(contextOf(live))),
+        }),
         ...('reason' in stage ? { reason: stage.reason } : {}),
       }),
     )

@@ -1,5 +1,6 @@
 import type { Expectation, StageContext } from '../../core/stage.ts'
 import type { LiveStage } from './resolve.ts'
+import { naming } from './stage-failure.ts'
 
 /** What every stage of a recipe would take, give and cost. */
 export interface StageForecast {
@@ -36,7 +37,9 @@ async function ask(stages: readonly LiveStage[], limit: number | null, contextOf
   const all: StageForecast[] = []
   for (const live of stages) {
     const taken = live.form === 'source' ? null : sum(live.from.map((id) => given.get(id) ?? null))
-    const told = 'expect' in live.stage ? await live.stage.expect?.(taken, contextOf(live)) : undefined
+    const told = await naming({ stages: [live] }, async () =>
+      'expect' in live.stage ? live.stage.expect?.(taken, contextOf(live)) : undefined,
+    )
     const expected = told ?? { rows: live.form === 'source' ? null : taken }
     const rows = live.form === 'source' && limit !== null ? Math.min(limit, expected.rows ?? limit) : expected.rows
     given.set(live.id, rows)

@@ -86,6 +86,13 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
       return 'seen'
     },
   }),
+  'filters/picky': () => ({
+    takes: 'task',
+    fingerprint: async () => {
+      throw new UserError('expected a list, found none', 'write one')
+    },
+    reason: 'NULL',
+  }),
   'filters/greedy': () => ({
     takes: 'task',
     async findDrops(_, { sql }) {
@@ -303,6 +310,20 @@ test('a run stops at the stage it is told to, be it a sink, and one that nobody 
   expect([sinks.map(({ id }) => id), runs]).toEqual([['ids'], ['source a']])
   await run(list, { until: 'odd' })
   expect(readdirSync(join(dir, 'out'))).toEqual(['ids'])
+})
+
+test('what a stage refuses before anything runs names the stage and writes nothing', async () => {
+  const refused = run(recipe('sources/numbers', { id: 'list', use: 'filters/picky' }, 'sinks/ids'))
+  await expect(refused).rejects.toMatchObject({ message: 'stage list: expected a list, found none', hint: 'write one' })
+  expect([runs, readdirSync(dir)]).toEqual([[], []])
+})
+
+test('a receipt that cannot be read is written anew with its files', async () => {
+  await run(plain)
+  const exported = ids()
+  writeFileSync(join(dir, 'out/ids/.receipt.json'), '{"digest":')
+  expect((await run(plain)).sinks[0]?.cached).toBe(false)
+  expect(ids()).toEqual(exported)
 })
 
 test('a corrupt shard stops the run and names the stage', async () => {

@@ -59,7 +59,6 @@ export async function runRecipe(run: RecipeRun): Promise<RecipeOutcome> {
 
 async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   const { lock, stages } = run.recipe
-  await saveLock(run.dir, lock)
   const tempDir = join(run.dir, 'tmp')
   await using sql = await SqlDatabase.open({
     memoryMb: run.memoryMb ?? Math.min(1500, Math.floor(totalmem() / 2 ** 20 / 3)),
@@ -73,6 +72,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     return { ...stageContext(run, stage), ...whole(stage), ...resultsFor(stage, stages, dirOf) }
   }
   digests = await digestStages(lock, stages, contextOf)
+  await saveLock(run.dir, lock)
   const outputs = new Map<string, StepOutput>()
   const cached: string[] = []
   const sinks: SunkStage[] = []

@@ -1,5 +1,6 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { z } from 'zod'
 import type { MadeSoFar, Sink, SinkReport } from '../../core/stage.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
@@ -21,6 +22,11 @@ interface SinkPlace {
 }
 
 const receipt = '.receipt.json'
+const receiptSchema = z.object({
+  digest: z.string(),
+  counts: z.record(z.string(), z.number()),
+  files: z.array(z.string()),
+})
 
 /** What a sink wrote before, of the very same rows; null when it has to write. */
 export async function findSunk(step: Step, { runDir, digest }: SinkPlace): Promise<SunkStage | null> {
@@ -58,11 +64,20 @@ export async function runSink(
   }
 }
 
+/** A receipt that cannot be read is none: the files are written anew. */
 async function readReceipt(dir: string, digest: string): Promise<SinkReport | null> {
   const text = await readTextIfExists(join(dir, receipt))
-  if (text === null) return null
-  const { digest: made, counts, files } = JSON.parse(text) as SinkReport & { digest: string }
-  if (made !== digest) return null
+  const parsed = receiptSchema.safeParse(parseJson(text ?? ''))
+  if (!parsed.success || parsed.data.digest !== digest) return null
+  const { counts, files } = parsed.data
   for (const file of files) if (!(await exists(join(dir, file)))) return null
   return { counts, files }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }

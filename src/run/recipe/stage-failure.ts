@@ -2,8 +2,8 @@ import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { isDiskFull } from '../disk-full.ts'
 import type { Step } from './steps.ts'
 
-/** Does the work of a step; what fails names its stages, and says what can be done where the machine was too small. */
-export async function naming<Made>({ stages }: Step, work: () => Promise<Made>): Promise<Made> {
+/** Does the work of stages; what fails or is refused names them, and says what can be done where the machine was too small. */
+export async function naming<Made>({ stages }: Pick<Step, 'stages'>, work: () => Promise<Made>): Promise<Made> {
   try {
     return await work()
   } catch (error) {
@@ -23,7 +23,9 @@ function explained(stage: string, error: unknown): unknown {
       `${stage}: its rows need more memory than the database was given`,
       'give it more with --memory-mb: finished shards are kept. Or begin anew in another directory with a smaller --shard-rows',
     )
-  if (!(error instanceof BoundaryError) || message.startsWith('stage ')) return error
+  if (message.startsWith('stage ')) return error
+  if (error instanceof UserError) return new UserError(`${stage}: ${message}`, error.hint)
+  if (!(error instanceof BoundaryError)) return error
   const { boundary, code, retryable } = error
   return new BoundaryError(boundary, `${stage}: ${message}`, { code, retryable, cause: error })
 }
