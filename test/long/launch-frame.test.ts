@@ -7,12 +7,13 @@ import { frame, frameEnd } from '../../src/run/launch/frame.ts'
 import { endWithConsumers, renderPieces, runProgram } from '../../src/run/launch/pieces.ts'
 import { until } from '../slurm-cluster.ts'
 
-/** A script of a launch that runs one command, in a directory of its own. */
+/** A script of a launch that runs one command, in a directory of its own; CLAIM in the command is the file of its claim. */
 function script(command: readonly string[], restarts = 0) {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
   const path = join(dir, 'job.sh')
   const facts = { launchDir: dir, job: 'unit', isArray: false, restarts }
-  writeFileSync(path, renderPieces([frame(facts), runProgram('work', command), frameEnd]))
+  const words = command.map((word) => word.replaceAll('CLAIM', join(dir, 'marks/unit.claim')))
+  writeFileSync(path, renderPieces([frame(facts), runProgram('work', words), frameEnd]))
   return { dir, path, marks: join(dir, 'marks') }
 }
 
@@ -69,6 +70,31 @@ test('a newer run takes over from one that is cut off: the old one stops, says n
   expect(readdirSync(marks)).toEqual(['unit.done'])
   expect(readFileSync(log, 'utf8').trim().split('\n')).toHaveLength(1)
 }, 240_000)
+
+test.each([
+  ['ends well', 0],
+  ['fails', 7],
+])(
+  'a run that %s before it sees that a newer one has claimed its work harms nothing of that one',
+  async (_, code) => {
+    const log = join(mkdtempSync(join(tmpdir(), 'ot-frame-')), 'log')
+    const first = `cp CLAIM ${log}.claim; echo first > ${log}; while cmp -s CLAIM ${log}.claim; do sleep 0.05; done; exit ${code}`
+    const { path, marks } = script(['bash', '-c', `if [ -e ${log} ]; then echo again >> ${log}; else ${first}; fi`])
+    const old = start(path)
+    await until('the work', () => existsSync(log))
+    const before = readFileSync(join(marks, 'unit.claim'), 'utf8')
+    const next = start(path)
+    await until('another claim', () => readFileSync(join(marks, 'unit.claim'), 'utf8') !== before)
+    expect(await old.ended).toBe(code === 0 ? 0 : 75)
+    expect(readFileSync(join(marks, 'unit.claim'), 'utf8')).not.toBe(before)
+    expect(existsSync(join(marks, 'unit.end'))).toBe(false)
+    expect(await next.ended).toBe(0)
+    expect(readdirSync(marks)).toEqual(['unit.done'])
+    // Work that was done is not done again; work that failed is.
+    expect(readFileSync(log, 'utf8')).toBe(code === 0 ? 'first\n' : 'first\nagain\n')
+  },
+  240_000,
+)
 
 test('a server ends when all it serves is done, and when one of them has failed for good', async () => {
   for (const [mark, text] of [

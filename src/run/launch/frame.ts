@@ -40,6 +40,8 @@ mark() { printf '%s\n' "$2" > "$marks/.$unit.$1.$$"; mv -f "$marks/.$unit.$1.$$"
 is_final() { local of; { read -r _ of _ < "$marks/$1.end"; } 2> /dev/null && [ "${'$'}{of%/*}" = "${'$'}{of#*/}" ]; }
 if [ -e "$marks/$unit.done" ]; then note 'done before, nothing to do'; exit 0; fi
 token="${'$'}{SLURM_JOB_ID:-local}.${'$'}{SLURM_RESTART_COUNT:-0}.$$ $(hostname)"
+# Another run has taken over. A claim that cannot be read for a moment says nothing.
+is_replaced() { local now; now="$(cat "$marks/$unit.claim" 2> /dev/null || true)"; [ -n "$now" ] && [ "$now" != "$token" ]; }
 earlier="$(cat "$marks/$unit.claim" 2> /dev/null || true)"
 mark claim "$token"
 rm -f "$marks/$unit.end"
@@ -59,16 +61,18 @@ finish() {
   for each in "${'$'}{helpers[@]}"; do kill "$each" 2> /dev/null || true; done
   teardown || true
   if [ "$reason" = replaced ]; then exit 75; fi
-  if [ "$reason" = over ]; then
+  if [ "$reason" != over ] && [ "$code" = 0 ] && [ -n "$over" ]; then
+    mark done "$(date -u +%FT%TZ)"
+  elif is_replaced; then
+    exit 75
+  elif [ "$reason" = over ]; then
     code=0
     mark end "0 $links/$links over"
-  elif [ "$code" = 0 ] && [ -n "$over" ]; then
-    mark done "$(date -u +%FT%TZ)"
   else
     if [ "$code" = 0 ]; then code=75; fi
     mark end "$code $link/$links ${'$'}{reason:-failed}"
   fi
-  rm -f "$marks/$unit.claim"
+  is_replaced || rm -f "$marks/$unit.claim"
   exit "$code"
 }
 trap finish EXIT
@@ -76,7 +80,7 @@ trap 'stop time-limit' USR1
 trap 'stop replaced' USR2
 trap 'stop over' HUP
 trap 'stop cancelled' TERM INT
-fence() { while sleep ${fenceSec}; do if [ "$(cat "$marks/$unit.claim" 2> /dev/null)" != "$token" ]; then kill -USR2 $$; return; fi; done; }
+fence() { while sleep ${fenceSec}; do if is_replaced; then kill -USR2 $$; return; fi; done; }
 fence & helpers+=($!)
 # A command in the background and a wait for it: so a signal is heard at once, and passed on.
 run() {
@@ -96,6 +100,7 @@ if [ -n "$earlier" ]; then
   note "an earlier run did not say how it ended ($earlier); it gets ${fenceSec * 3} s to see that it is replaced"
   export OT_AGENT_REPLACED_HOST="${'$'}{earlier##* }"
   pause ${fenceSec * 3}
+  if [ -e "$marks/$unit.done" ]; then note 'the earlier run has done it'; over=1; exit 0; fi
 fi`
   .trim()
   .split('\n')
