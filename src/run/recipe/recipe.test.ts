@@ -1,5 +1,6 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readTree } from '../../../test/trees.ts'
@@ -7,6 +8,7 @@ import { UserError } from '../../core/errors.ts'
 import type { Recipe, StageEntry } from '../../core/recipe.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { AnyStage, StageServices } from '../../core/stage.ts'
+import { halfMade } from '../../lib/half-made.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeOutcome } from './outcome.ts'
 import { readReport } from './read-report.ts'
@@ -92,6 +94,18 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
       throw new UserError('expected a list, found none', 'write one')
     },
     reason: 'NULL',
+  }),
+  'filters/broken': () => ({
+    takes: 'task',
+    gives: 'task',
+    async *run(rows: AsyncIterable<TaskRow>, { workDir }) {
+      const step = stepOf('broken')
+      writeFileSync(join(step, `part-00000.parquet${halfMade}`), workDir)
+      for await (const row of rows) {
+        yield row
+        throw new Error('the world broke')
+      }
+    },
   }),
   'filters/greedy': () => ({
     takes: 'task',
@@ -198,6 +212,26 @@ test('what a killed run left of its sorting is no part of the next one', async (
   writeFileSync(join(stepOf('zip'), 'sorted.tmp/heap-0'), 'half a row')
   await run(mixed)
   expect(await readTree(join(dir, 'stages'))).toEqual(whole)
+})
+
+test('what a killed run left half-made is removed by the next one, that of a living process is not', async () => {
+  await run(plain)
+  const { pid: dead } = spawnSync('true')
+  const left = (pid: number) =>
+    ['tmp-1', 'out/ids', join('stages', basename(stepOf('odd')), 'part-00000.parquet'), 'work/odd/checking'].map(
+      (name) => join(dir, `${name}.${hostname()}-${pid}.tmp`),
+    )
+  for (const path of [...left(dead), ...left(process.ppid)]) mkdirSync(join(path, 'full'), { recursive: true })
+  await run(plain, { share: { index: 0, of: 2 } })
+  expect(left(dead).filter((path) => existsSync(path))).toEqual(left(dead))
+  await run(plain)
+  expect(left(dead).filter((path) => existsSync(path))).toEqual([])
+  expect(left(process.ppid).filter((path) => existsSync(path))).toEqual(left(process.ppid))
+})
+
+test('a shard that cannot be made leaves nothing of it behind', async () => {
+  await expect(run(recipe('sources/numbers', 'filters/broken', 'sinks/ids'))).rejects.toThrow('the world broke')
+  expect(readdirSync(stepOf('broken'))).toEqual([])
 })
 
 test('every step tells how many rows of each source it has', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { MadeSoFar, Sink, SinkReport } from '../../core/stage.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { halfMade } from '../../lib/half-made.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
@@ -45,7 +46,7 @@ export async function runSink(
   const [live] = step.stages
   if (!live) throw new Error('a step has a stage')
   const dir = join(runDir, 'out', live.id)
-  const temporary = `${dir}.${process.pid}.tmp`
+  const temporary = dir + halfMade
   await rm(temporary, { recursive: true, force: true })
   await mkdir(temporary, { recursive: true })
   const views = await openViews(at.sql, inputs)

@@ -1,5 +1,5 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { TaskRow } from '../../core/row.ts'
 import {
@@ -12,6 +12,7 @@ import {
 } from '../../core/stage.ts'
 import type { TraceRow } from '../../formats/traces/row.ts'
 import { digestJson } from '../../lib/digest-json.ts'
+import { halfMade } from '../../lib/half-made.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import { identityOfModel } from './options.ts'
 import { folderOf, type PlacedTask, placeTask } from './place-tasks.ts'
@@ -78,7 +79,7 @@ type Placed = ReadonlyMap<string, PlacedTask>
 
 /** Puts all tasks into a folder that is named after them and the settings, as their job is. */
 async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settings: object, at: StageContext) {
-  const placing = join(at.workDir, 'tasks', `.placing-${process.pid}`)
+  const placing = join(at.workDir, `placing${halfMade}`)
   await rm(placing, { recursive: true, force: true })
   await mkdir(placing, { recursive: true })
   const placed = new Map<string, PlacedTask>()
@@ -96,6 +97,7 @@ async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settin
   const name = `rollouts-${digestJson({ settings, tasks }).slice(0, 16)}`
   const tasksDir = join(at.workDir, 'tasks', name)
   await rm(tasksDir, { recursive: true, force: true })
+  await mkdir(dirname(tasksDir), { recursive: true })
   await rename(placing, tasksDir)
   return { placed, refused, name, tasksDir }
 }

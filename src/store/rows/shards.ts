@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, rename, stat } from 'node:fs/promises'
+import { mkdir, rename, rm, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { StageCount } from '../../core/recipe.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { halfMade } from '../../lib/half-made.ts'
 
 const countSchema = z.strictObject({
   id: z.string(),
@@ -66,22 +67,26 @@ export async function saveShard(
 ): Promise<Shard> {
   await mkdir(dir, { recursive: true })
   const files = shardFiles(dir, index)
-  const mine = `.${process.pid}.tmp`
-  const temporary = { part: files.part + mine, rejects: files.rejects + mine }
-  const { rows, counts, kept } = await write(temporary)
-  const mark: Mark = {
-    schema: 'shard/1',
-    rows,
-    counts: counts.map((count) => ({ ...count, drops: { ...count.drops } })),
-    part: kept
-      ? { of: relative(dir, kept.of), sha256: await markedDigest(kept.of), rows: kept.rows }
-      : await describe(temporary.part),
-    rejects: await describe(temporary.rejects),
+  const temporary = { part: files.part + halfMade, rejects: files.rejects + halfMade }
+  try {
+    const { rows, counts, kept } = await write(temporary)
+    const mark: Mark = {
+      schema: 'shard/1',
+      rows,
+      counts: counts.map((count) => ({ ...count, drops: { ...count.drops } })),
+      part: kept
+        ? { of: relative(dir, kept.of), sha256: await markedDigest(kept.of), rows: kept.rows }
+        : await describe(temporary.part),
+      rejects: await describe(temporary.rejects),
+    }
+    await rename(temporary.rejects, files.rejects)
+    if (!kept) await rename(temporary.part, files.part)
+    await writeAtomic(files.mark, `${JSON.stringify(mark)}\n`)
+    return shardOf(dir, index, mark)
+  } finally {
+    // What could not be finished would take the room that may be what was missing.
+    for (const file of Object.values(temporary)) await rm(file, { force: true })
   }
-  await rename(temporary.rejects, files.rejects)
-  if (!kept) await rename(temporary.part, files.part)
-  await writeAtomic(files.mark, `${JSON.stringify(mark)}\n`)
-  return shardOf(dir, index, mark)
 }
 
 /** A shard that was finished before, its files checked against its mark; null when it was not. */

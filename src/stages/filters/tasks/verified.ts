@@ -6,6 +6,7 @@ import { definePlugin } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { Dropped, SpineRequest, Stage, StageContext } from '../../../core/stage.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
+import { halfMade } from '../../../lib/half-made.ts'
 import { chosen, identityOfModel, rollingOptions } from '../../rolling/options.ts'
 import { folderOf, placeTask } from '../../rolling/place-tasks.ts'
 
@@ -52,7 +53,7 @@ async function* checkBatch(
   at.signal.throwIfAborted()
   if (rows.length === 0) return
   if (!at.services) throw new UserError('tasks are verified by recipes only', 'ot-agent tasks check checks a folder')
-  const dir = join(at.workDir, `checking-${process.pid}`)
+  const dir = join(at.workDir, `checking${halfMade}`)
   try {
     const placed = new Map<string, TaskRow>()
     for (const [nth, row] of rows.entries()) {
