@@ -138,6 +138,19 @@ test('where a place with internet is named, downloads and uploads are jobs there
   expect(text).toContain('--dependency=afterok:<download>')
 })
 
+test('a server ends with its users, and also when something before them failed for good', async () => {
+  const consumers = async (values: Readonly<Record<string, unknown>>) =>
+    (await planned('clusters/vista.yaml', values)).text.match(/^ {2}consumer \S+/gm)?.map((line) => line.slice(11))
+  const { datagen_engine: engine, ...noEngine } = datagen
+  expect(await consumers(datagen)).toEqual(['tasks', 'traces'])
+  expect(await consumers({ ...noEngine, trace_engine: engine })).toEqual(['traces', 'tasks'])
+  expect(await consumers({ job_type: 'datagen', tasks_repo: 'org/tasks', trace_engine: engine })).toEqual([
+    'traces',
+    'fetch',
+  ])
+  expect(await consumers(trainingCases.eval ?? {})).toEqual(['eval', 'fetch'])
+})
+
 describe('a judge', () => {
   const named = { judge_model: 'openai/judge', judge_api_base: 'http://judge:8000/v1', judge_api_key_env: 'JUDGE_KEY' }
   const prices = 'model_info={"input_cost_per_token":1e-6}'

@@ -3,25 +3,31 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { parseClusterYaml } from '../../src/formats/cluster-yaml.ts'
 import { frame, frameEnd } from '../../src/run/launch/frame.ts'
-import { endWithConsumers, renderPieces, runProgram } from '../../src/run/launch/pieces.ts'
+import { endWithConsumers, renderPieces, runProgram, waitForEndpoint } from '../../src/run/launch/pieces.ts'
+import { planServer } from '../../src/run/launch/plan-server.ts'
 import { until } from '../slurm-cluster.ts'
+import { facts } from '../slurm-launches.ts'
 
 /** A script of a launch that runs one command, in a directory of its own; CLAIM in the command is the file of its claim. */
 function script(command: readonly string[], restarts = 0) {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
   const path = join(dir, 'job.sh')
-  const facts = { launchDir: dir, job: 'unit', isArray: false, restarts }
+  const job = { launchDir: dir, job: 'unit', isArray: false, restarts }
   const words = command.map((word) => word.replaceAll('CLAIM', join(dir, 'marks/unit.claim')))
-  writeFileSync(path, renderPieces([frame(facts), runProgram('work', words), frameEnd]))
+  writeFileSync(path, renderPieces([frame(job), runProgram('work', words), frameEnd]))
   return { dir, path, marks: join(dir, 'marks') }
 }
 
 function start(path: string, link = 0) {
   const child = spawn('bash', [path, String(link)], { stdio: ['ignore', 'ignore', 'pipe'] })
-  child.stderr.resume()
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
   const ended = new Promise<number | null>((done) => child.once('exit', done))
-  return { child, ended }
+  return { child, ended, said: () => said }
 }
 
 test('work that ended well is marked done, and is not done again', async () => {
@@ -96,6 +102,50 @@ test.each([
   240_000,
 )
 
+test('a server that is told to stop before its time is up goes on in its restart', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
+  const at = {
+    ...{ cluster: parseClusterYaml(facts, 'loop.yaml'), launchId: 'one', experimentsDir: dir, cwd: dir, name: 'it' },
+    ...{ program: ['bash', '-c', 'trap "exit 0" TERM; touch began; while :; do sleep 0.1; done'], secretsFile: null },
+    ...{ timeLimit: '01:00:00', restarts: 1, stopSec: 60, variables: {} },
+  }
+  const server = {
+    ...{ configFile: 'engine.yaml', model: 'm', replicas: 1, gpusPerReplica: 1, timeLimit: '01:00:00', ray: null },
+    ...{ download: null, attempts: 1, delaySec: 1 },
+  }
+  const [job] = planServer(at, server, [{ job: 'user', tasks: null }])
+  const path = join(dir, 'job.sh')
+  writeFileSync(path, renderPieces(job?.script ?? []))
+  const { child, ended } = start(path)
+  await until('the server', () => existsSync(join(dir, 'began')))
+  child.kill('SIGUSR1')
+  expect(await ended).toBe(75)
+  expect(readdirSync(join(dir, 'launches/one/marks'))).toEqual(['server.end'])
+  expect(readFileSync(join(dir, 'launches/one/marks/server.end'), 'utf8')).toBe('75 0/1 time-limit\n')
+}, 60_000)
+
+test('who waits for a server counts its looks from when it has begun, and gives up when it was taken from the queue', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
+  writeFileSync(join(dir, 'squeue'), `#!/bin/bash\ncat ${dir}/queue\n`, { mode: 0o755 })
+  const server = { job: 'server', jobName: 'it_server', endpointFile: join(dir, 'none'), attempts: 1, delaySec: 1 }
+  const path = join(dir, 'job.sh')
+  const pieces = [frame({ launchDir: dir, job: 'user', isArray: false, restarts: 0 }), waitForEndpoint(server)]
+  writeFileSync(path, `PATH=${dir}:$PATH\n${renderPieces([...pieces, frameEnd])}`)
+  writeFileSync(join(dir, 'queue'), '12 PENDING\n')
+  const waiting = start(path)
+  await until('a note', () => waiting.said().includes('the server waits for its turn'))
+  waiting.child.kill('SIGTERM')
+  expect(await waiting.ended).toBe(75)
+  writeFileSync(join(dir, 'queue'), '')
+  const gone = start(path)
+  expect(await gone.ended).toBe(69)
+  expect(gone.said()).toContain('the server was taken from the queue')
+  writeFileSync(join(dir, 'marks/server.claim'), 'x\n')
+  const begun = start(path)
+  expect(await begun.ended).toBe(69)
+  expect(begun.said()).toContain('the model does not answer after 1 looks')
+}, 60_000)
+
 test('a server ends when all it serves is done, and when one of them has failed for good', async () => {
   for (const [mark, text] of [
     ['user.done', ''],
@@ -103,9 +153,8 @@ test('a server ends when all it serves is done, and when one of them has failed 
   ] as const) {
     const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
     const path = join(dir, 'job.sh')
-    const facts = { launchDir: dir, job: 'server', isArray: false, restarts: 0 }
     const pieces = [
-      frame(facts),
+      frame({ launchDir: dir, job: 'server', isArray: false, restarts: 0 }),
       endWithConsumers([{ job: 'user', tasks: null }]),
       runProgram('serve', ['sleep', '600']),
       frameEnd,

@@ -2,9 +2,9 @@ import { basename, join, resolve } from 'node:path'
 import { stringify } from 'yaml'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
-import { runOurs, waitForEndpoint } from '../../run/launch/pieces.ts'
+import { runOurs } from '../../run/launch/pieces.ts'
 import { cpuResources, makeJob, type PlanContext, placeWithInternet, slug } from '../../run/launch/plan.ts'
-import { endpointFile, planServer } from '../../run/launch/plan-server.ts'
+import { consumersOf, endpointFile, planServer, waitForServer } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
@@ -27,15 +27,16 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
     engine,
     fetched: !isFolder,
   }
-  const server = engine?.server ? planServer(at, engine.server, [{ job: 'eval', tasks: null }]) : []
   const fetch = isFolder ? [] : [planFetch(at, benchmark, request.tasks)]
+  const work = [...fetch, planEval(at, settings, request)]
+  const server = engine?.server ? planServer(at, engine.server, consumersOf(work)) : []
   const endpoint = stringify({ engine: { type: 'vllm_local', vllm_local: { endpoint_json: endpointFile(at) } } })
   const files =
     engine === null
       ? {}
       : { [engine.path]: engine.text, ...(engine.server && { 'configs/eval_endpoint.yaml': endpoint }) }
   return {
-    jobs: [...server, ...fetch, planEval(at, settings, request), planReport(at, request)],
+    jobs: [...server, ...work, planReport(at, request)],
     files,
     notes: offlineNotes(at),
   }
@@ -78,7 +79,7 @@ function planEval(at: PlanContext, settings: Settings, request: EvalRequest): La
       ...(server ? [{ job: 'server', when: 'started' } as const] : []),
     ],
     pieces: [
-      ...(server ? [waitForEndpoint('server', endpointFile(at), server.attempts, server.delaySec)] : []),
+      ...(server ? [waitForServer(at, server)] : []),
       runOurs('run every attempt, going on where an earlier run stopped', [
         ...['run', '--path', tasks, '--agent', settings.text('eval_agent') ?? 'terminus-2'],
         ...(model === undefined ? [] : ['--model', model]),

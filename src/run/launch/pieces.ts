@@ -58,16 +58,35 @@ export function runProgram(about: string, args: readonly Argument[]): ScriptPiec
 /** A word of a command: text that stays what it is, or something the shell works out in the job. */
 export type Argument = string | { readonly raw: string }
 
-/** Waits until the server of this launch answers, looking so often, so many seconds apart. */
-export function waitForEndpoint(server: string, file: string, attempts: number, delaySec: number): ScriptPiece {
+/** The server that a job waits for. */
+export interface AwaitedServer {
+  readonly job: string
+  /** What the scheduler calls it. */
+  readonly jobName: string
+  readonly endpointFile: string
+  readonly attempts: number
+  readonly delaySec: number
+}
+
+/**
+ * Waits until the server of this launch answers, looking so often, so many seconds apart, from when it has begun: it may
+ * be given GPUs long after everything else is ready.
+ */
+export function waitForEndpoint({ job, jobName, endpointFile, attempts, delaySec }: AwaitedServer): ScriptPiece {
+  const [server, named] = [shellQuote(job), shellQuote(jobName)]
   return {
     about: 'wait until the model answers',
     lines: [
-      `endpoint=${shellQuote(file)}`,
+      `endpoint=${shellQuote(endpointFile)}`,
+      `until [ -e "$marks/"${server}.claim ] || [ -e "$marks/"${server}.end ]; do`,
+      `  if [ -z "$(squeue -h -u "$(id -un)" -n ${named} 2> /dev/null || echo unknown)" ]; then note 'the server was taken from the queue'; exit 69; fi`,
+      `  note 'the server waits for its turn'`,
+      `  pause ${delaySec}`,
+      'done',
       'for ((look = 1; ; look++)); do',
       `  if [ -s "$endpoint" ] && "\${ot_agent[@]}" serve --check --endpoint-json "$endpoint" >&2; then break; fi`,
       `  if [ "$look" -ge ${attempts} ]; then note 'the model does not answer after ${attempts} looks'; exit 69; fi`,
-      `  if is_final ${shellQuote(server)}; then note 'the server has ended'; exit 69; fi`,
+      `  if is_final ${server}; then note 'the server has ended'; exit 69; fi`,
       `  note "look $look of ${attempts}: no answer yet"`,
       `  pause ${delaySec}`,
       'done',

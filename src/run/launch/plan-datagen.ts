@@ -1,7 +1,7 @@
 import type { LaunchJob } from '../../core/launch.ts'
-import { type Argument, type Consumer, runOurs, waitForEndpoint } from './pieces.ts'
+import { type Argument, runOurs } from './pieces.ts'
 import { cpuResources, makeJob, type PlanContext, placeWithInternet } from './plan.ts'
-import { endpointFile, planServer, type ServerRequest } from './plan-server.ts'
+import { consumersOf, endpointFile, planServer, type ServerRequest, waitForServer } from './plan-server.ts'
 
 /** Where a job finds its model: at the server of the launch, by an engine file below the experiments directory, or it needs none. */
 export type ModelUse = { readonly from: 'server' } | { readonly from: 'file'; readonly path: string } | null
@@ -43,10 +43,7 @@ export function planDatagen(at: PlanContext, request: DatagenRequest): readonly 
   if (traces && request.tracesTarget !== null)
     work.push(planUpload(at, chunks ? 'join' : 'traces', 'upload-traces', tracesDir(request), request.tracesTarget))
   if (!server) return work
-  const consumers: Consumer[] = work
-    .filter(({ after }) => after.some(({ job }) => job === 'server'))
-    .map(({ name, array }) => ({ job: name, tasks: array?.size ?? null }))
-  return [...planServer(at, server, consumers), ...work]
+  return [...planServer(at, server, consumersOf(work)), ...work]
 }
 
 function planTasks(at: PlanContext, request: DatagenRequest, own: readonly string[]): LaunchJob {
@@ -152,9 +149,7 @@ function afterServer(model: ModelUse): LaunchJob['after'] {
 function reach(at: PlanContext, { server }: DatagenRequest, model: ModelUse) {
   if (model?.from === 'file') return { wait: [], words: ['--engine-config', `${at.experimentsDir}/${model.path}`] }
   if (model === null || server === null) return { wait: [], words: [] }
-  const { attempts, delaySec } = server
-  const wait = [waitForEndpoint('server', endpointFile(at), attempts, delaySec)]
-  return { wait, words: ['--endpoint-json', endpointFile(at)] }
+  return { wait: [waitForServer(at, server)], words: ['--endpoint-json', endpointFile(at)] }
 }
 
 function quoted(text: string): string {

@@ -1,6 +1,6 @@
 import type { LaunchJob, ScriptPiece } from '../../core/launch.ts'
-import { type Argument, type Consumer, endWithConsumers, runOurs } from './pieces.ts'
-import { gpuResources, launchDirOf, makeJob, type PlanContext } from './plan.ts'
+import { type Argument, type Consumer, endWithConsumers, runOurs, waitForEndpoint } from './pieces.ts'
+import { gpuResources, jobNameOf, launchDirOf, makeJob, type PlanContext } from './plan.ts'
 import { type Download, planDownload } from './plan-model.ts'
 
 /** A model server of a launch. */
@@ -20,9 +20,17 @@ export interface ServerRequest {
   readonly delaySec: number
 }
 
+const serverJob = 'server'
+
 /** Where the server of a launch says that it answers. It is there only while it does. */
 export function endpointFile(at: PlanContext): string {
   return `${launchDirOf(at)}/endpoint.json`
+}
+
+/** Waits in a job until the server of its launch answers. */
+export function waitForServer(at: PlanContext, { attempts, delaySec }: ServerRequest): ScriptPiece {
+  const jobName = jobNameOf(at.name, serverJob)
+  return waitForEndpoint({ job: serverJob, jobName, endpointFile: endpointFile(at), attempts, delaySec })
 }
 
 /** The job that serves a model until everybody who needs it is done, and one before it where weights have to be fetched. */
@@ -50,7 +58,7 @@ export function planServer(
     ...['--endpoint-json', endpointFile(at)],
   ]
   const job = makeJob(at, {
-    name: 'server',
+    name: serverJob,
     summary: `serve ${server.model} on ${gpus} GPU${gpus === 1 ? '' : 's'}`,
     resources,
     after: fetched.map(({ name }) => ({ job: name, when: 'ok' })),
@@ -59,9 +67,19 @@ export function planServer(
       ...(isSpread ? [namedHosts] : server.ray && resources.nodes > 1 ? [startRay(server.ray, resources)] : []),
       endWithConsumers(consumers),
       runOurs('serve, on any free port, and tell where only when the model answers', args),
+      // A server ends well also when it is told to stop before its time is up; its restart has to go on then.
+      { about: 'its work is done only when nobody needs it any more', lines: ['exit 75'] },
     ],
   })
   return [...fetched, job]
+}
+
+/** Who has to be done, or to have failed for good, before a server ends: the jobs that use it, and those they come after. */
+export function consumersOf(jobs: readonly LaunchJob[]): readonly Consumer[] {
+  const counted = new Set(jobs.filter(({ after }) => after.some(({ when }) => when === 'started')))
+  for (const { after } of counted)
+    for (const each of jobs) if (after.some(({ job, when }) => when === 'ok' && job === each.name)) counted.add(each)
+  return [...counted].map(({ name, array }) => ({ job: name, tasks: array?.size ?? null }))
 }
 
 const namedHosts: ScriptPiece = {

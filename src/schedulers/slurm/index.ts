@@ -77,7 +77,7 @@ function sbatchCommand(request: Omit<SubmissionRequest, 'earlier'>, id: IdOf): s
 
 /**
  * A later link runs when the one before did not finish. Whoever comes after a chain comes after any of its links; Slurm
- * knows no mixture of "any of" and "all of", but what follows a chain's end has nothing left to wait for that has not started.
+ * knows no mixture of "any of" and "all of", so that a server which has to run as well is waited for in the job itself.
  */
 function dependencyOf({ job, link, launch }: Omit<SubmissionRequest, 'earlier'>, id: IdOf): string | null {
   if (link > 0) return `afternotok:${id(job.name, link - 1)}`
