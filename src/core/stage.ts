@@ -201,8 +201,8 @@ export interface MadeSoFar {
   readonly seed: number
   /** Rows of each source among those that are handed out, largest first. */
   readonly sources: Readonly<Record<string, number>>
-  /** With what each did, and its own directory, where some leave a report.json. */
-  readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null; readonly workDir: string })[]
+  /** With what each did, and what it found out with these very rows; null when it kept nothing. */
+  readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null; readonly result: unknown })[]
 }
 
 /** A filter that has to see every row before it can judge the first: dedup, decontamination. Applied again to what a recipe hands out, it must drop nothing. */

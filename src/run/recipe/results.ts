@@ -4,6 +4,8 @@ import type { StageContext } from '../../core/stage.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import type { LiveStage } from './resolve.ts'
 
+const file = 'result.json'
+
 /**
  * Where stages keep what they found out and find what those above them did: beside the rows it was found with, so that a stage
  * that is not run again still says the same.
@@ -21,12 +23,10 @@ export function resultsFor(
           `stage ${stage.id} asks for the result of ${JSON.stringify(id)}, which its rows do not come through`,
           'name a stage above it',
         )
-      return parse(join(dirOf(id), file))
+      return readResult(dirOf(id))
     },
   }
 }
-
-const file = 'result.json'
 
 function standsAbove(id: string, stage: LiveStage, stages: readonly LiveStage[]): boolean {
   return stage.from.some((from) => {
@@ -35,7 +35,9 @@ function standsAbove(id: string, stage: LiveStage, stages: readonly LiveStage[])
   })
 }
 
-async function parse(path: string): Promise<unknown> {
+/** What a stage kept beside its rows; null when it kept nothing. */
+export async function readResult(dir: string): Promise<unknown> {
+  const path = join(dir, file)
   const text = await readTextIfExists(path)
   if (text === null) return null
   try {

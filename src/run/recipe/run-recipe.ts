@@ -16,7 +16,7 @@ import type { RecipeOutcome } from './outcome.ts'
 import { recheck } from './recheck.ts'
 import { countsOf, saveReport } from './report.ts'
 import type { LiveStage, ResolvedRecipe } from './resolve.ts'
-import { resultsFor } from './results.ts'
+import { readResult, resultsFor } from './results.ts'
 import { findSunk, runSink, type SunkStage } from './run-sink.ts'
 import { runStep } from './run-step.ts'
 import { naming } from './stage-failure.ts'
@@ -84,7 +84,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     const inputs = step.from.map((id) => outputs.get(id)).filter((output) => output !== undefined)
     if (step.stages[0]?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
-      const made = madeSoFar(run, [...new Set(outputs.values())], inputs[0]?.manifest.sources ?? {})
+      const made = await madeSoFar(run, [...new Set(outputs.values())], inputs[0]?.manifest.sources ?? {}, dirOf)
       const place = { runDir: run.dir, digest: digests.get(step.id) ?? '', made }
       sinks.push(
         (await findSunk(step, place)) ?? (await sinkChecked(run, { sql, contextOf }, step, inputs, place, checked)),
@@ -146,17 +146,20 @@ async function sinkChecked(
   })
 }
 
-function madeSoFar(
-  { recipe: { lock }, dir }: RecipeRun,
+async function madeSoFar(
+  { recipe: { lock } }: RecipeRun,
   steps: readonly StepOutput[],
   sources: MadeSoFar['sources'],
-): MadeSoFar {
+  dirOf: (id: string) => string,
+): Promise<MadeSoFar> {
   const counts = new Map(countsOf(steps).map((count) => [count.id, count]))
-  const stages = lock.stages.map((stage) => ({
-    ...stage,
-    count: counts.get(stage.id) ?? null,
-    workDir: join(dir, 'work', stage.id),
-  }))
+  const stages = await Promise.all(
+    lock.stages.map(async (stage) => ({
+      ...stage,
+      count: counts.get(stage.id) ?? null,
+      result: await readResult(dirOf(stage.id)),
+    })),
+  )
   return { recipe: lock.name, seed: lock.seed, sources, stages }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -24,7 +24,7 @@ const made: MadeSoFar = {
   stages: [
     {
       ...{ id: 'few', use: 'filters/few', with: {}, from: [], form: 'stream', takes: 'trace', gives: 'trace' },
-      ...{ count: { id: 'few', use: 'filters/few', taken: 9, given: 7, drops: { 'too-few': 2 } }, workDir: '/none' },
+      ...{ count: { id: 'few', use: 'filters/few', taken: 9, given: 7, drops: { 'too-few': 2 } }, result: null },
     },
   ],
 }
@@ -162,13 +162,9 @@ test.each([
 })
 
 test('files are cut by rows and numbered, and the card tells counts, drops and decontamination', async () => {
-  const work = await makeTempDir()
   const report = { schema: 'decontamination/1', words: 8, similarity: 0.8, dropped: 3, waived: ['gaia'] }
-  await writeFile(
-    join(work, 'report.json'),
-    JSON.stringify({ ...report, benchmarks: [{ name: 'terminal-bench-2', tasks: 89 }] }),
-  )
-  const stages = made.stages.map((stage) => ({ ...stage, workDir: work }))
+  const result = { ...report, benchmarks: [{ name: 'terminal-bench-2', tasks: 89 }] }
+  const stages = made.stages.map((stage) => ({ ...stage, result }))
   const sink = makeSharegpt({ fileRows: 8, validation: 0, formats: ['parquet'] })
   await exporting(
     sink,

@@ -57,7 +57,7 @@ export default definePlugin<Sink, typeof options>({
         ),
         sections: [],
       }
-      await writeAtomic(join(outDir, 'README.md'), await renderCard(card, made))
+      await writeAtomic(join(outDir, 'README.md'), renderCard(card, made))
       return { counts, files: ['README.md', ...files] }
     },
   }),

@@ -53,7 +53,7 @@ export default definePlugin<Sink, typeof options>({
         configs: Object.fromEntries(['tasks', ...wanted].map((folder) => [folder, splitsOf(folder)])),
         sections: ['`ot-agent tasks unpack` makes directories of the files in `tasks/` again.'],
       }
-      await writeAtomic(join(outDir, 'README.md'), await renderCard(card, made))
+      await writeAtomic(join(outDir, 'README.md'), renderCard(card, made))
       return { counts, files: ['README.md', ...files] }
     },
   }),

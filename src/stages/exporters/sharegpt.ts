@@ -67,7 +67,7 @@ export default definePlugin<Sink, typeof options>({
           'In this directory, with LLaMA-Factory installed: `llamafactory-cli train train.yaml`.',
         ],
       }
-      await writeAtomic(join(outDir, 'README.md'), await renderCard(card, made))
+      await writeAtomic(join(outDir, 'README.md'), renderCard(card, made))
       await writeAtomic(
         join(outDir, 'dataset_info.json'),
         renderDatasetInfo([...files.train, ...files.validation], shape.spelling),

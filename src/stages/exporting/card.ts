@@ -1,7 +1,5 @@
-import { join } from 'node:path'
 import { stringify } from 'yaml'
 import type { MadeSoFar } from '../../core/stage.ts'
-import { readTextIfExists } from '../../lib/files.ts'
 
 /** What a card tells about a dataset beside how it was made. */
 export interface Card {
@@ -17,7 +15,7 @@ export interface Card {
 }
 
 /** README.md of a dataset as the Hub reads it: what to load for machines above; counts, drops, decontamination and lineage below. */
-export async function renderCard({ name, summary, tags, configs, sections }: Card, made: MadeSoFar): Promise<string> {
+export function renderCard({ name, summary, tags, configs, sections }: Card, made: MadeSoFar): string {
   const splits = Object.values(configs).flat()
   const front = {
     pretty_name: name,
@@ -43,7 +41,7 @@ export async function renderCard({ name, summary, tags, configs, sections }: Car
     '## How it was made',
     `Recipe \`${made.recipe}\`, seed ${made.seed}. Rows that each stage took and gave, and why it dropped others:`,
     stageTable(made),
-    ...(await decontaminationOf(made)),
+    ...decontaminationOf(made),
     '## Lineage',
     'Every row has an `id`. `lineage` names the pipeline, the row of its source and that row’s SHA-256, the seed, and the model and prompt where one took part; the digest of the task’s content names the very task. `ot-agent recipe lineage ID -o RUN` walks a row through every stage of the run that made it.',
   ]
@@ -65,14 +63,14 @@ function stageTable({ stages }: MadeSoFar): string {
 }
 
 /** What stages that compared rows with benchmarks say they did. */
-async function decontaminationOf({ stages }: MadeSoFar): Promise<readonly string[]> {
+function decontaminationOf({ stages }: MadeSoFar): readonly string[] {
   const reports: string[] = []
-  for (const { id, workDir } of stages) {
-    const { schema, words, similarity, benchmarks, waived, dropped } = await reportIn(workDir)
+  for (const { id, result } of stages) {
+    const { schema, words, similarity, benchmarks, waived, dropped } = Object(result)
     if (schema !== 'decontamination/1') continue
     const named = (Array.isArray(benchmarks) ? benchmarks : []).map((each) => [Object(each).name, Object(each).tasks])
     reports.push(
-      `Stage \`${escaped(id)}\` dropped ${dropped} rows that share ${words} words in a row with a benchmark task, or are ${similarity} alike.`,
+      `Stage \`${escaped(id)}\` dropped ${dropped} ${dropped === 1 ? 'row that shares' : 'rows that share'} ${words} words in a row with a benchmark task, or ${dropped === 1 ? 'is' : 'are'} ${similarity} alike.`,
       table(['benchmark', 'tasks compared'], named),
       `Not compared, by the recipe’s own word: ${escaped((Array.isArray(waived) ? waived : []).join(', ')) || 'none'}.`,
     )
@@ -81,14 +79,6 @@ async function decontaminationOf({ stages }: MadeSoFar): Promise<readonly string
     '## Decontamination',
     ...(reports.length > 0 ? reports : ['This recipe compared its rows with no benchmark.']),
   ]
-}
-
-async function reportIn(workDir: string): Promise<Readonly<Record<string, unknown>>> {
-  try {
-    return Object(JSON.parse((await readTextIfExists(join(workDir, 'report.json'))) ?? '{}'))
-  } catch {
-    return {}
-  }
 }
 
 function table(header: readonly string[], rows: readonly (readonly unknown[])[]): string {

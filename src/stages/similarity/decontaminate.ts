@@ -1,8 +1,6 @@
-import { join } from 'node:path'
 import { z } from 'zod'
 import type { WholeFilter } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
-import { writeAtomic } from '../../lib/files.ts'
 import { SimilarTexts, signatureOf, signatureSize } from '../../lib/minhash.ts'
 import { runHashes, wordHashes } from '../../lib/word-hashes.ts'
 import { type BenchmarkTask, knownBenchmarks, loadPacks } from './packs.ts'
@@ -23,7 +21,7 @@ export const decontaminationOptions = z.strictObject({
 
 type Options = z.output<typeof decontaminationOptions>
 
-/** Drops every row that holds words of a benchmark; report.json in its directory says which benchmark lost whom. */
+/** Drops every row that holds words of a benchmark; its result says which benchmark lost whom. */
 export function decontaminate(of: Judged, options: Options): WholeFilter {
   return {
     takes: of,
@@ -39,7 +37,7 @@ export function decontaminate(of: Judged, options: Options): WholeFilter {
         hits.push({ id, why })
         return { reason: 'contaminated', detail: why }
       })
-      await writeAtomic(join(at.workDir, 'report.json'), `${JSON.stringify(reportOf(options, packs, hits), null, 2)}\n`)
+      await at.saveResult?.(reportOf(options, packs, hits))
       at.log(`${hits.length} rows hold words of ${packs.length} benchmark tasks`)
       return table
     },

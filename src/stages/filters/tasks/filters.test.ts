@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -12,6 +12,8 @@ import { resolveRecipe } from '../../../run/recipe/resolve.ts'
 import { runRecipe } from '../../../run/recipe/run-recipe.ts'
 
 let dir: string
+/** What the filter found out, as the sink below it is told. */
+let told: unknown
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))
 })
@@ -29,9 +31,11 @@ async function filter(rows: readonly Made[], entry: StageEntry): Promise<{ kept:
     },
   }
   let kept: string[] = []
+  told = null
   const sink: AnyStage = {
     takes: 'task',
-    async write({ view }, { sql }) {
+    async write({ view }, { sql, made }) {
+      told = made.stages.find(({ id }) => id === 'filter')?.result
       kept = (await sql.rows(`SELECT id FROM ${view} ORDER BY row`)).map(({ id }) => String(id))
       return { counts: {}, files: [] }
     },
@@ -104,10 +108,19 @@ test('a task that holds words of a benchmark goes, and the report says whose', a
     with: { packs, benchmarks: ['bench', 'absent'], waive: ['absent'] },
   })
   expect(result).toEqual({ kept: ['clean'], drops: { contaminated: 2 } })
-  expect(JSON.parse(readFileSync(join(dir, 'run/work/filter/report.json'), 'utf8'))).toMatchObject({
-    benchmarks: [{ name: 'bench', tasks: 2 }],
-    waived: ['absent'],
+  expect(told).toMatchObject({ benchmarks: [{ name: 'bench', tasks: 2 }], waived: ['absent'], dropped: 2 })
+})
+
+test('what decontamination tells readers is told of the rows they get, not of those that were made last', async () => {
+  writeFileSync(join(dir, 'bench.jsonl'), `${JSON.stringify({ id: 'tb-1', instruction: `Please ${long}.` })}\n`)
+  const rows = [{ id: 'copied', instruction: `An old task. ${long} And more.` }, { id: 'clean' }]
+  const words = (count: number) => ({
+    ...{ use: 'filters/tasks/decontaminated', with: { packs: dir, benchmarks: ['bench'], words: count } },
   })
+  for (const [count, dropped] of [8, 40, 8].map((words) => [words, words === 8 ? 1 : 0] as const)) {
+    await filter(rows, words(count))
+    expect(told).toMatchObject({ words: count, dropped })
+  }
 })
 
 test('a missing pack of a benchmark is an error unless it is waived by name', async () => {
