@@ -16,6 +16,18 @@ test('a long task name is cut to 32 characters and loses dangling dashes', () =>
   expect(name).toMatch(/^x{30}__.{7}$/)
 })
 
+test('a task named like a hidden directory, or with a backslash, gets a name that a directory of trials takes', () => {
+  const name = (taskName: string) => makeTrialNamer()({ ...key, taskName })
+  expect(name('..hidden')).toMatch(/^hidden__.{7}$/)
+  expect(name('back\\slash')).toMatch(/^back-slash__.{7}$/)
+  expect(name('...')).toMatch(/^__.{7}$/)
+})
+
+test('a long task name is never cut in the middle of a letter', () => {
+  const name = makeTrialNamer()({ ...key, taskName: `${'x'.repeat(31)}😀y` })
+  expect(name).toMatch(/^x{31}😀__.{7}$/u)
+})
+
 test('the same task twice gets two names, the same ones each time', () => {
   const first = makeTrialNamer()
   const second = makeTrialNamer()

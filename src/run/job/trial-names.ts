@@ -26,9 +26,14 @@ export function makeTrialNamer(): (key: TrialKey) => string {
   }
 }
 
+/** As Harbor shortens it, and always the name of one directory that nobody takes for a hidden or half-made one. */
 function shortTaskName(taskName: string): string {
   const bare = taskName.slice(taskName.lastIndexOf('/') + 1)
-  return bare.slice(0, 32).replace(/[_-]+$/, '')
+  const short = [...bare]
+    .slice(0, 32)
+    .join('')
+    .replace(/[_-]+$/, '')
+  return short.replace(/^\.+/, '').replaceAll('\\', '-')
 }
 
 function shortId({ jobName, taskName, digest, agent, attempt }: TrialKey, nth: number): string {
