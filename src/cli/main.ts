@@ -36,11 +36,9 @@ async function dispatch(argv: readonly string[], group: Group, path: readonly st
   return 'group' in entry ? dispatch(rest, entry.group, [...path, name]) : undefined
 }
 
-/** The seeds spell options with underscores too: `--dry_run` is `--dry-run`. */
+/** The seeds spell options with underscores too: `--dry_run` is `--dry-run`. Whole command lines as values stay as they are. */
 function dashed(argument: string): string {
-  if (!argument.startsWith('--')) return argument
-  const end = argument.indexOf('=')
-  return end < 0 ? argument.replaceAll('_', '-') : argument.slice(0, end).replaceAll('_', '-') + argument.slice(end)
+  return argument.replace(/^--[\w-]+(?=$|=)/, (name) => name.replaceAll('_', '-'))
 }
 
 function printHelp(group: Group, path: readonly string[]): void {

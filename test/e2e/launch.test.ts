@@ -55,6 +55,20 @@ test('a process whose share holds no task is done at once', () => {
   expect(stdout).toContain('0 trials')
 }, 120_000)
 
+test('options may be spelt with underscores, and what is handed on to a job is not touched', () => {
+  const words = [
+    '--job_type=datagen',
+    '--datagen_script=data/nl2bash/generate.ts',
+    '--datagen_target_repo',
+    'a/my_repo',
+  ]
+  const handed = ['--datagen_extra_args', '--limit 2 --input-dir /data/my_dir']
+  const { status, stdout, stderr } = ot('launch', '--cluster', 'vista', ...words, ...handed, '--dry_run')
+  expect(status, stderr).toBe(0)
+  expect(stdout).toContain('--input-dir /data/my_dir')
+  expect(stdout).toContain('a/my_repo')
+}, 60_000)
+
 withSandboxes('a launch with agents', () => {
   test('gives its sandboxes back when it is cancelled', async () => {
     const dir = join(scratch, 'cancelled')
