@@ -37,15 +37,27 @@ export async function traceLineage(dir: string, report: RecipeReport, id: string
   if (own.length === 0) return null
   const digest = last?.kept ? (last.row.task_digest ?? last.row.digest) : null
   const task = typeof digest === 'string' ? await findTask(sql, steps, digest) : null
-  const before = task && task.id !== last?.row.id ? await followRow(sql, steps, task.id) : []
+  const attempt = last?.kept ? Object(last.row.signals).attempt : undefined
+  const before = task && task.id !== last?.row.id ? await followRow(sql, steps, task.id, attempt) : []
   return { id, way: [...before, ...own], task }
 }
 
-async function followRow(sql: SqlDatabase, steps: readonly StepOutput[], id: string): Promise<Sighting[]> {
+/** A task stands among the rows once for each of its attempts: of those, the one that is asked for is seen. */
+async function followRow(
+  sql: SqlDatabase,
+  steps: readonly StepOutput[],
+  name: string,
+  attempt?: unknown,
+): Promise<Sighting[]> {
   const way: Sighting[] = []
+  let id = name
   for (const step of steps) {
-    const [kept] = await sql.rows(`SELECT * FROM ${rowsOf(step)} WHERE ${namedBy(step, id)} LIMIT 1`)
+    const [kept] = await sql.rows(
+      `SELECT * FROM ${rowsOf(step)} WHERE ${namedBy(step, id)} ${attemptFirst(step, attempt)} LIMIT 1`,
+    )
     if (kept) way.push({ step: step.manifest.id, kept: true, row: decodeRow(step.manifest.kind, kept) })
+    // What is dropped is known by its id alone, not by the name of its trial.
+    if (kept) id = String(kept.id)
     const rejects = await sql.rows(`SELECT * FROM ${rejectsOf(step)} WHERE id = ${sqlText(id)}`)
     for (const { stage, reason, detail } of rejects)
       way.push({
@@ -70,6 +82,11 @@ async function findTask(sql: SqlDatabase, steps: readonly StepOutput[], digest: 
 function namedBy({ manifest }: StepOutput, id: string): string {
   const names = manifest.kind === 'trace' ? ['id', 'trial_name'] : ['id']
   return names.map((name) => `${name} = ${sqlText(id)}`).join(' OR ')
+}
+
+function attemptFirst({ manifest }: StepOutput, attempt: unknown): string {
+  if (typeof attempt !== 'number' || manifest.kind === 'raw') return ''
+  return `ORDER BY json_extract_string(signals, '$.attempt') = '${attempt}' DESC NULLS LAST`
 }
 
 function rowsOf({ shards }: StepOutput): string {
