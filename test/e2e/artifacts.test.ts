@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { agentThat } from '../fakes/agents.ts'
-import { leftovers, playTrial, withSandboxes } from './kit.ts'
+import { faultyProvider } from '../fakes/faulty-provider.ts'
+import { leftovers, playTrial, provider, withSandboxes } from './kit.ts'
 
 const maker = agentThat(async (at) => {
   const script = [
@@ -39,6 +40,27 @@ withSandboxes('artefacts', () => {
   test('never bring a link that leaves their directory', async () => {
     const { dir } = await playTrial({ agent: maker })
     expect(existsSync(join(dir, 'artifacts/stolen'))).toBe(false)
+  })
+
+  test('that do not all come leave no part behind, and nothing of theirs stands in the way of the manifest', async () => {
+    const faulty = faultyProvider(provider, {
+      inside: (real) => ({
+        downloadDir: async (source, target, options) => {
+          await real.downloadDir(source, target, options)
+          if (source !== '/logs/artifacts') return
+          mkdirSync(join(target, 'manifest.json'))
+          throw new Error('the rest did not come')
+        },
+      }),
+    })
+    const agent = agentThat(async (at) => {
+      await at.sandbox.exec(['sh', '-c', 'echo 42 > /answer; echo extra > /logs/artifacts/extra.txt'])
+      return { kind: 'finished' }
+    })
+    const { record, dir } = await playTrial({ agent, provider: faulty })
+    expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
+    expect(manifest(dir)).toMatchObject([{ source: '/logs/artifacts', status: 'failed' }])
+    expect(existsSync(join(dir, 'artifacts/extra.txt'))).toBe(false)
   })
 
   test('with a destination outside are refused, and the trial is scored all the same', async () => {

@@ -58,6 +58,7 @@ async function saveConvention(scene: Scene, lease: Sandbox, round: Round): Promi
   } catch (error) {
     if (isDiskFull(error)) throw error
     scene.log(`artefact ${conventionDir}: ${messageOf(error)}`)
+    await rm(target, { recursive: true, force: true })
     return [{ ...entry, status: 'failed' }]
   }
 }
