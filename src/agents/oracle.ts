@@ -29,13 +29,18 @@ async function runSolution(at: AgentAt, hostEnv: HostEnv): Promise<AgentExit> {
   const { dir, executable } = await findSolution(at)
   await at.sandbox.uploadDir(dir, sandboxPaths.solution)
   if (!executable) await at.sandbox.exec(['chmod', '+x', script], { user: 'root', signal: at.signal })
-  const { exitCode } = await at.sandbox.exec(['bash', '-c', `${script} > ${sandboxPaths.agentLogs}/oracle.txt 2>&1`], {
-    env: { DEBIAN_FRONTEND: 'noninteractive', ...at.env, ...resolveEnv(at.task.solution.env, hostEnv) },
-    ...(at.user !== undefined && { user: at.user }),
-    signal: at.signal,
-  })
+  const { exitCode, stderr } = await at.sandbox.exec(
+    ['bash', '-c', `${script} > ${sandboxPaths.agentLogs}/oracle.txt 2>&1`],
+    {
+      env: { DEBIAN_FRONTEND: 'noninteractive', ...at.env, ...resolveEnv(at.task.solution.env, hostEnv) },
+      ...(at.user !== undefined && { user: at.user }),
+      signal: at.signal,
+    },
+  )
   if (exitCode !== 0) {
-    at.record.log(`solve.sh exited with ${exitCode}`)
+    // What the solution says goes into its log: this is about why it could not even start.
+    const reason = stderr.trim().slice(0, 500)
+    at.record.log(`solve.sh exited with ${exitCode}${reason && `: ${reason}`}`)
     await writeFile(join(at.logsDir, 'exit-code.txt'), String(exitCode))
   }
   return { kind: 'finished' }

@@ -181,6 +181,36 @@ withSandboxes('a trial', () => {
     expect((await playTrial({ task: { test: script } })).record.end).toMatchObject(failedAt('verifier', code))
   })
 
+  test('whose tests print more than is kept is scored all the same, with the first of what they printed', async () => {
+    const print = `echo first; truncate -s 300M /logs/verifier/test-stdout.txt; echo 1 > /logs/verifier/reward.txt`
+    const { record, dir } = await playTrial({ task: { test: print } })
+    expect(record.end).toEqual(scored(1))
+    const kept = readFileSync(join(dir, 'verifier/test-stdout.txt'))
+    expect([kept.subarray(0, 6).toString(), kept.length]).toEqual(['first\n', 16 * 1024 * 1024])
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('is cut to its first')
+  })
+
+  test.each([
+    ['remove the directory of their files', 'rm -rf /logs/verifier'],
+    ['put a link in its place', 'rm -rf /logs/verifier; ln -s /etc /logs/verifier'],
+    ['leave more files than are kept', 'truncate -s 300M /logs/verifier/big; echo 1 > /logs/verifier/reward.txt'],
+  ])('whose tests %s fails at the verifier, not at the sandbox', async (_, script) => {
+    const { record } = await playTrial({ task: { test: script } })
+    expect(record.end).toMatchObject(failedAt('verifier', 'DownloadVerifierDirError'))
+    expect(record.end).toMatchObject({ failure: { retryable: false } })
+  })
+
+  test('whose tests cannot even start says why in its log', async () => {
+    const { record, dir } = await playTrial({
+      agent: oracle.make({}, context),
+      task: { toml: '[environment]\nworkdir = "/nowhere"\n' },
+    })
+    expect(record.end).toMatchObject(failedAt('verifier', 'RewardFileNotFoundError'))
+    const log = readFileSync(join(dir, 'trial.log'), 'utf8')
+    expect(log).toMatch(/solve\.sh exited with \d+: .*\/nowhere/)
+    expect(log).toMatch(/tests exited with \d+: .*\/nowhere/)
+  })
+
   test('whose tests write both files follows the asked precedence and says so', async () => {
     const task = {
       test: 'echo 0.25 > /logs/verifier/reward.txt; echo \'{"a": 1, "b": 2}\' > /logs/verifier/reward.json',

@@ -1,12 +1,13 @@
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
-import { BoundaryError } from '../../core/errors.ts'
+import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { Rewards } from '../../core/rewards.ts'
 import type { SandboxLease } from '../../core/sandbox.ts'
 import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { exists } from '../../lib/files.ts'
+import { isDiskFull } from '../disk-full.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
 import { settleRewards } from './judge-phase.ts'
 import type { PhaseNetwork } from './phase-network.ts'
@@ -27,7 +28,9 @@ export interface TestBench {
 
 const script = `${sandboxPaths.tests}/${testScript('linux')}`
 const { verifierLogs } = sandboxPaths
+const stdoutFile = `${verifierLogs}/test-stdout.txt`
 const limitBytes = 256 * 1024 * 1024
+const stdoutKeptBytes = 16 * 1024 * 1024
 
 /** Runs the task's tests once, as Harbor does, in a sandbox where no agent lives any more. */
 export async function runTests(scene: Scene, bench: TestBench, round: Round): Promise<TestsOutcome | typeof expired> {
@@ -36,7 +39,8 @@ export async function runTests(scene: Scene, bench: TestBench, round: Round): Pr
       test(scene, bench, round, signal),
     ),
   )
-  if (outcome === expired) await bestEffort('verifier logs', 60, scene, () => saveVerifierLogs(bench.lease, round))
+  if (outcome === expired)
+    await bestEffort('verifier logs', 60, scene, () => saveVerifierLogs(scene, bench.lease, round))
   return outcome
 }
 
@@ -44,18 +48,20 @@ async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortS
   const { lease } = bench
   await atBoundary('sandbox', signal, () => uploadTests(scene, lease, round, signal), { code: 'AddTestsDirError' })
   await bench.network.use(round.verifier.network)
-  const command = `(${script}) > ${verifierLogs}/test-stdout.txt 2>&1`
-  const { exitCode } = await atBoundary('sandbox', signal, () =>
+  const command = `(${script}) > ${stdoutFile} 2>&1`
+  const { exitCode, stderr } = await atBoundary('sandbox', signal, () =>
     lease.exec(['bash', '-c', command], {
       env: resolveEnv({ ...round.verifier.env, ...scene.config.verifier.env }, scene.hostEnv),
       ...(round.verifier.user !== undefined && { user: round.verifier.user }),
       signal,
     }),
   )
-  scene.log(`tests exited with ${exitCode}`)
+  // What the tests say goes into their file: this is about why they could not even start.
+  const reason = stderr.trim().slice(0, 500)
+  scene.log(`tests exited with ${exitCode}${reason && `: ${reason}`}`)
   // The time may be up although this sandbox did not stop the command: then nothing below is wanted any more.
   signal.throwIfAborted()
-  await atBoundary('sandbox', signal, () => saveVerifierLogs(lease, round), { code: 'DownloadVerifierDirError' })
+  await atBoundary('sandbox', signal, () => saveVerifierLogs(scene, lease, round), { code: 'DownloadVerifierDirError' })
   const files = await readRewardFiles(join(round.dir, 'verifier'))
   const rewards = await settleRewards(scene, round, files, signal)
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
@@ -73,8 +79,32 @@ async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, sign
   if (made.exitCode !== 0) throw new BoundaryError('task', `${script} cannot run: ${made.stderr.trim()}`)
 }
 
-async function saveVerifierLogs(lease: SandboxLease, round: Round): Promise<void> {
+/**
+ * Brings `/logs/verifier` home. Tests that print without end, or run a program that does, lose the rest of what they printed,
+ * not their rewards. What still cannot be brought home is what the tests made of it: theirs is the blame.
+ */
+async function saveVerifierLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
   const target = join(round.dir, 'verifier')
-  await rm(target, { recursive: true, force: true })
-  await lease.downloadDir(verifierLogs, target, { limitBytes })
+  const download = async () => {
+    await rm(target, { recursive: true, force: true })
+    await lease.downloadDir(verifierLogs, target, { limitBytes })
+  }
+  try {
+    await download()
+  } catch (error) {
+    if (!(error instanceof BoundaryError) || error.retryable || isDiskFull(error)) throw error
+    const options = { code: 'DownloadVerifierDirError', retryable: false, cause: error }
+    if (!(await shortenStdout(lease))) throw new BoundaryError('verifier', error.message, options)
+    scene.log(`${stdoutFile} is cut to its first ${stdoutKeptBytes} bytes: ${error.message}`)
+    await download().catch((again: unknown) => {
+      throw new BoundaryError('verifier', messageOf(again), options)
+    })
+  }
+}
+
+/** Whether there was anything to shorten. */
+async function shortenStdout(lease: SandboxLease): Promise<boolean> {
+  const cut = '[ "$(wc -c < "$1")" -gt "$2" ] && truncate -s "$2" "$1"'
+  const argv = ['sh', '-c', cut, 'sh', stdoutFile, String(stdoutKeptBytes)]
+  return (await lease.exec(argv, { user: 'root', cwd: '/', timeoutSec: 60 })).exitCode === 0
 }
