@@ -60,6 +60,8 @@ test('gives line and column of broken TOML', async () => {
 test.each([
   ['[agent]\ntimeout_sec = "long"', 'agent.timeout_sec: expected a number of seconds, got "long"'],
   ['[agent]\ntimeout_sec = 0', 'agent.timeout_sec: expected more than 0 seconds, got 0'],
+  ['[agent]\ntimeout_sec = nan', 'agent.timeout_sec: expected a number of seconds, got NaN'],
+  ['[verifier]\ntimeout_sec = inf', 'verifier.timeout_sec: expected a number of seconds, got Infinity'],
   ['[environment]\ncpus = "two"', 'environment.cpus: expected a number of processors, got "two"'],
   ['[environment]\nmemory_mb = 1.5', 'environment.memory_mb: expected a whole number of at least 1, got 1.5'],
   ['[environment]\nos = "beos"', 'environment.os: expected linux or windows, got "beos"'],

@@ -14,7 +14,9 @@ export function refuseIn(file: string): Refuse {
 /** A value short enough for one line of a message. */
 export function show(value: unknown): string {
   if (value === undefined) return 'nothing'
-  const text = typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? String(value))
+  // JSON has no way to write these.
+  const bare = typeof value === 'bigint' || typeof value === 'number'
+  const text = bare ? String(value) : (JSON.stringify(value) ?? String(value))
   return text.length > 80 ? `${text.slice(0, 77)}...` : text
 }
 
