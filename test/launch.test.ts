@@ -181,14 +181,30 @@ describe('a judge', () => {
     writeFileSync(join(dir, 'kind', 'tests', 'judge.json'), '{}')
     const over = { job_type: 'datagen', enable_trace_gen: true, trace_input_path: dir }
     const scored = { job_type: 'eval', eval_benchmark: dir, eval_model: 'org/model' }
+    const steps = mkdtempSync(join(tmpdir(), 'launch-'))
+    mkdirSync(join(steps, 'long', 'steps', 'first', 'tests'), { recursive: true })
+    writeFileSync(join(steps, 'long', 'steps', 'first', 'tests', 'judge.json'), '{}')
     const missing = /judged by a model, and none was given/
-    for (const values of [both, over, scored]) {
+    for (const values of [
+      both,
+      over,
+      scored,
+      { ...over, trace_input_path: steps },
+      { ...scored, eval_benchmark: steps },
+    ]) {
       await expect(plan(values)).rejects.toThrow(missing)
       expect((await plan({ ...values, ...named })).text).toContain(words)
     }
     const extra = { eval_extra_args: '--judge-model=openai/judge' }
     expect((await plan({ ...scored, ...extra })).text).toContain('--judge-model=openai/judge')
     expect((await plan({ ...both, disable_verification: true })).text).toContain('--disable-verification')
+    // Nobody is needed where nothing is scored, whoever says so.
+    const off = join(mkdtempSync(join(tmpdir(), 'launch-')), 'job.yaml')
+    writeFileSync(off, 'verifier: { disable: true }\n')
+    for (const extra of [`--config ${off}`, '--set verifier.disable=true', '--disable_verification'])
+      expect((await plan({ ...scored, eval_extra_args: extra })).launch.jobs.map(({ name }) => name)).toContain('eval')
+    for (const config of [{ trace_harbor_config: off }, { datagen_extra_args: `--trace-harbor-config=${off}` }])
+      expect((await plan({ ...over, ...config })).launch.jobs).toHaveLength(1)
     // Tasks alone are proven by the model that makes them.
     expect((await plan({ ...both, enable_trace_gen: false })).launch.jobs).not.toHaveLength(0)
   })
@@ -359,6 +375,14 @@ test('a misspelt flag, setting, cluster or engine is refused with the name that 
   const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'launch.yaml')
   writeFileSync(file, 'datagen_scrpt: x\n')
   expect(await refuse([...base, '--cluster', 'vista', '--config', file])).toContain('did you mean datagen_script?')
+})
+
+test('a word that run does not know is refused before anything is submitted', async () => {
+  const values = { ...trainingCases.eval, eval_extra_args: '--n-attempt 3' }
+  await expect(planned('clusters/vista.yaml', values)).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringContaining("unknown option '--n-attempt'"),
+  })
 })
 
 test('--explain tells where each value comes from', async () => {

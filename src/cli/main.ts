@@ -1,5 +1,6 @@
 import { isAbort, UserError } from '../core/errors.ts'
 import { commands, type Group } from './commands.ts'
+import { dashed } from './dashed.ts'
 
 // Whoever read our words, `head` for example, may have gone: the work goes on without them.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreClosedPipe)
@@ -34,11 +35,6 @@ async function dispatch(argv: readonly string[], group: Group, path: readonly st
     return runCommand((await entry.load()).default, [...path, name], rest)
   }
   return 'group' in entry ? dispatch(rest, entry.group, [...path, name]) : undefined
-}
-
-/** The seeds spell options with underscores too: `--dry_run` is `--dry-run`. Whole command lines as values stay as they are. */
-function dashed(argument: string): string {
-  return argument.replace(/^--[\w-]+(?=$|=)/, (name) => name.replaceAll('_', '-'))
 }
 
 function printHelp(group: Group, path: readonly string[]): void {

@@ -6,12 +6,13 @@ import { exists } from '../../lib/files.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { dashed } from '../dashed.ts'
 import { runsTests } from '../generate/lacks-judge.ts'
 import { hasRealSource, loadGenerator } from '../generate/load-generator.ts'
 import { packageRoot } from '../package-root.ts'
 import { unjudged } from '../run/judging.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
-import { judgeWords, lacksJudge, refuseUnjudgedFolder } from './judge.ts'
+import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
 
 /** The jobs of a launch and the files they read. */
 export interface PlannedJobs {
@@ -28,7 +29,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const script = await pipelineOf(settings, makesTasks)
   const judge = judgeWords(settings)
   const traces = makesTraces ? [...traceWords(settings), ...judge, ...(makesTasks ? [] : extra)] : null
-  if (traces && lacksJudge(traces)) await refuseUnjudgedTasks(settings, makesTasks ? script : null)
+  if (traces && (await lacksJudge(traces))) await refuseUnjudgedTasks(settings, makesTasks ? script : null)
   const taskEngine = await engineOf(at, settings, 'datagen')
   const traceEngine = (settings.has('trace_engine') ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
   const input = settings.text('trace_input_path')
@@ -63,9 +64,18 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   }
 }
 
+/** Whether nobody would judge what agents did where `generate` gets these words. */
+async function lacksJudge(given: readonly string[]): Promise<boolean> {
+  const words = given.map(dashed)
+  if (words.some((word) => /^--(judge-model(=.*)?|disable-verification)$/s.test(word))) return false
+  const at = words.findLastIndex((word) => /^--trace-harbor-config(=|$)/.test(word))
+  const [flag, value] = [words[at], words[at + 1]]
+  const path = flag === '--trace-harbor-config' ? value : flag?.slice('--trace-harbor-config='.length)
+  return runsTests({ traceHarborConfig: at < 0 ? undefined : path })
+}
+
 /** What is judged is known from the pipeline that makes the tasks, or from the folder they are in. */
 async function refuseUnjudgedTasks(settings: Settings, script: string | null): Promise<void> {
-  if (!(await runsTests({ traceHarborConfig: settings.text('trace_harbor_config') }))) return
   const input = settings.text('trace_input_path')
   if (input !== undefined) return refuseUnjudgedFolder(resolve(input))
   if (script === null) return

@@ -6,9 +6,13 @@ import { runOurs } from '../../run/launch/pieces.ts'
 import { cpuResources, makeJob, type PlanContext, placeWithInternet, slug } from '../../run/launch/plan.ts'
 import { consumersOf, endpointFile, planServer, waitForServer } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { runCommand } from '../command.ts'
+import { dashed } from '../dashed.ts'
+import { askedJob } from '../run/job-document.ts'
+import { type RunOptions, runOptions } from '../run/options.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
-import { judgeWords, lacksJudge, refuseUnjudgedFolder } from './judge.ts'
+import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
 import { offlineNotes } from './local-paths.ts'
 
 /** Turns settings into the jobs that score a model: serve it, fetch the benchmark, run attempts, write the report. */
@@ -17,7 +21,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const model = settings.text('eval_model')
   const engine = await engineOf(at, settings, model)
   const isFolder = /^[./]/.test(benchmark) || (await exists(benchmark))
-  if (isFolder && lacksJudge([...judgeWords(settings), ...settings.words('eval_extra_args')]))
+  if ((await lacksJudge([...judgeWords(settings), ...settings.words('eval_extra_args')])) && isFolder)
     await refuseUnjudgedFolder(resolve(benchmark))
   const request: EvalRequest = {
     benchmark: basename(benchmark),
@@ -40,6 +44,17 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
     files,
     notes: offlineNotes(at),
   }
+}
+
+/** Whether nobody would judge where `run` gets these words. Words that it does not know are refused. */
+async function lacksJudge(words: readonly string[]): Promise<boolean> {
+  let asked: RunOptions = {}
+  const keep = (options: RunOptions) => {
+    asked = options
+  }
+  await runCommand(() => runOptions().action(keep), ['ot-agent', 'run'], words.map(dashed))
+  if (asked.judgeModel !== undefined) return false
+  return !(await askedJob(asked, 'local')).config.verifier.disable
 }
 
 interface EvalRequest {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { judgeFileName } from '../../core/judge.ts'
 import { redactArgv } from '../../core/redact.ts'
-import { testsDir } from '../../core/task-paths.ts'
+import { stepDir, testsDir } from '../../core/task-paths.ts'
 import { exists } from '../../lib/files.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { judgeSettingsOf, unjudged } from '../run/judging.ts'
@@ -36,14 +36,15 @@ function withoutSecret(flag: string, value: string): readonly string[] {
   )
 }
 
-/** Whether a job that runs tests with these words would have nobody for tasks that ask for a judge. */
-export function lacksJudge(words: readonly string[]): boolean {
-  return !words.some((word) => /^--(judge-model(=.*)?|disable-verification)$/.test(word))
-}
-
 /** Refuses a folder of tasks, as far as it is there, with one that only a judge can score: before a server waits for nothing. */
 export async function refuseUnjudgedFolder(dir: string): Promise<void> {
-  const names = await readdir(dir).catch(() => [])
-  for (const name of ['.', ...names.sort()])
-    if (await exists(join(testsDir(join(dir, name)), judgeFileName))) throw unjudged(`task ${join(dir, name)} is`)
+  for (const task of [dir, ...(await namesIn(dir)).map((name) => join(dir, name))]) {
+    const steps = (await namesIn(join(task, 'steps'))).map((name) => stepDir(task, name))
+    for (const each of [task, ...steps])
+      if (await exists(join(testsDir(each), judgeFileName))) throw unjudged(`task ${task} is`)
+  }
+}
+
+async function namesIn(dir: string): Promise<readonly string[]> {
+  return (await readdir(dir).catch(() => [])).sort()
 }
