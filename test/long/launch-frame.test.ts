@@ -1,11 +1,18 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseClusterYaml } from '../../src/formats/cluster-yaml.ts'
 import { frame, frameEnd } from '../../src/run/launch/frame.ts'
-import { endWithConsumers, renderPieces, runProgram, waitForEndpoint } from '../../src/run/launch/pieces.ts'
+import {
+  endWithConsumers,
+  renderPieces,
+  runProgram,
+  sourceSecrets,
+  waitForEndpoint,
+} from '../../src/run/launch/pieces.ts'
 import { planServer } from '../../src/run/launch/plan-server.ts'
 import { until } from '../slurm-cluster.ts'
 import { facts } from '../slurm-launches.ts'
@@ -21,13 +28,10 @@ function script(command: readonly string[], restarts = 0) {
 }
 
 function start(path: string, link = 0) {
-  const child = spawn('bash', [path, String(link)], { stdio: ['ignore', 'ignore', 'pipe'] })
-  let said = ''
-  child.stderr.on('data', (chunk) => {
-    said += chunk
-  })
+  const log = `${path}.${randomUUID()}.log`
+  const child = spawn('bash', [path, String(link)], { stdio: ['ignore', 'ignore', openSync(log, 'w')] })
   const ended = new Promise<number | null>((done) => child.once('exit', done))
-  return { child, ended, said: () => said }
+  return { child, ended, said: () => readFileSync(log, 'utf8') }
 }
 
 test('work that ended well is marked done, and is not done again', async () => {
@@ -123,6 +127,24 @@ test('a server that is told to stop before its time is up goes on in its restart
   expect(readdirSync(join(dir, 'launches/one/marks'))).toEqual(['server.end'])
   expect(readFileSync(join(dir, 'launches/one/marks/server.end'), 'utf8')).toBe('75 0/1 time-limit\n')
 }, 60_000)
+
+test.each(['KEY=planted also-planted', 'KEY=(planted', 'echo planted; false'])(
+  'a file of keys with the line %s stops the job, and nothing of it is shown',
+  async (line) => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))
+    const keys = join(dir, 'keys.env')
+    writeFileSync(keys, `export FIRST=1\n${line}\n`, { mode: 0o600 })
+    const path = join(dir, 'job.sh')
+    const pieces = [frame({ launchDir: dir, job: 'unit', isArray: false, restarts: 0 }), ...sourceSecrets(keys)]
+    writeFileSync(path, renderPieces([...pieces, frameEnd]))
+    const { ended, said } = start(path)
+    expect(await ended).not.toBe(0)
+    expect(said()).toContain('reads the file of keys')
+    expect(said()).not.toContain('planted')
+    expect(existsSync(join(dir, 'marks/unit.end'))).toBe(true)
+  },
+  60_000,
+)
 
 test('who waits for a server counts its looks from when it has begun, and gives up when it was taken from the queue', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'ot-frame-'))

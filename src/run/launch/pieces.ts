@@ -32,8 +32,10 @@ export function sourceSecrets(file: string | null): readonly ScriptPiece[] {
       about: 'keys',
       lines: [
         `case "$(stat -L -c %a ${path})" in *00) ;; *) note 'expected keys that only their owner may read; chmod 600 the file'; exit 77 ;; esac`,
+        // The shell would show a line that it cannot obey.
+        `note 'reads the file of keys; nothing that it says is shown, bash -e shows it'`,
         'set -a +u',
-        `. ${path}`,
+        `. ${path} > /dev/null 2>&1`,
         'set +a -u',
       ],
     },
