@@ -13,7 +13,7 @@ import { holdLongTimers, longSec } from '../hold-long-timers.ts'
 import { playTrial, stateDir, withSandboxes } from './kit.ts'
 
 /** The n-th request gets the n-th turn: a reply, or what happens instead. */
-type Turn = { readonly reply: string; readonly finish?: 'length' } | { readonly fault: string }
+type Turn = { readonly reply: string; readonly finish?: 'length' } | { readonly fault: string | object }
 
 const json = (commands: readonly string[], done = false): Turn => ({
   reply: JSON.stringify({
@@ -70,6 +70,12 @@ withSandboxes('terminus-2 against a stand-in over HTTP', () => {
     const { record, files } = await play(scenario)
     const text = `${JSON.stringify({ end: record.end, metadata: shownMetadata(record.metadata ?? {}), files }, null, 2)}\n`
     await expect(text).toMatchFileSnapshot(`../fixtures/terminus-2/${name}.json`)
+  })
+
+  test('a server that asks for more patience than there is time fails the trial at once, and is no run out of time', async () => {
+    const patience: Turn = { fault: { kind: 'rate-limit', retry_after_sec: 300 } }
+    const { record } = await play({ turns: [solves, patience, done, done], timeoutSec: 200 })
+    expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'model', code: 'RateLimitError' } })
   })
 })
 

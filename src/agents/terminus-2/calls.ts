@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Recorder, Usage } from '../../core/agent.ts'
+import type { AgentAt, Recorder, Usage } from '../../core/agent.ts'
 import { UserError } from '../../core/errors.ts'
 import type { CallOptions, ChatMessage, ModelClient, ModelReply, ModelRequest } from '../../core/model.ts'
 import type { Settings } from './options.ts'
@@ -21,21 +21,21 @@ export class Calls {
   readonly totals: Totals = { inputTokens: null, cacheTokens: null, outputTokens: null, costUsd: null }
   readonly timesMs: number[] = []
   private readonly base: Omit<ModelRequest, 'messages'>
-  private readonly options: CallOptions
+  private readonly timeoutSec: number
 
   constructor(
     private readonly client: ModelClient,
     private readonly settings: Settings,
     private readonly record: Recorder,
-    signal: AbortSignal,
+    private readonly time: Pick<AgentAt, 'signal' | 'deadline'>,
   ) {
-    const { request, timeoutSec } = readCallSettings(settings)
+    const { request, timeoutSec = Number.POSITIVE_INFINITY } = readCallSettings(settings)
     this.base = request
-    this.options = { signal, ...(timeoutSec !== undefined && { timeoutSec }) }
+    this.timeoutSec = timeoutSec
   }
 
   async make(messages: readonly ChatMessage[], segment: Segment): Promise<Answer> {
-    const outcome = await this.client.complete({ ...this.base, messages }, this.options)
+    const outcome = await this.client.complete({ ...this.base, messages }, this.options())
     if (outcome.kind === 'budget-exceeded') throw new OutOfBudget(outcome.budget)
     if (outcome.kind === 'context-exceeded') return { kind: 'too-long' }
     const reply = { ...outcome.reply, costUsd: this.costOf(outcome.reply) }
@@ -47,6 +47,14 @@ export class Calls {
   /** What the calls were asked for, without the conversation. */
   get request(): Omit<ModelRequest, 'messages'> {
     return this.base
+  }
+
+  /** A server that asks to be left alone for longer than the run has time fails it at once: that is no run out of time. */
+  private options(): CallOptions {
+    const { signal, deadline } = this.time
+    const leftSec = deadline === null ? Number.POSITIVE_INFINITY : (deadline.getTime() - Date.now()) / 1000
+    const timeoutSec = Math.max(0, Math.min(this.timeoutSec, leftSec))
+    return { signal, ...(Number.isFinite(timeoutSec) && { timeoutSec }) }
   }
 
   private costOf({ costUsd, usage }: ModelReply): number | null {

@@ -76,7 +76,7 @@ async function play(
   await session.ready(firstPromptMs, signal)
   const instruction = await fullInstruction({ ...at, signal }, making.template)
   const journal = await blame('store', () => openJournal(at.logsDir))
-  const calls = new Calls(client, settings, at.record, signal)
+  const calls = new Calls(client, settings, at.record, { signal, deadline: at.deadline })
   const story = new Story(journal, { settings, agent, model: client.model, shownCallSettings })
   const run: Run = {
     at,
