@@ -1,6 +1,7 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { agentRecord, storeJob } from '../../../test/traces.ts'
 import { type ExportAsk, exportTraces } from './export-traces.ts'
@@ -74,6 +75,37 @@ test('an earlier export stays as it is when the next one fails', async () => {
   })
   await expect(broken).rejects.toThrow('no room')
   expect((await readdir(join(dir, 'out/deep'))).sort()).toEqual(['drops.jsonl', 'manifest.json'])
+  expect(await readdir(join(dir, 'out'))).toEqual(['deep'])
+})
+
+test.each([false, true])(
+  'the current directory is not replaced when --out is an empty text (overwrite: %s)',
+  async (overwrite) => {
+    await writeFile(join(dir, 'precious'), 'mine')
+    const { cwd } = process
+    process.cwd = () => dir
+    onTestFinished(() => {
+      process.cwd = cwd
+    })
+    await expect(ask({ out: '', overwrite })).rejects.toMatchObject({ name: 'UserError' })
+    expect((await readdir(dir)).sort()).toEqual(['job', 'precious'])
+  },
+)
+
+test('what replaced an earlier export while the next one was written stays', async () => {
+  await ask()
+  const out = join(dir, 'out/deep')
+  const replaced = ask({
+    overwrite: true,
+    describe: () => {
+      rmSync(out, { recursive: true })
+      mkdirSync(out)
+      writeFileSync(join(out, 'precious'), 'mine')
+      return {}
+    },
+  })
+  await expect(replaced).rejects.toMatchObject({ name: 'UserError' })
+  expect(await readdir(out)).toEqual(['precious'])
   expect(await readdir(join(dir, 'out'))).toEqual(['deep'])
 })
 

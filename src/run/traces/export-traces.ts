@@ -4,7 +4,7 @@ import type { Drop, DropReason, TrialWithFiles } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { openJsonLines } from '../../lib/jsonl.ts'
 import type { FoundInputs, TraceInput } from './find-inputs.ts'
-import { checkTarget, publishDir } from './publish-dir.ts'
+import { publishDir } from './publish-dir.ts'
 import { readTrials, type TrialReading } from './read-trials.ts'
 
 /** Turns a trial into rows of whatever kind, and tells what became none. */
@@ -64,8 +64,7 @@ export interface ExportAsk<Row, File> {
 export async function exportTraces<Row, File>(
   ask: ExportAsk<Row, File>,
 ): Promise<{ readonly counts: ExportCounts; readonly files: readonly File[] }> {
-  await checkTarget(ask.out, ask.overwrite)
-  return publishDir(ask.out, async (dir) => {
+  return publishDir(ask.out, ask.overwrite, async (dir) => {
     const written = await fill(dir, ask)
     const texts = ask.describe(written.counts, written.files)
     for (const [name, text] of Object.entries(texts)) await writeFile(join(dir, name), text)

@@ -13,22 +13,28 @@ export const manifestFile = 'manifest.json'
 export const manifestSchema = 'traces/1'
 
 /** Says no, before anything is written, to a target that is there already; with `overwrite` only to one that is not an earlier export. */
-export async function checkTarget(path: string, overwrite: boolean): Promise<void> {
-  const place = await placeOf(path)
+async function checkTarget(path: string, overwrite: boolean): Promise<void> {
+  const target = resolve(path)
+  const place = await placeOf(target)
   if (place === 'free' || (place === 'dataset' && overwrite)) return
   if (overwrite)
     throw new UserError(
-      `${path}: expected an earlier export to overwrite, found something else`,
+      `${path || target}: expected an earlier export to overwrite, found something else`,
       `remove it yourself, or choose another --out; an export has a ${manifestFile} that says ${manifestSchema}`,
     )
   throw new UserError(
-    `${path}: expected no such directory yet, found one`,
+    `${path || target}: expected no such directory yet, found one`,
     'choose another --out, or add --overwrite to replace an earlier export',
   )
 }
 
-/** Makes a directory that appears whole or not at all, in the place of an earlier export if there is one. */
-export async function publishDir<T>(path: string, fill: (temporary: string) => Promise<T>): Promise<T> {
+/** Makes a directory that appears whole or not at all, with `overwrite` in the place of an earlier export; of nothing else. */
+export async function publishDir<T>(
+  path: string,
+  overwrite: boolean,
+  fill: (temporary: string) => Promise<T>,
+): Promise<T> {
+  await checkTarget(path, overwrite)
   const target = resolve(path)
   const fresh = (await placeOf(target)) === 'free' ? target : besideOf(target, 'new')
   const filled: T[] = []
@@ -36,7 +42,7 @@ export async function publishDir<T>(path: string, fill: (temporary: string) => P
     await makeDirWhole(fresh, async (temporary) => {
       filled.push(await fill(temporary))
     })
-    if (fresh !== target) await swap(fresh, target)
+    if (fresh !== target) await swap(fresh, target, () => checkTarget(path, overwrite))
   } catch (error) {
     throw error instanceof AlreadyThere ? new UserError(`${path} appeared meanwhile`, 'choose another --out') : error
   }
@@ -45,7 +51,12 @@ export async function publishDir<T>(path: string, fill: (temporary: string) => P
   return result
 }
 
-async function swap(fresh: string, target: string): Promise<void> {
+/** What is to go is looked at once more: filling may have taken hours. */
+async function swap(fresh: string, target: string, check: () => Promise<void>): Promise<void> {
+  await check().catch(async (error: unknown) => {
+    await rm(fresh, { recursive: true, force: true })
+    throw error
+  })
   const old = besideOf(target, 'old')
   await rename(target, old)
   await rename(fresh, target)
