@@ -151,6 +151,19 @@ test('a server ends with its users, and also when something before them failed f
   expect(await consumers(trainingCases.eval ?? {})).toEqual(['eval', 'fetch'])
 })
 
+test('a server has the time that is asked for, and never more than its cluster allows', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'mine.yaml')
+  writeFileSync(file, `${readFileSync('clusters/vista.yaml', 'utf8')}\nmax_time_limit: '1-12:00:00'\n`)
+  const timeOf = async (cluster: string, values: Readonly<Record<string, unknown>>) =>
+    (await planned(cluster, values)).launch.jobs.find(({ name }) => name === 'server')?.resources.timeLimit
+  for (const values of [datagen, trainingCases.eval ?? {}]) {
+    expect(await timeOf('clusters/vista.yaml', values)).toBe('48:00:00')
+    expect(await timeOf('clusters/vista.yaml', { ...values, time_limit: '04:00:00' })).toBe('04:00:00')
+    expect(await timeOf(file, values)).toBe('1-12:00:00')
+  }
+  await expect(timeOf(file, { ...datagen, time_limit: '1-12:01' })).rejects.toThrow('at most 1-12:00:00')
+})
+
 describe('a judge', () => {
   const named = { judge_model: 'openai/judge', judge_api_base: 'http://judge:8000/v1', judge_api_key_env: 'JUDGE_KEY' }
   const prices = 'model_info={"input_cost_per_token":1e-6}'

@@ -43,7 +43,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
     traces,
     tasksInput: input === undefined ? null : resolve(input),
     fetch: fetchOf(settings, at),
-    server: serverOf(settings, serving),
+    server: serving?.server ?? null,
     tasksModel,
     tracesModel,
     tasksOut: resolve(settings.text('datagen_output_dir') ?? join(at.experimentsDir, 'outputs/tasks')),
@@ -81,14 +81,6 @@ async function refuseUnjudgedTasks(settings: Settings, script: string | null): P
   if (script === null) return
   const { generator } = await loadGenerator(script)
   if (generator.judged) throw unjudged(`tasks of ${generator.name} are`)
-}
-
-/** A time limit that somebody gave goes for the server too; the cluster's own does not. */
-function serverOf(settings: Settings, engine: ChosenEngine | null): DatagenRequest['server'] {
-  if (!engine?.server) return null
-  const asked = settings.get('time_limit')
-  const limit = asked?.origin.startsWith('cluster') ? undefined : settings.text('time_limit')
-  return { ...engine.server, timeLimit: limit ?? engine.server.timeLimit }
 }
 
 function targetsOf(settings: Settings, makesTasks: boolean): Pick<DatagenRequest, 'tasksTarget' | 'tracesTarget'> {

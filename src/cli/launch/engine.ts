@@ -7,6 +7,7 @@ import { exists, readTextIfExists } from '../../lib/files.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import type { ServerRequest } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { secondsOf } from '../../run/launch/time-limit.ts'
 import { packageRoot } from '../package-root.ts'
 import { localOf } from './local-paths.ts'
 import { setDeep } from './set-deep.ts'
@@ -57,7 +58,8 @@ export async function chooseEngineFile(
   if (ask.backend !== undefined) setDeep(document, `backend.type=${ask.backend}`)
   const parsed = parseEngineFile(stringify(document), file)
   if (parsed.engine.type === 'none') return null
-  const server = serverOf(parsed, ask.as)
+  const own = serverOf(parsed, ask.as)
+  const server = own && { ...own, timeLimit: timeLimitOf(at, settings, own) }
   const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
   const local = server && weights ? localOf(at, settings, weights, 'model') : null
   if (!server || !local?.download) return { path: ask.as, text: stringify(document), server }
@@ -65,6 +67,14 @@ export async function chooseEngineFile(
   setDeep(document, `vllm_server.model_path=${local.path}`)
   setDeep(document, `vllm_server.custom_model_name=${server.model}`)
   return { path: ask.as, text: stringify(document), server: { ...server, download: local.download } }
+}
+
+/** A time limit that somebody gave goes for the server too; the cluster's own does not, but nothing may take longer than it allows. */
+function timeLimitOf({ cluster }: PlanContext, settings: Settings, { timeLimit }: ServerRequest): string {
+  const asked = settings.get('time_limit')
+  if (asked && !asked.origin.startsWith('cluster')) return String(asked.value)
+  const most = cluster.maxTimeLimit
+  return most !== undefined && secondsOf(timeLimit) > secondsOf(most) ? most : timeLimit
 }
 
 async function engineFileOf({ name, config }: EngineAsk): Promise<string | null> {

@@ -4,6 +4,7 @@ import { UserError } from '../../core/errors.ts'
 import { type JobType, jobTypes, type Launch } from '../../core/launch.ts'
 import { jobNameOf, type PlanContext, slug } from '../../run/launch/plan.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { secondsOf } from '../../run/launch/time-limit.ts'
 import { datagenJobs, type PlannedJobs } from './datagen.ts'
 import { evalJobs } from './evaluation.ts'
 import { recipeJobs } from './recipe.ts'
@@ -154,12 +155,4 @@ function checkTime({ timeLimit, cluster: { name, maxTimeLimit } }: PlanContext):
       `--time-limit: expected at most ${maxTimeLimit} on ${name}, got ${timeLimit}`,
       'ask for less, and let --max-restarts go on where a job stopped',
     )
-}
-
-/** Seconds of a time in Slurm's words: minutes, hours:minutes:seconds, days-hours:minutes:seconds. */
-export function secondsOf(time: string): number {
-  const [, days, rest = time] = /^(\d+)-(.*)$/.exec(time) ?? []
-  const parts = rest.split(':').map(Number)
-  const [h = 0, m = 0, s = 0] = parts.length === 3 ? parts : parts.length === 2 ? [0, ...parts] : [0, ...parts, 0]
-  return Number(days ?? 0) * 86_400 + h * 3600 + m * 60 + s
 }
