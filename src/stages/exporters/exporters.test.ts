@@ -146,6 +146,8 @@ test.each([
   await exporting(makeSharegpt({ spelling }), traces([0, 2, 4, 6, 8]), async ({ dir, rows }) => {
     const info = JSON.parse(await readFile(join(dir, 'dataset_info.json'), 'utf8'))
     const training = parse(await readFile(join(dir, 'train.yaml'), 'utf8'))
+    // Rows come attempt by attempt; a trainer has to mix them.
+    expect(training).not.toHaveProperty('disable_shuffling')
     const named = [...training.dataset.split(','), ...training.eval_dataset.split(',')]
     expect(named).toEqual(Object.keys(info))
     for (const { file_name, columns, tags } of Object.values<never>(info)) {

@@ -30,7 +30,7 @@ export function renderCard({ name, summary, tags, configs, sections }: Card, mad
     summary,
     table(
       ['files', 'rows'],
-      splits.map(({ path, rows }) => [`\`${path}\``, rows]),
+      splits.map(({ path, rows }) => [path, rows]),
     ),
     ...sections,
     '## Sources',

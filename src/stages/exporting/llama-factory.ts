@@ -61,8 +61,6 @@ export function renderTraining(
     ...(validation.length > 0 && { eval_dataset: list(validation), eval_strategy: 'epoch' }),
     template,
     cutoff_len: cutoffTokens,
-    // Rows come shuffled by the recipe's seed already.
-    disable_shuffling: true,
     output_dir: `saves/${name}`,
     per_device_train_batch_size: 1,
     gradient_accumulation_steps: Math.max(1, Math.round(batch / devices)),
