@@ -27,15 +27,21 @@ export default () =>
       if (options.json) return printJson({ ...lock, schema: 'recipe-check/1', forecast: told })
       printTable(
         ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'tokens', 'USD', 'hours'],
-        lock.stages.map(({ id, use, takes, gives }, i) => [id, use, takes ?? '', gives, ...cells(told[i])]),
+        lock.stages.map(({ id, use, takes, gives }, i) => [
+          id,
+          use,
+          takes ?? '',
+          gives,
+          ...cells(told[i], takes !== null),
+        ]),
       )
       for (const line of new Set(told.flatMap(({ expected }) => expected.assumes ?? [])))
         process.stdout.write(`assumes: ${oneLine(line)}\n`)
     })
 
-function cells(told: StageForecast | undefined): string[] {
+function cells(told: StageForecast | undefined, takesRows: boolean): string[] {
   const { rows, rollouts, tokens, costUsd, hours } = told?.expected ?? ({ rows: null } as Expectation)
-  return [told?.taken, rows, rollouts, tokens, costUsd, hours].map((value) =>
+  return [takesRows ? told?.taken : undefined, rows, rollouts, tokens, costUsd, hours].map((value) =>
     value === undefined ? '' : value === null ? '?' : shown(value),
   )
 }

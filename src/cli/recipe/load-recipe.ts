@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import type { Recipe } from '../../core/recipe.ts'
-import { makeAnyStage } from '../../plugins.ts'
+import { makeAgent, makeAnyStage, makeProvider } from '../../plugins.ts'
 import { type ResolvedRecipe, resolveRecipe } from '../../run/recipe/resolve.ts'
+import { naming } from '../../run/recipe/stage-failure.ts'
 import { loadImported } from '../imported/load-imported.ts'
 import { setInDocument } from './set-in-document.ts'
 
@@ -30,8 +31,22 @@ export interface RecipeOptions {
 export async function loadRecipe(file: string, options: RecipeOptions): Promise<ResolvedRecipe> {
   const { value, where } = await loadImported(file)
   const recipe = parseRecipe(setInDocument(value, options.set ?? []), where)
-  return resolveRecipe(recipe, makeAnyStage, { limit: options.limit ?? null })
+  const resolved = await resolveRecipe(recipe, makeAnyStage, { limit: options.limit ?? null })
+  for (const live of resolved.stages) await naming({ stages: [live] }, () => refuseUnknownPlugIns(live.with))
+  return resolved
 }
+
+/** Agents and sandboxes are looked up by name before anything runs: hours of work may stand above the stage that wants them. */
+async function refuseUnknownPlugIns({ agent, sandbox }: Readonly<Record<string, unknown>>): Promise<void> {
+  const [wantedAgent, wantedSandbox] = [choice.safeParse(agent), choice.safeParse(sandbox)]
+  if (wantedAgent.success) await makeAgent(wantedAgent.data.name, wantedAgent.data.options)
+  if (wantedSandbox.success) await makeProvider(wantedSandbox.data.name, wantedSandbox.data.options)
+}
+
+const choice = z.union([
+  z.string().transform((name) => ({ name, options: {} })),
+  z.object({ name: z.string(), options: z.record(z.string(), z.unknown()).default({}) }),
+])
 
 function parseRecipe(value: unknown, where: string): Recipe {
   const parsed = schema.safeParse(value)

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { CommanderError } from '@commander-js/extra-typings'
+import { UserError } from '../../core/errors.ts'
 import type { StageServices } from '../../core/stage.ts'
 import { Arguments } from '../../generation/arguments.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
@@ -14,7 +16,7 @@ import { packageRoot } from '../package-root.ts'
 export const runPipeline: StageServices['pipeline'] = async function* ({ pipeline, args, outDir, signal }) {
   const loaded = await loadGenerator(await pipelineFile(pipeline))
   const words = [...args, '--stage=tasks', `--output-dir=${outDir}`, '--no-upload', '--quiet']
-  await performGeneration(loaded, parseWords(loaded, words), signal)
+  await performGeneration(loaded, parseWords(loaded, words, pipeline), signal)
   const tasksDir = join(outDir, 'tasks')
   for (const name of (await readdir(tasksDir)).sort()) yield join(tasksDir, name)
   yield* rejectsOf(outDir)
@@ -32,18 +34,28 @@ export async function pipelineFingerprint(pipeline: string): Promise<string> {
 /** A pipeline that comes with the program is known by its name; any other by its file. */
 async function pipelineFile(pipeline: string): Promise<string> {
   const shipped = join(packageRoot, 'data', pipeline, 'generate.ts')
-  return /^[\w-]+$/.test(pipeline) && (await exists(shipped)) ? shipped : pipeline
+  return isName(pipeline) && (await exists(shipped)) ? shipped : pipeline
 }
 
-function parseWords({ generator }: LoadedGenerator, words: readonly string[]) {
+function isName(pipeline: string): boolean {
+  return /^[\w-]+$/.test(pipeline)
+}
+
+function parseWords({ generator }: LoadedGenerator, words: readonly string[], pipeline: string) {
   const own = new Arguments()
   generator.addArguments(own)
   const command = generateOptions()
   withArguments(command, own.list())
-  return command
-    .exitOverride()
-    .parse([...words], { from: 'user' })
-    .opts()
+  try {
+    const quiet = command.exitOverride().configureOutput({ writeErr: () => {} })
+    return quiet.parse([...words], { from: 'user' }).opts()
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    throw new UserError(
+      `pipeline ${pipeline}: ${error.message.replace(/^error: /, '')}`,
+      `ot-agent generate ${isName(pipeline) ? `data/${pipeline}/generate.ts` : pipeline} --help lists what args may hold`,
+    )
+  }
 }
 
 async function* rejectsOf(outDir: string) {

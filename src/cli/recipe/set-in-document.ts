@@ -1,11 +1,12 @@
-import { UserError } from '../../core/errors.ts'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { oneLine } from '../output.ts'
 
 /**
  * Lays `path=value` settings over a recipe: `seed=3`, or `STAGE.OPTION=VALUE` for an option of a stage, by the stage's id.
  * A value is JSON where it reads as such, otherwise text.
  */
 export function setInDocument(recipe: unknown, settings: readonly string[]): unknown {
-  const document = structuredClone(plain(recipe))
+  const document = plain(recipe)
   for (const setting of settings) apply(document, setting)
   return document
 }
@@ -58,12 +59,15 @@ function parseValue(text: string): unknown {
   }
 }
 
-/** A copy as plain JSON; what is not JSON is left for the schema to refuse. */
+/** A copy as plain JSON. A function, which JSON would leave out in silence, cannot be copied either. */
 function plain(value: unknown): unknown {
   try {
-    return JSON.parse(JSON.stringify(value))
-  } catch {
-    return value
+    return JSON.parse(JSON.stringify(structuredClone(value)))
+  } catch (error) {
+    throw new UserError(
+      `expected a recipe of plain values, got ${oneLine(messageOf(error))}`,
+      'docs/guides/your-own-recipe.md shows one',
+    )
   }
 }
 
