@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { until } from '../slurm-cluster.ts'
@@ -67,6 +67,19 @@ test('options may be spelt with underscores, and what is handed on to a job is n
   expect(status, stderr).toBe(0)
   expect(stdout).toContain('--input-dir /data/my_dir')
   expect(stdout).toContain('a/my_repo')
+}, 60_000)
+
+test('a launch that cannot be read hides no other, and is refused in two lines', () => {
+  const dir = join(scratch, 'damaged')
+  mkdirSync(join(dir, 'launches/broken'), { recursive: true })
+  writeFileSync(join(dir, 'launches/broken/launch.json'), '{"schema": "launch/1", ')
+  const listed = ot('launch', 'list', '--experiments-dir', dir, '--json')
+  expect(listed).toMatchObject({ status: 0, stderr: expect.stringContaining('broken/launch.json') })
+  expect(JSON.parse(listed.stdout).launches).toEqual([])
+  const told = ot('launch', 'status', '--experiments-dir', dir)
+  expect(told).toMatchObject({ status: 2, stderr: expect.stringMatching(/^error: .+launch\.json.+\nhint: .+\n$/) })
+  const init = ot('launch', 'cluster', 'init', 'mine', '--out', '/etc/passwd/mine.yaml')
+  expect(init).toMatchObject({ status: 2, stderr: expect.stringMatching(/^error: .+\nhint: .+\n$/) })
 }, 60_000)
 
 withSandboxes('a launch with agents', () => {

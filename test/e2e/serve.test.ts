@@ -101,6 +101,11 @@ describe('serve', () => {
     ['a script that is not there', ['serve', '--engine', 'scripted', '--script', '/no/such.yaml'], /\/no\/such\.yaml/],
     ['an engine without a model', ['serve', '--engine', 'none'], /expected a model to serve/],
     ['a port that is none', ['serve', '--engine', 'scripted', '--port', '70000'], /70000/],
+    [
+      'an endpoint file where none can be',
+      ['serve', '--engine', 'scripted', '--port', '0', '--endpoint-json', '/etc/passwd/x.json'],
+      /\/etc\/passwd/,
+    ],
     ['nothing to check', ['serve', '--check'], /expected the server to check/],
     [
       'an endpoint file that is not there',

@@ -4,10 +4,10 @@ import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
 import { type EndpointFile, saveEndpoint } from '../../formats/endpoint-json.ts'
-import { orUserError } from '../../formats/harbor-task/read.ts'
 import { registry } from '../../registry.ts'
 import { ownService, passOn } from '../../server/engine-service.ts'
 import { serveModel } from '../../server/serve-model.ts'
+import { explainDisk } from '../disk-errors.ts'
 import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
 import { note, printJson } from '../output.ts'
 
@@ -104,7 +104,7 @@ export async function saveAddresses(
     createdBy: 'ot-agent serve',
     more: {},
   }
-  await orUserError(file, () => saveEndpoint(file, endpoint))
+  await explainDisk(file, () => saveEndpoint(file, endpoint))
 }
 
 /** Nobody should take a stand-in for a model. */
@@ -117,7 +117,8 @@ async function summaryOf(engine: string): Promise<string> {
 
 /** A file that names a server which is gone would send others after it. */
 export async function withdraw(endpointJson: string | undefined): Promise<void> {
-  if (endpointJson !== undefined) await rm(endpointJson, { force: true })
+  if (endpointJson === undefined) return
+  await explainDisk(endpointJson, () => rm(endpointJson, { force: true }))
 }
 
 /** Waits until the signal is aborted. */

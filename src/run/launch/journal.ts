@@ -117,12 +117,12 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
   const text = await readTextIfExists(path)
   if (text === null)
     throw new UserError(`no launch ${JSON.stringify(id)} in ${experimentsDir}`, 'ot-agent launch list shows them')
-  const parsed = schema.safeParse(JSON.parse(text))
-  if (!parsed.success)
-    throw new UserError(
-      `${path}: ${parsed.error.issues[0]?.path.join('.')}: ${parsed.error.issues[0]?.message}`,
-      'it was written by another version',
-    )
+  const parsed = schema.safeParse(parsedJson(text))
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    const at = issue?.path.join('.') || 'the document'
+    throw new UserError(`${path}: ${at}: ${issue?.message}`, 'another version wrote it, or it was damaged since')
+  }
   const { jobs, files: _files, cluster, overrides, ...rest } = parsed.data
   const launch: Launch = {
     id,
@@ -137,6 +137,15 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
   }
   const { scheduler, createdAt, command } = rest
   return { launch, scheduler, createdAt, command, submissions: await loadSubmissions(dir), dir }
+}
+
+/** Null for what is no JSON. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
 }
 
 async function loadSubmissions(dir: string): Promise<Submission[]> {
@@ -169,7 +178,7 @@ export async function listLaunches(experimentsDir: string): Promise<readonly str
     const found = await Promise.all(
       names.map(async (name) => {
         const text = await readTextIfExists(join(launchDir(experimentsDir, name), 'launch.json'))
-        return text === null ? null : { name, createdAt: String(Object(JSON.parse(text)).createdAt) }
+        return text === null ? null : { name, createdAt: String(Object(parsedJson(text)).createdAt ?? '') }
       }),
     )
     return found

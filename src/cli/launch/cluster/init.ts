@@ -4,6 +4,7 @@ import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../../../core/errors.ts'
 import { parseClusterYaml } from '../../../formats/cluster-yaml.ts'
 import { exists, writeAtomic } from '../../../lib/files.ts'
+import { explainDisk } from '../../disk-errors.ts'
 import { printJson } from '../../output.ts'
 import { ownClustersDir } from '../clusters.ts'
 
@@ -20,7 +21,7 @@ export default () =>
         throw new UserError(`${file} is there already`, 'edit it, or name another file with --out')
       const text = templateFor(name)
       parseClusterYaml(text, file)
-      await writeAtomic(file, text)
+      await explainDisk(file, () => writeAtomic(file, text))
       if (json) return printJson({ schema: 'cluster-init/1', file })
       process.stdout.write(`${file}\nedit it, then: ot-agent launch cluster check ${out === undefined ? name : file}\n`)
     })
