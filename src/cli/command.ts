@@ -18,12 +18,30 @@ export async function runCommand(make: MakeCommand, path: readonly string[], arg
     .exitOverride()
     .configureOutput({ writeErr: () => {} })
     .showSuggestionAfterError(true)
+    .hook('preAction', (_, called) => refuseEmptyPaths(called))
   try {
     await command.parseAsync([...argv], { from: 'user' })
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode !== 0) throw asUserError(error, path)
   }
+}
+
+/** An empty path is a variable that nobody set: taken as a path it would mean the current directory. */
+function refuseEmptyPaths(command: AnyCommand): void {
+  const isPath = (name: string) => /^(dir|file|paths?)$/.test(name)
+  const values = command.opts()
+  const given = [
+    ...command.options
+      .filter(({ flags }) => isPath(/[<[](\w+)/.exec(flags)?.[1] ?? ''))
+      .map((option) => [option.long ?? option.flags, values[option.attributeName()]] as const),
+    ...command.registeredArguments
+      .map((argument, i) => [argument.name(), command.processedArgs[i]] as const)
+      .filter(([name]) => isPath(name)),
+  ]
+  const empty = given.find(([, value]) => value === '' || (Array.isArray(value) && value.includes('')))
+  if (empty)
+    throw new UserError(`${empty[0]}: expected a path, got an empty text`, 'is a variable of the shell not set?')
 }
 
 function asUserError(error: CommanderError, path: readonly string[]): UserError {
