@@ -98,6 +98,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal
   /** The whole call, retries included, ends within this. */
   readonly timeoutSec?: number
+  /** When the caller's own time is up: no wait before another try is begun that would end later. */
+  readonly deadline?: Date
   /** Called with each piece of text as it arrives; asks for a stream. Once it was called, a failed call is not tried again. */
   readonly onText?: (text: string) => void
   /** The same for what it thinks before, where the server tells that; no stream is asked for because of it. */

@@ -21,21 +21,22 @@ export class Calls {
   readonly totals: Totals = { inputTokens: null, cacheTokens: null, outputTokens: null, costUsd: null }
   readonly timesMs: number[] = []
   private readonly base: Omit<ModelRequest, 'messages'>
-  private readonly timeoutSec: number
+  private readonly options: CallOptions
 
   constructor(
     private readonly client: ModelClient,
     private readonly settings: Settings,
     private readonly record: Recorder,
-    private readonly time: Pick<AgentAt, 'signal' | 'deadline'>,
+    { signal, deadline }: Pick<AgentAt, 'signal' | 'deadline'>,
   ) {
-    const { request, timeoutSec = Number.POSITIVE_INFINITY } = readCallSettings(settings)
+    const { request, timeoutSec } = readCallSettings(settings)
     this.base = request
-    this.timeoutSec = timeoutSec
+    // A server that asks to be left alone for longer than the run has time fails it at once: that is no run out of time.
+    this.options = { signal, ...(timeoutSec !== undefined && { timeoutSec }), ...(deadline && { deadline }) }
   }
 
   async make(messages: readonly ChatMessage[], segment: Segment): Promise<Answer> {
-    const outcome = await this.client.complete({ ...this.base, messages }, this.options())
+    const outcome = await this.client.complete({ ...this.base, messages }, this.options)
     if (outcome.kind === 'budget-exceeded') throw new OutOfBudget(outcome.budget)
     if (outcome.kind === 'context-exceeded') return { kind: 'too-long' }
     const reply = { ...outcome.reply, costUsd: this.costOf(outcome.reply) }
@@ -47,14 +48,6 @@ export class Calls {
   /** What the calls were asked for, without the conversation. */
   get request(): Omit<ModelRequest, 'messages'> {
     return this.base
-  }
-
-  /** A server that asks to be left alone for longer than the run has time fails it at once: that is no run out of time. */
-  private options(): CallOptions {
-    const { signal, deadline } = this.time
-    const leftSec = deadline === null ? Number.POSITIVE_INFINITY : (deadline.getTime() - Date.now()) / 1000
-    const timeoutSec = Math.max(0, Math.min(this.timeoutSec, leftSec))
-    return { signal, ...(Number.isFinite(timeoutSec) && { timeoutSec }) }
   }
 
   private costOf({ costUsd, usage }: ModelReply): number | null {

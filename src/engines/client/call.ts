@@ -52,7 +52,7 @@ export class Call {
     private readonly account: Account | null,
     private readonly counter: TokenCounter,
     private readonly request: ModelRequest,
-    private readonly deadlineAt: number,
+    private readonly waitsUntil: number,
     private readonly hearing: Pick<CallOptions, 'onText' | 'onReasoning'>,
     private readonly conversation: Conversation,
   ) {
@@ -172,7 +172,7 @@ export class Call {
       return
     }
     const waitMs = went.again && !this.textGiven ? retryWaitMs(this.attempt, retry, went.retryAfterMs) : null
-    if (waitMs === null || performance.now() + waitMs > this.deadlineAt) {
+    if (waitMs === null || performance.now() + waitMs > this.waitsUntil) {
       throw this.failure(went.code, went.message, went.retryable)
     }
     if (went.code === 'RateLimitError' && went.retryAfterMs !== null)

@@ -127,6 +127,10 @@ describe('a server that fails', () => {
     server.plan(fails(429, 'slow', {}, { 'retry-after': '200' }))
     await expect(client().complete(hello, { timeoutSec: 100 })).rejects.toMatchObject({ code: 'RateLimitError' })
     expect(server.requests).toHaveLength(1)
+    server.plan(fails(429, 'slow', {}, { 'retry-after': '200' }))
+    const deadline = new Date(Date.now() + 100_000)
+    await expect(client().complete(hello, { deadline })).rejects.toMatchObject({ code: 'RateLimitError' })
+    expect(server.requests).toHaveLength(2)
   })
 })
 
@@ -260,9 +264,12 @@ describe('time', () => {
     await expect(failure).rejects.toMatchObject({ code: 'ApiTimeoutError', message: expect.stringContaining('0.2 s') })
   })
 
-  test('a slow reply within its deadline is a reply', async () => {
+  test.each([
+    ['a slow reply within its deadline is a reply', { timeoutSec: 30 }],
+    ['a caller’s own deadline cuts no reply off: the caller does that', { deadline: new Date(0) }],
+  ])('%s', async (_, options) => {
     server.plan(after(50, says('slow')))
-    expect(await client().complete(hello, { timeoutSec: 30 })).toMatchObject({ kind: 'reply', reply: { text: 'slow' } })
+    expect(await client().complete(hello, options)).toMatchObject({ kind: 'reply', reply: { text: 'slow' } })
   })
 
   test('an abort rejects with its own reason, while waiting for an answer and between attempts', async () => {

@@ -25,17 +25,18 @@ export function makeClient(server: Server, model: string, account: Account | nul
       return knownFacts(server, model)
     },
     countTokens: counter.count,
-    async complete(request, { timeoutSec = null, signal = new AbortController().signal, ...hearing } = {}) {
+    async complete(request, { timeoutSec = null, deadline, signal = new AbortController().signal, ...hearing } = {}) {
       // One signal may stop a thousand calls.
       setMaxListeners(0, signal)
-      const deadlineAt = timeoutSec === null ? Number.POSITIVE_INFINITY : performance.now() + timeoutSec * 1000
+      const leftMs = deadline ? deadline.getTime() - Date.now() : Number.POSITIVE_INFINITY
+      const waitsUntil = performance.now() + Math.min(leftMs, (timeoutSec ?? Number.POSITIVE_INFINITY) * 1000)
       const call = new Call(
         server,
         model,
         account,
         counter,
         withDefaults(request, server.defaults),
-        deadlineAt,
+        waitsUntil,
         hearing,
         conversation,
       )
