@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { z } from 'zod'
 import { BoundaryError, isAbort, messageOf, UserError } from '../core/errors.ts'
 import type { RawRow, TaskDraft } from '../core/row.ts'
 import { type Dropped, isDropped, type StageContext } from '../core/stage.ts'
@@ -130,13 +131,39 @@ async function* madeInline(
   const { model, sandboxes, signal, workDir, log } = context
   const random = makeRandom(at.seed, row.id)
   try {
-    const made = await make(row, { ...at, random, model, sandboxes, signal, workDir, log: (line) => log(line) })
-    if (Symbol.asyncIterator in made || Array.isArray(made)) yield* made as AsyncIterable<Made>
-    else yield made as Made
+    const made: unknown = await make(row, {
+      ...at,
+      random,
+      model,
+      sandboxes,
+      signal,
+      workDir,
+      log: (line) => log(line),
+    })
+    for await (const each of isMany(made) ? made : [made]) yield isDropped(each) ? each : parseDraft(each, row)
   } catch (error) {
     if (error instanceof UserError || error instanceof BoundaryError || isAbort(error)) throw error
     yield { drop: 'make-failed', detail: messageOf(error), id: row.id }
   }
+}
+
+function isMany(made: unknown): made is AsyncIterable<unknown> | readonly unknown[] {
+  return Array.isArray(made) || Symbol.asyncIterator in Object(made)
+}
+
+const draftSchema = z.looseObject({
+  instruction: z.string(),
+  name: z.string().optional(),
+  files: z.record(z.string(), z.looseObject({ data: z.union([z.string(), z.instanceof(Uint8Array)]) })).optional(),
+  config: z.record(z.string(), z.unknown()).optional(),
+})
+
+/** Fields of rows are anything, and so is what comes of them, whatever its type says. */
+function parseDraft(made: unknown, { id }: RawRow): Made {
+  const parsed = draftSchema.safeParse(made)
+  if (parsed.success) return made as NewDraft
+  const [issue] = parsed.error.issues
+  return { drop: 'bad-draft', detail: `${issue?.path.join('.') || 'the draft'}: ${issue?.message}`, id }
 }
 
 /** Gives drafts what the pipeline says of all of them and they do not say themselves. */

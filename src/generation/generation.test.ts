@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { makeTempDir } from '../../test/make-task.ts'
 import { BoundaryError } from '../core/errors.ts'
+import type { RawRow } from '../core/row.ts'
 import { loadTask } from '../formats/harbor-task/load.ts'
 import { makeStage } from '../plugins.ts'
 import { openTaskSet } from '../store/task-set.ts'
@@ -11,7 +12,7 @@ import { Arguments, parseArguments } from './arguments.ts'
 import { DataGenerator, gpuRequired } from './data-generator.ts'
 import { DeclaredGenerator } from './declared-generator.ts'
 import { GenerationError, InferenceFailure, InputValidationError, TraceFailure, UploadFailure } from './errors.ts'
-import { type Judgement, makeTasks } from './make-tasks.ts'
+import { type Judgement, makeTasks, type NewDraft } from './make-tasks.ts'
 import { definePipeline, type Pipeline } from './pipeline.ts'
 import type { GenerationContext, GenerationRequest } from './request.ts'
 import { runGenerator } from './run-generator.ts'
@@ -185,6 +186,20 @@ test('a row whose making throws is dropped with the reason; a failing world is a
   ])
 })
 
+test('what a pipeline gives that is no draft drops its row, and the others go on', async () => {
+  const given = [null, 5, { files }, { instruction: 'x', files: { 'tests/test.sh': { data: 3 } } }]
+  const make = ({ id, fields }: RawRow) =>
+    Number(id) < given.length ? (given[Number(id)] as NewDraft) : { instruction: String(fields.word), files }
+  const { out, tasks } = await play(new DeclaredGenerator(pipeline({ make })))
+  expect(tasks).toMatchObject({ metadata: { tasks: 1, rejects: { 'bad-draft': 4 } } })
+  expect((await rejectsIn(out)).map(({ detail }) => detail)).toEqual([
+    'the draft: Invalid input: expected object, received null',
+    'the draft: Invalid input: expected object, received number',
+    'instruction: Invalid input: expected string, received undefined',
+    'files.tests/test.sh.data: Invalid input',
+  ])
+})
+
 test('a set without a task is a failure that names the reasons', async () => {
   const empty = new DeclaredGenerator(pipeline({ make: () => ({ drop: 'too-easy' }) }))
   await expect(play(empty)).rejects.toMatchObject({
@@ -192,6 +207,15 @@ test('a set without a task is a failure that names the reasons', async () => {
     stage: 'generate',
     message: expect.stringMatching(/got none of 5 rows \(too-easy 5\)/),
   })
+})
+
+test('settings that made no task bind nobody', async () => {
+  const out = join(await makeTempDir(), 'out')
+  const empty = new DeclaredGenerator(pipeline({ make: () => ({ drop: 'too-easy' }) }))
+  await expect(play(empty, { out })).rejects.toThrow('expected at least one task')
+  const { tasks } = await play(new DeclaredGenerator(pipeline()), { out, version: 'v2' })
+  expect(tasks).toMatchObject({ metadata: { tasks: 5 } })
+  expect(JSON.parse(await readFile(join(out, 'generate.json'), 'utf8'))).toMatchObject({ version: 'v2' })
 })
 
 test('a set of other settings is not touched', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** Writes a file so that a reader sees the old content or the new, never a part; the directory is made if missing. */
@@ -12,15 +12,17 @@ export async function writeAtomic(
   await mkdir(dirname(path), { recursive: true })
   const file = await open(temporary, 'wx', mode)
   try {
-    await writeFile(file, data)
-    await file.sync()
+    try {
+      await writeFile(file, data)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, path)
   } catch (error) {
-    await file.close()
     await rm(temporary, { force: true })
     throw error
   }
-  await file.close()
-  await rename(temporary, path)
 }
 
 /** The text of a file, or null when there is none. */
@@ -39,6 +41,16 @@ export async function exists(path: string): Promise<boolean> {
     return true
   } catch (error) {
     if (isMissing(error)) return false
+    throw error
+  }
+}
+
+/** What is in a directory; nothing where there is none. */
+export async function namesIn(dir: string): Promise<readonly string[]> {
+  try {
+    return await readdir(dir)
+  } catch (error) {
+    if (isMissing(error)) return []
     throw error
   }
 }

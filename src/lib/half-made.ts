@@ -1,7 +1,7 @@
-import { readdir, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { isMissing } from './files.ts'
+import { namesIn } from './files.ts'
 import { identify } from './process-identity.ts'
 
 /** How the name of something ends while it is being made. It says who makes it, so that others know what a dead process left. */
@@ -13,15 +13,5 @@ export async function removeHalfMade(dir: string): Promise<void> {
     const [, pid = ''] = /-(\d+)\.tmp$/.exec(name) ?? []
     if (name.endsWith(`.${hostname()}-${pid}.tmp`) && identify(Number(pid)) === null)
       await rm(join(dir, name), { recursive: true, force: true })
-  }
-}
-
-/** What is in a directory; nothing where there is none. */
-export async function namesIn(dir: string): Promise<readonly string[]> {
-  try {
-    return await readdir(dir)
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
   }
 }

@@ -6,7 +6,7 @@ import type { Task } from '../core/task.ts'
 import { draftFiles, safeTaskName, writeDraftFiles } from '../formats/harbor-task/draft.ts'
 import { loadTask } from '../formats/harbor-task/load.ts'
 import { canonicalJson } from '../lib/digest-json.ts'
-import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { codeOf, namesIn, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
 import { acquireOwner } from './job-owner.ts'
 
@@ -200,16 +200,22 @@ async function empty(dir: string): Promise<void> {
 async function checkIdentity(dir: string, identity: SetIdentity): Promise<void> {
   const path = join(dir, identityFile)
   const text = await readTextIfExists(path)
-  if (text === null) return writeAtomic(path, `${JSON.stringify({ schema: 'generate/1', ...identity }, null, 2)}\n`)
+  if (text === null) return writeIdentity(path, identity)
   const before = parseIdentity(text)
   const changed = Object.keys({ ...before, ...identity }).find(
     (key) => key !== 'schema' && canonicalJson(before[key] ?? null) !== canonicalJson(identity[key] ?? null),
   )
   if (changed === undefined) return
+  // What was made with no task to show binds nobody: a wrong path, for example, that is right by now.
+  if ((await namesIn(join(dir, 'tasks'))).length === 0) return writeIdentity(path, identity)
   throw new UserError(
     `${dir}: expected tasks made with the same ${changed}, ${show(identity[changed])}, found ${show(before[changed])}`,
     'name another --output-dir, or begin anew with --overwrite',
   )
+}
+
+function writeIdentity(path: string, identity: SetIdentity): Promise<void> {
+  return writeAtomic(path, `${JSON.stringify({ schema: 'generate/1', ...identity }, null, 2)}\n`)
 }
 
 function parseIdentity(text: string): Record<string, unknown> {
