@@ -13,6 +13,7 @@ import { askedJob } from './run/job-document.ts'
 import { checkJobsDir } from './run/jobs-dir.ts'
 import { modelUseOf } from './run/model-options.ts'
 import { type RunOptions, runOptions } from './run/options.ts'
+import { checkOutputFile } from './run/output-file.ts'
 import { printPlan } from './run/print-plan.ts'
 import { resolveTasks } from './run/resolve-tasks.ts'
 import { runAskedJob } from './run/run-asked-job.ts'
@@ -37,6 +38,7 @@ async function runAction(options: RunOptions, invocation: readonly string[]): Pr
   const tasks = await resolveTasks(config)
   if (options.plan) return printPlan(config, tasks, options.json ?? false)
   await checkJobsDir(config.jobsDir)
+  if (options.output !== undefined) await checkOutputFile(options.output)
   await askConsent(tasks, config, options.yes ?? false)
   for (const secret of unresumableSecrets(config, process.env)) {
     note(`${secret} is a secret and is not written down; as \${VARIABLE} it could be, and jobs resume would find it`)

@@ -70,6 +70,7 @@ withSandboxes('ot-agent run', () => {
       /\/proc\/jobs: expected a directory that jobs can be written to/,
     ],
     ['a jobs directory below a file', ['-p', 'tasks', '-o', 'job.yaml/jobs'], /got ENOTDIR/],
+    ['a result file below a file', ['-p', 'tasks', '--output', 'job.yaml/x'], /--output: expected a file .*ENOTDIR/],
     ['a job file with a wrong value', ['-c', 'job.yaml'], /agents\[0\]\.name: expected a text, got 5/],
     ['a wrong --set', ['-p', 'tasks', '--set', 'n_atempts=2'], /n_atempts is no key/],
     ['a variable that is not set', ['-p', 'needs-var'], /needs the host variable NOT_SET_ANYWHERE/],

@@ -1,6 +1,6 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -117,6 +117,18 @@ describe('serve', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(/^error: .+\nhint: .+\n$/)
     expect(stderr).toMatch(message)
+  })
+
+  test('a pipe is no endpoint file: it is refused, and stays where it is', async () => {
+    const pipe = join(scratch, 'pipe')
+    expect(spawnSync('mkfifo', [pipe]).status).toBe(0)
+    const { code, stderr } = await otAgent(['serve', '--engine', 'scripted', '--port', '0', '--endpoint-json', pipe])
+      .ended
+    expect({ code, stderr }).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^error: --endpoint-json: .+\nhint: .+\n$/),
+    })
+    expect(lstatSync(pipe).isFIFO()).toBe(true)
   })
 })
 

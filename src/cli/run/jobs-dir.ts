@@ -9,17 +9,25 @@ import { codeOf, isMissing } from '../../lib/files.ts'
  * Asking for permission alone is not enough: root may write anywhere, and yet not into /proc.
  */
 export async function checkJobsDir(jobsDir: string): Promise<void> {
-  let parent = jobsDir
+  const refused = await tryToWriteIn(jobsDir)
+  if (refused === null) return
+  throw new UserError(
+    `${jobsDir}: expected a directory that jobs can be written to, got ${refused}`,
+    'choose another one with --jobs-dir, or make room or permission there',
+  )
+}
+
+/** What is wrong with a directory that is to be written to, such as `EACCES at /place`; null when nothing is. */
+export async function tryToWriteIn(dir: string): Promise<string | null> {
+  let parent = dir
   while (!(await isThere(parent)) && parent !== dirname(parent)) parent = dirname(parent)
   const probe = join(parent, `.ot-agent-${randomBytes(4).toString('hex')}`)
   try {
     await mkdir(probe)
     await rmdir(probe)
+    return null
   } catch (error) {
-    throw new UserError(
-      `${jobsDir}: expected a directory that jobs can be written to, got ${codeOf(error) ?? 'an error'} at ${parent}`,
-      'choose another one with --jobs-dir, or make room or permission there',
-    )
+    return `${codeOf(error) ?? 'an error'} at ${parent}`
   }
 }
 

@@ -1,11 +1,9 @@
-import { resolve } from 'node:path'
 import type { Denominators } from '../../core/job-stats.ts'
-import { orUserError } from '../../formats/harbor-task/read.ts'
-import { writeAtomic } from '../../lib/files.ts'
 import type { JobOutcome } from '../../run/job.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { renderJudge, renderPassAtK } from '../progress/render.ts'
+import { writeOutputFile } from './output-file.ts'
 
 interface Shown {
   readonly json: boolean
@@ -17,9 +15,7 @@ interface Shown {
 export async function reportOutcome(outcome: JobOutcome, { json, interrupted, output }: Shown): Promise<void> {
   const judge = await judgeSums(outcome.job.dir)
   const document = outcomeDocument(outcome, interrupted, judge)
-  if (output !== undefined) {
-    await orUserError(output, () => writeAtomic(resolve(output), `${JSON.stringify(document, null, 2)}\n`))
-  }
+  if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(document, null, 2)}\n`)
   if (json) printJson(document)
   else printOutcome(outcome)
   if (!json && judge) note(renderJudge(judge))

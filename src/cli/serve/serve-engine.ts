@@ -1,9 +1,10 @@
-import { rm } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
 import { type EndpointFile, saveEndpoint } from '../../formats/endpoint-json.ts'
+import { exists } from '../../lib/files.ts'
 import { registry } from '../../registry.ts'
 import { ownService, passOn } from '../../server/engine-service.ts'
 import { serveModel } from '../../server/serve-model.ts'
@@ -104,7 +105,16 @@ export async function saveAddresses(
     createdBy: 'ot-agent serve',
     more: {},
   }
-  await explainDisk(file, () => saveEndpoint(file, endpoint))
+  await explainDisk(file, async () => {
+    if (await isNoFile(file))
+      throw new UserError(`--endpoint-json: expected a file, got ${file}, which is none`, 'name a file')
+    await saveEndpoint(file, endpoint)
+  })
+}
+
+/** A device or a pipe is neither replaced nor removed. */
+async function isNoFile(path: string): Promise<boolean> {
+  return (await exists(path)) && !(await stat(path)).isFile()
 }
 
 /** Nobody should take a stand-in for a model. */
@@ -118,7 +128,9 @@ async function summaryOf(engine: string): Promise<string> {
 /** A file that names a server which is gone would send others after it. */
 export async function withdraw(endpointJson: string | undefined): Promise<void> {
   if (endpointJson === undefined) return
-  await explainDisk(endpointJson, () => rm(endpointJson, { force: true }))
+  await explainDisk(endpointJson, async () => {
+    if (!(await isNoFile(endpointJson))) await rm(endpointJson, { force: true })
+  })
 }
 
 /** Waits until the signal is aborted. */

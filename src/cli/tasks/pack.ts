@@ -53,11 +53,14 @@ async function pack(tasks: readonly string[], out: string) {
   }
 }
 
-/** The file must not be a directory, nor lie in a task, which would pack the file into itself. */
+/** The file must not be a directory or a device, nor lie in a task, which would pack the file into itself. */
 async function checkOut(out: string, tasks: readonly string[]): Promise<void> {
-  if ((await explainDisk(out, () => exists(out))) && (await stat(out)).isDirectory()) {
+  const there = (await explainDisk(out, () => exists(out))) ? await stat(out) : null
+  if (there?.isDirectory()) {
     throw new UserError(`--out: expected a file, got the directory ${out}`, 'name a file in it, such as tasks.parquet')
   }
+  // It would be replaced, which no device and no pipe is for.
+  if (there && !there.isFile()) throw new UserError(`--out: expected a file, got ${out}, which is none`, 'name a file')
   const inside = tasks.find((task) => resolve(out).startsWith(task + sep))
   if (inside) throw new UserError(`--out: ${out} lies in the task ${inside}`, 'write the file somewhere else')
 }
