@@ -217,3 +217,20 @@ test('tasks to learn on by trying are named by the prompts of every trainer, and
     expect(await taskRowOf(join(out, String(paths[0])), 'examples')).toMatchObject({ digest: task.digest })
   })
 })
+
+test('a task that comes again has another prompt and is packed once; one that only shares its name is told apart', async () => {
+  const task = (await taskRowOf('examples/tasks/csv-to-json', 'examples')) as TaskRow
+  const namesake = { ...((await taskRowOf('examples/tasks/fix-ledger', 'examples')) as TaskRow), id: task.id }
+  const other = { ...task, id: 'examples.other' }
+  const sink = rl.make(rl.options.parse({ validation: 0 }), plugin)
+  await exporting(sink, [task, other, namesake, task, other, other], async ({ dir, rows, report }) => {
+    expect(report.counts).toEqual({ train: 6 })
+    const names = [`${task.id}-${task.digest.slice(0, 8)}`, other.id, `${task.id}-${namesake.digest.slice(0, 8)}`]
+    expect((await rows('tasks/train-*.parquet')).map(({ path }) => path)).toEqual(names)
+    const prompts = await rows('trl/train-*.parquet')
+    expect(prompts.map((row) => row.task)).toEqual([0, 1, 2, 0, 1, 1].map((i) => names[i]))
+    const out = join(dir, 'unpacked')
+    expect(await unpackTasks(join(dir, 'tasks/train-00000-of-00001.parquet'), out)).toMatchObject({ unpacked: 3 })
+    expect(await readFile(join(dir, 'README.md'), 'utf8')).toContain('3 tasks to learn on and 0 held out')
+  })
+})

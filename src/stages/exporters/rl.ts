@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
-import type { Sink } from '../../core/stage.ts'
+import type { Sink, SqlSession } from '../../core/stage.ts'
 import { sqlText } from '../../lib/duckdb.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { renderCard } from '../exporting/card.ts'
 import { copyRows, rowsIn } from '../exporting/files.ts'
-import { planSplit } from '../exporting/split.ts'
+import { planSplit, type Side } from '../exporting/split.ts'
 
 const trainers = ['skyrl', 'verl', 'trl'] as const
 type Trainer = (typeof trainers)[number]
@@ -32,25 +32,29 @@ export default definePlugin<Sink, typeof options>({
     async write(input, { sql, outDir, made, seed }) {
       const split = await planSplit(sql, { view: input.view, kind: 'task', seed, validation })
       const sides = split.tasks.validation > 0 ? (['train', 'validation'] as const) : (['train'] as const)
-      const counts: Record<string, number> = {}
+      await markRepeats(sql, input.view)
+      const configs: Record<string, { split: Side; path: string; rows: number }[]> = {}
       const files: string[] = []
-      for (const folder of ['tasks', ...wanted] as const)
+      for (const folder of ['tasks', ...wanted] as const) {
+        configs[folder] = []
         for (const side of sides) {
           const columns = columnsFor[folder](side, envClass)
-          const where = split.where[side]
+          const where = folder === 'tasks' ? `${split.where[side]} AND ${isFirst}` : split.where[side]
           const written = await copyRows(sql, {
             ...{ input, side, where, columns, format: 'parquet', compression: 'snappy', outDir, folder, fileRows },
           })
-          counts[side] = rowsIn(written)
+          configs[folder].push({ split: side, path: `${folder}/${side}-*`, rows: rowsIn(written) })
           files.push(...written.map(({ path }) => path))
         }
-      const splitsOf = (folder: string) =>
-        sides.map((split) => ({ split, path: `${folder}/${split}-*`, rows: counts[split] ?? 0 }))
+      }
+      const rowsOf = (folder: string, side: Side) => configs[folder]?.find(({ split }) => split === side)?.rows ?? 0
+      const prompts = wanted[0] ?? 'tasks'
+      const counts = Object.fromEntries(sides.map((side) => [side, rowsOf(prompts, side)]))
       const card = {
         name: `${made.recipe}, tasks`,
-        summary: `${counts.train ?? 0} tasks to learn on and ${counts.validation ?? 0} held out. Their tests give the reward: a prompt names its task by \`task\`, which is its \`path\` in \`tasks/\`.`,
+        summary: `${rowsOf('tasks', 'train')} tasks to learn on and ${rowsOf('tasks', 'validation')} held out. Their tests give the reward: a prompt names its task by \`task\`, which is its \`path\` in \`tasks/\`.`,
         tags: ['tasks', 'rl'],
-        configs: Object.fromEntries(['tasks', ...wanted].map((folder) => [folder, splitsOf(folder)])),
+        configs,
         sections: ['`ot-agent tasks unpack` makes directories of the files in `tasks/` again.'],
       }
       await writeAtomic(join(outDir, 'README.md'), renderCard(card, made))
@@ -59,17 +63,32 @@ export default definePlugin<Sink, typeof options>({
   }),
 })
 
+/** A task that comes more than once is told by more than one prompt, and packed once. */
+async function markRepeats(sql: SqlSession, view: string): Promise<void> {
+  await sql.run(
+    `CREATE OR REPLACE TEMP TABLE repeats AS SELECT row FROM ${view} QUALIFY row_number() OVER (PARTITION BY id, digest ORDER BY row) > 1`,
+  )
+  await sql.run(
+    `CREATE OR REPLACE TEMP TABLE namesakes AS SELECT id FROM ${view} GROUP BY id HAVING count(DISTINCT digest) > 1`,
+  )
+}
+
+const isFirst = 'row NOT IN (FROM repeats)'
+
+/** What prompts and packed tasks call a task: its id, and where others have the same, a few digits of its content's digest. */
+const name = "CASE WHEN id IN (FROM namesakes) THEN id || '-' || left(digest, 8) ELSE id END"
+
 const prompt = `[{'role': 'user', 'content': instruction}] AS prompt`
 
 /** What every row tells beside its prompt. */
 const extra = (side: string) =>
-  `{'split': ${sqlText(side)}, 'index': row, 'task': id, 'task_digest': digest, 'source': source, 'lineage': lineage}`
+  `{'split': ${sqlText(side)}, 'index': row, 'task': ${name}, 'task_digest': digest, 'source': source, 'lineage': lineage}`
 
 const columnsFor: Readonly<Record<'tasks' | Trainer, (side: string, envClass: string) => string>> = {
-  tasks: () => 'id AS path, archive AS task_binary',
+  tasks: () => `${name} AS path, archive AS task_binary`,
   skyrl: (side, envClass) =>
     `source AS data_source, ${prompt}, ${sqlText(envClass)} AS env_class, {'method': 'rule', 'ground_truth': digest} AS reward_spec, ${extra(side)} AS extra_info`,
   verl: (side) =>
     `source AS data_source, ${prompt}, 'agent' AS ability, {'style': 'rule', 'ground_truth': digest} AS reward_model, ${extra(side)} AS extra_info`,
-  trl: () => `${prompt}, id AS task, digest AS task_digest, source AS data_source, lineage`,
+  trl: () => `${prompt}, ${name} AS task, digest AS task_digest, source AS data_source, lineage`,
 }
