@@ -68,6 +68,12 @@ withSandboxes('ot-agent jobs', () => {
     ).toBe(3)
     const [trial] = trialsOf('retried')
     const aside = join(jobs, 'retried', trial!, 'failed-1.tar.gz')
+    const misspelt = ot('jobs', 'retry', 'jobs/retried', '--only', 'infrastructure', '-q')
+    expect(misspelt).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: --only: .+\nhint: .+\n$/),
+    })
     expect(ot('jobs', 'retry', 'jobs/retried', '--only', 'infra', '-q').status).toBe(3)
     expect(existsSync(aside)).toBe(false)
     expect(ot('jobs', 'retry', 'jobs/retried', '--only', 'VerifierTimeoutError', '-q').status).toBe(3)

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
+import { UserError } from '../../core/errors.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { exceptionOf } from '../../core/trial-exception.ts'
 import { wholeNumber } from '../output.ts'
@@ -26,11 +27,21 @@ export default () =>
       .option('-q, --quiet', 'no progress')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, { only, nConcurrent, quiet = false, json = false, ...options }) => {
+    checkOnly(only)
     const use = { ...freeUse, judge: judgeSettingsOf(options) }
     const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
     const again = (record: TrialRecord) => isMeant(record, only)
     await runAskedJob({ ...(await continuing(stored)), use, again }, { quiet, json })
   })
+
+/** Codes are names of classes; another word was meant to be one of ours. */
+function checkOnly(only: string): void {
+  if (['infra', 'failed', 'cancelled'].includes(only) || /^[A-Z]\w+$/.test(only)) return
+  throw new UserError(
+    `--only: expected infra, failed, cancelled or the code of a failure, got ${JSON.stringify(only)}`,
+    'jobs show tells the code of each failure, for example VerifierTimeoutError',
+  )
+}
 
 function isMeant(record: TrialRecord, only: string): boolean {
   const { end } = record
