@@ -152,6 +152,17 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect((await sh(shared, `${commandLines} | grep "[s]leep 854" || true`)).stdout).toBe('')
     })
 
+    law('stops a command whose signal is aborted while it starts', async () => {
+      for (const afterMs of [0, 1, 5, 20]) {
+        const controller = new AbortController()
+        const running = sh(shared, 'sleep 843', { signal: controller.signal })
+        if (afterMs === 0) controller.abort()
+        else setTimeout(() => controller.abort(), afterMs)
+        await expect(running).rejects.toMatchObject({ name: 'AbortError' })
+        expect((await sh(shared, `${commandLines} | grep -E "^[s]leep 843 *$" || true`)).stdout).toBe('')
+      }
+    })
+
     law('caps output and says so', async () => {
       const result = await sh(shared, 'head -c 5000000 /dev/zero | tr "\\0" x', { outputLimitBytes: 1000 })
       expect(result.stdout).toBe('x'.repeat(1000))

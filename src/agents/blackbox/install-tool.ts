@@ -63,6 +63,7 @@ mv -T "$made" "$target"`
 
 async function install(parent: string, name: string, source: ToolSource, signal: AbortSignal): Promise<void> {
   await mkdir(parent, { recursive: true })
+  signal.throwIfAborted()
   const hidden = join(parent, `.${name}`)
   const temporary = `${hidden}.${randomBytes(4).toString('hex')}.tmp`
   const words = [join(parent, name), hidden, temporary, ...installerOf(source, temporary)]

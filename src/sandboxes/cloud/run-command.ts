@@ -33,6 +33,7 @@ export async function runCommand(
   const timeoutSec = options.timeoutSec ?? 0
   const words = await carriedWords(machine, id, argv)
   const input = await carriedInput(machine, id, options.stdin)
+  options.signal?.throwIfAborted()
   const script = execScript({ ...command, limitBytes, timeoutSec, input, argv: words })
   const ended = machine
     .run(script, { env: command.env })

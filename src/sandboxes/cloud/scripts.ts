@@ -62,13 +62,13 @@ if [ "$sec" != 0 ]; then { sleep "$sec"; : > "$d/late"; slay; } < /dev/null > /d
 { (
   exec < "$input" > "$d/o" 2> "$d/e"
   [ -e "$d/nouser" ] && exit 126
-  [ -e "$d/stop" ] && exit 137
+  [ -e "$d.stop" ] && exit 137
   cd "$cwd" || exit 126
   ${mark}=$id; export ${mark}
   unset id limit sec user cwd input old d watch uid gid dir name group line groups
   exec $become "$@"
 ); code=$?; } 2> /dev/null
-if [ -e "$d/late" ] || [ -e "$d/stop" ]; then slay; fi
+if [ -e "$d/late" ] || [ -e "$d.stop" ]; then slay; fi
 [ -n "$watch" ] && kill -9 $watch 2> /dev/null
 n=0
 while [ $n -lt 20 ] && ! { [ -e "$d/o.done" ] && [ -e "$d/e.done" ]; }; do sleep 0.01; n=$((n + 1)); done
@@ -131,7 +131,7 @@ export function stopScript(id: string, user: string): string {
 ${slay}
 ${become}
 as
-[ -d "$d" ] && : > "$d/stop"
+mkdir -p -m 700 ${home}; : > "$d.stop"
 slay
 n=0
 while [ -d "$d" ] && [ ! -e "$d/code" ] && [ $n -lt 100 ]; do slay; sleep 0.02; n=$((n + 1)); done

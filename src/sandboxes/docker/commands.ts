@@ -11,6 +11,7 @@ const defaultLimitBytes = 1024 * 1024
 const scriptBytes = 256 * 1024
 /** How long a killed command may take to be seen as gone. */
 const killedMs = 10_000
+const killAgainMs = 100
 
 export interface StreamedOptions extends Omit<ExecOptions, 'stdin' | 'outputLimitBytes'> {
   /** Sent as the command's stdin, then its end. */
@@ -103,13 +104,8 @@ export class Commands {
     let stop = () => {}
     // Holds only once a stop was asked for: a command that cannot be seen to end must not be waited for for ever.
     const stopped = new Promise<ShellEnd>((resolve) => {
-      stop = () => {
-        const killed = this.kill(label, user).catch(() => {})
-        run.shell.resume()
-        void killed
-          .then(() => Promise.race([running, after(killedMs)]))
-          .then(() => resolve({ kind: 'lost', started: true }))
-      }
+      stop = () =>
+        void this.killUntil(running, label, user, run.shell).then(() => resolve({ kind: 'lost', started: true }))
     })
     const late = () => {
       timedOut = true
@@ -117,6 +113,8 @@ export class Commands {
     }
     const timer = timeoutSec === undefined ? undefined : setTimeout(late, Math.min(timeoutSec * 1000, 2 ** 31 - 1))
     signal?.addEventListener('abort', stop, { once: true })
+    // It may have happened while a shell was opened.
+    if (signal?.aborted) stop()
     try {
       const first = await Promise.race([running, stopped])
       const end = timedOut || signal?.aborted ? await stopped : first
@@ -131,6 +129,16 @@ export class Commands {
     } finally {
       clearTimeout(timer)
       signal?.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Kills a command again and again until it is seen to end: it may be about to start, and is not found then. */
+  private async killUntil(running: Promise<ShellEnd>, label: string, user: User, shell: Shell): Promise<void> {
+    const last = Date.now() + killedMs
+    for (let isOver = false; !isOver && Date.now() < last; ) {
+      await this.kill(label, user).catch(() => {})
+      shell.resume()
+      isOver = await Promise.race([running.then(() => true), after(killAgainMs)])
     }
   }
 

@@ -8,7 +8,7 @@ import { buildImage, type Image } from './image.ts'
 import { LocalLease } from './lease.ts'
 import { findPrivileges } from './privileges.ts'
 import { reap } from './reap.ts'
-import { Workshop } from './workshop.ts'
+import { makeHome, Workshop } from './workshop.ts'
 
 export interface LocalOptions {
   readonly rootfs?: string | undefined
@@ -38,7 +38,10 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
   return {
     name: 'local',
     can,
-    preflight: async () => void (await findPrivileges()),
+    preflight: async () => {
+      await findPrivileges()
+      await makeHome(context.stateDir)
+    },
     prepare: async (environment, how) => void (await imageFor(await opened(), { environment, ...how })),
     lease: async (request) => lease(await opened(), options, request),
     reap: async (how) => reap(await Workshop.open(context.stateDir), how),

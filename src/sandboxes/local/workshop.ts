@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
+import { codeOf } from '../../lib/files.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { cleanEnv } from './holder.ts'
 import { forgetLease, newId, saveLease } from './lease-file.ts'
@@ -34,16 +35,8 @@ export class Workshop {
   ) {}
 
   static async open(stateDir: string): Promise<Workshop> {
-    const home = join(stateDir, 'local')
-    if (/[,:\\\s]/.test(home))
-      throw new UserError(
-        `the state directory ${JSON.stringify(home)} has a comma, colon, backslash or space in its path`,
-        'set XDG_CACHE_HOME to a plain path',
-      )
     const privileges = await findPrivileges()
-    for (const name of ['bases', 'layers', 'images', 'sandboxes']) await mkdir(join(home, name), { recursive: true })
-    // A program inside may leave set-user-id files in its layer: nobody else on the host may reach them.
-    await chmod(home, 0o700)
+    const home = await makeHome(stateDir)
     return new Workshop(home, privileges, ControlGroups.find(groupName(home)))
   }
 
@@ -93,6 +86,30 @@ export class Workshop {
       await once(child, 'close')
     }
     await removeTree(dir)
+  }
+}
+
+/** Makes the directories of a workshop; throws a UserError where that cannot be. */
+export async function makeHome(stateDir: string): Promise<string> {
+  const home = join(stateDir, 'local')
+  if (/[,:\\\s]/.test(home))
+    throw new UserError(
+      `the state directory ${JSON.stringify(home)} has a comma, colon, backslash or space in its path`,
+      'set XDG_CACHE_HOME to a plain path',
+    )
+  try {
+    for (const name of ['bases', 'layers', 'images', 'sandboxes']) await mkdir(join(home, name), { recursive: true })
+    // A program inside may leave set-user-id files in its layer: nobody else on the host may reach them.
+    await chmod(home, 0o700)
+    return home
+  } catch (error) {
+    const code = codeOf(error)
+    // A full disk stops a job, and is told apart by its own error.
+    if (code === undefined || code === 'ENOSPC' || code === 'EDQUOT') throw error
+    throw new UserError(
+      `${home}: expected a directory for sandboxes that can be written to, got ${code}`,
+      'set XDG_CACHE_HOME to a directory of your own',
+    )
   }
 }
 

@@ -33,6 +33,8 @@ export async function runToEnd(child: ChildProcess, options: ExecOptions, kill: 
   }
   const timer = options.timeoutSec === undefined ? undefined : setTimeout(late, options.timeoutSec * 1000)
   options.signal?.addEventListener('abort', stop, { once: true })
+  // It may have happened while the command was started.
+  if (options.signal?.aborted) stop()
   try {
     const closed = once(child, 'close')
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]

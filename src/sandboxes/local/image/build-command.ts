@@ -39,6 +39,8 @@ export async function runBuildCommand(
   const { child, done } = await machine.spawn(argv, execOptions, input ? 'pipe' : 'ignore')
   const stop = () => void machine.stop()
   signal.addEventListener('abort', stop, { once: true })
+  // It may have happened while the command was started.
+  if (signal.aborted) stop()
   try {
     const exited = once(child, 'exit')
     const closed = once(child, 'close')
