@@ -17,7 +17,8 @@ export default defineRecipe({
       use: 'sources/pipeline',
       with: { pipeline: 'terminal-composer', args: { count: 5000, check: false } },
     },
-    { id: 'mix', use: 'mixers/weighted', with: { temperature: 2 } },
+    // All of them, shuffled; `total` and `temperature` would share out fewer.
+    { id: 'mix', use: 'mixers/weighted' },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
     { id: 'alike', use: 'filters/tasks/near-duplicates' },
     { id: 'benchmarks', use: 'filters/tasks/decontaminated' },

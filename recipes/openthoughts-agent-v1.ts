@@ -14,7 +14,8 @@ export default defineRecipe({
       use: 'sources/pipeline',
       with: { pipeline: 'inferredbugs', args: { source: 'real', check: false } },
     },
-    { id: 'mix', use: 'mixers/weighted', with: { weights: { nl2bash: 1, inferredbugs: 1 } } },
+    // All of both, shuffled.
+    { id: 'mix', use: 'mixers/weighted' },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
     { id: 'benchmarks', use: 'filters/tasks/decontaminated' },
     { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64 } },

@@ -79,7 +79,7 @@ test('the same seed gives the same mix, another seed another', async () => {
 test.each([
   [topK, { k: 2, ranking: ['a', 'x'] }, 'no branch ends in "x"'],
   [topK, { k: 3, ranking: ['a'] }, 'fewer than k = 3'],
-  [weighted, { weights: { x: 1 } }, 'no branch ends in "x"'],
+  [weighted, { total: 1, weights: { x: 1 } }, 'no branch ends in "x"'],
 ])('%#: a branch that is not there is refused', async (plugin, options, message) => {
   await expect(mix(make(plugin as typeof topK, options), { a: 3 })).rejects.toThrow(message)
 })
@@ -104,3 +104,10 @@ test('parts add up to the total or to all there is, and none is above its cap', 
     }),
   )
 })
+
+test.each([{ weights: { a: 1, b: 3 } }, { temperature: 2 }])(
+  '%j without a total would do nothing, and is refused',
+  (options) => {
+    expect(() => make(weighted, options)).toThrow('share out a total, and there is none')
+  },
+)

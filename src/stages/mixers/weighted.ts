@@ -17,8 +17,13 @@ export default definePlugin({
     caps: z.record(z.string(), z.int().nonnegative()).default({}),
     temperature: z.number().positive().default(1),
   }),
-  make: ({ total, weights, caps, temperature, upsample, order }) =>
-    mixOf({
+  make: ({ total, weights, caps, temperature, upsample, order }) => {
+    if (total === undefined && (temperature !== 1 || Object.keys(weights).length > 0))
+      throw new UserError(
+        'mixers/weighted: weights and a temperature share out a total, and there is none: all rows would be taken',
+        'give total, or leave them out',
+      )
+    return mixOf({
       total,
       upsample,
       order,
@@ -29,7 +34,8 @@ export default definePlugin({
         const raw = inputs.map(({ stage, rows }) => (weights[stage] ?? rows) ** (1 / temperature))
         return apportion(total ?? capped.reduce((a, b) => a + b, 0), raw, capped)
       },
-    }),
+    })
+  },
 })
 
 function refuseUnknown(inputs: readonly WholeInput[], named: Readonly<Record<string, unknown>>): void {
