@@ -65,6 +65,14 @@ describe.each(dialects)('over $name', ({ path, body, header, text }) => {
     expect(calls).toMatchObject([{ call: 1, finish: 'stop', file: expect.stringContaining('trajectory') }])
   })
 
+  test('a connection is kept for as long as its agent likes', async () => {
+    const { post, key, finish } = await start(replies('hi there'))
+    const { headers } = await post(path, body, { ...header(key), connection: 'keep-alive' })
+    expect(headers).toMatchObject({ connection: 'keep-alive' })
+    expect(headers).not.toHaveProperty('keep-alive')
+    await finish()
+  })
+
   test('a stream is answered with a stream that has the whole text', async () => {
     const { post, key, finish } = await start(replies('hi there'))
     const streaming = path.replace(':generateContent', ':streamGenerateContent?alt=sse')

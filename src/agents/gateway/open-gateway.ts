@@ -33,6 +33,8 @@ export function openGateway(options: GatewayOptions): Gateway {
     running.add(work)
     void work.finally(() => running.delete(work))
   })
+  // An agent asks again when its command has ended; a connection that is closed meanwhile may lose that call.
+  server.keepAliveTimeout = 0
   return {
     key,
     accept(socket) {
