@@ -12,6 +12,15 @@ export async function explainDisk<T>(where: string, work: () => Promise<T>): Pro
   }
 }
 
+/** What the system forbids is no bug of ours, wherever it is met: two lines for it, or null for any other error. */
+export function forbidden(error: unknown): UserError | null {
+  const code = codeOf(error) ?? ''
+  const reason = ['EACCES', 'EPERM', 'EROFS'].includes(code) ? reasons[code] : undefined
+  const path = error instanceof Error && 'path' in error ? error.path : undefined
+  if (reason === undefined || typeof path !== 'string') return null
+  return new UserError(`${path}: ${reason[0]} (${code})`, reason[1])
+}
+
 /** The path the system complains about, unless it is one of our own temporary names, which tell a person nothing. */
 function pathIn(error: unknown): string | undefined {
   const path = error instanceof Error && 'path' in error ? error.path : undefined

@@ -14,7 +14,8 @@ async function main(argv: readonly string[]): Promise<number> {
     await dispatch(argv.map(dashed), commands, ['ot-agent'])
     return Number(process.exitCode ?? 0)
   } catch (error) {
-    return report(error)
+    const { forbidden } = await import('./disk-errors.ts')
+    return report(forbidden(error) ?? error)
   }
 }
 
