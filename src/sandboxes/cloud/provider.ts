@@ -14,6 +14,7 @@ import { sleep } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
 import { lazily } from '../../lib/lazily.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
+import { Gate } from '../common/gate.ts'
 import { withPatience } from './failures.ts'
 import type { CloudImage } from './image.ts'
 import { CloudLease } from './lease.ts'
@@ -76,10 +77,11 @@ export function makeCloudProvider(options: CloudProviderOptions): SandboxProvide
 class Images {
   private readonly known = new Map<string, CloudImage>()
   private readonly work = new SharedWork<CloudImage>()
-  private building = 0
-  private readonly waiting: (() => void)[] = []
+  private readonly builds: Gate
 
-  constructor(private readonly maxBuilds: number) {}
+  constructor(maxBuilds: number) {
+    this.builds = new Gate(maxBuilds)
+  }
 
   async find(cloud: Cloud, environment: Environment, how: PrepareOptions): Promise<CloudImage> {
     const { forceBuild = false, log = () => {}, signal = new AbortController().signal } = how
@@ -87,22 +89,10 @@ class Images {
     const known = forceBuild ? undefined : this.known.get(name)
     if (known) return known
     const image = await this.work.run(name, signal, (all) =>
-      this.inTurn(all, () => withPatience(() => cloud.makeImage(environment, { forceBuild, log, signal: all }))),
+      this.builds.run(all, () => withPatience(() => cloud.makeImage(environment, { forceBuild, log, signal: all }))),
     )
     this.known.set(name, image)
     return image
-  }
-
-  private async inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    while (this.building >= this.maxBuilds) await new Promise<void>((resolve) => this.waiting.push(resolve))
-    signal.throwIfAborted()
-    this.building++
-    try {
-      return await work()
-    } finally {
-      this.building--
-      this.waiting.shift()?.()
-    }
   }
 }
 

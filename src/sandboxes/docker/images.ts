@@ -8,10 +8,10 @@ import { digestContext, findNeededImage } from '../../formats/harbor-task/needed
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { Gate } from '../common/gate.ts'
 import { type BuildPlace, buildImage, type LoadedBuild, loadBuild } from './build.ts'
 import { withBuildLock } from './build-lock.ts'
 import type { Engine } from './engine.ts'
-import { Gate } from './gate.ts'
 import { pullImage } from './pull.ts'
 
 const healthcheckSchema = z.object({
