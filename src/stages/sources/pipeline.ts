@@ -1,4 +1,6 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
@@ -6,7 +8,7 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import { isDropped, type Stage, type StageContext, type StageServices } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
-import { readTextIfExists } from '../../lib/files.ts'
+import { namesIn } from '../../lib/files.ts'
 import { taskRowOf } from '../task-rows/task-row.ts'
 
 const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))])
@@ -62,11 +64,28 @@ function wordsOf(args: Args): readonly string[] {
   })
 }
 
-/** The rows of a file that the pipeline is given are part of what its tasks depend on. */
+/** The rows of a file that the pipeline is given are part of what its tasks depend on, and so are the files of a folder. */
 async function fingerprintOf(services: StageServices, pipeline: string, args: Args): Promise<string> {
   const code = await services.pipelineFingerprint(pipeline)
-  const rows = typeof args.source === 'string' ? await readTextIfExists(args.source).catch(() => null) : null
-  return rows === null ? code : createHash('sha256').update(code).update(rows).digest('hex')
+  const hash = createHash('sha256').update(code)
+  const hasRows = typeof args.source === 'string' && (await addContent(hash, args.source))
+  const folder = args.inputDir ?? args['input-dir'] ?? args.input_dir
+  const hasFiles = typeof folder === 'string' && (await addSizes(hash, folder))
+  return hasRows || hasFiles ? hash.digest('hex') : code
+}
+
+/** The bytes of a file, however large; false when there is none. */
+async function addContent(hash: Hash, path: string): Promise<boolean> {
+  if (!(await stat(path).catch(() => null))?.isFile()) return false
+  for await (const bytes of createReadStream(path)) hash.update(bytes)
+  return true
+}
+
+/** Names and sizes: dumps are too large to be read only to see whether they are still the same. */
+async function addSizes(hash: Hash, dir: string): Promise<boolean> {
+  const names = (await namesIn(dir)).toSorted()
+  for (const name of names) hash.update(`\0${name}\0${(await stat(join(dir, name)).catch(() => null))?.size}`)
+  return names.length > 0
 }
 
 function countOf({ limit, count }: Args): number | null {

@@ -156,6 +156,19 @@ describe('sources/pipeline', () => {
     expect(await print()).not.toBe(before)
   })
 
+  test('depends on which files, of which size, the folder has that it is given', async () => {
+    const at = { services: services() } as StageContext
+    const dumps = await makeTempDir()
+    await writeFile(join(dumps, 'one.7z'), 'first')
+    const print = async () => make({ pipeline: 'x', args: { inputDir: dumps } }).fingerprint?.(at)
+    const before = await print()
+    expect(await print()).toBe(before)
+    await writeFile(join(dumps, 'one.7z'), 'another')
+    const larger = await print()
+    await writeFile(join(dumps, 'two.7z'), '')
+    expect(new Set([before, larger, await print()]).size).toBe(3)
+  })
+
   test('tells how many tasks are asked for at most', () => {
     const at = {} as StageContext
     expect(make({ pipeline: 'x', args: { limit: 9, count: 7 } }).expect?.(null, at)).toEqual({ rows: 7 })
