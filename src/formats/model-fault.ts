@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '../lib/parse-json.ts'
 
 /** What a server said instead of a reply. */
 export interface Fault {
@@ -28,7 +29,7 @@ export type Verdict =
 
 /** Reads the body of an answer that is no reply; every server words it differently, some in HTML. */
 export function readFault(status: number, text: string): Fault {
-  const document = jsonOf(text)
+  const document = parseJson(text)
   const fault = document === undefined ? null : faultIn(document, status)
   return fault ?? { status, message: plain(text) || 'nothing more', labels: [], param: null }
 }
@@ -178,14 +179,6 @@ function detailsText(detail: unknown): string {
     .safeParse(detail)
   if (!messages.success) return 'nothing more'
   return messages.data.map(({ msg, loc }) => (loc ? `${loc.join('.')}: ${msg}` : msg)).join('; ')
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** One short line: no mark-up, no control characters, nothing that looks like a key, and never a whole payload. */

@@ -1,4 +1,5 @@
 import type { ZodObject, ZodType } from 'zod'
+import { jsonOrText } from '../lib/parse-json.ts'
 import { InputValidationError } from './errors.ts'
 
 /** An option of a pipeline: on the command line `maxRows` is spelt `--max-rows`. */
@@ -82,10 +83,5 @@ export function flagOf(name: string): string {
 function fromText(text: string, kind: ArgumentKind): unknown {
   if (kind === 'number') return text.trim() === '' ? text : Number(text)
   if (kind === 'list') return text.split(',').map((part) => part.trim())
-  if (kind === 'text') return text
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  return kind === 'text' ? text : jsonOrText(text)
 }

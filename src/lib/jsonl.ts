@@ -2,6 +2,7 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isMissing } from './files.ts'
 import { readLines } from './lines.ts'
+import { parseJson } from './parse-json.ts'
 
 /** A file that only grows, one JSON document a line. */
 export interface JsonLines {
@@ -55,19 +56,11 @@ export async function openJsonLines(path: string): Promise<JsonLines> {
 export async function* readJsonLines(path: string): AsyncGenerator<unknown, void, void> {
   try {
     for await (const { text } of readLines(path)) {
-      const value = parseLine(text)
+      const value = parseJson(text)
       if (value !== undefined) yield value
     }
   } catch (error) {
     if (!isMissing(error)) throw error
-  }
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return undefined
   }
 }
 

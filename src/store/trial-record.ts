@@ -1,5 +1,6 @@
 import { type HostEnv, redactTrialConfig } from '../core/redact.ts'
 import type { TrialRecord } from '../core/trial.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { trialRecordSchema } from './record-schema.ts'
 
 /** The text of our own record of a trial, without secrets. */
@@ -11,12 +12,4 @@ export function renderTrialRecord(record: TrialRecord, host: HostEnv = process.e
 export function parseTrialRecord(text: string): TrialRecord | null {
   const result = trialRecordSchema.safeParse(parseJson(text))
   return result.success ? result.data : null
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

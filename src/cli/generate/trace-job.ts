@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
 import { InputValidationError, TraceFailure } from '../../generation/errors.ts'
 import type { GenerationRequest, GenerationResult } from '../../generation/request.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import type { JobOutcome } from '../../run/job.ts'
 import { exportTraces } from '../../run/traces/export-traces.ts'
@@ -133,20 +134,12 @@ function timeLimit(key: string, seconds: number | undefined): (readonly [string,
 
 function agentKwargs(text: string | undefined): string[] {
   if (text === undefined) return []
-  const parsed = z.record(z.string(), z.unknown()).safeParse(jsonOrNull(text))
+  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(text))
   if (parsed.success) return Object.entries(parsed.data).map(([key, value]) => `${key}=${JSON.stringify(value)}`)
   throw new InputValidationError(
     `--trace-agent-kwargs: expected a JSON object, got ${JSON.stringify(text.slice(0, 80))}`,
     `for example '{"max_turns": 20}'`,
   )
-}
-
-function jsonOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 async function exportJob(jobDir: string, out: string, request: GenerationRequest, signal: AbortSignal) {

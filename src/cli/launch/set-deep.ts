@@ -1,4 +1,5 @@
 import { UserError } from '../../core/errors.ts'
+import { jsonOrText } from '../../lib/parse-json.ts'
 
 /** Lays `a.b.c=value` over a document; a value is JSON where it reads as such, otherwise text. */
 export function setDeep(document: Record<string, unknown>, setting: string): void {
@@ -18,13 +19,5 @@ export function setDeep(document: Record<string, unknown>, setting: string): voi
     here[key] = next
     here = next
   }
-  here[last] = parsedValue(setting.slice(at + 1))
-}
-
-function parsedValue(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
+  here[last] = jsonOrText(setting.slice(at + 1))
 }

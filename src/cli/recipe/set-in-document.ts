@@ -1,4 +1,5 @@
 import { messageOf, UserError } from '../../core/errors.ts'
+import { jsonOrText } from '../../lib/parse-json.ts'
 import { oneLine } from '../output.ts'
 
 /**
@@ -15,7 +16,7 @@ function apply(document: unknown, setting: string): void {
   const at = setting.indexOf('=')
   if (at <= 0) throw wrong(setting, 'expected path=value')
   const path = setting.slice(0, at).split('.')
-  const value = parseValue(setting.slice(at + 1))
+  const value = jsonOrText(setting.slice(at + 1))
   const [head = '', ...rest] = path
   if (!isRecord(document)) return
   if (rest.length === 0) {
@@ -49,14 +50,6 @@ function idOf(stage: Record<string, unknown>): string {
         .split('/')
         .at(-1),
   )
-}
-
-function parseValue(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 /** A copy as plain JSON. A function, which JSON would leave out in silence, cannot be copied either. */

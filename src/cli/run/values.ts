@@ -1,13 +1,10 @@
 import { UserError } from '../../core/errors.ts'
+import { jsonOrText } from '../../lib/parse-json.ts'
 
 /** A value on the command line, read as Harbor reads it: JSON, then Python's True, False and None, else text. */
 export function parseValue(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    if (text === 'True' || text === 'False') return text === 'True'
-    return text === 'None' ? null : text
-  }
+  if (text === 'True' || text === 'False') return text === 'True'
+  return text === 'None' ? null : jsonOrText(text)
 }
 
 /** Splits `key=value`; the value may hold more equals signs. */

@@ -3,6 +3,7 @@ import { judgeFault, type ModelErrorCode, readFault } from '../../formats/model-
 import { sleep } from '../../lib/deadline.ts'
 import { HttpFailure } from '../../lib/http-client.ts'
 import { nearest } from '../../lib/nearest.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 import type { Wire } from './exchange.ts'
 import { nameOnServer } from './model-name.ts'
@@ -114,7 +115,7 @@ async function get(wire: Wire, path: string, signal: AbortSignal): Promise<Check
     })
     const text = answer.body.toString('utf8')
     if (answer.status >= 300) return refused(url, answer.status, wire.hide(text))
-    const served = wire.dialect.parseModels(jsonOf(text))
+    const served = wire.dialect.parseModels(parseJson(text))
     if (served) return { kind: 'healthy', served }
     return {
       kind: 'unhealthy',
@@ -139,12 +140,4 @@ function refused(url: string, status: number, text: string): Checked {
   const { code, retryable } =
     verdict.kind === 'error' ? verdict : { code: 'BadRequestError' as const, retryable: false }
   return { kind: 'unhealthy', code, reason: `${url}: ${verdict.message}${hint}`, retryable }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { ModelService } from './model-service.ts'
 import type { CallRoute } from './routes.ts'
 import type { ParsedCall, ServedCall, Stamp } from './server-dialect.ts'
@@ -6,7 +7,7 @@ import { renderAnswer, type WireAnswer } from './wire-answer.ts'
 
 /** Reads a call that came over the wire. */
 export function readCall({ dialect, address }: CallRoute, body: string): ParsedCall {
-  const document = jsonOf(body)
+  const document = parseJson(body)
   if (document !== undefined) return dialect.parse(document, address)
   return { kind: 'refused', fault: { kind: 'invalid-request', message: 'expected JSON, got something else' } }
 }
@@ -25,12 +26,4 @@ export async function answerCall(
 /** What a reply to a call carries that nobody said. */
 export function makeStamp({ model }: ServedCall): Stamp {
   return { id: randomBytes(12).toString('hex'), createdSec: Math.floor(Date.now() / 1000), model }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

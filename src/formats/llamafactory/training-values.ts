@@ -1,5 +1,6 @@
 import { UserError } from '../../core/errors.ts'
 import { nearest } from '../../lib/nearest.ts'
+import { jsonOrText } from '../../lib/parse-json.ts'
 import { type KeyKind, trainingKeys } from './known-keys.ts'
 
 /** Keys that are ours: they decide others and never reach the trainer. */
@@ -18,7 +19,7 @@ export function parseTrainingValue(key: string, text: string, where: string): un
   if (text === 'null' || text === 'none') return null
   if (kind === 'bool') return text === 'true' ? true : text === 'false' ? false : checkValue(key, text, where)
   if (kind === 'int' || kind === 'float') return checkValue(key, text.trim() === '' ? text : Number(text), where)
-  if (kind === 'any') return guess(text)
+  if (kind === 'any') return jsonOrText(text)
   return checkValue(key, text, where)
 }
 
@@ -58,12 +59,4 @@ function kindOf(key: string, where: string): KeyKind {
     `${where}: unknown key ${JSON.stringify(key)}`,
     near === null ? 'it is a key of neither LLaMA-Factory nor the trainer of transformers' : `did you mean ${near}?`,
   )
-}
-
-function guess(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }

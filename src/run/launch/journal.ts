@@ -6,6 +6,7 @@ import { UserError } from '../../core/errors.ts'
 import { jobTypes, type Launch, type Submission } from '../../core/launch.ts'
 import { isMissing, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { Setting } from './settings.ts'
 
 const resources = z.strictObject({
@@ -117,7 +118,7 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
   const text = await readTextIfExists(path)
   if (text === null)
     throw new UserError(`no launch ${JSON.stringify(id)} in ${experimentsDir}`, 'ot-agent launch list shows them')
-  const parsed = schema.safeParse(parsedJson(text))
+  const parsed = schema.safeParse(parseJson(text))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     const at = issue?.path.join('.') || 'the document'
@@ -137,15 +138,6 @@ export async function loadLaunch(experimentsDir: string, id: string): Promise<St
   }
   const { scheduler, createdAt, command } = rest
   return { launch, scheduler, createdAt, command, submissions: await loadSubmissions(dir), dir }
-}
-
-/** Null for what is no JSON. */
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 async function loadSubmissions(dir: string): Promise<Submission[]> {
@@ -178,7 +170,7 @@ export async function listLaunches(experimentsDir: string): Promise<readonly str
     const found = await Promise.all(
       names.map(async (name) => {
         const text = await readTextIfExists(join(launchDir(experimentsDir, name), 'launch.json'))
-        return text === null ? null : { name, createdAt: String(Object(parsedJson(text)).createdAt ?? '') }
+        return text === null ? null : { name, createdAt: String(Object(parseJson(text)).createdAt ?? '') }
       }),
     )
     return found

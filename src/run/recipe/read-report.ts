@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { readTextIfExists } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { RecipeReport } from './report.ts'
 
 const schema = z.object({
@@ -40,12 +41,4 @@ export async function readReport(dir: string): Promise<RecipeReport> {
   const parsed = schema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
   throw new UserError(`${path} is not the manifest of a recipe's run`, 'ot-agent recipe run FILE -o DIR writes one')
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import type { MadeSoFar, Sink, SinkReport } from '../../core/stage.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { halfMade } from '../../lib/half-made.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
@@ -73,12 +74,4 @@ async function readReceipt(dir: string, digest: string): Promise<SinkReport | nu
   const { counts, files } = parsed.data
   for (const file of files) if (!(await exists(join(dir, file)))) return null
   return { counts, files }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { z } from 'zod'
 import { sleep } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { identify, livenessOf } from '../../lib/process-identity.ts'
 
 const ownerSchema = z.object({ pid: z.number(), startTicks: z.string(), bootId: z.string(), host: z.string() })
@@ -36,17 +37,9 @@ async function take(path: string): Promise<boolean> {
 
 /** One that cannot be read is being written at this moment, or its writer died doing so: then it stays unreadable. */
 async function isStale(path: string): Promise<boolean> {
-  const read = async () => ownerSchema.safeParse(parse(await readFile(path, 'utf8').catch(() => '')))
+  const read = async () => ownerSchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')))
   const first = await read()
   if (first.success) return livenessOf(first.data) === 'dead'
   await sleep(lookAgainMs * 5)
   return !(await read()).success
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -8,6 +8,7 @@ import { type PrepareOptions, standInNote } from '../../core/sandbox.ts'
 import { BuildContext, type ContextEntry, ContextError, readInside } from '../../formats/dockerfile/context.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { basesOf } from '../../formats/dockerfile/plan.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { blockBytes, paddingOf, renderHeader } from '../../lib/tar-format.ts'
 import type { Engine } from './engine.ts'
 import { environmentLabel } from './labels.ts'
@@ -151,7 +152,7 @@ export async function readProgress(stream: Readable, log: (line: string) => void
     if (line.trim() !== '' && ++count <= loggedLines) log(line.slice(0, lineLimit))
   }
   const take = (line: string) => {
-    const said = progressSchema.safeParse(parseLine(line))
+    const said = progressSchema.safeParse(parseJson(line))
     if (!said.success) return
     if (said.data.error) error = said.data.error
     const parts = (open + (said.data.stream ?? '')).split(/\r\n|[\r\n]/)
@@ -166,12 +167,4 @@ export async function readProgress(stream: Readable, log: (line: string) => void
   take(pending)
   say(open)
   return { error }
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line)
-  } catch {
-    return null
-  }
 }

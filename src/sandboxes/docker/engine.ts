@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { Agent } from 'undici'
 import { z } from 'zod'
 import { BoundaryError, isAbort, messageOf } from '../../core/errors.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
 type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
@@ -46,7 +47,7 @@ export class Engine {
   async ask(call: EngineCall): Promise<EngineAnswer> {
     const { status, body } = await this.dispatch(call)
     const text = await body.text()
-    const parsed = parseBody(text)
+    const parsed = parseJson(text)
     if (status >= 400 && !call.accept?.includes(status)) throw this.refusal(call, status, parsed, text)
     return { status, body: parsed }
   }
@@ -56,7 +57,7 @@ export class Engine {
     const { status, body } = await this.dispatch(call)
     if (status < 400) return body
     const text = await body.text()
-    throw this.refusal(call, status, parseBody(text), text)
+    throw this.refusal(call, status, parseJson(text), text)
   }
 
   /** Takes over the connection of a call: afterwards it carries a command's own bytes in both directions. */
@@ -81,7 +82,7 @@ export class Engine {
           if (text.length < 4096) text += chunk
         })
         response.on('end', () =>
-          reject(this.refusal({ method: 'POST', path }, response.statusCode ?? 0, parseBody(text), text)),
+          reject(this.refusal({ method: 'POST', path }, response.statusCode ?? 0, parseJson(text), text)),
         )
       })
       call.on('error', (error) => reject(this.unreachable(error)))
@@ -166,14 +167,6 @@ function renderQuery(query: Query = {}): string {
   const words = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) words.set(name, String(value))
   return words.size > 0 ? `?${words}` : ''
-}
-
-function parseBody(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }
 
 function isOlder(a: string, b: string): boolean {

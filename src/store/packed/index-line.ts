@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '../../lib/parse-json.ts'
 
 const whole = z.number().int().nonnegative()
 /** The rule of the Harbor layout, because these become names of directories. */
@@ -52,12 +53,4 @@ export function recordTextIn(text: string): string {
 export function renderIndexLine(line: IndexLine, recordText: string | null): string {
   const text = JSON.stringify(line)
   return recordText === null ? `${text}\n` : `${text.slice(0, -1)}${recordKey}${recordText}}\n`
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { StageCount } from '../../core/recipe.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { findShard, type Shard } from './shards.ts'
 
 const schema = z.strictObject({
@@ -107,12 +108,4 @@ export function addCounts(all: readonly (readonly StageCount[])[]): StepManifest
     sums.set(id, sum)
   }
   return [...sums.values()]
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

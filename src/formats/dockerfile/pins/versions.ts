@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '../../../lib/parse-json.ts'
 import type { Manager } from './install.ts'
 import { pipKey } from './package.ts'
 
@@ -50,21 +51,13 @@ function readDpkg(answer: string): [string, string][] {
 const pipList = z.array(z.looseObject({ name: z.string(), version: z.string() }))
 
 function readPipList(answer: string): [string, string][] {
-  const list = pipList.safeParse(jsonOrNull(answer)).data ?? []
+  const list = pipList.safeParse(parseJson(answer)).data ?? []
   return list.map(({ name, version }) => [pipKey(name), version])
 }
 
 const npmList = z.looseObject({ dependencies: z.record(z.string(), z.looseObject({ version: z.string().optional() })) })
 
 function readNpmList(answer: string): [string, string][] {
-  const { dependencies = {} } = npmList.safeParse(jsonOrNull(answer)).data ?? {}
+  const { dependencies = {} } = npmList.safeParse(parseJson(answer)).data ?? {}
   return Object.entries(dependencies).map(([name, { version = '' }]) => [name, version])
-}
-
-function jsonOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { RawRow } from '../../../core/row.ts'
 import { type FilePatch, PatchError, parsePatch, renderPatch, reversePatch } from '../../../formats/unified-diff.ts'
+import { parseJson } from '../../../lib/parse-json.ts'
 
 /**
  * Whose rows they are. `swe-smith`: `patch` puts the bug in, an image and no test patch. `swe-bench`: `patch` is the fix,
@@ -119,12 +120,4 @@ function fromCommit(row: z.output<typeof r2eFields>): SweRow {
 
 function withEnd(patch: string): string {
   return patch.endsWith('\n') ? patch : `${patch}\n`
-}
-
-function parseJson(value: string): unknown {
-  try {
-    return JSON.parse(value)
-  } catch {
-    return undefined
-  }
 }
