@@ -26,6 +26,13 @@ test('the 100K recipe tells rollouts, tokens and hours before anything runs', { 
   expect(expected.hours).toBeGreaterThan(1)
 })
 
+test('a stage that asks a model tells how often, and that it costs', { timeout: 60_000 }, () => {
+  const { stdout } = program('recipe', 'check', 'recipes/demo.ts')
+  expect(stdout).toMatch(/ rollouts +calls +tokens +USD +hours$/m)
+  expect(stdout).toMatch(/^length +\S+ +task +task +18 +18 +18 +\? +\?$/m)
+  expect(stdout).toMatch(/^same +\S+ +task +task +18 +18$/m)
+})
+
 test('with a limit it tells, and makes, the part of its rollouts that the limited tasks are of all', {
   timeout: 60_000,
 }, () => {

@@ -26,7 +26,7 @@ export default () =>
       }))
       if (options.json) return printJson({ ...lock, schema: 'recipe-check/1', forecast: told })
       printTable(
-        ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'tokens', 'USD', 'hours'],
+        ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'calls', 'tokens', 'USD', 'hours'],
         lock.stages.map(({ id, use, takes, gives }, i) => [
           id,
           use,
@@ -40,10 +40,18 @@ export default () =>
     })
 
 function cells(told: StageForecast | undefined, takesRows: boolean): string[] {
-  const { rows, rollouts, tokens, costUsd, hours } = told?.expected ?? ({ rows: null } as Expectation)
-  return [takesRows ? told?.taken : undefined, rows, rollouts, tokens, costUsd, hours].map((value) =>
-    value === undefined ? '' : value === null ? '?' : shown(value),
-  )
+  const { rows, rollouts, modelCalls, tokens, costUsd, hours } = told?.expected ?? ({ rows: null } as Expectation)
+  // Whoever asks a model pays for it, even where nobody can say how much.
+  const unknown = modelCalls === undefined ? undefined : null
+  return [
+    takesRows ? told?.taken : undefined,
+    rows,
+    rollouts,
+    modelCalls,
+    tokens ?? unknown,
+    costUsd ?? unknown,
+    hours,
+  ].map((value) => (value === undefined ? '' : value === null ? '?' : shown(value)))
 }
 
 function shown(value: number): string {
