@@ -108,6 +108,8 @@ extra_agent_kwargs: { max_turns: 9 }
     const usual = await run('estimate', line, withKey)
     expect(usual.code, usual.stderr).toBe(0)
     expect(JSON.parse(usual.stdout)).toMatchObject({ schema: 'estimate/1', estimates: [{ trials: 36 }] })
+    const oracle = await run('estimate', ['-a', 'oracle', '--json', '--estimate'], withKey)
+    expect(JSON.parse(oracle.stdout).estimates).toMatchObject([{ inputTokens: 0, outputTokens: 0, costUsd: 0 }])
     const known = await run('estimate', [...line, join(jobs, 'key')], withKey)
     expect(known.code, known.stderr).toBe(0)
     expect(known.stdout).not.toBe(usual.stdout)

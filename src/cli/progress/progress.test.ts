@@ -54,6 +54,13 @@ test('a terminal is redrawn in place, anything else gets lines, and quiet gets n
   expect(write(false, true)).toEqual([])
 })
 
+test('a terminal that does not tell its width is taken for a usual one', () => {
+  const written: string[] = []
+  const screen = { isTTY: true, columns: 0, write: (text: string) => written.push(text) }
+  makeProgress(makeTally(1, makeScoreboard()), screen, false).stop()
+  expect(written[0]).toContain('ETA')
+})
+
 test('counts and durations are short', () => {
   expect([999, 12_345, 4_560_000].map(renderCount)).toEqual(['999', '12.3k', '4.56M'])
   expect([7, 125, 11_520].map(renderDuration)).toEqual(['7s', '2m05s', '3h12m'])

@@ -34,7 +34,7 @@ export function makeProgress(tally: Tally, screen: Screen, quiet: boolean, verbo
 function tableProgress(tally: Tally, screen: Screen): Progress {
   let height = 0
   const draw = () => {
-    const lines = renderTable(tally.standing(), performance.now(), screen.columns ?? 80)
+    const lines = renderTable(tally.standing(), performance.now(), screen.columns || 80)
     const up = height > 0 ? `\u001b[${height}A` : ''
     screen.write(`${up}\r\u001b[J${lines.join('\n')}\n`)
     height = lines.length

@@ -3,6 +3,7 @@ import {
   assumeFromRecords,
   type Estimate,
   estimateJob,
+  type TrialAssumptions,
   usualConversation,
 } from '../../board/estimate.ts'
 import { UserError } from '../../core/errors.ts'
@@ -27,14 +28,18 @@ export async function printEstimate(config: JobConfig, nTasks: number, options: 
       const engine = await engineOf(agent)
       const facts = engine && (await factsOf(engine.name, engine.options, engine.model))
       const shown = agent.modelName ?? engine?.model ?? 'no model'
-      return {
-        agent: `${agent.name ?? agent.importPath}, ${shown}`,
-        ...estimateJob(trials, config.nConcurrentTrials, facts, each),
-      }
+      const named = `${agent.name ?? agent.importPath}, ${shown}`
+      if (engine) return { agent: named, ...estimateJob(trials, config.nConcurrentTrials, facts, each) }
+      return { agent: named, ...estimateJob(trials, config.nConcurrentTrials, null, unasked(each)), costUsd: 0 }
     }),
   )
   if (options.json) return printJson({ schema: 'estimate/1', estimates })
   process.stdout.write(`${estimates.map(render).join('\n\n')}\n`)
+}
+
+/** What a trial takes whose agent asks no model. */
+function unasked({ sec }: TrialAssumptions): TrialAssumptions {
+  return { turns: 0, inputTokens: 0, cacheTokens: 0, outputTokens: 0, sec, source: `no model is asked, ${sec} s` }
 }
 
 async function averagesOf(jobDir: string) {
