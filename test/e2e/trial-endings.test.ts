@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import nop from '../../src/agents/nop.ts'
@@ -245,6 +245,41 @@ withSandboxes('a trial', () => {
     expect(record.end).toMatchObject(failedAt('verifier', 'VerifierTimeoutError'))
     expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('try 2 of 2')
     expect(readFileSync(join(dir, 'verifier/test-stdout.txt'), 'utf8')).toBe('run\n')
+  })
+
+  test('whose files of the first tests come too late is scored by the second tests alone', async () => {
+    const timeIsUp = holdLongTimers()
+    let downloads = 0
+    let goOn = () => {}
+    const late = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    let wentOn: Promise<void> | undefined
+    const slow = faultyProvider(provider, {
+      inside: (real) => ({
+        async downloadDir(source, target, options) {
+          if (source !== '/logs/verifier') return real.downloadDir(source, target, options)
+          if (++downloads === 1) {
+            timeIsUp()
+            wentOn = late.then(() => {
+              mkdirSync(target, { recursive: true })
+              writeFileSync(join(target, 'reward.txt'), '0')
+            })
+            return wentOn
+          }
+          await real.downloadDir(source, target, options)
+          if (downloads === 2) return
+          goOn()
+          await wentOn
+        },
+      }),
+    })
+    const { record, dir } = await playTrial({
+      provider: slow,
+      config: { verifier: { ...verifier, overrideTimeoutSec: longSec } },
+    })
+    expect(record.end).toEqual(scored(1))
+    expect(readdirSync(dir).filter((name) => name.startsWith('.'))).toEqual([])
   })
 
   test('whose verification is switched off is scored without rewards', async () => {

@@ -19,15 +19,17 @@ const oursOnly = /^(?:trajectory|model-calls)/i
 export async function saveAgentLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
   const target = join(round.dir, 'agent')
   const incoming = join(round.dir, '.agent-logs')
-  try {
-    await bestEffort('agent logs', limitSec, scene, async () => {
+  await bestEffort('agent logs', limitSec, scene, async (signal) => {
+    try {
       await mkdir(target, { recursive: true })
       await lease.downloadDir(sandboxPaths.agentLogs, incoming, { limitBytes })
+      signal.throwIfAborted()
       await moveInto(incoming, target, (name) => (oursOnly.test(name) ? `from-sandbox.${name}` : name))
-    })
-  } finally {
-    await rm(incoming, { recursive: true, force: true }).catch(() => {})
-  }
+    } finally {
+      // Also when it was given up on, once it has really ended.
+      await rm(incoming, { recursive: true, force: true }).catch(() => {})
+    }
+  })
 }
 
 async function moveInto(source: string, target: string, named = (name: string) => name): Promise<void> {

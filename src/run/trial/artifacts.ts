@@ -30,7 +30,7 @@ const limitSec = 600
 export async function saveArtifacts(scene: Scene, lease: Sandbox, round: Round): Promise<readonly SavedArtifact[]> {
   const saved: SavedArtifact[] = []
   await bestEffort('artefacts', limitSec, scene, async (signal) => {
-    saved.push(...(await saveConvention(scene, lease, round)))
+    saved.push(...(await saveConvention(scene, lease, round, signal)))
     const found = await probe(lease, round.artifacts, signal)
     for (const [i, artifact] of round.artifacts.entries()) {
       saved.push(await saveOne(scene, lease, round, artifact, found[i] ?? { kind: 'missing' }))
@@ -47,16 +47,24 @@ export async function saveArtifacts(scene: Scene, lease: Sandbox, round: Round):
 }
 
 /** What lies in `/logs/artifacts` was not promised, so that nothing there is nothing to tell. */
-async function saveConvention(scene: Scene, lease: Sandbox, round: Round): Promise<SavedArtifact[]> {
+async function saveConvention(
+  scene: Scene,
+  lease: Sandbox,
+  round: Round,
+  signal: AbortSignal,
+): Promise<SavedArtifact[]> {
   const target = join(round.dir, 'artifacts')
   await rm(target, { recursive: true, force: true })
   const entry = { source: conventionDir, destination: 'artifacts', type: 'directory' } as const
   try {
     await lease.downloadDir(conventionDir, target)
+    // Given up on meanwhile: the manifest that is there by now is ours.
+    if (signal.aborted) return []
     await rm(manifestOf(round.dir), { recursive: true, force: true })
     return (await readdir(target)).length > 0 ? [{ ...entry, status: 'ok' }] : []
   } catch (error) {
     if (isDiskFull(error)) throw error
+    if (signal.aborted) return []
     scene.log(`artefact ${conventionDir}: ${messageOf(error)}`)
     await rm(target, { recursive: true, force: true })
     return [{ ...entry, status: 'failed' }]

@@ -1,4 +1,5 @@
-import { rm, stat } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
@@ -40,7 +41,7 @@ export async function runTests(scene: Scene, bench: TestBench, round: Round): Pr
     ),
   )
   if (outcome === expired)
-    await bestEffort('verifier logs', 60, scene, () => saveVerifierLogs(scene, bench.lease, round))
+    await bestEffort('verifier logs', 60, scene, (signal) => saveVerifierLogs(scene, bench.lease, round, signal))
   return outcome
 }
 
@@ -61,7 +62,9 @@ async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortS
   scene.log(`tests exited with ${exitCode}${reason && `: ${reason}`}`)
   // The time may be up although this sandbox did not stop the command: then nothing below is wanted any more.
   signal.throwIfAborted()
-  await atBoundary('sandbox', signal, () => saveVerifierLogs(scene, lease, round), { code: 'DownloadVerifierDirError' })
+  await atBoundary('sandbox', signal, () => saveVerifierLogs(scene, lease, round, signal), {
+    code: 'DownloadVerifierDirError',
+  })
   const files = await readRewardFiles(join(round.dir, 'verifier'))
   const rewards = await settleRewards(scene, round, files, signal)
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
@@ -83,11 +86,19 @@ async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, sign
  * Brings `/logs/verifier` home. Tests that print without end, or run a program that does, lose the rest of what they printed,
  * not their rewards. What still cannot be brought home is what the tests made of it: theirs is the blame.
  */
-async function saveVerifierLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
+async function saveVerifierLogs(scene: Scene, lease: SandboxLease, round: Round, signal: AbortSignal): Promise<void> {
   const target = join(round.dir, 'verifier')
   const download = async () => {
-    await rm(target, { recursive: true, force: true })
-    await lease.downloadDir(verifierLogs, target, { limitBytes })
+    // One that was given up may go on for a while: in a place of its own it cannot mix with what the next one brings.
+    const incoming = join(round.dir, `.verifier-${randomBytes(4).toString('hex')}`)
+    try {
+      await lease.downloadDir(verifierLogs, incoming, { limitBytes })
+      signal.throwIfAborted()
+      await rm(target, { recursive: true, force: true })
+      await rename(incoming, target)
+    } finally {
+      await rm(incoming, { recursive: true, force: true })
+    }
   }
   try {
     await download()
