@@ -151,6 +151,17 @@ test('a server ends with its users, and also when something before them failed f
   expect(await consumers(trainingCases.eval ?? {})).toEqual(['eval', 'fetch'])
 })
 
+test('launches below one directory write none of the files that jobs of another read', async () => {
+  const written = async (values: Readonly<Record<string, unknown>>, stamp: string) =>
+    Object.keys((await planned('clusters/vista.yaml', values, stamp)).launch.files)
+  for (const values of [datagen, trainingCases.sft ?? {}, trainingCases.rl ?? {}, trainingCases.eval ?? {}]) {
+    const first = await written(values, '1')
+    expect(first.length).toBeGreaterThan(0)
+    expect(first.filter((path) => !path.startsWith('configs/'))).toEqual([])
+    expect((await written(values, '2')).filter((path) => first.includes(path))).toEqual([])
+  }
+})
+
 test('a server has the time that is asked for, and never more than its cluster allows', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'mine.yaml')
   writeFileSync(file, `${readFileSync('clusters/vista.yaml', 'utf8')}\nmax_time_limit: '1-12:00:00'\n`)
@@ -466,6 +477,7 @@ describe('secrets', () => {
 async function planned(
   file: string,
   values: Readonly<Record<string, unknown>>,
+  stamp = '1',
 ): Promise<{ launch: Launch; text: string }> {
   const { cluster } = await loadClusterFile(file)
   const layers = [
@@ -474,7 +486,7 @@ async function planned(
   ]
   const place = {
     cluster,
-    stamp: '1',
+    stamp,
     cwd: '/work',
     program: ['node', '/opt/ot-agent.js'],
     secretsFile: '/home/me/keys.env',

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
-import type { PlanContext } from '../../run/launch/plan.ts'
+import { configsOf, type PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { dashed } from '../dashed.ts'
@@ -154,7 +154,7 @@ async function engineOf(at: PlanContext, settings: Settings, who: 'datagen' | 't
     config: who === 'datagen' ? config : undefined,
     backend: settings.text(`${who}_backend`),
     set: [...settings.words('set'), ...(model === undefined ? [] : [`vllm_server.model_path=${model}`])],
-    as: who === 'datagen' ? 'configs/datagen_config.resolved.yaml' : 'configs/trace_config.resolved.yaml',
+    as: `${configsOf(at)}/${who === 'datagen' ? 'datagen_config' : 'trace_config'}.resolved.yaml`,
   })
 }
 

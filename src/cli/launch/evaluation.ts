@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
 import { runOurs } from '../../run/launch/pieces.ts'
-import { cpuResources, makeJob, type PlanContext, placeWithInternet, slug } from '../../run/launch/plan.ts'
+import { configsOf, cpuResources, makeJob, type PlanContext, placeWithInternet, slug } from '../../run/launch/plan.ts'
 import { consumersOf, endpointFile, planServer, waitForServer } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { runCommand } from '../command.ts'
@@ -36,9 +36,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const server = engine?.server ? planServer(at, engine.server, consumersOf(work)) : []
   const endpoint = stringify({ engine: { type: 'vllm_local', vllm_local: { endpoint_json: endpointFile(at) } } })
   const files =
-    engine === null
-      ? {}
-      : { [engine.path]: engine.text, ...(engine.server && { 'configs/eval_endpoint.yaml': endpoint }) }
+    engine === null ? {} : { [engine.path]: engine.text, ...(engine.server && { [endpointConfig(at)]: endpoint }) }
   return {
     jobs: [...server, ...work, planReport(at, request)],
     files,
@@ -75,15 +73,19 @@ async function engineOf(at: PlanContext, settings: Settings, model: string | und
     config: settings.text('datagen_config'),
     backend: settings.text('datagen_backend'),
     set: [...settings.words('set'), ...(isNamed ? [`vllm_server.model_path=${model}`] : [])],
-    as: 'configs/eval_engine.yaml',
+    as: `${configsOf(at)}/eval_engine.yaml`,
   })
+}
+
+function endpointConfig(at: PlanContext): string {
+  return `${configsOf(at)}/eval_endpoint.yaml`
 }
 
 function planEval(at: PlanContext, settings: Settings, request: EvalRequest): LaunchJob {
   const { engine, tasks, out, jobName } = request
   const server = engine?.server ?? null
   const model = settings.text('eval_model')
-  const config = server ? 'configs/eval_endpoint.yaml' : engine?.path
+  const config = server ? endpointConfig(at) : engine?.path
   const [judge, extra] = [judgeWords(settings), settings.words('eval_extra_args')]
   return makeJob(at, {
     name: 'eval',

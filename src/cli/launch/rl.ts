@@ -10,7 +10,14 @@ import { parseOverride } from '../../formats/skyrl/overrides.ts'
 import { exists } from '../../lib/files.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { runOurs } from '../../run/launch/pieces.ts'
-import { cpuResources, jobNameOf, makeJob, type PlanContext, placeWithInternet } from '../../run/launch/plan.ts'
+import {
+  configsOf,
+  cpuResources,
+  jobNameOf,
+  makeJob,
+  type PlanContext,
+  placeWithInternet,
+} from '../../run/launch/plan.ts'
 import { planDownload, planModelUpload } from '../../run/launch/plan-model.ts'
 import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
@@ -49,7 +56,7 @@ export async function rlJobs(at: PlanContext, settings: Settings): Promise<Plann
   const files = Object.entries({ ...plan.files, [factsFile]: facts })
   return {
     jobs: [...before, train, ...(target === null ? [] : [planUpload(at, outputDir, target)])],
-    files: Object.fromEntries(files.map(([path, content]) => [`configs/${path}`, content])),
+    files: Object.fromEntries(files.map(([path, content]) => [`${configsOf(at)}/${path}`, content])),
     notes: offlineNotes(at),
   }
 }
@@ -74,7 +81,7 @@ async function requestOf(at: PlanContext, settings: Settings, jobName: string, o
     overrides: settings.words('skyrl').map((each) => parseOverride(each, '-S')),
     topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: gpusOf(at, settings) },
     outputDir,
-    configDir: join(at.experimentsDir, 'configs'),
+    configDir: join(at.experimentsDir, configsOf(at)),
     internet: at.cluster.internetOnComputeNodes,
   }
   return { request, fetches: [...train, ...val], downloads: local.download ? [local.download] : [] }

@@ -8,7 +8,7 @@ import { buildSft, type SftRequest } from '../../formats/llamafactory/build-sft.
 import { parseTrainingValue, type TrainingValues } from '../../formats/llamafactory/training-values.ts'
 import { renderTrainingFacts, type TrainingFacts } from '../../formats/run-summary.ts'
 import { exists } from '../../lib/files.ts'
-import { jobNameOf, type PlanContext } from '../../run/launch/plan.ts'
+import { configsOf, jobNameOf, type PlanContext } from '../../run/launch/plan.ts'
 import { type Download, planConsolidate, planDownload, planModelUpload } from '../../run/launch/plan-model.ts'
 import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
@@ -55,7 +55,7 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
     if (settings.has('consolidate_output_repo'))
       jobs.push(...wholeModel(at, settings, outputDir, base.dir, [{ job: 'train', when: 'ok' }]))
   }
-  const named = Object.entries(files).map(([path, text]) => [`configs/${path}`, text])
+  const named = Object.entries(files).map(([path, text]) => [`${configsOf(at)}/${path}`, text])
   return { jobs, files: Object.fromEntries(named), notes: offlineNotes(at) }
 }
 
@@ -81,7 +81,7 @@ async function requestOf(
     launcher: 'torchrun',
     datasets: datasets.map(({ path }) => path),
     outputDir: join(dirOf(at, settings, 'checkpoints_dir', 'checkpoints'), jobName),
-    configDir: join(at.experimentsDir, 'configs'),
+    configDir: join(at.experimentsDir, configsOf(at)),
     internet: at.cluster.internetOnComputeNodes,
   }
   const downloads = [model, ...datasets].map((each) => each?.download ?? null).filter((each) => each !== null)

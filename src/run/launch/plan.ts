@@ -43,6 +43,11 @@ export function launchDirOf({ experimentsDir, launchId }: Pick<PlanContext, 'exp
   return `${experimentsDir}/launches/${launchId}`
 }
 
+/** Where files that the jobs of a launch read are put, below the experiments directory: another launch there has its own. */
+export function configsOf({ launchId }: Pick<PlanContext, 'launchId'>): string {
+  return `configs/${launchId}`
+}
+
 /** Puts the frame, the cluster's own lines and the work of a job together. */
 export function makeJob(at: PlanContext, draft: JobDraft): LaunchJob {
   const { name, summary, resources, place = null, after = [], array = null, foreign = false, pieces } = draft
