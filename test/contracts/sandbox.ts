@@ -408,6 +408,18 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect(await provider.reap({ dryRun: true })).toEqual([])
     })
 
+    law('is gone when it is given back while it freezes', async () => {
+      for (const afterMs of [0, 5, 20, 60]) {
+        const box = await lease()
+        const freezing = box.freeze().catch(() => {})
+        await new Promise((resolve) => setTimeout(resolve, afterMs))
+        await box[Symbol.asyncDispose]()
+        await freezing
+        expect(await box.alive()).toBe(false)
+        await expect(box.exec(['true'])).rejects.toMatchObject({ name: 'BoundaryError', boundary: 'sandbox' })
+      }
+    })
+
     law('can be given back twice, and is gone then', async () => {
       const box = await lease()
       await box[Symbol.asyncDispose]()

@@ -1,13 +1,14 @@
 #!/bin/sh
 # A stand-in for apptainer that runs no container: it writes down how it was called, one line a call, the words split by
-# tabs, and the variables it was given. `instance start` starts a process that waits, as an instance does; `build` makes a file.
+# tabs, and the variables it was given. `instance start` starts a process that waits, as an instance does, and notes its number; `build` makes a file.
 log="$(dirname "$0")/calls"
 { for word in "$@"; do printf '%s\t' "$word"; done; printf '\n'; } >> "$log"
 env | sort > "$(dirname "$0")/env-of-last-call"
 case "$1 $2" in
   "instance start")
     while [ $# -gt 1 ]; do [ "$1" = --pid-file ] && file=$2; shift; done
-    sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > "$file" ;;
+    sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > "$file"
+    echo $! >> "$(dirname "$0")/started" ;;
   "build --force")
     for word in "$@"; do case "$word" in *.tmp) echo image > "$word" ;; esac; done ;;
 esac

@@ -142,6 +142,22 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     expect(await lease.alive()).toBe(false)
   })
 
+  test('nothing is left when it is given back while it freezes', async () => {
+    const lease = await make().lease({ owner, environment: environment() })
+    const before = (await calls()).length
+    const freezing = lease.freeze().catch(() => {})
+    while ((await calls()).length === before) await new Promise((resolve) => setTimeout(resolve, 1))
+    await lease[Symbol.asyncDispose]()
+    await freezing
+    expect(await lease.alive()).toBe(false)
+    expect(await readdir(join(root, 'state/apptainer/sandboxes'))).toEqual([])
+    const started = (await readFile(join(root, 'bin/started'), 'utf8')).trim().split('\n').map(Number)
+    expect(started).toHaveLength(2)
+    // Whoever is dead may still wait for its parent to notice.
+    const states = started.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') Z'))
+    expect(await Promise.all(states)).toEqual(started.map(() => expect.stringMatching(/\) [ZX]/)))
+  })
+
   test('variables travel in the environment, never in an argument list', async () => {
     const provider = make()
     await using lease = await provider.lease({ owner, environment: environment(), env: { OF_JOB: 'job-secret' } })

@@ -36,6 +36,7 @@ export class ApptainerLease implements SandboxLease {
   /** No command has run since the last freeze, so that /tests may still be filled from outside. */
   private quiet = false
   private readonly doors = new Set<Door>()
+  private freezing: Promise<unknown> = Promise.resolve()
 
   private constructor(
     private readonly instance: Instance,
@@ -120,6 +121,12 @@ export class ApptainerLease implements SandboxLease {
 
   /** Another instance over the same files: no process of the old one is left, /tests and the verifier's logs are new mounts. */
   async freeze(): Promise<Isolation> {
+    const freezing = this.startAnew()
+    this.freezing = freezing.catch(() => {})
+    return freezing
+  }
+
+  private async startAnew(): Promise<Isolation> {
     this.closeDoors()
     await this.instance.stop()
     this.generation++
@@ -135,6 +142,8 @@ export class ApptainerLease implements SandboxLease {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.closeDoors()
+    // Otherwise what is started meanwhile would stay.
+    await this.freezing
     await this.options.dispose()
   }
 

@@ -41,6 +41,7 @@ export class CloudLease implements SandboxLease {
   private readonly doors = new Set<Door>()
   private readonly heart: NodeJS.Timeout
   private readonly forget: string[] = []
+  private freezing: Promise<unknown> = Promise.resolve()
   private returned: Promise<void> | undefined
 
   private constructor(
@@ -65,7 +66,10 @@ export class CloudLease implements SandboxLease {
     const workdir = options.workdir ?? options.image.workdir ?? cwd
     await machine.run(scriptWith('mkdir -p "$1"', [workdir]))
     const lease = new CloudLease(machine, options, workdir, spared)
-    await lease.startEntrypoint()
+    await lease.startEntrypoint().catch((error: unknown) => {
+      clearInterval(lease.heart)
+      throw error
+    })
     return lease
   }
 
@@ -124,6 +128,12 @@ export class CloudLease implements SandboxLease {
 
   async freeze(): Promise<Isolation> {
     this.check()
+    const freezing = this.startClean()
+    this.freezing = freezing.catch(() => {})
+    return freezing
+  }
+
+  private async startClean(): Promise<Isolation> {
     await this.closeDoors()
     const isFresh = (await this.machine.restart?.()) ?? false
     if (!isFresh) await this.machine.run(killScript(this.spared))
@@ -142,6 +152,8 @@ export class CloudLease implements SandboxLease {
   private async giveBack(): Promise<void> {
     clearInterval(this.heart)
     void this.closeDoors()
+    // Who goes away while another machine takes the place of this one leaves a machine that nobody knows.
+    await this.freezing
     await this.machine.destroy()
   }
 

@@ -43,6 +43,7 @@ export class LocalLease implements SandboxLease {
   /** Mounts of ours that no program inside has seen yet: only into these may we copy from outside. */
   private readonly untouched = new Set<string>()
   private readonly doors = new Set<Door>()
+  private freezing: Promise<unknown> = Promise.resolve()
 
   private constructor(
     private readonly owned: OwnedMachine,
@@ -133,6 +134,12 @@ export class LocalLease implements SandboxLease {
   }
 
   async freeze(): Promise<Isolation> {
+    const freezing = this.startAnew()
+    this.freezing = freezing.catch(() => {})
+    return freezing
+  }
+
+  private async startAnew(): Promise<Isolation> {
     this.closeDoors()
     const fresh = this.options.verify === 'fresh'
     if (fresh) await this.machine.restart()
@@ -148,6 +155,8 @@ export class LocalLease implements SandboxLease {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.closeDoors()
+    // Otherwise what is started meanwhile would stay.
+    await this.freezing
     await this.owned.dispose()
   }
 

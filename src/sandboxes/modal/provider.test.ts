@@ -80,6 +80,19 @@ describe('modal', needs('bwrap'), () => {
     await expect(lease()).rejects.toMatchObject({ boundary: 'sandbox', code: 'SandboxQuotaError', retryable: true })
   })
 
+  test('leaves nothing when it is given back while its files move to another sandbox', async () => {
+    const box = await lease()
+    standIn.faults.add({ when: /^SandboxCreateV2$/, times: 1, what: { delayMs: 500 } })
+    const asked = () => standIn.faults.seen.filter((name) => name === 'SandboxCreateV2').length
+    const before = asked()
+    const freezing = box.freeze().catch(() => {})
+    while (asked() === before) await new Promise((resolve) => setTimeout(resolve, 5))
+    await box[Symbol.asyncDispose]()
+    expect([...standIn.sandboxes.keys()]).toEqual([])
+    await freezing
+    expect([...standIn.sandboxes.keys()]).toEqual([])
+  })
+
   test('says that a sandbox is gone', async () => {
     const box = await lease()
     await standIn.terminate(box.id)
