@@ -96,6 +96,7 @@ describe('reading', () => {
 
   test('broken syntax and unknown endings are refused by name', () => {
     expect(() => yaml('a: [')).toThrow(/^job\.yaml: expected YAML, got: /)
+    expect(() => yaml('a: &a [*a]')).toThrow('job.yaml: expected YAML, got: an alias inside of what it stands for')
     expect(() => parseJobConfig('{', { path: 'job.json' })).toThrow(/^job\.json: expected JSON, got: /)
     expect(() => parseJobConfig('', { path: 'job.toml' })).toThrow('job.toml: expected a .yaml, .yml or .json file')
   })

@@ -16,8 +16,11 @@ export interface ConfigWarning {
 /** The document in a config file; `format` is told by the file's name unless given. */
 export function readDocument(text: string, path: string, format = formatOf(path)): unknown {
   try {
+    if (format === 'json') return JSON.parse(text)
     // Harbor reads YAML 1.1, where `no` is false.
-    return format === 'json' ? JSON.parse(text) : parseYaml(text, { version: '1.1', prettyErrors: true })
+    const document = parseYaml(text, { version: '1.1', prettyErrors: true })
+    if (holdsItself(document)) throw new Error('an alias inside of what it stands for')
+    return document
   } catch (error) {
     const [problem = ''] = messageOf(error).split('\n')
     throw new UserError(
@@ -25,6 +28,11 @@ export function readDocument(text: string, path: string, format = formatOf(path)
       'fix the syntax of the file',
     )
   }
+}
+
+function holdsItself(value: unknown, above: readonly object[] = []): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return above.includes(value) || Object.values(value).some((inner) => holdsItself(inner, [...above, value]))
 }
 
 function formatOf(path: string): 'yaml' | 'json' {
