@@ -162,6 +162,12 @@ test('launches below one directory write none of the files that jobs of another 
   }
 })
 
+test('parts of traces are joined from the trials of their own launch', async () => {
+  const { launch, text } = await planned('clusters/vista.yaml', cases.chunks ?? {})
+  const dirs = text.match(/(?<=--(?:path|trace-jobs-dir) '?)\/exp\/trace_jobs[\w./-]*/g)
+  expect(dirs).toEqual([`/exp/trace_jobs/${launch.id}/chunk-`, `/exp/trace_jobs/${launch.id}`])
+})
+
 test('a server has the time that is asked for, and never more than its cluster allows', async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'mine.yaml')
   writeFileSync(file, `${readFileSync('clusters/vista.yaml', 'utf8')}\nmax_time_limit: '1-12:00:00'\n`)

@@ -37,6 +37,9 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const tasksModel = makesTasks ? modelOf(taskEngine) : null
   const tracesModel = makesTraces && !running ? modelOf(traceEngine) : null
   const serving = tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null
+  const chunks = makesTraces ? await chunksOf(settings, extra) : null
+  // Parts are joined from all trials that are there: those of another launch must not be among them.
+  const traceJobs = join(at.experimentsDir, 'trace_jobs', chunks ? at.launchId : '')
   const request: DatagenRequest = {
     script,
     tasks: makesTasks ? [...taskWords(settings), ...judge, ...(await sourceWords(script, extra)), ...extra] : null,
@@ -48,8 +51,8 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
     tracesModel,
     tasksOut: resolve(settings.text('datagen_output_dir') ?? join(at.experimentsDir, 'outputs/tasks')),
     tracesOut: resolve(settings.text('trace_output_dir') ?? join(at.experimentsDir, 'outputs/traces')),
-    traceJobs: resolve(settings.text('trace_jobs_dir') ?? join(at.experimentsDir, 'trace_jobs')),
-    chunks: makesTraces ? await chunksOf(settings, extra) : null,
+    traceJobs: resolve(settings.text('trace_jobs_dir') ?? traceJobs),
+    chunks,
     ...targetsOf(settings, makesTasks),
   }
   const engines = [taskEngine, traceEngine].filter((each): each is ChosenEngine => each !== null)
