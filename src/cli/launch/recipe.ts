@@ -3,7 +3,7 @@ import { UserError } from '../../core/errors.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import { planRecipe } from '../../run/launch/plan-recipe.ts'
 import type { Settings } from '../../run/launch/settings.ts'
-import { planSteps } from '../../run/recipe/steps.ts'
+import { isUndivided, planSteps } from '../../run/recipe/steps.ts'
 import { loadRecipe } from '../recipe/load-recipe.ts'
 import type { PlannedJobs } from './datagen.ts'
 
@@ -21,7 +21,7 @@ export async function recipeJobs(at: PlanContext, settings: Settings): Promise<P
     out: resolve(settings.text('recipe_output_dir') ?? `${at.experimentsDir}/outputs/recipe`),
     shards,
     throttle: settings.number('array_max') ?? shards,
-    steps: planSteps(stages).map(({ id, stages: [first] }) => ({ id, form: first?.form ?? 'stream' })),
+    steps: planSteps(stages).map((step) => ({ id: step.id, undivided: isUndivided(step) })),
   })
   return { jobs, files: {}, notes: [] }
 }

@@ -9,22 +9,23 @@ export interface RecipeRequest {
   readonly out: string
   readonly shards: number
   readonly throttle: number
-  /** Its steps in order, and whether they go shard by shard. */
-  readonly steps: readonly { readonly id: string; readonly form: string }[]
+  /** Its steps in order, and whether one process makes all of it instead of many their shards. */
+  readonly steps: readonly { readonly id: string; readonly undivided: boolean }[]
 }
 
 /**
- * One array for every step that goes shard by shard, one job for every step that needs all rows, and one at the end that
+ * One array for every step that goes shard by shard, one job for every step that one process makes, and one at the end that
  * finishes what is left. A step begins when all shards of the one before are there, which is what the jobs wait for.
  */
 export function planRecipe(at: PlanContext, request: RecipeRequest): readonly LaunchJob[] {
   const jobs: LaunchJob[] = []
   const shared = request.shards > 1 ? request.steps.slice(0, lastShared(request.steps) + 1) : []
   for (const [i, step] of shared.entries()) {
-    const isWhole = step.form === 'whole' || step.form === 'sink'
     const name = `${String(i + 1).padStart(2, '0')}-${slug(step.id)}`
     jobs.push(
-      isWhole ? planWhole(at, request, step.id, name, jobs.at(-1)) : planArray(at, request, step.id, name, jobs.at(-1)),
+      step.undivided
+        ? planWhole(at, request, step.id, name, jobs.at(-1))
+        : planArray(at, request, step.id, name, jobs.at(-1)),
     )
   }
   const before = jobs.at(-1)
@@ -41,7 +42,7 @@ export function planRecipe(at: PlanContext, request: RecipeRequest): readonly La
 }
 
 function lastShared(steps: RecipeRequest['steps']): number {
-  return steps.findLastIndex(({ form }) => form !== 'whole' && form !== 'sink')
+  return steps.findLastIndex(({ undivided }) => !undivided)
 }
 
 function planArray(
@@ -78,10 +79,10 @@ function planWhole(
 ): LaunchJob {
   return makeJob(at, {
     name,
-    summary: `${step}, which needs all rows`,
+    summary: `${step}, which one process makes`,
     resources: cpuResources(at, 8, 32),
     after: before ? [{ job: before.name, when: 'ok' }] : [],
-    pieces: [runOurs(`${step}, which needs all rows`, [...wordsOf(request), '--until', step])],
+    pieces: [runOurs(`${step}, which one process makes`, [...wordsOf(request), '--until', step])],
   })
 }
 

@@ -47,6 +47,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
         yield i % 10 === 9 ? { drop: 'unlucky', id: `${source}-${i}` } : task(String(source), i)
     },
   }),
+  'sources/costly': (options) => ({ ...stages['sources/numbers']!(options), expensive: true }) as AnyStage,
   'filters/short': ({ most = 1e9 }) => ({
     takes: 'task',
     reason: `CASE WHEN (signals->>'length')::INTEGER > ${Number(most)} THEN 'too-long' END`,
@@ -278,6 +279,18 @@ test('processes that share a recipe make the same files as one alone', async () 
   }
   expect((await run(shared)).waitingAt).toBeNull()
   expect(await readTree(join(dir, 'stages'))).toEqual(alone)
+})
+
+test('a source that makes all its rows at once, as a pipeline does, is left to one process', async () => {
+  const costly = recipe({ id: 'made', use: 'sources/costly' }, 'filters/odd', 'sinks/ids')
+  const shares = () => Promise.all([0, 1].map((index) => run(costly, { share: { index, of: 2 } })))
+  expect((await shares()).map(({ waitingAt }) => waitingAt)).toEqual(['made', 'made'])
+  expect(runs).toEqual([])
+  await run(costly, { until: 'made' })
+  for (const { waitingAt } of await shares()) expect(waitingAt).not.toBe('made')
+  expect(runs.filter((line) => line.startsWith('source'))).toEqual(['source a'])
+  await run(costly)
+  expect(ids()).toHaveLength(10)
 })
 
 /** The directory of a step. */

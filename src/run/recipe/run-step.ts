@@ -7,6 +7,7 @@ import { runShards } from './run-shards.ts'
 import { runSource } from './run-source.ts'
 import { runWhole } from './run-whole.ts'
 import type { StepWork } from './step-work.ts'
+import { isUndivided } from './steps.ts'
 
 /** What a step gave: its output, found or made, or nothing yet because shards of other processes are missing. */
 export type StepEnd = { readonly output: StepOutput; readonly cached: boolean } | { readonly waiting: number }
@@ -15,7 +16,7 @@ export type StepEnd = { readonly output: StepOutput; readonly cached: boolean } 
 export async function runStep(work: StepWork, inputs: readonly StepOutput[]): Promise<StepEnd> {
   const found = await findStep(work.dir)
   if (found) return { output: found, cached: true }
-  if (work.shared && work.step.stages[0]?.form === 'whole') return { waiting: 1 }
+  if (work.shared && isUndivided(work.step)) return { waiting: 1 }
   await mkdir(work.dir, { recursive: true })
   const expected = await makeShards(work, inputs)
   const missing = expected.filter((shard) => shard === null).length

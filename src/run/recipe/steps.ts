@@ -25,6 +25,12 @@ export function planSteps(stages: readonly LiveStage[]): readonly Step[] {
   return steps
 }
 
+/** Whether one process has to make a step: it needs every row, or it makes all of them at once, as a pipeline does. */
+export function isUndivided({ stages: [first] }: Pick<Step, 'stages'>): boolean {
+  if (first?.form !== 'source') return first?.form === 'whole' || first?.form === 'sink'
+  return 'expensive' in first.stage && first.stage.expensive === true
+}
+
 function fuses(above: Step, stage: LiveStage, taken: ReadonlyMap<string, number>): boolean {
   const last = above.stages.at(-1)
   if (!last || stage.from.length !== 1 || stage.from[0] !== last.id || taken.get(last.id) !== 1) return false
