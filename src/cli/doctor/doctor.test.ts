@@ -26,6 +26,8 @@ test.each([
 test('a program that runs is ok, one that fails is limited, one that is not there is missing, each with a cure', async () => {
   expect(await program('true', [], 'x')).toMatchObject({ state: 'ok', cure: null })
   expect(await program('false', [], 'the cure')).toMatchObject({ state: 'limited', cure: 'the cure' })
+  const complaining = await program('sh', ['-c', 'echo cannot reach it >&2; echo more >&2; exit 1'], 'the cure')
+  expect(complaining.what).toMatch(/sh does not run: cannot reach it$/)
   expect(await program('no-such-program', [], 'the cure')).toMatchObject({ state: 'missing', cure: 'the cure' })
 })
 

@@ -58,7 +58,8 @@ export async function program(name: string, args: readonly string[], cure: strin
     const { stdout } = await run(path, [...args], { timeout: 10_000 })
     return ok(stdout.trim().split('\n')[0] ?? path)
   } catch (error) {
-    return limited(`${path} does not run: ${String(error).split('\n')[0]}`, cure)
+    const said = String(Object(error).stderr ?? '').trim() || String(error)
+    return limited(`${path} does not run: ${said.split('\n')[0]}`, cure)
   }
 }
 

@@ -47,11 +47,11 @@ async function server(name: string, apiBase: string, signal: AbortSignal): Promi
   return ok(models ? `answers, serves ${models}` : 'answers')
 }
 
-/** An agent with tools of its own gets them from npm; what else it lacks, it says itself when it is given a task. */
+/** An agent with tools of its own gets them from npm or pip; what else it lacks, it says itself when it is given a task. */
 async function agent(name: string): Promise<Found> {
   const made = await makeAgent(name)
   if (!made.toolDirs) return ok(made.needsModel ? 'needs a model' : 'needs nothing')
   const absent = ['node', 'npm'].filter((program) => findProgram(program) === null)
   if (absent.length > 0) return missing(`no ${absent.join(', no ')} to install it with`, 'install Node.js with npm')
-  return ok(`version ${made.version}, installed by npm when it is first used`)
+  return ok(`version ${made.version}, installed when it is first used`)
 }
