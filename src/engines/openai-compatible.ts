@@ -3,9 +3,7 @@ import { definePlugin } from '../core/plugin.ts'
 import { openaiChat } from '../formats/openai-chat.ts'
 import { findApiKey } from './client/api-key.ts'
 import { makeEngine } from './client/make-engine.ts'
-import { serverOptions } from './client/options.ts'
-
-const address = z.url({ protocol: /^https?$/ })
+import { address, serverOptions } from './client/options.ts'
 
 /** One address or several: a list, or with commas between them. */
 const addresses = z

@@ -61,11 +61,22 @@ withSandboxes('run with a model behind --api-base', () => {
     ['a model nobody serves', ['-m', 'some-model'], /needs a model, got some-model, with nothing that says where/],
     ['a model without its key', ['-m', 'openai/some-model'], /OPENAI_API_KEY/],
     ['a server that is down', ['-m', 'x', '--api-base', 'http://127.0.0.1:9/v1'], /no model server answers/],
+    [
+      'a password in an address',
+      ['-m', 'x', '--api-base', 'http://me:sk-hidden@127.0.0.1:1/v1'],
+      /expected an address without name, password or query/,
+    ],
+    [
+      'a key in an address',
+      ['-m', 'x', '--api-base', 'http://127.0.0.1:1/v1?key=sk-hidden'],
+      /without name, password or query/,
+    ],
   ])('%s is refused in two lines before anything is written', async (name, options, message) => {
     const ran = await run(`refused-${name.replaceAll(' ', '-')}`, options)
     expect(ran.code).toBe(2)
     expect(ran.stderr).toMatch(message)
     expect(ran.stderr.trim().split('\n')).toHaveLength(2)
+    expect(ran.stderr).not.toContain('sk-hidden')
     expect(existsSync(join(scratch, 'jobs', `refused-${name.replaceAll(' ', '-')}`))).toBe(false)
   })
 

@@ -15,13 +15,21 @@ const modelInfo = z.strictObject({
   cache_creation_input_token_cost: price.optional(),
 })
 
+/** Where a server answers. A secret in it would be written down with it, and is sent nowhere. */
+export const address = z
+  .url({ protocol: /^https?$/ })
+  .refine((text) => isPlain(text), 'expected an address without name, password or query; name the key by its variable')
+
+function isPlain(text: string): boolean {
+  if (!URL.canParse(text)) return true
+  const { username, password, search, hash } = new URL(text)
+  return username + password + search + hash === ''
+}
+
 /** Options that every engine with a server behind it has. */
 export const serverOptions = {
   model: z.string().min(1).optional().describe('the model to look for when the server is checked'),
-  api_base: z
-    .url({ protocol: /^https?$/ })
-    .optional()
-    .describe('address of the API, for example http://localhost:8000/v1'),
+  api_base: address.optional().describe('address of the API, for example http://localhost:8000/v1'),
   api_key: z.string().optional().describe('the key itself, or the variable that holds it in a template'),
   api_key_env: z.string().min(1).optional().describe('environment variable that holds the key'),
   model_info: modelInfo.optional(),
