@@ -27,6 +27,11 @@ test('the oracle has to score exactly 1', () => {
   expect(brief(judgeOracle([scored(2)], []))).toBe('fail: scored 2, expected 1')
 })
 
+test('an oracle that ran out of time is said to have', () => {
+  const late = record({ kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'limit', limit: 'time' } })
+  expect(brief(judgeOracle([late], []))).toBe('fail: scored 0, expected 1 (the solution ran out of time)')
+})
+
 test('where no reward is called reward, every one counts', () => {
   expect(brief(judgeOracle([scored({ speed: 1.5, size: 1 })], []))).toBe('ok')
   expect(brief(judgeOracle([scored({ speed: 1.5, size: 0.9 })], []))).toBe(

@@ -50,7 +50,8 @@ export function judgeOracle(records: readonly TrialRecord[], steps: readonly Ste
     if (end.kind !== 'scored') return null
     const missed = steps.length - (record.steps?.length ?? steps.length)
     if (missed > 0) return `stopped before the last ${missed} of ${steps.length} steps, scored ${show(end.rewards)}`
-    return isFull(end.rewards) ? null : `scored ${show(end.rewards)}, expected 1`
+    const why = end.exit.kind === 'limit' && end.exit.limit === 'time' ? ' (the solution ran out of time)' : ''
+    return isFull(end.rewards) ? null : `scored ${show(end.rewards)}, expected 1${why}`
   })
 }
 
