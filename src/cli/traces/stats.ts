@@ -7,6 +7,7 @@ import { isMissing, writeAtomic } from '../../lib/files.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
+import { writeOutputFile } from '../run/output-file.ts'
 import { makeTicker } from '../ticker.ts'
 import { filterOption, pathOption, recursiveOption } from './options.ts'
 import { factsIn } from './read-facts.ts'
@@ -36,7 +37,7 @@ export default () =>
         )
       const tally = await collect(all, recursive, filter)
       const stats = tally.stats()
-      if (html !== undefined) await explainDisk(html, () => writeAtomic(html, renderPage(tally)))
+      if (html !== undefined) await writeOutputFile(html, renderPage(tally))
       if (svg !== undefined) await explainDisk(svg, () => writePlots(svg, tally))
       if (json) printJson(statsDocument(stats))
       else printStats(stats)

@@ -1,6 +1,8 @@
+import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -221,6 +223,15 @@ test('stats say the same about a job and about the dataset made of it', async ()
     turns: ofJob.turns,
     outputTokens: { ...ofJob.outputTokens, count: 3, sum: 240 },
   })
+})
+
+test('a page of stats goes into a pipe without taking its place', async () => {
+  await storeJob(join(dir, 'one'), [{ record: agentRecord(), files: 'plain' }])
+  const pipe = join(dir, 'pipe')
+  expect(spawnSync('mkfifo', [pipe]).status).toBe(0)
+  const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await run(stats, '-p', join(dir, 'one'), '--html', pipe)
+  expect(await text(reader.stdout)).toContain('</html>')
 })
 
 test('stats are a table, a page and plots, and names in them stay text', async () => {
