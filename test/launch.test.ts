@@ -407,6 +407,17 @@ test('a misspelt flag, setting, cluster or engine is refused with the name that 
   expect(await refuse([...base, '--cluster', 'vista', '--config', file])).toContain('did you mean datagen_script?')
 })
 
+test('a folder of tasks that is not there is refused, unless it is only shown or something is waited for', async () => {
+  for (const values of [
+    { job_type: 'eval', eval_benchmark: '/no/such/tasks', eval_model: 'org/model' },
+    { job_type: 'datagen', enable_trace_gen: true, trace_input_path: '/no/such/tasks' },
+  ]) {
+    await expect(planned('clusters/vista.yaml', values)).rejects.toThrow(/folder of tasks, found none at \/no\/such/)
+    for (const but of [{ dry_run: true }, { dependency: 'afterok:1' }])
+      expect((await planned('clusters/vista.yaml', { ...values, ...but })).launch.jobs).not.toHaveLength(0)
+  }
+})
+
 test('a word that run does not know is refused before anything is submitted', async () => {
   const values = { ...trainingCases.eval, eval_extra_args: '--n-attempt 3' }
   await expect(planned('clusters/vista.yaml', values)).rejects.toMatchObject({

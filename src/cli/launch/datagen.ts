@@ -13,6 +13,7 @@ import { packageRoot } from '../package-root.ts'
 import { unjudged } from '../run/judging.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
+import { expectFolder } from './local-paths.ts'
 
 /** The jobs of a launch and the files they read. */
 export interface PlannedJobs {
@@ -33,6 +34,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const taskEngine = await engineOf(at, settings, 'datagen')
   const traceEngine = (settings.has('trace_engine') ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
   const input = settings.text('trace_input_path')
+  if (input !== undefined) await expectFolder(settings, 'trace_input_path', resolve(input))
   const running = settings.has('trace_endpoint_json')
   const tasksModel = makesTasks ? modelOf(taskEngine) : null
   const tracesModel = makesTraces && !running ? modelOf(traceEngine) : null

@@ -13,7 +13,7 @@ import { type RunOptions, runOptions } from '../run/options.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
-import { offlineNotes } from './local-paths.ts'
+import { expectFolder, offlineNotes } from './local-paths.ts'
 
 /** Turns settings into the jobs that score a model: serve it, fetch the benchmark, run attempts, write the report. */
 export async function evalJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
@@ -21,6 +21,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const model = settings.text('eval_model')
   const engine = await engineOf(at, settings, model)
   const isFolder = /^[./]/.test(benchmark) || (await exists(benchmark))
+  if (isFolder) await expectFolder(settings, 'eval_benchmark', resolve(benchmark))
   if ((await lacksJudge([...judgeWords(settings), ...settings.words('eval_extra_args')])) && isFolder)
     await refuseUnjudgedFolder(resolve(benchmark))
   const request: EvalRequest = {

@@ -1,7 +1,9 @@
 import { join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { exists } from '../../lib/files.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import type { Download } from '../../run/launch/plan-model.ts'
-import type { Settings } from '../../run/launch/settings.ts'
+import { flagOf, type Settings } from '../../run/launch/settings.ts'
 
 /** A name of the Hub, and where it will lie when nodes cannot fetch it themselves. */
 export function localOf(
@@ -19,6 +21,12 @@ export function localOf(
 /** `org/name`, and no path. */
 export function isHubName(text: string): boolean {
   return /^\w[\w.-]*\/[\w.-]+$/.test(text)
+}
+
+/** Refuses a folder of tasks that is not there. A dry run may be far from the cluster, and what is waited for may make it. */
+export async function expectFolder(settings: Settings, name: string, dir: string): Promise<void> {
+  if (settings.is('dry_run') || settings.has('dependency') || (await exists(dir))) return
+  throw new UserError(`${flagOf(name)}: expected a folder of tasks, found none at ${dir}`, 'name one that is there')
 }
 
 /** A directory that was named, variables of this machine put in, or one below the experiments directory. */
