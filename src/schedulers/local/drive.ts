@@ -14,7 +14,7 @@ export function driveScript(
   const go =
     all === null
       ? `bash ${script} "$link"`
-      : `printf '%s\\n' ${all.join(' ')} | xargs -P ${job.array?.throttle ?? 1} -I TASK env SLURM_ARRAY_TASK_ID=TASK bash ${script} "$link"`
+      : `printf '%s\\n' ${all.join(' ')} | xargs -P ${job.array?.throttle ?? 1} -n 1 sh -c 'SLURM_ARRAY_TASK_ID="$2" exec bash "$0" "$1"' ${script} "$link"`
   const units = all === null ? [job.name] : all.map((task) => `${job.name}.${task}`)
   return [
     'set -u',
