@@ -58,6 +58,9 @@ export type SetIdentity = Readonly<Record<string, unknown>>
 
 const identityFile = 'generate.json'
 
+/** What a set has beside its own work directory. */
+const shown = ['tasks', 'rejects.jsonl', 'summary.json', identityFile]
+
 /** Opens a set, made if missing; `overwrite` empties one that is there. */
 export async function openTaskSet(path: string, identity: SetIdentity, overwrite = false): Promise<TaskSet> {
   const dir = resolve(path)
@@ -193,7 +196,7 @@ async function refuseStranger(dir: string): Promise<void> {
 }
 
 async function empty(dir: string): Promise<void> {
-  for (const name of ['tasks', 'rejects.jsonl', 'summary.json', identityFile, '.work/rows.jsonl', '.work/staging'])
+  for (const name of [...shown, '.work/rows.jsonl', '.work/staging'])
     await rm(join(dir, name), { recursive: true, force: true })
 }
 
@@ -206,12 +209,20 @@ async function checkIdentity(dir: string, identity: SetIdentity): Promise<void> 
     (key) => key !== 'schema' && canonicalJson(before[key] ?? null) !== canonicalJson(identity[key] ?? null),
   )
   if (changed === undefined) return
-  // What was made with no task to show binds nobody: a wrong path, for example, that is right by now.
-  if ((await namesIn(join(dir, 'tasks'))).length === 0) return writeIdentity(path, identity)
+  if (await hasNothing(dir)) {
+    await empty(dir)
+    return writeIdentity(path, identity)
+  }
   throw new UserError(
     `${dir}: expected tasks made with the same ${changed}, ${show(identity[changed])}, found ${show(before[changed])}`,
     'name another --output-dir, or begin anew with --overwrite',
   )
+}
+
+/** What was made with no task to show, and nothing by others, binds nobody: a wrong path, for example, that is right by now. */
+async function hasNothing(dir: string): Promise<boolean> {
+  const strange = (await namesIn(dir)).filter((name) => name !== '.work' && !shown.includes(name))
+  return strange.length === 0 && (await namesIn(join(dir, 'tasks'))).length === 0
 }
 
 function writeIdentity(path: string, identity: SetIdentity): Promise<void> {
