@@ -183,7 +183,7 @@ test('files are cut by rows and numbered, and the card tells counts, drops and d
         '| shell \\*tasks\\* | 12 | 66.7 % |',
         '| terminal-bench-2 | 89 |',
         'gaia',
-        'dropped 3 rows',
+        'alike: 3 rows',
       ])
         expect(card).toContain(text)
     },

@@ -70,7 +70,7 @@ function decontaminationOf({ stages }: MadeSoFar): readonly string[] {
     if (schema !== 'decontamination/1') continue
     const named = (Array.isArray(benchmarks) ? benchmarks : []).map((each) => [Object(each).name, Object(each).tasks])
     reports.push(
-      `Stage \`${escaped(id)}\` dropped ${dropped} ${dropped === 1 ? 'row that shares' : 'rows that share'} ${words} words in a row with a benchmark task, or ${dropped === 1 ? 'is' : 'are'} ${similarity} alike.`,
+      `Stage \`${escaped(id)}\` drops what shares ${words} words in a row with a benchmark task, or is ${similarity} alike: ${dropped} ${dropped === 1 ? 'row' : 'rows'}.`,
       table(['benchmark', 'tasks compared'], named),
       `Not compared, by the recipe’s own word: ${escaped((Array.isArray(waived) ? waived : []).join(', ')) || 'none'}.`,
     )
