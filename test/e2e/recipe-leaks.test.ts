@@ -129,5 +129,7 @@ test('what was planted is in no export, and among the rejects with the right rea
   })
   const card = readFileSync(join(run, 'out/sharegpt/README.md'), 'utf8')
   expect(card).toContain('contaminated 1')
-  expect(card).toContain('Stage `decontaminated` drops what shares 8 words in a row with a benchmark task, or is 0.8 alike: 1 row.')
+  expect(card).toContain(
+    'Stage `decontaminated` drops what shares 8 words in a row with a benchmark task, or is 0.8 alike: 1 row.',
+  )
 }, 120_000)
