@@ -30,6 +30,15 @@ test('whole numbers get bins of whole width', () => {
   expect(binsOf([])).toEqual([])
 })
 
+test('values too close to tell apart share a bin', () => {
+  for (const values of [
+    [0, -6.4e-323],
+    [-1.1e-167, -1.1e-167],
+    [1e12, 1e12 + 1e-4],
+  ])
+    expect(binsOf(values).reduce((sum, { count }) => sum + count, 0)).toBe(2)
+})
+
 test('no text gets out of its place in the markup', () => {
   const hostile = '</text><script>alert(1)</script>\u0000\u001b"\'&'
   for (const svg of [

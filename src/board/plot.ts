@@ -25,12 +25,14 @@ export function binsOf(values: readonly number[], most = 24): Bin[] {
     Number.POSITIVE_INFINITY,
     Number.NEGATIVE_INFINITY,
   ] as const)
-  const step = roundStep((high - low) / most, known.every(Number.isInteger))
+  // Values that numbers of their size can hardly tell apart count as one.
+  const noise = Math.max(Math.abs(low), Math.abs(high), 1e-280) * 1e-12
+  const step = roundStep(high - low > noise ? (high - low) / most : 0, known.every(Number.isInteger))
   const start = Math.floor(low / step) * step
   const length = Math.floor((high - start) / step) + 1
   const counts = new Array<number>(length).fill(0)
   for (const value of known) {
-    const at = Math.min(length - 1, Math.floor((value - start) / step))
+    const at = Math.max(0, Math.min(length - 1, Math.floor((value - start) / step)))
     counts[at] = (counts[at] ?? 0) + 1
   }
   return counts.map((count, i) => ({ from: round(start + i * step), to: round(start + (i + 1) * step), count }))
