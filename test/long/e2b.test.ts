@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
+import { cloudTests } from '../cloud-kit.ts'
 import { E2bStandIn } from '../fakes/e2b/server.ts'
 import { needs } from '../needs.ts'
-import { cloudTests } from './cloud-kit.ts'
 
 describe('run and clean with -e e2b', needs('bwrap'), () => {
   let standIn: E2bStandIn

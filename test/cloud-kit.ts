@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import scripted from '../../src/engines/scripted/index.ts'
-import type { Machine } from '../../src/sandboxes/local/machine.ts'
-import { type ServedModelService, serveModel } from '../../src/server/serve-model.ts'
-import type { Faults } from '../fakes/faults.ts'
-import type { Machines } from '../fakes/machines.ts'
-import { passingSolve, passingTest, writeTask } from '../fakes/tasks.ts'
+import scripted from '../src/engines/scripted/index.ts'
+import type { Machine } from '../src/sandboxes/local/machine.ts'
+import { type ServedModelService, serveModel } from '../src/server/serve-model.ts'
+import type { Faults } from './fakes/faults.ts'
+import type { Machines } from './fakes/machines.ts'
+import { passingSolve, passingTest, writeTask } from './fakes/tasks.ts'
 
 const bin = resolve('bin/ot-agent.js')
 

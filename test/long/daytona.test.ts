@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest'
+import { cloudTests } from '../cloud-kit.ts'
 import { FakeDaytona } from '../fakes/daytona/server.ts'
 import { needs } from '../needs.ts'
-import { cloudTests } from './cloud-kit.ts'
 
 describe('run and clean with -e daytona', needs('bwrap'), () => {
   let server: FakeDaytona
