@@ -9,6 +9,7 @@ import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { Recipe } from './core/recipe.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
 import type { AnyStage, Stage } from './core/stage.ts'
+import { tellingIssue } from './lib/telling-issue.ts'
 import { registry } from './registry.ts'
 import { meets, type Need, type WhoCan } from './run/trial/environment.ts'
 
@@ -85,32 +86,13 @@ async function make<T>(kind: string, table: Table<T>, name: string, options: Opt
 export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options): T {
   const parsed = plugin.options.safeParse(options)
   if (!parsed.success) {
-    const issue = mostTelling(parsed.error.issues)
+    const issue = tellingIssue(parsed.error.issues)
     throw new UserError(
       `${kind} ${plugin.name}: ${issue?.path.join('.') || 'options'}: ${issue?.message ?? 'not valid'}`,
       `options of ${plugin.name} are strict; check their names and values`,
     )
   }
   return plugin.make(parsed.data, pluginContext())
-}
-
-/** A misspelt name is also one that is missing; the name that came says more. */
-function mostTelling(issues: readonly Issue[]): Issue | undefined {
-  const all = issues.flatMap(ofClosestForm)
-  return all.find(({ code }) => code === 'unrecognized_keys') ?? all[0]
-}
-
-type Issue = z.core.$ZodIssue
-
-/** Of a value that has none of several forms, what is wrong with the one it came closest to. */
-function ofClosestForm(issue: Issue): readonly Issue[] {
-  if (issue.code !== 'invalid_union') return [issue]
-  const close = issue.errors.find((errors) =>
-    errors.every(({ code, path }) => path.length > 0 || code !== 'invalid_type'),
-  )
-  if (close) return close.map((error) => ({ ...error, path: [...issue.path, ...error.path] })).flatMap(ofClosestForm)
-  const forms = new Set(issue.errors.flat().flatMap((error) => (error.code === 'invalid_type' ? [error.expected] : [])))
-  return [{ ...issue, message: `${issue.message}: expected ${[...forms].join(' or ')}` }]
 }
 
 type StageTable = typeof registry.stages

@@ -19,7 +19,7 @@ const table: Record<string, readonly string[]> = {
   generation: ['core', 'lib', 'store', 'board', 'run'],
   server: ['core', 'lib', 'formats', 'store', 'board', 'run', 'generation', 'plugins.ts', 'registry.ts'],
   'registry.ts': ['core', 'agents', 'sandboxes', 'engines', 'schedulers', 'stages'],
-  'plugins.ts': ['core', 'run', 'registry.ts'],
+  'plugins.ts': ['core', 'lib', 'run', 'registry.ts'],
   cli: [
     'core',
     'lib',
