@@ -55,6 +55,17 @@ export async function namesIn(dir: string): Promise<readonly string[]> {
   }
 }
 
+/** What is at a path, links followed: `other` is a device, a pipe or a socket. */
+export async function kindAt(path: string): Promise<'none' | 'file' | 'dir' | 'other'> {
+  try {
+    const there = await stat(path)
+    return there.isFile() ? 'file' : there.isDirectory() ? 'dir' : 'other'
+  } catch (error) {
+    if (isMissing(error)) return 'none'
+    throw error
+  }
+}
+
 /** True when an error says that a file or directory is not there. */
 export function isMissing(error: unknown): boolean {
   return codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'

@@ -1,10 +1,9 @@
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { judgeFileName } from '../../core/judge.ts'
 import { redactArgv } from '../../core/redact.ts'
 import { stepDir, testsDir } from '../../core/task-paths.ts'
-import { exists } from '../../lib/files.ts'
+import { exists, namesIn } from '../../lib/files.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { judgeSettingsOf, unjudged } from '../run/judging.ts'
 
@@ -38,13 +37,9 @@ function withoutSecret(flag: string, value: string): readonly string[] {
 
 /** Refuses a folder of tasks, as far as it is there, with one that only a judge can score: before a server waits for nothing. */
 export async function refuseUnjudgedFolder(dir: string): Promise<void> {
-  for (const task of [dir, ...(await namesIn(dir)).map((name) => join(dir, name))]) {
-    const steps = (await namesIn(join(task, 'steps'))).map((name) => stepDir(task, name))
+  for (const task of [dir, ...(await namesIn(dir)).toSorted().map((name) => join(dir, name))]) {
+    const steps = (await namesIn(join(task, 'steps'))).toSorted().map((name) => stepDir(task, name))
     for (const each of [task, ...steps])
       if (await exists(join(testsDir(each), judgeFileName))) throw unjudged(`task ${task} is`)
   }
-}
-
-async function namesIn(dir: string): Promise<readonly string[]> {
-  return (await readdir(dir).catch(() => [])).sort()
 }

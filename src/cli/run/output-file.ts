@@ -1,14 +1,14 @@
-import { realpath, stat, writeFile } from 'node:fs/promises'
+import { realpath, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import { writeAtomic } from '../../lib/files.ts'
+import { kindAt, writeAtomic } from '../../lib/files.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { tryToWriteIn } from './jobs-dir.ts'
 
 /** Finds out before the work, not after it, that its result cannot be written to a file. */
 export async function checkOutputFile(path: string): Promise<void> {
-  const kind = await kindAt(path)
-  if (kind === 'stream') return
+  const kind = await explainDisk(path, () => kindAt(path))
+  if (kind === 'other') return
   const refused = kind === 'dir' ? 'a directory' : await tryToWriteIn(dirname(resolve(path)))
   if (refused !== null)
     throw new UserError(`--output: expected a file that can be written, got ${refused}`, `name another than ${path}`)
@@ -17,13 +17,7 @@ export async function checkOutputFile(path: string): Promise<void> {
 /** Writes such a file, whole; a device, a pipe or a terminal is written to and never replaced. */
 export async function writeOutputFile(path: string, text: string): Promise<void> {
   await explainDisk(path, async () => {
-    if ((await kindAt(path)) === 'stream') return writeFile(path, text)
+    if ((await kindAt(path)) === 'other') return writeFile(path, text)
     await writeAtomic(await realpath(path).catch(() => resolve(path)), text)
   })
-}
-
-async function kindAt(path: string): Promise<'none' | 'file' | 'dir' | 'stream'> {
-  const there = await stat(path).catch(() => null)
-  if (there === null) return 'none'
-  return there.isFile() ? 'file' : there.isDirectory() ? 'dir' : 'stream'
 }

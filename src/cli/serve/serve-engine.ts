@@ -1,10 +1,10 @@
-import { rm, stat } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
 import { type EndpointFile, saveEndpoint } from '../../formats/endpoint-json.ts'
-import { exists } from '../../lib/files.ts'
+import { kindAt } from '../../lib/files.ts'
 import { registry } from '../../registry.ts'
 import { ownService, passOn } from '../../server/engine-service.ts'
 import { serveModel } from '../../server/serve-model.ts'
@@ -106,15 +106,15 @@ export async function saveAddresses(
     more: {},
   }
   await explainDisk(file, async () => {
-    if (await isNoFile(file))
+    if (!(await canBeReplaced(file)))
       throw new UserError(`--endpoint-json: expected a file, got ${file}, which is none`, 'name a file')
     await saveEndpoint(file, endpoint)
   })
 }
 
 /** A device or a pipe is neither replaced nor removed. */
-async function isNoFile(path: string): Promise<boolean> {
-  return (await exists(path)) && !(await stat(path)).isFile()
+async function canBeReplaced(path: string): Promise<boolean> {
+  return ['none', 'file'].includes(await kindAt(path))
 }
 
 /** Nobody should take a stand-in for a model. */
@@ -129,7 +129,7 @@ async function summaryOf(engine: string): Promise<string> {
 export async function withdraw(endpointJson: string | undefined): Promise<void> {
   if (endpointJson === undefined) return
   await explainDisk(endpointJson, async () => {
-    if (!(await isNoFile(endpointJson))) await rm(endpointJson, { force: true })
+    if (await canBeReplaced(endpointJson)) await rm(endpointJson, { force: true })
   })
 }
 

@@ -1,10 +1,9 @@
-import { stat } from 'node:fs/promises'
 import { basename, resolve, sep } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../../core/errors.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
-import { exists } from '../../lib/files.ts'
+import { kindAt } from '../../lib/files.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, oneLine, printJson } from '../output.ts'
@@ -55,12 +54,12 @@ async function pack(tasks: readonly string[], out: string) {
 
 /** The file must not be a directory or a device, nor lie in a task, which would pack the file into itself. */
 async function checkOut(out: string, tasks: readonly string[]): Promise<void> {
-  const there = (await explainDisk(out, () => exists(out))) ? await stat(out) : null
-  if (there?.isDirectory()) {
+  const there = await explainDisk(out, () => kindAt(out))
+  if (there === 'dir') {
     throw new UserError(`--out: expected a file, got the directory ${out}`, 'name a file in it, such as tasks.parquet')
   }
   // It would be replaced, which no device and no pipe is for.
-  if (there && !there.isFile()) throw new UserError(`--out: expected a file, got ${out}, which is none`, 'name a file')
+  if (there === 'other') throw new UserError(`--out: expected a file, got ${out}, which is none`, 'name a file')
   const inside = tasks.find((task) => resolve(out).startsWith(task + sep))
   if (inside) throw new UserError(`--out: ${out} lies in the task ${inside}`, 'write the file somewhere else')
 }

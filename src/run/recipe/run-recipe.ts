@@ -5,13 +5,12 @@ import { UserError } from '../../core/errors.ts'
 import type { RecipeLock } from '../../core/recipe.ts'
 import type { MadeSoFar, StageContext, StageServices } from '../../core/stage.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
-import { namesIn } from '../../lib/files.ts'
-import { removeHalfMade } from '../../lib/half-made.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import type { StoredKind } from '../../store/rows/columns.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { digestStages } from './digests.ts'
 import { wholeRows } from './expect.ts'
+import { removeLeftovers } from './leftovers.ts'
 import { saveLock } from './lock.ts'
 import type { RecipeOutcome } from './outcome.ts'
 import { recheck } from './recheck.ts'
@@ -105,14 +104,6 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
   if (run.until === undefined) await saveReport(run.dir, lock, outcome)
   return outcome
-}
-
-/** What a killed run left half-made; its finished shards stay. Who shares a recipe with others leaves theirs alone. */
-async function removeLeftovers(dir: string): Promise<void> {
-  await removeHalfMade(dir)
-  await removeHalfMade(join(dir, 'out'))
-  for (const folder of [join(dir, 'stages'), join(dir, 'work')])
-    for (const name of await namesIn(folder)) await removeHalfMade(join(folder, name))
 }
 
 /** A name that no stage has would end nothing, and let everything run. */
