@@ -119,7 +119,7 @@ async function runChain(scratch: string, count: number, kb: number, watch: Stopw
         { use: 'filters/rollouts/exact-duplicates' },
         { use: 'filters/rollouts/near-duplicates' },
         { use: 'filters/rollouts/decontaminated', with: { packs, benchmarks: ['bench'] } },
-        { use: 'exporters/sharegpt', with: { formats: ['parquet'] } },
+        { use: 'exporters/sharegpt', with: { formats: ['parquet'], replay: 0 } },
       ],
     },
     async (use, options) => own[use] ?? makeAnyStage(use, options),

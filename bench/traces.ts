@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { DatasetFiles } from '../src/cli/traces/dataset-files.ts'
 import { traceMaker } from '../src/cli/traces/export.ts'
+import type { ChatMessage } from '../src/core/model.ts'
 import type { TrialRecord } from '../src/core/trial.ts'
+import { ExchangeLog } from '../src/formats/exchanges/write-exchanges.ts'
 import type { TraceOptions } from '../src/formats/traces/make-traces.ts'
 import { paddingOf, renderHeader } from '../src/lib/tar-format.ts'
 import { exportTraces } from '../src/run/traces/export-traces.ts'
@@ -18,7 +20,7 @@ import type { Row } from './lib/rows.ts'
 const count = Number(process.env.TRACES ?? 100_000)
 const goalMb = 500
 
-/** Exports a packed job of a hundred thousand made-up trajectories to parquet, in one process. */
+/** Exports a packed job of a hundred thousand made-up trials, each with its trajectory and its exchanges, to parquet, in one process. */
 export default {
   name: 'traces',
   run: async (): Promise<Row[]> => {
@@ -29,10 +31,10 @@ export default {
       const bytes = fillJob(join(job, 'packed'))
       const measured = await measure(() => exportJob(job, join(scratch, 'dataset')))
       return [
-        { name: `traces exported, ${(bytes / 1e6).toFixed(0)} MB of trajectories`, value: measured.rows, unit: '' },
+        { name: `traces exported, ${(bytes / 1e6).toFixed(0)} MB of conversations`, value: measured.rows, unit: '' },
         { name: 'rows per second', value: measured.rows / measured.sec, unit: '/s' },
         { name: 'CPU per row', value: (measured.cpuSec * 1000) / measured.rows, unit: 'ms' },
-        { name: 'trajectories read', value: bytes / 1e6 / measured.sec, unit: 'MB/s' },
+        { name: 'conversations read', value: bytes / 1e6 / measured.sec, unit: 'MB/s' },
         { name: 'parquet written', value: measured.fileBytes / 1e6, unit: 'MB' },
         {
           name: 'peak memory',
@@ -50,6 +52,8 @@ export default {
 
 async function exportJob(job: string, out: string): Promise<{ rows: number; fileBytes: number }> {
   const options: TraceOptions = {
+    form: 'exact',
+    reasoning: 'column',
     episodes: 'last',
     filter: 'all',
     subagents: 'separate',
@@ -89,8 +93,9 @@ function fillJob(dir: string): number {
   let [offset, bytes] = [0, 0]
   for (let i = 0; i < count; i++) {
     const record = makeRecord(i)
-    const trajectory = makeTrajectory(2 + ((i * 7919) % 11), words)
-    const member = gzipSync(tarOf(record.name, trajectory), { level: 1 })
+    const talk = makeTalk(2 + ((i * 7919) % 11), words)
+    const files = { 'trajectory.json': makeTrajectory(talk), 'exchanges.jsonl': makeExchanges(talk) }
+    const member = gzipSync(tarOf(record.name, files), { level: 1 })
     const sha256 = createHash('sha256').update(member).digest('hex')
     const line = {
       kind: 'trial',
@@ -104,7 +109,7 @@ function fillJob(dir: string): number {
     writeSync(segment, member)
     writeSync(index, renderIndexLine(line, renderTrialRecord(record, {}, 0)))
     offset += member.length
-    bytes += trajectory.length
+    bytes += files['exchanges.jsonl'].length
   }
   closeSync(segment)
   closeSync(index)
@@ -123,10 +128,10 @@ function makeRecord(i: number): TrialRecord {
   }
 }
 
-function tarOf(trial: string, trajectory: Buffer): Buffer {
+function tarOf(trial: string, agentFiles: Readonly<Record<string, Buffer>>): Buffer {
   const stdout = Buffer.from('2 passed in 0.12s\n')
   const entries: [string, Buffer][] = [
-    [`${trial}/agent/trajectory.json`, trajectory],
+    ...Object.entries(agentFiles).map(([name, body]): [string, Buffer] => [`${trial}/agent/${name}`, body]),
     [`${trial}/verifier/test-stdout.txt`, stdout],
   ]
   const parts = entries.flatMap(([name, body]) => [
@@ -137,23 +142,48 @@ function tarOf(trial: string, trajectory: Buffer): Buffer {
   return Buffer.concat([...parts, Buffer.alloc(1024)])
 }
 
-function makeTrajectory(turns: number, words: (size: number) => string): Buffer {
-  const steps: object[] = [{ step_id: 1, source: 'user', message: words(1800) }]
-  for (let turn = 0; turn < turns; turn++) {
+interface Talk {
+  readonly prompt: string
+  readonly turns: readonly { analysis: string; plan: string; keystrokes: string; seen: string }[]
+}
+
+function makeTalk(turns: number, words: (size: number) => string): Talk {
+  const one = () => ({ analysis: words(120), plan: words(120), keystrokes: `${words(40)}\n`, seen: words(450) })
+  return { prompt: words(1800), turns: Array.from({ length: turns }, one) }
+}
+
+/** What the agent's model was sent and replied, as a trial keeps it. */
+function makeExchanges({ prompt, turns }: Talk): Buffer {
+  const log = new ExchangeLog()
+  const usage = { inputTokens: 2000, cacheTokens: 0, outputTokens: 90 }
+  const messages: ChatMessage[] = [{ role: 'user', content: prompt }]
+  const lines: object[] = [log.head]
+  for (const { analysis, plan, keystrokes, seen } of turns) {
+    const text = JSON.stringify({ analysis, plan, commands: [{ keystrokes, duration: 0.5 }] }, null, 2)
+    const reply = { text, reasoning: null, toolCalls: [], finish: 'stop' as const, usage, costUsd: 0.001, tokens: null }
+    lines.push(log.reply({ messages }, { ...reply, latencyMs: 900 }))
+    messages.push({ role: 'assistant', content: text }, { role: 'user', content: seen })
+  }
+  return Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+}
+
+function makeTrajectory({ prompt, turns }: Talk): Buffer {
+  const steps: object[] = [{ step_id: 1, source: 'user', message: prompt }]
+  for (const [turn, { analysis, plan, keystrokes, seen }] of turns.entries()) {
     steps.push({
       step_id: turn + 2,
       timestamp: '2026-11-15T00:01:03.000000+00:00',
       source: 'agent',
       model_name: 'openai/gpt-x',
-      message: `Analysis: ${words(120)}\nPlan: ${words(120)}`,
+      message: `Analysis: ${analysis}\nPlan: ${plan}`,
       tool_calls: [
         {
           tool_call_id: `call_${turn}_1`,
           function_name: 'bash_command',
-          arguments: { keystrokes: `${words(40)}\n`, duration: 0.5 },
+          arguments: { keystrokes, duration: 0.5 },
         },
       ],
-      observation: { results: [{ content: words(450) }] },
+      observation: { results: [{ content: seen }] },
       metrics: { prompt_tokens: 2000 + turn * 300, completion_tokens: 90, cost_usd: 0.001 },
     })
   }

@@ -21,7 +21,12 @@ export default defineRecipe({
     { id: 'mix', use: 'mixers/weighted' },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
     { id: 'alike', use: 'filters/tasks/near-duplicates' },
-    { id: 'benchmarks', use: 'filters/tasks/decontaminated' },
+    // No pack of these two comes with the package: one is gated, the other could not be had.
+    {
+      id: 'benchmarks',
+      use: 'filters/tasks/decontaminated',
+      with: { waive: ['gaia', 'openthoughts-tblite'] },
+    },
     { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64 } },
     { id: 'prompts', use: 'exporters/rl' },
   ],

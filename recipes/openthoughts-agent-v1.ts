@@ -9,15 +9,21 @@ export default defineRecipe({
   seed: 42,
   stages: [
     { id: 'nl2bash', use: 'sources/pipeline', with: { pipeline: 'nl2bash', args: { source: 'real', check: false } } },
+    // A clone of https://github.com/microsoft/InferredBugs lies in this folder.
     {
       id: 'inferredbugs',
       use: 'sources/pipeline',
-      with: { pipeline: 'inferredbugs', args: { source: 'real', check: false } },
+      with: { pipeline: 'inferredbugs', args: { source: 'real', inputDir: 'InferredBugs', check: false } },
     },
     // All of both, shuffled.
     { id: 'mix', use: 'mixers/weighted' },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
-    { id: 'benchmarks', use: 'filters/tasks/decontaminated' },
+    // No pack of these two comes with the package: one is gated, the other could not be had.
+    {
+      id: 'benchmarks',
+      use: 'filters/tasks/decontaminated',
+      with: { waive: ['gaia', 'openthoughts-tblite'] },
+    },
     { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64 } },
     { id: 'allocate', use: 'rollouts/allocate', with: { target: 20_000 } },
     {

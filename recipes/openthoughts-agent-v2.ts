@@ -54,7 +54,12 @@ export default defineRecipe({
       with: { k: 4, ranking: ['swesmith', 'issue-tasks', 'superuser', 'tezos-forms'] },
     },
     { id: 'same', use: 'filters/tasks/exact-duplicates' },
-    { id: 'benchmarks', use: 'filters/tasks/decontaminated' },
+    // No pack of these two comes with the package: one is gated, the other could not be had.
+    {
+      id: 'benchmarks',
+      use: 'filters/tasks/decontaminated',
+      with: { waive: ['gaia', 'openthoughts-tblite'] },
+    },
     { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64 } },
     { id: 'length', use: 'filters/tasks/response-length', with: { model: gauge, concurrency: 64 } },
     // About half of the rollouts are kept, so that 100,000 are left.

@@ -13,6 +13,8 @@ const parts = {
     nsenter: 'util-linux',
     setpriv: 'util-linux',
     mount: 'mount',
+    // A network of its own for a sandbox that may have one.
+    pasta: 'passt',
   },
   git: { git: 'git' },
   // Container engines, which tests start themselves.
@@ -26,7 +28,7 @@ const parts = {
   // A database server, which a test starts itself.
   database: { pg_createcluster: 'postgresql', setpriv: 'util-linux' },
   // Programs that tests drive through a terminal.
-  editors: { vi: 'vim-tiny', less: 'less', python3: 'python3' },
+  editors: { vi: 'vim-tiny', less: 'less', python3: 'python3', tmux: 'tmux' },
 }
 
 const required = process.argv.includes('--required')

@@ -1,5 +1,3 @@
-import { homedir } from 'node:os'
-import { join } from 'node:path'
 import type { z } from 'zod'
 import type { Agent } from './core/agent.ts'
 import { UserError } from './core/errors.ts'
@@ -9,14 +7,14 @@ import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { Recipe } from './core/recipe.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
 import type { AnyStage, Stage } from './core/stage.ts'
+import { defaultStateDir } from './lib/process-identity.ts'
 import { tellingIssue } from './lib/telling-issue.ts'
 import { registry } from './registry.ts'
 import { meets, type Need, type WhoCan } from './run/trial/environment.ts'
 
 /** Where caches and leases live: `$XDG_CACHE_HOME/ot-agent`. */
 export function pluginContext(): PluginContext {
-  const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache')
-  return { env: process.env, stateDir: join(cache, 'ot-agent') }
+  return { env: process.env, stateDir: defaultStateDir(process.env) }
 }
 
 type Options = Readonly<Record<string, unknown>>
@@ -36,14 +34,27 @@ export async function makeEngine(name: string, options: Options = {}): Promise<E
   return make('engine', registry.engines, name, options)
 }
 
+/** Refuses an engine that does not exist, or options that are not its own; a key that is missing is not looked for. */
+export async function checkEngineOptions(name: string, options: Options): Promise<void> {
+  const load = Object.hasOwn(registry.engines, name)
+    ? registry.engines[name as keyof typeof registry.engines]
+    : undefined
+  if (load) parseOptions('engine', (await load()).default as Plugin<Engine>, options)
+  else await makeEngine(name, options)
+}
+
 /** Makes what gives jobs to machines by its name, for example `slurm`; a wrong name is a UserError. */
 export async function makeScheduler(name: string): Promise<Scheduler> {
   return make('scheduler', registry.schedulers, name, {})
 }
 
 /** Makes a stage of a recipe by its name, for example `filters/rollouts/min-turns`; a wrong name or option is a UserError. */
-export async function makeAnyStage(name: string, options: Options = {}): Promise<AnyStage> {
-  return make<AnyStage>('stage', registry.stages, name, options)
+export async function makeAnyStage(
+  name: string,
+  options: Options = {},
+  more: Partial<PluginContext> = {},
+): Promise<AnyStage> {
+  return make<AnyStage>('stage', registry.stages, name, options, more)
 }
 
 /** Makes a stage that streams rows, for example `sources/file`; a wrong name or option is a UserError. */
@@ -75,15 +86,29 @@ export async function whoCan(): Promise<WhoCan> {
 
 type Table<T> = Readonly<Record<string, () => Promise<{ readonly default: Plugin<T> }>>>
 
-async function make<T>(kind: string, table: Table<T>, name: string, options: Options): Promise<T> {
+async function make<T>(
+  kind: string,
+  table: Table<T>,
+  name: string,
+  options: Options,
+  more: Partial<PluginContext> = {},
+): Promise<T> {
   const load = Object.hasOwn(table, name) ? table[name] : undefined
   if (!load)
     throw new UserError(`unknown ${kind} ${JSON.stringify(name)}`, `known: ${Object.keys(table).sort().join(', ')}`)
-  return makePlugin(kind, (await load()).default, options)
+  return makePlugin(kind, (await load()).default, options, more)
 }
 
 /** Makes what a plug-in makes; an option it does not know, or a wrong value, is a UserError. */
-export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options): T {
+export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options, more: Partial<PluginContext> = {}): T {
+  return plugin.make(parseOptions(kind, plugin, options), { ...pluginContext(), ...more })
+}
+
+function parseOptions<T, Schema extends z.ZodType>(
+  kind: string,
+  plugin: Plugin<T, Schema>,
+  options: Options,
+): z.output<Schema> {
   const parsed = plugin.options.safeParse(options)
   if (!parsed.success) {
     const issue = tellingIssue(parsed.error.issues)
@@ -92,7 +117,7 @@ export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options)
       `options of ${plugin.name} are strict; check their names and values`,
     )
   }
-  return plugin.make(parsed.data, pluginContext())
+  return parsed.data
 }
 
 type StageTable = typeof registry.stages

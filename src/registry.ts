@@ -95,6 +95,7 @@ export const registry = {
     'maps/chat': () => import('./stages/maps/chat.ts'),
     'maps/classify': () => import('./stages/maps/classify.ts'),
     'maps/explode': () => import('./stages/maps/explode.ts'),
+    'maps/mask-turns': () => import('./stages/maps/mask-turns.ts'),
     'maps/score': () => import('./stages/maps/score.ts'),
     'maps/structured': () => import('./stages/maps/structured.ts'),
     'mixers/round-robin': () => import('./stages/mixers/round-robin.ts'),

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runCommand } from '../src/cli/command.ts'
 import { loadClusterFile } from '../src/cli/launch/clusters.ts'
 import { settingSpecs } from '../src/cli/launch/flags.ts'
@@ -17,6 +17,11 @@ import { catchPrinted } from './printed.ts'
 /** UPDATE_GOLDEN=1 npx vitest run test/launch.test.ts writes the files anew. */
 const isUpdating = process.env.UPDATE_GOLDEN === '1'
 const fixtures = 'test/fixtures/launch'
+// Whether there is a key of Weights & Biases decides what reinforcement logs to.
+delete process.env.WANDB_API_KEY
+
+// Nothing here asks the Hub.
+beforeEach(() => void vi.stubEnv('HF_HUB_OFFLINE', '1'))
 
 const datagen = {
   job_type: 'datagen',
@@ -160,6 +165,16 @@ test('launches below one directory write none of the files that jobs of another 
     expect(first.filter((path) => !path.startsWith('configs/'))).toEqual([])
     expect((await written(values, '2')).filter((path) => first.includes(path))).toEqual([])
   }
+})
+
+test('reinforcement on fewer tasks than a batch takes is refused, and the hint makes it start', async () => {
+  const values = { job_type: 'rl', model_path: 'Qwen/Qwen3-8B', train_data: ['examples/tasks'] }
+  const refused = await planned('clusters/vista.yaml', values).catch((error: unknown) => error)
+  if (!(refused instanceof UserError)) throw new Error('expected a UserError')
+  expect(refused.message).toMatch(/expected at least 64 tasks, one batch of harbor.yaml, got 11/)
+  const skyrl = [...refused.hint.matchAll(/-S (\S+)/g)].map(([, setting]) => setting)
+  const { text } = await planned('clusters/vista.yaml', { ...values, skyrl })
+  expect(text).toContain('trainer.train_batch_size=11')
 })
 
 test('parts of traces are joined from the trials of their own launch', async () => {
@@ -424,6 +439,17 @@ test('a word that run does not know is refused before anything is submitted', as
     name: 'UserError',
     message: expect.stringContaining("unknown option '--n-attempt'"),
   })
+})
+
+test('training without a model is refused before anything is submitted', async () => {
+  const values = { job_type: 'sft', train_config_path: 'smoke-cpu', dataset: 'org/dataset' }
+  await expect(planned('clusters/local.yaml', values)).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringContaining('smoke-cpu.yaml names no model to train'),
+    hint: expect.stringContaining('--base-model'),
+  })
+  const { launch } = await planned('clusters/local.yaml', { ...values, base_model: 'org/small' })
+  expect(Object.values(launch.files).join()).toContain('model_name_or_path: org/small')
 })
 
 test('--explain tells where each value comes from', async () => {

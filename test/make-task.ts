@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 export type TaskTree = Readonly<Record<string, string | null>>
 
 const usual: TaskTree = {
-  'task.toml': 'version = "1.0"\n',
+  'task.toml': 'version = "1.0"\n[environment]\nallow_internet = false\n',
   'instruction.md': 'Write the word done to /app/done.txt.\n',
   'environment/Dockerfile': 'FROM debian:12-slim\nWORKDIR /app\n',
   'tests/test.sh':

@@ -1,4 +1,6 @@
+import { messageOf } from '../src/core/errors.ts'
 import { findProgram } from '../src/lib/programs.ts'
+import { requireUplink } from '../src/sandboxes/local/uplink.ts'
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -15,4 +17,14 @@ export function needs(...programs: string[]): { skip: boolean; meta: { skipReaso
   const missing = programs.filter((program) => findProgram(program) === null)
   if (missing.length === 0) return { skip: false, meta: {} }
   return { skip: true, meta: { skipReason: `needs ${missing.join(', ')}, not found on this machine` } }
+}
+
+/** Why sandboxes of this machine cannot have a network, or null. */
+export function whyNoUplink(): string | null {
+  try {
+    requireUplink()
+    return null
+  } catch (error) {
+    return messageOf(error)
+  }
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { SqlDatabase } from '../src/lib/duckdb.ts'
@@ -31,7 +31,18 @@ environment: { HF_ENDPOINT: '${hubUrl}', STAND_IN_RAY: '${ray}' }
 
 /** A stand-in that plays the known solutions, where a model server would stand. */
 export function engineFor(tasks: string): string {
-  const command = [process.execPath, program, 'serve', '--engine', 'scripted', '-m', 'stand-in', '--tasks', tasks]
+  const command = [
+    process.execPath,
+    program,
+    'serve',
+    '--engine',
+    'scripted',
+    '-m',
+    'stand-in',
+    '--tasks',
+    tasks,
+    '--no-key',
+  ]
   return JSON.stringify({
     engine: { type: 'vllm_local', model: 'stand-in', vllm_local: { endpoint_json: 'unused.json' } },
     backend: { type: 'vllm', healthcheck_max_attempts: 90, healthcheck_retry_delay: 1 },
@@ -130,6 +141,6 @@ export function logsOf(dir: string, length = 1500): string {
 export function filesWith(dir: string, text: string): string[] {
   return readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) => {
     const path = join(dir, name)
-    return statSync(path).isFile() && readFileSync(path).includes(text)
+    return lstatSync(path).isFile() && readFileSync(path).includes(text)
   })
 }

@@ -2,6 +2,9 @@ import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { type Dropped, type RawRow, UserError } from 'ot-agent'
 
+/** Where the dataset is. */
+export const repository = 'https://github.com/microsoft/InferredBugs'
+
 /** What Infer found in the repositories of the dataset. */
 export const kinds = ['NULL_DEREFERENCE', 'RESOURCE_LEAK', 'THREAD_SAFETY_VIOLATION', 'UNINITIALIZED_VALUE']
 
@@ -10,7 +13,7 @@ export async function* readRecords(inputDir: string | null): AsyncGenerator<RawR
   if (inputDir === null)
     throw new UserError(
       'inferredbugs: expected a clone of the dataset’s repository, got none',
-      'git clone https://github.com/microsoft/InferredBugs, then name it with --input-dir',
+      `git clone ${repository}, then name it with --input-dir`,
     )
   const found = await readdir(inputDir, { recursive: true })
   for (const path of found.filter((name) => basename(name) === 'bug.json').sort()) {

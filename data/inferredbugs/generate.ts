@@ -1,5 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
-import { changedLines, kinds, readRecords, testScript } from './bugs.ts'
+import { changedLines, kinds, readRecords, repository, testScript } from './bugs.ts'
 
 /** Bugs that the analyser Infer found in Java and C#, and that were fixed: the agent has to find them again. */
 export default definePipeline({
@@ -11,6 +11,10 @@ export default definePipeline({
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },
     real: ({ inputDir }) => readRecords(inputDir),
+  },
+  needs: ({ inputDir }) => {
+    const [what, provide] = ['the records of the dataset', `git clone ${repository}, then name it with inputDir`]
+    return [inputDir === null ? { kind: 'missing', what, provide } : { kind: 'folder', path: inputDir, what, provide }]
   },
   strategy: 'git-record',
   make: ({ id, fields: { bug_type, file, line, file_before, file_after } }, { options: { maxLines } }) => {

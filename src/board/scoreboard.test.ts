@@ -146,6 +146,7 @@ describe('groups', () => {
       trials: 8,
       scored: 4,
       unverified: 1,
+      noValidReply: 0,
       failed: 3,
       cancelled: 1,
       failedByBoundary: { sandbox: 2, model: 1 },

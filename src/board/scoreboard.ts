@@ -44,7 +44,7 @@ export function makeScoreboard(metrics: readonly MetricConfig[] = []): Scoreboar
       const group = evals.get(key) ?? makeGroup(wanted)
       evals.set(key, group)
       if (group.add(record)) errored += 1
-      all.add(record.end)
+      all.add(record)
       for (const spent of usagesOf(record)) {
         for (const name of ['inputTokens', 'cacheTokens', 'outputTokens', 'costUsd'] as const) {
           if (spent[name] !== null) usage[name] = (usage[name] ?? 0) + spent[name]
@@ -86,7 +86,7 @@ function makeGroup(metrics: readonly MetricConfig[]) {
     /** True when the trial counts as errored. */
     add(record: TrialRecord): boolean {
       const rewards: Rewards | null = record.end.kind === 'scored' ? record.end.rewards : null
-      ends.add(record.end)
+      ends.add(record)
       rewardTally.add(rewards)
       passes.add(record.task.name, rewards)
       if (rewards !== null) {

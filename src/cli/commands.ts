@@ -53,6 +53,7 @@ export const commands: Group = {
       export: { summary: 'Write trials as a dataset of conversations', load: () => import('./traces/export.ts') },
       stats: { summary: 'Count turns, tokens, results and failures', load: () => import('./traces/stats.ts') },
       show: { summary: 'Print the trajectory of one trial', load: () => import('./traces/show.ts') },
+      replay: { summary: 'Check that recorded conversations happen again', load: () => import('./traces/replay.ts') },
     },
   },
   hub: {
@@ -65,10 +66,21 @@ export const commands: Group = {
   recipe: {
     summary: 'Make a dataset by a recipe, and explain every row of it',
     group: {
-      check: { summary: 'Tell what a recipe would do and cost', load: () => import('./recipe/check.ts') },
+      check: {
+        summary: 'Tell what a recipe would do and cost, and what it lacks',
+        load: () => import('./recipe/check.ts'),
+      },
       run: { summary: 'Run a recipe, or what is missing of it', load: () => import('./recipe/run.ts') },
       explain: { summary: 'Count what each stage kept and dropped', load: () => import('./recipe/explain.ts') },
       lineage: { summary: 'Walk a row back to its source', load: () => import('./recipe/lineage.ts') },
+    },
+  },
+  benchmarks: {
+    summary: 'Know benchmarks, keep data apart from them, fetch their tasks',
+    group: {
+      list: { summary: 'List benchmarks and the packs that are here', load: () => import('./benchmarks/list.ts') },
+      pack: { summary: 'Build a pack that recipes keep away from', load: () => import('./benchmarks/pack.ts') },
+      fetch: { summary: 'Fetch the tasks of a benchmark', load: () => import('./benchmarks/fetch.ts') },
     },
   },
   launch: {

@@ -7,6 +7,7 @@ import { note, printJson, wholeNumber } from './output.ts'
 import { packageRoot } from './package-root.ts'
 import { printCounts } from './recipe/counts-table.ts'
 import { loadRecipe } from './recipe/load-recipe.ts'
+import { noteReplays } from './recipe/note-replays.ts'
 import { performRecipe } from './recipe/perform-recipe.ts'
 
 interface ModelAsked {
@@ -61,6 +62,7 @@ function printSummary(stages: readonly StageCount[], { steps, cached, sinks }: R
     process.stdout.write(`${counts.train ?? 0} traces to train on and ${counts.validation ?? 0} to validate with:\n`)
     for (const file of files) process.stdout.write(`  ${relative('', join(dir, file))}\n`)
   }
+  noteReplays(sinks)
   const reused = cached.length > 0 ? `; ${cached.length} of ${steps.length} steps came from an earlier run` : ''
   process.stdout.write(`${Math.round(seconds)} s${reused}\n`)
 }

@@ -1,11 +1,15 @@
+import { fstatSync, readFileSync } from 'node:fs'
+import { isatty } from 'node:tty'
+
 /** Whoever tells all processes of a job to stop, and a script that passes on what it was told, have said it twice by then. */
 const sameWishMs = 5000
 
 /**
- * A signal that a first Ctrl-C (or SIGTERM) aborts; a second one ends the process at once. A SIGTERM right after the first
- * is no second wish: schedulers tell every process of a job, and the job's script tells them again.
+ * A signal that a first Ctrl-C (or SIGTERM, or SIGHUP) aborts; a second one ends the process at once. A SIGTERM right after
+ * the first is no second wish: schedulers tell every process of a job, and the job's script tells them again. Under `nohup`
+ * a SIGHUP does nothing.
  */
-export function interruptSignal(): { readonly signal: AbortSignal; stop(): void } {
+export function interruptSignal(hangupIsIgnored = ignoresHangup()): { readonly signal: AbortSignal; stop(): void } {
   const controller = new AbortController()
   let firstAtMs = 0
   const onSignal = (name: NodeJS.Signals) => {
@@ -15,12 +19,43 @@ export function interruptSignal(): { readonly signal: AbortSignal; stop(): void 
       controller.abort()
     } else if (name === 'SIGINT' || Date.now() - firstAtMs > sameWishMs) process.exit(130)
   }
+  const onHangup = hangupIsIgnored ? () => {} : onSignal
   const signals = ['SIGINT', 'SIGTERM'] as const
   for (const name of signals) process.on(name, onSignal)
+  process.on('SIGHUP', onHangup)
   return {
     signal: controller.signal,
     stop: () => {
       for (const name of signals) process.off(name, onSignal)
+      // Without a listener the next SIGHUP would end even a process that was started with nohup.
+      if (!hangupIsIgnored) process.off('SIGHUP', onHangup)
     },
+  }
+}
+
+/**
+ * Whether this process was started so that it survives its terminal. Node resets the ignored signals that a process inherits, so
+ * what nohup leaves behind tells: the shell's `_`, a parent that ignores SIGHUP, or output to files and no terminal at all.
+ */
+function ignoresHangup(): boolean {
+  if (/(^|\/)nohup$/.test(process.env._ ?? '')) return true
+  if (parentIgnoresHangup()) return true
+  return ![0, 1, 2].some((fd) => isatty(fd)) && [1, 2].every(isFile)
+}
+
+function parentIgnoresHangup(): boolean {
+  try {
+    const ignored = /^SigIgn:\s*([0-9a-f]+)/m.exec(readFileSync(`/proc/${process.ppid}/status`, 'utf8'))?.[1]
+    return ignored !== undefined && (BigInt(`0x${ignored}`) & 1n) === 1n
+  } catch {
+    return false
+  }
+}
+
+function isFile(fd: number): boolean {
+  try {
+    return fstatSync(fd).isFile()
+  } catch {
+    return false
   }
 }

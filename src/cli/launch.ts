@@ -76,11 +76,12 @@ function optionOf({
   help,
   preset,
   group,
+  hidden = false,
 }: SettingSpec): Option<string, undefined, undefined, undefined, false> {
   const flag = `--${name.replaceAll('_', '-')}`
   const takes = kind === 'switch' ? `${flag} [true|false]` : `${flag} <${kind === 'words' ? 'arguments' : kind}>`
   const shown = preset === undefined || preset === false ? help : `${help} (default: ${preset})`
-  const option = new Option(takes, shown).helpGroup(`${group}:`)
+  const option = new Option(takes, shown).helpGroup(`${group}:`).hideHelp(hidden)
   return (kind === 'list' ? option.argParser(several) : option) as Option<
     string,
     undefined,

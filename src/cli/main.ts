@@ -1,10 +1,13 @@
 import { isAbort, UserError } from '../core/errors.ts'
 import { commands, type Group } from './commands.ts'
 import { dashed } from './dashed.ts'
+import { visible } from './traces/visible.ts'
 
 // Whoever read our words, `head` for example, may have gone: the work goes on without them.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreClosedPipe)
-process.exitCode = await main(process.argv.slice(2))
+let resultIsLost = false
+for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => onLost(stream, error))
+const exitCode = await main(process.argv.slice(2))
+process.exitCode = resultIsLost && exitCode === 0 ? 3 : exitCode
 // An agent that never heard its signal may still hold timers or sockets; they must not hold this process.
 setTimeout(() => process.exit(), 5000).unref()
 
@@ -19,8 +22,15 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-function ignoreClosedPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error
+/** What cannot be written to stdout, to a full disk for example, is said once; the work goes on all the same. */
+function onLost(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE' || stream === process.stderr || resultIsLost) return
+  resultIsLost = true
+  process.exitCode = 3
+  process.stderr.write(`error: stdout: expected to write the result, but it failed (${error.code ?? error.message})\n`)
+  process.stderr.write(
+    'hint: make room, or send the output to another place; what the command keeps in files is kept\n',
+  )
 }
 
 async function dispatch(argv: readonly string[], group: Group, path: readonly string[]): Promise<void> {
@@ -59,17 +69,17 @@ function unknownCommand(name: string, group: Group, path: readonly string[]): Us
 
 function report(error: unknown): number {
   if (error instanceof UserError) {
-    process.stderr.write(`error: ${error.message}\nhint: ${error.hint}\n`)
-    return 2
+    process.stderr.write(visible(`error: ${error.message}\nhint: ${error.hint}\n`))
+    return error.exitCode
   }
   if (isAbort(error)) {
     process.stderr.write('cancelled\n')
     return 130
   }
   if (error instanceof Error && error.name === 'BoundaryError') {
-    process.stderr.write(`failed: ${error.message}\n`)
+    process.stderr.write(visible(`failed: ${error.message}\n`))
     return 3
   }
-  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  process.stderr.write(visible(`${error instanceof Error ? error.stack : String(error)}\n`))
   return 1
 }

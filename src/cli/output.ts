@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from '@commander-js/extra-typings'
+import { visible } from './traces/visible.ts'
 
 /** Writes a result for a machine: one JSON document on stdout. */
 export function printJson(value: unknown): void {
@@ -22,9 +23,9 @@ export function oneLine(text: string): string {
   return text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
 }
 
-/** News for a person while something runs, on stderr so that stdout stays the result. */
+/** News for a person while something runs, on stderr so that stdout stays the result; it may quote a hostile task or agent. */
 export function note(line: string): void {
-  process.stderr.write(`${line}\n`)
+  process.stderr.write(`${visible(line)}\n`)
 }
 
 /** Parses an option that must be a whole number from `least` up. */

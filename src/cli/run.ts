@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import type { AgentConfig, JobConfig } from '../core/job.ts'
 import { unresumableSecrets } from '../core/redact.ts'
+import { pluginContext } from '../plugins.ts'
+import { fingerprintsIn } from '../run/job/fingerprint.ts'
 import { openJob } from '../run/job/open-job.ts'
 import { absoluteImportPath } from './imported/import-path.ts'
 import { note } from './output.ts'
 import { absoluteEngine } from './run/agent-engine.ts'
 import { importDigests } from './run/configured.ts'
-import { askConsent } from './run/consent.ts'
 import { loadEnvFile } from './run/env-file.ts'
 import { printEstimate } from './run/estimate.ts'
 import { askedJob } from './run/job-document.ts'
@@ -32,24 +33,42 @@ export const makeRun = (words: readonly string[]) =>
     .action((options) => runAction(options, ['ot-agent', 'run', ...words]))
 
 async function runAction(options: RunOptions, invocation: readonly string[]): Promise<void> {
-  if (options.envFile !== undefined) await loadEnvFile(options.envFile)
+  const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
   const asked = await askedJob(options, 'local')
   const config = absolute(await withTaskOptions(asked.config, options))
   const tasks = await resolveTasks(config)
   if (options.plan) return printPlan(config, tasks, options.json ?? false)
   await checkJobsDir(config.jobsDir)
   if (options.output !== undefined) await checkOutputFile(options.output)
-  await askConsent(tasks, config, options.yes ?? false)
-  for (const secret of unresumableSecrets(config, process.env)) {
-    note(`${secret} is a secret and is not written down; as \${VARIABLE} it could be, and jobs resume would find it`)
-  }
   const imports = await importDigests(config)
-  const open = () => openJob({ config, named: asked.named, tasks, imports, layout: options.store ?? null, invocation })
+  const fingerprint = fingerprintsIn(pluginContext().stateDir)
+  const open = () => {
+    tellUnwritten(config)
+    return openJob({
+      config,
+      fingerprint,
+      named: asked.named,
+      tasks,
+      imports,
+      layout: options.store ?? null,
+      invocation,
+    })
+  }
   const use = modelUseOf(options, asked.adaptive)
   if (options.estimate !== undefined) return printEstimate(config, tasks.length, options)
   const { verbose = false, json = false, output } = options
   const showing = { quiet: config.quiet, json, verbose, ...(output !== undefined && { output }) }
-  await runAskedJob({ config, tasks, use, ahead: options, open }, showing)
+  const consent = { yes: options.yes, passEnv: [...fromFile, ...(options.passEnv ?? [])] }
+  const { restartInterrupted } = options
+  await runAskedJob({ config, tasks, consent, use, ahead: options, open, restartInterrupted }, showing)
+}
+
+function tellUnwritten(config: JobConfig): void {
+  const hidden = unresumableSecrets(config, process.env)
+  if (hidden.length > 0)
+    note(
+      `${hidden.join(', ')}: literal values are not written to the job's files; jobs resume will ask for them again (as \${VARIABLE} they are found by themselves)`,
+    )
 }
 
 /** A job must be found and resumed from any directory. */

@@ -25,6 +25,11 @@ export default () =>
     .option('--api-base <url>', 'the server behind, or the one to check; several share the calls', joinAddresses)
     .option('--api-key-env <name>', 'variable that holds the key: of the server behind, or of the one to check')
     .option('--host <address>', 'where to listen', '127.0.0.1')
+    .option(
+      '--key-env <name>',
+      'variable that holds the key callers must bring (default: on loopback none, else one is made and shown)',
+    )
+    .option('--no-key', 'ask for no key although other machines reach it: only in a network of your own')
     .option('--advertise <host>', 'name of this machine that others reach it by, to be told instead of --host')
     .option('--replicas <n>', 'of a model server: so many copies, instead of what its file says', wholeNumber(1))
     .option('--hosts <names>', 'of a model server: nodes of this Slurm job to spread the copies over')

@@ -8,6 +8,8 @@ export class UserError extends Error {
   constructor(
     message: string,
     readonly hint: string,
+    /** 3: nothing is wrong with what was asked; something is missing that can be provided. */
+    readonly exitCode: 2 | 3 = 2,
   ) {
     super(message)
   }

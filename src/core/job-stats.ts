@@ -48,6 +48,8 @@ export interface Denominators {
   readonly scored: number
   /** Scored trials without rewards, because verification was switched off. */
   readonly unverified: number
+  /** Scored trials whose agent never received a valid reply: it did not try the task and fail. */
+  readonly noValidReply: number
   readonly failed: number
   readonly failedByBoundary: Readonly<Partial<Record<Boundary, number>>>
   readonly cancelled: number

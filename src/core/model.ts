@@ -46,6 +46,10 @@ export interface ModelRequest {
   readonly extraBody?: Readonly<Record<string, unknown>>
   /** Lets a server keep the calls of one conversation together. */
   readonly sessionId?: string
+  /** What the call is for when it is not part of the agent's main conversation, such as `summarization-1-summary`. Never sent. */
+  readonly purpose?: string
+  /** The API by which a command-line agent asked. Never sent. */
+  readonly dialect?: string
 }
 
 /** What a server said about single tokens; a part it did not give is null. */
@@ -72,6 +76,8 @@ export interface ModelReply {
   readonly attempts?: number
   /** What was asked for but left out, because the server refuses it: `temperature`, for example. */
   readonly dropped?: readonly string[]
+  /** The number of the call in the trial's `exchanges.jsonl`, where there is one: see `Recorder.mark`. */
+  readonly call?: number
 }
 
 /**
@@ -141,4 +147,6 @@ export interface Engine {
   health(signal: AbortSignal): Promise<Health>
   /** Clients share the engine's connections, rate limits and what was learnt about the server. The account pays. */
   client(model: string, account?: Account): ModelClient
+  /** For a stand-in: whether it has turns for a task with this instruction. A model has no need of it. */
+  knows?(instruction: string): Promise<boolean>
 }

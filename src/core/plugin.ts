@@ -13,6 +13,18 @@ export interface PluginContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Where caches and leases live on this machine. */
   readonly stateDir: string
+  /** What a relative path among the options counts from, for example the folder of the recipe; absent: the working directory. */
+  readonly resolvePath?: ((path: string) => string) | undefined
+}
+
+/** A path as its plug-in was given it, counted from where it was written down. */
+export function pathFrom({ resolvePath }: PluginContext, path: string): string {
+  return resolvePath?.(path) ?? path
+}
+
+/** The same for a dataset by its name, where `file:PATH` is one on this machine. */
+export function repoFrom(context: PluginContext, repo: string): string {
+  return repo.startsWith('file:') && !repo.startsWith('file:///') ? `file:${pathFrom(context, repo.slice(5))}` : repo
 }
 
 /** Declares a plug-in; only there to infer the type of its options. */

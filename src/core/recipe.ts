@@ -39,6 +39,8 @@ export interface RecipeLock {
   readonly seed: number
   /** At most so many rows of each source. */
   readonly limit: number | null
+  /** There when the run tried the recipe on stand-ins. */
+  readonly rehearsal?: true | undefined
   readonly stages: readonly ResolvedStage[]
 }
 

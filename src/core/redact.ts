@@ -6,23 +6,30 @@ export type HostEnv = Readonly<Record<string, string | undefined>>
 type Values = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>
 
-/** The variables of a config as they may be written: templates and harmless names stay, secrets become `${NAME}` or a mask. */
+/** What stands in the place of a value that may not be written. */
+export const mask = '****'
+
+/** Options whose values are variables: `--ae KEY=value`. */
+const setsVariable = /^--(ae|ve|ee|[\w-]+[-_]env)$/
+
+/** The variables of a config as they may be written: only templates stay; a literal of any name becomes `${NAME}` or a mask. */
 export function redactEnv(env: Texts, host: HostEnv): Texts {
   return Object.fromEntries(Object.entries(env).map(([key, value]) => [key, redactVariable(key, value, host)]))
 }
 
-/** Options of a plug-in as they may be written: whatever text stands under a secret-sounding key is masked, at any depth. */
+/** Options of a plug-in as they may be written: text under a secret-sounding key, variables under `env` and passwords in URLs are masked, at any depth. */
 export function redactKwargs(kwargs: Values, host: HostEnv): Values {
   return Object.fromEntries(Object.entries(kwargs).map(([key, value]) => [key, redactOption(key, value, host, false)]))
 }
 
-/** A command line as it may be written: `--ae KEY=value`, `--set a.b.KEY=value`, `--api-key value` and passwords in URLs. */
+/** A command line as it may be written: without variables (`--ae KEY=value`, `--set agents[0].env.KEY=value`), keys (`--api-key value`) and passwords in URLs. */
 export function redactArgv(argv: readonly string[], host: HostEnv): readonly string[] {
   return argv.map((argument, i) => {
     const before = argv[i - 1]
     const isSecretsValue = before !== undefined && /^--[^=]+$/.test(before) && isSecretOption(before)
     if (isSecretsValue && !argument.startsWith('--') && !isAssignment(argument))
-      return namesVariable(before, argument, host) ? argument : hide(argument)
+      return namesVariable(before, argument, host) ? argument : mask
+    if (before !== undefined && setsVariable.test(before)) return redactAssignedVariable(argument, host)
     return redactArgument(argument, host)
   })
 }
@@ -84,31 +91,33 @@ function redactVerifier(verifier: VerifierConfig, host: HostEnv): VerifierConfig
   return { ...verifier, env: redactEnv(verifier.env, host) }
 }
 
+/** The name of a variable says little about its value: any literal may be a password. A default with a password in it goes too. */
 function redactVariable(key: string, value: string, host: HostEnv): string {
-  return isSecretName(key) ? hideUnlessNamed(key, value, host) : value
+  if (isTemplate(value)) return hideUrlPassword(value) === value ? value : value.replace(/:-.*\}$/s, '}')
+  if (value === '') return value
+  return host[key] === value ? `\${${key}}` : mask
 }
 
 function redactOption(key: string, value: unknown, host: HostEnv, underSecret: boolean): unknown {
   const secret = underSecret || isSecretOption(key)
-  if (typeof value === 'string') return secret ? hideUnlessNamed(key, value, host) : value
+  if (typeof value === 'string') return secret ? hideUnlessNamed(key, value, host) : hideUrlPassword(value)
   if (Array.isArray(value)) return value.map((item) => redactOption(key, item, host, secret))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, redactOption(k, v, host, secret)]))
+  const inner = (k: string, v: unknown) =>
+    key === 'env' && typeof v === 'string' ? redactVariable(k, v, host) : redactOption(k, v, host, secret)
+  return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, inner(k, v)]))
 }
 
 function hideUnlessNamed(key: string, value: string, host: HostEnv): string {
   if (isTemplate(value) || namesVariable(key, value, host)) return value
-  return host[key] === value ? `\${${key}}` : hide(value)
-}
-
-/** Enough of a secret to recognise it by, never enough to use it. Hiding twice changes nothing more. */
-function hide(secret: string): string {
-  return secret.length <= 8 ? '****' : `${secret.slice(0, 4)}****${secret.slice(-3)}`
+  return host[key] === value ? `\${${key}}` : mask
 }
 
 function redactArgument(argument: string, host: HostEnv): string {
   const flag = /^--[^=]+=/.exec(argument)?.[0]
-  if (flag && isAssignment(argument.slice(flag.length))) return flag + redactArgument(argument.slice(flag.length), host)
+  const rest = argument.slice(flag?.length ?? 0)
+  if (flag && setsVariable.test(flag.slice(0, -1))) return flag + redactAssignedVariable(rest, host)
+  if (flag && isAssignment(rest)) return flag + redactArgument(rest, host)
   const split = argument.indexOf('=')
   if (split > 0 && !/\s/.test(argument.slice(0, split))) {
     const key = argument.slice(0, split)
@@ -117,8 +126,17 @@ function redactArgument(argument: string, host: HostEnv): string {
   return hideUrlPassword(argument)
 }
 
+/** `KEY=value` as a variable; anything else names one, or a file of them. */
+function redactAssignedVariable(text: string, host: HostEnv): string {
+  const split = text.indexOf('=')
+  if (split <= 0) return hideUrlPassword(text)
+  const key = text.slice(0, split)
+  return `${key}=${redactVariable(key, text.slice(split + 1), host)}`
+}
+
 function redactAssigned(path: string, text: string, host: HostEnv): string {
-  const key = path.split('.').at(-1) ?? path
+  const [parent, key = path] = ['', ...path.split('.')].slice(-2)
+  if (parent === 'env') return redactVariable(key, text, host)
   if (isSecretOption(key)) return hideUnlessNamed(key, text, host)
   const value = parseObject(text)
   if (value === null) return hideUrlPassword(text)
@@ -140,7 +158,7 @@ function isAssignment(text: string): boolean {
 }
 
 function hideUrlPassword(text: string): string {
-  return text.replace(/(\w+:\/\/[^/\s:@]*):[^/\s@]+@/g, '$1:****@')
+  return text.replace(/(\w+:\/\/[^/\s:@]*):[^/\s@]+@/g, `$1:${mask}@`)
 }
 
 /** `api_key_env: MY_KEY` only says where a secret is; should somebody put the secret itself there, it looks different. */
@@ -150,7 +168,7 @@ function namesVariable(key: string, value: string, host: HostEnv): boolean {
 
 /** Whether a variable by its name holds a secret. */
 export function isSecretName(name: string): boolean {
-  return /KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL|AUTH/i.test(name)
+  return /KEY|SECRET|TOKEN|PASSWO?R?D|PASSPHRASE|CREDENTIAL|AUTH|(^|[_-])PASS$|[_-]PWD$/i.test(name)
 }
 
 /** Options have longer names than variables: `tokenizer`, `max_tokens`, `author` and `keystrokes` are no secrets. */

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import type { SystemChanges } from './system-files.ts'
 import type { Environment, Healthcheck, Network, User } from './task.ts'
 
 export interface ExecOptions {
@@ -81,6 +82,8 @@ export interface DownloadOptions {
   readonly exclude?: readonly string[]
   /** Stop with an error past this size. Default 1 GiB. */
   readonly limitBytes?: number
+  /** The same for files, directories and links together. Default 200,000. */
+  readonly limitEntries?: number
 }
 
 /** What a sandbox turned out to be: kept in the trial record. */
@@ -110,6 +113,23 @@ export function isStandInNote(note: string): boolean {
  */
 export type Isolation = 'fresh' | 'shared' | 'separate'
 
+/** What comes after a freeze. */
+export interface FreezeOptions {
+  /**
+   * `image`: until the next freeze, system files that programs inside changed (core/system-files.ts) are as the image has
+   * them, as far as this kind of sandbox can. `agent`, the default: as they were left.
+   */
+  readonly system?: 'image' | 'agent'
+  /** What is written to files from now on is dropped by the next freeze, where this kind of sandbox can. */
+  readonly scratch?: boolean
+}
+
+export interface Frozen {
+  readonly isolation: Isolation
+  /** What `image` put back, perhaps nothing; null where the system is the agent's: that was asked for, or is all this kind can. */
+  readonly restored: SystemChanges | null
+}
+
 /**
  * The owner's handle on a sandbox. /logs/agent, /logs/verifier and /logs/artifacts are there for anyone to write to,
  * at the start and after every freeze. It must be given back by `[Symbol.asyncDispose]`, which may be called twice.
@@ -126,7 +146,7 @@ export interface SandboxLease extends Sandbox, AsyncDisposable {
    * Kills every process and removes /tests and /logs/verifier, keeping all other files: afterwards the same handle is a clean machine.
    * May be called again, to verify again.
    */
-  freeze(): Promise<Isolation>
+  freeze(how?: FreezeOptions): Promise<Frozen>
 }
 
 /** Who holds a sandbox, so that what a dead owner left can be found. */
@@ -184,11 +204,26 @@ export interface Reaped {
   readonly what: string
 }
 
+export interface PreflightOptions {
+  /** Asks no cloud. */
+  readonly offline?: boolean
+  /** The networks that sandboxes will have; without, whether any sandbox can be made at all. */
+  readonly networks?: readonly Network['mode'][]
+}
+
+export interface ReapOptions {
+  readonly dryRun?: boolean
+  /** Also removes things whose owner's state is unknown, after this many seconds without a sign of life. */
+  readonly olderThanSec?: number
+  /** Called with each thing that is kept because its owner's state is unknown. */
+  readonly left?: (thing: Reaped) => void
+}
+
 export interface SandboxProvider {
   readonly name: string
   readonly can: SandboxAbilities
-  /** Throws UserError when this machine or account cannot run such sandboxes at all. Touches nothing. */
-  preflight(): Promise<void>
+  /** Throws UserError when this machine or account cannot run such sandboxes. Touches nothing. */
+  preflight(how?: PreflightOptions): Promise<void>
   /** True when sandboxes run on other machines, so that the processors and memory of this one do not bound them. */
   readonly remote?: boolean
   /**
@@ -203,6 +238,6 @@ export interface SandboxProvider {
   imageDigest?(image: string): Promise<string | null>
   /** An aborted signal, or any failure, gives back whatever was half-made before it throws. */
   lease(request: SandboxRequest): Promise<SandboxLease>
-  /** Removes what dead owners left behind, never a live owner's. */
-  reap(options?: { readonly dryRun?: boolean }): Promise<readonly Reaped[]>
+  /** Removes what owners known to be dead left behind. A live owner's things stay, and so does what may have one. */
+  reap(options?: ReapOptions): Promise<readonly Reaped[]>
 }

@@ -1,6 +1,7 @@
 import type { ModelClient } from './model.ts'
 import type { ResolvedStage, StageCount } from './recipe.ts'
-import type { RowKind } from './row.ts'
+import type { ReplayResult } from './replay.ts'
+import type { RowKind, TaskRow } from './row.ts'
 import type { SandboxProvider } from './sandbox.ts'
 
 /** A row that goes no further, and why. The reason is a short kebab-case word that counts are kept by; the detail is for people. */
@@ -28,6 +29,8 @@ export interface StageContext {
   readonly wholeRows?: number | null | undefined
   /** What only a recipe can do for a stage; absent outside of one. */
   readonly services?: StageServices
+  /** There when nothing of the run is meant to be used. */
+  readonly rehearsal?: Rehearsal | undefined
   /** Keeps what a whole-set stage found out beside the rows it chose; absent where there is nobody to tell. */
   saveResult?(result: object): Promise<void>
   /** What a whole-set stage above this one found out; null when it kept nothing. */
@@ -101,6 +104,16 @@ export interface CheckedTask {
   readonly detail?: string | undefined
 }
 
+/** Rows of traces that are to be replayed before they become a dataset. */
+export interface ReplaySample {
+  /** Where the recipe keeps what it makes; the jobs of its rollouts are below. */
+  readonly runDir: string
+  readonly rows: readonly Readonly<Record<string, unknown>>[]
+  /** The tasks of the recipe with these digests. */
+  tasks(digests: readonly string[]): Promise<ReadonlyMap<string, TaskRow>>
+  readonly signal: AbortSignal
+}
+
 /** Work that stages ask for and the orchestrators do. */
 export interface StageServices {
   model(settings: ModelSettings): Promise<ModelClient>
@@ -117,7 +130,34 @@ export interface StageServices {
   }): AsyncIterable<string | Dropped>
   /** A digest of everything a pipeline's tasks depend on beside its arguments: its code, and its fixture. */
   pipelineFingerprint(pipeline: string): Promise<string>
+  /** Plays rows back to their agents in fresh sandboxes. */
+  replay(sample: ReplaySample): Promise<ReplayResult>
 }
+
+/** A run on stand-ins: what reaches outside uses what comes with it instead, and says so. */
+export interface Rehearsal {
+  /** What took the place of the real thing. */
+  substituted(what: string): void
+  /** What this run could not try. */
+  notExercised(what: string): void
+}
+
+/** Something a stage cannot run without, as plain data: `recipe check` and the start of a run look whether it is there. */
+export type Need =
+  | {
+      readonly kind: 'file' | 'folder' | 'path'
+      readonly path: string
+      readonly what: string
+      readonly provide: string
+    }
+  | { readonly kind: 'model'; readonly model: ModelSettings }
+  | { readonly kind: 'agent'; readonly agent: PlugInChoice; readonly hasModel: boolean }
+  | { readonly kind: 'sandbox'; readonly sandbox: PlugInChoice }
+  /** Of the Hub, `org/name` or `file:PATH`. */
+  | { readonly kind: 'dataset'; readonly repo: string; readonly revision: string | null }
+  | { readonly kind: 'pipeline'; readonly pipeline: string; readonly args: readonly string[] }
+  /** The stage has looked itself. */
+  | { readonly kind: 'missing'; readonly what: string; readonly provide: string }
 
 /** What a stage would do and cost, told before it runs. Null: nobody can know. */
 export interface Expectation {
@@ -135,6 +175,8 @@ export interface Expectation {
 /** Any stage can tell what to expect of it, given how many rows it would take; by default it gives as many. */
 export interface Expecting {
   expect?(taken: number | null, at: StageContext): Promise<Expectation> | Expectation
+  /** What it cannot run without; touches nothing. */
+  needs?(at: StageContext): Promise<readonly Need[]> | readonly Need[]
 }
 
 /**
@@ -198,9 +240,13 @@ export interface SinkInput extends WholeInput {
 /** What became of the rows up to here: for whoever tells readers of a dataset how it was made. */
 export interface MadeSoFar {
   readonly recipe: string
+  /** True when the rows come from stand-ins: nothing to train on. */
+  readonly rehearsal?: boolean | undefined
   readonly seed: number
   /** Rows of each source among those that are handed out, largest first. */
   readonly sources: Readonly<Record<string, number>>
+  /** What the replay of a sample of the rows came to; null when none was replayed. */
+  readonly replay?: ReplayResult | null
   /** With what each did, and what it found out with these very rows; null when it kept nothing. */
   readonly stages: readonly (ResolvedStage & { readonly count: StageCount | null; readonly result: unknown })[]
 }
@@ -238,6 +284,8 @@ export interface WholeStage extends Expecting {
 /** Writes what a recipe made in a form others read, into a directory that appears whole or not at all. */
 export interface Sink {
   readonly takes: RowKind
+  /** How many of its rows are replayed before they are written, and whether all of them have to hold. */
+  readonly replay?: { readonly rows: number; readonly require: boolean }
   write(
     input: SinkInput,
     at: StageContext & { readonly sql: SqlSession; readonly outDir: string; readonly made: MadeSoFar },

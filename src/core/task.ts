@@ -118,6 +118,14 @@ export interface Task {
   readonly digests: TaskDigests
 }
 
+/** The key under `[metadata]` of task.toml that says so; other programs ignore it. */
+export const mayModifySystemKey = 'agent_may_modify_system'
+
+/** Whether a task lets its agent change programs, libraries and startup files: then tests run on the agent's system alone. */
+export function mayModifySystem({ metadata }: Pick<Task, 'metadata'>): boolean {
+  return metadata[mayModifySystemKey] === true
+}
+
 export interface TaskDigests {
   /** Packager content hash, hex: the identity of a task. */
   readonly content: string

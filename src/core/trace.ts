@@ -21,7 +21,9 @@ export interface TrialWithFiles {
 /** Why something did not become a trace. */
 export const dropReasons = [
   'filtered-by-result',
+  'no-valid-reply',
   'no-trajectory',
+  'not-exact',
   'trajectory-unreadable',
   'trajectory-too-large',
   'images',

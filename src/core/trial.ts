@@ -3,6 +3,7 @@ import type { Boundary } from './errors.ts'
 import type { TrialConfig } from './job.ts'
 import type { Rewards } from './rewards.ts'
 import type { Isolation, SandboxFacts } from './sandbox.ts'
+import type { SystemChanges } from './system-files.ts'
 
 /** The three ways a trial can end. An infrastructure failure is never a reward of 0. */
 export type TrialEnd =
@@ -31,6 +32,18 @@ export interface Span {
   readonly finishedAt: string | null
 }
 
+/** What an agent changed of the system that ran its tests, and whether that made a difference. */
+export interface SystemReport {
+  /** Put back to the image's versions while the tests ran. */
+  readonly restored: SystemChanges
+  /** What the tests gave on the image's system; null when they gave nothing. */
+  readonly onImage: Rewards | null
+  /** The same on the agent's; absent where they did not run there. */
+  readonly onAgent?: Rewards | null
+  /** Then the lower of the two counted, and never a full reward. */
+  readonly differ: boolean
+}
+
 export interface StepRecord {
   readonly name: string
   readonly rewards: Rewards | null
@@ -40,7 +53,36 @@ export interface StepRecord {
   readonly metadata: Readonly<Record<string, unknown>> | null
   readonly agentExecution: Span | null
   readonly verifier: Span | null
+  /** Absent where no system file was put back. */
+  readonly system?: SystemReport
 }
+
+/** What a trial that was interrupted before did with the replies that were recorded then. */
+export type Resumed =
+  /** They were replayed, and then the model was asked on. What they cost when they were paid for is in the trial's usage. */
+  | {
+      readonly kind: 'replayed'
+      readonly turns: number
+      readonly inputTokens: number
+      readonly cacheTokens: number
+      readonly outputTokens: number
+      /** Null when no price is known. */
+      readonly costUsd: number | null
+    }
+  /** A request was not the recorded one, so that the trial started over without them. Texts are the agent's or the task's: hostile. */
+  | {
+      readonly kind: 'diverged'
+      /** How many were replayed before that. */
+      readonly turns: number
+      readonly step: string | null
+      readonly turn: number
+      readonly message: number | null
+      readonly what: string
+      readonly expected: string
+      readonly got: string
+    }
+  /** They could not be used, so that the trial started over. */
+  | { readonly kind: 'not-replayed'; readonly reason: string }
 
 /** Everything that is known about one finished trial; written once. */
 export interface TrialRecord {
@@ -62,6 +104,8 @@ export interface TrialRecord {
   readonly isolation: Isolation | null
   /** True when both reward files existed, so that the precedence decided. */
   readonly bothRewardFiles: boolean
+  /** Absent where no system file was put back, and for a task with steps: each has its own. */
+  readonly system?: SystemReport
   readonly usage: Usage | null
   readonly metadata: Readonly<Record<string, unknown>> | null
   readonly sandbox: SandboxFacts | null
@@ -70,6 +114,8 @@ export interface TrialRecord {
   readonly steps: readonly StepRecord[] | null
   /** How many earlier tries of this trial failed and were retried. */
   readonly retries: number
+  /** Absent when no earlier attempt was interrupted after its first reply. */
+  readonly resumed?: Resumed
   readonly startedAt: string
   readonly finishedAt: string
 }

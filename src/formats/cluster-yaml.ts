@@ -1,8 +1,8 @@
-import { parse } from 'yaml'
 import { z } from 'zod'
 import type { Cluster } from '../core/cluster.ts'
 import { messageOf, UserError } from '../core/errors.ts'
 import { nearest } from '../lib/nearest.ts'
+import { readYaml } from '../lib/read-yaml.ts'
 
 const text = z.string().min(1)
 const time = z.string().regex(/^(\d+-)?\d{1,3}:\d{2}:\d{2}$/, 'expected a time such as 24:00:00 or 2-00:00:00')
@@ -53,7 +53,7 @@ const schema = z.strictObject({
 
 /** Reads a file of facts about a cluster; `file` is for messages. */
 export function parseClusterYaml(source: string, file: string): Cluster {
-  const parsed = schema.safeParse(readYaml(source, file))
+  const parsed = schema.safeParse(readDocument(source, file))
   if (!parsed.success) throw complaint(parsed.error.issues, file)
   const { host_variables, gpus_per_node, gpu_type, gpu_request, cpus_per_node, memory_per_node_gb, ...rest } =
     parsed.data
@@ -93,9 +93,9 @@ export function detectCluster(
   )
 }
 
-function readYaml(source: string, file: string): unknown {
+function readDocument(source: string, file: string): unknown {
   try {
-    return parse(source)
+    return readYaml(source)
   } catch (error) {
     throw new UserError(
       `${file} is not YAML: ${messageOf(error).split('\n')[0]}`,

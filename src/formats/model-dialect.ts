@@ -1,5 +1,6 @@
 import type { TokenUsage } from '../core/budget.ts'
 import type { ModelReply, ModelRequest } from '../core/model.ts'
+import { readJson, replyLimits } from '../lib/parse-json.ts'
 import type { Fault } from './model-fault.ts'
 
 /** What was found out about a server that does not take everything the dialect has. */
@@ -76,7 +77,7 @@ export function trimBase(url: string, ...endings: readonly string[]): string {
 /** The document in one event of a stream, or undefined when it is no JSON. */
 export function parseEvent(data: string): unknown {
   try {
-    return JSON.parse(data)
+    return readJson(data, replyLimits)
   } catch {
     return undefined
   }

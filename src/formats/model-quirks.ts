@@ -26,7 +26,7 @@ export function learnQuirk(fault: Fault, sent: Readonly<Record<string, unknown>>
 }
 
 const unknownArgument =
-  /unrecogni[sz]ed|unknown (parameter|field|argument|name)|extra (inputs|fields)|additional properties|unexpected keyword/i
+  /unrecogni[sz]ed|unknown (parameter|field|argument|name)|extra (inputs|fields)|additional properties|unexpected (keyword|field|parameter|argument)/i
 
 const refusal = new RegExp(
   `${unknownArgument.source}|unsupported|not supported|not support|not permitted|not allowed|deprecated|cannot both`,

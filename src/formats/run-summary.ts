@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { UserError } from '../core/errors.ts'
+import { readJson } from '../lib/parse-json.ts'
 import { readDocument } from './harbor-job/read-config.ts'
 
 /** What is known of a training run before it begins, as the launcher writes it down. */
@@ -48,7 +49,7 @@ export type TrainerRun = z.output<typeof runSchema>
 export function runsIn(text: string | null): readonly TrainerRun[] {
   if (text === null) return []
   try {
-    const parsed = z.object({ runs: z.array(runSchema) }).safeParse(JSON.parse(text))
+    const parsed = z.object({ runs: z.array(runSchema) }).safeParse(readJson(text))
     return parsed.success ? parsed.data.runs : []
   } catch {
     return []

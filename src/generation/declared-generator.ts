@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError, isAbort, messageOf, UserError } from '../core/errors.ts'
 import type { RawRow, TaskDraft } from '../core/row.ts'
-import { type Dropped, isDropped, type StageContext } from '../core/stage.ts'
+import { type Dropped, isDropped, type Need, type Stage, type StageContext } from '../core/stage.ts'
 import { makeRandom } from '../lib/random.ts'
 import type { Arguments } from './arguments.ts'
 import { DataGenerator, type GeneratorDefaults } from './data-generator.ts'
@@ -58,6 +58,17 @@ export class DeclaredGenerator extends DataGenerator {
     return resultOf(counts)
   }
 
+  /** What its source cannot do without, as the request asks for it. */
+  async needsOfSource(request: GenerationRequest, makeStage: GenerationContext['makeStage']): Promise<readonly Need[]> {
+    const { options, seed, pipelineDir: dir, inputDir, source: choice } = request
+    const at: At = { options, seed, dir, inputDir }
+    const own = choice.kind === 'real' ? (this.pipeline.needs?.(at) ?? []) : []
+    const source = this.#sourceOf(request)
+    if (typeof source === 'function') return own
+    const stage = await stageOfSource(source, at, makeStage)
+    return [...own, ...((await stage.needs?.(stageNeeds)) ?? [])]
+  }
+
   #sourceOf({ source }: GenerationRequest): SourceUse<Options> {
     const { fixture, real } = this.pipeline.source
     if (source.kind === 'fixture') return fixture
@@ -82,16 +93,28 @@ function likeFixture(fixture: SourceUse<Options>, path: string): StageUse<Option
   }
 }
 
+/** Nothing of a run is there yet. */
+const stageNeeds = {} as StageContext
+
 async function openSource(source: SourceUse<Options>, at: At, context: GenerationContext): Promise<AsyncIterable<Row>> {
   if (typeof source === 'function') return stream(source({ ...at, signal: context.signal }))
+  const stage = await stageOfSource(source, at, context.makeStage)
+  return stage.run(stream([]), stageContext(at, context)) as AsyncIterable<Row>
+}
+
+async function stageOfSource(
+  source: string | StageUse<Options>,
+  at: At,
+  makeStage: GenerationContext['makeStage'],
+): Promise<Stage<never, unknown>> {
   const use = typeof source === 'string' ? { use: 'sources/file', with: { path: source } } : source
   const options = optionsOf(use, at)
   const path = typeof options.path === 'string' ? { path: resolve(at.dir, options.path) } : {}
   const name = nameOf(use, at)
-  const stage = await context.makeStage(name, { ...options, ...path })
+  const stage = await makeStage(name, { ...options, ...path })
   if (stage.takes !== null)
     throw new UserError(`${name}: expected a source, got a stage that takes rows`, 'name one of sources/...')
-  return stage.run(stream([]), stageContext(at, context)) as AsyncIterable<Row>
+  return stage
 }
 
 function nameOf({ use }: StageUse<Options>, at: At): string {

@@ -5,6 +5,7 @@ import type { SandboxProvider } from '../core/sandbox.ts'
 import { canonicalJson } from '../lib/digest-json.ts'
 import { readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { mapInOrder } from '../lib/map-in-order.ts'
+import { readJson } from '../lib/parse-json.ts'
 
 /** One dataset that is to be made, among many that differ in their seed. */
 export interface TaskGenerationSpec {
@@ -87,7 +88,7 @@ async function runSpec(spec: TaskGenerationSpec, ask: SpecsToRun): Promise<TaskG
 function parseResult(text: string | null, spec: TaskGenerationSpec): TaskGenerationResult | null {
   if (text === null) return null
   try {
-    const { spec: of, datasetDir, artifacts } = JSON.parse(text)
+    const { spec: of, datasetDir, artifacts } = Object(readJson(text))
     if (canonicalJson(of) !== canonicalJson(spec) || typeof datasetDir !== 'string') return null
     return { spec, success: true, datasetDir, artifacts: Object(artifacts), errorPath: null, error: null }
   } catch {

@@ -63,7 +63,7 @@ async function play(generator: DataGenerator, asked: Play = {}) {
   const request = {
     ...{ stage, seed, limit, targetRepo, pipelineDir: dir, outputDir: out, upload: true, check: false },
     ...{ source: { kind: 'fixture' }, inputDir: null, tasksInput: null, model: null, options: {}, metadata: {} },
-    sandbox: { cpus: null, memoryMb: null, storageMb: null },
+    sandbox: { cpus: null, memoryMb: null, storageMb: null, gpus: null },
     trace: {
       agent: 'nop',
       model: null,

@@ -2,7 +2,7 @@ import type { ZodObject, z } from 'zod'
 import type { ModelClient } from '../core/model.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../core/row.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
-import type { Dropped } from '../core/stage.ts'
+import type { Dropped, Need } from '../core/stage.ts'
 import type { Random } from '../lib/random.ts'
 import type { NewDraft } from './make-tasks.ts'
 import type { TraceRequest } from './request.ts'
@@ -62,6 +62,8 @@ export interface Pipeline<Schema extends ZodObject = ZodObject> {
     /** Null when there is no source but the fixture, for example because rows are invented here. */
     readonly real: SourceUse<z.output<Schema>> | null
   }
+  /** What the real source cannot do without, beside what the stage that reads it says itself. */
+  readonly needs?: (at: PipelineAt<z.output<Schema>>) => readonly Need[]
   /** Turns a row of the source into the rows that tasks are made of, where these are not the same. */
   readonly split?: (row: RawRow, at: PipelineAt<z.output<Schema>>) => readonly RawRow[]
   /** How a row becomes tasks; a source that gives task drafts needs none. */

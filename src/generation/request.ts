@@ -49,6 +49,7 @@ export interface GenerationRequest<Options = Readonly<Record<string, unknown>>> 
     readonly cpus: number | null
     readonly memoryMb: number | null
     readonly storageMb: number | null
+    readonly gpus: number | null
   }
   readonly model: string | null
   readonly trace: TraceRequest

@@ -14,6 +14,8 @@ export interface StartsAsk {
   /** An agent that does nothing, fresh for every task. */
   readonly makeAgent: () => Promise<Agent>
   readonly whoCan: WhoCan
+  /** The variables that templates of tasks may name (default: none). */
+  readonly hostEnv?: Readonly<Record<string, string | undefined>>
   readonly concurrency: number
   readonly signal: AbortSignal
 }
@@ -26,7 +28,7 @@ export async function* checkStarts(
   yield* mapInOrder(tasks, ask.concurrency, async (task) => ({ task, start: await startOf(task, ask) }))
 }
 
-async function startOf(task: Task, { provider, makeAgent, whoCan, signal }: StartsAsk): Promise<Check> {
+async function startOf(task: Task, { provider, makeAgent, whoCan, hostEnv = {}, signal }: StartsAsk): Promise<Check> {
   signal.throwIfAborted()
   const dir = await mkdtemp(join(tmpdir(), 'ot-agent-start-'))
   try {
@@ -42,7 +44,7 @@ async function startOf(task: Task, { provider, makeAgent, whoCan, signal }: Star
     const record = await runTrial({
       ...{ task, agent, provider, dir, signal, whoCan },
       config: { ...config, verifier: { ...config.verifier, disable: true } },
-      ...{ jobName: 'starts', attempt: 0, retries: 0, hooks: [], hostEnv: process.env },
+      ...{ jobName: 'starts', attempt: 0, retries: 0, hooks: [], hostEnv },
     })
     signal.throwIfAborted()
     return judgeStart(record)

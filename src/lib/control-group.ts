@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from './deadline.ts'
@@ -195,7 +196,7 @@ function readOwnGroups(): string {
 /** Makes our common parent; false when this process may not, or may not move processes into it. */
 function prepare({ version, root, controllers }: Hierarchy, name: string): boolean {
   const dir = join(root, name)
-  const probe = join(dir, `probe-${process.pid}`)
+  const probe = join(dir, `probe-${randomBytes(4).toString('hex')}`)
   try {
     mkdirSync(probe, { recursive: true })
     if (version === 2)

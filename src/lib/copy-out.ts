@@ -1,100 +1,88 @@
-import { constants, type FileHandle, mkdir, open, readdir, readlink, symlink } from 'node:fs/promises'
-import { dirname, join, normalize } from 'node:path'
+import { constants } from 'node:fs'
+import { type FileHandle, open, opendir, readlink } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { type ExtractOptions, extractEntries } from './extract.ts'
 import { codeOf } from './files.ts'
+import type { TarEntry } from './tar-read.ts'
 
-export interface CopyOutOptions {
-  /** Stop with an error past this many bytes. */
-  readonly limitBytes: number
-  /** Called with the path of everything that was left out: links that leave, devices, unreadable files. */
-  readonly onDropped?: (path: string, why: string) => void
-}
-
-interface Copying extends CopyOutOptions {
-  copiedBytes: number
-}
+/** Every level costs an open directory; what lies deeper is left out. */
+const depthLimit = 256
 
 /**
  * Copies a directory that hostile programs may be writing at this moment. Every step goes through an open directory
- * and refuses links, so nothing outside the source can be reached however it is swapped meanwhile.
+ * and refuses links, so nothing outside the source can be reached however it is swapped meanwhile; what arrives is
+ * checked as an archive of a stranger is, so that no link in the copy leads out of it either.
  */
-export async function copyOut(source: string, target: string, options: CopyOutOptions): Promise<void> {
-  const root = await openDir(source)
+export async function copyOut(source: string, target: string, options: ExtractOptions): Promise<void> {
+  await extractEntries(entriesOf(source, '', 0), target, options)
+}
+
+async function* entriesOf(place: string, path: string, depth: number): AsyncGenerator<TarEntry, void, void> {
+  const dir = await openNow(place, constants.O_DIRECTORY)
   try {
-    await mkdir(target, { recursive: true })
-    await copyDir(root, '', target, { ...options, copiedBytes: 0 })
+    const here = `/proc/self/fd/${dir.fd}`
+    for await (const entry of await opendir(here)) {
+      const [name, from] = [`${path}${entry.name}`, `${here}/${entry.name}`]
+      if (entry.isDirectory() && depth < depthLimit) {
+        yield { ...plain, name, kind: 'dir', mode: 0o755 }
+        yield* unlessSwapped(entriesOf(from, `${name}/`, depth + 1))
+      } else if (entry.isFile()) yield* unlessSwapped(fileEntry(from, name))
+      else if (entry.isSymbolicLink()) yield* unlessSwapped(linkEntry(from, name))
+      else yield { ...plain, name }
+    }
   } finally {
-    await root.close()
+    await dir.close()
   }
 }
 
-async function copyDir(dir: FileHandle, path: string, target: string, state: Copying): Promise<void> {
-  const here = `/proc/self/fd/${dir.fd}`
-  const entries = await readdir(here, { withFileTypes: true })
-  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-    const name = join(path, entry.name)
-    const from = `${here}/${entry.name}`
-    const to = join(target, entry.name)
-    try {
-      if (entry.isDirectory()) await copySubdir(from, name, to, state)
-      else if (entry.isFile()) await copyFile(from, name, to, state)
-      else if (entry.isSymbolicLink()) await copyLink(from, name, to, state)
-      else state.onDropped?.(name, 'not a file, directory or link')
-    } catch (error) {
-      if (!skippable.has(codeOf(error) ?? '')) throw error
-      state.onDropped?.(name, String(codeOf(error)))
-    }
+async function* fileEntry(from: string, name: string): AsyncGenerator<TarEntry, void, void> {
+  // Without O_NONBLOCK a fifo put there a moment ago would hold us for ever.
+  const file = await openNow(from, constants.O_NONBLOCK)
+  try {
+    const stat = await file.stat()
+    if (!stat.isFile()) yield { ...plain, name }
+    else yield { ...plain, name, kind: 'file', mode: stat.mode, size: stat.size, body: bytesOf(file, stat.size) }
+  } finally {
+    await file.close()
   }
 }
+
+async function* linkEntry(from: string, name: string): AsyncGenerator<TarEntry, void, void> {
+  yield { ...plain, name, kind: 'symlink', link: await readlink(from) }
+}
+
+/** As much as the file held when it was opened: one that grows for ever must not be copied for ever. */
+async function* bytesOf(file: FileHandle, size: number): AsyncGenerator<Uint8Array, void, void> {
+  for (let left = size; left > 0; ) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(Math.min(left, 64 * 1024)))
+    if (bytesRead === 0) return
+    left -= bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
+
+const plain = { kind: 'other', mode: 0, size: 0, link: '', garbled: false, body: Readable.from([]) } as const
 
 /** Swapped for something else, gone, or not ours to read: left out. */
-const skippable = new Set(['ELOOP', 'ENOTDIR', 'ENOENT', 'EACCES', 'ENXIO'])
+const skippable = new Set(['ELOOP', 'ENOTDIR', 'ENOENT', 'EACCES', 'ENXIO', 'EINVAL'])
 
-async function copySubdir(from: string, name: string, to: string, state: Copying): Promise<void> {
-  const handle = await openDir(from)
+async function* unlessSwapped(entries: AsyncGenerator<TarEntry, void, void>): AsyncGenerator<TarEntry, void, void> {
+  // Only what fails before the first entry was this thing's own fault; later errors are about the copy.
+  let first: IteratorResult<TarEntry, void>
   try {
-    await mkdir(to, { recursive: true })
-    await copyDir(handle, name, to, state)
-  } finally {
-    await handle.close()
+    first = await entries.next()
+  } catch (error) {
+    if (skippable.has(codeOf(error) ?? '')) return
+    throw error
   }
-}
-
-async function copyFile(from: string, name: string, to: string, state: Copying): Promise<void> {
-  // Without O_NONBLOCK a fifo put there a moment ago would hold us for ever.
-  const input = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
-    const stat = await input.stat()
-    if (!stat.isFile()) return state.onDropped?.(name, 'not a file any more')
-    const output = await open(to, 'w', stat.mode & 0o777)
-    try {
-      await pump(input, output, name, state)
-    } finally {
-      await output.close()
-    }
+    if (!first.done) yield first.value
+    yield* entries
   } finally {
-    await input.close()
+    await entries.return()
   }
 }
 
-async function pump(input: FileHandle, output: FileHandle, name: string, state: Copying): Promise<void> {
-  const buffer = Buffer.allocUnsafe(64 * 1024)
-  for (;;) {
-    const { bytesRead } = await input.read(buffer, 0, buffer.length)
-    if (bytesRead === 0) return
-    state.copiedBytes += bytesRead
-    if (state.copiedBytes > state.limitBytes)
-      throw new Error(`more than ${state.limitBytes} bytes to copy out; stopped in ${JSON.stringify(name)}`)
-    await output.write(buffer, 0, bytesRead)
-  }
-}
-
-async function copyLink(from: string, name: string, to: string, state: Copying): Promise<void> {
-  const link = await readlink(from)
-  const leaves = link.startsWith('/') || normalize(join(dirname(name), link)).split('/')[0] === '..'
-  if (leaves) return state.onDropped?.(name, 'a link that leaves the directory')
-  await symlink(link, to)
-}
-
-function openDir(path: string): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+function openNow(path: string, flags: number): Promise<FileHandle> {
+  return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags)
 }

@@ -48,16 +48,29 @@ type Source = Uint8Array | AsyncIterable<Uint8Array>
  * Nothing is ever written outside it: no absolute or climbing names, no way through a link, no devices.
  */
 export async function extractTar(source: Source, target: string, options: ExtractOptions = {}): Promise<Extracted> {
+  return extractEntries(readTar(tarOf(source, options)), target, options)
+}
+
+/** The same for entries that come from something else than an archive. */
+export async function extractEntries(
+  entries: AsyncIterable<TarEntry>,
+  target: string,
+  options: ExtractOptions = {},
+): Promise<Extracted> {
   const occupied = await hasContent(target)
   if (occupied && options.existing !== 'merge') throw new Error(`${target} is not an empty directory`)
   const stage = join(dirname(target), `.${basename(target).slice(0, 40)}.${randomBytes(6).toString('hex')}.tmp`)
   await mkdir(dirname(target), { recursive: true })
   await mkdir(stage, { mode: 0o700 })
   try {
-    const extracted = await extractInto(source, stage, options)
+    const extracted = await fill(stage, entries, options)
     await chmod(stage, 0o777 & ~process.umask())
     if (occupied) await moveOver(stage, target)
-    else await rename(stage, target)
+    else {
+      // Never through a link that lies where the directory is to appear.
+      if (!(await isRealDir(target))) await rm(target, { force: true })
+      await rename(stage, target)
+    }
     return extracted
   } finally {
     await rm(stage, { recursive: true, force: true })
@@ -66,14 +79,19 @@ export async function extractTar(source: Source, target: string, options: Extrac
 
 /** The same into a directory that is empty, that nobody else writes to, and that the caller throws away when this throws. */
 export async function extractInto(source: Source, dir: string, options: ExtractOptions = {}): Promise<Extracted> {
+  return fill(dir, readTar(tarOf(source, options)), options)
+}
+
+async function fill(dir: string, entries: AsyncIterable<TarEntry>, options: ExtractOptions): Promise<Extracted> {
   const extraction = new Extraction(dir, options)
-  for await (const entry of readTar(tarOf(source, options))) await extraction.add(entry)
+  for await (const entry of entries) await extraction.add(entry)
   return extraction.finish()
 }
 
 async function hasContent(dir: string): Promise<boolean> {
   try {
-    return (await readdir(dir)).length > 0
+    // What a link leads to is not what is there.
+    return !(await lstat(dir)).isSymbolicLink() && (await readdir(dir)).length > 0
   } catch (error) {
     if (isMissing(error)) return false
     throw error
@@ -178,7 +196,7 @@ class Extraction {
   }
 
   #count(what: string, count: number, limit: number): void {
-    if (count > limit) throw new ArchiveError(`the archive holds more than ${limit} ${what}`)
+    if (count > limit) throw new ArchiveError(`there are more than ${limit} ${what}`)
   }
 
   #refuse(name: string, reason: string): void {

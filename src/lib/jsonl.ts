@@ -8,6 +8,8 @@ import { parseJson } from './parse-json.ts'
 export interface JsonLines {
   /** Queues a line; lines reach the file in order, many at once when they come fast. Never throws. */
   append(value: unknown): void
+  /** The same for a document that is text already. */
+  appendText(line: string): void
   /** Waits until everything queued is in the file; rejects with the first thing that went wrong. */
   flush(): Promise<void>
   close(): Promise<void>
@@ -36,11 +38,13 @@ export async function openJsonLines(path: string): Promise<JsonLines> {
     // Whoever flushes or closes hears of it.
     writing.catch(() => {})
   }
+  const appendText = (line: string) => {
+    waiting += `${line}\n`
+    if (!scheduled) schedule()
+  }
   return {
-    append(value) {
-      waiting += `${JSON.stringify(value)}\n`
-      if (!scheduled) schedule()
-    },
+    append: (value) => appendText(JSON.stringify(value)),
+    appendText,
     flush,
     async close() {
       try {
@@ -50,6 +54,18 @@ export async function openJsonLines(path: string): Promise<JsonLines> {
       }
     },
   }
+}
+
+/** A value as one line of JSON in which every text passed through `mask`, names of fields too. */
+export function maskedJson(value: unknown, mask: (text: string) => string): string {
+  return JSON.stringify(value, (_, item: unknown) => {
+    if (typeof item === 'string') return mask(item)
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return item
+    const entries = Object.entries(item)
+    return entries.some(([key]) => mask(key) !== key)
+      ? Object.fromEntries(entries.map(([key, inner]) => [mask(key), inner]))
+      : item
+  })
 }
 
 /** The documents of such a file, in order; lines that are no JSON, such as one a crash cut short, are passed over. */

@@ -1,7 +1,29 @@
-/** What a text says as JSON; undefined when it is none. */
-export function parseJson(text: string): unknown {
+/** How much a JSON text may hold before anything is built of it. */
+export interface JsonLimits {
+  /** How deep objects and lists may be nested. */
+  readonly depth: number
+  /** How many objects, lists and fields there may be. */
+  readonly nodes: number
+}
+
+/** Of what agents ask. Less than of files, in which such values are nested once more. */
+export const requestLimits: JsonLimits = { depth: 64, nodes: 1_000_000 }
+/** Of what models reply: log probabilities of every token are many values. */
+export const replyLimits: JsonLimits = { depth: 64, nodes: 20_000_000 }
+/** Of files: functions that walk through a document by calling themselves are safe with any that passes. */
+export const fileLimits: JsonLimits = { depth: 128, nodes: 20_000_000 }
+
+/** What a text says as JSON; throws SyntaxError when it is none, or is nested too deeply or too large to be worked with. */
+export function readJson(text: string, limits = fileLimits): unknown {
+  const beyond = beyondLimits(text, limits)
+  if (beyond !== null) throw new SyntaxError(beyond)
+  return JSON.parse(text)
+}
+
+/** What a text says as JSON; undefined when it is none, or more than `limits` allow. */
+export function parseJson(text: string, limits = fileLimits): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text, limits)
   } catch {
     return undefined
   }
@@ -11,4 +33,33 @@ export function parseJson(text: string): unknown {
 export function jsonOrText(text: string): unknown {
   const value = parseJson(text)
   return value === undefined ? text : value
+}
+
+/** What a JSON text has too much of, for a person; null when it is within the limits. Looks only at brackets and quotes. */
+export function beyondLimits(text: string, { depth, nodes }: JsonLimits): string | null {
+  // Most texts cannot be too deep: a level costs two characters.
+  if (text.length <= 2 * Math.min(depth, nodes)) return null
+  let level = 0
+  let count = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) at = endOfString(text, at)
+    else if (code === openBrace || code === openBracket) {
+      if (++level > depth) return `nested more than ${depth} levels deep`
+      if (++count > nodes) return `more than ${nodes} values`
+    } else if (code === closeBrace || code === closeBracket) level--
+    else if (code === colon && ++count > nodes) return `more than ${nodes} values`
+  }
+  return null
+}
+
+const [quote, openBrace, closeBrace, openBracket, closeBracket, colon] = [0x22, 0x7b, 0x7d, 0x5b, 0x5d, 0x3a]
+
+function endOfString(text: string, from: number): number {
+  for (let at = text.indexOf('"', from + 1); at >= 0; at = text.indexOf('"', at + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(at - 1 - slashes) === 0x5c) slashes++
+    if (slashes % 2 === 0) return at
+  }
+  return text.length
 }

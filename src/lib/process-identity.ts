@@ -1,25 +1,129 @@
-import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { readFileSync, readlinkSync } from 'node:fs'
+import { homedir, hostname } from 'node:os'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { holdMark, lastSignOf, markState } from './owner-mark.ts'
 
-/** Names one process for ever: a pid alone is reused. */
+/** Names one process for ever: a pid alone is reused, and means something only within its PID namespace. */
 export interface ProcessIdentity {
   readonly pid: number
   /** Start time in clock ticks since boot. */
   readonly startTicks: string
   readonly bootId: string
   readonly host: string
+  /** The PID namespace in which `pid` counts; earlier versions did not write it. */
+  readonly pidNs?: string | undefined
 }
 
-/** The identity of a running process on this machine, or null when it is gone. */
+/** An identity as it lies in files. */
+export const identitySchema = z.object({
+  pid: z.number(),
+  startTicks: z.string(),
+  bootId: z.string(),
+  host: z.string(),
+  pidNs: z.string().optional(),
+})
+
+export type Liveness = 'alive' | 'dead' | 'unknown'
+
+/** The identity of a running process of this PID namespace, or null when it is gone. */
 export function identify(pid: number): ProcessIdentity | null {
   const startTicks = readStartTicks(pid)
-  return startTicks === null ? null : { pid, startTicks, bootId: bootId(), host: hostname() }
+  return startTicks === null ? null : { pid, startTicks, bootId: bootId(), host: hostname(), pidNs: pidNs() }
 }
 
-/** Whether that very process still runs; `unknown` for a process of another machine. */
-export function livenessOf(identity: ProcessIdentity): 'alive' | 'dead' | 'unknown' {
-  if (identity.bootId !== bootId()) return identity.host === hostname() ? 'dead' : 'unknown'
-  return readStartTicks(identity.pid) === identity.startTicks ? 'alive' : 'dead'
+/** The identity of this process. */
+export function ourselves(): ProcessIdentity {
+  const identity = identify(process.pid)
+  if (!identity) throw new Error('this process cannot find itself in /proc')
+  return identity
+}
+
+/** The identity of this process, which from now on shows to other PID namespaces that share the state directory that it lives. */
+export function markedOurselves(ownersDir = defaultOwnersDir()): ProcessIdentity & { readonly pidNs: string } {
+  const identity = { ...ourselves(), pidNs: pidNs() }
+  holdMark(ownersDir, markName(identity))
+  return identity
+}
+
+export interface LivenessOptions {
+  /** Where owners hold their marks; default: this user's state directory. */
+  readonly ownersDir?: string
+  /** The identity was found beside these very marks, so that one that is missing was removed when its owner ended. */
+  readonly sameState?: boolean
+}
+
+/** A machine that has not renewed its mark for this long, and has been started again since, is not running the old process. */
+const silenceMs = 10 * 60 * 1000
+
+/**
+ * Whether that very process still runs. In this PID namespace /proc tells; in another one of this machine, only the mark that the
+ * owner holds; a process of another machine is `unknown`.
+ */
+export function livenessOf(identity: ProcessIdentity, options: LivenessOptions = {}): Liveness {
+  const { ownersDir = defaultOwnersDir(), sameState = false } = options
+  const mark = markName(identity)
+  if (identity.bootId !== bootId()) {
+    if (identity.host !== hostname()) return 'unknown'
+    const seenMs = mark === null ? null : lastSignOf(ownersDir, mark)
+    return seenMs !== null && Date.now() - seenMs < silenceMs ? 'unknown' : 'dead'
+  }
+  if (isOurNamespace(identity)) return readStartTicks(identity.pid) === identity.startTicks ? 'alive' : 'dead'
+  const state = mark === null ? 'unknown' : markState(ownersDir, mark)
+  if (state === 'missing') return sameState ? 'dead' : 'unknown'
+  return state
+}
+
+/** Whether a process that was started here still runs. */
+export function isRunningHere(identity: ProcessIdentity): boolean {
+  return (
+    identity.bootId === bootId() && isOurNamespace(identity) && readStartTicks(identity.pid) === identity.startTicks
+  )
+}
+
+/** Whether a process of this PID namespace is gone or about to be: what dies with it may be dead before it is itself. */
+export function isEnding(pid: number): boolean {
+  const [state, flags] = readStat(pid, [3, 9])
+  const exiting = 0x4
+  return state === undefined || state === 'Z' || state === 'X' || (Number(flags) & exiting) !== 0
+}
+
+/** The name of a process's mark, unique among all processes of all machines. An earlier version's identity has none. */
+export function markName<T extends ProcessIdentity>(identity: T): T extends { pidNs: string } ? string : string | null
+export function markName({ pid, startTicks, bootId, pidNs }: ProcessIdentity): string | null {
+  return pidNs === undefined ? null : `${pid}-${startTicks}-${pidNs}-${bootId.slice(0, 8)}`
+}
+
+/** The process behind a mark's name, as far as a name tells; its machine is known only when it is this one, in its present run. */
+export function parseMarkName(name: string): ProcessIdentity | null {
+  const [, pid, startTicks = '', pidNs = '', boot = ''] = /^(\d+)-(\d+)-(\d+)-([0-9a-f]{8})$/.exec(name) ?? []
+  if (pid === undefined) return null
+  const here = boot === bootId().slice(0, 8)
+  return { pid: Number(pid), startTicks, pidNs, bootId: here ? bootId() : boot, host: here ? hostname() : '' }
+}
+
+/** Where the owners of a state directory hold their marks. */
+export function ownersDirOf(stateDir: string): string {
+  return join(stateDir, 'owners')
+}
+
+/** Where caches and leases live: `$XDG_CACHE_HOME/ot-agent`. */
+export function defaultStateDir(env: Readonly<Record<string, string | undefined>> = process.env): string {
+  return join(env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'ot-agent')
+}
+
+function defaultOwnersDir(): string {
+  return ownersDirOf(defaultStateDir())
+}
+
+/** An identity without a namespace is of an earlier version: another name of the host with the same boot is a container. */
+function isOurNamespace({ pidNs: theirs, host }: ProcessIdentity): boolean {
+  return theirs === undefined ? host === hostname() : theirs === pidNs() && seesOurNamespace()
+}
+
+/** Whether /proc shows our own PID namespace: one that was entered without mounting it again shows its parent's. */
+function seesOurNamespace(): boolean {
+  return readlinkSync('/proc/self') === String(process.pid)
 }
 
 let cachedBootId: string | undefined
@@ -28,12 +132,25 @@ function bootId(): string {
   return cachedBootId
 }
 
-/** Field 22 of /proc/PID/stat; the name before it may hold spaces and brackets. A zombie counts as gone. */
+let cachedPidNs: string | undefined
+function pidNs(): string {
+  cachedPidNs ??= /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0'
+  return cachedPidNs
+}
+
+/** A zombie counts as gone. */
 function readStartTicks(pid: number): string | null {
+  const [state, startTicks] = readStat(pid, [3, 22])
+  return state === 'Z' || state === 'X' ? null : (startTicks ?? null)
+}
+
+/** Fields of /proc/PID/stat, numbered as in proc(5); the name before them may hold spaces and brackets. */
+function readStat(pid: number, numbers: readonly number[]): readonly (string | undefined)[] {
   try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
-    return fields[0] === 'Z' || fields[0] === 'X' ? null : (fields[19] ?? null)
+    const file = pid === process.pid ? '/proc/self/stat' : `/proc/${pid}/stat`
+    const fields = readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+    return numbers.map((number) => fields[number - 3])
   } catch {
-    return null
+    return []
   }
 }

@@ -111,13 +111,17 @@ export class TreeWriter {
     if ('refused' in cleaned) return cleaned
     if (cleaned.path === '') return { refused: 'its name is the directory itself' }
     if (this.#written.has(cleaned.path)) return { refused: 'the archive holds that name twice' }
-    const parts = cleaned.path.split('/')
-    for (let depth = 1; depth < parts.length; depth++) {
-      const parent = parts.slice(0, depth).join('/')
+    // From below: the nearest parent is nearly always there, and a chain of thousands would be costly to look through.
+    const missing: string[] = []
+    for (let end = cleaned.path.lastIndexOf('/'); end > 0; end = cleaned.path.lastIndexOf('/', end - 1)) {
+      const parent = cleaned.path.slice(0, end)
       const written = this.#written.get(parent)
-      if (written && written.kind !== 'dir')
-        return { refused: `${JSON.stringify(parent)} is a ${written.kind}, not a directory` }
-      const refused = written ? null : await this.#makeDir(parent, 0o755)
+      if (written?.kind === 'dir') break
+      if (written) return { refused: `${JSON.stringify(parent)} is a ${written.kind}, not a directory` }
+      missing.push(parent)
+    }
+    for (const parent of missing.reverse()) {
+      const refused = await this.#makeDir(parent, 0o755)
       if (refused !== null) return { refused }
     }
     return cleaned
@@ -138,13 +142,15 @@ export class TreeWriter {
       .split('/')
       .filter((part) => part !== '' && part !== '.')
       .join('/')
-    if (Buffer.byteLength(this.#at(path)) > pathLimitBytes) return { refused: 'its path is too long' }
+    if (Buffer.byteLength(this.#at(path)) > placeLimitBytes) return { refused: 'its path is too long' }
     return { path }
   }
 }
 
 const createOnly = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
 const pathLimitBytes = 4095
+/** Shorter than the system allows, so that the whole can still be moved to another place and removed there. */
+const placeLimitBytes = 3000
 const nameLimitBytes = 255
 const sameFile = 'another entry has the same name on this file system'
 

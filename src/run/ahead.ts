@@ -115,7 +115,7 @@ function whole(provider: SandboxProvider): SandboxProvider {
     name,
     can,
     ...(remote !== undefined && { remote }),
-    preflight: () => provider.preflight(),
+    preflight: (how) => provider.preflight(how),
     lease: (request) => provider.lease(request),
     reap: (options) => provider.reap(options),
     ...(provider.prepare && { prepare: provider.prepare.bind(provider) }),

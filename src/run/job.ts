@@ -33,6 +33,7 @@ export interface JobRequest
     | 'pace'
     | 'hooks'
     | 'hostEnv'
+    | 'replayInterrupted'
     | 'whoCan'
     | 'signal'
   > {

@@ -6,6 +6,8 @@ import type { ModelClient } from '../core/model.ts'
 import type { SandboxLease, SandboxProvider, ToolDir } from '../core/sandbox.ts'
 import type { Environment, Task } from '../core/task.ts'
 import type { TrialEnd, TrialHook, TrialRecord } from '../core/trial.ts'
+import { openExchangeFiles } from '../store/exchange-files.ts'
+import type { Resumption } from './replay/resumption.ts'
 import { findToolDirs, prepareAgent } from './trial/agent-phase.ts'
 import { atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
 import { acceptableEnvironment, type WhoCan } from './trial/environment.ts'
@@ -18,6 +20,7 @@ import { runRound, timed } from './trial/round.ts'
 import { type HostEnv, type Play, wholeTask } from './trial/scene.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
+import { asTrial } from './trial/stray-errors.ts'
 import { openTrialLog } from './trial/trial-log.ts'
 import { describeEnd, makeRecord, maskEnd, startNotes, type TrialNotes } from './trial/trial-record.ts'
 
@@ -43,6 +46,8 @@ export interface TrialRequest {
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
   readonly whoCan: WhoCan
+  /** What an interrupted attempt of it recorded, to be replayed. */
+  readonly resumption?: Resumption | undefined
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined
   /** How long giving the sandbox back may take; default 20. */
@@ -56,10 +61,13 @@ export interface TrialRequest {
 export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   const mask = makeMask(request.config, request.hostEnv)
   const log = openTrialLog(join(request.dir, 'trial.log'), mask)
+  const exchanges = openExchangeFiles(mask, (line) => log.write(line))
   const scene: Play = {
     giveBackSec,
     client: null,
     ...request,
+    exchanges,
+    mask,
     log: (line) => log.write(line),
     announce: makeAnnouncer(request),
   }
@@ -68,12 +76,13 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
     scene.log(`trial ${request.config.trialName}: task ${request.task.name}, agent ${request.agent.name}`)
     const end = await settle(request.signal, async () => {
       await atBoundary('store', request.signal, () => log.ready)
-      return play(scene, notes, request.whoCan)
+      return asTrial(request.config.trialName, scene.log, () => play(scene, notes, request.whoCan))
     })
     scene.log(describeEnd(end))
     if (end.kind === 'cancelled') await afterwards(scene, 'hooks', () => scene.announce('trial-cancel'))
     return await conclude(scene, makeRecord(request, notes, maskEnd(end, mask)))
   } finally {
+    await afterwards(scene, 'exchanges', () => exchanges.close())
     await afterwards(scene, 'trial.log', () => log.close())
   }
 }

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { renderEvent, type ServerDialect } from '../formats/dialect-server/server-dialect.ts'
 import type { WireAnswer } from '../formats/dialect-server/wire-answer.ts'
 import { sleep } from '../lib/deadline.ts'
+import { readJson } from '../lib/parse-json.ts'
 
 /** Sends an answer piece by piece, as it wants to be sent; an aborted signal means that nobody listens any more. */
 export async function send(response: ServerResponse, answer: WireAnswer, signal: AbortSignal): Promise<void> {
@@ -52,7 +53,7 @@ export function lateAnswer(answer: WireAnswer, dialect: ServerDialect): WireAnsw
 
 function messageIn(page: string): string {
   try {
-    return String(JSON.parse(page).error.message)
+    return String(Object(Object(readJson(page)).error).message ?? page.slice(0, 300))
   } catch {
     return page.slice(0, 300)
   }

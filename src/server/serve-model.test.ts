@@ -33,6 +33,19 @@ function serviceThat(answer: ModelService['answer']): ModelService {
 const post = (url: string, body: unknown, headers: Record<string, string> = {}) =>
   fetch(url, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) })
 
+/** The status of an answer to a request whose body never comes. */
+function statusOf(url: string, headers: Record<string, string>, method = 'GET'): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asking = request(url, { method, headers, agent: false }, (answer) => {
+      resolve(answer.statusCode)
+      asking.destroy()
+    })
+    asking.on('error', reject)
+    if (method === 'GET') asking.end()
+    else asking.flushHeaders()
+  })
+}
+
 const chat = { model: 'scripted', messages: [{ role: 'user', content: 'hello' }] }
 
 describe('pages', () => {
@@ -97,6 +110,42 @@ describe('calls', () => {
     }
     expect((await post(`${url}?key=sesame`, chat)).status).toBe(200)
     for (const page of ['health', 'metrics']) expect((await fetch(`${origin}/${page}`)).status).toBe(200)
+  })
+
+  test.each([
+    ['a name that points here', { host: 'evil.example' }, 403],
+    ['a page of the web', { origin: 'https://evil.example' }, 403],
+    ['a page without an origin', { origin: 'null' }, 403],
+    ['a name of this machine', { host: 'node7:8000' }, 200],
+    ['an address of this machine', { host: '192.0.2.7:8000' }, 200],
+    ['loopback', { host: 'localhost:1234', origin: 'http://localhost:3000' }, 200],
+  ])('%s is answered as it should be', async (_, headers, status) => {
+    const server = await serveModel(standIn(), { host: '127.0.0.1', port: 0, apiKey: null, names: ['node7'] })
+    open.push(server)
+    expect(await statusOf(`${server.origin}/v1/models`, headers)).toBe(status)
+  })
+
+  test('who has the key may use any name, but no page of the web may', async () => {
+    const url = `${await serve(standIn(), 'sesame')}/v1/models`
+    const authorization = 'Bearer sesame'
+    expect(await statusOf(url, { host: 'anything.example', authorization })).toBe(200)
+    expect(await statusOf(url, { host: 'anything.example' })).toBe(401)
+    expect(await statusOf(url, { origin: 'https://evil.example', authorization })).toBe(403)
+  })
+
+  test('a body that says it is too long is refused before it is sent', async () => {
+    const origin = await serve(standIn())
+    const headers = { 'content-length': String(1 << 30) }
+    expect(await statusOf(`${origin}/v1/chat/completions`, headers, 'POST')).toBe(413)
+  })
+
+  test('of refused requests a hundred lines are told', async () => {
+    const lines: string[] = []
+    const origin = await serve(standIn(), 'sesame', (line) => lines.push(line))
+    for (let i = 0; i < 120; i++) await statusOf(`${origin}/v1/models`, {})
+    await (await post(`${origin}/v1/chat/completions?key=sesame`, chat)).text()
+    while (!lines.at(-1)?.includes(' 200 ')) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(lines).toHaveLength(101)
   })
 
   test('a line is told of each request, without what a query may hide', async () => {

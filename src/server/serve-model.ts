@@ -1,11 +1,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import { messageOf, UserError } from '../core/errors.ts'
 import type { ModelService } from '../formats/dialect-server/model-service.ts'
 import { openaiFault } from '../formats/dialect-server/openai-fault.ts'
 import { plain, renderFaultAnswer, type WireAnswer } from '../formats/dialect-server/wire-answer.ts'
 import { codeOf } from '../lib/files.ts'
+import { closeAfter } from '../lib/http-share.ts'
 import { notFound, type Route } from './route.ts'
 import { call } from './routes/call.ts'
 import { health } from './routes/health.ts'
@@ -19,8 +20,10 @@ export interface ServeSettings {
   readonly port: number
   /** When set, calls must bring it. */
   readonly apiKey: string | null
+  /** Names of this machine that callers without a key may use for it, beside its addresses. */
+  readonly names?: readonly string[]
   /** Hears of each request, once it is answered: one line. */
-  readonly log?: (line: string) => void
+  readonly log?: (line: string, status: number) => void
 }
 
 /** A service that can be reached over HTTP. */
@@ -34,10 +37,15 @@ export interface ServedModelService {
 /** Serves a model in every API we know, with its list, its health and its metrics. */
 export async function serveModel(service: ModelService, settings: ServeSettings): Promise<ServedModelService> {
   const startedSec = Math.floor(Date.now() / 1000)
-  const server = createServer((message, response) => void handle(service, settings, startedSec, message, response))
+  const log = settings.log && sparingly(settings.log)
+  const watched = { ...settings, ...(log && { log }) }
+  const server = createServer((message, response) => void handle(service, watched, startedSec, message, response))
   // Callers keep connections open between calls for longer than Node does by default.
   server.keepAliveTimeout = 120_000
-  server.requestTimeout = 0
+  server.headersTimeout = 30_000
+  // Until a request is sent, not until it is answered.
+  server.requestTimeout = 300_000
+  server.maxConnections = 4096
   await listen(server, settings)
   const { port } = server.address() as AddressInfo
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
@@ -76,14 +84,16 @@ async function handle(
   response.on('close', () => {
     if (!response.writableFinished) gone.abort()
     const ms = Math.round(performance.now() - startedAt)
-    settings.log?.(`${message.method} ${pathOf(message)} ${response.statusCode} ${ms} ms`)
+    settings.log?.(`${message.method} ${pathOf(message)} ${response.statusCode} ${ms} ms`, response.statusCode)
   })
   const { signal } = gone
   try {
-    const url = new URL(message.url ?? '/', 'http://here')
+    const url = URL.parse(message.url ?? '/', 'http://here')
+    if (!url) return await refuse(message, response, noAddress, signal)
     const query = Object.fromEntries(url.searchParams)
     const asked = { service, path: url.pathname, query, message, response, startedSec, signal }
-    if (!isAllowed(message, settings.apiKey)) await send(response, noKey, signal)
+    const wrong = refusalOf(message, settings)
+    if (wrong) await refuse(message, response, wrong, signal)
     else await routeFor(message.method, url.pathname)(asked)
   } catch (error) {
     if (signal.aborted || response.headersSent) response.destroy()
@@ -119,7 +129,57 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-const noKey = renderFaultAnswer({ renderFault: openaiFault }, { kind: 'auth', message: 'Incorrect API key provided.' })
+/** What a request is refused for before it is read. */
+function refusalOf(message: IncomingMessage, settings: ServeSettings): WireAnswer | null {
+  if (!isOurPage(message, settings)) return foreign
+  return isAllowed(message, settings.apiKey) ? null : noKey
+}
+
+/** A page of the web must not talk to a server on its reader's machine, under whatever name it calls that machine. */
+function isOurPage({ headers: { host, origin } }: IncomingMessage, { apiKey, host: own, names = [] }: ServeSettings) {
+  const asked = host === undefined ? null : nameIn(`http://${host}`)
+  const known = (name: string | null) => name !== null && (isLoopback(name) || name === own || names.includes(name))
+  // Who has the key may call it as he likes; an address cannot be made to point elsewhere, as a name can.
+  const hostFits = host === undefined || apiKey !== null || known(asked) || (asked !== null && isAddress(asked))
+  return hostFits && (origin === undefined || known(nameIn(origin)) || nameIn(origin) === asked)
+}
+
+function nameIn(url: string): string | null {
+  return URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? null
+}
+
+function isAddress(name: string): boolean {
+  return isIP(name) !== 0
+}
+
+/** Whether only programs of this machine reach what listens there. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(host)
+}
+
+function refuse(message: IncomingMessage, response: ServerResponse, answer: WireAnswer, signal: AbortSignal) {
+  closeAfter(message, response)
+  return send(response, answer, signal)
+}
+
+const words = { renderFault: openaiFault }
+const noKey = renderFaultAnswer(words, { kind: 'auth', message: 'Incorrect API key provided.' })
+const foreign = renderFaultAnswer(words, {
+  kind: 'forbidden',
+  message: 'not served under this Host, or to this Origin',
+})
+const noAddress = renderFaultAnswer(words, { kind: 'invalid-request', message: 'expected an address' })
+
+const mostRefusals = 100
+
+/** Tells of every request that was answered and of the first that were refused; the rest of those is counted. */
+function sparingly(log: NonNullable<ServeSettings['log']>): (line: string, status: number) => void {
+  let refused = 0
+  return (line, status) => {
+    if (![401, 403, 408, 413, 429].includes(status) || ++refused <= mostRefusals) log(line, status)
+    else if (refused % 10_000 === 0) log(`${refused} requests were refused so far`, status)
+  }
+}
 
 /** What the service throws is a failure of the server, whoever is to blame. */
 function failed(error: unknown): WireAnswer {
@@ -127,7 +187,7 @@ function failed(error: unknown): WireAnswer {
   return plain(500, 'application/json', JSON.stringify(openaiFault({ kind: 'server', message })))
 }
 
-/** Without the query, which may hold a key. */
+/** Without the query, which may hold a key; short, and of visible signs. */
 function pathOf({ url = '/' }: IncomingMessage): string {
-  return url.split('?')[0] ?? url
+  return (url.split('?')[0] ?? url).slice(0, 200).replaceAll(/[^\x21-\x7e]/g, '?')
 }

@@ -8,8 +8,10 @@ import { exceptionOf } from '../core/trial-exception.ts'
 import { renderTrialConfig } from '../formats/harbor-job/trial-config.ts'
 import { parseTrialResult, renderTrialResult } from '../formats/harbor-job/trial-result.ts'
 import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { readJson } from '../lib/parse-json.ts'
 import { clearTry, packFailedTry } from './failed-tries.ts'
 import { keepInterruptedTry, recoverTrajectories } from './interrupted-try.ts'
+import { Tapes } from './tapes.ts'
 import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
 
@@ -22,20 +24,38 @@ const readAtOnce = 32
  */
 export function openHarborLayout(jobDir: string, host: HostEnv = process.env): TrialStore {
   const dirOf = (trialName: string) => join(jobDir, checkTrialName(trialName))
+  const tapes = new Tapes(join(jobDir, '.tapes'))
   return {
     records: () => readRecords(jobDir),
-    begin: (config) => begin(dirOf(config.trialName), config, host),
+    async begin(config) {
+      const dir = dirOf(config.trialName)
+      await tapes.keep(config.trialName, dir)
+      await keepInterruptedTry(dir)
+      return makeEmpty(dir, config, host)
+    },
+    tapeOf: (trialName) => tapes.load(trialName),
+    dropTape: (trialName) => tapes.drop(trialName),
+    async startOver(config) {
+      await tapes.drop(config.trialName)
+      return makeEmpty(dirOf(config.trialName), config, host)
+    },
     async keepFailedTry(trialName, nth, record) {
       const dir = dirOf(trialName)
       await recoverTrajectories(dir)
       await writeRecord(dir, record, host)
       await packFailedTry(dir, nth)
       await clearTry(dir)
+      await tapes.ended(trialName, record.end)
     },
-    commit: (record) => commit(dirOf(record.name), record, host),
+    async commit(record) {
+      await commit(dirOf(record.name), record, host)
+      if (record.end.kind !== 'cancelled') await tapes.drop(record.name)
+    },
     async retract(trialName) {
       const dir = dirOf(trialName)
-      if ((await readRecord(dir)) === null) throw noSuchTrial(trialName, jobDir)
+      const record = await readRecord(dir)
+      if (record === null) throw noSuchTrial(trialName, jobDir)
+      if (record.end.kind === 'cancelled') await tapes.keep(trialName, dir)
       await packFailedTry(dir, 1)
       await clearTry(dir)
     },
@@ -48,9 +68,8 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env): T
   }
 }
 
-async function begin(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
+async function makeEmpty(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
   await mkdir(dir, { recursive: true })
-  await keepInterruptedTry(dir)
   await clearTry(dir)
   await writeFile(join(dir, 'config.json'), renderTrialConfig(config, host))
   return dir
@@ -66,9 +85,8 @@ async function commit(dir: string, record: TrialRecord, host: HostEnv): Promise<
   await writeAtomic(join(dir, 'result.json'), renderTrialResult(record, host))
 }
 
-/** Needs no care: until result.json is there, nobody looks at these. */
 async function writeRecord(dir: string, record: TrialRecord, host: HostEnv): Promise<void> {
-  await writeFile(join(dir, 'record.json'), renderTrialRecord(record, host))
+  await writeAtomic(join(dir, 'record.json'), renderTrialRecord(record, host))
   const exception = exceptionOf(record)
   if (exception) await writeFile(join(dir, 'exception.txt'), exception.traceback)
 }
@@ -97,7 +115,7 @@ async function readRecord(dir: string): Promise<TrialRecord | null> {
 /** The trial's id in a result that is whole; Harbor does not write them at once. */
 function idIn(result: string): string | null {
   try {
-    const { id } = Object(JSON.parse(result))
+    const { id } = Object(readJson(result))
     return typeof id === 'string' ? id : null
   } catch {
     return null

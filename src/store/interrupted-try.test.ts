@@ -17,7 +17,7 @@ async function halfDone(folder = 'agent') {
   const store = openHarborLayout(mkdtempSync(join(tmpdir(), 'interrupted-')), {})
   const record = someRecord()
   const dir = await store.begin(record.config)
-  const journal = await openJournal(join(dir, folder))
+  const journal = await openJournal(join(dir, folder), (text) => text)
   const head = { schema_version: atifVersion, session_id: 's', agent: { name: 'a', version: '1' } } as const
   journal.add({ kind: 'open', file, head })
   journal.add({ kind: 'step', file, step: { source: 'user', message: 'do it' } })

@@ -10,6 +10,7 @@ import { parseJobResult, renderJobResult } from '../formats/harbor-job/job-resul
 import { type JobLock, renderJobLock } from '../formats/harbor-job/lock.ts'
 import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../lib/new-dir.ts'
+import { readJson } from '../lib/parse-json.ts'
 
 const jobFileSchema = z.object({
   schema: z.literal('job/1'),
@@ -137,7 +138,7 @@ async function readFileOf(dir: string, name: string): Promise<string | null> {
 /** A trial has a config.json too. */
 function isJobConfig(text: string): boolean {
   try {
-    const document: unknown = JSON.parse(text)
+    const document: unknown = readJson(text)
     return typeof document === 'object' && document !== null && !('trial_name' in document)
   } catch {
     return true
@@ -148,7 +149,7 @@ function parseJobFile(text: string, path: string): JobFile {
   const hint = 'the file is written once when a job starts; restore it, or remove the directory'
   let document: unknown
   try {
-    document = JSON.parse(text)
+    document = readJson(text)
   } catch {
     throw new UserError(`${path}: expected JSON, got ${JSON.stringify(text.slice(0, 40))}`, hint)
   }

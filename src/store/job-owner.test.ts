@@ -110,7 +110,7 @@ test('an owner on another machine is not presumed dead, and a broken file is not
   const stranger = { pid: 7, startTicks: '1', bootId: 'another', host: 'elsewhere' }
   await writeFile(join(jobDir, 'owner.json'), JSON.stringify(stranger))
   await expect(acquireOwner(jobDir)).rejects.toThrow('process 7 on elsewhere is already running this job')
-  const container = { ...identify(process.pid), pid: 999_999_999, host: 'a-container' }
+  const container = { ...identify(process.pid), pid: 999_999_999, host: 'a-container', pidNs: undefined }
   await writeFile(join(jobDir, 'owner.json'), JSON.stringify(container))
   expect((await readOwner(jobDir))?.liveness).toBe('unknown')
   await writeFile(join(jobDir, 'owner.json'), 'half')

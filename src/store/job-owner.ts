@@ -1,16 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { link, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
 import { UserError } from '../core/errors.ts'
 import { codeOf, readTextIfExists } from '../lib/files.ts'
-import { identify, livenessOf, type ProcessIdentity } from '../lib/process-identity.ts'
-
-const identitySchema = z.object({ pid: z.number(), startTicks: z.string(), bootId: z.string(), host: z.string() })
+import { readJson } from '../lib/parse-json.ts'
+import {
+  identitySchema,
+  type Liveness,
+  livenessOf,
+  markedOurselves,
+  type ProcessIdentity,
+} from '../lib/process-identity.ts'
 
 export interface JobOwner {
   readonly process: ProcessIdentity
-  readonly liveness: 'alive' | 'dead' | 'unknown'
+  readonly liveness: Liveness
 }
 
 /** Who runs a job, according to its owner.json; null when nobody says so. */
@@ -24,8 +29,7 @@ export async function readOwner(jobDir: string): Promise<JobOwner | null> {
  * a live one, or one on another machine, is a UserError. Of any number of processes that try at once, one wins.
  */
 export async function acquireOwner(jobDir: string): Promise<() => Promise<void>> {
-  const me = identify(process.pid)
-  if (me === null) throw new Error('this process is not listed in /proc')
+  const me = markedOurselves()
   const path = join(jobDir, 'owner.json')
   await claim(path, me, jobDir)
   return async () => {
@@ -86,7 +90,7 @@ async function readIdentity(path: string): Promise<ProcessIdentity | null> {
   const text = await readTextIfExists(path)
   if (text === null) return null
   try {
-    return identitySchema.parse(JSON.parse(text))
+    return identitySchema.parse(readJson(text))
   } catch {
     return null
   }
@@ -106,7 +110,8 @@ async function refuseBroken(path: string): Promise<void> {
 function refuseLiving(holder: ProcessIdentity, jobDir: string): void {
   const liveness = livenessHere(holder)
   if (liveness === 'dead') return
-  const where = liveness === 'alive' ? '' : ` on ${holder.host}`
+  const isHere = holder.host === hostname()
+  const where = liveness === 'alive' ? '' : ` ${isHere ? 'in another container' : `on ${holder.host}`}`
   const hint =
     liveness === 'alive'
       ? 'wait for it, or stop it first'
@@ -114,11 +119,8 @@ function refuseLiving(holder: ProcessIdentity, jobDir: string): void {
   throw new UserError(`${jobDir}: process ${holder.pid}${where} is already running this job`, hint)
 }
 
-/** Another name of the host with the same boot is another container, whose processes cannot be seen from here. */
-function livenessHere(holder: ProcessIdentity): JobOwner['liveness'] {
-  const me = identify(process.pid)
-  const liveness =
-    me !== null && holder.bootId === me.bootId && holder.host !== me.host ? 'unknown' : livenessOf(holder)
+function livenessHere(holder: ProcessIdentity): Liveness {
+  const liveness = livenessOf(holder)
   // A job of a cluster that runs again elsewhere: whoever started it has made sure that the earlier run is gone.
   return liveness === 'unknown' && holder.host === process.env.OT_AGENT_REPLACED_HOST ? 'dead' : liveness
 }

@@ -106,6 +106,16 @@ const usage = z
 
 const span = z.object({ startedAt: z.string(), finishedAt: textOrNull }).nullable()
 
+const system = z.object({
+  restored: z.object({
+    files: z.array(z.object({ path: z.string(), change: z.enum(['modified', 'added', 'removed']) })),
+    total: z.number(),
+  }),
+  onImage: rewards,
+  onAgent: rewards.exactOptional(),
+  differ: z.boolean(),
+})
+
 const step = z.object({
   name: z.string(),
   rewards,
@@ -115,6 +125,7 @@ const step = z.object({
   metadata: values.nullable(),
   agentExecution: span,
   verifier: span,
+  system: system.exactOptional(),
 })
 
 const sandboxFacts = z.object({
@@ -122,6 +133,28 @@ const sandboxFacts = z.object({
   limits: z.object({ cpu: z.boolean(), memory: z.boolean(), pids: z.boolean(), storage: z.boolean() }),
   notes: z.array(z.string()),
 })
+
+const resumed = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('replayed'),
+    turns: z.number(),
+    inputTokens: z.number(),
+    cacheTokens: z.number(),
+    outputTokens: z.number(),
+    costUsd: numberOrNull,
+  }),
+  z.object({
+    kind: z.literal('diverged'),
+    turns: z.number(),
+    step: textOrNull,
+    turn: z.number(),
+    message: numberOrNull,
+    what: z.string(),
+    expected: z.string(),
+    got: z.string(),
+  }),
+  z.object({ kind: z.literal('not-replayed'), reason: z.string() }),
+])
 
 /** A record as we write it down; what comes from disk passes here before anyone believes it. */
 export const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
@@ -135,12 +168,14 @@ export const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
   end,
   isolation: z.enum(['fresh', 'shared', 'separate']).nullable(),
   bothRewardFiles: z.boolean(),
+  system: system.exactOptional(),
   usage,
   metadata: values.nullable(),
   sandbox: sandboxFacts.nullable(),
   spans: z.object({ environmentSetup: span, agentSetup: span, agentExecution: span, verifier: span }),
   steps: z.array(step).nullable(),
   retries: z.number(),
+  resumed: resumed.exactOptional(),
   startedAt: z.string(),
   finishedAt: z.string(),
 })

@@ -8,6 +8,7 @@ import { loadTask } from '../formats/harbor-task/load.ts'
 import { canonicalJson } from '../lib/digest-json.ts'
 import { codeOf, namesIn, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
+import { readJson } from '../lib/parse-json.ts'
 import { acquireOwner } from './job-owner.ts'
 
 /** A row, or a task made of it, that is not in the set, and why. */
@@ -231,7 +232,7 @@ function writeIdentity(path: string, identity: SetIdentity): Promise<void> {
 
 function parseIdentity(text: string): Record<string, unknown> {
   try {
-    return Object(JSON.parse(text))
+    return Object(readJson(text))
   } catch {
     return {}
   }

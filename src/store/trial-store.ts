@@ -1,4 +1,5 @@
 import type { TrialConfig } from '../core/job.ts'
+import type { RecordedAttempt } from '../core/replay.ts'
 import type { TrialRecord } from '../core/trial.ts'
 
 /** A finished trial's files, as a directory; give it back, because it may be a temporary copy. */
@@ -15,6 +16,12 @@ export interface TrialStore {
   records(): AsyncIterable<TrialRecord>
   /** An empty directory for the trial's files (`agent/`, `verifier/`, `artifacts/`, trial.log), with its config written. */
   begin(config: TrialConfig): Promise<string>
+  /** What the newest interrupted attempt of the trial was told by its model; null when there is nothing. Stays until the trial has ended. */
+  tapeOf(trialName: string): Promise<RecordedAttempt | null>
+  /** Forgets that: the trial goes on without it. */
+  dropTape(trialName: string): Promise<void>
+  /** The trial's directory, empty as after `begin`: nothing of the try under way is kept. */
+  startOver(config: TrialConfig): Promise<string>
   /** Puts aside the files of a try that failed and will be retried, where no reader takes them for the trial's own. `nth` counts from 1. */
   keepFailedTry(trialName: string, nth: number, record: TrialRecord): Promise<void>
   /** Makes the record and the files of the trial's directory permanent, all at once. */

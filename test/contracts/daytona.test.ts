@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import daytona from '../../src/sandboxes/daytona/index.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { FakeDaytona } from '../fakes/daytona/server.ts'
+import { programsInside } from './exceptions.ts'
 import { sandboxContract } from './sandbox.ts'
 
 describe.skipIf(missingPrograms().length > 0)('daytona (its stand-in needs bubblewrap)', () => {
@@ -18,8 +19,10 @@ describe.skipIf(missingPrograms().length > 0)('daytona (its stand-in needs bubbl
     rmSync(stateDir, { recursive: true, force: true })
   })
   sandboxContract('daytona', {
+    cannotRestore: 'Daytona keeps no copy of the image beside a machine',
     makeProvider: () => daytona.make(daytona.options.parse({}), { env: server.env, stateDir }),
     exceptions: {
+      ...programsInside,
       'limits memory': 'Daytona sells memory by the gigabyte',
       'limits processes': 'Daytona has no limit on processes',
     },

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe } from 'vitest'
 import plugin from '../../src/sandboxes/docker/index.ts'
+import { removeSandbox } from '../../src/sandboxes/docker/reap.ts'
 import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../container-engine.ts'
 import '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
@@ -26,6 +27,15 @@ describe('an engine of our own', { skip: skipReason !== null, meta: skipReason =
     const options = plugin.options.parse({ socket: engine.socket, base: baseImage, pids: 512 })
     return plugin.make(options, { env: {}, stateDir })
   }
-  sandboxContract('docker', { makeProvider })
+  sandboxContract('docker', {
+    makeProvider,
+    room: '/logs/agent',
+    exceptions: {
+      'brings up /tests and /logs where a program left a file in their place':
+        'the engine cannot mount over it: the trial fails at its sandbox and is not scored',
+    },
+    cannotRestore: 'not written for container engines yet',
+    takeAway: { 'its container is removed': (box) => removeSandbox(engine.engine, box.id) },
+  })
   allowlistLaw(makeProvider)
 })

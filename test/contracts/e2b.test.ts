@@ -17,6 +17,7 @@ describe('e2b (on a stand-in)', needs('bwrap'), async () => {
     rmSync(stateDir, { recursive: true, force: true })
   })
   sandboxContract('e2b', {
+    cannotRestore: 'E2B keeps no copy of the image beside a machine',
     makeProvider: () => e2b.make(e2b.options.parse({}), { env: standIn.env, stateDir }),
     exceptions: { ...standInExceptions(standIn.machines), 'limits processes': 'E2B does not, and the facts say so' },
   })

@@ -175,6 +175,23 @@ export function engineLaws(name: string, { voice, make, keyHeader }: EngineUnder
       })
     })
 
+    test.each([
+      [
+        'lists nothing',
+        (response, request) =>
+          (/models\/m/.test(request.path) ? voice.fails(404, 'no') : voice.lists())(response, request),
+      ],
+      ['cannot list', voice.fails(500, 'no cache folder')],
+    ] satisfies [string, Behaviour][])('a server that %s is asked for a word: its answer counts', async (_, list) => {
+      server.planList(list)
+      server.plan(voice.says('hi'))
+      const { signal } = new AbortController()
+      expect(await engine.health(signal)).toEqual({ healthy: true, models: ['m'] })
+      server.plan(voice.fails(404, 'no such model'))
+      const reason = expect.stringMatching(/(serves nothing|no cache folder); asked for a word, it failed too: .*404/)
+      expect(await engine.health(signal)).toMatchObject({ healthy: false, reason })
+    })
+
     test('a server that refuses the key or is not there is not, and the reason is readable', async () => {
       server.planList(voice.fails(401, `bad ${key}`))
       const refused = await engine.health(new AbortController().signal)

@@ -2,11 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe } from 'vitest'
+import type { SandboxLease } from '../../src/core/sandbox.ts'
 import { ControlGroups } from '../../src/lib/control-group.ts'
 import local from '../../src/sandboxes/local/index.ts'
+import { loadLease } from '../../src/sandboxes/local/lease-file.ts'
 import { findPrivileges, missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { whyNoUplink } from '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
-import { sandboxContract } from './sandbox.ts'
+import { programsInside } from './exceptions.ts'
+import { ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
 const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
 afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
@@ -15,12 +19,22 @@ describe.skipIf(missingPrograms().length > 0)('local (needs bubblewrap)', async 
   const { enforces } =
     missingPrograms().length > 0 ? { enforces: {} } : ControlGroups.find(`ot-agent-contract-${process.pid}`)
   const manyUsers = missingPrograms().length > 0 || (await findPrivileges()).manyUsers
+  const noUplink = whyNoUplink()
   const exceptions = {
+    ...programsInside,
     ...(!('memory' in enforces && enforces.memory) && { 'limits memory': 'no control groups for this user' }),
     ...(!('pids' in enforces && enforces.pids) && { 'limits processes': 'no control groups for this user' }),
+    ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
     ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
   }
   const makeProvider = () => local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir })
-  sandboxContract('local', { makeProvider, exceptions })
+  const dirOf = ({ id }: SandboxLease) => join(stateDir, 'local/sandboxes', id)
+  const takeAway = {
+    'its first process is killed': (box: SandboxLease) =>
+      void process.kill(loadLease(dirOf(box))?.holder?.pid ?? 0, 'SIGKILL'),
+    // As another process may do, which sees files and not mounts.
+    'its files are removed': (box: SandboxLease) => rmSync(dirOf(box), { recursive: true, force: true }),
+  }
+  sandboxContract('local', { makeProvider, exceptions, takeAway })
   allowlistLaw(makeProvider)
 })

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readFileSync,
   readlinkSync,
+  realpathSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -18,12 +19,23 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SandboxLease, SandboxProvider, Terminal } from '../../src/core/sandbox.ts'
 import type { Environment } from '../../src/core/task.ts'
 import { plainEnvironment } from './environment.ts'
+import { openHostServices } from './host-services.ts'
+import { systemLaws } from './system-laws.ts'
 
 export interface SandboxContract {
   readonly makeProvider: () => SandboxProvider
+  /** Ways in which a sandbox can be taken away from its owner by someone outside, by their names. */
+  readonly takeAway?: Readonly<Record<string, (box: SandboxLease) => void | Promise<void>>>
   /** Laws this provider cannot keep, each with the reason. */
   readonly exceptions?: Readonly<Record<string, string>>
+  /** Why system files that an agent changed are not put back for tests. */
+  readonly cannotRestore?: string
+  /** A directory that deep trees are copied out of, beside the logs; by default one in memory. */
+  readonly room?: string
 }
+
+/** Named, because kinds without such a network are excepted from it. */
+export const ownNetworkLaw = 'reaches no service of the host itself where it has network'
 
 /** Prints what runs inside, a line each; `ps` is not on every machine, and without it nothing would seem to run. */
 const commandLines = 'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f; echo; done 2>/dev/null'
@@ -153,13 +165,20 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
     })
 
     law('stops a command whose signal is aborted while it starts', async () => {
-      for (const afterMs of [0, 1, 5, 20]) {
+      for (const afterMs of [0, 1, 5, 10, 20, 40]) {
         const controller = new AbortController()
         const running = sh(shared, 'sleep 843', { signal: controller.signal })
         if (afterMs === 0) controller.abort()
         else setTimeout(() => controller.abort(), afterMs)
         await expect(running).rejects.toMatchObject({ name: 'AbortError' })
-        expect((await sh(shared, `${commandLines} | grep -E "^[s]leep 843 *$" || true`)).stdout).toBe('')
+        expect((await sh(shared, `${commandLines} | grep -E "[s]leep 843 *$" || true`)).stdout).toBe('')
+      }
+    })
+
+    law('stops a command that runs out of time while it starts', async () => {
+      for (const timeoutSec of [0.001, 0.005, 0.02]) {
+        expect(await sh(shared, 'sleep 832', { timeoutSec })).toMatchObject({ timedOut: true, exitCode: 124 })
+        expect((await sh(shared, `${commandLines} | grep -E "[s]leep 832 *$" || true`)).stdout).toBe('')
       }
     })
 
@@ -217,6 +236,120 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       ).toEqual(['./d', './d/x', './ok', './rel'])
     })
 
+    law('keeps no link that leads out of what is copied, however links are chained', async () => {
+      await using box = await lease()
+      const plant = [
+        'mkdir -p d/e/f && ln -s ../../.. d/e/f/up && ln -s d/e/f/up/../.. out',
+        'ln -s d/e/f/up/../../../../../../../etc etc && ln -s ../d/e/f/up/.. d/back && ln -s d/e/f/up/d/e fine',
+        'ln -s loop loop && ln -s . dot && ln -s dot/dot/dot/.. dots && ln -s dot/../x dotx && ln -s nothing/../.. gone',
+      ].join(' && ')
+      for (const source of ['/logs/agent', '/tmp/links']) {
+        expect(await sh(box, `mkdir -p ${source} && cd ${source} && ${plant}`)).toMatchObject({ exitCode: 0 })
+        const out = join(scratch, `links-of${source.replaceAll('/', '-')}`)
+        await box.downloadDir(source, out)
+        const script = 'find . -type l -printf "%p " -exec realpath -m {} \\;'
+        const links = execFileSync('sh', ['-c', script], { cwd: out, encoding: 'utf8' }).trim().split('\n')
+        expect(links.filter((line) => !`${line.split(' ')[1]}/`.startsWith(`${realpathSync(out)}/`))).toEqual([])
+        expect(links.map((line) => line.split(' ')[0]).sort()).toEqual(['./d/e/f/up', './dot', './fine'])
+      }
+    })
+
+    law('copies out to a fresh directory where a link lies in its place', async () => {
+      const [other, out] = [join(scratch, 'other'), join(scratch, 'linked-out')]
+      mkdirSync(other)
+      writeFileSync(join(other, 'file'), 'mine')
+      await sh(shared, 'mkdir -p /tmp/linked && echo theirs > /tmp/linked/file && cp -r /tmp/linked /logs/agent/')
+      for (const source of ['/logs/agent/linked', '/tmp/linked', '/logs/agent']) {
+        symlinkSync(other, out)
+        await shared.downloadDir(source, out)
+        expect(lstatSync(out).isDirectory(), source).toBe(true)
+        expect(readFileSync(join(other, 'file'), 'utf8')).toBe('mine')
+        rmSync(out, { recursive: true })
+      }
+    })
+
+    law('copies files out and reads them without a program of the agent’s', async () => {
+      await using box = await lease()
+      const plant =
+        'for p in tar cat cp find ls dd; do f=$(command -v $p) || continue; rm -f $f; printf "#!/bin/sh\\necho ran >> /forged; echo forged\\n" > $f; chmod 755 $f; done'
+      expect(await sh(box, `mkdir -p /tmp/out && echo true > /tmp/out/file && ${plant}`)).toMatchObject({ exitCode: 0 })
+      await sh(box, 'echo true > /logs/agent/file; ln -s out/file /tmp/link')
+      for (const source of ['/logs/agent', '/tmp/out']) {
+        const out = join(scratch, `unforged${source.replaceAll('/', '-')}`)
+        await box.downloadDir(source, out)
+        expect(readFileSync(join(out, 'file'), 'utf8')).toBe('true\n')
+      }
+      for (const path of ['/tmp/out/file', '/tmp/link'])
+        expect(Buffer.from(await box.read(path)).toString()).toBe('true\n')
+      expect((await sh(box, 'test ! -e /forged')).exitCode).toBe(0)
+    })
+
+    law('leaves out what a pattern names when it copies a directory', async () => {
+      const make =
+        'mkdir -p /tmp/part/a/b /tmp/part/node_modules/x && cd /tmp/part && touch a/b/c.pyc a/b/c.py a/d node_modules/x/y top.pyo'
+      await sh(shared, make)
+      const names = async (...exclude: string[]) => {
+        const out = join(scratch, 'part')
+        await shared.downloadDir('/tmp/part', out, { exclude })
+        const found = execFileSync('find', ['.', '-type', 'f'], { cwd: out, encoding: 'utf8' })
+        rmSync(out, { recursive: true })
+        return found.split('\n').filter(Boolean).sort()
+      }
+      expect(await names('*.py[co]', 'node_modules')).toEqual(['./a/b/c.py', './a/d'])
+      expect(await names('a/b', './top.*')).toEqual(['./a/d', './node_modules/x/y'])
+      expect(await names('b/d', './d')).toHaveLength(5)
+    })
+
+    law('runs nothing from a directory at the head of PATH on its own behalf', async () => {
+      const names = 'sh bash setsid env mkdir chmod chown rm cat dirname stty tar cp mv printf sleep test'
+      const path = '/tmp/own:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+      await using box = await lease({ env: { PATH: path } })
+      const plant = `mkdir -p /tmp/own && cd /tmp/own && for p in ${names}; do printf '#!/bin/bash\\necho %s >> /tmp/forged\\nexec /bin/%s "$@"\\n' $p $p > $p && /bin/chmod 755 $p; done`
+      expect(await box.exec(['/bin/sh', '-c', plant])).toMatchObject({ exitCode: 0 })
+      const source = join(scratch, 'from-path')
+      mkdirSync(source, { recursive: true })
+      writeFileSync(join(source, 'file'), 'uploaded')
+      const use = async () => {
+        await box.exec(['/bin/true'], { stdin: 'x'.repeat(100_000) })
+        await box.exec(['/bin/true'], { user: 'nobody' })
+        await box.exec(['/bin/sleep', '821'], { timeoutSec: 0.1 })
+        await box.write('/tmp/new/written', 'data')
+        await box.uploadDir(source, '/tmp/new/uploaded')
+        await box.downloadDir('/tmp/new', join(scratch, 'path-out'))
+        await box.read('/tmp/new/written')
+        expect((await box.exec(['/bin/cat', '/tmp/forged'])).stdout).toBe('')
+      }
+      await use()
+      await box.freeze()
+      await use()
+    })
+
+    law('refuses to copy out more entries than the limit', async () => {
+      await using box = await lease()
+      await sh(box, 'mkdir /tmp/many && cd /tmp/many && seq 300 | xargs touch && cp -r /tmp/many /logs/agent/many')
+      for (const source of ['/tmp/many', '/logs/agent'])
+        await expect(box.downloadDir(source, join(scratch, 'many'), { limitEntries: 200 })).rejects.toThrow(source)
+    })
+
+    law('leaves out what lies too deep to copy, and removes it with the rest', async () => {
+      await using box = await lease()
+      // Longer than any path may be, so each part is put into the bottom of the next.
+      const dig =
+        'p=$(i=0; while [ $i -lt 1100 ]; do printf d/; i=$((i+1)); done); for i in 1 2; do mkdir -p n/$p; [ ! -e o ] || mv o n/$p; mv n o; done'
+      for (const source of new Set(['/logs/agent', contract.room ?? '/dev/shm'])) {
+        const dug = await sh(box, `mkdir -p ${source} && cd ${source} && echo kept > kept && ${dig}`)
+        expect(dug).toMatchObject({ exitCode: 0 })
+        const out = join(scratch, `deep-of${source.replaceAll('/', '-')}`)
+        await box.downloadDir(source, out)
+        expect(readFileSync(join(out, 'kept'), 'utf8')).toBe('kept\n')
+        execFileSync('rm', ['-rf', out])
+      }
+      await box.freeze()
+      const { id } = box
+      await box[Symbol.asyncDispose]()
+      expect((await provider.reap({ dryRun: true })).filter((left) => left.id === id)).toEqual([])
+    })
+
     law('refuses to copy out more than the limit', async () => {
       await sh(shared, 'mkdir -p /tmp/big && head -c 3000000 /dev/zero > /tmp/big/file')
       await expect(shared.downloadDir('/tmp/big', join(scratch, 'big'), { limitBytes: 1_000_000 })).rejects.toThrow(
@@ -244,12 +377,69 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect(stdout).toContain('done')
     })
 
+    law('leaves no setting of the kernel to be written, and hides what tells about the whole machine', async () => {
+      await using box = await lease()
+      const writable =
+        'for d in /proc/sys /proc/fs /proc/irq /proc/bus /proc/sysrq-trigger /proc/acpi /proc/scsi /sys; do [ ! -e $d ] || find $d -type f -writable; done 2>/dev/null'
+      // Writing what it is already changes nothing, should it succeed.
+      const write =
+        'for f in /proc/sys/kernel/printk /proc/sys/vm/swappiness /proc/sys/kernel/hostname; do v=$(cat $f) && { echo "$v" > $f; } 2>/dev/null && echo wrote $f; done; { echo h > /proc/sysrq-trigger; } 2>/dev/null && echo wrote sysrq'
+      const secret =
+        'for f in keys kcore timer_list sched_debug latency_stats; do [ -z "$(head -c 1 /proc/$f 2>/dev/null | tr "\\0" x)" ] || echo $f; done; ls /proc/scsi /proc/acpi /sys/firmware 2>/dev/null | grep -v :'
+      const look = async (who: string) => {
+        for (const [script, seen] of Object.entries({ [writable]: '', [write]: '', [secret]: '' }))
+          expect((await sh(box, script)).stdout.trim(), who).toBe(seen)
+        expect((await sh(box, 'cat /proc/1/cmdline | wc -c; cat /proc/self/status | wc -l')).stdout).toMatch(/^[1-9]/)
+      }
+      await look('at first')
+      await box.freeze()
+      await look('after a freeze')
+    })
+
+    law('denies keys and calls that no task needs', async () => {
+      // By number, with perl: a refused call leaves EPERM or ENOSYS, one that is let through another error or none.
+      const numbers = process.arch === 'arm64' ? [219, 280, 241, 265] : [250, 321, 298, 304]
+      const script = `command -v perl >/dev/null || { echo refused; exit; }; for n in ${numbers.join(' ')}; do perl -e '$r = syscall($ARGV[0], 0, 0, 0, 0, 0); print $r == -1 && ($! == 1 || $! == 38) ? "" : "call $ARGV[0] gave $r $!\\n"' $n; done; echo refused`
+      expect((await sh(shared, script)).stdout).toBe('refused\n')
+    })
+
+    law('hands no namespace to a command as an open file', async () => {
+      const { stdout } = await sh(shared, 'ls -l /proc/self/fd')
+      const open = stdout.split('\n').flatMap((line) => / (\d+) -> (.*)$/.exec(line)?.slice(1, 3).join(' ') ?? [])
+      expect(open.filter((file) => /^([3-9]|\d\d+) (user|pid|net|mnt|ipc|uts|cgroup):/.test(file))).toEqual([])
+    })
+
     law('has no network when none is asked for', async () => {
       const { stdout } = await sh(
         shared,
         'cat /proc/net/dev | tail -n +3 | cut -d: -f1 | tr -d " "; cat /proc/net/route | wc -l',
       )
       expect(stdout).toBe('lo\n1\n')
+    })
+
+    law(ownNetworkLaw, async () => {
+      await using host = await openHostServices()
+      await using box = await lease({ network: { mode: 'public' } })
+      const perl = [
+        'use Socket; my ($at, $port, $dev) = @ARGV; socket(S, PF_INET, SOCK_DGRAM, 17);',
+        'setsockopt(S, SOL_SOCKET, 25, $dev) if $dev; send(S, "hello", 0, sockaddr_in($port, inet_aton($at)))',
+      ].join(' ')
+      const script = [
+        'devices=$(tail -n +3 /proc/net/dev | cut -d: -f1)',
+        // The first hop of this network, as an address: some carriers take it for the host.
+        'hop=$(while read d to via rest; do [ "$to" != 00000000 ] || printf "%d.%d.%d.%d " $(echo $via | sed "s/\\(..\\)\\(..\\)\\(..\\)\\(..\\)/0x\\4 0x\\3 0x\\2 0x\\1/"); done < /proc/net/route)',
+        `for a in 127.0.0.1 127.1.2.3 0.0.0.0 ::1 ::ffff:127.0.0.1 $hop; do timeout 2 bash -c "cat < /dev/tcp/$a/${host.tcpPort}" 2>/dev/null & done; wait`,
+        `for d in "" $devices; do for a in 127.0.0.1 $hop; do perl -e '${perl}' $a ${host.udpPort} $d; done; done`,
+        `grep -c ${host.abstractName} /proc/net/unix`,
+      ].join('\n')
+      const { stdout } = await box.exec(['bash', '-c', script])
+      expect(stdout).toBe('0\n')
+      await host.settled()
+      expect(host.visits).toEqual([])
+      const door = await box.openDoor((socket) => socket.on('error', () => {}).end('our door'))
+      const { hostname, port } = new URL(door.url)
+      expect((await box.exec(['bash', '-c', `cat < /dev/tcp/${hostname}/${port}`])).stdout).toBe('our door')
+      await door.close()
     })
 
     law('keeps writes to itself', async () => {
@@ -297,7 +487,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
         box,
         'nohup setsid sh -c "FORGE=1; while :; do echo 1 > /logs/verifier/reward.txt; echo 1 > /tests/test.sh; done" >/dev/null 2>&1 &',
       )
-      expect(await box.freeze()).toBe('fresh')
+      expect(await box.freeze()).toMatchObject({ isolation: 'fresh' })
       const seen = await sh(
         box,
         `cat /tmp/kept /logs/agent/log; ls -A /logs/verifier; ${commandLines} | grep "[F]ORGE" | wc -l`,
@@ -346,9 +536,19 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       await sh(box, 'true')
       await box.freeze()
       await box.uploadDir(join(scratch, 'environment'), '/tests')
-      await sh(box, 'true')
+      expect((await sh(box, 'cd /tests && cd /logs/verifier')).exitCode).toBe(0)
       expect(execFileSync('ls', ['-A', victim], { encoding: 'utf8' })).toBe('')
     })
+
+    law('brings up /tests and /logs where a program left a file in their place', async () => {
+      await using box = await lease()
+      await sh(box, 'rm -rf /tests; echo x > /tests; mv /logs /moved; echo x > /logs')
+      await box.freeze()
+      await box.uploadDir(join(scratch, 'environment'), '/tests')
+      expect(await sh(box, 'cd /tests && cd /logs/verifier && pwd -P')).toMatchObject({ stdout: '/logs/verifier\n' })
+    })
+
+    systemLaws(law, lease, contract.cannotRestore)
 
     law('opens a terminal that answers, resizes and takes control keys', async () => {
       const terminal = await shared.openTerminal({ cols: 100, rows: 30, env: { PS1: '> ' } })
@@ -407,6 +607,29 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       )
       expect(await provider.reap({ dryRun: true })).toEqual([])
     })
+
+    for (const [how, takeAway] of Object.entries(contract.takeAway ?? {})) {
+      law(`takes the blame when it is taken away: ${how}`, async () => {
+        const box = await lease()
+        const gone = expect.objectContaining({ name: 'BoundaryError', boundary: 'sandbox' })
+        try {
+          const running = sh(box, 'echo 0 > /logs/verifier/reward.txt; sleep 3; exit 1').catch(
+            (error: unknown) => error,
+          )
+          await expect.poll(() => sh(box, 'cat /logs/verifier/reward.txt').then(({ stdout }) => stdout)).toBe('0\n')
+          await takeAway(box)
+          // A command may also be seen to be killed: whoever asks then whether the sandbox lives learns the rest.
+          const ended = await running
+          if (ended instanceof Error) expect(ended).toEqual(gone)
+          else expect(ended).toMatchObject({ exitCode: 137 })
+          expect(await box.alive()).toBe(false)
+          await expect(sh(box, 'true')).rejects.toEqual(gone)
+          await expect(box.freeze()).rejects.toBeInstanceOf(Error)
+        } finally {
+          await box[Symbol.asyncDispose]()
+        }
+      })
+    }
 
     law('is gone when it is given back while it freezes', async () => {
       for (const afterMs of [0, 5, 20, 60]) {

@@ -2,7 +2,9 @@ import { chmod, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/pro
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { TrialRecord } from '../../src/core/trial.ts'
+import { openExchangeFiles } from '../../src/store/exchange-files.ts'
 import type { TrialStore } from '../../src/store/trial-store.ts'
+import { clientThat, replies } from '../fakes/told-client.ts'
 import { failed, someRecord, someTrialConfig } from '../records.ts'
 import { readTree, tempDir } from '../trees.ts'
 
@@ -125,6 +127,45 @@ export function trialStoreLaws(name: string, open: (jobDir: string) => Promise<T
       await using opened = await store.open('trial-17')
       expect(await readFile(join(opened.dir, 'agent/log.txt'), 'utf8')).toBe('of id-17')
       await store.close()
+    })
+
+    test('keeps what an interrupted attempt was told until its trial has ended, and forgets it then', async () => {
+      const jobDir = await tempDir()
+      const turnsOf = async (store: TrialStore) =>
+        [...((await store.tapeOf('hello__AbC23de'))?.rounds ?? [])].map(([step, { turns }]) => [step, turns.length])
+      const told = async (store: TrialStore, turns: number, step?: string) => {
+        const dir = join(await store.begin(someTrialConfig()), ...(step === undefined ? [] : ['steps', step]), 'agent')
+        await mkdir(dir, { recursive: true })
+        const files = openExchangeFiles(String, () => {})
+        const client = files.recorded(clientThat(replies('hello')), dir)
+        for (let i = 0; i < turns; i++) await client.complete({ messages: [{ role: 'user', content: `say ${i}` }] })
+        await files.close()
+      }
+      const killed = await open(jobDir)
+      expect(await turnsOf(killed)).toEqual([])
+      await told(killed, 3)
+      const second = await open(jobDir)
+      await told(second, 1)
+      expect(await turnsOf(second)).toEqual([[null, 3]])
+      await second.commit(someRecord({ end: { kind: 'cancelled' } }))
+      await second.retract('hello__AbC23de')
+      expect(await turnsOf(second)).toEqual([[null, 3]])
+      await told(second, 4)
+      await second.commit(someRecord({ end: { kind: 'cancelled' } }))
+      await second.close()
+      const third = await open(jobDir)
+      await third.retract('hello__AbC23de')
+      expect(await turnsOf(third)).toEqual([[null, 4]])
+      await third.startOver(someTrialConfig())
+      expect(await turnsOf(third)).toEqual([])
+      await told(third, 2, 'first')
+      const last = await open(jobDir)
+      await last.begin(someTrialConfig())
+      expect(await turnsOf(last)).toEqual([['first', 2]])
+      await last.commit(someRecord())
+      expect(await turnsOf(last)).toEqual([])
+      await last.close()
+      expect(await readdir(jobDir)).not.toContain('.tapes')
     })
 
     test('writes no secret of the host, neither into files nor into records', async () => {

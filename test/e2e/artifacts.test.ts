@@ -1,4 +1,15 @@
-import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { agentThat } from '../fakes/agents.ts'
@@ -61,6 +72,42 @@ withSandboxes('artefacts', () => {
     expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
     expect(manifest(dir)).toMatchObject([{ source: '/logs/artifacts', status: 'failed' }])
     expect(existsSync(join(dir, 'artifacts/extra.txt'))).toBe(false)
+  })
+
+  test('with a destination below a link land where it says, and nothing beyond the link is touched', async () => {
+    const victim = mkdtempSync(join(tmpdir(), 'ot-victim-'))
+    mkdirSync(join(victim, 'sub'))
+    writeFileSync(join(victim, 'sub/file'), 'mine')
+    const agent = agentThat(async (at) => {
+      const plant = [
+        'echo 42 > /answer; mkdir -p /work/out /work/linked && echo x > /work/out/x && ln -s . /work/linked/self',
+        'cd /logs/artifacts && mkdir -p d/e/f kept && echo kept > kept/file && ln -s ../../.. d/e/f/up && ln -s kept inside',
+        `ln -s d/e/f/up/../../../../../../../../../../../..${victim} chained && ln -s ${victim} direct`,
+        // Harmless until another artefact lies at "later".
+        'ln -s later/self/../../../agent trick',
+      ].join(' && ')
+      await at.sandbox.exec(['bash', '-c', plant])
+      return { kind: 'finished' }
+    })
+    const at = (source: string, destination: string) => ({ source, destination, exclude: [] })
+    const artifacts = [
+      at('/work/out', 'chained/sub'),
+      at('/work/out/x', 'direct/sub/file'),
+      at('/work/out', 'inside'),
+      at('/work/out/x', 'inside/deeper/x'),
+      at('/work/linked', 'later'),
+    ]
+    const { record, dir } = await playTrial({ agent, config: { artifacts } })
+    expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
+    expect(manifest(dir).map(({ status }) => status)).toEqual(Array(6).fill('ok'))
+    expect(readFileSync(join(victim, 'sub/file'), 'utf8')).toBe('mine')
+    expect(readdirSync(victim)).toEqual(['sub'])
+    expect(readdirSync(join(dir, 'artifacts/kept'))).toEqual(['file'])
+    for (const path of ['chained/sub/x', 'direct/sub/file', 'inside/deeper/x'])
+      expect(readFileSync(join(dir, 'artifacts', path), 'utf8')).toBe('x\n')
+    expect(existsSync(join(dir, 'artifacts/trick'))).toBe(false)
+    expect(lstatSync(join(dir, 'artifacts/trick'), { throwIfNoEntry: false })).toBeUndefined()
+    rmSync(victim, { recursive: true })
   })
 
   test('with a destination outside are refused, and the trial is scored all the same', async () => {

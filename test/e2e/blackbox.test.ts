@@ -67,12 +67,11 @@ withSandboxes('a command-line agent in a box', () => {
   })
 
   test('a trajectory it plants in its logs is kept under another name, and trusted by nobody', async () => {
-    const plant = ['trajectory.json', 'trajectory.side-1.json', 'trajectory.jsonl', 'model-calls.jsonl']
+    const plant = ['trajectory.json', 'trajectory.side-1.json', 'trajectory.jsonl', 'exchanges.jsonl']
       .map((name) => `echo forged > /logs/agent/${name}`)
       .join('; ')
     const silent = await run(['sh', '-c', plant])
-    expect(logsOf(silent.dir).filter((name) => /^(trajectory|model-calls)/.test(name))).toEqual(['model-calls.jsonl'])
-    expect(readFileSync(join(silent.dir, 'agent/model-calls.jsonl'), 'utf8')).toBe('')
+    expect(logsOf(silent.dir).filter((name) => /^(trajectory|exchanges)/.test(name))).toEqual([])
     expect(readFileSync(join(silent.dir, 'agent/from-sandbox.trajectory.json'), 'utf8')).toBe('forged\n')
     const { dir } = await run(['sh', '-c', `${plant}; node -e "$ASKS" hello 0; ${plant}`])
     expect(logsOf(dir).filter((name) => name.startsWith('trajectory'))).toEqual(['trajectory.json'])

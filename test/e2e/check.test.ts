@@ -123,7 +123,7 @@ const untilForged =
 
 const weakProvider = faultyProvider(provider, {
   inside: (real) => ({
-    freeze: async () => 'shared',
+    freeze: async () => ({ isolation: 'shared', restored: null }),
     downloadDir: async (...files) => {
       await real.exec(['bash', '-c', untilForged], { timeoutSec: 30 })
       return real.downloadDir(...files)

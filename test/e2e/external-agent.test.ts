@@ -63,9 +63,7 @@ withSandboxes('an agent of one’s own', () => {
     ]) {
       const refused = await otAgent(...again)
       expect(refused.code).toBe(2)
-      expect(refused.stderr).toMatch(
-        /^error: .*the code of \S+my-agent\.ts changed: digest was \S+, is \S+\nhint: .+\n$/,
-      )
+      expect(refused.stderr).toMatch(/^error: .*\S+my-agent\.ts changed: digest was \S+, is \S+\nhint: .+\n$/)
     }
   })
 
@@ -94,6 +92,34 @@ withSandboxes('an agent of one’s own', () => {
     const { end } = JSON.parse(readFileSync(join(folder, 'jobs', job, trial, 'record.json'), 'utf8'))
     expect(end).toMatchObject({ kind: 'failed', failure: { boundary: 'agent', message: 'no idea' } })
     expect(end.failure.stack).toContain(`${join(folder, 'boom.ts')}:7:`)
+  })
+})
+
+withSandboxes('an agent that left a timer behind', () => {
+  test('ends no job with what the timer throws; the error is told with the name of its trial', async () => {
+    await writeTree(folder, {
+      'late.ts': `export class Late {
+  readonly name = 'late'
+  readonly version = '1.0.0'
+  async solve({ task, sandbox }: { task: { name: string }; sandbox: { exec(words: string[]): Promise<unknown> } }) {
+    if (task.name.includes('csv-to-json')) {
+      setTimeout(() => { throw new Error('late timer') }, 1)
+      void Promise.reject(new Error('late promise'))
+    }
+    await sandbox.exec(['sleep', '0.2'])
+    return { kind: 'finished' } as const
+  }
+}\n`,
+    })
+    const job = ['-o', 'jobs', '--job-name', 'late', '-n', '1', '--json']
+    const only = ['-p', tasks, '-i', '*csv-to-json', '-i', '*fix-ledger', '--agent-import-path', './late.ts']
+    const ran = await otAgent('run', ...only, ...job)
+    expect(ran.code, ran.stderr).toBe(0)
+    expect(JSON.parse(ran.stdout)).toMatchObject({ finished: true, ends: { scored: 2 } })
+    for (const what of ['late timer', 'late promise'])
+      expect(ran.stderr).toMatch(new RegExp(`^trial csv-to-json__\\w+: an error outside of any call.*${what}$`, 'm'))
+    const trial = readdirSync(join(folder, 'jobs/late')).find((name) => name.startsWith('csv-to-json__')) ?? ''
+    expect(readFileSync(join(folder, 'jobs/late', trial, 'trial.log'), 'utf8')).toContain('late timer')
   })
 })
 

@@ -62,15 +62,14 @@ withSandboxes('ot-agent generate', () => {
       traces: { uploadedRepo: `file:${published}`, metadata: { trials: 1, meanReward: 1, exported: { rows: 1 } } },
     })
     expect(readdirSync(published).sort()).toEqual(['README.md', 'data', 'drops.jsonl', 'manifest.json'])
-    const again = generate(
-      'data/nl2bash/generate.ts',
-      '--stage',
-      'traces',
-      '--tasks-input',
-      join(out, 'tasks'),
-      ...['--output-dir', join(scratch, 'scores'), '--trace-agent-name', 'oracle', '--trace-eval-only'],
-    )
+    const scores = ['--output-dir', join(scratch, 'scores'), '--trace-agent-name', 'oracle', '--trace-eval-only']
+    const score = () =>
+      generate('data/nl2bash/generate.ts', '--stage', 'traces', '--tasks-input', join(out, 'tasks'), ...scores)
+    const again = score()
     expect(again.status, again.stderr).toBe(0)
+    // Trials that are all there are not run again: the job may have been stopped after its last one.
+    expect(JSON.parse(score().stdout).traces).toEqual(JSON.parse(again.stdout).traces)
+    expect(readdirSync(join(scratch, 'scores/jobs'))).toHaveLength(1)
     expect(JSON.parse(again.stdout)).toMatchObject({
       tasks: null,
       traces: { metadata: { trials: 1, meanReward: 1, exported: null } },

@@ -47,7 +47,10 @@ withSandboxes('augment/hints', () => {
   })
 
   test('a task its scout did not solve is dropped', { timeout: 120_000 }, async () => {
-    const { made, model } = await hint({ model: 'clueless', engine: 'scripted' }, replies(items('x')))
+    const { made, model } = await hint(
+      { model: 'clueless', engine: 'scripted', options: { script: 'test/fixtures/stand-in/gives-up.json' } },
+      replies(items('x')),
+    )
     expect(made.map((each) => isDropped(each) && each.drop)).toEqual(['scout-failed'])
     expect(model.asked).toEqual([])
   })

@@ -38,6 +38,9 @@ withSandboxes('kill -9 while an agent talks to its model', () => {
     expect(notes).toMatch(/interrupted/)
     const whole = parseTrajectory(readFileSync(join(job, trial, 'agent/trajectory.json'), 'utf8'))
     expect(whole.notes).toBeUndefined()
+    expect(JSON.parse(readFileSync(join(job, trial, 'record.json'), 'utf8')).resumed).toMatchObject({
+      kind: 'replayed',
+    })
     expect(JSON.parse(readFileSync(join(job, trial, 'result.json'), 'utf8')).verifier_result.rewards).toEqual({
       reward: 1,
     })

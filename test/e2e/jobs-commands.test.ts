@@ -48,6 +48,10 @@ withSandboxes('ot-agent jobs', () => {
       `API_KEY=${secret}`,
       '--ve',
       `TOKEN=${secret}`,
+      '--ae',
+      `DATABASE=mysql://me:${secret}@db`,
+      '--ae',
+      `MODE=${secret}`,
     )
     const files = readdirSync(join(jobs, 'secret'), { recursive: true, withFileTypes: true }).filter((entry) =>
       entry.isFile(),
@@ -57,8 +61,14 @@ withSandboxes('ot-agent jobs', () => {
     const { status, stderr } = ot('jobs', 'resume', 'jobs/secret')
     expect(status).toBe(2)
     expect(stderr).toMatch(
-      /agents\[0\]\.env\.API_KEY, verifier\.env\.TOKEN held a secret[^\n]*\nhint: .*\$\{VARIABLE\}/,
+      /agents\[0\]\.env\.API_KEY, .*env\.DATABASE, .*env\.MODE, verifier\.env\.TOKEN: literal values are never[^\n]*\nhint: .*--ae API_KEY=.*\$\{VARIABLE\}/,
     )
+    const again = ['--ae', `API_KEY=${secret}`, '--ve', 'TOKEN=x1', '--ae', 'DATABASE=x2', '--ae', 'MODE=x3']
+    const names = trialsOf('secret')
+    const stranger = ot('jobs', 'resume', 'jobs/secret', '--ae', 'OTHER=1')
+    expect(stranger).toMatchObject({ status: 2, stderr: expect.stringMatching(/^error: --ae OTHER: .+\nhint: .+\n$/) })
+    expect(ot('jobs', 'resume', 'jobs/secret', '-q', ...again)).toMatchObject({ status: 0 })
+    expect(trialsOf('secret')).toEqual(names)
   })
 
   test('retry runs only what is meant, and keeps what was there', () => {

@@ -17,6 +17,8 @@ import { makeTempDir } from '../make-task.ts'
 import { startJudge, verdict, writeJudged } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
+const givesUp = 'test/fixtures/stand-in/gives-up.json'
+
 const { signal } = new AbortController()
 const services = stageServices(signal)
 /** A reply of 11 tokens in and 3 out costs 14 cents. */
@@ -70,7 +72,7 @@ withSandboxes('a judge in a recipe', () => {
     const server = await startJudge(['first', 'second', 'third'], verdict(0.5))
     const by = (model: string) => ({ judge: { model, apiBase: server.apiBase, options }, concurrency: 1 })
     const able = { model: 'able', engine: 'scripted', options: { tasks: root } }
-    const teachers = [{ model: 'clueless', engine: 'scripted' }, able]
+    const teachers = [{ model: 'clueless', engine: 'scripted', options: { script: givesUp } }, able]
     const run = async (dir: string, stages: StageEntry[]) => {
       const source = { use: 'sources/task-folder', with: { path: root } }
       const recipe = await resolveRecipe({ name: 'judged', stages: [source, ...stages] }, makeAnyStage)

@@ -23,7 +23,7 @@ export const stateDir = join(scratch, 'state')
 /** The real local sandbox, with its leases in the scratch folder. */
 export const provider: SandboxProvider = local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir })
 
-const unable = await provider.preflight().then(
+const unable = await provider.preflight({ networks: ['public'] }).then(
   () => null,
   (error: Error) => error.message,
 )

@@ -37,7 +37,11 @@ async function run() {
   const recipe = await resolveRecipe(
     {
       name: 'full',
-      stages: [{ use: 'traces' }, { use: 'filters/rollouts/exact-duplicates' }, { use: 'exporters/sharegpt' }],
+      stages: [
+        { use: 'traces' },
+        { use: 'filters/rollouts/exact-duplicates' },
+        { use: 'exporters/sharegpt', with: { replay: 0 } },
+      ],
     },
     async (use, options) => (use === 'traces' ? traces : makeAnyStage(use, options)),
   )

@@ -1,18 +1,43 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { jsonDialect } from '../../src/agents/terminus-2/parse-json.ts'
 import { needs } from '../needs.ts'
 
 const recipes = readdirSync('recipes').filter((name) => name.endsWith('.ts'))
 const program = (...words: string[]) =>
   spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8', maxBuffer: 2 ** 26 })
 
-test.each(recipes)('%s passes its check and tells what every stage takes and gives', { timeout: 60_000 }, (name) => {
-  const { status, stdout, stderr } = program('recipe', 'check', join('recipes', name), '--json')
-  expect({ status, stderr }).toMatchObject({ status: 0 })
-  const { stages, forecast } = JSON.parse(stdout)
+/** What each recipe lacks on a machine without a key, a server, a cloud or a file of its own; the network is not asked. */
+const lacking: Readonly<Record<string, readonly string[]>> = {
+  'demo.ts': [],
+  'openthoughts-agent-v1.ts': ['inferredbugs: git clone', 'verified, rollout: export DAYTONA_API_KEY'],
+  'openthoughts-agent-v2.ts': [
+    'issue-tasks: put the file there',
+    'superuser: download the archive',
+    'tezos: download the archive',
+    'tezos-forms, length: export OPENAI_API_KEY',
+    'verified, rollout: export DAYTONA_API_KEY',
+  ],
+  'openthoughts-agent-rl.ts': ['verified: export DAYTONA_API_KEY'],
+}
+
+test.each(recipes)('%s tells what every stage takes and gives, and what is missing', { timeout: 60_000 }, (name) => {
+  const env = { ...process.env, DAYTONA_API_KEY: '', OPENAI_API_KEY: '' }
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['bin/ot-agent.js', 'recipe', 'check', join('recipes', name), '--offline', '--json'],
+    { encoding: 'utf8', env },
+  )
+  const expected = lacking[name] ?? []
+  expect({ status, stderr }).toEqual({ status: expected.length === 0 ? 0 : 3, stderr: '' })
+  const { stages, forecast, missing } = JSON.parse(stdout)
+  const lines = missing.map(
+    (each: { stages: string[]; provide: string }) => `${each.stages.join(', ')}: ${each.provide}`,
+  )
+  expect(lines).toEqual(expected.map((line) => expect.stringContaining(line)))
   expect(forecast).toHaveLength(stages.length)
   expect(stages.at(-1).form).toBe('sink')
 })
@@ -56,6 +81,12 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
     expect(readdirSync(join(out, 'out/dataset')).sort()).toEqual(
       expect.arrayContaining(['README.md', 'data', 'dataset_info.json', 'jsonl', 'train.yaml']),
     )
+    const replies = readdirSync(join(out, 'out/dataset/jsonl')).flatMap((name) =>
+      repliesIn(join(out, 'out/dataset/jsonl', name)),
+    )
+    expect(replies.length).toBeGreaterThan(3)
+    // In the form that the prompt above it asks for, read by the agent's own parser.
+    expect(replies.filter((reply) => jsonDialect.parse(reply).error !== '')).toEqual([])
     const again = JSON.parse(program('demo', '--limit', '1', '-o', out, '--json', '--quiet').stdout)
     expect(again.cached).toHaveLength(again.stages.length - 3)
     expect(again.sinks[0].cached).toBe(true)
@@ -65,3 +96,14 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
     expect(explained).toMatch(/^mix( +1){3}$/m)
   })
 })
+
+/** What the model says in every row of a dataset. */
+function repliesIn(path: string): string[] {
+  const rows = readFileSync(path, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  return rows.flatMap(({ conversations }) =>
+    conversations.flatMap((said: { from: string; value: string }) => (said.from === 'gpt' ? [said.value] : [])),
+  )
+}

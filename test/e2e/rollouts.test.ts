@@ -18,6 +18,7 @@ import { serveModel } from '../../src/server/serve-model.ts'
 import { decodeRow } from '../../src/store/rows/columns.ts'
 import { withSandboxes } from './kit.ts'
 
+const givesUp = 'test/fixtures/stand-in/gives-up.json'
 const dir = mkdtempSync(join(tmpdir(), 'ot-agent-rollouts-'))
 afterAll(() => rmSync(dir, { recursive: true }))
 
@@ -155,7 +156,7 @@ withSandboxes('rollouts', () => {
         use: 'rollouts/select-teacher',
         with: {
           teachers: [
-            { model: 'clueless', engine: 'scripted' },
+            { model: 'clueless', engine: 'scripted', options: { script: givesUp } },
             { ...scripted(), model },
           ],
           tasks: 1,

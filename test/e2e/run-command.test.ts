@@ -55,6 +55,41 @@ withSandboxes('ot-agent run', () => {
     expect(stdout).toMatch(/verifier 1/)
   })
 
+  test('shows what a failing RUN printed without letting it command the terminal', async () => {
+    const dir = join(scratch, 'colourful')
+    const files = {
+      'environment/Dockerfile': String.raw`FROM debian
+RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
+`,
+    }
+    await writeTask(dir, 'colourful', { files })
+    for (const args of [
+      ['run', '-p', dir, '-o', jobs, '--job-name', 'colourful', '--verbose'],
+      ['tasks', 'check', dir],
+    ]) {
+      const { status, stdout, stderr } = ot(...args)
+      expect(status, args[0]).toBe(3)
+      expect(stdout + stderr).toContain('red')
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+      expect(stdout + stderr).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
+    }
+  })
+
+  test('passes tasks only the variables of this machine that were named for the run', async () => {
+    const dir = join(scratch, 'curious')
+    const toml = `[environment.env]\nA = "\${PATH:-none}"\n[verifier.env]\nB = "\${HOME:-none}"\n`
+    await writeTask(dir, 'curious', { toml })
+    const curious = ['run', '-p', dir, '-o', jobs, '--job-name']
+    const refused = ot(...curious, 'refused', '--pass-env', 'PATH')
+    expect(refused).toMatchObject({ status: 2, stdout: '' })
+    expect(refused.stderr).toMatch(/not named for this run: HOME\n.*--pass-env HOME/)
+    expect(existsSync(join(jobs, 'refused'))).toBe(false)
+    expect(ot('tasks', 'check', dir)).toMatchObject({ status: 2, stderr: expect.stringMatching(/run: PATH, HOME\n/) })
+    expect(ot(...curious, 'named', '--pass-env', 'PATH', '--pass-env', 'HOME').status).toBe(0)
+    writeFileSync(join(scratch, 'vars.env'), 'PATH=x\nHOME=y\n')
+    expect(ot(...curious, 'from-file', '--env-file', join(scratch, 'vars.env')).status).toBe(0)
+  })
+
   test.each<[string, string[], RegExp]>([
     ['a missing path', ['-p', 'nowhere'], /nowhere: expected a task or a folder of tasks, found nothing/],
     ['a folder without tasks', ['-p', 'empty'], /empty: expected a task\.toml/],

@@ -51,13 +51,35 @@ withSandboxes('run with a model behind --api-base', () => {
     ]
     const first = await run('budget', [...line, '--budget-requests', '2', '--json'])
     expect(first.stderr).toContain('the budget of 2 requests is spent')
+    expect(first.stderr).toContain('stopped by the budget')
+    expect(first.code).toBe(3)
     expect(JSON.parse(first.stdout)).toMatchObject({ finished: false, totalTrials: 2 })
     const second = await run('budget', [...line, '--json'])
     expect(JSON.parse(second.stdout)).toMatchObject({ continued: true, finished: true, totalTrials: 2 })
+    expect(second.code, second.stderr).toBe(0)
   })
 
   test.each([
     ['no model', [], /agent terminus-2 needs a model, got none/],
+    [
+      'a stand-in that knows none of the tasks',
+      ['-m', 'scripted/x', '--engine', 'scripted'],
+      /no turns for any of the 12 tasks/,
+    ],
+    [
+      'a context too small for the first prompt',
+      [
+        '-m',
+        'scripted/x',
+        '--engine',
+        'scripted',
+        '--engine-kwarg',
+        `tasks=${tasks}`,
+        '--engine-kwarg',
+        'context_tokens=1000',
+      ],
+      /the first prompt takes \d+ tokens and a reply 512, and its context holds 1000/,
+    ],
     ['a model nobody serves', ['-m', 'some-model'], /needs a model, got some-model, with nothing that says where/],
     ['a model without its key', ['-m', 'openai/some-model'], /OPENAI_API_KEY/],
     ['a server that is down', ['-m', 'x', '--api-base', 'http://127.0.0.1:9/v1'], /no model server answers/],

@@ -78,6 +78,27 @@ describe('serve', () => {
     expect(existsSync(file)).toBe(false)
   })
 
+  test('where others reach it, a key is made, shown once and asked for; a named one is neither shown nor written', async () => {
+    const made = await serveStandIn('--host', '0.0.0.0', '-m', 'teacher')
+    const { port } = new URL(made.origin)
+    expect((await fetch(`http://127.0.0.1:${port}/v1/models`)).status).toBe(401)
+    made.child.kill('SIGTERM')
+    const [, key] = /shown only here: (sk-serve-[0-9a-f]{48})\n/.exec((await made.ended).stderr) ?? []
+    expect(key).toBeDefined()
+    const file = join(scratch, 'keyed.json')
+    const line = ['serve', '--engine', 'scripted', '--tasks', tasks, '--port', '0', '--json', '--endpoint-json', file]
+    const named = otAgent([...line, '--key-env', 'MY_SERVE_KEY'], { MY_SERVE_KEY: 'sesame-4711' })
+    const { baseUrl } = JSON.parse(await named.says(/^}$/m))
+    expect(JSON.parse(readFileSync(file, 'utf8')).api_key).toBe(`\${MY_SERVE_KEY}`)
+    expect((await fetch(`${baseUrl}/models`)).status).toBe(401)
+    expect((await fetch(`${baseUrl}/models`, { headers: { authorization: 'Bearer sesame-4711' } })).status).toBe(200)
+    named.child.kill('SIGTERM')
+    const { stdout, stderr: told } = await named.ended
+    expect(stdout + told).not.toContain('sesame')
+    const unset = await otAgent([...line, '--key-env', 'NO_SUCH_KEY']).ended
+    expect(unset).toMatchObject({ code: 2, stderr: expect.stringContaining('NO_SUCH_KEY') })
+  })
+
   test('--check looks at a server as the guide does', async () => {
     const { baseUrl } = await serveStandIn()
     const good = await otAgent(['serve', '--check', '--api-base', baseUrl]).ended

@@ -51,6 +51,21 @@ withSandboxes('a task with steps', () => {
     expect(record.steps?.map((step) => step.failure?.boundary ?? null)).toEqual([null, 'task'])
   })
 
+  test('shows the agent of a later step no file and no process of an earlier step’s tests', async () => {
+    const seen: string[] = []
+    const look =
+      'ls -A /tests /logs/verifier /srv /stolen 2>/dev/null | grep -v :; for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f; echo; done 2>/dev/null | grep "[s]leep 741"; cat /work'
+    const spy = agentThat(async (at) => {
+      seen.push((await at.sandbox.exec(['sh', '-c', `${look}; echo mine > /work`])).stdout.trim())
+      return { kind: 'finished' }
+    })
+    const leave = 'cp -r /tests /stolen; cp -r /tests/. /srv/; (setsid sleep 741 > /dev/null 2>&1 &)'
+    const task = steps('', { reward: 1 }, { reward: 1 }, { reward: 1 })
+    const { record } = await playTrial({ task: { ...task, test: `${leave}\n${task.test}` }, agent: spy })
+    expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
+    expect(seen).toEqual(['', 'mine', 'mine'])
+  })
+
   test('verifies a step whose agent ran out of time and goes on', async () => {
     const slow = agentThat(async (at) => (at.step?.name === 's1' ? new Promise(() => {}) : { kind: 'finished' }))
     const task = steps('', { reward: 0.5 }, { reward: 1 })

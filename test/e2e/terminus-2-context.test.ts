@@ -103,15 +103,47 @@ withSandboxes('terminus-2 whose context is full', () => {
   })
 
   test('hands off before that when little room is left, and not again at once', async () => {
-    const long = says(`echo 42 > /answer; seq 1 2000`)
+    const long = says(`echo 42 > /answer; seq 1 1900`)
     const { record, client } = await run(
       [long, long, ...handoff, says('true'), done, done],
-      { proactive_summarization_threshold: 1000 },
+      { proactive_summarization_threshold: 3000 },
       4000,
     )
     expect(record.metadata).toMatchObject({ summarization_count: 1, stop_reason: 'task-complete', n_episodes: 5 })
     expect(client.requests[2]?.messages).toHaveLength(5)
     expect(client.requests.every((request) => countTokens(request.messages) < 8000)).toBe(true)
+  })
+
+  test.each([
+    [4096, true],
+    [8192, true],
+    [16_384, true],
+    [32_768, false],
+    [131_072, false],
+  ])('works in a context of %s tokens; that it has to hand off is %s', async (contextTokens, handsOff) => {
+    const replies = [says('echo 42 > /answer'), ...Array(20).fill(says("seq 1 1000 | tr '\\n' ' '; echo")), done, done]
+    const asked: number[] = []
+    const part = ({ messages }: ModelRequest): string => {
+      const last = messages.at(-1)?.content ?? ''
+      if (last.startsWith('The conversation has become too long')) asked.push(messages.length)
+      const aside = /^(The conversation has become too long|You are going to take over|The agent that takes over)/
+      return aside.test(last) ? 'SAID' : (replies.shift() ?? done)
+    }
+    const { record, client } = await run([part], {}, contextTokens)
+    expect(record.end).toMatchObject({ rewards: { reward: 1 }, exit: { kind: 'finished' } })
+    expect(record.metadata).toMatchObject({ summarization_count: asked.length, n_episodes: 23 })
+    expect(asked.length > 0).toBe(handsOff)
+    // There was work worth a summary before each.
+    expect(asked.every((messages) => messages >= 5)).toBe(true)
+    expect(client.requests.every((request) => countTokens(request.messages) < contextTokens)).toBe(true)
+  })
+
+  test('is not asked anything when its context cannot hold the first prompt and a reply', async () => {
+    const { record, client } = await run([done], {}, 1024)
+    expect(client.requests).toEqual([])
+    expect(record.end).toMatchObject({
+      failure: { boundary: 'agent', retryable: false, message: expect.stringMatching(/its context holds 1024 \(/) },
+    })
   })
 
   test('starts a new file for each handoff when its history must be linear', async () => {
@@ -169,7 +201,11 @@ withSandboxes('terminus-2 whose context is full', () => {
     expect(record.metadata).toMatchObject({ stop_reason: 'context', n_episodes: 1 })
     expect(client.requests.length).toBeLessThan(12)
     const never = await run([full])
-    expect(never.record.metadata).toMatchObject({ stop_reason: 'context' })
+    // A first prompt of a few hundred tokens fits anything: the model failed.
+    expect(never.record.end).toMatchObject({
+      kind: 'failed',
+      failure: { boundary: 'model', code: 'PromptRefusedError' },
+    })
     expect(never.trajectory('trajectory.json').steps).toHaveLength(1)
   })
 

@@ -108,8 +108,12 @@ async function play({ turns, options = {}, timeoutSec }: Scenario) {
   }
 }
 
-/** How long calls took is left out. */
-function shownMetadata({ api_request_times_msec: times, ...rest }: Readonly<Record<string, unknown>>): object {
+/** How long calls took, and which prompts these were, is left out. */
+function shownMetadata({
+  api_request_times_msec: times,
+  prompts_digest: _,
+  ...rest
+}: Readonly<Record<string, unknown>>): object {
   return { ...rest, calls: Array.isArray(times) ? times.length : 0 }
 }
 

@@ -2,16 +2,20 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import terminus2 from '../../src/agents/terminus-2/index.ts'
+import { jsonDialect } from '../../src/agents/terminus-2/parse-json.ts'
+import { xmlDialect } from '../../src/agents/terminus-2/parse-xml.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import { journalName } from '../../src/formats/atif/journal.ts'
 import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { renderTrialResult } from '../../src/formats/harbor-job/trial-result.ts'
+import { makeTraces } from '../../src/formats/traces/make-traces.ts'
 import { makeAgent } from '../../src/plugins.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { faultyProvider } from '../fakes/faulty-provider.ts'
 import { type Part, playedClient } from '../fakes/model-client.ts'
 import type { TaskFiles } from '../fakes/tasks.ts'
 import { holdLongTimers, longSec } from '../hold-long-timers.ts'
+import { trialFile } from '../traces.ts'
 import { leftovers, playTrial, provider, stateDir, withSandboxes } from './kit.ts'
 
 interface Told {
@@ -26,6 +30,9 @@ function says({ commands = [], done = false }: Told): string {
 }
 const solves = says({ commands: ['echo 42 > /answer'] })
 const done = says({ done: true })
+const inXml = (inner: string) => `<response>\n<analysis>a</analysis>\n<plan>p</plan>\n${inner}\n</response>`
+const xmlSolves = inXml('<commands>\n<keystrokes duration="50">echo 42 > /answer\n</keystrokes>\n</commands>')
+const xmlDone = inXml('<commands></commands>\n<task_complete>true</task_complete>')
 
 interface Run {
   readonly options?: Readonly<Record<string, unknown>>
@@ -60,6 +67,22 @@ async function run(
 withSandboxes('terminus-2', () => {
   afterEach(async () => expect(await leftovers()).toEqual([]))
 
+  test('a model that talks but never in the right form is scored with a mark; one that says nothing has failed', async () => {
+    const talks = await run(['hello', 'hello', 'hello'], { options: { max_parse_errors: 3 } })
+    expect(talks.record.end).toMatchObject({ kind: 'scored', rewards: { reward: 0 } })
+    expect(talks.record.metadata).toMatchObject({ no_valid_reply: true, stop_reason: 'parse-errors' })
+    const silent = await run(['', '', ''], { options: { max_parse_errors: 3 } })
+    expect(silent.record.end).toMatchObject({
+      kind: 'failed',
+      failure: { boundary: 'model', code: 'EmptyReplyError', retryable: true },
+    })
+    const fellSilent = await run([solves, '', '', ''], { options: { max_parse_errors: 3 } })
+    expect(fellSilent.record.end).toMatchObject({ kind: 'failed', failure: { code: 'EmptyReplyError' } })
+    const tried = await run([solves, 'hello', 'hello', 'hello'], { options: { max_parse_errors: 3 } })
+    expect(tried.record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
+    expect(tried.record.metadata).not.toHaveProperty('no_valid_reply')
+  })
+
   test('solves a task, says twice that it is done, and leaves its files', async () => {
     const { record, dir, client, read, prompt, trajectory } = await run([solves, done, done])
     expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'finished' } })
@@ -71,7 +94,7 @@ withSandboxes('terminus-2', () => {
       api_request_times_msec: [1, 1, 1],
     })
     expect(client.requests[0]?.messages).toHaveLength(1)
-    expect(client.requests[0]).toMatchObject({ temperature: 0.7, sessionId: expect.stringMatching(/-/) })
+    expect(Object.keys(client.requests[0] ?? {})).toEqual(['messages'])
     expect(client.requests[2]?.messages.map(({ role }) => role)).toEqual([
       'user',
       'assistant',
@@ -84,7 +107,7 @@ withSandboxes('terminus-2', () => {
     )
     expect(prompt(1)).toMatch(/^New Terminal Output:\n.*echo 42 > \/answer\n/)
     expect(prompt(2)).toMatch(
-      /^Current terminal state:\nCurrent Terminal Screen:\n[\s\S]*Are you sure[\s\S]*"task_complete": true in your JSON response again\.$/,
+      /^Current terminal state:\nNew Terminal Output:\n\n\S+#\n[\s\S]*Are you sure[\s\S]*"task_complete": true in your JSON response again\.$/,
     )
     expect(read('episode-1/prompt.txt')).toBe(prompt(1))
     expect(read('episode-1/response.txt')).toBe(done)
@@ -93,7 +116,7 @@ withSandboxes('terminus-2', () => {
       messages: 3,
       reply: { finish: 'stop' },
     })
-    expect(read('recording.cast')).toContain('"i","echo 42 > /answer\\r"')
+    expect(read('recording.cast')).toContain('"i","echo 42 > /answer\\n"')
     expect(read('terminus_2.pane')).toContain('echo 42 > /answer')
     expect(existsSync(join(dir, 'agent', journalName))).toBe(false)
     expect(trajectory()).toMatchObject({
@@ -102,7 +125,7 @@ withSandboxes('terminus-2', () => {
         name: 'terminus-2',
         version: '2.0.0',
         model_name: 'fake/played',
-        extra: { parser: 'json', temperature: 0.7 },
+        extra: { parser: 'json' },
       },
       final_metrics: { total_cost_usd: 0.003, total_prompt_tokens: record.usage?.inputTokens },
     })
@@ -127,9 +150,39 @@ withSandboxes('terminus-2', () => {
         tool_calls: [{ tool_call_id: 'call_1_task_complete', function_name: 'mark_task_complete', arguments: {} }],
         observation: { results: [{ content: prompt(2) }] },
       },
-      { step_id: 4, observation: { results: [{ content: expect.stringMatching(/^Current Terminal Screen:/) }] } },
+      { step_id: 4, observation: { results: [{ content: expect.stringMatching(/^New Terminal Output:/) }] } },
     ])
   })
+
+  test.each([
+    ['json', ['hello', solves, done, done], jsonDialect],
+    ['xml', ['hello', xmlSolves, xmlDone, xmlDone], xmlDialect],
+  ] as const)(
+    'its trace in %s is what the model was sent and said, with the reply that could not be read',
+    async (parser, replies, dialect) => {
+      const { record, dir, client, prompt } = await run([...replies], { options: { parser_name: parser } })
+      const names = ['exchanges.jsonl', 'trajectory.json']
+      const files = names.map((name) => trialFile(name, readFileSync(join(dir, 'agent', name))))
+      const options = {
+        episodes: 'last',
+        filter: 'all',
+        subagents: 'separate',
+        turns: 'alternate',
+        sharegpt: false,
+      } as const
+      const traces = [...makeTraces({ job: 'job', record, files }, { form: 'exact', reasoning: 'column', ...options })]
+      expect(traces).toHaveLength(1)
+      const [trace] = traces
+      const row = trace && 'row' in trace ? trace.row : null
+      const last = client.requests.at(-1)?.messages ?? []
+      expect(row?.conversations).toEqual([...last, { role: 'assistant', content: replies[3] }])
+      expect(row?.conversations[1]?.content).toBe('hello')
+      expect(row?.conversations[2]?.content).toBe(prompt(1))
+      expect(row?.turn_marks).toEqual([{ message: 1, mark: 'unparsed' }])
+      const said = row?.conversations.filter(({ role }) => role === 'assistant').map(({ content }) => content) ?? []
+      expect(said.map((reply) => dialect.parse(reply).error === '')).toEqual([false, true, true, true])
+    },
+  )
 
   test('takes a completion back when the next reply goes on', async () => {
     const { record } = await run([done, solves, done, done])
@@ -148,10 +201,10 @@ withSandboxes('terminus-2', () => {
   test('tells the model what is wrong with its reply, and goes on', async () => {
     const { record, prompt, trajectory } = await run(['hello', `Sure: ${solves}`, done, done])
     expect(prompt(1)).toBe(
-      'Previous response had parsing errors:\nERROR: No valid JSON found in response\n\nPlease fix these issues and provide a proper JSON response.',
+      'Previous response had parsing errors:\nERROR: No valid JSON found in response\nWARNINGS: - A reply is one object in braces\n\nPlease fix these issues and provide a proper JSON response.',
     )
     expect(prompt(2)).toMatch(
-      /^Previous response had warnings:\n- Text before the JSON object was ignored\n\nNew Terminal Output:\n/,
+      /^Previous response had warnings:\nWARNINGS: - Text before the JSON object was ignored\n\nNew Terminal Output:\n/,
     )
     expect(trajectory().steps[1]).toMatchObject({
       message: 'hello',
@@ -203,7 +256,7 @@ withSandboxes('terminus-2', () => {
       options: { model_info: { max_output_tokens: 77 } },
     })
     expect(prompt(1)).toMatch(
-      /^ERROR!! NONE of the actions you just requested were performed because you exceeded the output limit of 77 tokens/,
+      /^ERROR!! NONE of the actions you just requested were performed because you exceeded 77 tokens/,
     )
     expect(client.requests[2]?.messages.map(({ content }) => content)).toContain(cut.text)
     expect(trajectory().steps[1]).toMatchObject({
@@ -322,11 +375,25 @@ withSandboxes('terminus-2', () => {
   })
 
   test('shows long output by its two ends', async () => {
-    const { prompt } = await run([says({ commands: ['seq 1 20000'] }), done, done])
-    expect(prompt(1)).toMatch(
-      /^New Terminal Output:\n[\s\S]*\n\[\.\.\. output limited to 10000 bytes; \d+ interior bytes omitted \.\.\.\]\n[\s\S]*\n20000\n/,
-    )
-    expect(Buffer.byteLength(prompt(1))).toBeLessThan(10_200)
+    const long = says({ commands: ['seq 1000000 1001800'] })
+    const cut = (omitted: string) =>
+      new RegExp(
+        `^New Terminal Output:\\n[\\s\\S]*\\n\\[\\.\\.\\. output limited to 10000 bytes; ${omitted} interior bytes omitted \\.\\.\\.\\]\\n[\\s\\S]*\\n1001800\\n`,
+      )
+    const { prompt } = await run([says({ commands: ['pwd'] }), long, done, done])
+    // What was left out is counted a second time, as Harbor does: the note of the first time.
+    expect(prompt(2)).toMatch(cut('7\\d'))
+    expect(Buffer.byteLength(prompt(2))).toBeLessThan(10_200)
+    const lines = await run([says({ commands: ['pwd'] }), long, done, done], { options: { observations: 'lines' } })
+    expect(lines.prompt(2)).toMatch(cut('4\\d{3}'))
+  })
+
+  test('leaves out empty rows when observations are to be compact', async () => {
+    const { prompt } = await run([says({ commands: ['pwd'] }), says({}), done, done], {
+      options: { observations: 'compact' },
+    })
+    expect(prompt(1)).toMatch(/^New Terminal Output:\n\S+# pwd\n\/\n\S+#$/)
+    expect(prompt(2)).toMatch(/^New Terminal Output:\n\S+#$/)
   })
 
   test('presses keys by their names and waits as long as asked', async () => {

@@ -96,7 +96,7 @@ withSandboxes('a trial', () => {
       throw new Error('I do not understand what happened')
     })
     expect((await playTrial({ provider: faulty, agent: confused })).record.end).toMatchObject(
-      failedAt('sandbox', 'SandboxError'),
+      failedAt('sandbox', 'SandboxGoneError'),
     )
   })
 

@@ -23,7 +23,7 @@ export const bareImage: StandInImage = { layers: [], env: {}, workdir: '/' }
 export interface StandInRequest {
   readonly image?: StandInImage
   readonly env?: Readonly<Record<string, string>>
-  readonly network?: 'host' | 'none'
+  readonly network?: 'public' | 'none'
   readonly memoryMb?: number
   readonly pids?: number
 }
@@ -82,7 +82,7 @@ export class Machines {
 
   /** Does something in a machine and keeps the files it left as a layer. */
   async makeLayer(image: StandInImage, work: (machine: Machine) => Promise<void>): Promise<string> {
-    const owned = await this.start({ image, network: 'host', pids: 4096 })
+    const owned = await this.start({ image, pids: 4096 })
     try {
       await work(owned.machine)
       return await this.copyLayer(owned)

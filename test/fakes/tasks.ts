@@ -18,7 +18,7 @@ export const passingSolve = 'echo 42 > /answer; echo solved'
 export async function writeTask(root: string, name: string, task: TaskFiles = {}): Promise<string> {
   const dir = join(root, name)
   const files: Record<string, string | null> = {
-    'task.toml': task.toml ?? 'schema_version = "1.2"\n',
+    'task.toml': task.toml ?? 'schema_version = "1.2"\n[environment]\nallow_internet = false\n',
     'instruction.md': 'Write 42 to /answer.\n',
     'environment/.keep': '',
     'solution/solve.sh': `#!/bin/bash\n${task.solve ?? passingSolve}\n`,

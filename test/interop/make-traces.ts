@@ -22,6 +22,8 @@ await storeJob(job, [
 ])
 
 const options: TraceOptions = {
+  form: 'readable',
+  reasoning: 'column',
   episodes: 'all',
   filter: 'all',
   subagents: 'separate',

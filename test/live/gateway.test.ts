@@ -4,6 +4,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openGateway } from '../../src/agents/gateway/open-gateway.ts'
 import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { openCallRecorder } from '../../src/formats/atif/recorder/call-recorder.ts'
+import { readExchanges } from '../../src/formats/exchanges/read-exchanges.ts'
+import { openExchangeFiles } from '../../src/store/exchange-files.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 import { provider, scratch, withSandboxes } from '../e2e/kit.ts'
 import { clientThat, replies } from '../fakes/told-client.ts'
@@ -33,8 +35,13 @@ const apis = [
 withSandboxes('the gateway, from inside a sandbox without network', () => {
   test('four APIs answer whoever has the key, nobody else, and nothing but the gateway is reached', async () => {
     const dir = await makeTempDir()
-    const recorder = await openCallRecorder(dir, agent)
-    const gateway = openGateway({ client: clientThat(replies('hi there')), recorder })
+    const files = openExchangeFiles(
+      (text) => text,
+      () => {},
+    )
+    const recorder = await openCallRecorder(dir, agent, (text) => text)
+    const client = files.recorded(clientThat(replies('hi there')), dir)
+    const gateway = openGateway({ client, recorder, refused: (call) => files.refused(dir, call) })
     const environment = join(scratch, 'gateway-environment')
     mkdirSync(environment, { recursive: true })
     const lease = await provider.lease({
@@ -61,6 +68,9 @@ withSandboxes('the gateway, from inside a sandbox without network', () => {
     await recorder.finish()
     const { steps } = parseTrajectory(readFileSync(join(dir, 'trajectory.json'), 'utf8'))
     expect(steps.map(({ message }) => message)).toEqual(['hello', ...apis.map(() => 'hi there')])
-    expect(readFileSync(join(dir, 'model-calls.jsonl'), 'utf8').trim().split('\n')).toHaveLength(8)
+    await files.close()
+    const { threads, refused } = readExchanges(readFileSync(join(dir, 'exchanges.jsonl')))
+    expect(threads.flatMap(({ calls }) => calls)).toHaveLength(4)
+    expect(refused).toBe(4)
   })
 })

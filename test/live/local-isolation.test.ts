@@ -81,9 +81,12 @@ describe.skipIf(missingPrograms().length > 0)('what a local sandbox sees of the 
     expect(await sh(`tr "\\0" " " < /proc/1/cmdline`)).not.toContain(scratch)
   })
 
-  test('no open file of this process is inherited but namespaces', async () => {
+  test('no open file is inherited, in commands and in terminals', async () => {
     const links = await sh('for n in $(ls /proc/self/fd); do [ "$n" -gt 2 ] && readlink "/proc/self/fd/$n"; done')
-    expect(links.split('\n').filter((link) => link && !/^(user|pid):\[\d+\]$|\/proc\/\d+\/fd$/.test(link))).toEqual([])
+    expect(links.split('\n').filter((link) => link && !/\/proc\/\d+\/fd$/.test(link))).toEqual([])
+    const terminal = await box.openTerminal({ argv: ['sh', '-c', 'ls -l /proc/self/fd > /tmp/terminal-files'] })
+    await terminal.exited
+    expect(await sh('grep -E "(user|pid|net|mnt):|pipe:|socket:" /tmp/terminal-files')).toBe('')
   })
 
   test('a server on the host’s loopback cannot be reached without network', async () => {

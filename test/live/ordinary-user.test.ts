@@ -1,45 +1,65 @@
-import { execFile } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 
 const run = promisify(execFile)
 const isRoot = process.getuid?.() === 0
+/** Whether that user can run the Apptainer of this machine, or of this checkout. */
+const hasApptainer = ['apptainer', resolve('node_modules/.cache/apptainer/usr/bin/apptainer')].some(
+  (program) => isRoot && spawnSync('setpriv', ['--reuid', '65534', program, '--version']).status === 0,
+)
 
 /** The same laws again, in a process that is not root: the checkout is bound to a place that user can reach. */
-test.skipIf(!isRoot || missingPrograms().length > 0)(
-  'the sandbox contract holds for an ordinary user (needs root to become one, and bubblewrap)',
-  async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'ot-user-'))
-    const checkout = join(dir, 'checkout')
-    const home = join(dir, 'home')
-    mkdirSync(checkout)
-    mkdirSync(home)
-    for (const path of [dir, home]) chmodSync(path, 0o777)
-    const vitest =
-      'node node_modules/vitest/vitest.mjs run test/contracts/local.test.ts --configLoader runner --reporter json --outputFile "$HOME/report.json"'
-    const asUser = `cd ${checkout} && exec setpriv --reuid 65534 --regid 65534 --clear-groups env -i PATH="$PATH" HOME=${home} TMPDIR=${home} XDG_CACHE_HOME=${home}/cache sh -c '${vitest}'`
-    const script = `mount --bind ${resolve('.')} ${checkout} && ${asUser}`
-    try {
-      const outcome = await run('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script], {
-        timeout: 300_000,
-      }).catch((error: unknown) => error)
-      const { stdout } = await run('cat', [join(home, 'report.json')]).catch(() => ({
-        stdout: JSON.stringify(outcome),
-      }))
-      const report = JSON.parse(stdout)
-      expect(
-        report.testResults?.flatMap((file: { assertionResults: { status: string; title: string }[] }) =>
-          file.assertionResults.filter((one) => one.status === 'failed').map((one) => one.title),
-        ),
-      ).toEqual([])
-      expect(report.numPassedTests).toBeGreaterThan(25)
-    } finally {
-      rmSync(dir, { recursive: true, force: true })
-    }
-  },
-  300_000,
-)
+describe('the sandbox contract holds for an ordinary user', () => {
+  test.skipIf(!isRoot || missingPrograms().length > 0)(
+    'in local (needs root to become one, and bubblewrap)',
+    () => holds('test/contracts/local.test.ts'),
+    300_000,
+  )
+
+  test.skipIf(!isRoot || !hasApptainer)(
+    'in apptainer (needs root to become one, and Apptainer)',
+    () => holds('test/contracts/apptainer.test.ts', { subordinateIds: true }),
+    300_000,
+  )
+})
+
+async function holds(file: string, { subordinateIds = false } = {}): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-user-'))
+  const checkout = join(dir, 'checkout')
+  const home = join(dir, 'home')
+  mkdirSync(checkout)
+  mkdirSync(home)
+  for (const path of [dir, home]) chmodSync(path, 0o777)
+  const vitest = `node node_modules/vitest/vitest.mjs run ${file} --configLoader runner --reporter json --outputFile "$HOME/report.json"`
+  const asUser = `cd ${checkout} && exec setpriv --reuid 65534 --regid 65534 --clear-groups env -i PATH="$PATH" HOME=${home} TMPDIR=${home} XDG_CACHE_HOME=${home}/cache sh -c '${vitest}'`
+  const files: Record<string, string> = {
+    passwd: `root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:${home}:/bin/sh\n`,
+    subuid: 'nobody:1000000:65536\n',
+    subgid: 'nobody:1000000:65536\n',
+  }
+  const mounts = Object.entries(subordinateIds ? files : {}).map(([name, text]) => {
+    writeFileSync(join(dir, name), text)
+    return `mount --bind ${dir}/${name} /etc/${name} && `
+  })
+  const script = `${mounts.join('')}mount --bind ${resolve('.')} ${checkout} && ${asUser}`
+  try {
+    const outcome = await run('unshare', ['--mount', '--propagation', 'private', 'sh', '-c', script], {
+      timeout: 300_000,
+    }).catch((error: unknown) => error)
+    const { stdout } = await run('cat', [join(home, 'report.json')]).catch(() => ({ stdout: JSON.stringify(outcome) }))
+    const report = JSON.parse(stdout)
+    expect(
+      report.testResults?.flatMap((file: { assertionResults: { status: string; title: string }[] }) =>
+        file.assertionResults.filter((one) => one.status === 'failed').map((one) => one.title),
+      ),
+    ).toEqual([])
+    expect(report.numPassedTests).toBeGreaterThan(25)
+  } finally {
+    rmSync(dir, { recursive: true, force: true })
+  }
+}

@@ -179,7 +179,7 @@ describe.skipIf(missingPrograms().length > 0)('a terminal in a local sandbox (ne
         .filter((event) => event[1] === kind)
         .map((event) => event[2])
         .join('')
-    expect(text('i')).toBe('echo recorded\r')
+    expect(text('i')).toBe('echo recorded\n')
     expect(text('o')).toMatch(/\rrecorded\r\n/)
   })
 

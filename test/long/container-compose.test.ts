@@ -91,7 +91,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
           'mkdir -p /tests; echo forged > /tests/test.sh; echo 1 > /logs/verifier/reward.txt; chmod 000 /tests',
         )
         for (const again of [2, 3]) {
-          expect(await box.freeze()).toBe('shared')
+          expect(await box.freeze()).toMatchObject({ isolation: 'shared' })
           expect(await sh(box, 'cat /shared/x /kept/x /root/x /seed/file; ls -A /tests /logs/verifier')).toBe(
             'mine\nmine\nmine\nother\n/logs/verifier:\n\n/tests:\n',
           )
@@ -128,7 +128,7 @@ describe('with a compose program', { skip: skipReason !== null, meta }, () => {
         expect(await sh(box, 'id -un; pwd; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "')).toBe(
           'nobody\n/srv\nlo\n',
         )
-        expect(await box.freeze()).toBe('fresh')
+        expect(await box.freeze()).toMatchObject({ isolation: 'fresh' })
       })
 
       test('a process killed while services start or run leaves nothing that a cleaning does not find', async () => {

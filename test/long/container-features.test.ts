@@ -1,12 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import type { SandboxLease } from '../../src/core/sandbox.ts'
 import type { Environment } from '../../src/core/task.ts'
+import { inspectContainer } from '../../src/sandboxes/docker/container.ts'
 import { baseImage } from '../container-engine.ts'
 import { everything, makeHoldProgram, onEachEngine } from '../container-kit.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
@@ -156,7 +157,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
         const line = [resolve('bin/ot-agent.js'), 'clean', '-e', name, '--json', ...named, ...more]
         return JSON.parse((await promisify(execFile)(process.execPath, line, { env })).stdout)
       }
-      expect(await clean()).toEqual({ dryRun: false, reaped: [] })
+      expect(await clean()).toEqual({ dryRun: false, reaped: [], left: [] })
       child.kill('SIGKILL')
       await exit
       const found = await clean('--dry-run')
@@ -177,6 +178,79 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     expect(message).toContain('registry.invalid/nobody/nothing:1')
     expect(message).toContain('option base')
   })
+
+  test('a container that ends comes up again with its files: commands, files, terminals and freezes go on', async () => {
+    const said: string[] = []
+    const log = (line: string) => void said.push(line)
+    const box = await makeProvider().lease({ owner, environment: environment({}), log })
+    // From outside, as no program of the base image can trace process 1.
+    const end = async (generation: number) => {
+      const look = async () => (await inspectContainer(started().engine, `${box.id}-${generation}`))?.pid ?? 0
+      let pid = 0
+      const isUp = async () => {
+        pid = await look()
+        return pid > 1 && existsSync(`/proc/${pid}`)
+      }
+      await expect.poll(isUp, { timeout: 20_000 }).toBe(true)
+      process.kill(pid, 'SIGKILL')
+      // An engine hears of it a moment later.
+      await expect.poll(look, { timeout: 20_000 }).not.toBe(pid)
+    }
+    const running = box.exec(['sh', '-c', 'echo kept > /kept; sleep 765'])
+    await expect.poll(() => sh(box, 'cat /kept')).toBe('kept\n')
+    await end(0)
+    expect((await running).exitCode).toBe(137)
+    expect(await sh(box, 'cat /kept')).toBe('kept\n')
+    expect(said.join()).toContain('started again')
+    await end(0)
+    expect(await box.alive()).toBe(true)
+    await end(0)
+    const terminal = await box.openTerminal({ argv: ['sh', '-c', 'exit 5'] })
+    expect(await terminal.exited).toBe(5)
+    await end(0)
+    expect(Buffer.from(await box.read('/kept')).toString()).toBe('kept\n')
+    await box.freeze()
+    await end(1)
+    expect(await sh(box, 'cat /kept')).toBe('kept\n')
+    await started().engine.ask({ method: 'DELETE', path: `/containers/${box.id}-1`, query: { force: true } })
+    await expect(box.exec(['true'])).rejects.toMatchObject({ code: 'SandboxGoneError', boundary: 'sandbox' })
+    expect(await box.alive()).toBe(false)
+    await box[Symbol.asyncDispose]()
+    expect(await everything(started())).toEqual([])
+  }, 120_000)
+
+  test('a text that is no name of an image is refused before the engine hears of it', async () => {
+    const names = [
+      'debian?x=1',
+      '../containers/json?all=1',
+      'a#b',
+      'a%2e%2e/b',
+      'a/../b',
+      '-x',
+      'a b',
+      'a//b',
+      `a${'\n'}b`,
+    ]
+    for (const dockerImage of [...names, 'x'.repeat(600)])
+      await expect(
+        makeProvider().lease({ owner, environment: environment({}, { dockerImage }) }),
+        dockerImage,
+      ).rejects.toMatchObject({ code: 'ImageNameError', boundary: 'task', retryable: false })
+    expect(() => makeProvider({ base: 'debian?x' })).toThrow('expected the name of an image')
+  })
+
+  test('no program gains rights by its set-user-id bit, makes device files or sends raw packets', async () => {
+    await using box = await makeProvider().lease({ owner, environment: environment({}) })
+    const look = 'grep NoNewPrivs /proc/self/status | tr -cd 01; grep CapBnd /proc/self/status | cut -f2'
+    for (const when of ['at first', 'after a freeze']) {
+      const [flag = '', bound = ''] = (await sh(box, look)).replace(/^(.)/, '$1 ').trim().split(/\s+/)
+      expect(flag, when).toBe('1')
+      // NET_RAW is bit 13, MKNOD bit 27.
+      expect(BigInt(`0x${bound}`) & ((1n << 13n) | (1n << 27n)), when).toBe(0n)
+      expect(await sh(box, 'chown 5:5 /tmp && setpriv --reuid 65534 --clear-groups id -u'), when).toBe('65534\n')
+      await box.freeze()
+    }
+  }, 120_000)
 
   test('limits that the engine cannot set are told, not claimed', async () => {
     await using box = await makeProvider().lease({ owner, environment: environment({}, { storageMb: 10 }) })

@@ -14,7 +14,9 @@ import { BoundaryError } from '../../src/core/errors.ts'
 import type { ModelClient } from '../../src/core/model.ts'
 import scripted from '../../src/engines/scripted/index.ts'
 import { parseTrajectory } from '../../src/formats/atif/parse.ts'
+import { Tape } from '../../src/run/replay/tape.ts'
 import { serveModel } from '../../src/server/serve-model.ts'
+import { turnsIn } from '../contracts/replay.ts'
 import { playTrial, scratch, stateDir, withSandboxes } from '../e2e/kit.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
@@ -49,6 +51,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     'environment/skills/fly/SKILL.md': '---\nname: fly\ndescription: How to flap well\n---\nFlap.\n',
   },
 }
+/** Not at the root, whose listing tells how many processes there are. */
+const replayed = { toml, files: { 'environment/Dockerfile': 'FROM debian:12\nWORKDIR /work\n' } }
 const plugins = { pi, codex, 'claude-code': claudeCode, opencode, 'gemini-cli': geminiCli, 'qwen-coder': qwenCoder }
 /** Kept from run to run, as a user's own cache is. */
 const toolsCache = resolve('node_modules/.cache/ot-agent')
@@ -132,12 +136,27 @@ function describeEach(name: keyof typeof plugins) {
       expect(readdirSync(join(dir, 'agent')).filter((file) => file.startsWith('trajectory'))).toEqual([
         'trajectory.json',
       ])
-      const calls = readFileSync(join(dir, 'agent/model-calls.jsonl'), 'utf8').trim().split('\n')
+      const [, ...calls] = readFileSync(join(dir, 'agent/exchanges.jsonl'), 'utf8').trim().split('\n')
       expect(new Set(calls.map((line) => JSON.parse(line).dialect))).toEqual(new Set([dialects[name]]))
       expect(seen.join('')).toContain('sk-trial-')
       expect(seen.join('')).not.toContain(providerKey)
     },
   )
+
+  test(`${name} says and sees the same when its recorded replies are played back to it`, skip, async () => {
+    const tasks = join(scratch, `tasks-replay-${name}`)
+    await writeTask(tasks, 'answer', replayed)
+    const engine = scripted.make(scripted.options.parse({ tasks: [tasks] }), { env: {}, stateDir })
+    const at = new Date()
+    const { dir } = await play(name, make(name), engine.client('scripted'), replayed)
+    const turns = turnsIn(dir)
+    expect(turns.length).toBeGreaterThanOrEqual(2)
+    const tape = new Tape({ turns, at, isCut: false }, new Date())
+    const { record } = await play(name, make(name), tape.client('scripted', engine.client('scripted').facts), replayed)
+    const verdicts = [...tape.verdicts(JSON.stringify(record.end)).values()]
+    expect(verdicts).toEqual(verdicts.map(() => ({ kind: 'holds' })))
+    expect(record.end).toMatchObject({ kind: 'scored', rewards: { reward: 1 } })
+  })
 
   test(`${name} whose every call fails ends as a failure of the model, whatever its exit code`, skip, async () => {
     const client = clientThat(() => {
@@ -146,7 +165,7 @@ function describeEach(name: keyof typeof plugins) {
     const { record, dir } = await play(name, make(name), client)
     expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'model', code: 'AuthenticationError' } })
     expect(readIfThere(join(dir, 'agent', `${name}.txt`))).not.toContain(providerKey)
-    expect(readIfThere(join(dir, 'agent/model-calls.jsonl'))).toContain('AuthenticationError')
+    expect(readIfThere(join(dir, 'agent/exchanges.jsonl'))).toContain('AuthenticationError')
   })
 }
 

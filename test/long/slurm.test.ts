@@ -128,6 +128,7 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     const parquet = join(scratch, 'tasks.parquet')
     ot('tasks', 'pack', join(scratch, 'known/tasks'), '--out', parquet)
     const words = ['--job-type', 'rl', '--model-path', '/models/base', '--train-data', parquet, '--num-nodes', '2']
+    words.push('-S', 'trainer.train_batch_size=1')
     const target = join(scratch, 'published-policy')
     const id = await launchTraining(dir, ...words, '--max-restarts', '1', '--hf-repo-name', `file:${target}`)
     const { jobs } = await watch(dir, id)

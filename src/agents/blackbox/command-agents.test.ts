@@ -130,10 +130,10 @@ async function staged(agent: Agent, { mcpServers, skillsDir }: Offered = { mcpSe
       return { exitCode: 0, stdout, stderr: '', timedOut: false, truncated: false }
     },
   }
-  const record = { usage: () => {}, metadata: () => {}, log: () => {} }
+  const record = { usage: () => {}, metadata: () => {}, log: () => {}, mark: () => {}, refused: () => {} }
   const task = { environment: { skillsDir } }
   const at = { task, mcpServers, sandbox, client, instruction, env: {}, record, signal: new AbortController().signal }
-  await agent.solve({ ...at, logsDir: await makeTempDir() } as unknown as AgentAt)
+  await agent.solve({ ...at, logsDir: await makeTempDir(), mask: (text: string) => text } as unknown as AgentAt)
   const last = ran.at(-1)
   return { line: last?.argv[2] ?? '', env: last?.env ?? {}, files, ran }
 }

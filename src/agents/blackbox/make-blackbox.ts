@@ -50,6 +50,8 @@ export function makeBlackbox(
     name: agent.name,
     version: agent.tool.version,
     needsModel: true,
+    // Its program may ask for several things at once, and of an interrupted attempt some of them have no reply.
+    repeats: false,
     check: () => checkInstaller(agent.tool),
     async toolDirs({ signal, record }) {
       record.log(`uses ${specOf(agent.tool)}, installed once on this machine`)
@@ -65,16 +67,14 @@ async function solve(
   at: AgentAt,
 ): Promise<AgentExit> {
   const client = clientOf(agent, at)
-  const recorder = await openCallRecorder(at.logsDir, {
-    name: agent.name,
-    version: agent.tool.version,
-    model: client.model,
-    sessionId: randomBytes(8).toString('hex'),
-  })
+  const sessionId = randomBytes(8).toString('hex')
+  const recorded = { name: agent.name, version: agent.tool.version, model: client.model, sessionId }
+  const recorder = await openCallRecorder(at.logsDir, recorded, at.mask)
   const over = new AbortController()
   const gateway = openGateway({
     client,
     recorder,
+    refused: (call) => at.record.refused(call),
     tokenDetails: options.collect_rollout_details,
     onCount: (counts) => void (isOver(counts) && over.abort()),
   })

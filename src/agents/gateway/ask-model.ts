@@ -44,10 +44,18 @@ export interface Ask {
 }
 
 /** Asks the model what an agent asked it, writes down what came of it, and gives what the agent is told. */
-export async function askModel(ask: Ask, { request }: ServedCall, record: RecordedCall): Promise<ServiceAnswer> {
+export async function askModel(
+  ask: Ask,
+  { request }: ServedCall,
+  dialect: string,
+  record: RecordedCall,
+): Promise<ServiceAnswer> {
   ask.count(({ calls }) => ({ calls: calls + 1 }))
   try {
-    const outcome = await ask.client.complete(asAsked(ask, request), { signal: ask.signal, ...ask.hearing })
+    const outcome = await ask.client.complete(
+      { ...asAsked(ask, request), dialect },
+      { signal: ask.signal, ...ask.hearing },
+    )
     if (outcome.kind === 'reply') {
       record.reply(outcome.reply)
       ask.count((counts) => withReply(counts, outcome.reply))

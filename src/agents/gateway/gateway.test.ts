@@ -8,6 +8,8 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import { BoundaryError } from '../../core/errors.ts'
 import { parseTrajectory } from '../../formats/atif/parse.ts'
 import { openCallRecorder } from '../../formats/atif/recorder/call-recorder.ts'
+import { openExchangeFiles } from '../../store/exchange-files.ts'
+import type { GatewayOptions } from './gateway-options.ts'
 import { openGateway } from './open-gateway.ts'
 
 const agent = { name: 'tester', version: '1', model: 'fake/model', sessionId: 's1' }
@@ -46,7 +48,7 @@ const dialects = [
   },
 ] as const
 
-describe.each(dialects)('over $name', ({ path, body, header, text }) => {
+describe.each(dialects)('over $name', ({ name, path, body, header, text }) => {
   test('a call is answered, and recorded with its tokens and price', async () => {
     const { post, key, finish } = await start(replies('hi there'))
     const answer = await post(path, body, header(key))
@@ -62,7 +64,7 @@ describe.each(dialects)('over $name', ({ path, body, header, text }) => {
         metrics: { prompt_tokens: 10, cost_usd: 0.25, completion_token_ids: [3], logprobs: [-0.5] },
       },
     ])
-    expect(calls).toMatchObject([{ call: 1, finish: 'stop', file: expect.stringContaining('trajectory') }])
+    expect(calls).toMatchObject([{ call: 1, dialect: name, reply: { finish: 'stop' } }])
   })
 
   test('a connection is kept for as long as its agent likes', async () => {
@@ -127,7 +129,7 @@ describe.each(dialects)('over $name', ({ path, body, header, text }) => {
     expect(broken.status).toBe(200)
     expect(broken.text).toMatch(/"then"[\s\S]*the line broke/)
     expect((await finish()).calls).toMatchObject([
-      { call: 1, finish: 'stop' },
+      { call: 1, reply: { finish: 'stop' } },
       { error: { code: 'InternalServerError' } },
     ])
   })
@@ -163,7 +165,7 @@ describe.each(dialects)('over $name', ({ path, body, header, text }) => {
     expect(trajectory.steps[1]?.extra).toMatchObject({ failed_calls_before: [{ code }] })
     expect(calls).toMatchObject([
       { call: 1, error: { code } },
-      { call: 2, finish: 'stop' },
+      { call: 2, reply: { finish: 'stop' } },
     ])
     expect(raw).not.toContain('sk-provider-secret')
   })
@@ -199,6 +201,16 @@ test('a conversation over several calls becomes one trajectory: only what is new
   ])
   expect(trajectory.agent.tool_definitions).toHaveLength(1)
   expect(trajectory.final_metrics).toMatchObject({ total_prompt_tokens: 20, total_cost_usd: 0.5, total_steps: 4 })
+})
+
+test('a secret of the trial is in no trajectory, not even as the name of an argument', async () => {
+  const tells = { ...tool, arguments: '{"hunter22":{"echo":"is hunter22"}}' }
+  const { chat, finish } = await start(replies('saw hunter22', { toolCalls: [tells], finish: 'tool-calls' }))
+  const { text } = await chat([{ role: 'user', content: 'env says hunter22' }], { tools })
+  expect(text).toContain('saw hunter22')
+  const { trajectory } = await finish()
+  expect(JSON.stringify(trajectory)).not.toContain('hunter22')
+  expect(trajectory.steps[1]?.tool_calls).toMatchObject([{ arguments: { '****': { echo: 'is ****' } } }])
 })
 
 test('a call beside the conversation, such as for a title, has a trajectory of its own', async () => {
@@ -301,19 +313,29 @@ const called = {
   tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'bash', arguments: '{"command":"ls"}' } }],
 }
 
-async function start(first: Answer | { silenceMs: number }, ...more: Answer[]) {
+async function start(first: Answer | Pick<GatewayOptions, 'silenceMs' | 'limits'>, ...more: Answer[]) {
   const answers = typeof first === 'function' ? [first, ...more] : more
   const dir = await makeTempDir()
   const client = clientThat(...answers)
   let finished = false
-  const recorder = await openCallRecorder(dir, agent)
-  const gateway = openGateway({ client, recorder, ...(typeof first !== 'function' && first) })
+  const told = openExchangeFiles(
+    (text) => text,
+    () => {},
+  )
+  const recorder = await openCallRecorder(dir, agent, (text) => text.replaceAll('hunter22', '****'))
+  const gateway = openGateway({
+    client: told.recorded(client, dir),
+    recorder,
+    refused: (call) => told.refused(dir, call),
+    ...(typeof first !== 'function' && first),
+  })
   // Connections come from elsewhere, as they do through a sandbox's door.
   const door = createServer((socket) => gateway.accept(socket)).listen(0, '127.0.0.1')
   await new Promise((resolve) => door.once('listening', resolve))
   onTestFinished(async () => {
     await gateway.close()
     if (!finished) await recorder.finish()
+    if (!finished) await told.close()
     door.close()
   })
   const origin = `http://127.0.0.1:${(door.address() as AddressInfo).port}`
@@ -331,14 +353,15 @@ async function start(first: Answer | { silenceMs: number }, ...more: Answer[]) {
       finished = true
       await gateway.close()
       const files = await recorder.finish()
-      const lines = readFileSync(join(dir, 'model-calls.jsonl'), 'utf8')
+      await told.close()
+      const [, ...lines] = readFileSync(join(dir, 'exchanges.jsonl'), 'utf8').split('\n')
       const raw = files.map((file) => readFileSync(join(dir, file), 'utf8'))
       const main = raw[files.indexOf('trajectory.json')]
       return {
         dir,
         files,
-        raw: raw.join('') + lines,
-        calls: lines.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)])),
+        raw: raw.join('') + lines.join(''),
+        calls: lines.flatMap((line) => (line === '' ? [] : [JSON.parse(line)])),
         trajectory: main === undefined ? null! : parseTrajectory(main),
       }
     },

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { HttpShare, turnAway } from '../../lib/http-share.ts'
 import { type Ask, type CallCounts, noCalls } from './ask-model.ts'
-import type { GatewayOptions } from './gateway-options.ts'
+import { type GatewayOptions, gatewayLimits, gatewayPool, sureShare } from './gateway-options.ts'
 import { serveAgent } from './serve-agent.ts'
 import { makeTrialKey } from './trial-key.ts'
 
@@ -20,15 +21,19 @@ export interface Gateway {
 export function openGateway(options: GatewayOptions): Gateway {
   const key = makeTrialKey()
   const closing = new AbortController()
-  const sockets = new Set<Duplex>()
+  /** Every open connection, with the clock that ends it unless it says what it wants. */
+  const heads = new Map<Duplex, NodeJS.Timeout>()
   const running = new Set<Promise<void>>()
   let counts = noCalls
   const count: Ask['count'] = (change) => {
     counts = { ...counts, ...change(counts) }
     options.onCount?.(counts)
   }
-  const serving = { ...options, key, count, closing: closing.signal }
+  const limits = { ...gatewayLimits, ...options.limits }
+  const share = new HttpShare(limits, sureShare, gatewayPool)
+  const serving = { ...options, key, count, closing: closing.signal, limits, share }
   const server = createServer((request, response) => {
+    clearTimeout(heads.get(request.socket))
     const work = serveAgent(serving, request, response).catch(() => void response.destroy())
     running.add(work)
     void work.finally(() => running.delete(work))
@@ -39,15 +44,22 @@ export function openGateway(options: GatewayOptions): Gateway {
     key,
     accept(socket) {
       if (closing.signal.aborted) return void socket.destroy()
-      sockets.add(socket)
-      socket.on('close', () => sockets.delete(socket))
+      if (!share.take('connections')) return turnAway(socket, '429 Too Many Requests')
+      // A server that does not listen itself watches over no time.
+      const late = () => turnAway(socket, '408 Request Timeout')
+      heads.set(socket, setTimeout(late, limits.headMs))
+      socket.once('close', () => {
+        clearTimeout(heads.get(socket))
+        heads.delete(socket)
+        share.release('connections')
+      })
       socket.on('error', () => {})
       server.emit('connection', socket)
     },
     counts: () => counts,
     async close() {
       closing.abort()
-      for (const socket of sockets) socket.destroy()
+      for (const socket of heads.keys()) socket.destroy()
       await Promise.all(running)
     },
   }

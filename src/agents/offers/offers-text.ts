@@ -1,6 +1,6 @@
-import { parse as parseYaml } from 'yaml'
 import type { AgentAt } from '../../core/agent.ts'
 import type { McpServer } from '../../core/task.ts'
+import { readYaml } from '../../lib/read-yaml.ts'
 
 /** Where a model that works at a terminal finds MCP servers; empty without any. */
 export function mcpText(servers: readonly McpServer[]): string {
@@ -51,7 +51,7 @@ export function parseSkill(location: string, text: string): Skill | null {
   const matter = /^---\r?\n([\s\S]*?)\r?\n---/.exec(text)?.[1]
   if (matter === undefined) return null
   try {
-    const fields: unknown = parseYaml(matter, { maxAliasCount: 10 })
+    const fields: unknown = readYaml(matter, { maxAliasCount: 10 })
     if (typeof fields !== 'object' || fields === null) return null
     const { name, description } = { name: undefined, description: undefined, ...fields }
     return typeof name === 'string' && typeof description === 'string' ? { name, description, location } : null

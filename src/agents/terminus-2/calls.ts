@@ -35,8 +35,10 @@ export class Calls {
     this.options = { signal, ...(timeoutSec !== undefined && { timeoutSec }), ...(deadline && { deadline }) }
   }
 
-  async make(messages: readonly ChatMessage[], segment: Segment): Promise<Answer> {
-    const outcome = await this.client.complete({ ...this.base, messages }, this.options)
+  /** `purpose`: what a call is for that is not part of the main conversation. */
+  async make(messages: readonly ChatMessage[], segment: Segment, purpose?: string): Promise<Answer> {
+    const request = { ...this.base, messages, ...(purpose !== undefined && { purpose }) }
+    const outcome = await this.client.complete(request, this.options)
     if (outcome.kind === 'budget-exceeded') throw new OutOfBudget(outcome.budget)
     if (outcome.kind === 'context-exceeded') return { kind: 'too-long' }
     const reply = { ...outcome.reply, costUsd: this.costOf(outcome.reply) }
@@ -106,9 +108,10 @@ export function readCallSettings(settings: Settings): {
   }
   const maxOutputTokens = data.max_completion_tokens ?? data.max_tokens
   const reasoningEffort = data.reasoning_effort ?? settings.reasoningEffort
+  const temperature = data.temperature ?? settings.temperature
   const request = {
-    temperature: data.temperature ?? settings.temperature,
-    sessionId: settings.sessionId,
+    ...(temperature !== null && { temperature }),
+    ...(settings.sendsSessionId && { sessionId: settings.sessionId }),
     ...(data.top_p !== undefined && { topP: data.top_p }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(data.stop !== undefined && { stop: typeof data.stop === 'string' ? [data.stop] : data.stop }),

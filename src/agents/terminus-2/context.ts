@@ -1,17 +1,7 @@
 import type { ChatMessage } from '../../core/model.ts'
 import type { SubagentRef } from '../../formats/atif/trajectory.ts'
-import {
-  answersPrompt,
-  handoffPrompt,
-  questionsPrompt,
-  restartPrompt,
-  shortSummaryPrompt,
-  summaryPrompt,
-} from './handoff-prompt.ts'
 import type { Run } from './run.ts'
 
-const defaultLimitTokens = 1_000_000
-const unwindFreeTokens = 4000
 const screenChars = 1000
 /** After a handoff the conversation grows by this many messages before it is looked at again, so that handing off cannot go round in circles. */
 const growthMessages = 4
@@ -34,11 +24,11 @@ export class Context {
 
   /** Before a call: hands off when too little room is left. Gives the question to ask, the same one or a new one. */
   async ensureRoom(prompt: string): Promise<string> {
-    const { settings, chat } = this.run
+    const { settings, limits, chat } = this.run
     const grown = chat.messages.length - this.messagesAtHandoff
     if (!settings.summarize || grown < growthMessages) return prompt
-    if (this.limitTokens - chat.size() >= settings.keepFreeTokens) return prompt
-    this.run.at.record.log(`fewer than ${settings.keepFreeTokens} tokens are free; handing off`)
+    if (limits.contextTokens - chat.size() >= limits.keepFreeTokens) return prompt
+    this.run.at.record.log(`fewer than ${limits.keepFreeTokens} tokens are free; handing off`)
     const refs: SubagentRef[] = []
     const handoff = await this.fullHandoff(chat.messages, refs)
     return handoff ? this.accept(handoff, refs) : prompt
@@ -49,13 +39,13 @@ export class Context {
    * null when nothing helps.
    */
   async recover(prompt: string, timesInARow: number): Promise<string | null> {
-    const { settings, chat } = this.run
+    const { settings, limits, chat } = this.run
     const first = chat.messages[0]
     if (!settings.summarize || first === undefined || timesInARow > settings.caps.context) return null
     // The server has the last word: what did not fit is as large as its context at least.
-    const limit = Math.min(this.limitTokens, chat.size(prompt))
+    const limit = Math.min(limits.contextTokens, chat.size(prompt))
     const refs: SubagentRef[] = []
-    const kept = chat.unwound(limit, unwindFreeTokens)
+    const kept = chat.unwound(limit, limits.unwindFreeTokens)
     this.run.at.record.log(
       `the context is full; ${chat.messages.length - kept.length} messages go, the rest is handed off`,
     )
@@ -64,34 +54,41 @@ export class Context {
     return this.accept(handoff, refs)
   }
 
-  private get limitTokens(): number {
-    const { settings, client } = this.run
-    return settings.modelInfo.maxInputTokens ?? client.facts.contextTokens ?? defaultLimitTokens
-  }
-
   /** Three calls: an account of the work, the successor's questions about it, the answers. Null when one of them came to nothing. */
   private async fullHandoff(history: readonly ChatMessage[], refs: SubagentRef[]): Promise<Handoff | null> {
-    const { instruction } = this.run
+    const { instruction, prompts } = this.run
     const first = history[0]
     if (first === undefined) return null
-    const askSummary = summaryPrompt(instruction)
+    const askSummary = prompts.render('summary', { instruction })
     const summary = await this.aside('summary', history, askSummary, refs)
     if (summary === null) return null
-    const askQuestions = questionsPrompt(instruction, summary, await this.run.session.visible())
+    const askQuestions = prompts.render('questions', { instruction, summary, terminal_state: await this.screen() })
     const questions = await this.aside('questions', [], askQuestions, refs)
     if (questions === null) return null
     const known = [...history, question(askSummary), answer(summary)]
-    const answers = await this.aside('answers', known, answersPrompt(questions), refs)
+    const answers = await this.aside('answers', known, prompts.render('answers', { questions }), refs)
     if (answers === null) return null
-    return { messages: [first, question(askQuestions), answer(questions)], prompt: handoffPrompt(answers) }
+    return {
+      messages: [first, question(askQuestions), answer(questions)],
+      prompt: prompts.render('handoff', { answers }),
+    }
   }
 
   /** Starts over with the first message, the end of the screen and, if it can be had, a short account. */
   private async restart(first: ChatMessage, isSummaryWanted: boolean, refs: SubagentRef[]): Promise<Handoff> {
-    const screen = (await this.run.session.visible()).slice(-screenChars)
-    const ask = shortSummaryPrompt(this.run.instruction, screen)
+    const { instruction, prompts } = this.run
+    const terminal_state = (await this.screen()).slice(-screenChars)
+    const ask = prompts.render('short-summary', { instruction, terminal_state })
     const summary = isSummaryWanted ? await this.aside('short', [], ask, refs) : null
-    return { messages: [], prompt: restartPrompt(first.content, summary, screen) }
+    const known = { first_prompt: first.content, terminal_state }
+    const prompt =
+      summary === null ? prompts.render('restart', known) : prompts.render('restart-summary', { ...known, summary })
+    return { messages: [], prompt }
+  }
+
+  private screen(): Promise<string> {
+    const { settings, session } = this.run
+    return settings.observations === 'pane' ? session.visiblePane() : session.visible()
   }
 
   /** A call beside the main conversation. Null when there was no room for it either, or no text came back. */
@@ -102,7 +99,8 @@ export class Context {
     refs: SubagentRef[],
   ): Promise<string | null> {
     const { calls, rollouts, story } = this.run
-    const answered = await calls.make([...history, question(prompt)], rollouts.aside())
+    const purpose = `summarization-${this.handoffs + 1}-${kind}`
+    const answered = await calls.make([...history, question(prompt)], rollouts.aside(), purpose)
     if (answered.kind === 'too-long') return null
     refs.push(story.aside(kind, this.handoffs + 1, history, prompt, answered.reply))
     return answered.reply.text.trim() === '' ? null : answered.reply.text

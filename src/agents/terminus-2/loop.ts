@@ -1,17 +1,11 @@
 import type { ModelReply } from '../../core/model.ts'
+import { emptyReplies, isEmptyReply, noValidReply } from '../../core/model-replies.ts'
 import { Context } from './context.ts'
-import { renderLook } from './observation.ts'
+import { refuseTooLong } from './limits.ts'
+import { limitOutput, observe } from './observation.ts'
 import type { Caps } from './options.ts'
 import type { Command, Parsed } from './parsed.ts'
-import {
-  confirmPrompt,
-  filteredPrompt,
-  firstPrompt,
-  parseErrorPrompt,
-  resultPrompt,
-  timeLeft,
-  tooLongPrompt,
-} from './prompt.ts'
+import { confirmPrompt, firstPrompt, parseErrorPrompt, resultPrompt, timeLeft, tooLongPrompt } from './prompt.ts'
 import type { Run, StopReason } from './run.ts'
 
 const longestWaitMs = 60_000
@@ -30,14 +24,26 @@ class Loop {
   private readonly inARow = { 'parse-errors': 0, 'output-length': 0, 'content-filter': 0, context: 0 }
   /** The model said once that the task is done. A reply that cannot be read does not change that. */
   private isDoneSaid = false
+  /** Replies that could be read. */
+  private validReplies = 0
+  private emptyInARow = 0
 
   constructor(private readonly run: Run) {
     this.context = new Context(run)
   }
 
   async play(): Promise<StopReason> {
+    try {
+      return await this.converse()
+    } finally {
+      if (this.validReplies === 0) this.run.at.record.metadata(noValidReply)
+    }
+  }
+
+  private async converse(): Promise<StopReason> {
     const { run } = this
-    let prompt = this.withTime(firstPrompt(run.settings.parser, run.instruction, renderLook(await run.session.look())))
+    let prompt = this.withTime(firstPrompt(run.prompts, run.settings.parser, run.instruction, await observe(run)))
+    refuseTooLong(prompt, run.settings, run.client)
     run.story.start(prompt)
     for (let episode = 0; episode < run.settings.maxTurns; episode++) {
       if (run.session.isOver) return 'terminal-closed'
@@ -74,35 +80,52 @@ class Loop {
 
   /** Does what a reply says, or says why nothing was done. */
   private async react(episode: number, reply: ModelReply): Promise<Next> {
-    const { settings, dialect, story } = this.run
+    const { at, settings, dialect, prompts, story } = this.run
     const isCut = reply.finish === 'length' && !dialect.isWhole(reply.text)
+    this.emptyInARow = isEmptyReply(reply) ? this.emptyInARow + 1 : 0
     if (reply.finish === 'content-filter' || isCut) {
       story.answered(episode, reply, null)
       if (isCut && settings.abortOnLength) return { stop: 'output-length' }
       return isCut
-        ? this.again('output-length', tooLongPrompt(this.outputLimit))
-        : this.again('content-filter', filteredPrompt)
+        ? this.again('output-length', tooLongPrompt(prompts, this.outputLimit))
+        : this.again('content-filter', prompts.render('filtered'))
     }
     const parsed = dialect.parse(reply.text)
     story.answered(episode, reply, parsed)
-    if (parsed.error !== '') return this.again('parse-errors', parseErrorPrompt(parsed, dialect))
+    if (parsed.error !== '') {
+      at.record.mark(reply, 'unparsed')
+      return this.again('parse-errors', parseErrorPrompt(prompts, parsed, dialect))
+    }
+    this.validReplies++
     Object.assign(this.inARow, { 'parse-errors': 0, 'output-length': 0, 'content-filter': 0 })
     return this.act(parsed)
   }
 
   private async act(parsed: Parsed): Promise<Next> {
-    const { settings, session, story } = this.run
+    const { settings, prompts, story } = this.run
     for (const command of parsed.commands) await this.type(command)
-    const state = renderLook(await session.look())
+    const state = await observe(this.run)
     const isConfirmed = parsed.isComplete && this.isDoneSaid
     this.isDoneSaid = parsed.isComplete
     const prompt = this.withTime(
-      parsed.isComplete && !isConfirmed
-        ? confirmPrompt(settings.parser, state, parsed.warnings)
-        : resultPrompt(state, parsed.warnings),
+      parsed.isComplete
+        ? isConfirmed
+          ? state
+          : confirmPrompt(prompts, settings.parser, state)
+        : this.result(state, parsed),
     )
     story.observed(prompt)
     return isConfirmed ? { stop: 'task-complete' } : { prompt }
+  }
+
+  /**
+   * What commands led to. As Harbor does, a pane that was shortened is shortened again: the note of the first time makes it
+   * too long once more, and what the model reads is how long that note was.
+   */
+  private result(state: string, { warnings }: Parsed): string {
+    const { settings, limits, prompts } = this.run
+    const isPane = settings.observations === 'pane'
+    return resultPrompt(prompts, isPane ? limitOutput(state, limits.observationBytes) : state, warnings)
   }
 
   private async type({ keystrokes, durationSec }: Command): Promise<void> {
@@ -113,15 +136,20 @@ class Loop {
 
   /** Tells the model to try again, unless it was told too often in a row. */
   private again(trouble: keyof Caps & StopReason, words: string): Next {
-    if (++this.inARow[trouble] >= this.run.settings.caps[trouble]) return { stop: trouble }
+    const { client, settings } = this.run
+    const cap = settings.caps[trouble]
+    if (++this.inARow[trouble] >= cap) {
+      if (this.emptyInARow >= cap) throw emptyReplies(this.emptyInARow, client.model)
+      return { stop: trouble }
+    }
     const prompt = this.withTime(words)
     this.run.story.observed(prompt)
     return { prompt }
   }
 
   private withTime(prompt: string): string {
-    const { settings, at } = this.run
-    return settings.tellDeadline && at.deadline ? `${prompt}\n\n${timeLeft(at.deadline)}` : prompt
+    const { settings, prompts, at } = this.run
+    return settings.tellDeadline && at.deadline ? `${prompt}\n\n${timeLeft(prompts, at.deadline)}` : prompt
   }
 
   private get outputLimit(): number | null {

@@ -1,21 +1,38 @@
 import type { Look } from '../../lib/terminal/look.ts'
-
-const limitBytes = 10_000
+import type { Run } from './run.ts'
 
 /** What the model is shown of the terminal. */
-export function renderLook({ kind, text }: Look): string {
-  return limitOutput(`${kind === 'new' ? 'New Terminal Output:' : 'Current Terminal Screen:'}\n${text}`)
+export async function observe({
+  session,
+  settings,
+  limits,
+}: Pick<Run, 'session' | 'settings' | 'limits'>): Promise<string> {
+  const look = settings.observations === 'lines' ? await session.look() : await session.lookAtPane()
+  const text = settings.observations === 'compact' ? look.text.replace(/^\n+|\n+$/g, '') : look.text
+  return renderLook({ ...look, text }, limits.observationBytes)
+}
+
+/** A look with its heading, both ends of it when it is long. */
+function renderLook({ kind, text }: Look, limitBytes: number): string {
+  return limitOutput(`${kind === 'new' ? 'New Terminal Output:' : 'Current Terminal Screen:'}\n${text}`, limitBytes)
 }
 
 /** Keeps both ends of a long text; characters cut in two are left out. */
-export function limitOutput(text: string, limit = limitBytes): string {
+export function limitOutput(text: string, limit: number): string {
   // A character takes at most three bytes for each of its units.
   if (text.length * 3 <= limit) return text
   const bytes = Buffer.from(text)
   if (bytes.length <= limit) return text
-  const half = Math.floor(limit / 2)
-  const head = new TextDecoder().decode(bytes.subarray(0, half)).replace(/\ufffd+$/, '')
-  const tail = new TextDecoder().decode(bytes.subarray(-half)).replace(/^\ufffd+/, '')
-  const omitted = bytes.length - Buffer.byteLength(head) - Buffer.byteLength(tail)
-  return `${head}\n[... output limited to ${limit} bytes; ${omitted} interior bytes omitted ...]\n${tail}`
+  let headEnd = Math.floor(limit / 2)
+  let tailStart = bytes.length - headEnd
+  while (isInside(bytes, headEnd)) headEnd--
+  while (isInside(bytes, tailStart)) tailStart++
+  const head = bytes.toString('utf8', 0, headEnd)
+  const tail = bytes.toString('utf8', tailStart)
+  return `${head}\n[... output limited to ${limit} bytes; ${tailStart - headEnd} interior bytes omitted ...]\n${tail}`
+}
+
+/** Whether a character began before this byte and is not over yet. */
+function isInside(bytes: Buffer, at: number): boolean {
+  return ((bytes[at] ?? 0) & 0xc0) === 0x80
 }

@@ -15,12 +15,15 @@ export const optionsSchema = z
     parser_name: z.enum(['json', 'xml']).default('json'),
     /** Used by whoever makes the model client; nothing to the agent itself. */
     api_base: z.string().nullish(),
-    temperature: z.number().min(0).default(0.7),
+    /** Sent only when it is given: servers and models have defaults of their own. */
+    temperature: z.number().min(0).nullish(),
     reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', 'default']).nullish(),
     collect_rollout_details: z.boolean().default(false),
+    /** Sent only when it is given: not every server knows it. */
     session_id: z.string().min(1).nullish(),
     enable_summarize: z.boolean().default(true),
-    proactive_summarization_threshold: z.int().nonnegative().default(8000),
+    /** Hand off with fewer free tokens than this. Default: 8000, or a quarter of a context below 32,000. */
+    proactive_summarization_threshold: z.int().nonnegative().nullish(),
     max_thinking_tokens: z.int().positive().nullish(),
     model_info: z
       .looseObject({
@@ -46,13 +49,22 @@ export const optionsSchema = z
     llm_kwargs: values.nullish(),
     llm_call_kwargs: values.nullish(),
     extra_env: texts.nullish(),
+    /** A file puts the instruction into words of yours; a folder holds templates for any of the texts the agent sends. */
     prompt_template_path: z.string().nullish(),
+    /** `harbor`: the texts of a Harbor that is installed on this machine. */
+    prompts: z.enum(['ours', 'harbor']).default('ours'),
+    /** The Python that has Harbor (default: that of the program harbor, else python3). */
+    harbor_python: z.string().nullish(),
     response_length_exceeded_policy: z.enum(['recover', 'abort']).default('recover'),
     /** Known from a fork of Harbor; the job measures its engine by itself. */
     collect_engine_metrics: z.unknown().optional(),
     metrics_endpoint: z.unknown().optional(),
     /** `idle`: a command's wait ends when the shell is idle again. `full`: it takes all of its duration. */
     wait: z.enum(['idle', 'full']).default('idle'),
+    /** `pane`: what a tmux pane shows, as Harbor's agent does. `compact`: that without empty rows. `lines`: every new line, none twice. */
+    observations: z.enum(['pane', 'compact', 'lines']).default('pane'),
+    /** The key that types a line end: `C-j` as tmux does, `Enter` as a person does. */
+    newline_key: z.enum(['C-j', 'Enter']).default('C-j'),
     /** Tell the model how much time is left. */
     tell_deadline: z.boolean().default(false),
     /** So many useless replies in a row end the run. */
@@ -75,12 +87,14 @@ export interface Settings {
   readonly maxTurns: number
   readonly isTurnsLimited: boolean
   readonly parser: 'json' | 'xml'
-  readonly temperature: number
+  readonly temperature: number | null
   readonly reasoningEffort: string | null
   readonly collectTokens: boolean
   readonly sessionId: string
+  /** Whether servers are told the session id. */
+  readonly sendsSessionId: boolean
   readonly summarize: boolean
-  readonly keepFreeTokens: number
+  readonly keepFreeTokens: number | null
   readonly maxThinkingTokens: number | null
   readonly modelInfo: ModelInfo
   readonly rawContent: boolean
@@ -95,6 +109,8 @@ export interface Settings {
   readonly extraEnv: Readonly<Record<string, string>>
   readonly abortOnLength: boolean
   readonly wait: 'idle' | 'full'
+  readonly observations: 'pane' | 'compact' | 'lines'
+  readonly newlineKey: 'C-j' | 'Enter'
   readonly tellDeadline: boolean
   readonly caps: Caps
   /** Lines for the log. */
@@ -125,12 +141,13 @@ export function makeSettings(options: Options): Settings {
     maxTurns: turns ?? unlimitedTurns,
     isTurnsLimited: turns !== null,
     parser: options.parser_name,
-    temperature: options.temperature,
+    temperature: options.temperature ?? null,
     reasoningEffort: options.reasoning_effort === 'default' ? null : (options.reasoning_effort ?? null),
     collectTokens: options.collect_rollout_details,
     sessionId: options.session_id ?? randomUUID(),
+    sendsSessionId: options.session_id != null,
     summarize: options.enable_summarize,
-    keepFreeTokens: options.proactive_summarization_threshold,
+    keepFreeTokens: options.proactive_summarization_threshold ?? null,
     maxThinkingTokens: options.max_thinking_tokens ?? null,
     modelInfo: {
       maxInputTokens: options.model_info?.max_input_tokens ?? options.model_info?.max_tokens ?? null,
@@ -149,6 +166,8 @@ export function makeSettings(options: Options): Settings {
     extraEnv: options.extra_env ?? {},
     abortOnLength: options.response_length_exceeded_policy === 'abort',
     wait: options.wait,
+    observations: options.observations,
+    newlineKey: options.newline_key,
     tellDeadline: options.tell_deadline,
     caps: {
       'parse-errors': options.max_parse_errors,

@@ -1,4 +1,5 @@
 import { messageOf } from '../../core/errors.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { type Command, type Dialect, defaultDurationSec, type Parsed, unusable } from './parsed.ts'
 
 /** Replies as one JSON object: analysis, plan, commands and, at the end, task_complete. */
@@ -25,14 +26,14 @@ function isWhole(reply: string): boolean {
 
 function tryParse(reply: string): Parsed {
   const found = findObject(reply)
-  if (found === null) return unusable('No valid JSON found in response')
+  if (found === null) return unusable('No valid JSON found in response', ['A reply is one object in braces'])
   const warnings: string[] = []
   if (reply.slice(0, found.start).trim() !== '') warnings.push('Text before the JSON object was ignored')
   if (reply.slice(found.end).trim() !== '') warnings.push('Text after the JSON object was ignored')
   const content = reply.slice(found.start, found.end)
   let value: unknown
   try {
-    value = JSON.parse(content)
+    value = readJson(content)
   } catch (error) {
     return unusable(`Invalid JSON: ${messageOf(error)} | ${preview(content)}`, warnings)
   }
@@ -75,7 +76,7 @@ function readCommands(list: readonly unknown[]): ReadCommands {
     const unknown = Object.keys(others)
     if (unknown.length > 0) warnings.push(`${label} has fields that mean nothing: ${unknown.join(', ')}`)
     const isLast = i === list.length - 1
-    if (!isLast && !keystrokes.endsWith('\n')) {
+    if (!isLast && keystrokes !== '' && !keystrokes.endsWith('\n')) {
       warnings.push(`${label} does not end with a newline, so the next command is typed onto the same line`)
     }
     commands.push({ keystrokes, durationSec: durationOf(duration, label, warnings) })
@@ -97,19 +98,21 @@ function textOf(value: unknown, name: string, warnings: string[]): string {
 }
 
 function completion(value: unknown, warnings: string[]): boolean {
-  if (value === undefined || typeof value === 'boolean') return value ?? false
+  if (value === undefined || value === null) return false
+  if (typeof value === 'boolean') return value
+  if (typeof value === 'string') return ['true', '1', 'yes'].includes(value.toLowerCase())
   warnings.push("Field 'task_complete' should be true or false")
-  return typeof value === 'string' && ['true', '1', 'yes'].includes(value.trim().toLowerCase())
+  return typeof value === 'number' ? value !== 0 : Object.keys(value).length > 0
 }
 
 function orderWarnings(content: string): string[] {
-  const expected = ['analysis', 'plan', 'commands', 'task_complete']
+  const expected = ['analysis', 'plan', 'commands']
   const places = expected.map((name) => content.search(new RegExp(`"${name}"\\s*:`))).filter((place) => place >= 0)
   const isOrdered = places.every((place, i) => i === 0 || place > (places[i - 1] ?? -1))
-  return isOrdered ? [] : ['Fields are out of order; expected analysis, plan, commands, task_complete']
+  return isOrdered ? [] : ['Fields are out of order; expected analysis, plan, commands']
 }
 
-/** The first object whose braces match, strings and escapes respected. */
+/** The first object whose braces match, strings and escapes respected; a closing brace too many hides what it should have opened. */
 function findObject(text: string): { readonly start: number; readonly end: number } | null {
   let start = -1
   let depth = 0
@@ -121,7 +124,7 @@ function findObject(text: string): { readonly start: number; readonly end: numbe
     else if (isInString) continue
     else if (char === '{') {
       if (depth++ === 0) start = i
-    } else if (char === '}' && depth > 0 && --depth === 0) return { start, end: i + 1 }
+    } else if (char === '}' && --depth === 0 && start >= 0) return { start, end: i + 1 }
   }
   return null
 }
@@ -144,7 +147,7 @@ function embeddedObject(reply: string): string | null {
   if (reply.length > searchedChars) return null
   for (const [candidate] of reply.matchAll(/\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/g)) {
     try {
-      if (isRecord(JSON.parse(candidate))) return candidate
+      if (isRecord(readJson(candidate))) return candidate
     } catch {
       // The next one may be whole.
     }

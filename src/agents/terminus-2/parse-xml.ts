@@ -15,17 +15,19 @@ export function parseXmlReply(reply: string): Parsed {
   const warnings: string[] = []
   if (reply.slice(0, start).trim() !== '') warnings.push('Text before <response> was ignored')
   const close = reply.indexOf(closeTag, start)
-  if (close < 0) {
-    warnings.push(`AUTO-CORRECTED: added the missing ${closeTag} - please fix this in future responses`)
-  } else if (reply.slice(close + closeTag.length).trim() !== '') warnings.push(`Text after ${closeTag} was ignored`)
-  const body = reply.slice(start + openTag.length, close < 0 ? undefined : close)
-  const sections = readSections(body, warnings)
-  const isComplete = completion(sections.get('task_complete'), warnings)
-  const commands = sections.get('commands')
-  if (commands === undefined && !isComplete) return unusable('Missing <commands> section', warnings)
-  for (const name of ['analysis', 'plan'] as const) {
-    if (!sections.has(name)) warnings.push(`Missing <${name}> section`)
+  if (close >= 0 && reply.slice(close + closeTag.length).trim() !== '') {
+    warnings.push(`Text after ${closeTag} was ignored`)
+    if (reply.indexOf(openTag, start + 1) >= 0) warnings.push(`Only the first ${openTag} was read; send one at a time`)
   }
+  const body = reply.slice(start + openTag.length, close < 0 ? undefined : close)
+  if (body.trim() === '') return unusable('No <response> tag found', warnings)
+  const sections = readSections(body, warnings)
+  const isComplete = sections.get('task_complete')?.trim().toLowerCase() === 'true'
+  const commands = sections.get('commands')
+  for (const name of ['analysis', 'plan', 'commands'] as const) {
+    if (!sections.has(name)) warnings.push(`No <${name}> section`)
+  }
+  if (commands === undefined && !isComplete) return unusable('Missing <commands> section', warnings)
   return {
     analysis: sections.get('analysis')?.trim() ?? '',
     plan: sections.get('plan')?.trim() ?? '',
@@ -71,15 +73,16 @@ function readCommands(text: string, warnings: string[]): Command[] {
   const { blocks, rest, isCut } = keystrokeBlocks(text)
   const commands = blocks.map(({ attributes, keystrokes }, i) => {
     const label = `Command ${i + 1}`
-    if (/&(?:lt|gt|amp|quot|apos);/.test(keystrokes)) {
-      warnings.push(`${label} holds XML entities, which are typed as they stand; write the characters themselves`)
-    }
-    if (keystrokes.includes('\r\n')) warnings.push(`${label} holds \\r\\n; a plain \\n is one Enter`)
     if (i < blocks.length - 1 && !keystrokes.endsWith('\n')) {
       warnings.push(`${label} does not end with a newline, so the next command is typed onto the same line`)
     }
     return { keystrokes, durationSec: durationOf(attributes, label, warnings) }
   })
+  for (const entity of ['&lt;', '&gt;', '&amp;', '&quot;', '&apos;']) {
+    if (text.includes(entity))
+      warnings.push(`The XML entity ${entity} is typed as it stands; write the character itself`)
+  }
+  if (text.includes('\\r\\n')) warnings.push('Keystrokes hold \\r\\n; a plain newline is enough')
   if (isCut) warnings.push('A <keystrokes> without its </keystrokes> was ignored')
   else if (rest.trim() !== '') warnings.push('Text in <commands> outside of <keystrokes> was ignored')
   else if (commands.length === 0) warnings.push('No commands: nothing was typed')
@@ -116,10 +119,10 @@ function keystrokeBlocks(text: string): Blocks {
 function durationOf(attributes: string, label: string, warnings: string[]): number {
   let duration: string | undefined
   let rest = attributes
-  for (const [whole, name = '', double, single, bare] of attributes.matchAll(attribute)) {
+  for (const [whole, name = '', double, single] of attributes.matchAll(attribute)) {
     rest = rest.replace(whole, '')
     if (double === undefined) warnings.push(`${label}: write attributes with double quotes, as in ${name}="1.0"`)
-    if (name === 'duration') duration = double ?? single ?? bare
+    if (name === 'duration') duration = double ?? single
     else warnings.push(`${label} has an attribute that means nothing: ${name}`)
   }
   if (rest.trim() !== '') warnings.push(`${label} has something in its tag that means nothing: ${rest.trim()}`)
@@ -130,12 +133,4 @@ function durationOf(attributes: string, label: string, warnings: string[]): numb
   return defaultDurationSec
 }
 
-const attribute = /([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))/g
-
-function completion(text: string | undefined, warnings: string[]): boolean {
-  if (text === undefined) return false
-  const said = text.trim().toLowerCase()
-  if (said === 'true') return true
-  if (said !== 'false') warnings.push('<task_complete> should hold true or false')
-  return ['1', 'yes'].includes(said)
-}
+const attribute = /([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|[^\s"'>]+)/g

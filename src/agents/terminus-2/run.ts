@@ -5,8 +5,10 @@ import type { TerminalSession } from '../../lib/terminal/session.ts'
 import type { Calls } from './calls.ts'
 import type { Chat } from './chat.ts'
 import type { EpisodeFiles } from './episode-files.ts'
+import type { Limits } from './limits.ts'
 import type { Settings } from './options.ts'
 import type { Dialect } from './parsed.ts'
+import type { Prompts } from './prompts.ts'
 import type { Rollouts } from './rollout.ts'
 import type { Story } from './trajectory.ts'
 
@@ -28,7 +30,9 @@ export interface Run {
   readonly signal: AbortSignal
   readonly client: ModelClient
   readonly settings: Settings
+  readonly limits: Limits
   readonly dialect: Dialect
+  readonly prompts: Prompts
   readonly session: TerminalSession
   /** The task's words with everything added to them. */
   readonly instruction: string

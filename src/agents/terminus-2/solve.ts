@@ -8,10 +8,12 @@ import { Chat } from './chat.ts'
 import { type Clock, startClock } from './clock.ts'
 import { EpisodeFiles } from './episode-files.ts'
 import { fullInstruction, type Template } from './instruction.ts'
+import { limitsOf } from './limits.ts'
 import { runLoop } from './loop.ts'
 import type { Settings } from './options.ts'
 import { jsonDialect } from './parse-json.ts'
 import { xmlDialect } from './parse-xml.ts'
+import type { Prompts } from './prompts.ts'
 import { Rollouts } from './rollout.ts'
 import type { Run, StopReason } from './run.ts'
 import { type AgentTerminal, openAgentTerminal } from './terminal.ts'
@@ -22,6 +24,7 @@ export interface Making {
   readonly identity: { readonly name: string; readonly version: string }
   readonly settings: Settings
   readonly template: Template | null
+  readonly prompts: Prompts
   /** Settings of the calls as they may be written down. */
   readonly shownCallSettings: Readonly<Record<string, unknown>>
 }
@@ -33,6 +36,7 @@ const firstPromptMs = 3000
 export async function solve(at: AgentAt, making: Making): Promise<AgentExit> {
   const client = clientOf(at, making)
   for (const note of making.settings.notes) at.record.log(note)
+  at.record.metadata({ prompts_digest: making.prompts.digest })
   const clock = startClock(at)
   let stop: StopReason | 'error' = 'error'
   try {
@@ -75,7 +79,7 @@ async function play(
   const { settings, identity: agent, shownCallSettings } = making
   await session.ready(firstPromptMs, signal)
   const instruction = await fullInstruction({ ...at, signal }, making.template)
-  const journal = await blame('store', () => openJournal(at.logsDir))
+  const journal = await blame('store', () => openJournal(at.logsDir, at.mask))
   const calls = new Calls(client, settings, at.record, { signal, deadline: at.deadline })
   const story = new Story(journal, { settings, agent, model: client.model, shownCallSettings })
   const run: Run = {
@@ -83,6 +87,11 @@ async function play(
     signal,
     client,
     settings,
+    // Servers tell how large their context is when they are first asked.
+    get limits() {
+      return limitsOf(settings, client)
+    },
+    prompts: making.prompts,
     dialect: settings.parser === 'json' ? jsonDialect : xmlDialect,
     session,
     instruction,

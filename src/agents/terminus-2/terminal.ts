@@ -8,8 +8,11 @@ import type { Settings } from './options.ts'
 
 const paneLimitBytes = 16 * 1024 * 1024
 
+/** The terminal that programs believe to be in: inside tmux, wherever the image knows such a terminal. */
+const term = `for d in /etc /lib /usr/lib /usr/share; do [ -e $d/terminfo/t/tmux-256color ] && export TERM=tmux-256color; done`
+
 /** A login bash, or the shell there is; text is UTF-8 unless the image says otherwise. */
-const shell = `export LANG="\${LANG:-C.UTF-8}"; SHELL=$(command -v bash) && export SHELL && exec bash --login; exec sh -l`
+const shell = `${term}; export LANG="\${LANG:-C.UTF-8}"; SHELL=$(command -v bash) && export SHELL && exec bash --login; exec sh -l`
 
 /** The agent's terminal, whose output is kept in the trial's files. */
 export interface AgentTerminal {
@@ -28,7 +31,13 @@ export async function openAgentTerminal(at: AgentAt, settings: Settings): Promis
   const notice = '\n[... the log ends here: it reached its size limit ...]\n'
   const pane = new AppendLog(join(at.logsDir, 'terminus_2.pane'), { bytes: paneLimitBytes, notice })
   const onOutput = (chunk: string) => pane.append(chunk)
-  const session = new TerminalSession(pty, { cols, rows, onOutput, ...(cast && { cast }) })
+  const session = new TerminalSession(pty, {
+    cols,
+    rows,
+    onOutput,
+    newline: settings.newlineKey,
+    ...(cast && { cast }),
+  })
   return {
     session,
     async leave() {

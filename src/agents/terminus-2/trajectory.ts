@@ -125,7 +125,7 @@ export class Story {
       model_name: model,
       extra: {
         parser: settings.parser,
-        temperature: settings.temperature,
+        ...(settings.temperature !== null && { temperature: settings.temperature }),
         ...(Object.keys(shownCallSettings).length > 0 && { llm_kwargs: shownCallSettings }),
         ...(this.continuation > 0 && { continuation_index: this.continuation }),
       },

@@ -9,6 +9,7 @@ import { requestedEngine } from '../engine/engine-request.ts'
 import { makeImportedAgent } from '../imported/make-imported.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { oneLine, printJson } from '../output.ts'
+import { askConsent } from '../run/consent.ts'
 import { parsedAssignments } from '../run/values.ts'
 import { type Check, checkCompletion, checkConnection } from './check-model.ts'
 import { checkTrial, type TrialToTry } from './check-trial.ts'
@@ -27,6 +28,12 @@ export default () =>
     .option('--ak, --agent-kwarg <key=value>', 'option of the agent; repeatable', several, [] as string[])
     .option('--task <dir>', 'a task for the agent to work on')
     .option('-e, --environment <sandbox>', 'kind of sandbox for the task', 'local')
+    .option(
+      '--pass-env <name>',
+      'let the task have this variable of yours if it names it; repeatable',
+      several,
+      [] as string[],
+    )
     .option('--keep <dir>', "keep the trial's files in this folder")
     .option('--json', 'print the result as JSON')
     .action(async (path, options) => {
@@ -46,6 +53,7 @@ interface Options {
   readonly agentKwarg: readonly string[]
   readonly task?: string
   readonly environment: string
+  readonly passEnv: readonly string[]
   readonly keep?: string
 }
 
@@ -63,14 +71,18 @@ async function prepare(path: string, options: Options): Promise<Asked> {
   const agent = await agentAt(path, parsedAssignments('--ak', options.agentKwarg))
   const { model = null, apiBase = null, keep = null } = options
   const engine = await engineFor(agent, options)
-  const trial = options.task === undefined ? null : { ...(await stage(options.task, options.environment)), keep }
+  const trial = options.task === undefined ? null : { ...(await stage(options.task, options)), keep }
   if (trial) agent.check?.(trial.task)
   return { path, agent, model, apiBase, engine, trial: trial && { ...trial, agent, engine, model } }
 }
 
-async function stage(taskDir: string, sandbox: string): Promise<Pick<TrialToTry, 'task' | 'provider'>> {
+async function stage(
+  taskDir: string,
+  { environment, passEnv }: Options,
+): Promise<Pick<TrialToTry, 'task' | 'provider'>> {
   const task = await loadTask(taskDir)
-  const provider = await makeProvider(sandbox)
+  await askConsent([task], { passEnv })
+  const provider = await makeProvider(environment)
   await provider.preflight()
   return { task, provider }
 }

@@ -21,6 +21,7 @@ export const machineChecks: readonly Check[] = [
   { name: 'disk', look: disk },
   { name: 'git', look: () => program('git', ['--version'], 'apt-get install -y git') },
   { name: 'bubblewrap', look: () => program('bwrap', ['--version'], 'apt-get install -y bubblewrap') },
+  { name: 'pasta', look: () => program('pasta', ['--version'], 'apt-get install -y passt') },
   { name: 'control-groups', look: async () => controlGroups() },
   {
     name: 'npm',

@@ -1,3 +1,4 @@
+import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
 import type { Plugin } from '../../core/plugin.ts'
 import { findProgram } from '../../lib/programs.ts'
@@ -23,7 +24,14 @@ async function sandbox(name: string): Promise<Found> {
   const { can, remote } = provider
   const extras = (['images', 'compose', 'gpu', 'windows'] as const).filter((ability) => can[ability])
   const abilities = [`network: ${can.network.join(', ')}`, ...extras]
-  return ok(`${remote ? 'an account; ' : ''}${abilities.join('; ')}`)
+  const found = `${remote ? 'an account; ' : ''}${abilities.join('; ')}`
+  try {
+    if (!remote) await provider.preflight({ networks: ['public'] })
+    return ok(found)
+  } catch (error) {
+    if (error instanceof UserError) return limited(error.message, error.hint)
+    throw error
+  }
 }
 
 async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): Promise<Found> {

@@ -7,6 +7,7 @@ import type { Task } from '../../core/task.ts'
 import type { Judgement } from '../../generation/make-tasks.ts'
 import { makeAgent, whoCan } from '../../plugins.ts'
 import { checkTask, type TaskReport } from '../../run/check/check-task.ts'
+import { unnamedRefusal } from '../run/consent.ts'
 
 export interface Judging {
   readonly provider: SandboxProvider
@@ -14,15 +15,19 @@ export interface Judging {
   readonly repeats: number
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined
+  /** Variables of this machine that tasks may have. */
+  readonly passEnv?: readonly string[] | undefined
   readonly workDir: string
   readonly signal: AbortSignal
 }
 
 /** Proves tasks as `tasks check` does, one at a time; what fails is the reason it is left out. */
 export async function makeJudge(judging: Judging): Promise<(task: Task) => Promise<Judgement>> {
-  const { workDir, ...rest } = judging
+  const { workDir, passEnv, ...rest } = judging
   const request = { ...rest, makeAgent, whoCan: await whoCan(), hostEnv: process.env, lintOnly: false }
   return async (task) => {
+    const refused = unnamedRefusal(task, { passEnv })
+    if (refused !== null) return { verdict: 'rejected', reason: 'host-variables', detail: refused }
     const dir = join(workDir, randomUUID())
     try {
       return judgementOf(await checkTask(task, request, dir))

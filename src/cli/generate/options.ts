@@ -2,6 +2,7 @@ import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { type Argument, flagOf, kindOf } from '../../generation/arguments.ts'
 import { InputValidationError } from '../../generation/errors.ts'
 import { wholeNumber } from '../output.ts'
+import { restartInterrupted } from '../run/interrupted.ts'
 import { withModel } from '../run/model-options.ts'
 import { factor, parseShare } from '../run/numbers.ts'
 
@@ -58,7 +59,10 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--sandbox-cpu <n>', 'processors of every task', wholeNumber(1))
     .option('--sandbox-memory-gb <n>', 'memory of every task', wholeNumber(1))
     .option('--sandbox-disk-gb <n>', 'disk of every task', wholeNumber(1))
+    .option('--sandbox-gpu <n>', 'GPUs of every task', wholeNumber(0))
     .option('--endpoint-json <file>', 'the file that a running model server left')
+    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option(...restartInterrupted)
     .option('-q, --quiet', 'no progress')
     .option('--json', 'print the result as JSON')
 }

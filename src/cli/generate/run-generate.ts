@@ -81,7 +81,8 @@ export async function performGeneration(
   return { summary, request }
 }
 
-function requestOf({ generator, dir }: LoadedGenerator, options: GenerateOptions): GenerationRequest {
+/** What the options ask of a pipeline, every default filled in. */
+export function requestOf({ generator, dir }: LoadedGenerator, options: GenerateOptions): GenerationRequest {
   const args = new Arguments()
   generator.addArguments(args)
   const { defaults } = generator
@@ -102,6 +103,7 @@ function requestOf({ generator, dir }: LoadedGenerator, options: GenerateOptions
       cpus: options.sandboxCpu ?? null,
       memoryMb: gb(options.sandboxMemoryGb),
       storageMb: gb(options.sandboxDiskGb),
+      gpus: options.sandboxGpu ?? null,
     },
     model: options.model?.[0] ?? null,
     trace: {
@@ -157,7 +159,15 @@ async function contextFor(
   const workDir = join(set.workDir, 'checks')
   const { client: model, judge } = models
   const spine = checks
-    ? await makeJudge({ provider, sandboxOptions, repeats: options.checkRepeats, workDir, signal, judge })
+    ? await makeJudge({
+        provider,
+        sandboxOptions,
+        repeats: options.checkRepeats,
+        passEnv: options.passEnv,
+        workDir,
+        signal,
+        judge,
+      })
     : null
   const tick = makeTicker()
   const shop: Workshop = {
@@ -187,12 +197,13 @@ async function contextFor(
   }
 }
 
-function withSandbox(draft: TaskDraft, { cpus, memoryMb, storageMb }: GenerationRequest['sandbox']): TaskDraft {
-  if (cpus === null && memoryMb === null && storageMb === null) return draft
+function withSandbox(draft: TaskDraft, { cpus, memoryMb, storageMb, gpus }: GenerationRequest['sandbox']): TaskDraft {
+  if ([cpus, memoryMb, storageMb, gpus].every((each) => each === null)) return draft
   const environment = {
     ...(cpus !== null && { cpus }),
     ...(memoryMb !== null && { memory_mb: memoryMb }),
     ...(storageMb !== null && { storage_mb: storageMb }),
+    ...(gpus !== null && { gpus }),
   }
   return { ...draft, config: overlay(draft.config ?? {}, { environment }) }
 }

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { stringify } from 'yaml'
 import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import { InferenceFailure, InputValidationError } from '../../generation/errors.ts'
 import { makeModelJudge } from '../../index.ts'
 import { writeAtomic } from '../../lib/files.ts'
+import { renderYaml } from '../../lib/render-yaml.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
@@ -65,6 +65,6 @@ async function reachModel(name: string, options: Options, use: ModelUse, signal:
 export async function engineFileFor(endpointJson: string, workDir: string): Promise<string> {
   const path = join(workDir, 'endpoint-engine.yaml')
   const document = { engine: { type: 'vllm_local', vllm_local: { endpoint_json: endpointJson } } }
-  await writeAtomic(path, stringify(document))
+  await writeAtomic(path, renderYaml(document))
   return path
 }

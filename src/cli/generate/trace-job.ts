@@ -4,13 +4,14 @@ import type { TraceOptions } from '../../formats/traces/make-traces.ts'
 import { InputValidationError, TraceFailure } from '../../generation/errors.ts'
 import type { GenerationRequest, GenerationResult } from '../../generation/request.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { pluginContext } from '../../plugins.ts'
+import { fingerprintsIn } from '../../run/job/fingerprint.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import type { JobOutcome } from '../../run/job.ts'
 import { exportTraces } from '../../run/traces/export-traces.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { importDigests } from '../run/configured.ts'
-import { askConsent } from '../run/consent.ts'
 import { askedJob } from '../run/job-document.ts'
 import { checkJobsDir } from '../run/jobs-dir.ts'
 import { modelUseOf } from '../run/model-options.ts'
@@ -67,12 +68,17 @@ async function runJobOver(
   const tasks = shareOf(await resolveTasks(config), options.traceShare)
   if (tasks.length === 0) return null
   await checkJobsDir(config.jobsDir)
-  await askConsent(tasks, config, false)
   const imports = await importDigests(config)
   const invocation = ['ot-agent', 'generate', ...process.argv.slice(3)]
-  const open = () => openJob({ config, named, tasks, imports, layout: 'harbor', invocation })
+  const fingerprint = fingerprintsIn(pluginContext().stateDir)
+  // Killed between its last trial and the end of its export, a job is exported by the next run, not run again.
+  const open = () =>
+    openJob({ config, fingerprint, named, tasks, imports, layout: 'harbor', invocation, takesFinished: true })
   const showing = { quiet: options.quiet ?? false, json: false }
-  const outcome = await performJob({ config, tasks, use: modelUseOf(options, adaptive), open }, showing, signal)
+  const { passEnv, restartInterrupted } = options
+  const consent = { passEnv }
+  const use = modelUseOf(options, adaptive)
+  const outcome = await performJob({ config, tasks, consent, use, open, restartInterrupted }, showing, signal)
   signal.throwIfAborted()
   return outcome
 }
@@ -116,6 +122,7 @@ export function jobOptions(tasksDir: string, request: GenerationRequest, options
     ['--override-cpus', request.sandbox.cpus],
     ['--override-memory-mb', request.sandbox.memoryMb],
     ['--override-storage-mb', request.sandbox.storageMb],
+    ['--override-gpus', request.sandbox.gpus],
     ...(options.engineKwarg ?? []).map((text) => ['--engine-kwarg', text] as const),
     ...(options.environmentKwarg ?? []).map((text) => ['--environment-kwarg', text] as const),
     ...agentKwargs(options.traceAgentKwargs).map((text) => ['--agent-kwarg', text] as const),
@@ -145,6 +152,8 @@ function agentKwargs(text: string | undefined): string[] {
 async function exportJob(jobDir: string, out: string, request: GenerationRequest, signal: AbortSignal) {
   const { episodes, filter, subagents } = request.trace
   const options: TraceOptions = {
+    form: 'exact',
+    reasoning: 'column',
     episodes,
     filter: filter === 'none' ? 'all' : filter,
     subagents: subagents ? 'separate' : 'drop',
@@ -164,7 +173,7 @@ async function exportJob(jobDir: string, out: string, request: GenerationRequest
       found: await findInputs([jobDir], false),
       out,
       overwrite: true,
-      maker: traceMaker(options),
+      maker: files.noting(traceMaker(options)),
       openSink: (dir) => files.open(dir),
       describe: (counted, written) => files.describe(counted, written),
       signal,

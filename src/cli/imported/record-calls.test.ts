@@ -23,7 +23,7 @@ async function solve(talk: (client: ModelClient) => Promise<void>, client: Model
       return { kind: 'finished' }
     },
   })
-  return agent.solve({ client, logsDir } as AgentAt)
+  return agent.solve({ client, logsDir, mask: (text) => text } as AgentAt)
 }
 
 async function trajectory() {

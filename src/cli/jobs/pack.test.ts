@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { finish } from '../../../test/contracts/trial-store.ts'
@@ -6,10 +6,12 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { someRecord, someTrialConfig } from '../../../test/records.ts'
 import { readTree } from '../../../test/trees.ts'
+import { ExchangeLog } from '../../formats/exchanges/write-exchanges.ts'
 import { defaultJobConfig } from '../../formats/harbor-job/job-config.ts'
 import { createJobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { type MakeCommand, runCommand } from '../command.ts'
+import exportTraces from '../traces/export.ts'
 import pack from './pack.ts'
 import unpack from './unpack.ts'
 
@@ -40,6 +42,54 @@ test('packs a job and unpacks it again, by directory or by name', async () => {
   expect(await run(unpack, jobDir)).toMatch(/one has trial directories already\n$/)
   expect(await readTree(jobDir)).toEqual(before)
 })
+
+test('what was said to a model is the same after packing and unpacking, and so is what is exported of it', async () => {
+  const said = new Map<string, Buffer>()
+  for (const name of ['a', 'b']) {
+    const file = join(jobDir, name, 'agent/exchanges.jsonl')
+    await mkdir(join(jobDir, name, 'agent'), { recursive: true })
+    await writeFile(file, exchangesOf(name))
+    said.set(file, await readFile(file))
+  }
+  const exported = async (name: string) => {
+    const out = join(jobsDir, name)
+    await run(exportTraces, '-p', jobDir, '--out', out, '--format', 'jsonl', '--episodes', 'all')
+    const [file = ''] = (await readdir(join(out, 'jsonl'))).filter((each) => each.endsWith('.jsonl'))
+    const { runs } = JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8'))
+    return { rows: await readFile(join(out, 'jsonl', file), 'utf8'), runs }
+  }
+  const loose = await exported('loose')
+  expect(loose.rows.trim().split('\n')).toHaveLength(4)
+  expect(loose.runs).toMatchObject([{ model: { contextTokens: 4096 } }])
+  await run(pack, jobDir)
+  expect(await exported('packed')).toEqual(loose)
+  await run(unpack, jobDir)
+  for (const [file, bytes] of said) expect(await readFile(file)).toEqual(bytes)
+})
+
+/** Two calls, with words that a careless copy would change. */
+function exchangesOf(name: string): string {
+  const log = new ExchangeLog()
+  const usage = { inputTokens: 1, cacheTokens: 0, outputTokens: 1 }
+  const plain = {
+    reasoning: null,
+    toolCalls: [],
+    finish: 'stop',
+    usage,
+    costUsd: null,
+    tokens: null,
+    latencyMs: 1,
+  } as const
+  const first = { role: 'user' as const, content: `do ${name}\r\n\u0000\u2028 \ud800` }
+  const text = ' {"é": 1}\n\n'
+  const second = [first, { role: 'assistant' as const, content: text }, { role: 'user' as const, content: 'more' }]
+  const lines = [
+    log.head({ contextTokens: 4096, outputTokens: null }),
+    log.reply({ messages: [first] }, { ...plain, text }),
+    log.reply({ messages: second }, { ...plain, text: 'done' }),
+  ]
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join('')
+}
 
 test('says the same to machines, and which trials it left alone', async () => {
   const store = await openTrialStore(jobDir, 'harbor')

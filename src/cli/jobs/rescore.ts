@@ -1,10 +1,12 @@
 import { Command } from '@commander-js/extra-typings'
-import type { ModelSettings } from '../../core/stage.ts'
 import { whoCan } from '../../plugins.ts'
 import { type Rescored, rescoreJob } from '../../run/rescore.ts'
+import { networksOf } from '../../run/trial/environment.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable, wholeNumber } from '../output.ts'
 import { providerOf } from '../run/configured.ts'
+import { askConsent } from '../run/consent.ts'
+import { type GivenAgain, withHiddenValues } from '../run/hidden-values.ts'
 import { judgeSettingsOf, refuseUnjudged, withJudge } from '../run/judging.ts'
 import { freeUse } from '../run/model-options.ts'
 import { findModels } from '../run/models.ts'
@@ -12,21 +14,23 @@ import { loadStoredJob } from '../run/stored-job.ts'
 
 /** `ot-agent jobs rescore`: the tests alone, on what the trials kept. */
 export default () =>
-  withJudge(
-    new Command()
-      .description(
-        'Runs the tests of finished trials again, on the artefacts they kept, and writes the new scores; the old records are kept aside.\n' +
-          'Works for tasks whose verifier is separate; trials that cannot be scored again are listed with the reason.',
-      )
-      .argument('<job>', 'the directory of the job')
-      .option(
-        '--artifacts-suffice',
-        "also trials whose tests share the agent's sandbox: you know that they look only at declared artefacts",
-      )
-      .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 4)
-      .option('--json', 'print the result as JSON'),
+  withHiddenValues(
+    withJudge(
+      new Command()
+        .description(
+          'Runs the tests of finished trials again, on the artefacts they kept, and writes the new scores; the old records are kept aside.\n' +
+            'Works for tasks whose verifier is separate; trials that cannot be scored again are listed with the reason.',
+        )
+        .argument('<job>', 'the directory of the job')
+        .option(
+          '--artifacts-suffice',
+          "also trials whose tests share the agent's sandbox: you know that they look only at declared artefacts",
+        )
+        .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 4)
+        .option('--json', 'print the result as JSON'),
+    ),
   ).action(async (path, { artifactsSuffice = false, nConcurrent, json = false, ...options }) => {
-    const rows = await rescore(path, artifactsSuffice, nConcurrent, judgeSettingsOf(options))
+    const rows = await rescore(path, artifactsSuffice, nConcurrent, options)
     if (json) printJson({ schema: 'rescore/1', job: path, trials: Object.fromEntries(rows) })
     else
       printTable(
@@ -39,13 +43,17 @@ export default () =>
     if ([...rows.values()].some(({ kind }) => kind === 'failed')) process.exitCode = 3
   })
 
-async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: number, judge?: ModelSettings) {
-  const { there, config, tasks: jobTasks, changes } = await loadStoredJob(path)
+type RescoreOptions = GivenAgain & Parameters<typeof judgeSettingsOf>[0]
+
+async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: number, options: RescoreOptions) {
+  const judge = judgeSettingsOf(options)
+  const { there, config, tasks: jobTasks, consent, changes } = await loadStoredJob(path, {}, options)
   const tasks = jobTasks.map(({ task }) => task)
   for (const change of changes) note(`${change}; its present tests are used`)
+  await askConsent(tasks, consent)
   await refuseUnjudged(tasks, judge)
   const provider = await providerOf(config.environment)
-  await provider.preflight()
+  await provider.preflight({ networks: networksOf(tasks) })
   const interrupt = interruptSignal()
   try {
     // Agents are not asked again: only the judge needs a model.

@@ -1,5 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { wholeNumber } from '../output.ts'
+import { withHiddenValues } from '../run/hidden-values.ts'
+import { restartInterrupted } from '../run/interrupted.ts'
 import { judgeSettingsOf, withJudge } from '../run/judging.ts'
 import { freeUse } from '../run/model-options.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
@@ -7,17 +9,27 @@ import { continuing, loadStoredJob } from '../run/stored-job.ts'
 
 /** `ot-agent jobs resume`: does what is left of a job, as its own files describe it. */
 export default () =>
-  withJudge(
-    new Command()
-      .description(
-        'Finishes a job that was interrupted: trials without a record and cancelled ones are run, the rest stays.',
-      )
-      .argument('<job>', 'the directory of the job')
-      .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
-      .option('-q, --quiet', 'no progress')
-      .option('--json', 'print the result as JSON'),
+  withHiddenValues(
+    withJudge(
+      new Command()
+        .description(
+          'Finishes a job that was interrupted: trials without a record and cancelled ones are run, the rest stays.',
+        )
+        .argument('<job>', 'the directory of the job')
+        .option(...restartInterrupted)
+        .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
+        .option('-q, --quiet', 'no progress')
+        .option('--json', 'print the result as JSON'),
+    ),
   ).action(async (path, { nConcurrent, quiet = false, json = false, ...options }) => {
     const use = { ...freeUse, judge: judgeSettingsOf(options) }
-    const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
-    await runAskedJob({ ...(await continuing(stored)), use }, { quiet, json })
+    const stored = await loadStoredJob(
+      path,
+      nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent },
+      options,
+    )
+    await runAskedJob(
+      { ...(await continuing(stored)), use, restartInterrupted: options.restartInterrupted },
+      { quiet, json },
+    )
   })

@@ -3,6 +3,8 @@ import { UserError } from '../../core/errors.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { exceptionOf } from '../../core/trial-exception.ts'
 import { wholeNumber } from '../output.ts'
+import { withHiddenValues } from '../run/hidden-values.ts'
+import { restartInterrupted } from '../run/interrupted.ts'
 import { judgeSettingsOf, withJudge } from '../run/judging.ts'
 import { freeUse } from '../run/model-options.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
@@ -13,25 +15,35 @@ const infrastructure: readonly string[] = ['sandbox', 'model', 'store', 'schedul
 
 /** `ot-agent jobs retry`: takes failed trials back and runs them again. */
 export default () =>
-  withJudge(
-    new Command()
-      .description(
-        'Runs failed trials of a job again, and whatever it still lacks. What they left is kept aside in their directories.',
-      )
-      .argument('<job>', 'the directory of the job')
-      .requiredOption(
-        '--only <which>',
-        'infra (sandbox, model or store failed), failed (anything failed), cancelled, or the code of a failure, for example VerifierTimeoutError',
-      )
-      .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
-      .option('-q, --quiet', 'no progress')
-      .option('--json', 'print the result as JSON'),
+  withHiddenValues(
+    withJudge(
+      new Command()
+        .description(
+          'Runs failed trials of a job again, and whatever it still lacks. What they left is kept aside in their directories.',
+        )
+        .argument('<job>', 'the directory of the job')
+        .requiredOption(
+          '--only <which>',
+          'infra (sandbox, model or store failed), failed (anything failed), cancelled, or the code of a failure, for example VerifierTimeoutError',
+        )
+        .option(...restartInterrupted)
+        .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
+        .option('-q, --quiet', 'no progress')
+        .option('--json', 'print the result as JSON'),
+    ),
   ).action(async (path, { only, nConcurrent, quiet = false, json = false, ...options }) => {
     checkOnly(only)
     const use = { ...freeUse, judge: judgeSettingsOf(options) }
-    const stored = await loadStoredJob(path, nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent })
+    const stored = await loadStoredJob(
+      path,
+      nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent },
+      options,
+    )
     const again = (record: TrialRecord) => isMeant(record, only)
-    await runAskedJob({ ...(await continuing(stored)), use, again }, { quiet, json })
+    await runAskedJob(
+      { ...(await continuing(stored)), use, again, restartInterrupted: options.restartInterrupted },
+      { quiet, json },
+    )
   })
 
 /** Codes are names of classes; another word was meant to be one of ours. */

@@ -5,7 +5,7 @@ import { isFinished, type JobDir } from '../../store/job-dir.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { oneLine, printTable } from '../output.ts'
-import { renderCount, renderDuration, renderJudge, renderPassAtK } from '../progress/render.ts'
+import { renderCount, renderDuration, renderJudge, renderNoValidReply, renderPassAtK } from '../progress/render.ts'
 import { type JobState, stateOf } from './find-job.ts'
 import { describeEnd, describeRewards, type TrialRow, trialRowOf } from './trial-row.ts'
 
@@ -118,6 +118,7 @@ function headOf(report: JobReport): string[] {
     `started ${startedAt === null ? '-' : local(startedAt)}${finishedAt === null ? '' : `, finished ${local(finishedAt)}`}`,
     ...spent,
     ...(judge ? [renderJudge(judge)] : []),
+    ...[renderNoValidReply(report.all)].filter((line) => line !== null),
   ]
 }
 

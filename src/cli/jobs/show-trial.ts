@@ -3,6 +3,7 @@ import type { Span, TrialRecord } from '../../core/trial.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { oneLine } from '../output.ts'
+import { describeResumed } from '../run/interrupted.ts'
 import { describeEnd, describeRewards, trialRowOf } from './trial-row.ts'
 
 /** The record of one finished trial of a job. */
@@ -34,6 +35,7 @@ export function printTrial(record: TrialRecord): void {
     ['reward', row.rewards && describeRewards(row.rewards)],
     ['blame', row.boundary && `${row.boundary}: ${row.code}: ${row.message}`],
     ['retries', String(row.retries)],
+    ['interrupted', record.resumed ? describeResumed(record.resumed) : null],
     ['isolation', row.isolation],
     [
       'tokens',

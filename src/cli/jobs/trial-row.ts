@@ -1,5 +1,6 @@
 import type { AgentExit } from '../../core/agent.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { describeSystem } from '../../run/trial/two-systems.ts'
 
 /** What `jobs show` says about one trial, for machines. */
 export interface TrialRow {
@@ -46,7 +47,8 @@ export function trialRowOf(record: TrialRecord): TrialRow {
 export function notesOf(record: TrialRecord): readonly string[] {
   const { rewardPrecedence } = record.config.verifier
   const both = `the tests wrote both reward.txt and reward.json; reward.${rewardPrecedence} counted`
-  return [...(record.bothRewardFiles ? [both] : []), ...(record.sandbox?.notes ?? [])]
+  const systems = [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [describeSystem(system)] : []))
+  return [...(record.bothRewardFiles ? [both] : []), ...systems, ...(record.sandbox?.notes ?? [])]
 }
 
 /** An ending in a few words: `scored`, `scored (time limit)`, `failed`. */

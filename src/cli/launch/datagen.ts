@@ -5,7 +5,7 @@ import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
 import { configsOf, type PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
-import type { Settings } from '../../run/launch/settings.ts'
+import { flagOf, type Settings } from '../../run/launch/settings.ts'
 import { dashed } from '../dashed.ts'
 import { runsTests } from '../generate/lacks-judge.ts'
 import { hasRealSource, loadGenerator } from '../generate/load-generator.ts'
@@ -27,12 +27,14 @@ export interface PlannedJobs {
 export async function datagenJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
   const extra = withoutStage(settings)
   const { tasks: makesTasks, traces: makesTraces } = stagesOf(settings)
-  const script = await pipelineOf(settings, makesTasks)
+  const script = await pipelineOf(settings, makesTasks ? 'datagen_script' : 'trace_script')
+  const tracesScript = settings.has('trace_script') ? await pipelineOf(settings, 'trace_script') : script
   const judge = judgeWords(settings)
   const traces = makesTraces ? [...traceWords(settings), ...judge, ...(makesTasks ? [] : extra)] : null
   if (traces && (await lacksJudge(traces))) await refuseUnjudgedTasks(settings, makesTasks ? script : null)
   const taskEngine = await engineOf(at, settings, 'datagen')
-  const traceEngine = (settings.has('trace_engine') ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
+  const hasOwn = settings.has('trace_engine') || settings.has('trace_backend')
+  const traceEngine = (hasOwn ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
   const input = settings.text('trace_input_path')
   if (input !== undefined) await expectFolder(settings, 'trace_input_path', resolve(input))
   const running = settings.has('trace_endpoint_json')
@@ -44,6 +46,8 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const traceJobs = join(at.experimentsDir, 'trace_jobs', chunks ? at.launchId : '')
   const request: DatagenRequest = {
     script,
+    tracesScript,
+    tracesGpu: settings.is('trace_use_gpu'),
     tasks: makesTasks ? [...taskWords(settings), ...judge, ...(await sourceWords(script, extra)), ...extra] : null,
     traces,
     tasksInput: input === undefined ? null : resolve(input),
@@ -133,12 +137,10 @@ function withoutStage(settings: Settings): string[] {
 }
 
 /** A pipeline by its file; one that is named as a Python file of old is looked for under our name for it. */
-async function pipelineOf(settings: Settings, makesTasks: boolean): Promise<string> {
-  const given = makesTasks
-    ? settings.text('datagen_script')
-    : (settings.text('trace_script') ?? settings.text('datagen_script'))
+async function pipelineOf(settings: Settings, name: 'datagen_script' | 'trace_script'): Promise<string> {
+  const given = settings.text(name) ?? settings.text('datagen_script')
   // Any pipeline can run agents over tasks that are there already.
-  if (given === undefined && !makesTasks) return join(packageRoot, 'data/nl2bash/generate.ts')
+  if (given === undefined && name === 'trace_script') return join(packageRoot, 'data/nl2bash/generate.ts')
   const path = resolve(
     given ?? settings.required('datagen_script', 'for example --datagen-script data/nl2bash/generate.ts'),
   )
@@ -146,7 +148,7 @@ async function pipelineOf(settings: Settings, makesTasks: boolean): Promise<stri
   for (const ours of [path.replace(/\.py$/, '.ts'), path.replace(/\/generate_abstract\.py$/, '/generate.ts')])
     if (await exists(ours)) return ours
   throw new UserError(
-    `--datagen-script: expected a pipeline, found none at ${given}`,
+    `${flagOf(settings.has(name) ? name : 'datagen_script')}: expected a pipeline, found none at ${given}`,
     'for example data/nl2bash/generate.ts',
   )
 }
@@ -154,9 +156,10 @@ async function pipelineOf(settings: Settings, makesTasks: boolean): Promise<stri
 async function engineOf(at: PlanContext, settings: Settings, who: 'datagen' | 'trace'): Promise<ChosenEngine | null> {
   const config = settings.text('datagen_config')
   const model = settings.text('vllm_model_path')
+  const named = settings.text(`${who}_engine`) ?? settings.text('datagen_engine')
   return chooseEngineFile(at, settings, {
-    name: settings.text(`${who}_engine`) ?? (model === undefined ? undefined : 'vllm_local'),
-    config: who === 'datagen' ? config : undefined,
+    name: named ?? (model === undefined ? undefined : 'vllm_local'),
+    config: who === 'datagen' || !settings.has('trace_engine') ? config : undefined,
     backend: settings.text(`${who}_backend`),
     set: [...settings.words('set'), ...(model === undefined ? [] : [`vllm_server.model_path=${model}`])],
     as: `${configsOf(at)}/${who === 'datagen' ? 'datagen_config' : 'trace_config'}.resolved.yaml`,
@@ -182,6 +185,7 @@ function sandboxWords(settings: Settings): string[] {
     sandbox_cpu: '--sandbox-cpu',
     sandbox_memory_gb: '--sandbox-memory-gb',
     sandbox_disk_gb: '--sandbox-disk-gb',
+    sandbox_gpu: '--sandbox-gpu',
   })
 }
 

@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path'
-import { stringify } from 'yaml'
 import { UserError } from '../../core/errors.ts'
 import { type EngineFile, parseEngineFile } from '../../formats/engine-yaml.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
+import { renderYaml } from '../../lib/render-yaml.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import type { ServerRequest } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
@@ -56,17 +56,17 @@ export async function chooseEngineFile(
   ) as Record<string, unknown>
   for (const setting of ask.set) setDeep(document, setting)
   if (ask.backend !== undefined) setDeep(document, `backend.type=${ask.backend}`)
-  const parsed = parseEngineFile(stringify(document), file)
+  const parsed = parseEngineFile(renderYaml(document), file)
   if (parsed.engine.type === 'none') return null
   const own = serverOf(parsed, ask.as)
   const server = own && { ...own, timeLimit: timeLimitOf(at, settings, own) }
   const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
   const local = server && weights ? localOf(at, settings, weights, 'model') : null
-  if (!server || !local?.download) return { path: ask.as, text: stringify(document), server }
+  if (!server || !local?.download) return { path: ask.as, text: renderYaml(document), server }
   // Whoever asks for the model goes on to call it what it is called.
   setDeep(document, `vllm_server.model_path=${local.path}`)
   setDeep(document, `vllm_server.custom_model_name=${server.model}`)
-  return { path: ask.as, text: stringify(document), server: { ...server, download: local.download } }
+  return { path: ask.as, text: renderYaml(document), server: { ...server, download: local.download } }
 }
 
 /** A time limit that somebody gave goes for the server too; the cluster's own does not, but nothing may take longer than it allows. */

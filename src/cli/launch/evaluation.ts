@@ -1,7 +1,7 @@
 import { basename, join, resolve } from 'node:path'
-import { stringify } from 'yaml'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
+import { renderYaml } from '../../lib/render-yaml.ts'
 import { runOurs } from '../../run/launch/pieces.ts'
 import { configsOf, cpuResources, makeJob, type PlanContext, placeWithInternet, slug } from '../../run/launch/plan.ts'
 import { consumersOf, endpointFile, planServer, waitForServer } from '../../run/launch/plan-server.ts'
@@ -35,7 +35,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const fetch = isFolder ? [] : [planFetch(at, benchmark, request.tasks)]
   const work = [...fetch, planEval(at, settings, request)]
   const server = engine?.server ? planServer(at, engine.server, consumersOf(work)) : []
-  const endpoint = stringify({ engine: { type: 'vllm_local', vllm_local: { endpoint_json: endpointFile(at) } } })
+  const endpoint = renderYaml({ engine: { type: 'vllm_local', vllm_local: { endpoint_json: endpointFile(at) } } })
   const files =
     engine === null ? {} : { [engine.path]: engine.text, ...(engine.server && { [endpointConfig(at)]: endpoint }) }
   return {
@@ -103,7 +103,7 @@ function planEval(at: PlanContext, settings: Settings, request: EvalRequest): La
         ...(model === undefined ? [] : ['--model', model]),
         ...(config === undefined ? [] : ['--engine-config', `${at.experimentsDir}/${config}`]),
         ...['--n-attempts', String(settings.number('eval_n_attempts') ?? 3)],
-        ...['--jobs-dir', out, '--job-name', jobName, '--yes'],
+        ...['--jobs-dir', out, '--job-name', jobName],
         ...judge,
         ...extra,
       ]),

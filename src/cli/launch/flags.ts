@@ -30,10 +30,7 @@ const places: readonly Line[] = [
   ['exclude_nodes', 'list', 'nodes to leave out; repeatable'],
   ['gpus_per_node', 'whole', 'GPUs of a node'],
   ['cpus_per_node', 'whole', 'processors of a node'],
-  ['cpus_per_gpu', 'whole', 'processors that go with a GPU, where a job takes a part of a node'],
   ['mem_per_node_gb', 'whole', 'memory of a node'],
-  ['gpus_type', 'text', 'kind of GPU'],
-  ['total_partition_nodes', 'whole', 'nodes of the partition'],
   ['internet_node', 'switch', 'compute nodes reach the internet'],
   ['checkpoints_dir', 'text', 'where training leaves its checkpoints'],
   ['models_dir', 'text', 'where models are downloaded to'],
@@ -80,7 +77,7 @@ const traces: readonly Line[] = [
   ['trace_harbor_config', 'text', 'a Harbor job file'],
   ['trace_model', 'text', 'model of the agent'],
   ['trace_engine', 'text', 'the model behind the agent, if not the one of --datagen-engine'],
-  ['trace_backend', 'text', 'overrides backend.type of its engine file'],
+  ['trace_backend', 'text', 'overrides backend.type of the engine file behind the agent'],
   ['trace_agent_name', 'text', 'agent'],
   ['trace_agent_kwargs', 'text', 'options of the agent, a JSON object'],
   ['trace_n_concurrent', 'whole', 'trials at once'],
@@ -91,13 +88,10 @@ const traces: readonly Line[] = [
   ['trace_dataset_type', 'text', 'kept with the result'],
   ['trace_export_subagents', 'switch', 'rows of their own for what agents of agents did', true],
   ['trace_eval_only', 'switch', 'run and score, export nothing'],
-  ['trace_use_gpu', 'switch', 'the agents themselves need a GPU'],
+  ['trace_use_gpu', 'switch', 'the agents themselves need a GPU: their job gets one'],
   ['trace_agent_timeout_sec', 'number', 'time limit of each agent'],
   ['trace_verifier_timeout_sec', 'number', 'time limit of the tests'],
   ['trace_endpoint_json', 'text', 'the file of a server that runs already; none is started'],
-  ['pinggy_persistent_url', 'text', 'a public address that leads to the server, written into its endpoint file'],
-  ['pinggy_ssh_command', 'text', 'taken for old command lines; tunnels are not opened'],
-  ['pinggy_debugger_url', 'text', 'taken for old command lines'],
 ]
 
 const published: readonly Line[] = [
@@ -117,13 +111,17 @@ const recipe: readonly Line[] = [
 
 const training: readonly Line[] = [
   ['train_config_path', 'text', 'a training file; its keys win over presets, flags win over it'],
-  ['train_sbatch_path', 'text', 'taken for old command lines; scripts are composed here'],
   ['train_extra_args', 'words', 'any LLaMA-Factory argument, for example "--learning_rate 1e-5 --packing true"'],
   ['base_model', 'text', 'the model to begin with'],
   ['chat_template', 'text', 'another chat template'],
+  [
+    'preflight',
+    'switch',
+    'look at rows as the trainer will before anything is submitted: tokens, what is cut, roles',
+    true,
+  ],
   ['use_mca', 'switch', 'train with Megatron-Core; the same as --job-type sft_mca'],
   ['pretokenize', 'switch', 'tokenize in a job of its own first'],
-  ['pretok_large', 'switch', 'a large node for that'],
   ['consolidate_input', 'text', 'a directory of checkpoints, or a repository'],
   ['consolidate_base_repo', 'text', 'where missing small files are taken from'],
   ['consolidate_output_repo', 'text', 'where the whole model goes'],
@@ -141,7 +139,6 @@ const rl: readonly Line[] = [
   ['final_model_name', 'text', 'name of the model at the end'],
   ['enable_hf_upload', 'switch', 'upload the last checkpoint in a job of its own'],
   ['hf_repo_name', 'text', 'where it is uploaded to'],
-  ['watchdog_check_interval', 'whole', 'taken for old command lines; the upload is a job that depends on training'],
 ]
 
 const evaluation: readonly Line[] = [
@@ -160,15 +157,28 @@ const judge: readonly Line[] = [
   ['judge_engine_kwarg', 'list', 'option of its engine, as key=value, for example its prices; repeatable'],
 ]
 
+/** Taken for old command lines and files, and for what a cluster says of itself; they change nothing, so help does not list them and a launch says so. */
+const ignored: readonly Line[] = [
+  ['cpus_per_gpu', 'whole', 'a job gets the share of a node that goes with its GPUs'],
+  ['gpus_type', 'text', 'a fact about the cluster'],
+  ['total_partition_nodes', 'whole', 'a fact about the cluster'],
+  ['pinggy_persistent_url', 'text', 'tunnels are not opened'],
+  ['pinggy_ssh_command', 'text', 'tunnels are not opened'],
+  ['pinggy_debugger_url', 'text', 'tunnels are not opened'],
+  ['train_sbatch_path', 'text', 'scripts are composed here'],
+  ['pretok_large', 'switch', 'tokenizing takes a node as any job does'],
+  ['watchdog_check_interval', 'whole', 'the upload is a job that depends on training'],
+]
+
 /** Arguments of LLaMA-Factory that have a flag of their own; any other goes into --train-extra-args. */
 export const trainingArguments: readonly string[] = (
   'model_name_or_path stage do_train finetuning_type deepspeed packing neat_packing enable_liger_kernel attn dataset dataset_dir ' +
   'prompt_column query_column response_column history_column formatting template system messages cutoff_len overwrite_cache ' +
-  'preprocessing_num_workers role_tag user_tag content_tag assistant_tag mix_strategy interleave_probs streaming buffer_size ' +
+  'preprocessing_num_workers tools role_tag content_tag user_tag assistant_tag system_tag observation_tag function_tag mix_strategy interleave_probs streaming buffer_size ' +
   'max_samples val_size eval_on_each_dataset disable_shuffling save_strategy output_dir logging_steps plot_loss ' +
   'overwrite_output_dir per_device_train_batch_size gradient_accumulation_steps global_batch_size gradient_checkpointing ' +
   'learning_rate adam_beta1 adam_beta2 num_train_epochs lr_scheduler_type warmup_ratio weight_decay bf16 ddp_timeout report_to ' +
-  'run_name seed max_grad_norm max_steps use_unsloth_gc eval_strategy push_to_hub hub_model_id lora_rank lora_alpha lora_dropout'
+  'run_name seed max_grad_norm max_steps use_cpu use_unsloth_gc eval_strategy push_to_hub hub_model_id lora_rank lora_alpha lora_dropout'
 ).split(' ')
 
 const groups: Readonly<Record<string, readonly Line[]>> = {
@@ -182,10 +192,26 @@ const groups: Readonly<Record<string, readonly Line[]>> = {
   'Reinforcement learning (rl)': rl,
   'Evaluation (eval)': evaluation,
   'Judge (datagen, eval)': judge,
-  'Arguments of LLaMA-Factory': trainingArguments.map((name): Line => [name, 'text', 'as LLaMA-Factory has it']),
+  'Arguments of LLaMA-Factory': trainingArguments.map((name): Line => [name, 'text', argumentHelp(name)]),
+}
+
+/** What stands in dataset_info.json is looked up in the dataset; flags are for what cannot be seen there. */
+function argumentHelp(name: string): string {
+  if (name === 'dataset')
+    return 'what to train on: a folder of a recipe or of traces export, a file, org/name, or names of --dataset-dir; with a comma, several'
+  if (name === 'dataset_dir') return 'a folder with a dataset_info.json that lists the datasets'
+  if (name.endsWith('_tag')) return 'as dataset_info.json has it (default: as the rows say)'
+  if (/(_column|^system|^tools|^messages)$/.test(name)) return 'name of that column (default: as the rows say)'
+  if (name === 'formatting') return 'sharegpt, openai or alpaca (default: as the rows say)'
+  return 'as LLaMA-Factory has it'
 }
 
 /** Everything a launch can be told. */
-export const settingSpecs: readonly SettingSpec[] = Object.entries(groups).flatMap(([group, lines]) =>
-  lines.map(([name, kind, help, preset, choices]) => ({ group, name, kind, help, preset, choices })),
-)
+export const settingSpecs: readonly SettingSpec[] = [
+  ...Object.entries(groups).flatMap(([group, lines]) => lines.map((line) => specOf(group, line))),
+  ...ignored.map((line) => ({ ...specOf('Ignored', line), hidden: true })),
+]
+
+function specOf(group: string, [name, kind, help, preset, choices]: Line): SettingSpec {
+  return { group, name, kind, help, preset, choices }
+}

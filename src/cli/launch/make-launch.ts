@@ -3,7 +3,7 @@ import type { Cluster } from '../../core/cluster.ts'
 import { UserError } from '../../core/errors.ts'
 import { type JobType, jobTypes, type Launch } from '../../core/launch.ts'
 import { jobNameOf, type PlanContext, slug } from '../../run/launch/plan.ts'
-import type { Settings } from '../../run/launch/settings.ts'
+import { flagOf, type Settings } from '../../run/launch/settings.ts'
 import { secondsOf } from '../../run/launch/time-limit.ts'
 import { datagenJobs, type PlannedJobs } from './datagen.ts'
 import { evalJobs } from './evaluation.ts'
@@ -55,7 +55,19 @@ export async function makeLaunch(
     dependency: settings.text('dependency') ?? null,
     overrides: {},
   }
-  return { launch, notes }
+  return { launch, notes: [...notes, ...uselessNotes(jobType, settings)] }
+}
+
+/** Read before a launch is planned, or after it. */
+const readElsewhere = new Set(['config', 'cluster', 'name', 'dry_run', 'explain', 'json'])
+
+/** Names what somebody asked for and this launch has no use for. */
+function uselessNotes(jobType: JobType, settings: Settings): readonly string[] {
+  const useless = settings
+    .unread()
+    .filter(({ name, origin }) => /^(flag|file)/.test(origin) && !readElsewhere.has(name))
+    .map(({ name }) => flagOf(name))
+  return useless.length === 0 ? [] : [`${useless.join(', ')}: changes nothing in this ${jobType} launch`]
 }
 
 async function jobsOf(jobType: JobType, at: PlanContext, settings: Settings): Promise<PlannedJobs> {

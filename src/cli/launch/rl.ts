@@ -1,12 +1,13 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { renderTrainingFacts } from '../../formats/run-summary.ts'
-import { buildRl, type RlPreset, type RlRequest, rlPresetSchema } from '../../formats/skyrl/build-rl.ts'
+import { buildRl, type RlPreset, type RlRequest, rlPresetSchema, trainBatchSize } from '../../formats/skyrl/build-rl.ts'
 import { parseOverride } from '../../formats/skyrl/overrides.ts'
+import { openTaskRows } from '../../formats/task-parquet/read-rows.ts'
 import { exists } from '../../lib/files.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { runOurs } from '../../run/launch/pieces.ts'
@@ -20,6 +21,7 @@ import {
 } from '../../run/launch/plan.ts'
 import { planDownload, planModelUpload } from '../../run/launch/plan-model.ts'
 import { planTraining } from '../../run/launch/plan-training.ts'
+import { knownSecrets } from '../../run/launch/secrets.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
@@ -41,22 +43,25 @@ export async function rlJobs(at: PlanContext, settings: Settings): Promise<Plann
     after: before.slice(-1).map(({ name }) => ({ job: name, when: 'ok' })),
     image: settings.text('image') ?? null,
     spread: 'ray',
-    summarize: { factsFile: join(request.configDir, factsFile), outputDir },
+    summarize: { factsFile: join(at.experimentsDir, configsOf(at), factsFile), outputDir },
   })
-  const repo = settings.text('hf_repo_name')
-  const target = repo ?? (settings.is('enable_hf_upload') ? `${settings.text('job_creator')}/${jobName}` : null)
+  const [repo, creator, uploads] = [
+    settings.text('hf_repo_name'),
+    settings.text('job_creator') ?? 'DCAgent',
+    settings.is('enable_hf_upload'),
+  ]
+  const target = repo ?? (uploads ? `${creator}/${jobName}` : null)
   const facts = renderTrainingFacts({
     modelName: jobName,
-    createdBy: settings.text('job_creator') ?? 'DCAgent',
+    createdBy: creator,
     baseModel: settings.text('model_path') ?? null,
     datasets: settings.words('train_data'),
     trainingType: 'RL',
     parameters: { entrypoint: request.preset.entrypoint, settings: plan.command.slice(3) },
   })
-  const files = Object.entries({ ...plan.files, [factsFile]: facts })
   return {
     jobs: [...before, train, ...(target === null ? [] : [planUpload(at, outputDir, target)])],
-    files: Object.fromEntries(files.map(([path, content]) => [`${configsOf(at)}/${path}`, content])),
+    files: { [`${configsOf(at)}/${factsFile}`]: facts },
     notes: offlineNotes(at),
   }
 }
@@ -81,10 +86,38 @@ async function requestOf(at: PlanContext, settings: Settings, jobName: string, o
     overrides: settings.words('skyrl').map((each) => parseOverride(each, '-S')),
     topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: gpusOf(at, settings) },
     outputDir,
-    configDir: join(at.experimentsDir, configsOf(at)),
     internet: at.cluster.internetOnComputeNodes,
+    hasWandbKey: (await knownSecrets(process.env, at.secretsFile)).has('WANDB_API_KEY'),
   }
+  await refuseFewTasks(request, train)
   return { request, fetches: [...train, ...val], downloads: local.download ? [local.download] : [] }
+}
+
+/** SkyRL ends right away, hours later on a busy cluster, when a batch is larger than the whole set of tasks. */
+async function refuseFewTasks(request: RlRequest, places: readonly TasksPlace[]): Promise<void> {
+  const batch = trainBatchSize(request)
+  const counts = await Promise.all(places.map(({ source }) => countTasks(source)))
+  const known = counts.filter((count) => count !== null)
+  const tasks = known.reduce((sum, count) => sum + count, 0)
+  // What lies elsewhere is counted by SkyRL itself.
+  if (batch === null || known.length < counts.length || tasks >= batch) return
+  throw new UserError(
+    `--train-data: expected at least ${batch} tasks, one batch of ${basename(request.presetFile)}, got ${tasks}`,
+    `add tasks, or take smaller batches: -S trainer.train_batch_size=${Math.max(1, tasks)} -S trainer.policy_mini_batch_size=${Math.max(1, tasks)}`,
+  )
+}
+
+/** How many tasks a folder or a parquet file here has; null when it is not here. */
+async function countTasks(source: string): Promise<number | null> {
+  const found = await stat(source).catch(() => null)
+  if (found?.isFile()) {
+    await using tasks = await openTaskRows(source)
+    return tasks.rows
+  }
+  if (!found?.isDirectory()) return null
+  const folders = (await readdir(source, { withFileTypes: true })).filter((entry) => entry.isDirectory())
+  const tasks = await Promise.all(folders.map(({ name }) => exists(join(source, name, 'instruction.md'))))
+  return tasks.filter(Boolean).length || Number(await exists(join(source, 'instruction.md')))
 }
 
 async function readPreset(file: string): Promise<RlPreset> {
@@ -120,6 +153,8 @@ function planUpload(at: PlanContext, outputDir: string, target: string): LaunchJ
 }
 
 interface TasksPlace {
+  /** What the user named. */
+  readonly source: string
   readonly dir: string
   /** How they get there; null when they are there. */
   readonly words: string[] | null
@@ -129,9 +164,10 @@ interface TasksPlace {
 function placeOf({ experimentsDir }: PlanContext, data: string): TasksPlace {
   const dir = join(experimentsDir, 'tasks_extracted', basename(data).replace(/\.parquet$/, ''))
   if (data.endsWith('.parquet'))
-    return { dir, words: ['tasks', 'unpack', resolve(data), '--out', dir, '--on-exist', 'skip'] }
-  if (isHubName(data)) return { dir, words: ['hub', 'download', data, '--tasks', '--out', dir, '--overwrite'] }
-  return { dir: resolve(data), words: null }
+    return { source: data, dir, words: ['tasks', 'unpack', resolve(data), '--out', dir, '--on-exist', 'skip'] }
+  if (isHubName(data))
+    return { source: data, dir, words: ['hub', 'download', data, '--tasks', '--out', dir, '--overwrite'] }
+  return { source: data, dir: resolve(data), words: null }
 }
 
 async function presetOf(settings: Settings): Promise<string> {

@@ -4,6 +4,7 @@ import { Command } from '@commander-js/extra-typings'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { parseTrainingFacts, renderRunSummary, runsIn, type TrainerRun } from '../../formats/run-summary.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { utcNow } from '../../lib/time.ts'
 import { printJson, wholeNumber } from '../output.ts'
 
@@ -34,7 +35,7 @@ export default () =>
       }
       const runs = [...runsIn(await readTextIfExists(path)), run]
       const [state, results] = await Promise.all(
-        ['trainer_state.json', 'all_results.json'].map((name) => readJson(join(outputDir, name))),
+        ['trainer_state.json', 'all_results.json'].map((name) => readFileJson(join(outputDir, name))),
       )
       await writeAtomic(path, renderRunSummary(facts, runs, { state, results }))
       if (json) printJson({ schema: 'run-summary/1', path, runs: runs.length })
@@ -42,9 +43,9 @@ export default () =>
     })
 
 /** What is missing, broken or endless tells nothing. */
-async function readJson(path: string): Promise<unknown> {
+async function readFileJson(path: string): Promise<unknown> {
   try {
-    return (await stat(path)).size > maxBytes ? null : JSON.parse(await readFile(path, 'utf8'))
+    return (await stat(path)).size > maxBytes ? null : readJson(await readFile(path, 'utf8'))
   } catch {
     return null
   }

@@ -5,7 +5,11 @@ import type { JobDependency, JobType, LaunchJob } from '../../core/launch.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { buildSft, type SftRequest } from '../../formats/llamafactory/build-sft.ts'
-import { parseTrainingValue, type TrainingValues } from '../../formats/llamafactory/training-values.ts'
+import {
+  parseTrainingFile,
+  parseTrainingValue,
+  type TrainingValues,
+} from '../../formats/llamafactory/training-values.ts'
 import { renderTrainingFacts, type TrainingFacts } from '../../formats/run-summary.ts'
 import { exists } from '../../lib/files.ts'
 import { configsOf, jobNameOf, type PlanContext } from '../../run/launch/plan.ts'
@@ -16,11 +20,13 @@ import { packageRoot } from '../package-root.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { trainingArguments } from './flags.ts'
 import { dirOf, isHubName, localOf, offlineNotes } from './local-paths.ts'
+import { type PreflightRequest, preflight } from './preflight.ts'
+import { expectData, shapeFlags, trainingData } from './training-data.ts'
 
 /** Turns settings into the jobs that train with LLaMA-Factory: what nodes cannot fetch first, then tokens, training, one model. */
 export async function trainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
   const jobName = jobNameOf(at.name, 'train')
-  const { request, downloads, baseModel } = await requestOf(at, settings, jobType, jobName)
+  const { request, downloads, baseModel, notes, gpusPerNode, look } = await requestOf(at, settings, jobType, jobName)
   const tokenizedDir = join(dirOf(at, settings, 'tokenized_dir', 'tokenized'), jobName)
   const tokenizes = jobType === 'pretokenize' || settings.is('pretokenize')
   const first = tokenizes
@@ -28,6 +34,7 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
     : null
   const train =
     jobType === 'pretokenize' ? null : buildSft({ ...request, ...(tokenizes && { tokenized: tokenizedDir }) })
+  const seen = settings.is('preflight') ? await preflight({ ...look, values: (train ?? first)?.values ?? {} }) : []
   const base = await baseOf(at, settings)
   const fetched = planDownload(at, [...downloads, ...base.downloads])
   const after = fetched.map(({ name }) => ({ job: name, when: 'ok' as const }))
@@ -37,17 +44,18 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
     jobs.push(
       planTraining(at, {
         ...{ ...shared, name: 'pretokenize', summary: 'tokenize the dataset', command: first.command, env: first.env },
-        ...{ nodes: 1, gpusPerNode: Math.min(1, at.cluster.gpusPerNode), after, summarize: null },
+        ...{ nodes: 1, gpusPerNode: Math.min(1, gpusPerNode), after, summarize: null },
       }),
     )
   const files = { ...first?.files, ...train?.files }
   if (train) {
     const outputDir = String(train.values.output_dir)
     const factsFile = `${jobName}_training_facts.json`
-    files[factsFile] = renderTrainingFacts(factsOf(settings, jobName, baseModel, train.values))
+    files[factsFile] = renderTrainingFacts(factsOf(settings, request, baseModel, train.values))
     jobs.push(
       planTraining(at, {
-        ...{ ...shared, name: 'train', summary: 'train', command: train.command, env: train.env, ...request.topology },
+        ...{ ...shared, name: 'train', summary: 'train', command: train.command, env: train.env },
+        ...{ nodes: request.topology.nodes, gpusPerNode },
         after: first ? [{ job: 'pretokenize', when: 'ok' }] : after,
         summarize: { factsFile: join(request.configDir, factsFile), outputDir },
       }),
@@ -56,7 +64,18 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
       jobs.push(...wholeModel(at, settings, outputDir, base.dir, [{ job: 'train', when: 'ok' }]))
   }
   const named = Object.entries(files).map(([path, text]) => [`${configsOf(at)}/${path}`, text])
-  return { jobs, files: Object.fromEntries(named), notes: offlineNotes(at) }
+  return { jobs, files: Object.fromEntries(named), notes: [...offlineNotes(at), ...notes, ...seen] }
+}
+
+interface TrainingPlan {
+  readonly request: SftRequest
+  readonly downloads: readonly Download[]
+  readonly baseModel: string
+  /** None where it trains on processors. */
+  readonly gpusPerNode: number
+  readonly notes: readonly string[]
+  /** What is looked at before anything is submitted. */
+  readonly look: Pick<PreflightRequest, 'datasets' | 'model'>
 }
 
 async function requestOf(
@@ -64,42 +83,61 @@ async function requestOf(
   settings: Settings,
   jobType: JobType,
   jobName: string,
-): Promise<{ request: SftRequest; downloads: readonly Download[]; baseModel: string | null }> {
+): Promise<TrainingPlan> {
   const presetFile = await presetOf(settings)
-  const preset = await readValues(presetFile)
+  const { dataset, eval_dataset, dataset_dir, ...values } = await readValues(presetFile)
   const overrides = overridesOf(settings, jobType)
-  const asked = (settings.text('dataset') ?? '').split(',').map((each) => each.trim())
-  const datasets = asked.filter((each) => each !== '').map((each) => localOf(at, settings, each, 'dataset'))
+  const data = await trainingData(at, settings, { path: presetFile, values: { dataset, eval_dataset, dataset_dir } })
+  expectData(data, { ...values, ...overrides })
+  const checkpoints = dirOf(at, settings, 'checkpoints_dir', 'checkpoints')
+  // A path in a file leads from where checkpoints are kept, not from where somebody happens to launch.
+  const preset =
+    typeof values.output_dir === 'string' ? { ...values, output_dir: resolve(checkpoints, values.output_dir) } : values
   const name = overrides.model_name_or_path ?? preset.model_name_or_path
-  const model = typeof name === 'string' ? localOf(at, settings, name, 'model') : null
+  if (typeof name !== 'string' || name === '')
+    throw new UserError(
+      `${presetFile} names no model to train`,
+      'name one with --base-model: a folder, or a repository of the Hub',
+    )
+  const model = await placeOf(at, settings, name)
+  const gpusPerNode = (overrides.use_cpu ?? preset.use_cpu) === true ? 0 : gpusOf(at, settings)
   const request: SftRequest = {
     jobName,
     preset,
     presetFile,
-    overrides: { ...overrides, ...(model && model.path !== name && { model_name_or_path: model.path }) },
-    topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: gpusOf(at, settings) },
+    overrides: { ...overrides, ...(model.path !== name && { model_name_or_path: model.path }) },
+    // Without GPUs there is still a process on every node.
+    topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: Math.max(1, gpusPerNode) },
     launcher: 'torchrun',
-    datasets: datasets.map(({ path }) => path),
-    outputDir: join(dirOf(at, settings, 'checkpoints_dir', 'checkpoints'), jobName),
+    datasets: data.datasets,
+    outputDir: join(checkpoints, jobName),
     configDir: join(at.experimentsDir, configsOf(at)),
     internet: at.cluster.internetOnComputeNodes,
   }
-  const downloads = [model, ...datasets].map((each) => each?.download ?? null).filter((each) => each !== null)
-  return { request, downloads, baseModel: typeof name === 'string' ? name : null }
+  const downloads = [...(model.download ? [model.download] : []), ...data.downloads]
+  const look = { datasets: data.datasets, model: { name, path: model.path } }
+  return { request, downloads, baseModel: name, gpusPerNode, notes: data.notes, look }
+}
+
+/** A model of this machine by its path, or of the Hub as nodes will find it. */
+async function placeOf(at: PlanContext, settings: Settings, name: string): Promise<ReturnType<typeof localOf>> {
+  return (await exists(resolve(name))) ? { path: resolve(name), download: null } : localOf(at, settings, name, 'model')
 }
 
 /** What is written down of a run: the names that were asked for, not where nodes find them. */
 function factsOf(
   settings: Settings,
-  modelName: string,
-  baseModel: string | null,
+  { jobName: modelName, datasets }: SftRequest,
+  baseModel: string,
   values: TrainingValues,
 ): TrainingFacts {
   return {
     modelName,
     createdBy: settings.text('job_creator') ?? 'DCAgent',
     baseModel,
-    datasets: (settings.text('dataset') ?? '').split(',').filter((each) => each.trim() !== ''),
+    datasets: settings.has('dataset')
+      ? (settings.text('dataset') ?? '').split(',').filter((each) => each.trim() !== '')
+      : datasets.filter(({ use }) => use === 'train').map(({ name }) => name),
     trainingType: 'SFT',
     parameters: values,
   }
@@ -161,19 +199,18 @@ async function presetOf(settings: Settings): Promise<string> {
   )
 }
 
+/** A training file as its author meant it: a bare `no` is the word where the key takes words, and false where it takes true or false. */
 async function readValues(path: string): Promise<TrainingValues> {
-  const document = readDocument(
-    await orUserError(path, () => readFile(path, 'utf8')),
-    path,
-    path.endsWith('.json') ? 'json' : 'yaml',
-  )
-  return { ...Object(document) }
+  const text = await orUserError(path, () => readFile(path, 'utf8'))
+  const values: unknown = path.endsWith('.json') ? readDocument(text, path, 'json') : parseTrainingFile(text, path)
+  if (typeof values === 'object' && values !== null && !Array.isArray(values)) return { ...values }
+  throw new UserError(`${path}: expected keys and values, got something else`, 'for example learning_rate: 4.0e-5')
 }
 
 /** Flags of their own first, then whatever --train-extra-args says. */
 function overridesOf(settings: Settings, jobType: JobType): TrainingValues {
   const given = trainingArguments
-    .filter((name) => name !== 'dataset')
+    .filter((name) => !['dataset', 'dataset_dir', ...shapeFlags].includes(name))
     .flatMap((name) => {
       const text = settings.text(name)
       return text === undefined ? [] : [[name === 'attn' ? 'flash_attn' : name, text] as const]

@@ -1,5 +1,6 @@
 import type { JobWatch } from '../../run/job/run-trials.ts'
 import { describeEnd } from '../../run/trial/trial-record.ts'
+import { visible } from '../traces/visible.ts'
 import { renderLine, renderTable } from './render.ts'
 import type { Tally } from './tally.ts'
 
@@ -36,7 +37,7 @@ function tableProgress(tally: Tally, screen: Screen): Progress {
   const draw = () => {
     const lines = renderTable(tally.standing(), performance.now(), screen.columns || 80)
     const up = height > 0 ? `\u001b[${height}A` : ''
-    screen.write(`${up}\r\u001b[J${lines.join('\n')}\n`)
+    screen.write(`${up}\r\u001b[J${lines.map(visible).join('\n')}\n`)
     height = lines.length
   }
   const timer = setInterval(draw, redrawMs)
@@ -52,13 +53,13 @@ function tableProgress(tally: Tally, screen: Screen): Progress {
 }
 
 function lineProgress(tally: Tally, screen: Screen, verbose: boolean): Progress {
-  const say = () => screen.write(`${renderLine(tally.standing())}\n`)
+  const say = () => screen.write(`${visible(renderLine(tally.standing()))}\n`)
   const timer = setInterval(say, lineEveryMs)
   const few = verbose || tally.standing().total <= fewTrials
   say()
   return watching(
     tally,
-    (line) => few && screen.write(`${line}\n`),
+    (line) => few && screen.write(`${visible(line)}\n`),
     () => {
       clearInterval(timer)
       say()

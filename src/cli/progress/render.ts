@@ -1,3 +1,4 @@
+import type { Denominators } from '../../core/job-stats.ts'
 import type { Sums } from '../../store/ledger.ts'
 import type { Standing } from './tally.ts'
 
@@ -72,4 +73,10 @@ export function renderPassAtK(passes: Iterable<readonly [k: number, value: numbe
   const most = Math.max(...all.map(([k]) => k))
   const shown = all.length <= 6 ? all : all.filter(([k]) => k === most || Number.isInteger(Math.log2(k)))
   return shown.map(([k, value]) => `${k}: ${value.toFixed(3)}`).join(', ') || '-'
+}
+
+/** How many rewards of a job say nothing about its tasks; null when none is of that kind. */
+export function renderNoValidReply({ noValidReply, scored }: Denominators): string | null {
+  if (noValidReply === 0) return null
+  return `${noValidReply} of ${scored} scored trials never received a valid reply: their rewards say nothing about the tasks, and they give no traces`
 }

@@ -15,12 +15,13 @@ import { renderJudge } from '../progress/render.ts'
 import { judgeBy, judgeHint, refuseUnjudged } from '../run/judging.ts'
 import { freeUse } from '../run/model-options.ts'
 import { budgetLeft } from './budget-left.ts'
+import type { RolloutAsk } from './roll-out.ts'
 
 /** Reaches a model whose calls an account pays for. */
 type Reach = (settings: ModelSettings, signal: AbortSignal, account: Account) => Promise<ModelClient>
 
 /** Puts tasks through the verification spine, and books what their judge asks for as the jobs of a recipe do. */
-export function checkTasksWith(reach: Reach): StageServices['check'] {
+export function checkTasksWith(reach: Reach, { passEnv }: RolloutAsk = {}): StageServices['check'] {
   return async function* (dirs, request) {
     const { sandbox, concurrency, signal } = request
     const options = sandbox.options ?? {}
@@ -30,7 +31,7 @@ export function checkTasksWith(reach: Reach): StageServices['check'] {
     const workDir = await mkdtemp(join(tmpdir(), 'ot-agent-check-'))
     try {
       const { judge } = books
-      const prove = await makeJudge({ provider, sandboxOptions: options, repeats: 2, judge, workDir, signal })
+      const prove = await makeJudge({ provider, sandboxOptions: options, repeats: 2, judge, passEnv, workDir, signal })
       let done = 0
       yield* mapInOrder(dirs, concurrency, async (dir): Promise<CheckedTask> => {
         const task = await loadTask(dir)

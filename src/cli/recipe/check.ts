@@ -1,47 +1,65 @@
 import { resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
 import type { Expectation } from '../../core/stage.ts'
 import { forecast, type StageForecast } from '../../run/recipe/expect.ts'
+import type { ResolvedRecipe } from '../../run/recipe/resolve.ts'
 import { oneLine, printJson, printTable } from '../output.ts'
 import { loadRecipe } from './load-recipe.ts'
 import { recipeOptions } from './options.ts'
-import { stageServices } from './services.ts'
+import { findMissing, findRoom, type Missing } from './requirements.ts'
+import { contextBefore, printMissing } from './start.ts'
 
-/** `ot-agent recipe check`: what a recipe would do, before anything runs. */
+/** `ot-agent recipe check`: what a recipe would do, and what it lacks, before anything runs. */
 export default () =>
   recipeOptions()
     .description(
-      'Checks that the stages of a recipe fit together and tells what each takes, gives and costs. Runs and writes nothing.',
+      'Checks that the stages of a recipe fit together, tells what each takes, gives and costs, and looks for everything a run needs:\n' +
+        'files, packs, pipelines, keys, model servers, sandboxes, agents. Ends with 3 and lists what is missing. Runs and writes nothing.',
     )
+    .option('--offline', 'ask nothing of the network: servers, clouds and datasets are taken to be there')
     .action(async (file, options) => {
-      const { lock, stages } = await loadRecipe(file, options)
+      const recipe = await loadRecipe(file, options)
       const signal = new AbortController().signal
-      const told = await forecast(stages, lock.limit, ({ id }) => ({
-        seed: lock.seed,
-        signal,
-        workDir: resolve(options.out ?? `runs/${lock.name}`, 'work', id),
-        model: null,
-        sandboxes: null,
-        services: stageServices(signal),
-        log: () => {},
-      }))
-      if (options.json) return printJson({ ...lock, schema: 'recipe-check/1', forecast: told })
-      printTable(
-        ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'calls', 'tokens', 'USD', 'hours'],
-        lock.stages.map(({ id, use, takes, gives }, i) => [
-          id,
-          use,
-          takes ?? '',
-          gives,
-          ...cells(told[i], takes !== null),
-        ]),
-      )
-      for (const line of new Set(told.flatMap(({ expected }) => expected.assumes ?? [])))
-        process.stdout.write(`assumes: ${oneLine(line)}\n`)
+      const dir = resolve(options.out ?? `runs/${recipe.lock.name}`)
+      const contextOf = contextBefore(recipe, dir, signal)
+      const lacking = await findMissing(recipe.stages, contextOf, { offline: options.offline ?? false, signal })
+      const told = await foretold(recipe, contextOf, lacking)
+      const rollouts = (told ?? []).reduce((sum, { expected }) => sum + (expected.rollouts ?? 0), 0)
+      const room = await findRoom(dir, rollouts)
+      const missing = room ? [...lacking, room] : lacking
+      if (missing.length > 0) process.exitCode = 3
+      if (options.json) return printJson({ ...recipe.lock, schema: 'recipe-check/1', forecast: told, missing })
+      if (told) printForecast(recipe, told)
+      if (missing.length > 0) return printMissing(missing)
+      process.stdout.write(`everything ${recipe.lock.name} needs is there\n`)
     })
+
+/** Counts of files that are missing cannot be told; what is missing then says enough. */
+async function foretold(
+  { stages, lock }: ResolvedRecipe,
+  contextOf: ReturnType<typeof contextBefore>,
+  missing: readonly Missing[],
+): Promise<readonly StageForecast[] | null> {
+  try {
+    return await forecast(stages, lock.limit, contextOf)
+  } catch (error) {
+    if (error instanceof UserError && missing.length > 0) return null
+    throw error
+  }
+}
+
+function printForecast({ lock }: ResolvedRecipe, told: readonly StageForecast[]): void {
+  printTable(
+    ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'calls', 'tokens', 'USD', 'hours'],
+    lock.stages.map(({ id, use, takes, gives }, i) => [id, use, takes ?? '', gives, ...cells(told[i], takes !== null)]),
+  )
+  for (const line of new Set(told.flatMap(({ expected }) => expected.assumes ?? [])))
+    process.stdout.write(`assumes: ${oneLine(line)}\n`)
+}
 
 function cells(told: StageForecast | undefined, takesRows: boolean): string[] {
   const { rows, rollouts, modelCalls, tokens, costUsd, hours } = told?.expected ?? ({ rows: null } as Expectation)
-  // Whoever asks a model pays for it, even where nobody can say how much.
+  // A stage that asks a model pays for it, even where the price is not known.
   const unknown = modelCalls === undefined ? undefined : null
   return [
     takesRows ? told?.taken : undefined,

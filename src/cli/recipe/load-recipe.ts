@@ -1,11 +1,14 @@
+import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import type { Recipe } from '../../core/recipe.ts'
+import type { Recipe, StageEntry } from '../../core/recipe.ts'
 import { makeAgent, makeAnyStage, makeProvider } from '../../plugins.ts'
 import { type ResolvedRecipe, resolveRecipe } from '../../run/recipe/resolve.ts'
 import { naming } from '../../run/recipe/stage-failure.ts'
+import { parseImportPath } from '../imported/import-path.ts'
 import { loadImported } from '../imported/load-imported.ts'
-import { setInDocument } from './set-in-document.ts'
+import { setInDocument, textsIn } from './set-in-document.ts'
 
 const schema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected letters, digits, dots and dashes'),
@@ -25,16 +28,57 @@ const schema = z.strictObject({
 export interface RecipeOptions {
   readonly set?: readonly string[] | undefined
   readonly limit?: number | undefined
+  /** For a rehearsal: stages that are left out, and sources that composed tasks stand in for. */
+  readonly rehearsal?: { readonly without: readonly string[]; readonly standIns: readonly string[] } | undefined
+}
+
+/** Where a recipe's file lies: what relative paths in it count from. One of a package counts from the working directory. */
+function folderOf(file: string): string {
+  const { from, isPackage } = parseImportPath(file)
+  if (isPackage) return process.cwd()
+  return statSync(from, { throwIfNoEntry: false })?.isDirectory() ? from : dirname(from)
+}
+
+/** Paths in a recipe count from its folder; those given with --set from the working directory, where they were typed. */
+function pathResolver(dir: string, settings: readonly string[]): (path: string) => string {
+  const typed = new Set(settings.flatMap(textsIn))
+  return (path) => resolve(typed.has(path) ? process.cwd() : dir, path)
 }
 
 /** Reads a recipe's file, lays `--set` values over it, makes its stages and checks that they fit. */
 export async function loadRecipe(file: string, options: RecipeOptions): Promise<ResolvedRecipe> {
   const { value, where } = await loadImported(file)
-  const recipe = parseRecipe(setInDocument(value, options.set ?? []), where)
-  const resolved = await resolveRecipe(recipe, makeAnyStage, { limit: options.limit ?? null })
+  const { rehearsal } = options
+  const written = parseRecipe(setInDocument(value, options.set ?? []), where)
+  const recipe = rehearsal ? rehearsed(written, rehearsal) : written
+  const resolvePath = pathResolver(folderOf(file), options.set ?? [])
+  const make = (use: string, given: Readonly<Record<string, unknown>>) => makeAnyStage(use, given, { resolvePath })
+  const resolved = await resolveRecipe(recipe, make, {
+    limit: options.limit ?? null,
+    rehearsal: rehearsal !== undefined,
+  })
   for (const live of resolved.stages) await naming({ stages: [live] }, () => refuseUnknownPlugIns(live.with))
   return resolved
 }
+
+/** A recipe without some of its stages; what took their rows takes those of the stages above them. */
+function rehearsed(recipe: Recipe, { without, standIns }: NonNullable<RecipeOptions['rehearsal']>): Recipe {
+  const idOf = ({ id, use }: StageEntry) => id ?? use.split('/').at(-1) ?? use
+  const fromOf = new Map(recipe.stages.map((entry) => [idOf(entry), entry.from]))
+  const above = (id: string): readonly string[] =>
+    without.includes(id) ? [fromOf.get(id) ?? []].flat().flatMap(above) : [id]
+  const stages = recipe.stages
+    .filter((entry) => !without.includes(idOf(entry)))
+    .map((entry): StageEntry => {
+      if (standIns.includes(idOf(entry))) return { id: idOf(entry), use: 'sources/pipeline', with: composed }
+      const from = entry.from === undefined ? [] : [entry.from].flat().flatMap(above)
+      const { from: _, ...rest } = entry
+      return from.length === 0 ? rest : { ...rest, from: typeof entry.from === 'string' ? (from[0] ?? '') : from }
+    })
+  return { ...recipe, stages }
+}
+
+const composed = { pipeline: 'terminal-composer', args: { count: 2, check: false } }
 
 /** Agents and sandboxes are looked up by name before anything runs: hours of work may stand above the stage that wants them. */
 async function refuseUnknownPlugIns({ agent, sandbox }: Readonly<Record<string, unknown>>): Promise<void> {

@@ -1,7 +1,8 @@
 import { Command } from '@commander-js/extra-typings'
 import { wholeNumber } from '../output.ts'
 
-const several = (text: string, before: string[] = []) => [...before, text]
+/** An option that may be given several times. */
+export const several = (text: string, before: string[] = []) => [...before, text]
 
 /** What every command that reads a recipe takes. */
 export function recipeOptions() {

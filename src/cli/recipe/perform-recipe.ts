@@ -3,21 +3,28 @@ import { type RecipeEvent, type RecipeRun, runRecipe } from '../../run/recipe/ru
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, oneLine } from '../output.ts'
+import type { RolloutAsk } from './roll-out.ts'
 import { stageServices } from './services.ts'
+import { refuseUnready } from './start.ts'
 
 /** How often a long step says that it still works. */
 const heartbeatMs = 20_000
 
-type Asked = Omit<RecipeRun, 'services' | 'signal' | 'onEvent'> & { readonly quiet: boolean }
+type Asked = Omit<RecipeRun, 'services' | 'signal' | 'onEvent' | 'refuse'> & {
+  readonly quiet: boolean
+  /** What holds for all its trials. */
+  readonly trials?: RolloutAsk
+}
 
 /** Runs a recipe with everything this program has, tells how far it is, and stops when it is interrupted. */
-export async function performRecipe({ quiet, ...run }: Asked): Promise<RecipeOutcome> {
+export async function performRecipe({ quiet, trials, ...run }: Asked): Promise<RecipeOutcome> {
   const interrupt = interruptSignal()
   const teller = makeTeller(quiet)
   try {
     const { signal } = interrupt
-    const services = stageServices(signal)
-    return await explainDisk(run.dir, () => runRecipe({ ...run, services, signal, onEvent: teller.tell }))
+    const services = stageServices(signal, trials)
+    const refuse = run.rehearse ? undefined : await refuseUnready(run.recipe, run.dir, run.until, signal)
+    return await explainDisk(run.dir, () => runRecipe({ ...run, services, signal, refuse, onEvent: teller.tell }))
   } finally {
     teller.stop()
     interrupt.stop()

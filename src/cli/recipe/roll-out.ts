@@ -5,6 +5,8 @@ import type { TrialRecord } from '../../core/trial.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
 import { rewardOf } from '../../formats/traces/trial-facts.ts'
 import { exists } from '../../lib/files.ts'
+import { pluginContext } from '../../plugins.ts'
+import { fingerprintsIn } from '../../run/job/fingerprint.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
@@ -20,6 +22,8 @@ import { traceMaker } from '../traces/export.ts'
 import { budgetLeft } from './budget-left.ts'
 
 const traceOptions: TraceOptions = {
+  form: 'exact',
+  reasoning: 'column',
   episodes: 'last',
   filter: 'all',
   subagents: 'separate',
@@ -27,9 +31,17 @@ const traceOptions: TraceOptions = {
   sharegpt: false,
 }
 
+/** What the user of a recipe said about all of its trials. */
+export interface RolloutAsk {
+  /** Variables of this machine that tasks may have. */
+  readonly passEnv?: readonly string[] | undefined
+  /** Leaves out what interrupted attempts recorded. */
+  readonly restartInterrupted?: boolean | undefined
+}
+
 /** Runs one trial of each task as `ot-agent run` does, in the packed layout, and gives what became of every one of them. */
-export async function* rollOut(request: RolloutRequest): AsyncIterable<RolledOut> {
-  await runTrials(request)
+export async function* rollOut(request: RolloutRequest, asked: RolloutAsk = {}): AsyncIterable<RolledOut> {
+  await runTrials(request, asked)
   if (!(await exists(request.jobDir))) return
   const { inputs } = await findInputs([request.jobDir], false)
   const maker = traceMaker(traceOptions)
@@ -52,7 +64,7 @@ function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): {
 }
 
 /** Runs what is not run yet; nothing when the jobs beside it have spent the money. */
-async function runTrials(whole: RolloutRequest): Promise<void> {
+async function runTrials(whole: RolloutRequest, { passEnv, restartInterrupted }: RolloutAsk): Promise<void> {
   const budgetUsd = await budgetLeft(whole.budgetUsd, whole.jobDir)
   if (budgetUsd !== undefined && budgetUsd <= 0) return
   const request = { ...whole, budgetUsd }
@@ -62,7 +74,8 @@ async function runTrials(whole: RolloutRequest): Promise<void> {
   const tasks = await resolveTasks(config)
   const imports = await importDigests(config)
   const invocation = ['ot-agent', 'recipe', ...process.argv.slice(3)]
-  const open = () => openJob({ config, named: true, tasks, imports, layout: 'packed', invocation })
+  const fingerprint = fingerprintsIn(pluginContext().stateDir)
+  const open = () => openJob({ config, fingerprint, named: true, tasks, imports, layout: 'packed', invocation })
   const { tell } = request
   const screen = { write: (text: string) => tell?.(text.trimEnd()) }
   const showing = { quiet: tell === undefined, json: false, screen }
@@ -73,7 +86,7 @@ async function runTrials(whole: RolloutRequest): Promise<void> {
     judgeHint,
   )
   const use = { ...modelUseOf(asked, adaptive), judge, address: addressOf(request) }
-  await performJob({ config, tasks, use, open }, showing, request.signal)
+  await performJob({ config, tasks, consent: { passEnv }, use, open, restartInterrupted }, showing, request.signal)
   request.signal.throwIfAborted()
 }
 
@@ -102,7 +115,7 @@ function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest
     ...kwargs('--engine-kwarg', withFolder(model?.options, tasksDir)),
   ]
   const given = words.filter(([, value]) => value !== undefined)
-  return ['--yes', ...given.map(([flag, value]) => `${flag}=${value}`)]
+  return given.map(([flag, value]) => `${flag}=${value}`)
 }
 
 function kwargs(flag: string, options: Readonly<Record<string, unknown>> = {}): (readonly [string, string])[] {

@@ -3,18 +3,21 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CommanderError } from '@commander-js/extra-typings'
 import { UserError } from '../../core/errors.ts'
-import type { StageServices } from '../../core/stage.ts'
+import type { Need, StageServices } from '../../core/stage.ts'
 import { Arguments } from '../../generation/arguments.ts'
-import { exists, readTextIfExists } from '../../lib/files.ts'
+import { DeclaredGenerator } from '../../generation/declared-generator.ts'
+import { exists, namesIn, readTextIfExists } from '../../lib/files.ts'
 import { readJsonLines } from '../../lib/jsonl.ts'
+import { makeStage } from '../../plugins.ts'
 import { type LoadedGenerator, loadGenerator } from '../generate/load-generator.ts'
-import { generateOptions, withArguments } from '../generate/options.ts'
-import { performGeneration } from '../generate/run-generate.ts'
+import { type GenerateOptions, generateOptions, withArguments } from '../generate/options.ts'
+import { performGeneration, requestOf } from '../generate/run-generate.ts'
 import { packageRoot } from '../package-root.ts'
+import { parsedAssignments } from '../run/values.ts'
 
 /** Runs the tasks stage of a pipeline, going on where an earlier run stopped, and gives every task's directory and every reject. */
 export const runPipeline: StageServices['pipeline'] = async function* ({ pipeline, args, outDir, signal }) {
-  const loaded = await loadGenerator(await pipelineFile(pipeline))
+  const loaded = await loadPipeline(pipeline)
   const words = [...args, '--stage=tasks', `--output-dir=${outDir}`, '--no-upload', '--quiet']
   await performGeneration(loaded, parseWords(loaded, words, pipeline), signal)
   const tasksDir = join(outDir, 'tasks')
@@ -22,9 +25,44 @@ export const runPipeline: StageServices['pipeline'] = async function* ({ pipelin
   yield* rejectsOf(outDir)
 }
 
+/** What a pipeline cannot run without, given its arguments; one that is not there, or takes other arguments, is a UserError. */
+export async function pipelineNeeds(pipeline: string, args: readonly string[]): Promise<readonly Need[]> {
+  const loaded = await loadPipeline(pipeline)
+  const { generator } = loaded
+  const options = parseWords(loaded, [...args, '--stage=tasks', '--no-upload', '--quiet'], pipeline)
+  const request = requestOf(loaded, options)
+  const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg ?? []) }
+  return [
+    ...(generator instanceof DeclaredGenerator ? await generator.needsOfSource(request, makeStage) : []),
+    ...(request.check ? [{ kind: 'sandbox', sandbox } as const] : []),
+    ...(generator.requiresEngineForStage('tasks', request.options) ? modelNeeds(generator.name, options) : []),
+  ]
+}
+
+function modelNeeds(
+  name: string,
+  { model: [model] = [], apiBase, engine, apiKeyEnv, ...rest }: GenerateOptions,
+): Need[] {
+  // What a file says about the model is read when the pipeline runs.
+  const files = [rest.engineConfig, rest.endpointJson].filter((path) => path !== undefined)
+  const provide = 'write the file, or name the model with args: { model, apiBase }'
+  if (files.length > 0) return files.map((path) => ({ kind: 'file', path, what: 'where the model is', provide }))
+  if (model === undefined) {
+    const how = "name it: args: { model: 'openai/...' }, or args: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
+    return [{ kind: 'missing', what: `a model that ${name} makes tasks with`, provide: how }]
+  }
+  const options = rest.engineKwarg && parsedAssignments('--engine-kwarg', rest.engineKwarg)
+  return [{ kind: 'model', model: { model, apiBase, engine, apiKeyEnv, options } }]
+}
+
+/** Loads a pipeline by its name or its file. */
+export async function loadPipeline(pipeline: string): Promise<LoadedGenerator> {
+  return loadGenerator(await pipelineFile(pipeline))
+}
+
 /** A digest of a pipeline's code and of the rows that come with it. */
 export async function pipelineFingerprint(pipeline: string): Promise<string> {
-  const { digest, dir } = await loadGenerator(await pipelineFile(pipeline))
+  const { digest, dir } = await loadPipeline(pipeline)
   const hash = createHash('sha256').update(digest)
   for (const entry of (await readdir(dir, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1)))
     if (entry.isFile()) hash.update(`\0${entry.name}\0`).update((await readTextIfExists(join(dir, entry.name))) ?? '')
@@ -34,7 +72,12 @@ export async function pipelineFingerprint(pipeline: string): Promise<string> {
 /** A pipeline that comes with the program is known by its name; any other by its file. */
 async function pipelineFile(pipeline: string): Promise<string> {
   const shipped = join(packageRoot, 'data', pipeline, 'generate.ts')
-  return isName(pipeline) && (await exists(shipped)) ? shipped : pipeline
+  if (!isName(pipeline) || (await exists(shipped))) return isName(pipeline) ? shipped : pipeline
+  const known = (await namesIn(join(packageRoot, 'data'))).toSorted().join(', ')
+  throw new UserError(
+    `unknown pipeline ${JSON.stringify(pipeline)}`,
+    `known: ${known}; or name a file: './my/generate.ts'`,
+  )
 }
 
 function isName(pipeline: string): boolean {

@@ -1,12 +1,17 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError } from '@commander-js/extra-typings'
+import { UserError } from '../../core/errors.ts'
 import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
 import { countsOf } from '../../run/recipe/report.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
+import { restartInterrupted } from '../run/interrupted.ts'
 import { printCounts } from './counts-table.ts'
 import { loadRecipe } from './load-recipe.ts'
-import { recipeOptions } from './options.ts'
+import { noteReplays } from './note-replays.ts'
+import { recipeOptions, several } from './options.ts'
 import { performRecipe } from './perform-recipe.ts'
+import { reportRehearsal } from './rehearsal-report.ts'
+import { rehearse } from './rehearse.ts'
 
 /** `ot-agent recipe run`: makes the dataset of a recipe, or what is missing of it. */
 export default () =>
@@ -23,13 +28,44 @@ export default () =>
       wholeNumber(1),
     )
     .option('--memory-mb <mb>', 'memory for whole-set stages', wholeNumber(64))
+    .option('--no-replay', 'write datasets without replaying a few of their rows first')
+    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option(...restartInterrupted)
+    .option(
+      '--rehearse',
+      'try every stage on two rows of each source: fixtures, a stand-in for the teacher, local sandboxes; needs no network and no key',
+    )
     .option('-q, --quiet', 'no progress')
     .action(async (file, options) => {
+      if (options.rehearse) {
+        refuseWith(options)
+        const dir = (name: string) => resolve(options.out ?? `runs/${name}-rehearsal`)
+        return reportRehearsal(
+          await rehearse(file, { set: options.set, dir, quiet: options.quiet ?? false, replay: options.replay }),
+          options.json ?? false,
+        )
+      }
       const recipe = await loadRecipe(file, options)
       const dir = resolve(options.out ?? `runs/${recipe.lock.name}`)
-      const { share, until, shardRows, memoryMb, quiet = false } = options
-      report(dir, await performRecipe({ recipe, dir, share, until, shardRows, memoryMb, quiet }), options.json ?? false)
+      const { share, until, shardRows, memoryMb, replay, passEnv, quiet = false } = options
+      const trials = { passEnv, restartInterrupted: options.restartInterrupted }
+      report(
+        dir,
+        await performRecipe({ recipe, dir, share, until, shardRows, memoryMb, replay, quiet, trials }),
+        options.json ?? false,
+      )
     })
+
+/** A rehearsal is whole, small and begins anew: what says otherwise has no meaning beside it. */
+function refuseWith(options: Readonly<Record<string, unknown>>): void {
+  const given = ['share', 'until', 'limit', 'shardRows'].find((name) => options[name] !== undefined)
+  if (given === undefined) return
+  const flag = `--${given.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+  throw new UserError(
+    `--rehearse: expected no ${flag} beside it`,
+    'a rehearsal runs every stage on two rows of each source',
+  )
+}
 
 function share(text: string): { index: number; of: number } {
   const [, index, of] = /^(\d+)\/(\d+)$/.exec(text) ?? []
@@ -51,6 +87,7 @@ function report(dir: string, { steps, sinks, waitingAt, cached }: RecipeOutcome,
         .map(([name, count]) => `${name} ${count}`)
         .join(', ')}\n`,
     )
+  noteReplays(sinks)
   if (waitingAt !== null)
     note(`${waitingAt} waits for shards of other processes; run the recipe without --share to finish it`)
 }

@@ -4,17 +4,19 @@ import type { ModelClient } from '../../core/model.ts'
 import type { ModelSettings, StageServices } from '../../core/stage.ts'
 import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
 import { checkTasksWith } from './check-tasks.ts'
-import { rollOut } from './roll-out.ts'
+import { replayRows } from './replay-rows.ts'
+import { type RolloutAsk, rollOut } from './roll-out.ts'
 import { pipelineFingerprint, runPipeline } from './run-pipeline.ts'
 
 /** What stages of a recipe may ask for, done the way the other commands do it. */
-export function stageServices(signal: AbortSignal): StageServices {
+export function stageServices(signal: AbortSignal, asked: RolloutAsk = {}): StageServices {
   return {
     model: (settings) => reachModel(settings, signal),
-    rollOut,
-    check: checkTasksWith(reachModel),
+    rollOut: (request) => rollOut(request, asked),
+    check: checkTasksWith(reachModel, asked),
     pipeline: runPipeline,
     pipelineFingerprint,
+    replay: (sample) => replayRows(sample, asked),
   }
 }
 

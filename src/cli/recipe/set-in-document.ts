@@ -12,6 +12,15 @@ export function setInDocument(recipe: unknown, settings: readonly string[]): unk
   return document
 }
 
+/** Every text among the values of a `path=value` setting. */
+export function textsIn(setting: string): readonly string[] {
+  const collect = (value: unknown): readonly string[] => {
+    if (typeof value === 'string') return [value]
+    return typeof value === 'object' && value !== null ? Object.values(value).flatMap(collect) : []
+  }
+  return collect(jsonOrText(setting.slice(setting.indexOf('=') + 1)))
+}
+
 function apply(document: unknown, setting: string): void {
   const at = setting.indexOf('=')
   if (at <= 0) throw wrong(setting, 'expected path=value')

@@ -2,8 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { parseEnv } from 'node:util'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 
-/** Adds a file's variables to this process, where templates and plug-ins look for them; what is already set stays. */
-export async function loadEnvFile(path: string): Promise<void> {
+/** Adds a file's variables to this process, where templates and plug-ins look for them; what is already set stays. Returns their names. */
+export async function loadEnvFile(path: string): Promise<string[]> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
-  for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value
+  const variables = Object.entries(parseEnv(text))
+  for (const [name, value] of variables) process.env[name] ??= value
+  return variables.map(([name]) => name)
 }

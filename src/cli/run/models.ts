@@ -1,9 +1,11 @@
+import type { Agent } from '../../core/agent.ts'
 import type { Account } from '../../core/budget.ts'
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import type { Judge } from '../../core/judge.ts'
 import type { Engine, ModelClient } from '../../core/model.ts'
+import type { Task } from '../../core/task.ts'
 import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeEngine } from '../../plugins.ts'
 import { makeBudget } from '../../run/budget.ts'
@@ -40,7 +42,12 @@ interface Reached {
 }
 
 /** Makes the engines of a job's models and asks each whether it is up and has the model; what is wrong is a UserError. */
-export async function findModels(config: JobConfig, use: ModelUse, signal: AbortSignal): Promise<ServedModels> {
+export async function findModels(
+  config: JobConfig,
+  use: ModelUse,
+  signal: AbortSignal,
+  tasks: readonly Task[] = [],
+): Promise<ServedModels> {
   const reached = new Map<string, Reached>()
   for (const agent of config.agents) {
     const key = keyOf(agent)
@@ -54,6 +61,8 @@ export async function findModels(config: JobConfig, use: ModelUse, signal: Abort
     // Refuses a model whose price must be known and is not, before the first trial asks for it.
     engine.client(model, unasked(use))
     await checkHealth(engine, model, signal)
+    await refuseIgnorant(engine, model, tasks)
+    refuseUnfit(await agentOf(agent), engine.client(model, unasked(use)), tasks)
     reached.set(key, { engine, model })
   }
   const judge = await openJudge(use.judge, use.pace, signal)
@@ -79,6 +88,40 @@ async function checkHealth(engine: Engine, model: string, signal: AbortSignal): 
   const health = await engine.health(signal)
   if (health.healthy) return
   throw new UserError(`model ${model}: ${health.reason}`, 'check --model and --api-base, and that the server runs')
+}
+
+/** A stand-in that has turns for none of the tasks would give up on each, and every reward would be a 0 that means nothing. */
+async function refuseIgnorant(engine: Engine, model: string, tasks: readonly Task[]): Promise<void> {
+  if (!engine.knows || tasks.length === 0) return
+  const unknown: string[] = []
+  for (const { name, instruction, steps } of tasks) {
+    const texts = steps.length > 0 ? steps.map((step) => step.instruction) : [instruction]
+    const known = await Promise.all(texts.map((text) => engine.knows?.(text)))
+    if (!known.some(Boolean)) unknown.push(name)
+  }
+  if (unknown.length === tasks.length)
+    throw new UserError(
+      `model ${model} is a stand-in, and it has no turns for ${tasks.length === 1 ? 'the task' : `any of the ${tasks.length} tasks`}`,
+      'name the folder whose solutions it plays with --engine-kwarg tasks=DIR, or a file of turns with --engine-kwarg script=FILE',
+    )
+  if (unknown.length > 0)
+    note(`the stand-in ${model} has no turns for ${unknown.length} of ${tasks.length} tasks and gives up on them`)
+}
+
+/** A model that can work on none of the tasks is refused; trials of the tasks that are too much for it fail one by one. */
+function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[]): void {
+  const reasons = tasks.flatMap((task) => {
+    try {
+      agent.checkModel?.(client, task)
+      return []
+    } catch (error) {
+      if (error instanceof UserError) return [error]
+      throw error
+    }
+  })
+  const [first] = reasons
+  if (first && reasons.length === tasks.length) throw first
+  if (first) note(`${reasons.length} of ${tasks.length} tasks cannot run: ${first.message}`)
 }
 
 /** A job that talks to nobody and may take all the time it wants keeps no books. */

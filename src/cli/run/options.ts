@@ -1,5 +1,6 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { wholeNumber } from '../output.ts'
+import { restartInterrupted } from './interrupted.ts'
 import { withModel } from './model-options.ts'
 import { factor } from './numbers.ts'
 
@@ -80,9 +81,11 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
         'packed',
       ] as const),
     )
+    .option(...restartInterrupted)
     .option('--plan', 'run and build nothing: say which images are needed, who shares them and what cannot run')
     .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')
-    .option('-y, --yes', 'do not ask before host variables are passed on')
+    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option('-y, --yes', 'let tasks have every variable of yours that they name')
     .option('-q, --quiet', 'no progress')
     .option('--debug', 'more words when something fails')
     .option('--verbose', 'a line for each trial, however many there are')

@@ -6,7 +6,7 @@ import { findNeededImage, type NeededImage } from '../../formats/harbor-task/nee
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { whoCan } from '../../plugins.ts'
 import { type JobTask, type PlannedTrial, planTrials } from '../../run/job/plan.ts'
-import { acceptableEnvironment, effectiveEnvironment, type WhoCan } from '../../run/trial/environment.ts'
+import { acceptableEnvironment, effectiveEnvironment, networksOf, type WhoCan } from '../../run/trial/environment.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { providerOf } from './configured.ts'
 
@@ -67,7 +67,7 @@ export async function planRun(
   const planned = planTrials(config, 'plan', config.jobsDir, tasks)
   const first = planned.slice(0, tasks.length * config.agents.length)
   const oneEach = first.filter((_, i) => i % config.agents.length === 0)
-  const unavailable = await provider.preflight().then(
+  const unavailable = await provider.preflight({ networks: networksOf(tasks.map(({ task }) => task)) }).then(
     () => null,
     (error: unknown) => messageOf(error),
   )

@@ -2,8 +2,17 @@ import type { Denominators } from '../../core/job-stats.ts'
 import type { JobOutcome } from '../../run/job.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { note, printJson, printTable } from '../output.ts'
-import { renderJudge, renderPassAtK } from '../progress/render.ts'
+import { renderJudge, renderNoValidReply, renderPassAtK } from '../progress/render.ts'
+import type { ResumedSums } from './interrupted.ts'
 import { writeOutputFile } from './output-file.ts'
+
+/** A job that was run in front of somebody. */
+export interface PerformedJob extends JobOutcome {
+  /** Trials were cut short or not started because a budget was spent. */
+  readonly stoppedByBudget: boolean
+  /** Null when no trial had been interrupted before. */
+  readonly resumed: ResumedSums | null
+}
 
 interface Shown {
   readonly json: boolean
@@ -12,7 +21,7 @@ interface Shown {
 }
 
 /** Prints what became of a job: a table for people, one document for machines. */
-export async function reportOutcome(outcome: JobOutcome, { json, interrupted, output }: Shown): Promise<void> {
+export async function reportOutcome(outcome: PerformedJob, { json, interrupted, output }: Shown): Promise<void> {
   const judge = await judgeSums(outcome.job.dir)
   const document = outcomeDocument(outcome, interrupted, judge)
   if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(document, null, 2)}\n`)
@@ -21,7 +30,7 @@ export async function reportOutcome(outcome: JobOutcome, { json, interrupted, ou
   if (!json && judge) note(renderJudge(judge))
 }
 
-function printOutcome(outcome: JobOutcome): void {
+function printOutcome(outcome: PerformedJob): void {
   const groups = [...outcome.board.groups()]
   const rows = groups.map(([name, ends]) => [name, ...cellsOf(ends, outcome.result.stats.evals.get(name)?.passAtK)])
   printTable(['agent, model, dataset', 'trials', 'scored', 'mean', 'mean of all', 'failed', 'pass@k'], rows)
@@ -29,6 +38,8 @@ function printOutcome(outcome: JobOutcome): void {
   for (const { exceptionStats } of evals.values()) {
     for (const [code, names] of exceptionStats) note(`${code}: ${someOf(names)}`)
   }
+  const lost = renderNoValidReply(outcome.board.denominators())
+  if (lost !== null) note(lost)
   if (pending + cancelled > 0) note(`${pending + cancelled} trials are still to be run; the same command goes on`)
   note(`results in ${outcome.job.dir}`)
 }
@@ -50,7 +61,8 @@ function cellsOf(ends: Denominators, passAtK: ReadonlyMap<number, number> = new 
   ]
 }
 
-function outcomeDocument({ job, result, board }: JobOutcome, interrupted: boolean, judge: Sums | null): object {
+function outcomeDocument(outcome: PerformedJob, interrupted: boolean, judge: Sums | null): object {
+  const { job, result, board, resumed } = outcome
   const { stats } = result
   const groups = board.groups()
   return {
@@ -72,6 +84,7 @@ function outcomeDocument({ job, result, board }: JobOutcome, interrupted: boolea
       costUsd: stats.costUsd,
     },
     judge,
+    resumed,
     evals: Object.fromEntries(
       [...stats.evals].map(([name, group]) => [
         name,

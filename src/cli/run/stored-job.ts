@@ -6,6 +6,8 @@ import { continueJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
 import { importDigests } from './configured.ts'
+import type { Consent } from './consent.ts'
+import { type GivenAgain, withValuesGivenAgain } from './hidden-values.ts'
 import { resolveTasks } from './resolve-tasks.ts'
 import type { JobToRun } from './run-asked-job.ts'
 
@@ -13,26 +15,38 @@ export interface StoredJob {
   readonly there: JobDir
   readonly config: JobConfig
   readonly tasks: readonly JobTask[]
+  /** Which variables of this machine they may have. */
+  readonly consent: Consent
   /** How the tasks differ from those the job was started with. */
   readonly changes: readonly string[]
 }
 
 /** A job as its own directory describes it, with its tasks read again. */
-export async function loadStoredJob(path: string, settings: Partial<JobConfig> = {}): Promise<StoredJob> {
+export async function loadStoredJob(
+  path: string,
+  settings: Partial<JobConfig> = {},
+  given: GivenAgain = {},
+): Promise<StoredJob> {
   const there = await loadJobDir(path)
-  const config = { ...there.config, ...settings, jobName: basename(there.dir), jobsDir: dirname(there.dir) }
-  refuseLostSecrets(there)
+  const config = {
+    ...withValuesGivenAgain(there, given),
+    ...settings,
+    jobName: basename(there.dir),
+    jobsDir: dirname(there.dir),
+  }
   const tasks = await resolveTasks(config)
   const before = there.own && parseIdentity(there.own.identity)
   const now = identityOf(
     config,
     tasks.map(({ task }) => task),
   )
-  return { there, config, tasks, changes: before ? differences(before, { ...before, tasks: now.tasks }) : [] }
+  const changes = before ? differences(before, { ...before, tasks: now.tasks }) : []
+  return { there, config, tasks, consent: { passEnv: given.passEnv }, changes }
 }
 
 /** The stored job as something to run, under its own name; refused when its tasks or the code of its agents are no longer the same. */
-export async function continuing({ there, config, tasks, changes: taskChanges }: StoredJob): Promise<JobToRun> {
+export async function continuing({ there, changes: taskChanges, ...stored }: StoredJob): Promise<JobToRun> {
+  const { config, tasks, consent } = stored
   const before = there.own && parseIdentity(there.own.identity)
   const imports = await importDigests(config)
   const changes = [...taskChanges, ...(before ? differences(before, { ...before, imports }) : [])]
@@ -43,26 +57,5 @@ export async function continuing({ there, config, tasks, changes: taskChanges }:
     )
   }
   const job = { config, named: true, tasks, layout: there.layout, invocation: [] }
-  return { config, tasks, open: () => continueJob(job, there) }
-}
-
-/** Literal secrets are masked in a job's files, so that a masked value would reach the agent. */
-function refuseLostSecrets({ config, dir }: JobDir): void {
-  const parts = [
-    ...config.agents.map((agent, i) => [`agents[${i}]`, { env: agent.env, kwargs: agent.kwargs }] as const),
-    ['environment', { env: config.environment.env, kwargs: config.environment.kwargs }] as const,
-    ['verifier', { env: config.verifier.env }] as const,
-  ]
-  const lost = parts.flatMap(([path, part]) => maskedIn(part, path))
-  if (lost.length === 0) return
-  throw new UserError(
-    `${dir}: expected all settings of the job, found that ${lost.join(', ')} held a secret, which is never written down`,
-    `run the original command again; a setting written as \${VARIABLE} is found again by itself`,
-  )
-}
-
-function maskedIn(value: unknown, path: string): string[] {
-  if (typeof value === 'string') return /^(.{4}\*{4}.{3}|\*{4})$/s.test(value) ? [path] : []
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, item]) => maskedIn(item, `${path}.${key}`))
+  return { config, tasks, consent, open: () => continueJob(job, there) }
 }

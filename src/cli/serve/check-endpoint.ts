@@ -29,10 +29,19 @@ export async function checkEndpoint(
   const connection = tell(await checkConnection(made.engine, signal))
   const served = Array.isArray(connection.details.models) ? connection.details.models.map(String) : []
   const asked = made.model ?? served[0]
-  if (connection.ok && asked !== undefined) tell(await checkCompletion(made.engine, asked, signal))
+  if (connection.ok) tell(asked === undefined ? namelessModel : await checkCompletion(made.engine, asked, signal))
   const failed = checks.find(({ ok }) => !ok)
   if (options.json) printJson({ schema: 'endpoint-check/1', ok: failed === undefined, model: asked ?? null, checks })
   process.exitCode = failed === undefined ? 0 : failed.blame === 'user' ? 2 : 3
+}
+
+/** Some servers answer to any name they can load, but list nothing. */
+const namelessModel: Check = {
+  name: 'completion',
+  ok: false,
+  says: 'it lists no model: name the one to ask with --model',
+  blame: 'user',
+  details: {},
 }
 
 async function withFile(request: EngineRequest, { model, endpointJson }: Pick<ServeOptions, 'model' | 'endpointJson'>) {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
@@ -7,7 +8,7 @@ import { type EndpointFile, saveEndpoint } from '../../formats/endpoint-json.ts'
 import { kindAt } from '../../lib/files.ts'
 import { registry } from '../../registry.ts'
 import { ownService, passOn } from '../../server/engine-service.ts'
-import { serveModel } from '../../server/serve-model.ts'
+import { isLoopback, serveModel } from '../../server/serve-model.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
 import { note, printJson } from '../output.ts'
@@ -20,6 +21,10 @@ export interface ServeOptions {
   /** Nodes of this Slurm job to spread them over, with commas between. */
   readonly hosts?: string
   readonly host: string
+  /** Variable that holds the key callers must bring. */
+  readonly keyEnv?: string
+  /** False: none is asked for, wherever it listens. */
+  readonly key: boolean
   readonly advertise?: string
   readonly port?: number
   readonly endpointJson?: string
@@ -46,16 +51,34 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
   await service.prepare()
   const [model] = await service.models()
   const log = options.quiet ? undefined : (line: string) => note(line)
-  const settings = { host: options.host, port: options.port ?? 8000, apiKey: null, ...(log && { log }) }
+  const { apiKey, isNew } = inboundKey(options)
+  const names = [
+    hostname().toLowerCase(),
+    ...(options.advertise === undefined ? [] : [options.advertise.toLowerCase()]),
+  ]
+  const settings = { host: options.host, port: options.port ?? 8000, apiKey, names, ...(log && { log }) }
   const server = await serveModel(service, settings)
   try {
     const origin = advertised(server.origin, options)
+    if (isNew) note(`callers must bring this key, which is shown only here: ${apiKey}`)
     await announce({ engine: engine.name, model: model?.id ?? '', origins: [origin] }, options)
     await stopped(signal)
   } finally {
     await server.close()
     await withdraw(options.endpointJson)
   }
+}
+
+/** The key callers must bring: named, or made where other machines can reach the server. */
+function inboundKey({ keyEnv, key, host }: ServeOptions): { readonly apiKey: string | null; readonly isNew: boolean } {
+  if (keyEnv !== undefined) {
+    const apiKey = process.env[keyEnv]
+    if (apiKey && key) return { apiKey, isNew: false }
+    const got = key ? `it is ${apiKey === undefined ? 'not set' : 'empty'}` : 'got --no-key too'
+    throw new UserError(`--key-env ${keyEnv}: expected a variable that holds a key, but ${got}`, `set ${keyEnv}`)
+  }
+  if (!key || isLoopback(host)) return { apiKey: null, isNew: false }
+  return { apiKey: `sk-serve-${randomBytes(24).toString('hex')}`, isNew: true }
 }
 
 function modelFor({ engine, model }: { readonly engine: Engine; readonly model: string | null }): string {
@@ -73,7 +96,7 @@ export function advertised(origin: string, { advertise }: Pick<ServeOptions, 'ad
 /** Tells where something is served: in a file for programs, on stdout for people or for scripts. */
 export async function announce({ engine, model, origins }: Served, options: ServeOptions): Promise<void> {
   const file = options.endpointJson === undefined ? null : resolve(options.endpointJson)
-  await saveAddresses(model, origins, options.endpointJson)
+  await saveAddresses(model, origins, options.endpointJson, options.keyEnv)
   const [origin = ''] = origins
   const baseUrl = `${origin}/v1`
   if (options.json) {
@@ -93,6 +116,7 @@ export async function saveAddresses(
   modelName: string,
   endpointUrls: readonly string[],
   endpointJson: string | undefined,
+  keyEnv?: string,
 ): Promise<void> {
   if (endpointJson === undefined) return
   const file = resolve(endpointJson)
@@ -100,7 +124,8 @@ export async function saveAddresses(
     modelName,
     endpointUrls,
     apiPath: '/v1',
-    apiKey: null,
+    // Only its name: a reader of the file has the variable too.
+    apiKey: keyEnv === undefined ? null : `\${${keyEnv}}`,
     healthPath: '/health',
     createdBy: 'ot-agent serve',
     more: {},

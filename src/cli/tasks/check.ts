@@ -27,6 +27,7 @@ export default () =>
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
       .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; may be repeated', collect, [])
       .addOption(new Option('--only <part>', 'only lints, which start nothing').choices(['lint'] as const))
+      .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', collect, [])
       .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {
@@ -43,6 +44,7 @@ interface CheckOptions extends JudgeOptions {
   readonly repeats: number
   readonly environment: string
   readonly environmentKwarg: readonly string[]
+  readonly passEnv: readonly string[]
   readonly only?: 'lint' | undefined
   readonly keep?: string | undefined
 }

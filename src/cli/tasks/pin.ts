@@ -29,6 +29,7 @@ export default () =>
       .option('-n, --n-concurrent <n>', 'tasks pinned at once', wholeNumber(1), 4)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
       .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; may be repeated', collect, [])
+      .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', collect, [])
       .option('--trust-stand-in', 'take versions from a base that only stands in for the one that FROM names')
       .option('--json', 'print the result as JSON'),
   ).action(async (paths, options) => {
@@ -96,6 +97,7 @@ interface Options extends Target, JudgeOptions {
   readonly nConcurrent: number
   readonly environment: string
   readonly environmentKwarg: readonly string[]
+  readonly passEnv: readonly string[]
   readonly trustStandIn?: true | undefined
 }
 

@@ -6,8 +6,10 @@ import type { Task } from '../../core/task.ts'
 import { makeAgent, makeProvider, whoCan } from '../../plugins.ts'
 import { makeBudget } from '../../run/budget.ts'
 import type { CheckRequest } from '../../run/check/check-task.ts'
+import { networksOf } from '../../run/trial/environment.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note } from '../output.ts'
+import { askConsent } from '../run/consent.ts'
 import { type JudgeOptions, judgeSettingsOf, openJudge, refuseUnjudged } from '../run/judging.ts'
 import { freeUse } from '../run/model-options.ts'
 import { parsedAssignments } from '../run/values.ts'
@@ -15,6 +17,8 @@ import { parsedAssignments } from '../run/values.ts'
 export interface SpineOptions extends JudgeOptions {
   readonly environment: string
   readonly environmentKwarg: readonly string[]
+  /** Variables of this machine that tasks may have. */
+  readonly passEnv: readonly string[]
   readonly repeats: number
   /** Starts nothing and asks no judge. */
   readonly lintOnly: boolean
@@ -38,8 +42,9 @@ export async function withSpine<T>(
   const provider = await makeProvider(options.environment, sandboxOptions)
   const judging = judgeSettingsOf(options)
   if (!lintOnly) {
+    await askConsent(tasks, options)
     await refuseUnjudged(tasks, judging)
-    await provider.preflight()
+    await provider.preflight({ networks: networksOf(tasks) })
   }
   const kept = await options.keepIn?.()
   const workDir = kept ?? (await mkdtemp(join(tmpdir(), 'ot-agent-check-')))

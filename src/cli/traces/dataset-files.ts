@@ -1,9 +1,10 @@
 import { renderCard } from '../../formats/traces/card.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
 import { columnsOf, type TraceRow } from '../../formats/traces/row.ts'
+import { RunCollector } from '../../formats/traces/run-facts.ts'
 import { rowBytes, ShardedTraces, type ShardFile, type TraceFormat } from '../../formats/traces/shards.ts'
 import { utcNow } from '../../lib/time.ts'
-import type { ExportCounts, TraceSink } from '../../run/traces/export-traces.ts'
+import type { ExportCounts, TraceMaker, TraceSink } from '../../run/traces/export-traces.ts'
 import { manifestFile, manifestSchema } from '../../run/traces/publish-dir.ts'
 
 export interface DatasetAsk {
@@ -22,6 +23,7 @@ export class DatasetFiles {
   readonly #ask: DatasetAsk
   #dataBytes = 0
   readonly #results = new Map<string, number>()
+  readonly #runs = new RunCollector()
 
   constructor(ask: DatasetAsk) {
     this.#ask = ask
@@ -47,6 +49,21 @@ export class DatasetFiles {
     }
   }
 
+  /** The same maker; how each trial that gives a row was run goes into the manifest. */
+  noting(maker: TraceMaker<TraceRow>): TraceMaker<TraceRow> {
+    const runs = this.#runs
+    return {
+      ...maker,
+      *make(trial) {
+        let rows = 0
+        for (const made of maker.make(trial)) {
+          if ('row' in made && rows++ === 0) runs.add(trial.job, trial.record, trial.files)
+          yield made
+        }
+      },
+    }
+  }
+
   describe(counts: ExportCounts, files: readonly ShardFile[]): Readonly<Record<string, string>> {
     const { name, options, madeBy } = this.#ask
     const results = Object.fromEntries([...this.#results].sort(([, a], [, b]) => b - a))
@@ -66,6 +83,7 @@ export class DatasetFiles {
       madeBy,
       options,
       ...counts,
+      runs: this.#runs.runs(),
       results,
       dataBytes: this.#dataBytes,
       columns: columnsOf(options),

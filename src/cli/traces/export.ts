@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { UserError } from '../../core/errors.ts'
 import { limitOfFile, makeTraces, refuseTrial, type TraceOptions } from '../../formats/traces/make-traces.ts'
 import type { TraceRow } from '../../formats/traces/row.ts'
 import type { ShardFile, TraceFormat } from '../../formats/traces/shards.ts'
@@ -14,8 +15,10 @@ import { DatasetFiles } from './dataset-files.ts'
 import {
   episodesOption,
   filterOption,
+  formOption,
   parseFormats,
   pathOption,
+  reasoningOption,
   recursiveOption,
   subagentsOption,
   turnsOption,
@@ -31,17 +34,20 @@ export default () =>
     .addOption(pathOption().makeOptionMandatory())
     .requiredOption('--out <dir>', 'directory of the dataset; it appears whole or not at all')
     .option('--format <formats>', 'parquet, jsonl or both, with a comma', parseFormats, ['parquet'] as TraceFormat[])
+    .addOption(formOption())
+    .addOption(reasoningOption())
     .addOption(episodesOption())
     .addOption(filterOption())
     .addOption(subagentsOption())
     .addOption(turnsOption())
-    .option('--sharegpt', 'add the column conversations_sharegpt')
+    .option('--sharegpt', 'add the column conversations_sharegpt, as LLaMA-Factory takes conversations with tools')
     .addOption(recursiveOption())
     .option('--shard-rows <n>', 'rows a file holds at most; without it a file ends at about 500 MB', wholeNumber(1))
     .option('--overwrite', 'replace an earlier export')
     .option('--json', 'print the result as JSON')
     .action(async ({ path, out, format, recursive, shardRows, overwrite, json, ...rest }) => {
       const options: TraceOptions = { ...rest, sharegpt: rest.sharegpt ?? false }
+      checkForm(options)
       const found = await explainDisk(out, () => findInputs(path, recursive ?? false))
       const files = new DatasetFiles({
         name: basename(resolve(out)),
@@ -58,7 +64,7 @@ export default () =>
             found,
             out,
             overwrite: overwrite ?? false,
-            maker: traceMaker(options),
+            maker: files.noting(traceMaker(options)),
             openSink: (dir) => files.open(dir),
             describe: (counts, written) => files.describe(counts, written),
             signal: interrupt.signal,
@@ -70,6 +76,20 @@ export default () =>
         interrupt.stop()
       }
     })
+
+/** What is wrong with one form is said before anything is read. */
+function checkForm({ form, reasoning, subagents }: TraceOptions): void {
+  if (form === 'exact' && subagents === 'inline')
+    throw new UserError(
+      '--subagents inline: an exact conversation holds no turns of others',
+      'use --subagents separate, or add --form readable',
+    )
+  if (form === 'readable' && reasoning === 'inline')
+    throw new UserError(
+      '--reasoning inline: the readable form has its own place for reasoning',
+      'leave --reasoning out',
+    )
+}
 
 /** How trials become rows, for whoever reads trials. */
 export function traceMaker(options: TraceOptions): TraceMaker<TraceRow> {

@@ -8,9 +8,26 @@ export const pathOption = () =>
 
 export const recursiveOption = () => new Option('--recursive', 'look for jobs and trials at any depth')
 
+/** What a conversation in a row is. */
+export const formOption = () =>
+  new Option(
+    '--form <form>',
+    'exact: what was sent to the model and what it replied, to train on; readable: the parsed trajectory as Harbor renders it, to read',
+  )
+    .choices(['exact', 'readable'] as const satisfies readonly TraceOptions['form'][])
+    .default('exact' as const)
+
+export const reasoningOption = () =>
+  new Option('--reasoning <where>', 'column: in its own column; inline: also before each reply, in <think> tags')
+    .choices(['column', 'inline'] as const satisfies readonly TraceOptions['reasoning'][])
+    .default('column' as const)
+
 /** One row per turn of the agent or per trial. */
 export const episodesOption = () =>
-  new Option('--episodes <which>', 'last: one row a trial, the whole conversation; all: one row a turn of the agent')
+  new Option(
+    '--episodes <which>',
+    'last: whole conversations, one row for each context the agent had; all: one row for each reply',
+  )
     .choices(['last', 'all'] as const satisfies readonly TraceOptions['episodes'][])
     .default('last' as const)
 
@@ -22,7 +39,7 @@ export const filterOption = () =>
 export const subagentsOption = () =>
   new Option(
     '--subagents <policy>',
-    'what becomes of their trajectories: nothing, rows of their own, or turns of the main one',
+    'what becomes of their conversations: nothing, rows of their own, or (--form readable) turns of the main one',
   )
     .choices(['drop', 'separate', 'inline'] as const satisfies readonly TraceOptions['subagents'][])
     .default('separate' as const)
@@ -30,7 +47,7 @@ export const subagentsOption = () =>
 export const turnsOption = () =>
   new Option(
     '--turns <how>',
-    'alternate: merge what one role says twice in a row; recorded: message by message, as Harbor exports',
+    'of --form readable; alternate: merge what one role says twice in a row; recorded: message by message, as Harbor exports',
   )
     .choices(['alternate', 'recorded'] as const satisfies readonly TraceOptions['turns'][])
     .default('alternate' as const)

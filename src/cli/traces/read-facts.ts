@@ -49,7 +49,15 @@ async function* factsOfJobs(
 ): AsyncGenerator<TraceFacts> {
   const { inputs, broken } = await findInputs([path], recursive)
   for (const { dir, why } of broken) onBroken(`${oneLine(dir)} is left out: ${oneLine(why)}`)
-  const maker = traceMaker({ episodes: 'last', filter, subagents: 'separate', turns: 'recorded', sharegpt: false })
+  const maker = traceMaker({
+    form: 'readable',
+    reasoning: 'column',
+    episodes: 'last',
+    filter,
+    subagents: 'separate',
+    turns: 'recorded',
+    sharegpt: false,
+  })
   for await (const read of readTrials(inputs, maker, signal)) {
     const [job, record] = 'trial' in read ? [read.trial.job, read.trial.record] : [read.input.job, read.record]
     if ('drop' in read && read.drop.reason === 'filtered-by-result') continue

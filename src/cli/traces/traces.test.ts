@@ -57,7 +57,17 @@ const lines = async (path: string) =>
 describe.each(['harbor', 'packed'] as const)('a job in %s layout', (layout) => {
   test('becomes a dataset with its card, its manifest and every drop', async () => {
     await storeJob(join(dir, 'jobs/one'), trials, layout)
-    await run(exportTraces, '-p', join(dir, 'jobs/one'), '--out', out, '--format', 'parquet,jsonl')
+    await run(
+      exportTraces,
+      '--form',
+      'readable',
+      '-p',
+      join(dir, 'jobs/one'),
+      '--out',
+      out,
+      '--format',
+      'parquet,jsonl',
+    )
     expect((await readdir(out)).sort()).toEqual(['README.md', 'data', 'drops.jsonl', 'jsonl', 'manifest.json'])
     const rows = await rowsOf(out)
     const byTrial = (trial: string) => rows.filter((row) => row.trial_name === trial)
@@ -97,7 +107,9 @@ test('a folder of jobs, a trial alone and trials outside any job are found', asy
   await mkdir(join(dir, 'loose'))
   await cp(join(dir, 'jobs/one/hello__Good111'), join(dir, 'loose/hello__Good111'), { recursive: true })
   const exported = async (...argv: string[]) => {
-    const result = JSON.parse(await run(exportTraces, ...argv, '--out', out, '--overwrite', '--json'))
+    const result = JSON.parse(
+      await run(exportTraces, '--form', 'readable', ...argv, '--out', out, '--overwrite', '--json'),
+    )
     return result.inputs.map((input: { job: string; trials: number }) => [input.job, input.trials])
   }
   expect(await exported('-p', join(dir, 'jobs'))).toEqual([
@@ -111,7 +123,7 @@ test('a folder of jobs, a trial alone and trials outside any job are found', asy
     ['two', 1],
     ['loose', 1],
   ])
-  await expect(run(exportTraces, '-p', dir, '--out', join(dir, 'x'))).rejects.toMatchObject({
+  await expect(run(exportTraces, '--form', 'readable', '-p', dir, '--out', join(dir, 'x'))).rejects.toMatchObject({
     hint: expect.stringContaining('--recursive'),
   })
 })
@@ -119,7 +131,9 @@ test('a folder of jobs, a trial alone and trials outside any job are found', asy
 test('a directory that Harbor made is exported, and what has no trajectory is counted', async () => {
   await cp('test/fixtures/harbor-job/made-by-harbor', join(dir, 'made'), { recursive: true })
   await cp('test/fixtures/traces/plain/agent', join(dir, 'made/hello__AbC23de/agent'), { recursive: true })
-  const result = JSON.parse(await run(exportTraces, '-p', join(dir, 'made'), '--out', out, '--json'))
+  const result = JSON.parse(
+    await run(exportTraces, '--form', 'readable', '-p', join(dir, 'made'), '--out', out, '--json'),
+  )
   expect(result).toMatchObject({ trials: 4, exported: 1, rows: 1, drops: { 'no-trajectory': 3 } })
   expect(await rowsOf(out)).toMatchObject([
     { task: 'org/hello', result: '1.0', agent: 'terminus-2', job: 'made', input_tokens: 1200n, verifier_output: null },
@@ -130,6 +144,8 @@ test('filters, episodes and shards are as asked for', async () => {
   await storeJob(join(dir, 'one'), trials)
   await run(
     exportTraces,
+    '--form',
+    'readable',
     '-p',
     join(dir, 'one'),
     '--out',
@@ -164,7 +180,9 @@ test('one broken job or trial does not keep the others out', async () => {
   ])
   await mkdir(join(dir, 'jobs/broken'))
   await writeFile(join(dir, 'jobs/broken/config.json'), '{"n_attempts": "many"}')
-  const result = JSON.parse(await run(exportTraces, '-p', join(dir, 'jobs'), '--out', out, '--json'))
+  const result = JSON.parse(
+    await run(exportTraces, '--form', 'readable', '-p', join(dir, 'jobs'), '--out', out, '--json'),
+  )
   expect(result).toMatchObject({ rows: 1, drops: { 'job-unreadable': 1, 'trajectory-unreadable': 1 } })
 })
 
@@ -172,7 +190,8 @@ test('a target that is there is refused, and --overwrite replaces only an earlie
   await storeJob(join(dir, 'one'), trials.slice(0, 1))
   await mkdir(join(dir, 'precious'))
   await writeFile(join(dir, 'precious/thesis.txt'), 'years of work')
-  const ask = (target: string, ...more: string[]) => run(exportTraces, '-p', join(dir, 'one'), '--out', target, ...more)
+  const ask = (target: string, ...more: string[]) =>
+    run(exportTraces, '--form', 'readable', '-p', join(dir, 'one'), '--out', target, ...more)
   await expect(ask(join(dir, 'precious'))).rejects.toMatchObject({ name: 'UserError' })
   await expect(ask(join(dir, 'precious'), '--overwrite')).rejects.toMatchObject({ name: 'UserError' })
   expect(await readFile(join(dir, 'precious/thesis.txt'), 'utf8')).toBe('years of work')
@@ -189,7 +208,9 @@ test('nothing is left when an export fails', async () => {
   await rm(join(dir, 'one/packed/segment-00000.tar.gz'))
   // Without its bytes nothing in the index is believed, so the job is empty; without its index it is no job of trials.
   await writeFile(join(dir, 'one/packed/index.jsonl'), 'no index\n')
-  await expect(run(exportTraces, '-p', join(dir, 'one'), '--out', out)).rejects.toMatchObject({ name: 'UserError' })
+  await expect(run(exportTraces, '--form', 'readable', '-p', join(dir, 'one'), '--out', out)).rejects.toMatchObject({
+    name: 'UserError',
+  })
   expect((await readdir(dir)).sort()).toEqual(['one'])
 })
 
@@ -197,12 +218,12 @@ test.each([
   [['-p', '/nowhere/at/all'], 'nothing there'],
   [['-p', 'package.json'], 'a file'],
 ])('wrong paths are told in two lines: %s', async (argv, message) => {
-  await expect(run(exportTraces, ...argv, '--out', out)).rejects.toThrow(message)
+  await expect(run(exportTraces, '--form', 'readable', ...argv, '--out', out)).rejects.toThrow(message)
 })
 
 test('stats say the same about a job and about the dataset made of it', async () => {
   await storeJob(join(dir, 'one'), trials)
-  await run(exportTraces, '-p', join(dir, 'one'), '--out', out)
+  await run(exportTraces, '--form', 'readable', '-p', join(dir, 'one'), '--out', out)
   const ofJob = JSON.parse(await run(stats, '-p', join(dir, 'one'), '--json'))
   expect(ofJob).toMatchObject({
     schema: 'trace-stats/1',

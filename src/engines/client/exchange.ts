@@ -2,6 +2,7 @@ import type { ModelRequest } from '../../core/model.ts'
 import type { Dialect, Hear, Parsed, WireReply } from '../../formats/model-dialect.ts'
 import { type Fault, judgeFault, type ModelErrorCode, readFault } from '../../formats/model-fault.ts'
 import { type HttpAnswer, type HttpClient, HttpFailure } from '../../lib/http-client.ts'
+import { readJson, replyLimits } from '../../lib/parse-json.ts'
 import { EventTooLong, makeEventReader } from '../../lib/sse.ts'
 import { readRetryAfter } from './retry.ts'
 
@@ -54,7 +55,21 @@ export async function exchange(wire: Wire, sent: ExchangeRequest): Promise<Excha
   const startedAt = performance.now()
   const { dialect } = wire
   const { model, body, request, timeoutMs, signal } = sent
-  const stream = sent.stream ? dialect.makeStream(request, sent.onText, sent.onReasoning) : null
+  let heard = false
+  const stream = sent.stream
+    ? dialect.makeStream(
+        request,
+        (text) => {
+          heard = true
+          sent.onText(text)
+        },
+        sent.onReasoning &&
+          ((text) => {
+            heard = true
+            sent.onReasoning?.(text)
+          }),
+      )
+    : null
   try {
     const answer = await wire.http.send({
       method: 'POST',
@@ -70,7 +85,7 @@ export async function exchange(wire: Wire, sent: ExchangeRequest): Promise<Excha
     const parsed = stream ? stream.end() : parseWhole(dialect, answer, request)
     return judge(parsed, answer, performance.now() - startedAt)
   } catch (error) {
-    if (error instanceof HttpFailure) return httpTrouble(error)
+    if (error instanceof HttpFailure) return httpTrouble(error, heard)
     if (error instanceof EventTooLong) return trouble('MalformedReplyError', error.message, { again: false })
     throw error
   }
@@ -89,7 +104,7 @@ function streamSink(push: (data: string) => boolean): (chunk: Buffer) => boolean
 
 function parseWhole(dialect: Dialect, answer: HttpAnswer, request: ModelRequest): Parsed {
   try {
-    return dialect.parse(JSON.parse(textOf(answer)), request)
+    return dialect.parse(readJson(textOf(answer), replyLimits), request)
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     return { kind: 'malformed', message: `expected JSON, got ${answer.body.length} bytes of something else` }
@@ -117,9 +132,9 @@ function faultOf(fault: Fault, { headers }: HttpAnswer): Exchanged {
   return { kind: 'trouble', code, message, retryable, again: retryable, retryAfterMs, fault }
 }
 
-/** Too slow or endless: to do the same again would take as long again. */
-function httpTrouble({ trouble: kind, message }: HttpFailure): Exchanged {
-  if (kind === 'timeout') return trouble('ApiTimeoutError', message, { again: false })
+/** A server that stayed silent may answer the next time; a reply that was still growing when its time was up would not end sooner. */
+function httpTrouble({ trouble: kind, message }: HttpFailure, heard: boolean): Exchanged {
+  if (kind === 'timeout') return trouble('ApiTimeoutError', message, { again: !heard })
   if (kind === 'too-large') return trouble('MalformedReplyError', message, { again: false })
   return trouble('ApiConnectionError', message, { again: true })
 }

@@ -258,6 +258,13 @@ describe('time', () => {
     expect(server.requests).toHaveLength(1)
   })
 
+  test('a request that was never answered is sent again when its time is up', async () => {
+    const timeIsUp = holdLongTimers()
+    server.plan(() => timeIsUp(), says('late'))
+    const outcome = await client({ request_timeout_sec: longSec }).complete(hello)
+    expect(outcome).toMatchObject({ kind: 'reply', reply: { text: 'late', attempts: 2 } })
+  })
+
   test('a deadline ends the whole call, retries included', async () => {
     server.plan(fails(500, 'oops'), silent)
     const failure = client().complete(hello, { timeoutSec: 0.2 })

@@ -5,7 +5,7 @@ import { HttpFailure } from '../../lib/http-client.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
-import type { Wire } from './exchange.ts'
+import { exchange, type Wire } from './exchange.ts'
 import { nameOnServer } from './model-name.ts'
 
 export interface HealthSettings {
@@ -16,9 +16,16 @@ export interface HealthSettings {
   readonly ownPrefixes: readonly string[]
 }
 
-export type Checked =
-  | { readonly kind: 'healthy'; readonly served: readonly ServedModel[] }
-  | { readonly kind: 'unhealthy'; readonly code: ModelErrorCode; readonly reason: string; readonly retryable: boolean }
+export type Checked = { readonly kind: 'healthy'; readonly served: readonly ServedModel[] } | Unhealthy
+
+interface Unhealthy {
+  readonly kind: 'unhealthy'
+  readonly code: ModelErrorCode
+  readonly reason: string
+  readonly retryable: boolean
+  /** The server is up but does not list its models; it may answer all the same. */
+  readonly isUnlisted?: boolean
+}
 
 export interface HealthCheck {
   /** Asks at most `attempts` times, or as many as the settings say. Null for the model: any will do. */
@@ -30,6 +37,8 @@ export interface HealthCheck {
 }
 
 const patienceMs = 10_000
+/** The first request may make the server load the model. */
+const wordPatienceMs = 120_000
 const maxListBytes = 8 * 1024 * 1024
 
 /** Looks after whether a server is up and really serves a model. Callers that ask at once share one check. */
@@ -80,19 +89,37 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Checked> {
   const { dialect } = wire
-  const name = model === null ? null : nameOnServer(model, null, ownPrefixes)
-  const onePath = name === null ? null : dialect.modelPath(name)
+  const name = nameOnServer(model ?? '', null, ownPrefixes)
+  const onePath = model === null ? null : dialect.modelPath(name)
   if (onePath !== null) {
     const one = await get(wire, onePath, signal)
-    if (one.kind === 'healthy' || one.code !== 'ModelNotFoundError') return one
+    if (one.kind === 'healthy' || !one.isUnlisted) return one
   }
   const listed = await get(wire, dialect.modelsPath, signal)
-  if (listed.kind === 'unhealthy' || model === null) return listed
+  if (model === null) return listed
+  if (listed.kind === 'unhealthy') return listed.isUnlisted ? askForWord(wire, name, listed, signal) : listed
   const wanted = nameOnServer(model, listed.served, ownPrefixes)
-  return listed.served.some(({ id }) => id === wanted) ? listed : notServed(wire, wanted, listed.served)
+  if (listed.served.some(({ id }) => id === wanted)) return listed
+  const missing = notServed(wire, wanted, listed.served)
+  return listed.served.length === 0 ? askForWord(wire, wanted, missing, signal) : missing
 }
 
-function notServed(wire: Wire, model: string, served: readonly ServedModel[]): Checked {
+/** What servers answer that cannot list what they serve. One that is still loading answers 503 and is waited for. */
+const unlistedStatuses = [404, 405, 500, 501]
+
+/** Asks for a single token under the name wanted; what the list said counts only when that fails too. */
+async function askForWord(wire: Wire, model: string, listed: Unhealthy, signal: AbortSignal): Promise<Checked> {
+  const request = { messages: [{ role: 'user', content: 'Hello' }], maxOutputTokens: 1 } as const
+  const quirks = { maxTokensField: 'max_tokens', dropped: [] } as const
+  const body = wire.dialect.render(model, request, { stream: false, quirks, defaultOutputTokens: 1 })
+  const asked = { model, body, request, stream: false, timeoutMs: wordPatienceMs, signal, onText: () => {} }
+  const went = await exchange(wire, asked)
+  if (went.kind === 'reply')
+    return { kind: 'healthy', served: [{ id: model, contextTokens: null, outputTokens: null }] }
+  return { ...listed, reason: `${listed.reason}; asked for a word, it failed too: ${wire.hide(went.message)}` }
+}
+
+function notServed(wire: Wire, model: string, served: readonly ServedModel[]): Unhealthy {
   const ids = served.map(({ id }) => id)
   const meant = nearest(model, ids)
   const shown = meant === null || ids.length <= 10 ? ids.slice(0, 10) : [meant]
@@ -139,5 +166,6 @@ function refused(url: string, status: number, text: string): Checked {
   const hint = status === 404 ? '; does the address lack its /v1?' : ''
   const { code, retryable } =
     verdict.kind === 'error' ? verdict : { code: 'BadRequestError' as const, retryable: false }
-  return { kind: 'unhealthy', code, reason: `${url}: ${verdict.message}${hint}`, retryable }
+  const isUnlisted = unlistedStatuses.includes(status)
+  return { kind: 'unhealthy', code, reason: `${url}: ${verdict.message}${hint}`, retryable, isUnlisted }
 }

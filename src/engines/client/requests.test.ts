@@ -142,6 +142,7 @@ test('with an interval of 0 the server is never looked at unasked', async () => 
 
 test('an address without its /v1 is told so', async () => {
   server.planList(fails(404, 'Not Found'))
+  server.plan(fails(404, 'Not Found'))
   const made = engine({ model: 'm' })
   expect(await made.health(signal)).toMatchObject({ healthy: false, reason: expect.stringContaining('lack its /v1') })
 })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { WireReply } from '../../formats/model-dialect.ts'
 import { writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 /** Replies kept on disk, named by what was asked. Equal requests get the same reply, so it is nothing for sampling. */
 export interface ResponseCache {
@@ -24,7 +25,7 @@ export function makeResponseCache(dir: string, ttlSec: number | null, now: () =>
   const pathOf = (key: string) => join(dir, key.slice(0, 2), `${key}.json`)
   return {
     async load(key) {
-      const kept = keptSchema.safeParse(await readJson(pathOf(key)))
+      const kept = keptSchema.safeParse(await readFileJson(pathOf(key)))
       if (!kept.success) return null
       return ttlSec !== null && now() - Date.parse(kept.data.at) > ttlSec * 1000 ? null : kept.data.reply
     },
@@ -59,9 +60,9 @@ const replySchema = z.object({
 
 const keptSchema = z.object({ schema: z.literal('response/1'), at: z.iso.datetime(), reply: replySchema })
 
-async function readJson(path: string): Promise<unknown> {
+async function readFileJson(path: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(path, 'utf8'))
+    return readJson(await readFile(path, 'utf8'))
   } catch {
     // Not kept, or not to be read: then it is asked for again.
     return null

@@ -31,11 +31,8 @@ export default definePlugin({
       faults,
       ...ofClient
     } = options
-    const service = makeService(
-      options,
-      model,
-      once(() => loadRepertoire(tasks, script ?? null)),
-    )
+    const repertoire = once(() => loadRepertoire(tasks, script ?? null))
+    const service = makeService(options, model, repertoire)
     const engine = makeEngine(
       {
         name: 'scripted',
@@ -57,6 +54,10 @@ export default definePlugin({
       endpoint: null,
       service,
       client: engine.client,
+      // What a script matches may stand in an agent's prompt instead of the instruction.
+      knows: async (instruction) =>
+        script !== undefined ||
+        (await (await repertoire()).turnsFor([{ role: 'user', content: instruction }])) !== null,
       health: async (signal) => {
         await service.prepare()
         return engine.health(signal)

@@ -1,3 +1,4 @@
+import { readJson } from '../../lib/parse-json.ts'
 import type { Fault, Mistake } from './fault.ts'
 import type { Manner } from './manner.ts'
 import { renderTurn, type Speech } from './render-turn.ts'
@@ -49,7 +50,7 @@ function fence({ kind }: Manner): string {
 function withoutCommands(text: string, { kind }: Manner): string {
   if (kind === 'xml') return text.replace(/<commands>[\s\S]*<\/commands>\n?/, '')
   if (kind !== 'json') return ''
-  const { analysis } = JSON.parse(text) as { analysis?: string }
+  const { analysis } = readJson(text) as { analysis?: string }
   return JSON.stringify({ analysis })
 }
 

@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../core/model.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import type { Manner } from './manner.ts'
 import { renderTurn, shellScript } from './render-turn.ts'
 import type { Turn } from './turn.ts'
@@ -57,7 +58,7 @@ function isSaid(turn: Turn, { content, toolCalls = [] }: ChatMessage, manner: Ma
 /** Agents write arguments anew, with other spaces. */
 function sameJson(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text))
+    return JSON.stringify(readJson(text))
   } catch {
     return text
   }

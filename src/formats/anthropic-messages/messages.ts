@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../core/model.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 type Block = Record<string, unknown> & { readonly type: string }
 
@@ -47,7 +48,7 @@ function blocksOf({ role, content, toolCallId, toolCalls = [], reasoningBlocks =
 
 function inputOf(text: string): object {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = readJson(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {
     // Not JSON: handed on as it is.

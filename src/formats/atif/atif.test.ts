@@ -108,7 +108,7 @@ describe('a journal', () => {
   const observation = { results: [{ content: 'seen' }] }
 
   async function begin(dir: string): Promise<TrajectoryJournal> {
-    const journal = await openJournal(dir)
+    const journal = await openJournal(dir, (text) => text)
     journal.add({ kind: 'open', file: 'trajectory.json', head })
     journal.add({ kind: 'step', file: 'trajectory.json', step: { source: 'user', message: 'do it' } })
     journal.add({ kind: 'step', file: 'trajectory.json', step: { source: 'agent', message: 'a', metrics } })
@@ -169,7 +169,7 @@ describe('a journal', () => {
     const dir = newDir()
     expect(await recoverTrajectory(dir)).toEqual([])
     const journal = await begin(dir)
-    await expect(openJournal(dir)).rejects.toThrow(/another run/)
+    await expect(openJournal(dir, (text) => text)).rejects.toThrow(/another run/)
     await journal.finish()
   })
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { exists, writeAtomic } from '../../lib/files.ts'
-import { openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
+import { maskedJson, openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
 import { checkedTrajectory } from './parse.ts'
 import { renderTrajectory } from './render.ts'
 import type { FinalMetrics, Observation, Trajectory, TrajectoryStep } from './trajectory.ts'
@@ -32,15 +32,23 @@ export interface TrajectoryJournal {
   finish(): Promise<readonly string[]>
 }
 
-/** Starts the journal of a run that has none yet. */
-export async function openJournal(dir: string): Promise<TrajectoryJournal> {
+/** Starts the journal of a run that has none yet; every text passes through `mask` before it is written. */
+export async function openJournal(dir: string, mask: (text: string) => string): Promise<TrajectoryJournal> {
   const path = join(dir, journalName)
   if (await exists(path)) throw new Error(`${path} is the journal of another run`)
   const lines = await openJsonLines(path)
+  let failure: unknown = null
   return {
-    add: (event) => lines.append(event),
+    add: (event) => {
+      try {
+        lines.appendText(maskedJson(event, mask))
+      } catch (error) {
+        failure ??= error
+      }
+    },
     finish: async () => {
       await lines.close()
+      if (failure !== null) throw failure
       return recoverTrajectory(dir)
     },
   }

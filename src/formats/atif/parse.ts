@@ -1,4 +1,5 @@
 import { messageOf, UserError } from '../../core/errors.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { trajectorySchema } from './schema.ts'
 import type { Trajectory } from './trajectory.ts'
 
@@ -8,7 +9,7 @@ const hint = 'expected a trajectory in ATIF, version 1.0 to 1.7'
 export function parseTrajectory(text: string, path = 'trajectory.json'): Trajectory {
   let raw: unknown
   try {
-    raw = JSON.parse(text)
+    raw = readJson(text)
   } catch (error) {
     throw new UserError(`${path} is not JSON: ${messageOf(error)}`, hint)
   }

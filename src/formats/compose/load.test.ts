@@ -114,6 +114,7 @@ test.each([
   'services: { main: { image: x } }\nvolumes: { v: { external: true } }',
   'services: { main: { image: x } }\nnetworks: { n: { external: true } }',
   'services: { main: { image: x } }\nnetworks: { n: { driver: host } }',
+  'services: { main: { image: x } }\nnetworks: { n: { ipam: { config: [{ subnet: 10.0.0.0/8 }] } } }',
   'services: { main: { image: "${X:?is needed}" } }',
   '- a list',
   'services: [',

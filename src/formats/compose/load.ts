@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { parse } from 'yaml'
 import { z } from 'zod'
 import { messageOf } from '../../core/errors.ts'
 import { isMissing } from '../../lib/files.ts'
+import { readYaml } from '../../lib/read-yaml.ts'
 import { ContextError, readInside } from '../dockerfile/context.ts'
 import { expand } from '../dockerfile/expand.ts'
 import { readNetworks, readVolumes } from './parts.ts'
@@ -46,7 +46,7 @@ export async function loadCompose(
     throw error instanceof ContextError ? composeError(path, error.message) : error
   })
   if (text === null) return null
-  const file = fileSchema.safeParse(fillIn(readYaml(text, path), variables, path))
+  const file = fileSchema.safeParse(fillIn(readDocument(text, path), variables, path))
   if (!file.success) throw composeError(path, 'expected a map of keys')
   for (const key of Object.keys(file.data))
     if (!known.has(key) && !key.startsWith('x-')) throw composeError(path, `the key ${key} is not supported`)
@@ -65,9 +65,9 @@ export async function loadCompose(
   return { services: read, networks, volumes: volumes.filter((name) => used.has(name)), notes }
 }
 
-function readYaml(text: string, path: string): unknown {
+function readDocument(text: string, path: string): unknown {
   try {
-    return parse(text, { merge: true, maxAliasCount: 100 })
+    return readYaml(text, { merge: true, maxAliasCount: 100 })
   } catch (error) {
     throw composeError(path, messageOf(error).split('\n')[0] ?? 'not YAML')
   }

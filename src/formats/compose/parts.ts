@@ -11,15 +11,15 @@ export function readNetworks(value: unknown, path: string): Record<string, objec
   const read: Record<string, object> = {}
   for (const [name, network] of Object.entries(networks.data ?? {})) {
     for (const [key, item] of Object.entries(network ?? {})) {
+      // Addresses of its own choice (ipam) would take over routes of the host.
       const fine =
-        ['name', 'labels', 'ipam', 'internal', 'attachable', 'enable_ipv6'].includes(key) ||
+        ['name', 'labels', 'internal', 'attachable', 'enable_ipv6'].includes(key) ||
         key.startsWith('x-') ||
         (key === 'driver' && bridge.has(String(item))) ||
         (key === 'external' && item === false)
       if (!fine) throw composeError(path, `networks.${name}.${key} could reach beyond the sandbox`)
     }
-    const { ipam, internal } = network ?? {}
-    read[name] = { ...(ipam !== undefined && { ipam }), ...(internal === true && { internal: true }) }
+    read[name] = network?.internal === true ? { internal: true } : {}
   }
   return read
 }

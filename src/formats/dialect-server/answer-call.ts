@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { parseJson } from '../../lib/parse-json.ts'
+import { beyondLimits, parseJson, requestLimits } from '../../lib/parse-json.ts'
 import type { ModelService } from './model-service.ts'
 import type { CallRoute } from './routes.ts'
 import type { ParsedCall, ServedCall, Stamp } from './server-dialect.ts'
@@ -7,9 +7,10 @@ import { renderAnswer, type WireAnswer } from './wire-answer.ts'
 
 /** Reads a call that came over the wire. */
 export function readCall({ dialect, address }: CallRoute, body: string): ParsedCall {
-  const document = parseJson(body)
+  const document = parseJson(body, requestLimits)
   if (document !== undefined) return dialect.parse(document, address)
-  return { kind: 'refused', fault: { kind: 'invalid-request', message: 'expected JSON, got something else' } }
+  const message = `expected JSON, got ${beyondLimits(body, requestLimits) ?? 'something else'}`
+  return { kind: 'refused', fault: { kind: 'invalid-request', message } }
 }
 
 /** Has a call answered, and writes the answer in the call's own API. Nothing is sent for one who falls silent. */

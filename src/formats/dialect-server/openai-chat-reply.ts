@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { ModelReply } from '../../core/model.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import {
   dataEvent,
   type ServedCall,
@@ -64,7 +65,7 @@ function renderCalls({ shape }: ServedCall, { toolCalls }: ServedReply): Record<
 /** The text that a text tool is called with, out of the object the model wrote. */
 export function plainInput(text: string): string {
   try {
-    const { input } = z.object({ input: z.string() }).parse(JSON.parse(text))
+    const { input } = z.object({ input: z.string() }).parse(readJson(text))
     return input
   } catch {
     return text

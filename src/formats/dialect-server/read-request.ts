@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readJson, replyLimits } from '../../lib/parse-json.ts'
 import type { ParsedCall, ServedCall } from './server-dialect.ts'
 
 /** Thrown inside a parser, and only there: the request asks for what cannot be given. */
@@ -59,7 +60,7 @@ export function jsonText(value: unknown): string {
 /** The object in a JSON text; anything else becomes `{text}`, because some APIs have no other place for it. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = readJson(text, replyLimits)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
   } catch {
     // Not JSON: handed on as it is.

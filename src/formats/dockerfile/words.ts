@@ -1,3 +1,4 @@
+import { readJson } from '../../lib/parse-json.ts'
 /** Options that follow an instruction's name, and what comes after them. */
 export interface Flagged {
   readonly flags: readonly string[]
@@ -68,7 +69,7 @@ export function parseJsonStrings(text: string): readonly string[] | 'mixed' | nu
   if (!text.startsWith('[')) return null
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJson(text)
   } catch {
     return null
   }

@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../core/model.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 type Part = Record<string, unknown>
 interface Content {
@@ -56,7 +57,7 @@ function partsOf(
 
 function argumentsOf(text: string): object {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = readJson(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {
     // Not JSON: handed on as it is.

@@ -102,14 +102,17 @@ describe('reading', () => {
   })
 })
 
+/** The variables that Harbor's files hold as literals, hidden. */
+const withoutLiterals = (text: string) => text.replaceAll(/"(sk-1\*{4}890|fast)"/g, '"****"')
+
 describe('writing', () => {
-  test("Harbor's own config.json comes out byte by byte as it went in", () => {
-    const text = fixture('made-by-harbor/config.json')
+  test("Harbor's own config.json comes out byte by byte as it went in, without its literal variables", () => {
+    const text = withoutLiterals(fixture('made-by-harbor/config.json'))
     expect(renderJobConfig(parseJobConfig(text, { path: 'config.json' }).config, {})).toBe(text)
   })
 
-  test("Harbor's own trial config comes out byte by byte as it went in", () => {
-    const text = fixture('made-by-harbor/hello__AbC23de/config.json')
+  test("Harbor's own trial config comes out byte by byte as it went in, without its literal variables", () => {
+    const text = withoutLiterals(fixture('made-by-harbor/hello__AbC23de/config.json'))
     expect(renderTrialConfig(parseTrialConfig(text, 'config.json').config, {})).toBe(text)
   })
 
@@ -138,7 +141,7 @@ describe('writing', () => {
     const text = renderJobConfig(config, host)
     for (const secret of ['abcdefghijkl', 'mnopqrstuvwx', 'same-as-host']) expect(text).not.toContain(secret)
     expect(JSON.parse(text).agents[0].env).toEqual({
-      A_KEY: 'abcd****jkl',
+      A_KEY: '****',
       B_KEY: template('B'),
       C_TOKEN: template('C_TOKEN'),
     })
@@ -150,7 +153,12 @@ describe('writing', () => {
     // Values under the name of a secret are masked when written, however deep; the tests above are about those.
     const options = fc
       .dictionary(fc.string({ minLength: 1 }), fc.jsonValue({ noUnicodeString: false, maxDepth: 2 }))
-      .filter((kwargs) => !/(key|secret|token|password|credential|auth)[^"]*":|"__/i.test(JSON.stringify(kwargs)))
+      .filter(
+        (kwargs) =>
+          !/(key|secret|token|passw|passphrase|pass|pwd|credential|auth|env)[^"]*":|:\/\/|"__/i.test(
+            JSON.stringify(kwargs),
+          ),
+      )
     fc.assert(
       fc.property(
         name,

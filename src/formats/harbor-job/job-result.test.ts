@@ -35,8 +35,8 @@ test('values of rewards are spelt as Python spells floats', () => {
   ])
 })
 
-test("Harbor's own lock comes out as it went in, but for the version of Harbor", () => {
-  const text = fixture('made-by-harbor/lock.json')
+test("Harbor's own lock comes out as it went in, but for the version of Harbor and literal variables", () => {
+  const text = fixture('made-by-harbor/lock.json').replaceAll(/sk-1\*{4}890|fast/g, '****')
   const lock = parseJobLock(text)
   expect(lock).toMatchObject({ schemaVersion: 1, nConcurrentTrials: 4 })
   expect(lock.trials[0]).toMatchObject({
@@ -69,7 +69,7 @@ test('no secret of the command line or of a trial stands in a lock', () => {
     invocation: ['run', '--ae', 'MY_KEY=abcdefghijkl'],
     trials: [{ ...trial!, verifier: { ...trial!.verifier, env } }],
   })
-  expect(text).toContain('MY_KEY=abcd****jkl')
+  expect(text).toContain('MY_KEY=****')
   expect(text).not.toMatch(/abcdefghijkl|mnopqrstuvwx/)
 })
 

@@ -1,6 +1,7 @@
-import { parse as parseYaml } from 'yaml'
 import type { core, ZodType } from 'zod'
 import { messageOf, UserError } from '../../core/errors.ts'
+import { readJson } from '../../lib/parse-json.ts'
+import { readYaml } from '../../lib/read-yaml.ts'
 
 /** Something in a config that was read, but not as it stands there. */
 export interface ConfigWarning {
@@ -16,11 +17,9 @@ export interface ConfigWarning {
 /** The document in a config file; `format` is told by the file's name unless given. */
 export function readDocument(text: string, path: string, format = formatOf(path)): unknown {
   try {
-    if (format === 'json') return JSON.parse(text)
+    if (format === 'json') return readJson(text)
     // Harbor reads YAML 1.1, where `no` is false.
-    const document = parseYaml(text, { version: '1.1', prettyErrors: true })
-    if (holdsItself(document)) throw new Error('an alias inside of what it stands for')
-    return document
+    return readYaml(text, { version: '1.1', prettyErrors: true })
   } catch (error) {
     const [problem = ''] = messageOf(error).split('\n')
     throw new UserError(
@@ -28,11 +27,6 @@ export function readDocument(text: string, path: string, format = formatOf(path)
       'fix the syntax of the file',
     )
   }
-}
-
-function holdsItself(value: unknown, above: readonly object[] = []): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return above.includes(value) || Object.values(value).some((inner) => holdsItself(inner, [...above, value]))
 }
 
 function formatOf(path: string): 'yaml' | 'json' {

@@ -1,5 +1,6 @@
 import { parse, TomlError } from 'smol-toml'
 import { UserError } from '../../core/errors.ts'
+import { isTooDeep } from '../../lib/read-yaml.ts'
 import { toSettings } from './from-toml.ts'
 import { refuseIn, refuseIssue } from './refuse.ts'
 import { taskTomlSchema } from './schema.ts'
@@ -13,10 +14,16 @@ export function parseTaskToml(text: string, file: string): TaskSettings {
   return parsed.success ? toSettings(parsed.data, refuse) : refuseIssue(parsed.error, raw, refuse)
 }
 
+/** Names with a thousand dots are a thousand tables. */
+function shallow<T>(tables: T, file: string): T {
+  if (!isTooDeep(tables)) return tables
+  throw new UserError(`${file}: expected tables, got some that are nested too deeply`, 'use shorter names')
+}
+
 /** The tables of a TOML text; a syntax error is the user's, with line and column. */
 export function parseToml(text: string, file: string): Record<string, unknown> {
   try {
-    return parse(text, { integersAsBigInt: 'asNeeded' })
+    return shallow(parse(text, { integersAsBigInt: 'asNeeded', maxDepth: 100 }), file)
   } catch (error) {
     if (!(error instanceof TomlError)) throw error
     const reason = error.message.split('\n')[0]?.replace(/^Invalid TOML document: /, '')

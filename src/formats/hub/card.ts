@@ -1,5 +1,6 @@
-import { parse, stringify } from 'yaml'
 import { digestJson } from '../../lib/digest-json.ts'
+import { readYaml } from '../../lib/read-yaml.ts'
+import { renderYaml } from '../../lib/render-yaml.ts'
 
 /** What one upload brought, as the card of the dataset remembers it. */
 export interface Upload {
@@ -28,7 +29,7 @@ export function parseCard(text: string): Card {
   const match = /^---\r?\n([\s\S]*?)\r?\n---\r?\n?([\s\S]*)$/.exec(text)
   if (!match) return { front: {}, body: text }
   try {
-    const front: unknown = parse(match[1] ?? '', { maxAliasCount: 0 })
+    const front: unknown = readYaml(match[1] ?? '', { maxAliasCount: 0 })
     const isTable = typeof front === 'object' && front !== null && !Array.isArray(front)
     return { front: isTable ? { ...front } : {}, body: match[2] ?? '' }
   } catch {
@@ -69,7 +70,7 @@ export function renderUploads(card: Card, uploads: readonly Upload[]): string {
   })
   const table = ['| upload | rows | files | bytes | made by |', '| --- | --- | --- | --- | --- |', ...rows].join('\n')
   const body = card.body.replace(/\n## Uploads\n[\s\S]*$/, '').trimEnd()
-  return `---\n${stringify(front, { lineWidth: 0 })}---\n\n${body.trimStart()}\n\n## Uploads\n\n${table}\n`
+  return `---\n${renderYaml(front, { lineWidth: 0 })}---\n\n${body.trimStart()}\n\n## Uploads\n\n${table}\n`
 }
 
 function summed(info: Record<string, unknown>, total: (count: (upload: Upload) => number) => number): unknown {
@@ -95,7 +96,7 @@ export function newCard(name: string, kind: 'tasks' | 'files', rows: number, mad
       : rows > 0
         ? `${rows} rows.`
         : 'Files as they are.'
-  return `---\n${stringify(front, { lineWidth: 0 })}---\n\n# ${title}\n\n${what}\n\nWritten by ${madeBy}.\n`
+  return `---\n${renderYaml(front, { lineWidth: 0 })}---\n\n# ${title}\n\n${what}\n\nWritten by ${madeBy}.\n`
 }
 
 /** Names come from strangers' tasks: no markup, no line breaks. */

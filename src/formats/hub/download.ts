@@ -4,6 +4,7 @@ import { UserError } from '../../core/errors.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { whyUnsafe } from '../../lib/tree-writer.ts'
 import { fetchFile } from './fetch-file.ts'
@@ -118,7 +119,7 @@ async function swap(fresh: string, target: string): Promise<void> {
 /** The digest of what a folder was downloaded from, or null. */
 export async function recordIn(dir: string): Promise<string | null> {
   try {
-    return Object(JSON.parse((await readTextIfExists(join(dir, downloadRecordFile))) ?? 'null')).digest ?? null
+    return Object(readJson((await readTextIfExists(join(dir, downloadRecordFile))) ?? 'null')).digest ?? null
   } catch {
     return null
   }

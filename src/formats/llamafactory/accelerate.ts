@@ -3,7 +3,7 @@ import type { TrainingValues } from './training-values.ts'
 
 /** The file `accelerate launch` reads, for the way the model is shared. */
 export function accelerateConfig(
-  strategy: 'deepspeed' | 'fsdp2' | 'megatron',
+  strategy: 'deepspeed' | 'fsdp2' | 'megatron' | 'none',
   { nodes, gpusPerNode }: Topology,
   values: TrainingValues,
 ): Readonly<Record<string, unknown>> {
@@ -14,7 +14,7 @@ export function accelerateConfig(
     mixed_precision: values.bf16 === true ? 'bf16' : values.fp16 === true ? 'fp16' : 'no',
     rdzv_backend: 'static',
     same_network: true,
-    use_cpu: false,
+    use_cpu: values.use_cpu === true,
   }
   if (strategy === 'deepspeed')
     return {
@@ -27,7 +27,7 @@ export function accelerateConfig(
       },
     }
   if (strategy === 'fsdp2') return { ...common, distributed_type: 'FSDP', fsdp_config: fsdpConfig(values.fsdp_config) }
-  return { ...common, distributed_type: 'MULTI_GPU' }
+  return { ...common, distributed_type: strategy === 'none' ? 'NO' : 'MULTI_GPU' }
 }
 
 /** What a preset says about FSDP, over what is usual. */

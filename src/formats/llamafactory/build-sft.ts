@@ -1,8 +1,9 @@
-import { stringify } from 'yaml'
 import { UserError } from '../../core/errors.ts'
+import { renderYaml } from '../../lib/render-yaml.ts'
 import { accelerateConfig } from './accelerate.ts'
 import { accumulationSteps, type Topology } from './batch.ts'
 import { deepspeedStages } from './deepspeed.ts'
+import { megatronKeys } from './known-keys.ts'
 import { checkTrainingValues, type TrainingValues } from './training-values.ts'
 
 /** How many GPUs share a model: one of the two, never both. */
@@ -11,6 +12,8 @@ export type Strategy =
   | { readonly kind: 'fsdp2' }
   /** Megatron shards by itself. */
   | { readonly kind: 'megatron' }
+  /** One process holds it whole. */
+  | { readonly kind: 'none' }
 
 export interface SftRequest {
   /** Names the files and the run. */
@@ -24,8 +27,8 @@ export interface SftRequest {
   readonly launcher: 'torchrun' | 'accelerate'
   /** Used where neither the preset nor the overrides say how to share the model. */
   readonly strategy?: Strategy | undefined
-  /** Hub names or local directories of datasets, in our own export format or ShareGPT's. */
-  readonly datasets: readonly string[]
+  /** What is trained on, and what is kept back to see how it goes. */
+  readonly datasets: readonly TrainingDataset[]
   readonly outputDir: string
   /** Where the files of the job will be on the cluster. */
   readonly configDir: string
@@ -35,6 +38,13 @@ export interface SftRequest {
   readonly pretokenize?: string | undefined
   /** Already tokenized here. */
   readonly tokenized?: string | undefined
+}
+
+/** A dataset as an entry of dataset_info.json. */
+export interface TrainingDataset {
+  readonly name: string
+  readonly use: 'train' | 'eval'
+  readonly entry: Readonly<Record<string, unknown>>
 }
 
 /** Everything a training job needs. */
@@ -69,11 +79,14 @@ export function buildSft(request: SftRequest): SftPlan {
     ...checkTrainingValues(request.overrides, 'overrides'),
   }
   const strategy = strategyOf(asked, request)
-  const steps = accumulationSteps(asked, request.topology)
+  refuseMegatron(asked, strategy)
+  const batch = batchOf(request, asked)
+  const steps = accumulationSteps(batch, request.topology)
   const { global_batch_size: _, ...given } = asked
-  const dataset = datasetValues(request)
+  const dataset = datasetValues(request, given)
   const values: TrainingValues = {
     ...usual,
+    ...dataset.evaluation,
     ...given,
     ...dataset.values,
     ...(steps !== null && given.gradient_accumulation_steps === undefined && { gradient_accumulation_steps: steps }),
@@ -84,28 +97,32 @@ export function buildSft(request: SftRequest): SftPlan {
     ...tokenizing(request),
     ...(!request.internet && { report_to: 'none', push_to_hub: false }),
   }
-  refuseUnequal(asked, steps)
+  refuseUnequal(batch, steps)
   const accelerated = request.launcher === 'accelerate'
   return {
     values,
     strategy: strategy.kind,
     command: commandOf(request),
-    env: { WANDB_NAME: request.jobName, ...(!request.internet && { WANDB_MODE: 'offline', HF_HUB_OFFLINE: '1' }) },
+    env: {
+      WANDB_NAME: request.jobName,
+      ...(strategy.kind === 'megatron' && { USE_MCA: '1' }),
+      ...(!request.internet && { WANDB_MODE: 'offline', HF_HUB_OFFLINE: '1' }),
+    },
     files: {
-      [`${request.jobName}_train_config.yaml`]: stringify(values),
+      [`${request.jobName}_train_config.yaml`]: renderYaml(values),
       ...dataset.files,
       ...(strategy.kind === 'deepspeed' &&
         given.deepspeed === undefined && {
           [`${request.jobName}_deepspeed.json`]: `${JSON.stringify(deepspeedStages[strategy.stage ?? 'zero3'], null, 2)}\n`,
         }),
       ...(accelerated && {
-        [`${request.jobName}_accelerate.yaml`]: stringify(accelerateConfig(strategy.kind, request.topology, values)),
+        [`${request.jobName}_accelerate.yaml`]: renderYaml(accelerateConfig(strategy.kind, request.topology, values)),
       }),
     },
   }
 }
 
-function strategyOf(values: TrainingValues, { strategy, presetFile }: SftRequest): Strategy {
+function strategyOf(values: TrainingValues, { strategy, presetFile, topology }: SftRequest): Strategy {
   const fsdp = values.fsdp !== undefined || values.fsdp_config !== undefined
   const deepspeed = values.deepspeed !== undefined && values.deepspeed !== null
   if (fsdp && deepspeed)
@@ -114,8 +131,11 @@ function strategyOf(values: TrainingValues, { strategy, presetFile }: SftRequest
       'keep `deepspeed`, or `fsdp` with `fsdp_config`, not both',
     )
   if (fsdp) return { kind: 'fsdp2' }
-  if (values.use_mca === true || values.use_megatron_bridge === true) return { kind: 'megatron' }
+  if (values.use_mca === true) return { kind: 'megatron' }
   if (deepspeed) return { kind: 'deepspeed', stage: null }
+  const isAlone = topology.nodes * topology.gpusPerNode === 1
+  if (values.deepspeed === null || values.use_cpu === true || (isAlone && strategy === undefined))
+    return { kind: 'none' }
   return strategy ?? { kind: 'deepspeed', stage: 'zero3' }
 }
 
@@ -129,20 +149,41 @@ function refuseUnequal(values: TrainingValues, steps: number | null): void {
   )
 }
 
-/** Datasets under names of our own, with the tags their rows are written with. */
-function datasetValues({ datasets, configDir, jobName }: SftRequest) {
-  if (datasets.length === 0) return { values: {}, files: {} }
-  const columns = { messages: 'conversations' }
-  const tags = { role_tag: 'role', content_tag: 'content', user_tag: 'user', assistant_tag: 'assistant' }
-  const entries = datasets.map((dataset, i) => {
-    // A folder is laid out as on the Hub, with a card and data files, which only the Hub's own library understands.
-    const isFile = /\.(json|jsonl|csv|parquet|arrow|txt)$/.test(dataset)
-    const place = isFile ? { file_name: dataset } : { hf_hub_url: dataset }
-    return [`dataset_${i + 1}`, { ...place, formatting: 'sharegpt', columns, tags }] as const
-  })
+/** Without Megatron the trainer refuses its keys, after the job has waited for its turn. */
+function refuseMegatron(values: TrainingValues, { kind }: Strategy): void {
+  const key = kind === 'megatron' ? undefined : Object.keys(megatronKeys).find((name) => values[name] !== undefined)
+  if (key !== undefined)
+    throw new UserError(`${key} is a key of Megatron, and this training does not use it`, 'add --use-mca')
+}
+
+/** A number of steps over a file's global batch is meant: whoever tries a preset out on a small machine wants just that. */
+function batchOf({ preset, overrides }: SftRequest, asked: TrainingValues): TrainingValues {
+  const isOver = overrides.gradient_accumulation_steps !== undefined && overrides.global_batch_size === undefined
+  const { global_batch_size: _, ...rest } = asked
+  return isOver && preset.gradient_accumulation_steps === undefined ? rest : asked
+}
+
+/** Datasets in a dataset_info.json of the launch; what is held out is looked at after each epoch unless something else is said. */
+function datasetValues({ datasets, configDir, jobName }: SftRequest, given: TrainingValues) {
+  if (datasets.length === 0) return { values: {}, evaluation: {}, files: {} }
+  const isSplit = typeof given.val_size === 'number' && given.val_size > 0
+  const used = datasets.filter(({ use }) => use === 'train' || !isSplit)
+  const names = used.map(({ name }) => name)
+  const entries = used.map(({ name, use, entry }, i) => ({
+    name: name === 'dataset' || names.indexOf(name) !== i ? `dataset_${i + 1}` : name,
+    ...{ use, entry },
+  }))
+  const listed = (use: 'train' | 'eval') => entries.filter((each) => each.use === use).map(({ name }) => name)
+  const held = listed('eval')
+  const info = Object.fromEntries(entries.map(({ name, entry }) => [name, entry]))
   return {
-    values: { dataset: entries.map(([name]) => name).join(','), dataset_dir: `${configDir}/${jobName}_data` },
-    files: { [`${jobName}_data/dataset_info.json`]: `${JSON.stringify(Object.fromEntries(entries), null, 2)}\n` },
+    evaluation: held.length === 0 ? {} : { eval_strategy: 'epoch', per_device_eval_batch_size: 1 },
+    values: {
+      dataset: listed('train').join(','),
+      ...(held.length > 0 && { eval_dataset: held.join(',') }),
+      dataset_dir: `${configDir}/${jobName}_data`,
+    },
+    files: { [`${jobName}_data/dataset_info.json`]: `${JSON.stringify(info, null, 2)}\n` },
   }
 }
 

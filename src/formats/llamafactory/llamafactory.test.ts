@@ -14,7 +14,7 @@ const request = (more: Partial<SftRequest> = {}): SftRequest => ({
   overrides: {},
   topology: { nodes: 8, gpusPerNode: 4 },
   launcher: 'torchrun',
-  datasets: ['org/traces'],
+  datasets: [{ name: 'dataset', use: 'train', entry: { hf_hub_url: 'org/traces', formatting: 'sharegpt' } }],
   outputDir: '/out/job',
   configDir: '/exp/configs',
   internet: true,
@@ -88,19 +88,27 @@ describe('the global batch', () => {
   })
 
   test('and a stated number of steps that does not reach it is refused', () => {
-    expect(() => buildSft(request({ overrides: { gradient_accumulation_steps: 2 } }))).toThrow(/needs 3/)
+    const both = { gradient_accumulation_steps: 2, global_batch_size: 96 }
+    expect(() => buildSft(request({ overrides: both }))).toThrow(/needs 3/)
+    expect(() => buildSft(request({ preset: { ...request().preset, ...both } }))).toThrow(/needs 3/)
+  })
+
+  test('and a number of steps over a preset is taken as it is, to try the preset out', () => {
+    const { values } = buildSft(request({ overrides: { gradient_accumulation_steps: 1 } }))
+    expect(values).toMatchObject({ gradient_accumulation_steps: 1 })
+    expect(values).not.toHaveProperty('global_batch_size')
   })
 })
 
 describe('a training run', () => {
-  test('has a config, its dataset with the tags of our rows, and a command', () => {
+  test('has a config, its dataset, and a command', () => {
     const { files, values, command } = buildSft(request())
     expect(Object.keys(files)).toEqual(['job_train_config.yaml', 'job_data/dataset_info.json', 'job_deepspeed.json'])
     expect(parse(files['job_train_config.yaml']!)).toEqual(values)
     expect(values).toMatchObject({ gradient_accumulation_steps: 3, dataset: 'dataset_1', output_dir: '/out/job' })
-    expect(JSON.parse(files['job_data/dataset_info.json']!).dataset_1).toMatchObject({
+    expect(JSON.parse(files['job_data/dataset_info.json']!).dataset_1).toEqual({
       hf_hub_url: 'org/traces',
-      tags: { role_tag: 'role', content_tag: 'content', user_tag: 'user', assistant_tag: 'assistant' },
+      formatting: 'sharegpt',
     })
     expect(command.slice(0, 5)).toEqual(['torchrun', '--nnodes', '8', '--nproc_per_node', '4'])
   })
@@ -128,6 +136,39 @@ describe('a training run', () => {
     const { values, env } = buildSft(request({ internet: false, overrides: { push_to_hub: true, report_to: 'wandb' } }))
     expect(values).toMatchObject({ report_to: 'none', push_to_hub: false })
     expect(env).toMatchObject({ WANDB_MODE: 'offline', HF_HUB_OFFLINE: '1' })
+  })
+
+  test('what is held out is looked at after each epoch, unless something else is said', () => {
+    const entry = { file_name: '/d/a.parquet' }
+    const datasets = [
+      { name: 'train_0', use: 'train', entry },
+      { name: 'train_0', use: 'train', entry },
+      { name: 'validation_0', use: 'eval', entry },
+    ] as const
+    const { values, files } = buildSft(request({ datasets }))
+    expect(values).toMatchObject({ dataset: 'train_0,dataset_2', eval_dataset: 'validation_0', eval_strategy: 'epoch' })
+    expect(Object.keys(JSON.parse(files['job_data/dataset_info.json']!))).toEqual([
+      'train_0',
+      'dataset_2',
+      'validation_0',
+    ])
+    expect(buildSft(request({ datasets, overrides: { eval_strategy: 'no' } })).values.eval_strategy).toBe('no')
+    expect(buildSft(request({ datasets, overrides: { val_size: 0.1 } })).values).not.toHaveProperty('eval_dataset')
+  })
+
+  test('one process shares the model with nobody, and keys of Megatron need Megatron', () => {
+    const alone = { nodes: 1, gpusPerNode: 1 }
+    expect(buildSft(request({ topology: alone })).strategy).toBe('none')
+    expect(buildSft(request({ overrides: { deepspeed: null } })).strategy).toBe('none')
+    expect(() => buildSft(request({ overrides: { tensor_model_parallel_size: 2 } }))).toThrow(/key of Megatron/)
+    const mca = buildSft(request({ overrides: { tensor_model_parallel_size: 2, use_mca: true } }))
+    expect(mca).toMatchObject({ strategy: 'megatron', env: { USE_MCA: '1' } })
+  })
+
+  test('keys are those of the published trainer', () => {
+    expect(parseTrainingValue('use_cpu', 'true', '--x')).toBe(true)
+    for (const gone of ['group_by_length', 'save_safetensors', 'kt_config'])
+      expect(() => parseTrainingValue(gone, 'true', '--x')).toThrow(/unknown key/)
   })
 
   test('pretokenizing trains nothing', () => {

@@ -1,7 +1,8 @@
-import { UserError } from '../../core/errors.ts'
+import { messageOf, UserError } from '../../core/errors.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { jsonOrText } from '../../lib/parse-json.ts'
-import { type KeyKind, trainingKeys } from './known-keys.ts'
+import { readYaml } from '../../lib/read-yaml.ts'
+import { type KeyKind, megatronKeys, publishedVersions, trainingKeys } from './known-keys.ts'
 
 /** Keys that are ours: they decide others and never reach the trainer. */
 const planKeys: Readonly<Record<string, KeyKind>> = { global_batch_size: 'int' }
@@ -11,6 +12,29 @@ export type TrainingValues = Readonly<Record<string, unknown>>
 /** Values of a training file, each of the kind its key takes; an unknown key is a UserError with the nearest known one. */
 export function checkTrainingValues(values: TrainingValues, where: string): TrainingValues {
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, checkValue(key, value, where)]))
+}
+
+/** A training file in YAML. It is read by YAML 1.2, where `no` is a word and `.` a path; keys that take true or false know the old words. */
+export function parseTrainingFile(text: string, path: string): unknown {
+  let values: unknown
+  try {
+    values = readYaml(text, { version: '1.2' })
+  } catch (error) {
+    throw new UserError(
+      `${path}: expected YAML, got: ${messageOf(error).split('\n')[0]}`,
+      'check its indents and quotes',
+    )
+  }
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) return values
+  const meant = (key: string, value: unknown) =>
+    Object.hasOwn(trainingKeys, key) && trainingKeys[key] === 'bool' && typeof value === 'string'
+      ? switchOf(value)
+      : value
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, meant(key, value)]))
+}
+
+function switchOf(word: string): unknown {
+  return /^(yes|on|y)$/i.test(word) ? true : /^(no|off|n)$/i.test(word) ? false : word
 }
 
 /** A value given as text, as on a command line. */
@@ -51,12 +75,14 @@ function fits(kind: KeyKind, value: unknown): boolean {
 }
 
 function kindOf(key: string, where: string): KeyKind {
-  const known = { ...trainingKeys, ...planKeys }
+  const known = { ...trainingKeys, ...megatronKeys, ...planKeys }
   const kind = Object.hasOwn(known, key) ? known[key] : undefined
   if (kind !== undefined) return kind
   const near = nearest(key, Object.keys(known))
   throw new UserError(
     `${where}: unknown key ${JSON.stringify(key)}`,
-    near === null ? 'it is a key of neither LLaMA-Factory nor the trainer of transformers' : `did you mean ${near}?`,
+    near === null
+      ? `neither LLaMA-Factory ${publishedVersions.llamafactory} nor transformers ${publishedVersions.transformers} has it`
+      : `did you mean ${near}?`,
   )
 }

@@ -1,4 +1,4 @@
-import { stringify } from 'yaml'
+import { basename } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { checkOverride, type Override, renderOverride } from './overrides.ts'
@@ -9,9 +9,7 @@ export const rlPresetSchema = z.strictObject({
   entrypoint: z.string().regex(/^\w+(\.\w+)+$/, 'expected a Python module such as skyrl.entrypoints.main'),
   /** Groups of settings that belong to the entry point, not to SkyRL. */
   own_groups: z.array(z.string()).default([]),
-  /** What trials are run with; written as a file, and named to the entry point by `trial_config_key`. */
-  trial_config: z.record(z.string(), z.unknown()).optional(),
-  trial_config_key: z.string().optional(),
+  /** In a text, {output_dir} and {model_name} stand for where this run writes and the model's name without its organization. */
   settings: z.record(z.string(), z.unknown()).default({}),
 })
 export type RlPreset = z.output<typeof rlPresetSchema>
@@ -28,37 +26,50 @@ export interface RlRequest {
   readonly overrides: readonly Override[]
   readonly topology: { readonly nodes: number; readonly gpusPerNode: number }
   readonly outputDir: string
-  readonly configDir: string
   readonly internet: boolean
+  /** Whether the job will have a key of Weights & Biases: SkyRL does not start with its logger without one. */
+  readonly hasWandbKey: boolean
 }
 
 export interface RlPlan {
   readonly command: readonly string[]
-  readonly files: Readonly<Record<string, string>>
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A training run of SkyRL as a command and the files it reads. */
+/** A training run of SkyRL as a command. */
 export function buildRl(request: RlRequest): RlPlan {
-  const { preset, presetFile, overrides, jobName } = request
+  const { preset, presetFile, overrides, jobName, outputDir } = request
   const reserved = reservedOf(request)
-  const settings = Object.entries(preset.settings).map(([key, value]) => ({ key, value }))
+  const settings = Object.entries(preset.settings).map(([key, value]) => ({ key, value: filled(value, request) }))
   refuseReserved(settings, reserved, presetFile)
   refuseReserved(overrides, reserved, '-S')
   for (const each of settings) checkOverride(each, presetFile, preset.own_groups)
   for (const each of overrides) checkOverride(each, '-S', preset.own_groups)
-  const file = `${jobName}_trial_config.yaml`
-  const merged = new Map(
-    [...placement(request), ...settings, ...overrides, ...reserved].map(({ key, value }) => [key, value]),
-  )
-  if (preset.trial_config && preset.trial_config_key)
-    merged.set(preset.trial_config_key, `${request.configDir}/${file}`)
-  const words = [...merged].map(([key, value]) => renderOverride({ key, value }))
+  const chosen = new Map([...settings, ...overrides].map(({ key, value }) => [key, value]))
+  const merged = new Map([
+    ...[...placement(request, chosen), { key: 'trainer.logger', value: request.hasWandbKey ? 'wandb' : 'console' }].map(
+      ({ key, value }) => [key, value] as const,
+    ),
+    ...chosen,
+    ...reserved.map(({ key, value }) => [key, value] as const),
+  ])
+  const offline = !request.internet && { WANDB_MODE: 'offline', HF_HUB_OFFLINE: '1' }
   return {
-    command: ['python', '-m', preset.entrypoint, ...words],
-    files: preset.trial_config ? { [file]: stringify(preset.trial_config) } : {},
-    env: { WANDB_NAME: jobName, ...(!request.internet && { WANDB_MODE: 'offline', HF_HUB_OFFLINE: '1' }) },
+    command: ['python', '-m', preset.entrypoint, ...[...merged].map(([key, value]) => renderOverride({ key, value }))],
+    env: { WANDB_NAME: jobName, WANDB_DIR: outputDir, ...offline },
   }
+}
+
+/** How many tasks a run takes at once: SkyRL does not start with fewer. Null when neither preset nor flag says it. */
+export function trainBatchSize({ preset, overrides }: Pick<RlRequest, 'preset' | 'overrides'>): number | null {
+  const key = 'trainer.train_batch_size'
+  const value = overrides.findLast((each) => each.key === key)?.value ?? preset.settings[key]
+  return typeof value === 'number' ? value : null
+}
+
+function filled(value: unknown, { outputDir, modelPath }: RlRequest): unknown {
+  if (typeof value !== 'string') return value
+  return value.replaceAll('{output_dir}', outputDir).replaceAll('{model_name}', basename(modelPath))
 }
 
 /** Settings that flags decide: nobody else may. */
@@ -75,7 +86,7 @@ function reservedOf({ trainData, valData, modelPath, jobName, outputDir }: RlReq
 }
 
 function refuseReserved(given: readonly Override[], reserved: readonly Override[], where: string): void {
-  const clash = given.find(({ key }) => reserved.some((each) => each.key === key.replace(/^\++/, '')))
+  const clash = given.find(({ key }) => reserved.some((each) => each.key === key))
   if (clash)
     throw new UserError(
       `${where}: ${clash.key} is set by the launcher itself`,
@@ -84,9 +95,20 @@ function refuseReserved(given: readonly Override[], reserved: readonly Override[
 }
 
 /** Where the parts of the training run, by the nodes that were asked for; a preset may say otherwise. */
-function placement({ topology: { nodes, gpusPerNode } }: RlRequest): readonly Override[] {
-  return ['policy', 'ref'].flatMap((part) => [
+function placement(
+  { topology: { nodes, gpusPerNode } }: RlRequest,
+  chosen: ReadonlyMap<string, unknown>,
+): readonly Override[] {
+  const trained = ['policy', 'ref'].flatMap((part) => [
     { key: `trainer.placement.${part}_num_nodes`, value: nodes },
     { key: `trainer.placement.${part}_num_gpus_per_node`, value: gpusPerNode },
   ])
+  if (chosen.get('trainer.placement.colocate_all') !== true) return trained
+  // Engines that share the GPUs of the policy have to fill them exactly.
+  const sizes = ['tensor', 'pipeline', 'data'].map((kind) =>
+    Number(chosen.get(`generator.inference_engine.${kind}_parallel_size`) ?? 1),
+  )
+  const perEngine = sizes.reduce((product, size) => product * size, 1)
+  const value = Math.max(1, Math.floor((nodes * gpusPerNode) / perEngine))
+  return [...trained, { key: 'generator.inference_engine.num_engines', value }]
 }

@@ -1,10 +1,11 @@
 import { UserError } from '../../core/errors.ts'
 import { nearest } from '../../lib/nearest.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { skyrlClasses, skyrlRoot } from './known-keys.ts'
 
 /** One dotted setting of SkyRL. */
 export interface Override {
-  /** `trainer.algorithm.eps_clip_low`; a leading `+` adds a key that SkyRL's classes do not have. */
+  /** `trainer.algorithm.eps_clip_low` */
   readonly key: string
   readonly value: unknown
 }
@@ -16,15 +17,20 @@ export function parseOverride(text: string, where: string): Override {
     throw new UserError(`${where}: expected key=value, got ${JSON.stringify(text)}`, 'for example trainer.epochs=3')
   const value = text.slice(at + 1)
   try {
-    return { key: text.slice(0, at), value: JSON.parse(value) }
+    return { key: text.slice(0, at), value: readJson(value) }
   } catch {
     return { key: text.slice(0, at), value }
   }
 }
 
-/** Refuses a key that SkyRL does not know, or a value of the wrong kind. Keys with `+`, and below one of `free`, are their owner's business. */
+/** Refuses a key that SkyRL does not know, or a value of the wrong kind. Keys below one of `free` belong to the entry point. */
 export function checkOverride({ key, value }: Override, where: string, free: readonly string[] = []): void {
-  if (key.startsWith('+') || free.some((name) => key === name || key.startsWith(`${name}.`))) return
+  if (key.startsWith('+'))
+    throw new UserError(
+      `${where}: SkyRL takes no key with a leading +, got ${key}`,
+      "leave the + out; a group of the entry point's own settings is named in the preset's own_groups",
+    )
+  if (free.some((name) => key === name || key.startsWith(`${name}.`))) return
   const kind = kindOf(key, where)
   if (fits(kind, value)) return
   throw new UserError(
@@ -58,7 +64,7 @@ function unknown(
   return new UserError(
     `${where}: SkyRL has no ${JSON.stringify(key)}`,
     near === null
-      ? `${above.join('.') || 'its top level'} has ${known.slice(0, 8).join(', ') || 'nothing below it'}; a leading + adds a key`
+      ? `${above.join('.') || 'its top level'} has ${known.slice(0, 8).join(', ') || 'nothing below it'}; own_groups of a preset names other groups`
       : `did you mean ${[...above, near].join('.')}?`,
   )
 }
@@ -73,7 +79,7 @@ function fits(kind: string, value: unknown): boolean {
   return kind === 'dict' && typeof value === 'object'
 }
 
-/** A setting as one argument of a command line, in Hydra's grammar. */
+/** A setting as one argument of a command line; the value is YAML, as SkyRL reads it. */
 export function renderOverride({ key, value }: Override): string {
   return `${key}=${renderValue(value)}`
 }
@@ -83,9 +89,10 @@ function renderValue(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(renderValue).join(',')}]`
   if (typeof value === 'object')
     return `{${Object.entries(value as object)
-      .map(([key, each]) => `${key}:${renderValue(each)}`)
-      .join(',')}}`
+      .map(([key, each]) => `${key}: ${renderValue(each)}`)
+      .join(', ')}}`
   if (typeof value !== 'string') return String(value)
-  const plain = /^[A-Za-z_./-][\w./:-]*$/.test(value) && !/^(true|false|null|nan|inf)$/i.test(value)
-  return plain ? value : `'${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+  const isPlain =
+    /^[A-Za-z_/][\w./-]*(:[\w./-]+)*$/.test(value) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(value)
+  return isPlain ? value : JSON.stringify(value)
 }

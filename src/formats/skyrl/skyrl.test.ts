@@ -19,8 +19,8 @@ const request = (more: Partial<RlRequest> = {}): RlRequest => ({
   overrides: [],
   topology: { nodes: 4, gpusPerNode: 2 },
   outputDir: '/out',
-  configDir: '/exp/configs',
   internet: true,
+  hasWandbKey: false,
   ...more,
 })
 
@@ -43,9 +43,9 @@ describe('settings', () => {
     )
   })
 
-  test('a value of the wrong kind is refused; a key of somebody else is not looked at', () => {
+  test('a value of the wrong kind and a key with + are refused; a key of the entry point is not looked at', () => {
     expect(() => checkOverride({ key: 'trainer.epochs', value: 'many' }, '-S')).toThrow(/expected int/)
-    expect(() => checkOverride({ key: '+mine.x', value: 'many' }, '-S')).not.toThrow()
+    expect(() => checkOverride({ key: '+own.x', value: 'many' }, '-S', ['own'])).toThrow(/no key with a leading \+/)
     expect(() => checkOverride({ key: 'own.x', value: 1 }, '-S', ['own'])).not.toThrow()
     expect(() =>
       checkOverride({ key: 'generator.inference_engine.engine_init_kwargs.anything', value: 1 }, '-S'),
@@ -53,12 +53,16 @@ describe('settings', () => {
   })
 
   test.each([
-    [{ key: 'a', value: ['x y', "it's", 'plain'] }, String.raw`a=['x y','it\'s',plain]`],
-    [{ key: 'a', value: 'true' }, "a='true'"],
-    [{ key: 'a', value: { b: 1, c: [true, null] } }, 'a={b:1,c:[true,null]}'],
+    [{ key: 'a', value: ['x y', "it's", 'plain'] }, `a=["x y","it's",plain]`],
+    [{ key: 'a', value: 'true' }, 'a="true"'],
+    [{ key: 'a', value: 'no' }, 'a="no"'],
+    [{ key: 'a', value: '-' }, 'a="-"'],
+    [{ key: 'a', value: { b: 1, c: [true, null] } }, 'a={b: 1, c: [true,null]}'],
     [{ key: 'a', value: '/data/x_1:y' }, 'a=/data/x_1:y'],
-  ])('%j is rendered as one argument', (override, text) => {
+    [{ key: 'a', value: 'x: y' }, 'a="x: y"'],
+  ])('%j is rendered as one argument, which YAML reads back', (override, text) => {
     expect(renderOverride(override)).toBe(text)
+    expect(parse(text.slice(2), { version: '1.1' })).toEqual(override.value)
   })
 })
 
@@ -68,17 +72,45 @@ describe('a training run', () => {
     const { command } = buildRl(request({ preset, overrides: [{ key: 'trainer.epochs', value: 9 }] }))
     expect(command.slice(0, 3)).toEqual(['python', '-m', 'a.b'])
     expect(command).toEqual(
-      expect.arrayContaining(['trainer.epochs=9', 'trainer.seed=5', "data.train_data=['/data/a tasks',/data/b]"]),
+      expect.arrayContaining(['trainer.epochs=9', 'trainer.seed=5', 'data.train_data=["/data/a tasks",/data/b]']),
     )
   })
 
-  test.each(['data.train_data', 'trainer.policy.model.path', '+data.val_data'])('%s belongs to the launcher', (key) => {
+  test.each(['data.train_data', 'trainer.policy.model.path', 'data.val_data'])('%s belongs to the launcher', (key) => {
     expect(() => buildRl(request({ overrides: [{ key, value: 'x' }] }))).toThrow(/set by the launcher itself/)
   })
 
-  test.each(presets)('the preset $file builds, with its trial file', ({ file, preset }) => {
-    const plan = buildRl(request({ preset, presetFile: file }))
-    expect(plan.command).toContain(preset.entrypoint)
-    expect(Object.keys(plan.files)).toEqual(preset.trial_config ? ['rl_trial_config.yaml'] : [])
+  test.each(presets)('the preset $file builds, with what the Harbor entry point insists on', ({ file, preset }) => {
+    const { command, env } = buildRl(request({ preset, presetFile: file }))
+    expect(command).toContain(preset.entrypoint)
+    expect(command.filter((word) => word.startsWith('+') || /[{}]/.test(word))).toEqual([])
+    expect(command).toEqual(
+      expect.arrayContaining([
+        'trainer.algorithm.max_seq_len=32768',
+        'generator.inference_engine.served_model_name=Qwen3-8B',
+        'generator.inference_engine.num_engines=8',
+        'harbor_trial_config.trials_dir=/out/trials',
+        'trainer.logger=console',
+      ]),
+    )
+    expect(env.WANDB_DIR).toBe('/out')
+  })
+
+  test('reports to Weights & Biases where there is a key, unless it is told otherwise', () => {
+    const loggers = (more: Partial<RlRequest>) =>
+      buildRl(request({ hasWandbKey: true, ...more })).command.filter((word) => word.startsWith('trainer.logger='))
+    expect(loggers({})).toEqual(['trainer.logger=wandb'])
+    expect(loggers({ overrides: [{ key: 'trainer.logger', value: 'tensorboard' }] })).toEqual([
+      'trainer.logger=tensorboard',
+    ])
+  })
+
+  test('fills the GPUs of the policy with engines, as large as they are', () => {
+    const overrides = [
+      { key: 'trainer.placement.colocate_all', value: true },
+      { key: 'generator.inference_engine.tensor_parallel_size', value: 2 },
+    ]
+    expect(buildRl(request({ overrides })).command).toContain('generator.inference_engine.num_engines=4')
+    expect(buildRl(request()).command.join(' ')).not.toContain('num_engines')
   })
 })

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: compose fills these in.
 import { posix } from 'node:path'
-import { stringify } from 'yaml'
+import { renderYaml } from '../../lib/render-yaml.ts'
 import { isBenchVolume, isKeepAlive, type Service, simpleBuild } from './service.ts'
 
 interface Compose {
@@ -13,7 +13,7 @@ export function rewriteCompose(compose: Compose, mainName: string, taskName: str
     const pointed = renameReferences(service, mainName)
     return name === mainName ? ['main', toMain(pointed)] : [name, pointed]
   })
-  return fillBenchVariables(stringify({ ...compose, services: Object.fromEntries(services) }), taskName)
+  return fillBenchVariables(renderYaml({ ...compose, services: Object.fromEntries(services) }), taskName)
 }
 
 function toMain(service: Service): Service {

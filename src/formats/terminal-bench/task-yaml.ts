@@ -1,6 +1,7 @@
-import { parse, YAMLParseError } from 'yaml'
+import { YAMLParseError } from 'yaml'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
+import { readYaml } from '../../lib/read-yaml.ts'
 import { refuseIn, refuseIssue } from '../harbor-task/refuse.ts'
 
 /** A Terminal-Bench task.yaml in our words. */
@@ -56,9 +57,10 @@ export function parseTaskYaml(text: string, file: string): TaskYaml {
 /** The value of a YAML text; a syntax error is the user's, with line and column. */
 export function parseYaml(text: string, file: string): unknown {
   try {
-    return parse(text, { merge: true })
+    return readYaml(text, { merge: true })
   } catch (error) {
-    if (!(error instanceof YAMLParseError) && !(error instanceof ReferenceError)) throw error
+    const isTheirs = [YAMLParseError, ReferenceError, SyntaxError].some((kind) => error instanceof kind)
+    if (!isTheirs || !(error instanceof Error)) throw error
     const at = error instanceof YAMLParseError ? error.linePos?.[0] : undefined
     const place = at ? `:${at.line}:${at.col}` : ''
     const reason = error.message.split('\n')[0]?.replace(/ at line \d+, column \d+:?$/, '')

@@ -28,24 +28,43 @@ type OfConversation =
   | 'prompt_digest'
   | 'turns'
   | 'context_messages'
+  | 'tool_calls'
+  | 'tool_results'
+  | 'reasoning'
+  | 'turn_marks'
+  | 'train_on'
 
 /** The columns that all rows of a trial, or of one step of it, share. */
 export type SharedColumns = Omit<TraceRow, OfConversation>
 
-/** Fills the shared columns from the record and the files beside it; `chain` is the main trajectory. */
-export function sharedColumns(
-  { record, job, files }: TrialWithFiles,
-  step: string | null,
-  chain: readonly TraceTrajectory[],
-): SharedColumns {
-  const { agent: _, ...columns } = columnsFromRecord(record)
+/** What the conversations of a trial tell that its record may not. */
+export interface Told {
+  readonly instruction: string | null
+  readonly inputTokens: number | null
+  readonly outputTokens: number | null
+  readonly costUsd: number | null
+}
+
+/** The same, of the main trajectory. */
+export function toldBy(chain: readonly TraceTrajectory[]): Told {
   const totals = chain.at(-1)?.final_metrics
   return {
-    ...columns,
-    input_tokens: columns.input_tokens ?? whole(totals?.total_prompt_tokens),
-    output_tokens: columns.output_tokens ?? whole(totals?.total_completion_tokens),
-    cost_usd: columns.cost_usd ?? totals?.total_cost_usd ?? null,
     instruction: instructionIn(chain[0]),
+    inputTokens: whole(totals?.total_prompt_tokens),
+    outputTokens: whole(totals?.total_completion_tokens),
+    costUsd: totals?.total_cost_usd ?? null,
+  }
+}
+
+/** Fills the shared columns from the record and the files beside it. */
+export function sharedColumns({ record, job, files }: TrialWithFiles, step: string | null, told: Told): SharedColumns {
+  const { agent: _, ...columns } = columnsFromRecord(record)
+  return {
+    ...columns,
+    input_tokens: columns.input_tokens ?? told.inputTokens,
+    output_tokens: columns.output_tokens ?? told.outputTokens,
+    cost_usd: columns.cost_usd ?? told.costUsd,
+    instruction: told.instruction,
     verifier_output: verifierOutput(files.filter((file) => file.step === step && file.folder === 'verifier')),
     job,
     step,
@@ -60,7 +79,7 @@ export function buildRow(said: Conversation, shared: SharedColumns, sharegpt: bo
   if (first?.role !== 'user') return null
   const firstOwn = turns.findIndex(({ copied }) => !copied)
   const tools = trajectory.agent.tool_definitions ?? []
-  return wellFormed({
+  return wellFormed<TraceRow>({
     ...shared,
     conversations: turns.map(({ role, content }) => ({ role, content })),
     ...(sharegpt ? { conversations_sharegpt: turns.map(toShareGpt) } : {}),
@@ -72,6 +91,11 @@ export function buildRow(said: Conversation, shared: SharedColumns, sharegpt: bo
     prompt_digest: createHash('sha256').update(first.content).digest('hex'),
     turns: said.count,
     context_messages: firstOwn < 0 ? turns.length : firstOwn,
+    tool_calls: [],
+    tool_results: [],
+    reasoning: [],
+    turn_marks: [],
+    train_on: 'all',
   })
 }
 

@@ -1,4 +1,4 @@
-import { stringify } from 'yaml'
+import { renderYaml } from '../../lib/render-yaml.ts'
 import { cardFeatures } from './parquet-schema.ts'
 import { columnsOf, type TraceColumn } from './row.ts'
 import type { ShardFile } from './shards.ts'
@@ -24,7 +24,7 @@ export interface TraceCard {
 
 /** README.md of a dataset as the Hub reads it: sizes and columns for machines above, what is in it for people below. */
 export function renderCard(card: TraceCard): string {
-  return `---\n${stringify(frontMatter(card), { lineWidth: 0 })}---\n\n${body(card)}`
+  return `---\n${renderYaml(frontMatter(card), { lineWidth: 0 })}---\n\n${body(card)}`
 }
 
 function frontMatter(card: TraceCard): Readonly<Record<string, unknown>> {
@@ -99,8 +99,9 @@ function sizeCategory(rows: number): string {
 }
 
 const meanings: Readonly<Record<TraceColumn, string>> = {
-  conversations: 'messages, role user or assistant; the last one is the assistant’s',
-  conversations_sharegpt: 'the same as from human or gpt, and value',
+  conversations: 'messages, with role system, user, assistant or tool; the last one is the assistant’s',
+  conversations_sharegpt:
+    'the same for LLaMA-Factory: from system, human, gpt, function_call or observation, and value; the sides take turns',
   agent: 'the agent that drove the model',
   model: 'the model',
   model_provider: 'who served it',
@@ -125,6 +126,12 @@ const meanings: Readonly<Record<TraceColumn, string>> = {
   step: 'the step of a multi-step task',
   turns: 'turns of the agent up to the end of the row, over the whole trial',
   context_messages: 'how many messages at the beginning are copied context, not to be learnt from again',
+  tool_calls: 'calls of tools: index of the message, id, name, arguments as the model wrote them',
+  tool_results: 'which call a message of role tool answers: index of the message, id of the call',
+  reasoning: 'what the model thought before a reply: index of the message, text',
+  turn_marks:
+    'replies one may not want to train on: index of the message, and unparsed, truncated, filtered, before-handoff or context',
+  train_on: 'all: every reply; last: only the last message, because the others are in other rows',
   input_tokens: 'of the whole trial, cached ones included',
   output_tokens: 'of the whole trial',
   cost_usd: 'of the whole trial',

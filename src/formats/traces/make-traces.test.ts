@@ -17,6 +17,8 @@ import { limitOfFile, makeTraces, refuseTrial, type TraceOptions } from './make-
 import type { TraceRow } from './row.ts'
 
 const defaults: TraceOptions = {
+  form: 'readable',
+  reasoning: 'column',
   episodes: 'last',
   filter: 'all',
   subagents: 'separate',
@@ -154,6 +156,13 @@ test.each([
   })
   expect(refuseTrial(record, { filter }) === null).toBe(kept)
   if (!kept) expect(refuseTrial(record, { filter })?.reason).toBe('filtered-by-result')
+})
+
+test('a trial whose agent never received a valid reply gives no trace, whatever is asked for', () => {
+  const scored = { kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'limit', limit: 'turns' } } as const
+  const record = agentRecord({ end: scored, metadata: { no_valid_reply: true } })
+  for (const filter of ['all', 'failure'] as const)
+    expect(refuseTrial(record, { filter })?.reason).toBe('no-valid-reply')
 })
 
 test('dropped subagents are counted by name', () => {

@@ -1,8 +1,12 @@
+import { hadNoValidReply } from '../../core/model-replies.ts'
 import type { Drop, TrialFile, TrialWithFiles } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { journalName } from '../atif/journal.ts'
-import { buildRow, type Conversation, sharedColumns, verifierFiles } from './build-row.ts'
+import { exchangesLimitBytes, exchangesName } from '../exchanges/exchange.ts'
+import { buildRow, type Conversation, sharedColumns, toldBy, verifierFiles } from './build-row.ts'
+import { buildExactRow } from './exact-row.ts'
 import { inlineTurns, namesIn } from './inline-subagents.ts'
+import { readExact } from './read-exact.ts'
 import type { TraceRow } from './row.ts'
 import type { TraceTrajectory } from './trajectory.ts'
 import { isSuccess, resultOf } from './trial-facts.ts'
@@ -10,11 +14,16 @@ import { readMain, readSubagents, type Subagent, type Trouble } from './trial-tr
 import { alternate, episodesOf, ownTurns } from './turns.ts'
 
 export interface TraceOptions {
+  /** `exact`: what was sent to the model and what it replied, to train on; `readable`: the parsed trajectory as Harbor renders it. */
+  readonly form: 'exact' | 'readable'
+  /** Of exact conversations: reasoning in its own column only, or before each reply too. */
+  readonly reasoning: 'column' | 'inline'
   /** One row for each turn of the agent, or only the whole conversation. */
   readonly episodes: 'all' | 'last'
   readonly filter: 'all' | 'success' | 'failure'
+  /** `inline` is for the readable form only. */
   readonly subagents: 'drop' | 'separate' | 'inline'
-  /** `recorded`: the messages of the trajectory one by one, as Harbor exports them, even where a role speaks twice. */
+  /** Of the readable form. `recorded`: the messages of the trajectory one by one, as Harbor exports them, even where a role speaks twice. */
   readonly turns: 'alternate' | 'recorded'
   readonly sharegpt: boolean
 }
@@ -24,6 +33,7 @@ type Traces = Generator<Trace, void, void>
 
 /** Why a trial gives no trace, as far as its record tells; null when it may give some. */
 export function refuseTrial(record: TrialRecord, { filter }: Pick<TraceOptions, 'filter'>): Drop | null {
+  if (hadNoValidReply(record)) return { ...unanswered, traceSource: null, step: null }
   if (filter === 'all' || isSuccess(record) === (filter === 'success')) return null
   const detail = `the result is ${resultOf(record) ?? 'not known'}, and only ${filter} is kept`
   return { reason: 'filtered-by-result', detail, traceSource: null, step: null }
@@ -34,11 +44,14 @@ export function limitOfFile(folder: TrialFile['folder'], name: string): number |
   if (folder === 'verifier') return verifierFiles.includes(name) ? verifierLimitBytes : null
   // Of a journal it is enough to know that it is there.
   if (name === journalName) return 0
+  if (name === exchangesName) return exchangesLimitBytes
+  if (/^episode-\d+\/(?:prompt|response)\.txt$/.test(name)) return episodeLimitBytes
   return /^trajectory(\..+)?\.json$/.test(name) ? trajectoryLimitBytes : null
 }
 
 const verifierLimitBytes = 1 << 20
 const trajectoryLimitBytes = 128 << 20
+const episodeLimitBytes = 16 << 20
 
 /** The rows of a trial, and whatever of it became none, with the reason. */
 export function* makeTraces(trial: TrialWithFiles, options: TraceOptions): Traces {
@@ -52,11 +65,12 @@ export function* makeTraces(trial: TrialWithFiles, options: TraceOptions): Trace
 /** The traces of one agent directory: of a trial, or of one step of it. */
 function* tracesOfStep(trial: TrialWithFiles, step: string | null, options: TraceOptions): Traces {
   const files = trial.files.filter((file) => file.step === step && file.folder === 'agent')
+  if (options.form === 'exact') return yield* exactTraces(trial, step, files, options)
   const main = readMain(files)
   if ('trouble' in main) return yield drop(main.trouble, null)
   if (main.good.every((trajectory) => ownTurns(trajectory) === 0)) return yield drop(silent, null)
   const subagents = readSubagents(files, main.good)
-  const shared = sharedColumns(trial, step, main.good)
+  const shared = sharedColumns(trial, step, toldBy(main.good))
   const toTrace = (said: Conversation): Trace => {
     const row = buildRow(said, shared, options.sharegpt)
     return row ? { row } : drop(unasked, said.source)
@@ -70,6 +84,32 @@ function* tracesOfStep(trial: TrialWithFiles, step: string | null, options: Trac
   }
 }
 
+/** Nothing the agent did came from its model, so that there is nothing to learn from it. */
+const unanswered = { reason: 'no-valid-reply', detail: 'the agent never received a valid reply of its model' } as const
+
+/** The rows of what was really said: each context that was handed off, and each thread beside the main one, is a row of its own. */
+function* exactTraces(
+  trial: TrialWithFiles,
+  step: string | null,
+  files: readonly TrialFile[],
+  options: TraceOptions,
+): Traces {
+  const read = readExact(trial, files, options.episodes)
+  if ('trouble' in read) return yield drop(read.trouble, null)
+  const { conversations, told } = read.good
+  if (!conversations.some(({ source }) => source === 'main')) return yield drop(unheard, null)
+  const shared = sharedColumns(trial, step, told)
+  const agent = trial.record.config.agent.name ?? trial.record.agent.name
+  for (const said of conversations) {
+    if (said.source !== 'main' && options.subagents === 'drop') yield drop(byPolicy, said.source)
+    else {
+      const row = buildExactRow(said, agent, shared, options)
+      yield row ? { row } : drop(unasked, said.source)
+    }
+  }
+}
+
+const unheard: Trouble = { reason: 'no-agent-turn', detail: 'no call of the model was answered' }
 const silent: Trouble = { reason: 'no-agent-turn', detail: 'the trajectory holds no turn of the agent itself' }
 const unasked: Trouble = { reason: 'no-user-turn', detail: 'the conversation begins with the agent' }
 

@@ -24,8 +24,8 @@ function elementsOf(name: TraceColumn): Schema {
   return [
     { name, repetition_type: 'OPTIONAL', num_children: 1, converted_type: 'LIST', logical_type: { type: 'LIST' } },
     { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
-    { name: 'element', repetition_type: 'OPTIONAL', num_children: kind.length },
-    ...kind.map((key) => ({ name: key, repetition_type: 'OPTIONAL' as const, ...text })),
+    { name: 'element', repetition_type: 'OPTIONAL', num_children: Object.keys(kind).length },
+    ...Object.entries(kind).map(([key, of]) => ({ name: key, repetition_type: 'OPTIONAL' as const, ...scalars[of] })),
   ]
 }
 
@@ -34,7 +34,9 @@ const dtypes = { text: 'string', int32: 'int32', int64: 'int64', float64: 'float
 /** The columns as `datasets` describes them in a file's metadata. A list is a list of one: every version reads that. */
 export function featuresOf(columns: readonly TraceColumn[]): Readonly<Record<string, unknown>> {
   const feature = (kind: Kind) =>
-    typeof kind === 'string' ? value(kind) : [Object.fromEntries(kind.map((key) => [key, value('text')]))]
+    typeof kind === 'string'
+      ? value(kind)
+      : [Object.fromEntries(Object.entries(kind).map(([key, of]) => [key, value(of)]))]
   return Object.fromEntries(columns.map((name) => [name, feature(traceColumns[name])]))
 }
 
@@ -47,6 +49,6 @@ export function cardFeatures(columns: readonly TraceColumn[]): readonly unknown[
   return columns.map((name) => {
     const kind = traceColumns[name]
     if (typeof kind === 'string') return { name, dtype: dtypes[kind] }
-    return { name, list: kind.map((key) => ({ name: key, dtype: 'string' })) }
+    return { name, list: Object.entries(kind).map(([key, of]) => ({ name: key, dtype: dtypes[of] })) }
   })
 }

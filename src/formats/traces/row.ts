@@ -1,4 +1,4 @@
-/** One trace as a row of a dataset, in the spelling its readers know. */
+/** One trace as a row of a dataset, in the spelling its readers know. A `message` is the index of one in `conversations`. */
 export interface TraceRow {
   readonly conversations: readonly { readonly role: string; readonly content: string }[]
   readonly conversations_sharegpt?: readonly { readonly from: string; readonly value: string }[]
@@ -41,6 +41,21 @@ export interface TraceRow {
   readonly turns: number
   /** How many messages at the beginning are copied context, not to be learnt from again. */
   readonly context_messages: number
+  /** The calls of tools in the model's replies, with their arguments as the model wrote them. */
+  readonly tool_calls: readonly {
+    readonly message: number
+    readonly id: string
+    readonly name: string
+    readonly arguments: string
+  }[]
+  /** Which call each message of role tool answers. */
+  readonly tool_results: readonly { readonly message: number; readonly id: string }[]
+  /** What the model thought before it replied. */
+  readonly reasoning: readonly { readonly message: number; readonly content: string }[]
+  /** Replies that one may not want to train on, and why: unparsed, truncated, filtered, before-handoff, context. */
+  readonly turn_marks: readonly { readonly message: number; readonly mark: string }[]
+  /** all, or last: only the last message is to be trained on. */
+  readonly train_on: 'all' | 'last'
   /** Of the whole trial, as the next two. */
   readonly input_tokens: number | null
   readonly output_tokens: number | null
@@ -53,12 +68,12 @@ export interface TraceRow {
 
 export type TraceColumn = keyof TraceRow
 
-type Kind = 'text' | 'int32' | 'int64' | 'float64' | readonly [string, string]
+type Kind = 'text' | 'int32' | 'int64' | 'float64' | Readonly<Record<string, 'text' | 'int32'>>
 
-/** Every column of a row, in order; a pair of names is a list of messages with these two keys. */
+/** Every column of a row, in order; an object is a list of records with these keys. */
 export const traceColumns: Readonly<Record<TraceColumn, Kind>> = {
-  conversations: ['role', 'content'],
-  conversations_sharegpt: ['from', 'value'],
+  conversations: { role: 'text', content: 'text' },
+  conversations_sharegpt: { from: 'text', value: 'text' },
   agent: 'text',
   model: 'text',
   model_provider: 'text',
@@ -83,6 +98,11 @@ export const traceColumns: Readonly<Record<TraceColumn, Kind>> = {
   step: 'text',
   turns: 'int32',
   context_messages: 'int32',
+  tool_calls: { message: 'int32', id: 'text', name: 'text', arguments: 'text' },
+  tool_results: { message: 'int32', id: 'text' },
+  reasoning: { message: 'int32', content: 'text' },
+  turn_marks: { message: 'int32', mark: 'text' },
+  train_on: 'text',
   input_tokens: 'int64',
   output_tokens: 'int64',
   cost_usd: 'float64',

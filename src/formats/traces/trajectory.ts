@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { messageOf } from '../../core/errors.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { markNumbers } from './exact-numbers.ts'
 
 /** What traces need of a content part; anything but text is media. */
@@ -60,7 +61,7 @@ export type TraceTrajectory = z.output<typeof withSubagents>
 export function readTraceTrajectory(bytes: Uint8Array): TraceTrajectory | { readonly wrong: string } {
   let document: unknown
   try {
-    document = JSON.parse(markNumbers(utf8.decode(bytes)))
+    document = readJson(markNumbers(utf8.decode(bytes)))
   } catch (error) {
     return { wrong: `no JSON: ${messageOf(error).slice(0, 200)}` }
   }

@@ -122,5 +122,10 @@ const blank = {
   verifier_output: null,
   step: null,
   context_messages: 0,
+  tool_calls: [],
+  tool_results: [],
+  reasoning: [],
+  turn_marks: [],
+  train_on: 'all',
   schema: 'trace/1',
 } as const

@@ -17,6 +17,8 @@ beforeAll(async () => {
 afterAll(() => rm(dir, { recursive: true, force: true }))
 
 const options: TraceOptions = {
+  form: 'readable',
+  reasoning: 'column',
   episodes: 'all',
   filter: 'all',
   subagents: 'separate',

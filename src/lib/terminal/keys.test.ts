@@ -20,13 +20,17 @@ test.each([
   ['Escape', '\x1b'],
   ['Tab', '\t'],
   ['BTab', '\x1b[Z'],
-  ['S-Tab', '\x1b[Z'],
   ['BSpace', '\x7f'],
   ['Space', ' '],
   ['Up', '\x1b[A'],
   ['C-Left', '\x1b[1;5D'],
   ['S-M-End', '\x1b[1;4F'],
-  ['Home', '\x1b[H'],
+  ['Home', '\x1b[1~'],
+  ['end', '\x1b[4~'],
+  ['C-Home', '\x1b[1;5H'],
+  ['enter', '\r'],
+  ['UP', '\x1b[A'],
+  ['c-c', '\x03'],
   ['PageUp', '\x1b[5~'],
   ['NPage', '\x1b[6~'],
   ['DC', '\x1b[3~'],
@@ -50,7 +54,8 @@ test.each([
   'echo done;',
   'C-c C-c',
   'Enter ',
-  'enter',
+  'S-Tab',
+  'Return',
   'C-',
   'C-cc',
   'S-a',
@@ -66,9 +71,10 @@ test.each([
   expect(encodeKeystrokes(text, plain)).toBe(text)
 })
 
-test('a line end is the Enter key', () => {
-  expect(encodeKeystrokes('ls\ncd /\r\n', plain)).toBe('ls\rcd /\r')
-  expect(encodeKeystrokes('C-c\n', plain)).toBe('C-c\r')
+test('a line end is typed as it is, or is the Enter key', () => {
+  expect(encodeKeystrokes('ls\ncd /\r\n', plain)).toBe('ls\ncd /\r\n')
+  expect(encodeKeystrokes('ls\ncd /\r\n', plain, 'Enter')).toBe('ls\rcd /\r')
+  expect(encodeKeystrokes('C-c\n', plain, 'Enter')).toBe('C-c\r')
 })
 
 test('a paste is wrapped, its last line end is typed, and it cannot end itself', () => {

@@ -3,12 +3,15 @@ export interface KeyModes {
   readonly applicationCursor: boolean
 }
 
+/** The key that types a line end: tmux sends the character itself, which is C-j; at a keyboard it is Enter. */
+export type NewlineKey = 'C-j' | 'Enter'
+
 /**
- * The bytes of keystrokes. A text that is, as a whole, the name of a key in tmux's spelling (`C-c`, `Enter`, `M-x`, `F1`)
- * is that key; every other text is typed as it is, a line end as the Enter key.
+ * The bytes of keystrokes. A text that is, as a whole, the name of a key as tmux knows it (`C-c`, `Enter`, `M-x`, `F1`;
+ * in capitals or not) is that key; every other text is typed as it is.
  */
-export function encodeKeystrokes(text: string, modes: KeyModes): string {
-  return keyBytes(text, modes) ?? typed(text)
+export function encodeKeystrokes(text: string, modes: KeyModes, newline: NewlineKey = 'C-j'): string {
+  return keyBytes(text, modes) ?? (newline === 'Enter' ? typed(text) : text)
 }
 
 /** The bytes of a text pasted into a program that asked to be told: lines of it are not run one by one. A line end at its end is typed. */
@@ -30,10 +33,12 @@ interface Modifiers {
 
 function keyBytes(text: string, modes: KeyModes): string | null {
   const caret = /^\^(.+)$/s.exec(text)
-  const [, prefix = '', name = ''] = caret ? [null, 'C-', caret[1]] : (/^((?:[CMS]-)*)(.+)$/s.exec(text) ?? [])
-  const held = { control: prefix.includes('C'), meta: prefix.includes('M'), shift: prefix.includes('S') }
-  if (Object.hasOwn(simple, name)) return simpleKey(name, held)
-  const sequence = movingKey(name, held, modes)
+  const [, prefix = '', name = ''] = caret ? [null, 'c-', caret[1]] : (/^((?:[CMS]-)*)(.+)$/is.exec(text) ?? [])
+  const has = (letter: string) => prefix.toLowerCase().includes(letter)
+  const held = { control: has('c'), meta: has('m'), shift: has('s') }
+  const known = name.toLowerCase()
+  if (Object.hasOwn(simple, known)) return simpleKey(known, held)
+  const sequence = movingKey(known, held, modes)
   if (sequence !== null) return sequence
   if (prefix === '' || held.shift || [...name].length !== 1) return null
   const char = held.control ? controlChar(name) : name
@@ -41,40 +46,47 @@ function keyBytes(text: string, modes: KeyModes): string | null {
 }
 
 const simple: Readonly<Record<string, string>> = {
-  Enter: '\r',
-  Escape: '\x1b',
-  Tab: '\t',
-  BTab: '\x1b[Z',
-  BSpace: '\x7f',
-  Space: ' ',
+  enter: '\r',
+  escape: '\x1b',
+  tab: '\t',
+  btab: '\x1b[Z',
+  bspace: '\x7f',
+  space: ' ',
 }
 
-function simpleKey(name: string, { control, meta, shift }: Modifiers): string {
-  const plain = simple[shift && name === 'Tab' ? 'BTab' : name] ?? ''
-  const char = control && name === 'Space' ? '\0' : control && name === 'BSpace' ? '\b' : plain
+function simpleKey(name: string, { control, meta, shift }: Modifiers): string | null {
+  if (shift) return null
+  const char = control && name === 'space' ? '\0' : control && name === 'bspace' ? '\b' : (simple[name] ?? '')
   return meta ? `\x1b${char}` : char
 }
 
 /** Keys that move, by the letter that ends their sequence, and keys with a number. */
-const letters: Readonly<Record<string, string>> = { Up: 'A', Down: 'B', Right: 'C', Left: 'D', Home: 'H', End: 'F' }
-const numbers: Readonly<Record<string, number>> = {
-  IC: 2,
-  Insert: 2,
-  DC: 3,
-  Delete: 3,
-  PPage: 5,
-  PageUp: 5,
-  PgUp: 5,
-  NPage: 6,
-  PageDown: 6,
-  PgDn: 6,
-  ...Object.fromEntries([15, 17, 18, 19, 20, 21, 23, 24].map((number, i) => [`F${i + 5}`, number])),
+const letters: Readonly<Record<string, string>> = { up: 'A', down: 'B', right: 'C', left: 'D' }
+/** Keys with a number while nothing is held, with a letter otherwise. */
+const ends: Readonly<Record<string, { readonly number: number; readonly letter: string }>> = {
+  home: { number: 1, letter: 'H' },
+  end: { number: 4, letter: 'F' },
 }
-const functions: Readonly<Record<string, string>> = { F1: 'P', F2: 'Q', F3: 'R', F4: 'S' }
+const numbers: Readonly<Record<string, number>> = {
+  ic: 2,
+  insert: 2,
+  dc: 3,
+  delete: 3,
+  ppage: 5,
+  pageup: 5,
+  pgup: 5,
+  npage: 6,
+  pagedown: 6,
+  pgdn: 6,
+  ...Object.fromEntries([15, 17, 18, 19, 20, 21, 23, 24].map((number, i) => [`f${i + 5}`, number])),
+}
+const functions: Readonly<Record<string, string>> = { f1: 'P', f2: 'Q', f3: 'R', f4: 'S' }
 
 function movingKey(name: string, { control, meta, shift }: Modifiers, modes: KeyModes): string | null {
   const held = 1 + Number(shift) + 2 * Number(meta) + 4 * Number(control)
   if (Object.hasOwn(numbers, name)) return `\x1b[${numbers[name]}${held === 1 ? '' : `;${held}`}~`
+  const end = Object.hasOwn(ends, name) ? ends[name] : undefined
+  if (end) return held === 1 ? `\x1b[${end.number}~` : `\x1b[1;${held}${end.letter}`
   const letter = Object.hasOwn(letters, name) ? letters[name] : Object.hasOwn(functions, name) ? functions[name] : null
   if (letter === null) return null
   if (held > 1) return `\x1b[1;${held}${letter}`

@@ -130,8 +130,15 @@ describe('a look', () => {
   test('is the whole screen after a program wrote over what was seen', async () => {
     const screen = await screenOf('one\r\ntwo\r\n$ ')
     screen.look()
+    await feed(screen, '\x1b[1;1Hten')
+    expect(screen.look()).toEqual({ kind: 'screen', text: 'ten\ntwo\n$' })
+  })
+
+  test('goes on after a program cleared the screen', async () => {
+    const screen = await screenOf('one\r\ntwo\r\n$ ')
+    screen.look()
     await feed(screen, 'clear\r\n\x1b[H\x1b[2J\x1b[3J$ ')
-    expect(screen.look()).toEqual({ kind: 'screen', text: '$' })
+    expect(screen.look()).toEqual({ kind: 'new', text: '$ clear\n$' })
   })
 
   test('shows a progress line as it is now', async () => {
@@ -195,6 +202,7 @@ describe('a flood', () => {
     ['I', '\x1b[2147483647I'],
     ['Z', '\x1b[5C\x1b[2147483647Z'],
     ['b', 'a\x1b[2147483647b'],
+    ['J', `x${'\x1b[2J'.repeat(20_000)}`],
     ['marks', `a${'\u0301'.repeat(100_000)}\x1b[79b`],
   ])('of one sequence (%s) ends', async (_, sequence) => {
     expect((await screenOf(`${sequence}\r\nstill here`)).visible()).toContain('still here')

@@ -3,6 +3,7 @@ import { Feeder } from './feeder.ts'
 import { refuseEndlessSequences } from './guard.ts'
 import { LineHistory } from './line-history.ts'
 import { type Look, Onlooker } from './look.ts'
+import { PaneHistory, PaneReader, paneText } from './pane.ts'
 import { endsInText, fewestCols, mostRowsPerSlice } from './slices.ts'
 import { unicodeWidths } from './width.ts'
 
@@ -20,6 +21,7 @@ export interface ScreenOptions {
 /** Rows the emulator itself keeps above the screen: as many as one slice can move there, and some. */
 const scrollback = mostRowsPerSlice + 64
 const trimAt = 32
+const mostErasures = 100
 const eraseScrollback = '\x1b[3J'
 
 /** A terminal screen as a reader sees it: fed with what a program writes, read as text. */
@@ -28,6 +30,12 @@ export class Screen {
   private readonly feeder: Feeder
   private readonly past: LineHistory
   private readonly onlooker = new Onlooker()
+  private readonly pane: PaneHistory
+  private readonly paneReader = new PaneReader()
+  /** Screens copied in this slice before they were erased. */
+  private erasures = 0
+  /** Erasing is our own doing, to keep the emulator small. */
+  private isTrimming = false
   /** Rows above the screen that are already in `past`. */
   private kept = 0
 
@@ -42,6 +50,7 @@ export class Screen {
     this.emulator.unicode.register(unicodeWidths)
     this.emulator.unicode.activeVersion = unicodeWidths.version
     this.past = new LineHistory({ lines: options.historyLines ?? 50_000, chars: 4_000_000 })
+    this.pane = new PaneHistory(this.past)
     const most = options.backlogChars ?? 2_000_000
     this.feeder = new Feeder((slice, done) => this.parse(slice, done), { most, keep: Math.ceil(most / 4) })
     if (options.reply) this.emulator.onData(options.reply)
@@ -78,6 +87,21 @@ export class Screen {
     return this.rowsOf(this.emulator.buffer.active).join('\n').trimEnd()
   }
 
+  /** The text of the screen as tmux prints a pane: every row with its line end, empty ones too. */
+  visiblePane(): string {
+    return paneText(this.rowsOf(this.emulator.buffer.active))
+  }
+
+  /** What is new on the screen by the rules of a tmux pane; some of what was seen is shown again, and empty rows are shown. */
+  lookAtPane(): Look {
+    return this.paneReader.read(this.pane.lines, this.rowsOf(this.emulator.buffer.active))
+  }
+
+  /** The lines tmux would print of a whole pane: what it still keeps, then the screen. */
+  paneLines(): string[] {
+    return [...this.pane.lines, ...this.rowsOf(this.emulator.buffer.active)]
+  }
+
   /** The kept lines that scrolled off, then the ordinary screen. */
   history(): string[] {
     return [...this.past.slice(this.past.start), ...this.rowsOf(this.emulator.buffer.normal)]
@@ -105,11 +129,16 @@ export class Screen {
   }
 
   private parse(slice: string, done: () => void): void {
+    this.erasures = 0
     this.emulator.write(slice, () => {
       this.keep()
       const { active } = this.emulator.buffer
       if (active.type === 'normal' && active.baseY > trimAt && endsInText(slice)) {
-        this.emulator.write(eraseScrollback, done)
+        this.isTrimming = true
+        this.emulator.write(eraseScrollback, () => {
+          this.isTrimming = false
+          done()
+        })
       } else done()
     })
   }
@@ -117,27 +146,42 @@ export class Screen {
   /** Copies rows that left the screen. */
   private keep(): void {
     const { normal } = this.emulator.buffer
-    for (; this.kept < normal.baseY; this.kept++) this.past.push(rowText(normal, this.kept))
+    for (; this.kept < normal.baseY; this.kept++) this.pane.push(rowText(normal, this.kept))
     // Full: rows may have gone without being seen, so nothing can be said about what is new.
     if (normal.baseY >= scrollback) this.onlooker.forget()
   }
 
-  /** A program may erase what is above the screen, or reset everything; our copy is older and stays. */
+  /**
+   * A program may erase the screen and what is above it, or reset everything. Our copy is older and stays. As in tmux, rows
+   * of a screen that is erased from its first cell on go above it, and erasing what is above leaves the screen alone.
+   */
   private keepBeforeErasing(): void {
     const { parser, buffer } = this.emulator
     parser.registerCsiHandler({ final: 'J' }, ([what]) => {
-      if (what === 3 && buffer.active.type === 'normal') {
+      const { active } = buffer
+      if (what === 3) {
         this.keep()
-        this.kept = 0
-      }
+        if (active.type === 'normal') this.kept = 0
+        if (!this.isTrimming) this.pane.erase()
+      } else if (what === 2 || (!what && active.cursorX === 0 && active.cursorY === 0)) this.keepScreen()
       return false
     })
     parser.registerEscHandler({ final: 'c' }, () => {
-      this.keep()
+      this.keepScreen()
       this.kept = 0
       this.onlooker.forget()
       return false
     })
+  }
+
+  /** Copies the rows of the ordinary screen, down to the last one with anything on it. */
+  private keepScreen(): void {
+    this.keep()
+    // Reading a screen takes far longer than telling it to be erased, which a program may do thousands of times a second.
+    if (this.alternate || ++this.erasures > mostErasures) return
+    const rows = this.rowsOf(this.emulator.buffer.normal)
+    const used = rows.findLastIndex((row) => row !== '') + 1
+    for (const row of rows.slice(0, used)) this.pane.push(row)
   }
 
   private rowsOf(buffer: IBuffer): string[] {
@@ -148,6 +192,7 @@ export class Screen {
 function rowText(buffer: IBuffer, y: number): string {
   const text = buffer.getLine(y)?.translateToString(true) ?? ''
   // The emulator adds cell to cell; reading one character makes the text one piece in memory.
-  text.charCodeAt(0)
-  return text
+  let end = text.length
+  while (text.charCodeAt(end - 1) === 0x20) end--
+  return end === text.length ? text : text.slice(0, end)
 }

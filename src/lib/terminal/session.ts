@@ -1,6 +1,6 @@
 import type { Cast } from './cast.ts'
 import { PromptWatch } from './idle.ts'
-import { encodeKeystrokes, encodePaste } from './keys.ts'
+import { encodeKeystrokes, encodePaste, type NewlineKey } from './keys.ts'
 import type { Look } from './look.ts'
 import { Screen, type ScreenOptions } from './screen.ts'
 
@@ -17,6 +17,8 @@ export interface SessionOptions extends Omit<ScreenOptions, 'reply'> {
   readonly cast?: Cast
   /** Gets every chunk as the program wrote it. */
   readonly onOutput?: (chunk: string) => void
+  /** The key that types a line end. */
+  readonly newline?: NewlineKey
 }
 
 export interface SendOptions {
@@ -62,8 +64,8 @@ export class TerminalSession {
   async send(keystrokes: string, { ms, wait, paste = false, signal }: SendOptions): Promise<void> {
     const { modes } = this.screen
     const isPaste = paste && modes.bracketedPaste && /\n./s.test(keystrokes)
-    const data = isPaste ? encodePaste(keystrokes) : encodeKeystrokes(keystrokes, modes)
-    const isLastInput = this.watch.isAtPrompt && /^[^\r\n]*\r$/.test(data)
+    const data = isPaste ? encodePaste(keystrokes) : encodeKeystrokes(keystrokes, modes, this.options.newline)
+    const isLastInput = this.watch.isAtPrompt && /^[^\r\n]*[\r\n]$/.test(data)
     const waiting = this.watch.wait({ ms, untilIdle: wait === 'idle', isLastInput, ...(signal && { signal }) })
     if (data !== '') {
       this.options.cast?.input(data)
@@ -82,6 +84,18 @@ export class TerminalSession {
   async look(): Promise<Look> {
     await this.screen.settled()
     return this.screen.look()
+  }
+
+  /** The same by the rules of a tmux pane. */
+  async lookAtPane(): Promise<Look> {
+    await this.screen.settled()
+    return this.screen.lookAtPane()
+  }
+
+  /** The text of the screen as it is now, as tmux prints a pane. */
+  async visiblePane(): Promise<string> {
+    await this.screen.settled()
+    return this.screen.visiblePane()
   }
 
   /** The text of the screen as it is now. */

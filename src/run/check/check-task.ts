@@ -4,7 +4,7 @@ import type { Agent } from '../../core/agent.ts'
 import { requiredHostVars } from '../../core/env-template.ts'
 import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
-import type { Task } from '../../core/task.ts'
+import { mayModifySystem, type Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
 import { type HostEnv, runTrial, type WhoCan } from '../trial.ts'
 import type { Finding } from './finding.ts'
@@ -100,9 +100,16 @@ async function playSpine(task: Task, files: TaskFiles, request: CheckRequest, wo
     ? [verdicts.judgeOracle(oracles, task.steps), verdicts.judgeRepeats(oracles)]
     : skipped('oracle', 'repeat')
   const nop = verdicts.judgeNop(solvable ? await play('nop') : first)
-  const forger = verdicts.judgeForger([await play('forger'), await play('forger', 2, { link: true })])
+  const plain = [await play('forger', 1, { system: false }), await play('forger', 2, { system: false, link: true })]
+  const ofSystem = await play('forger', 3)
+  const isProtected = ofSystem.system !== undefined || ofSystem.steps?.some(({ system }) => system) === true
+  const forger = verdicts.judgeForger(isProtected ? [...plain, ofSystem] : plain)
+  if (!isProtected && !mayModifySystem(task) && ofSystem.end.kind === 'scored') notes.push(unprotected)
   return { checks: [start, ...ofOracle, nop, forger], notes, runs }
 }
+
+const unprotected =
+  'this kind of sandbox does not put system files back: an agent that replaces bash can forge the reward'
 
 async function playTrial(
   task: Task,

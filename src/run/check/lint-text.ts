@@ -1,3 +1,4 @@
+import { mayModifySystemKey } from '../../core/task.ts'
 import type { Finding, Lint } from './finding.ts'
 import type { TextFile } from './task-files.ts'
 
@@ -12,6 +13,14 @@ export const instructionMissing: Lint = ({ rounds }, task) =>
     const message = `has only ${words} word${words === 1 ? '' : 's'}; an agent has to guess the rest`
     return [{ lint: 'instruction-short', severity: 'warning', path, message }]
   })
+
+/** Anything but true or false would quietly count as false. */
+export const systemKey: Lint = (_, { metadata }) => {
+  const value = metadata[mayModifySystemKey]
+  if (value === undefined || typeof value === 'boolean') return []
+  const message = `[metadata] ${mayModifySystemKey}: expected true or false, got ${JSON.stringify(value)}`
+  return [{ lint: 'system-key', severity: 'error', path: 'task.toml', message }]
+}
 
 /** Text of a template that nobody filled in. */
 export const scaffold: Lint = ({ rounds }) =>

@@ -35,6 +35,14 @@ test('an honest task has no findings', async () => {
   expect(await lint({})).toEqual([])
 })
 
+test('a task lets its agent change the system with true or false and nothing else', async () => {
+  const toml = (value: string) => ({
+    'task.toml': `${files['task.toml']}[metadata]\nagent_may_modify_system = ${value}\n`,
+  })
+  for (const value of ['true', 'false']) expect(await lint(toml(value))).toEqual([])
+  expect(await lint(toml('"yes"'))).toEqual(['error system-key task.toml'])
+})
+
 test('missing parts are named', async () => {
   expect(await lint({ 'solution/solve.sh': null })).toEqual(['error no-solution solution/solve.sh'])
   expect(await lint({ 'tests/test.sh': null })).toEqual(['error no-tests tests/test.sh'])

@@ -9,7 +9,7 @@ import {
   solutionInInstruction,
 } from './lint-leaks.ts'
 import { crlf, noShebang, noSolution, noTests, notExecutable, syntax } from './lint-scripts.ts'
-import { instructionMissing, scaffold } from './lint-text.ts'
+import { instructionMissing, scaffold, systemKey } from './lint-text.ts'
 import { alwaysFull, failsOpen, noReward, trustsRewardFile } from './lint-verifier.ts'
 import type { TaskFiles } from './task-files.ts'
 
@@ -17,6 +17,7 @@ import type { TaskFiles } from './task-files.ts'
 const lints: readonly Lint[] = [
   instructionMissing,
   scaffold,
+  systemKey,
   noTests,
   noSolution,
   noShebang,

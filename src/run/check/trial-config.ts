@@ -10,9 +10,9 @@ export interface CheckTrial {
   readonly sandboxOptions: Readonly<Record<string, unknown>>
 }
 
-export function checkTrialConfig(task: Task, trial: CheckTrial): TrialConfig {
+export function checkTrialConfig(task: Task | null, trial: CheckTrial): TrialConfig {
   return {
-    task: { ...noTask, path: task.dir },
+    task: { ...noTask, path: task?.dir ?? null },
     trialName: trial.trialName,
     trialsDir: trial.trialsDir,
     timeoutMultipliers: { all: 1, agent: null, verifier: null, agentSetup: null, environmentBuild: null },
@@ -34,7 +34,8 @@ const noAgentConfig = {
   env: {},
 }
 
-const noEnvironmentConfig = {
+/** A kind of sandbox without any settings. */
+export const noEnvironmentConfig = {
   importPath: null,
   forceBuild: false,
   delete: true,

@@ -1,5 +1,5 @@
 import type { Rewards } from '../../core/rewards.ts'
-import type { Step } from '../../core/task.ts'
+import { mayModifySystemKey, type Step } from '../../core/task.ts'
 import type { Failure, TrialRecord } from '../../core/trial.ts'
 import type { Finding } from './finding.ts'
 
@@ -51,8 +51,16 @@ export function judgeOracle(records: readonly TrialRecord[], steps: readonly Ste
     const missed = steps.length - (record.steps?.length ?? steps.length)
     if (missed > 0) return `stopped before the last ${missed} of ${steps.length} steps, scored ${show(end.rewards)}`
     const why = end.exit.kind === 'limit' && end.exit.limit === 'time' ? ' (the solution ran out of time)' : ''
-    return isFull(end.rewards) ? null : `scored ${show(end.rewards)}, expected 1${why}`
+    return isFull(end.rewards) ? null : `scored ${show(end.rewards)}, expected 1${why}${systemHint(record)}`
   })
+}
+
+/** An oracle that honestly changes the system needs the task to say that this is allowed. */
+function systemHint({ system, steps }: TrialRecord): string {
+  const report = [system, ...(steps ?? []).map((step) => step.system)].find((it) => it?.differ)
+  if (!report) return ''
+  const files = report.restored.files.slice(0, 5).map(({ path }) => path)
+  return `; the solution changes system files (${files.join(', ')}) and scores ${show(report.onImage)} without them: if agents may do that, set ${mayModifySystemKey} = true under [metadata] in task.toml`
 }
 
 /** Runs of the oracle that differ mean that the verifier, or the task, plays dice. */

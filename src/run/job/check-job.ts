@@ -2,6 +2,7 @@ import { refuseUnknownMetrics } from '../../board/metrics.ts'
 import type { Agent } from '../../core/agent.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
+import { networksOf } from '../trial/environment.ts'
 import type { HostEnv } from '../trial/scene.ts'
 import { type JobTask, requireHostVars } from './plan.ts'
 
@@ -20,5 +21,5 @@ export async function checkJob({ config, tasks, provider, makeAgent, hostEnv }: 
   for (const agent of await Promise.all(config.agents.map(makeAgent))) {
     for (const { task } of tasks) agent.check?.(task)
   }
-  await provider.preflight()
+  await provider.preflight({ networks: networksOf(tasks.map(({ task }) => task)) })
 }

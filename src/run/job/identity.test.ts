@@ -1,8 +1,24 @@
-import { expect, test } from 'vitest'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
 import { agentConfig, jobConfig, taskConfig, taskNamed } from '../../../test/fakes/configs.ts'
+import { fingerprintsIn } from './fingerprint.ts'
 import { differences, identityOf, parseIdentity } from './identity.ts'
 
 const tasks = [taskNamed('a', 'a1'), taskNamed('b', 'b1')]
+const made: string[] = []
+afterAll(() => {
+  for (const dir of made) rmSync(dir, { recursive: true, force: true })
+})
+
+function makeDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'fingerprint-'))
+  made.push(dir)
+  return dir
+}
+
 const base = identityOf(jobConfig(), tasks)
 
 test('concurrency, quietness, retries, debug and the order and spelling of tasks do not matter', () => {
@@ -68,13 +84,46 @@ test('a secret is neither kept nor compared, a template is', () => {
   expect(differences(withKey(`\${A}`), withKey(`\${B}`))).toHaveLength(1)
 })
 
+describe('a variable that is no key', () => {
+  const dirs = [makeDir(), makeDir()]
+  const [here, elsewhere] = dirs.map(fingerprintsIn)
+  const withMode = (value: string, fingerprint = here) =>
+    identityOf(jobConfig({ agents: [agentConfig({ env: { MODE: value } })] }), tasks, {}, fingerprint)
+
+  test('makes another job when its value changes, and its value is nowhere', () => {
+    expect(differences(withMode('fast'), withMode('fast'))).toEqual([])
+    expect(differences(withMode('fast'), withMode('slow'))).toEqual(['agent oracle: env.MODE changed'])
+    expect(JSON.stringify(withMode('fast'))).not.toContain('fast')
+    const plain = createHash('sha256').update('fast').digest('hex').slice(0, 16)
+    expect(JSON.stringify(withMode('fast'))).not.toContain(plain)
+  })
+
+  test('has another mark under another key, is not compared with it, and keeps its mark under the same key', () => {
+    expect(withMode('fast', elsewhere)).not.toEqual(withMode('fast'))
+    expect(differences(withMode('fast', elsewhere), withMode('slow'))).toEqual([])
+    expect(withMode('fast', fingerprintsIn(dirs[0]!))).toEqual(withMode('fast'))
+    expect(statSync(join(dirs[0]!, 'fingerprint.key')).mode & 0o777).toBe(0o600)
+  })
+
+  test('is not compared with a value that an older version wrote, or where no key can be kept', () => {
+    const old = { ...withMode('fast'), agents: [{ ...Object(withMode('fast').agents[0]), env: { MODE: 'fast' } }] }
+    expect(differences(old, withMode('fast'))).toEqual([])
+    expect(differences(withMode('fast'), withMode('slow', fingerprintsIn('/dev/null/no')))).toEqual([])
+  })
+})
+
+test('of a URL only the password is hidden', () => {
+  const withBase = (base: string) => identityOf(jobConfig({ agents: [agentConfig({ kwargs: { base } })] }), tasks)
+  expect(differences(withBase('http://a:one@x/v1'), withBase('http://a:two@x/v1'))).toEqual([])
+  expect(differences(withBase('http://a:one@x/v1'), withBase('http://a:one@y/v1'))).toHaveLength(1)
+  expect(JSON.stringify(withBase('http://a:one@x/v1'))).not.toContain('one@')
+})
+
 test('changed code of an agent is named with both digests, and a job without such code stays what it was', () => {
   const path = '/lab/my-agent.ts'
   const withCode = (digest: string) => identityOf(jobConfig(), tasks, { [path]: digest })
   expect(differences(withCode('c1'), withCode('c1'))).toEqual([])
-  expect(differences(withCode('c1'), withCode('c2'))).toEqual([
-    'the code of /lab/my-agent.ts changed: digest was c1…, is c2…',
-  ])
+  expect(differences(withCode('c1'), withCode('c2'))).toEqual(['/lab/my-agent.ts changed: digest was c1…, is c2…'])
   const { imports: _, ...old } = base
   expect(parseIdentity(old)).toEqual(base)
 })

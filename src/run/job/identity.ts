@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import type { JobConfig } from '../../core/job.ts'
-import { redactJobConfig } from '../../core/redact.ts'
+import { isSecretName, isTemplate, mask, redactEnv, redactJobConfig } from '../../core/redact.ts'
 import type { Task } from '../../core/task.ts'
+import { type Fingerprint, keyOfMark, noFingerprint } from './fingerprint.ts'
 
 const jsonSchema = z.json()
 type Json = z.output<typeof jsonSchema>
@@ -33,25 +34,41 @@ export function identityOf(
   config: JobConfig,
   tasks: readonly Pick<Task, 'name' | 'digests'>[],
   imports: Readonly<Record<string, string>> = {},
+  fingerprint: Fingerprint = noFingerprint,
 ): JobIdentity {
   const hidden = redactJobConfig(config, {})
   const { delete: _, forceBuild: __, suppressOverrideWarnings: ___, ...environment } = config.environment
   return {
     tasks: digestsByName(tasks),
-    agents: agentIdentities(config),
+    agents: agentIdentities(config, fingerprint),
     imports: { ...imports },
     nAttempts: config.nAttempts,
-    environment: toJson(environment, hidden.environment),
-    verifier: toJson(config.verifier, hidden.verifier),
+    environment: withEnv(environment, hidden.environment, fingerprint),
+    verifier: withEnv(config.verifier, hidden.verifier, fingerprint),
     timeoutMultipliers: toJson(config.timeoutMultipliers),
     artifacts: toJson(config.artifacts),
   }
 }
 
 /** What tells one agent of a job from another. */
-export function agentIdentities(config: JobConfig): Json[] {
+export function agentIdentities(config: JobConfig, fingerprint: Fingerprint = noFingerprint): Json[] {
   const hidden = redactJobConfig(config, {})
-  return config.agents.map((agent, i) => toJson(agent, hidden.agents[i]))
+  return config.agents.map((agent, i) => withEnv(agent, hidden.agents[i] ?? agent, fingerprint))
+}
+
+type Env = Readonly<Record<string, string>>
+
+/** A part of a config whose variables are templates or marks. */
+function withEnv(part: { readonly env: Env }, hidden: { readonly env: Env }, fingerprint: Fingerprint): Json {
+  const env = Object.entries(part.env).map(([name, value]) => [name, variableMark(name, value, fingerprint)])
+  const marked = Object.fromEntries(env)
+  return toJson({ ...part, env: marked }, { ...hidden, env: marked })
+}
+
+/** A new key for the same service is the same experiment; another value of any other variable is not. */
+function variableMark(name: string, value: string, fingerprint: Fingerprint): string {
+  if (value === '' || isTemplate(value)) return redactEnv({ [name]: value }, {})[name] ?? mask
+  return isSecretName(name) || keyOfMark(value) !== null ? mask : fingerprint(name, value)
 }
 
 function digestsByName(tasks: readonly Pick<Task, 'name' | 'digests'>[]): Record<string, string[]> {
@@ -62,7 +79,7 @@ function digestsByName(tasks: readonly Pick<Task, 'name' | 'digests'>[]): Record
 
 /** JSON with sorted keys. What `hidden` shows differently is a secret and left out: a new key for the same service is the same experiment. */
 function toJson(value: unknown, hidden: unknown = value): Json {
-  if (typeof value === 'string') return value === hidden ? value : '****'
+  if (typeof value === 'string') return value === hidden ? value : hiddenText(hidden)
   if (typeof value === 'number' || typeof value === 'boolean') return value
   if (Array.isArray(value)) return value.map((item, i) => toJson(item, Array.isArray(hidden) ? hidden[i] : hidden))
   if (typeof value !== 'object' || value === null) return null
@@ -73,8 +90,19 @@ function toJson(value: unknown, hidden: unknown = value): Json {
   )
 }
 
+/** Of a URL only the password is hidden. */
+function hiddenText(hidden: unknown): string {
+  return typeof hidden === 'string' && hidden.includes('://') ? hidden : mask
+}
+
 /** What changed between two identities, one sentence each; empty when they are the same. */
-export function differences(before: JobIdentity, now: JobIdentity): string[] {
+export function differences(earlier: JobIdentity, now: JobIdentity): string[] {
+  const before = {
+    ...earlier,
+    agents: earlier.agents.map((agent, i) => comparable(agent, now.agents[i] ?? null)),
+    environment: comparable(earlier.environment, now.environment),
+    verifier: comparable(earlier.verifier, now.verifier),
+  }
   const { tasks: tasksBefore, agents: agentsBefore, imports: importsBefore, ...restBefore } = before
   const { tasks: tasksNow, agents: agentsNow, imports: importsNow, ...restNow } = now
   return [
@@ -116,8 +144,26 @@ function importDifferences(before: JobIdentity['imports'], now: JobIdentity['imp
   return Object.entries(now).flatMap(([path, is]) => {
     const was = Object.hasOwn(before, path) ? before[path] : undefined
     if (was === undefined || was === is) return []
-    return [`the code of ${path} changed: digest was ${brief([was])}, is ${brief([is])}`]
+    return [`${path} changed: digest was ${brief([was])}, is ${brief([is])}`]
   })
+}
+
+/** What was, with `is` wherever the two cannot be compared: a value is hidden on one side, or by another key. */
+function comparable(was: Json, is: Json): Json {
+  if (typeof was === 'string' && typeof is === 'string') return areComparable(was, is) ? was : is
+  if (!isObject(was) || !isObject(is)) return was
+  return Object.fromEntries(
+    Object.entries(was).map(([key, value]) => [
+      key,
+      Object.hasOwn(is, key) ? comparable(value, is[key] ?? null) : value,
+    ]),
+  )
+}
+
+function areComparable(was: string, is: string): boolean {
+  const keys = [keyOfMark(was), keyOfMark(is)]
+  if (keys.every((key) => key === null) || isTemplate(was) || isTemplate(is)) return true
+  return keys[0] === keys[1]
 }
 
 function nameOf(agent: Json): string {
@@ -127,6 +173,7 @@ function nameOf(agent: Json): string {
 /** One sentence for each leaf that differs. */
 function fieldDifferences(path: string, was: Json, is: Json): string[] {
   if (JSON.stringify(was) === JSON.stringify(is)) return []
+  if ([was, is].every((value) => typeof value === 'string' && keyOfMark(value) !== null)) return [`${path} changed`]
   if (!isObject(was) || !isObject(is)) return [`${path} was ${JSON.stringify(was)}, is ${JSON.stringify(is)}`]
   const separator = path === '' || path.endsWith(' ') ? '' : '.'
   const keys = [...new Set([...Object.keys(was), ...Object.keys(is)])].sort()

@@ -4,9 +4,11 @@ import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { JobConfig } from '../../core/job.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { utcNow } from '../../lib/time.ts'
 import { createJobDir, isFinished, type JobDir, type Layout, loadJobDir, type NewJob } from '../../store/job-dir.ts'
 import { readOwner } from '../../store/job-owner.ts'
+import { type Fingerprint, noFingerprint } from './fingerprint.ts'
 import { differences, identityOf, type JobIdentity, parseIdentity } from './identity.ts'
 import { type JobTask, type PlannedTrial, planTrials } from './plan.ts'
 
@@ -17,8 +19,12 @@ export interface JobToOpen {
   readonly tasks: readonly JobTask[]
   /** Digests of strangers' code that the job runs, by import path. */
   readonly imports?: Readonly<Record<string, string>>
+  /** Marks hidden values, so that a changed one is noticed (default: they are not compared). */
+  readonly fingerprint?: Fingerprint
   /** How its trials are to be kept; null: as they are, and as trial directories in a new job. */
   readonly layout: Layout | null
+  /** True to go on with a job of the same content also when all its trials are there, instead of running them again. */
+  readonly takesFinished?: boolean
   /** The command line, for the lock. */
   readonly invocation: readonly string[]
 }
@@ -41,11 +47,12 @@ export async function openJob(job: JobToOpen): Promise<OpenedJob> {
     job.config,
     job.tasks.map(({ task }) => task),
     job.imports,
+    job.fingerprint ?? noFingerprint,
   )
   const dir = resolve(job.config.jobsDir, job.config.jobName)
   if (job.named && (await exists(dir))) return continueJob(job, await ownJob(dir, identity))
-  const interrupted = job.named ? null : await findInterrupted(job.config.jobsDir, identity)
-  return interrupted ? continueJob(job, interrupted) : createJob(job, identity)
+  const earlier = job.named ? null : await findEarlier(job, identity)
+  return earlier ? continueJob(job, earlier) : createJob(job, identity)
 }
 
 function checkName(name: string): void {
@@ -70,8 +77,9 @@ async function ownJob(dir: string, identity: JobIdentity): Promise<JobDir> {
   )
 }
 
-/** The newest unfinished job of the same content that nobody runs any more. */
-async function findInterrupted(jobsDir: string, identity: JobIdentity): Promise<JobDir | null> {
+/** The newest job of the same content that no process runs any more, and that is unfinished unless finished ones are taken. */
+async function findEarlier({ config, takesFinished }: JobToOpen, identity: JobIdentity): Promise<JobDir | null> {
+  const { jobsDir } = config
   const entries = await readdir(jobsDir, { withFileTypes: true }).catch(() => [])
   const found: JobDir[] = []
   for (const entry of entries) {
@@ -79,7 +87,7 @@ async function findInterrupted(jobsDir: string, identity: JobIdentity): Promise<
     if (!entry.isDirectory() || entry.name.startsWith('.') || !(await isSameJob(dir, identity))) continue
     const job = await loadJobDir(dir)
     const owner = await readOwner(dir)
-    if (!isFinished(job) && (owner === null || owner.liveness === 'dead')) found.push(job)
+    if ((takesFinished || !isFinished(job)) && (owner === null || owner.liveness === 'dead')) found.push(job)
   }
   return found.sort((a, b) => ((a.own?.startedAt ?? '') < (b.own?.startedAt ?? '') ? 1 : -1))[0] ?? null
 }
@@ -89,7 +97,7 @@ async function isSameJob(dir: string, identity: JobIdentity): Promise<boolean> {
   const text = await readTextIfExists(join(dir, 'job.json')).catch(() => null)
   if (text === null) return false
   try {
-    const before = parseIdentity(JSON.parse(text).identity)
+    const before = parseIdentity(Object(readJson(text)).identity)
     return before !== null && differences(before, identity).length === 0
   } catch {
     return false
@@ -110,7 +118,8 @@ export async function continueJob(job: JobToOpen, there: JobDir): Promise<Opened
     )
   const { id, startedAt } = there.own
   const config = { ...job.config, jobName: there.name }
-  const plan = planTrials(config, id, there.dir, job.tasks)
+  const keys = parseIdentity(there.own.identity)?.agents
+  const plan = planTrials(config, id, there.dir, job.tasks, keys?.length === config.agents.length ? keys : undefined)
   return { dir: there.dir, id, config, layout: there.layout, startedAt, plan, continued: true }
 }
 
@@ -124,7 +133,7 @@ async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJ
     const config = { ...job.config, jobName }
     const dir = resolve(config.jobsDir, jobName)
     if (!job.named && (await exists(dir))) continue
-    const plan = planTrials(config, id, dir, tasks)
+    const plan = planTrials(config, id, dir, tasks, identity.agents)
     try {
       await createJobDir(dir, { id, identity, startedAt, layout, config, lock: lockOf(job, plan, startedAt) })
       return { dir, id, config, layout, startedAt, plan, continued: false }

@@ -19,15 +19,18 @@ export interface PlannedTrial {
   readonly config: TrialConfig
 }
 
-/** Every trial of a job in the order it will start: attempts, then tasks, then agents, which spreads the load over agents. */
+/**
+ * Every trial of a job in the order it will start: attempts, then tasks, then agents, which spreads the load over agents.
+ * `keys` are the agents' identities as the job was started: they make the names of its trials.
+ */
 export function planTrials(
   config: JobConfig,
   jobId: string,
   trialsDir: string,
   tasks: readonly JobTask[],
+  keys: readonly unknown[] = agentIdentities(config),
 ): PlannedTrial[] {
   const nameTrial = makeTrialNamer()
-  const keys = agentIdentities(config)
   const agents = config.agents.map((agent, i) => ({ agent, key: keys[i] }))
   const plan: PlannedTrial[] = []
   for (let attempt = 0; attempt < config.nAttempts; attempt++) {

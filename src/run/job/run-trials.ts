@@ -9,11 +9,13 @@ import { sleep } from '../../lib/deadline.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { type Ahead, type AheadSettings, makeAhead, nothingAhead } from '../ahead.ts'
 import { observed } from '../observed-client.ts'
+import type { Resumption } from '../replay/resumption.ts'
 import { makeSlots, type Slots } from '../slots.ts'
 import type { WhoCan } from '../trial/environment.ts'
 import type { HostEnv } from '../trial/scene.ts'
 import { runTrial } from '../trial.ts'
 import type { PlannedTrial } from './plan.ts'
+import { resumeTrial } from './resume-trial.ts'
 import { retryWaitSec } from './retry.ts'
 import { fullDiskBehind, storeFailure } from './store-failure.ts'
 
@@ -45,6 +47,8 @@ export interface TrialsRequest {
   readonly mayStart?: () => boolean
   /** Changes how many run at once, for as long as its signal lasts. */
   readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
+  /** Whether trials that were interrupted get the replies that were recorded then (default: true). */
+  readonly replayInterrupted?: boolean | undefined
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
   readonly whoCan: WhoCan
@@ -131,13 +135,21 @@ async function runToEnd(trial: PlannedTrial, request: TrialsRequest, slots: Slot
 }
 
 async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: number): Promise<TrialRecord> {
-  const { jobName, provider, hooks, hostEnv, whoCan, signal } = request
-  const { task, config, attempt } = trial
-  const dir = await inStore(request, () => request.store.begin(config))
-  const agent = await request.makeAgent(config.agent)
-  const client = request.clientFor?.(config.agent, trial.name) ?? null
-  const run = { task, agent, client, provider, config, jobName, attempt, retries, dir }
-  return runTrial({ ...run, signal, hooks, hostEnv, whoCan, judge: request.judgeFor?.(trial.name) })
+  const { jobName, provider, hooks, hostEnv, whoCan, signal, store } = request
+  const { task, config, attempt, name } = trial
+  const play = async (agent: Agent, dir: string, resumption?: Resumption) => {
+    const client = request.clientFor?.(config.agent, name) ?? null
+    const run = { task, agent, client, provider, config, jobName, attempt, retries, dir, resumption }
+    return runTrial({ ...run, signal, hooks, hostEnv, whoCan, judge: request.judgeFor?.(name) })
+  }
+  const dir = await inStore(request, () => store.begin(config))
+  const recorded = await inStore(request, () => store.tapeOf(name))
+  const makeAgent = () => request.makeAgent(config.agent)
+  if (recorded === null) return play(await makeAgent(), dir)
+  const isAllowed = request.replayInterrupted ?? true
+  const drop = () => inStore(request, () => store.dropTape(name))
+  const startOver = () => inStore(request, () => store.startOver(config))
+  return resumeTrial(recorded, { config, hostEnv, dir, isAllowed, makeAgent, play, drop, startOver, signal })
 }
 
 /** What the job's own budget cut short was not a fair try: it is left for a day with more of it. */

@@ -1,6 +1,6 @@
 import type { LaunchJob } from '../../core/launch.ts'
 import { type Argument, runOurs } from './pieces.ts'
-import { cpuResources, makeJob, type PlanContext, placeWithInternet } from './plan.ts'
+import { cpuResources, gpuResources, makeJob, type PlanContext, placeWithInternet } from './plan.ts'
 import { consumersOf, endpointFile, planServer, type ServerRequest, waitForServer } from './plan-server.ts'
 
 /** Where a job finds its model: at the server of the launch, by an engine file below the experiments directory, or it needs none. */
@@ -10,6 +10,10 @@ export type ModelUse = { readonly from: 'server' } | { readonly from: 'file'; re
 export interface DatagenRequest {
   /** The pipeline's file. */
   readonly script: string
+  /** The one whose traces stage is run. */
+  readonly tracesScript: string
+  /** The agents themselves need a GPU. */
+  readonly tracesGpu: boolean
   /** Arguments for `generate` in the tasks job; null makes no tasks. */
   readonly tasks: readonly string[] | null
   /** The same for the traces job. */
@@ -87,11 +91,11 @@ function planTraces(at: PlanContext, request: DatagenRequest, own: readonly stri
     : ['--output-dir', out, '--trace-jobs-dir', request.traceJobs]
   const tasksDir = request.fetch?.dir ?? tasksInput ?? `${request.tasksOut}/tasks`
   const before = request.fetch ? 'fetch' : request.tasks && tasksInput === null ? 'tasks' : null
-  const args: Argument[] = ['generate', request.script, '--stage', 'traces', '--tasks-input', tasksDir]
+  const args: Argument[] = ['generate', request.tracesScript, '--stage', 'traces', '--tasks-input', tasksDir]
   return makeJob(at, {
     name: 'traces',
     summary: chunks ? `run agents over tasks, in ${chunks.count} parts` : 'run agents over tasks',
-    resources: cpuResources(at, 32, 32),
+    resources: request.tracesGpu ? gpuResources(at, 1, at.timeLimit) : cpuResources(at, 32, 32),
     after: [...(before ? [{ job: before, when: 'ok' } as const] : []), ...afterServer(request.tracesModel)],
     array: chunks && { size: chunks.count, throttle: chunks.throttle },
     pieces: [

@@ -35,6 +35,21 @@ export interface Consolidation {
   readonly after: readonly JobDependency[]
 }
 
+/** Runs the script of DeepSpeed that is named first, which would hand tied weights to safetensors as they are. */
+const eachWritten = [
+  "each_written='import runpy, sys",
+  'from safetensors import torch as files',
+  'save, sys.argv = files.save_file, sys.argv[1:]',
+  'def save_each(weights, *args, **kwargs):',
+  '    seen = set()',
+  '    for name, weight in weights.items():',
+  '        weights[name] = weight.clone() if weight.data_ptr() in seen else weight',
+  '        seen.add(weight.data_ptr())',
+  '    save(weights, *args, **kwargs)',
+  'files.save_file = save_each',
+  `runpy.run_path(sys.argv[0], run_name="__main__")'`,
+]
+
 /** The job that puts the newest sharded checkpoint of a directory together. */
 export function planConsolidate(at: PlanContext, { input, out, base, after }: Consolidation): LaunchJob {
   const small = ['json', 'jsonl', 'jinja', 'txt', 'model'].map((end) => `-name '*.${end}'`).join(' -o ')
@@ -57,9 +72,13 @@ export function planConsolidate(at: PlanContext, { input, out, base, after }: Co
           `mkdir -p ${shellQuote(out)}`,
         ],
       },
+      {
+        about: 'each weight is written, also tied embeddings, which safetensors would refuse for sharing memory',
+        lines: eachWritten,
+      },
       runProgram('one model of many shards', [
-        'python',
-        { raw: '"$from/zero_to_fp32.py" "$from"' },
+        ...['python', '-c'],
+        { raw: '"$each_written" "$from/zero_to_fp32.py" "$from"' },
         out,
         '--safe_serialization',
       ]),

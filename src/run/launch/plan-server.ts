@@ -101,15 +101,7 @@ export function startRay(
       `export RAY_ADDRESS="\${hosts[0]}:$ray_port"`,
       'teardown() { srun --overlap --nodes="$SLURM_NNODES" --ntasks-per-node=1 ray stop --force > /dev/null 2>&1; }',
       `start_ray() { srun --overlap --nodes=1 --ntasks=1 -w "$1" ray start "\${@:2}" --num-gpus=${gpusPerNode} --block & helpers+=($!); }`,
-      'await_ray() {',
-      '  local look',
-      '  for ((look = 1; look <= 300; look++)); do',
-      `    if [ "$(ray list nodes --filter state=ALIVE --format json 2> /dev/null | grep -c '"node_id"')" -ge "$1" ]; then return; fi`,
-      '    pause 2',
-      '  done',
-      '  note "Ray has fewer than $1 nodes after 600 s"',
-      '  exit 69',
-      '}',
+      ...awaitRay,
       `start_ray "\${hosts[0]}" --head --port="$ray_port"`,
       'await_ray 1',
       `for host in "\${hosts[@]:1}"; do start_ray "$host" --address="$RAY_ADDRESS"; done`,
@@ -117,3 +109,20 @@ export function startRay(
     ],
   }
 }
+
+/** Waits until Ray has so many nodes. `ray status` needs nothing but Ray itself; `ray list nodes` needs its dashboard. */
+export const awaitRay: readonly string[] = [
+  'await_ray() {',
+  '  local until=$((SECONDS + 600)) said nodes',
+  '  while :; do',
+  '    said="$(timeout 60 ray status 2>&1)" || true',
+  `    nodes="$(awk '/^(Active|Idle|Healthy):/ { on = 1; next } /^[^ ]/ { on = 0 } on && $1 ~ /^[0-9]+$/ { n += $1 } END { print n + 0 }' <<< "$said")"`,
+  '    if [ "$nodes" -ge "$1" ]; then return; fi',
+  '    if [ "$SECONDS" -ge "$until" ]; then break; fi',
+  '    pause 2',
+  '  done',
+  '  note "Ray has $nodes of $1 nodes after 600 s; ray status says:"',
+  '  tail -n 20 <<< "$said" >&2',
+  '  exit 69',
+  '}',
+]

@@ -1,7 +1,7 @@
 import type { JobDependency, JobResources, LaunchJob, ScriptPiece } from '../../core/launch.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { runProgram } from './pieces.ts'
-import { makeJob, type PlanContext } from './plan.ts'
+import { launchDirOf, makeJob, type PlanContext } from './plan.ts'
 import { startRay } from './plan-server.ts'
 
 /** A program of others that trains, on one node or on many. */
@@ -47,6 +47,7 @@ export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJ
     foreign: true,
     pieces: [
       meeting,
+      keepCaches(at),
       ...variables(request.env),
       ...ray,
       ...(request.summarize ? summarized(work, request.summarize) : [work]),
@@ -83,6 +84,35 @@ const meeting: ScriptPiece = {
     'export MASTER_ADDR MASTER_PORT',
     `export SLURM_NODEID="\${SLURM_NODEID:-0}"`,
   ],
+}
+
+/**
+ * What trainers keep beside their results goes below the experiments directory, never to where somebody launched from; what was
+ * said otherwise stays. What is downloaded is shared by launches, and a login or a model that is there already is used.
+ */
+function keepCaches(at: PlanContext): ScriptPiece {
+  const own = `${launchDirOf(at)}/cache`
+  const unless = (name: string, dir: string) => `if [ -z "\${${name}:-}" ]; then export ${name}=${shellQuote(dir)}; fi`
+  const home = '"$HOME/.cache/huggingface'
+  return {
+    about: 'where trainers keep what is no result',
+    lines: [
+      `if [ -z "\${HF_HOME:-}" ]; then`,
+      `  if [ -e ${home}/token" ]; then export HF_TOKEN_PATH="\${HF_TOKEN_PATH:-$HOME/.cache/huggingface/token}"; fi`,
+      `  if [ -d ${home}/hub" ]; then export HF_HUB_CACHE="\${HF_HUB_CACHE:-$HOME/.cache/huggingface/hub}"; fi`,
+      `  export HF_HOME=${shellQuote(`${at.experimentsDir}/cache/huggingface`)}`,
+      'fi',
+      ...Object.entries({
+        WANDB_DIR: launchDirOf(at),
+        WANDB_CACHE_DIR: `${own}/wandb`,
+        WANDB_DATA_DIR: `${own}/wandb`,
+        TRITON_CACHE_DIR: `${own}/triton`,
+        TORCHINDUCTOR_CACHE_DIR: `${own}/inductor`,
+        TORCH_EXTENSIONS_DIR: `${own}/extensions`,
+      }).map(([name, dir]) => unless(name, dir)),
+      'mkdir -p "$HF_HOME" "$WANDB_DIR"',
+    ],
+  }
 }
 
 function variables(env: Readonly<Record<string, string>>): ScriptPiece[] {

@@ -14,6 +14,8 @@ export interface SettingSpec {
   readonly group: string
   readonly preset?: unknown
   readonly choices?: readonly string[] | undefined
+  /** Understood, but not listed. */
+  readonly hidden?: boolean
 }
 
 /** Where values come from; later layers win over earlier ones. */
@@ -32,6 +34,7 @@ export interface Setting {
 /** Values of all layers, each with the layer it came from. */
 export class Settings {
   private readonly found = new Map<string, Setting>()
+  private readonly read = new Set<string>()
   private readonly known: ReadonlySet<string>
 
   constructor(specs: readonly SettingSpec[], layers: readonly SettingLayer[]) {
@@ -57,8 +60,14 @@ export class Settings {
     return [...this.found.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
+  /** Those that were never looked at, so that they cannot have changed anything. */
+  unread(): readonly Setting[] {
+    return this.list().filter(({ name }) => !this.read.has(name))
+  }
+
   get(name: string): Setting | undefined {
     if (!this.known.has(name)) throw new Error(`no setting is called ${name}`)
+    this.read.add(name)
     return this.found.get(name)
   }
 
@@ -109,7 +118,8 @@ function unknownSetting(key: string, origin: string, known: readonly string[]): 
 function parseSetting(spec: SettingSpec, given: unknown, origin: string): unknown {
   const text = typeof given === 'string' ? given.trim() : given
   // The old launcher's word for nothing.
-  if (typeof text === 'string' && /^none$/i.test(text) && !/(engine|backend)$/.test(spec.name)) return undefined
+  if (typeof text === 'string' && /^none$/i.test(text) && !/(engine|backend|deepspeed|report_to)$/.test(spec.name))
+    return undefined
   const value = parsers[spec.kind](text)
   const expected = spec.choices ? `one of ${spec.choices.join(', ')}` : expectations[spec.kind]
   if (value === undefined || (spec.choices && !spec.choices.includes(String(value)))) {

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WholeInput } from '../../core/stage.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { PlaceSort } from '../../lib/place-sort.ts'
 import { decodeRow } from '../../store/rows/columns.ts'
 import { rowsInFile, selectNumbered } from '../../store/rows/shard-sql.ts'
@@ -100,7 +101,7 @@ async function placesIn(sql: SqlDatabase, input: number, shard: Shard, first: nu
   for (const { row, place, signals } of lines) {
     const own = places.get(Number(row)) ?? []
     places.set(Number(row), own)
-    own.push({ place: Number(place), signals: JSON.parse(String(signals ?? '{}')) })
+    own.push({ place: Number(place), signals: Object(readJson(String(signals ?? '{}'))) })
   }
   return places
 }

@@ -9,7 +9,7 @@ import { naming } from './stage-failure.ts'
  * Two stages with the same digest give the same rows, so that nothing is made twice.
  */
 export async function digestStages(
-  { seed, limit }: RecipeLock,
+  { seed, limit, rehearsal }: RecipeLock,
   stages: readonly LiveStage[],
   contextOf: (stage: LiveStage) => StageContext,
 ): Promise<ReadonlyMap<string, string>> {
@@ -23,6 +23,7 @@ export async function digestStages(
         use,
         identity,
         seed,
+        ...(rehearsal && { rehearsal }),
         version: 'version' in stage ? (stage.version ?? 0) : 0,
         inputs: from.map((id) => digests.get(id)),
         ...(form === 'source' ? { limit } : {}),

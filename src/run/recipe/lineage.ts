@@ -71,6 +71,20 @@ async function followRow(
   return way
 }
 
+/** The tasks with these digests, as the last step that has each holds it. */
+export async function tasksByDigest(
+  sql: SqlDatabase,
+  steps: readonly StepOutput[],
+  digests: readonly string[],
+): Promise<ReadonlyMap<string, TaskRow>> {
+  const found = new Map<string, TaskRow>()
+  for (const digest of digests) {
+    const task = await findTask(sql, steps, digest)
+    if (task) found.set(digest, task)
+  }
+  return found
+}
+
 async function findTask(sql: SqlDatabase, steps: readonly StepOutput[], digest: string): Promise<TaskRow | null> {
   for (const step of steps.filter(({ manifest }) => manifest.kind === 'task').reverse()) {
     const [found] = await sql.rows(`SELECT * FROM ${rowsOf(step)} WHERE digest = ${sqlText(digest)} LIMIT 1`)

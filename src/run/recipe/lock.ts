@@ -3,6 +3,7 @@ import { UserError } from '../../core/errors.ts'
 import type { RecipeLock } from '../../core/recipe.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { parseJson, readJson } from '../../lib/parse-json.ts'
 
 /**
  * Writes lock.json before anything runs. An earlier lock of another form of the recipe is kept beside it under its digest;
@@ -13,8 +14,24 @@ export async function saveLock(dir: string, lock: RecipeLock): Promise<void> {
   const now = render(lock)
   const before = await readTextIfExists(path)
   if (before === now) return
+  if (before !== null) refuseOther(dir, lock, before)
   if (before !== null) await writeAtomic(join(dir, 'locks', `${digestIn(before, path)}.json`), before)
   await writeAtomic(path, now)
+}
+
+/** A rehearsal and a run never share a directory: nothing of one may pass for the other's. */
+function refuseOther(dir: string, { rehearsal }: RecipeLock, before: string): void {
+  const was = isRehearsal(before)
+  if (was === (rehearsal ?? false)) return
+  throw new UserError(
+    `${dir} holds ${was ? 'a rehearsal' : 'a run'} of a recipe, and this is ${was ? 'a run' : 'a rehearsal'}`,
+    'choose another directory with -o',
+  )
+}
+
+/** Whether a lock is that of a rehearsal. */
+export function isRehearsal(lock: string): boolean {
+  return Object(parseJson(lock)).rehearsal === true
 }
 
 /** The digest a lock says it has, if its content agrees. */
@@ -26,7 +43,7 @@ function digestIn(text: string, path: string): string {
 
 function parse(text: string, path: string): Record<string, unknown> {
   try {
-    return JSON.parse(text) as Record<string, unknown>
+    return readJson(text) as Record<string, unknown>
   } catch {
     throw changed(path)
   }

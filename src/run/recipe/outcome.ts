@@ -9,4 +9,6 @@ export interface RecipeOutcome {
   readonly sinks: readonly SunkStage[]
   /** The step other processes have yet to finish shards of; null when everything is there. */
   readonly waitingAt: string | null
+  /** In a rehearsal: the step that left no rows, where it ended. */
+  readonly emptyAt?: string | undefined
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
+import { replayResultSchema } from '../../core/replay.ts'
 import { readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { RecipeReport } from './report.ts'
@@ -8,6 +9,7 @@ import type { RecipeReport } from './report.ts'
 const schema = z.object({
   schema: z.literal('recipe-report/1'),
   name: z.string(),
+  rehearsal: z.literal(true).optional(),
   stages: z.array(
     z.object({
       id: z.string(),
@@ -26,7 +28,14 @@ const schema = z.object({
       sources: z.record(z.string(), z.number()).default({}),
     }),
   ),
-  outputs: z.array(z.object({ id: z.string(), dir: z.string(), counts: z.record(z.string(), z.number()) })),
+  outputs: z.array(
+    z.object({
+      id: z.string(),
+      dir: z.string(),
+      counts: z.record(z.string(), z.number()),
+      replay: replayResultSchema.nullish(),
+    }),
+  ),
 })
 
 /** What a finished run says it did. */

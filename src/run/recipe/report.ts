@@ -1,5 +1,6 @@
 import { join, relative } from 'node:path'
 import type { RecipeLock, StageCount } from '../../core/recipe.ts'
+import type { ReplayResult } from '../../core/replay.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeOutcome } from './outcome.ts'
@@ -8,6 +9,8 @@ import type { RecipeOutcome } from './outcome.ts'
 export interface RecipeReport {
   readonly schema: 'recipe-report/1'
   readonly name: string
+  /** There when the run tried the recipe on stand-ins: nothing to train on. */
+  readonly rehearsal?: true | undefined
   readonly stages: readonly StageCount[]
   /** Where the rows of each step are, in order. */
   readonly steps: readonly {
@@ -22,6 +25,8 @@ export interface RecipeReport {
     readonly id: string
     readonly dir: string
     readonly counts: Readonly<Record<string, number>>
+    /** Absent in manifests of earlier versions. */
+    readonly replay?: ReplayResult | null | undefined
   }[]
 }
 
@@ -30,6 +35,7 @@ export async function saveReport(dir: string, lock: RecipeLock, outcome: RecipeO
   const report: RecipeReport = {
     schema: 'recipe-report/1',
     name: lock.name,
+    ...(lock.rehearsal && { rehearsal: lock.rehearsal }),
     stages: countsOf(outcome.steps),
     steps: outcome.steps.map((step) => ({
       id: step.manifest.id,
@@ -38,7 +44,7 @@ export async function saveReport(dir: string, lock: RecipeLock, outcome: RecipeO
       rows: step.manifest.rows,
       sources: step.manifest.sources,
     })),
-    outputs: outcome.sinks.map(({ id, dir: out, counts }) => ({ id, dir: relative(dir, out), counts })),
+    outputs: outcome.sinks.map(({ id, dir: out, counts, replay }) => ({ id, dir: relative(dir, out), counts, replay })),
   }
   await writeAtomic(join(dir, 'manifest.json'), `${JSON.stringify(report, null, 2)}\n`)
 }

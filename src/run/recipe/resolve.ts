@@ -21,7 +21,7 @@ export interface ResolvedRecipe {
 export async function resolveRecipe(
   recipe: Recipe,
   make: MakeStage,
-  { limit = null }: { readonly limit?: number | null } = {},
+  { limit = null, rehearsal = false }: { readonly limit?: number | null; readonly rehearsal?: boolean } = {},
 ): Promise<ResolvedRecipe> {
   if (recipe.stages.length === 0) throw refuse(recipe, 'has no stages', 'a recipe begins with a source')
   const stages: LiveStage[] = []
@@ -38,6 +38,7 @@ export async function resolveRecipe(
     name: recipe.name,
     seed: recipe.seed ?? 0,
     limit,
+    ...(rehearsal && { rehearsal: true }),
     stages: stages.map(({ stage: _, ...rest }) => rest),
   }
   return { lock, stages }

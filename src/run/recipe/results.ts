@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { StageContext } from '../../core/stage.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import type { LiveStage } from './resolve.ts'
 
 const file = 'result.json'
@@ -41,7 +42,7 @@ export async function readResult(dir: string): Promise<unknown> {
   const text = await readTextIfExists(path)
   if (text === null) return null
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     throw new BoundaryError('store', `${path} is not what was written; remove its directory to make it again`, {
       code: 'CorruptShard',

@@ -3,17 +3,18 @@ import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { RecipeLock } from '../../core/recipe.ts'
-import type { MadeSoFar, StageContext, StageServices } from '../../core/stage.ts'
+import type { MadeSoFar, Rehearsal, StageContext, StageServices } from '../../core/stage.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import type { StoredKind } from '../../store/rows/columns.ts'
-import type { StepOutput } from '../../store/rows/step-dir.ts'
+import { findStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import { digestStages } from './digests.ts'
 import { wholeRows } from './expect.ts'
 import { removeLeftovers } from './leftovers.ts'
 import { saveLock } from './lock.ts'
 import type { RecipeOutcome } from './outcome.ts'
 import { recheck } from './recheck.ts'
+import { replaySample } from './replay-sample.ts'
 import { countsOf, saveReport } from './report.ts'
 import type { LiveStage, ResolvedRecipe } from './resolve.ts'
 import { readResult, resultsFor } from './results.ts'
@@ -36,7 +37,15 @@ export interface RecipeRun {
   readonly until?: string | undefined
   readonly shardRows?: number | undefined
   readonly memoryMb?: number | undefined
+  /** False: no row is replayed before a dataset is written. */
+  readonly replay?: boolean | undefined
   readonly onEvent?: (event: RecipeEvent) => void
+  /** Hears which stages have work left, before any is done and anything is written; throws to stop there. */
+  /** There for a rehearsal: what each stage is given instead of `services`, and where it says what it did without. */
+  readonly rehearse?:
+    | ((stage: string) => { readonly services: StageServices; readonly rehearsal: Rehearsal })
+    | undefined
+  readonly refuse?: ((pending: readonly string[]) => void) | undefined
 }
 
 export type RecipeEvent =
@@ -69,11 +78,21 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   })
   let digests: ReadonlyMap<string, string> = new Map()
   const dirOf = (id: string) => stepDir(run.dir, id, digests.get(id) ?? '')
-  const whole = await wholeRows(stages, lock.limit, (stage) => stageContext(run, stage))
+  // How many rows a rehearsal would have without its limit is nobody's business: it makes as few as it can.
+  const whole = lock.rehearsal
+    ? () => ({ wholeRows: null })
+    : await wholeRows(stages, lock.limit, (stage) => stageContext(run, stage))
   const contextOf = (stage: LiveStage) => {
     return { ...stageContext(run, stage), ...whole(stage), ...resultsFor(stage, stages, dirOf) }
   }
-  digests = await digestStages(lock, stages, contextOf)
+  try {
+    digests = await digestStages(lock, stages, contextOf)
+  } catch (error) {
+    // What a digest cannot be made without may be one of several things that are missing.
+    if (error instanceof UserError) run.refuse?.(stages.map(({ id }) => id))
+    throw error
+  }
+  run.refuse?.(await pendingStages(run, digests))
   await saveLock(run.dir, lock)
   const outputs = new Map<string, StepOutput>()
   const cached: string[] = []
@@ -86,8 +105,9 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
       const made = await madeSoFar(run, [...new Set(outputs.values())], inputs[0]?.manifest.sources ?? {}, dirOf)
       const place = { runDir: run.dir, digest: digests.get(step.id) ?? '', made }
+      const sinking = { ...place, steps: [...outputs.values()] }
       sinks.push(
-        (await findSunk(step, place)) ?? (await sinkChecked(run, { sql, contextOf }, step, inputs, place, checked)),
+        (await findSunk(step, place)) ?? (await sinkChecked(run, { sql, contextOf }, step, inputs, sinking, checked)),
       )
       if (step.id === run.until) break
       continue
@@ -99,11 +119,27 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     for (const { id } of step.stages) outputs.set(id, end.output)
     if (end.cached) cached.push(step.id)
     run.onEvent?.({ kind: 'step-end', step: step.id, rows: end.output.manifest.rows, cached: end.cached })
+    if (lock.rehearsal && end.output.manifest.rows === 0)
+      return { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null, emptyAt: step.id }
     if (step.stages.some(({ id }) => id === run.until)) break
   }
   const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
   if (run.until === undefined) await saveReport(run.dir, lock, outcome)
   return outcome
+}
+
+/** Stages whose rows are not there yet. Sinks write what is there, and need nothing else. */
+async function pendingStages(run: RecipeRun, digests: ReadonlyMap<string, string>): Promise<readonly string[]> {
+  const pending: string[] = []
+  for (const step of planSteps(run.recipe.stages)) {
+    if (
+      step.stages[0]?.form !== 'sink' &&
+      (await findStep(stepDir(run.dir, step.id, digests.get(step.id) ?? ''))) === null
+    )
+      pending.push(...step.stages.map(({ id }) => id))
+    if (step.stages.some(({ id }) => id === run.until)) break
+  }
+  return pending
 }
 
 /** A name that no stage has would end nothing, and let everything run. */
@@ -122,7 +158,7 @@ async function sinkChecked(
   at: StepContext,
   step: Step,
   inputs: readonly StepOutput[],
-  place: Parameters<typeof runSink>[3],
+  { steps, ...place }: Parameters<typeof runSink>[3] & { readonly steps: readonly StepOutput[] },
   checked: Set<StepOutput>,
 ): Promise<SunkStage> {
   const [[input], [sink]] = [inputs, step.stages]
@@ -134,7 +170,8 @@ async function sinkChecked(
       checked.add(input)
     }
     run.onEvent?.({ kind: 'step-start', stages: [sink.id] })
-    return runSink(at, step, inputs, place)
+    const replay = run.replay === false ? null : await replaySample(at, sink, input, { runDir: run.dir, steps })
+    return runSink(at, step, inputs, { ...place, made: { ...place.made, replay } })
   })
 }
 
@@ -152,7 +189,8 @@ async function madeSoFar(
       result: await readResult(dirOf(stage.id)),
     })),
   )
-  return { recipe: lock.name, seed: lock.seed, sources, stages }
+  const { name: recipe, seed, rehearsal } = lock
+  return { recipe, seed, ...(rehearsal && { rehearsal }), sources, stages }
 }
 
 /** Where the rows of a step are kept. */
@@ -177,6 +215,7 @@ function stepWork(
     kind: (last?.gives ?? 'task') as StoredKind,
     inputKind: (first?.takes ?? 'raw') as StoredKind,
     limit: lock.limit,
+    mostRows: lock.rehearsal ? lock.limit : null,
     shardRows: run.shardRows ?? 5000,
     mine: share ? (index) => index % share.of === share.index : () => true,
     shared: share !== undefined,
@@ -187,14 +226,16 @@ function stepWork(
 }
 
 function stageContext(run: RecipeRun, stage: LiveStage): StageContext {
+  const { services, ...rehearsed } = run.rehearse?.(stage.id) ?? { services: run.services }
   return {
+    ...rehearsed,
     seed: run.recipe.lock.seed,
     ...(stage.form === 'source' && { limit: run.recipe.lock.limit ?? undefined }),
     signal: run.signal,
     workDir: join(run.dir, 'work', stage.id),
     model: null,
     sandboxes: null,
-    services: run.services,
+    services,
     log: (line) => run.onEvent?.({ kind: 'log', stage: stage.id, line }),
   }
 }

@@ -4,6 +4,7 @@ import { mapInOrder } from '../../lib/map-in-order.ts'
 import { selectNumbered } from '../../store/rows/shard-sql.ts'
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
+import { limited } from './run-source.ts'
 import { bitsOf, keptWithout, saveKept } from './save-kept.ts'
 import { type Reject, readRows, type StageTally, throughStages } from './step-run.ts'
 import type { StepWork } from './step-work.ts'
@@ -53,12 +54,20 @@ export async function inLanes<Item, Made>(
   }
 }
 
-async function streamShard({ step, kind, inputKind, at, dir, onShard }: StepWork, from: Shard): Promise<Shard> {
+async function streamShard(
+  { step, kind, inputKind, at, dir, onShard, mostRows }: StepWork,
+  from: Shard,
+): Promise<Shard> {
   const shard = await saveShard(dir, from.index, async (files) => {
     const rejects: Reject[] = []
     const tallies: StageTally[] = []
     const flow = throughStages(readRows(at.sql, inputKind, from), step.stages, at, rejects, tallies)
-    const rows = await writeRows(at.sql, kind, flow, files.part)
+    const rows = await writeRows(
+      at.sql,
+      kind,
+      mostRows === null ? flow : limited(flow, Math.max(mostRows, from.rows)),
+      files.part,
+    )
     await writeRejects(at.sql, rejects, files.rejects)
     return { rows, counts: tallies.map((tally) => tally.count()) }
   })

@@ -1,11 +1,14 @@
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { type ReplayResult, replayResultSchema } from '../../core/replay.ts'
 import type { MadeSoFar, Sink, SinkReport } from '../../core/stage.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { halfMade } from '../../lib/half-made.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { runsOfRows } from '../../store/rows/run-jobs.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
+import { manifestFile } from '../traces/publish-dir.ts'
 import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
 import { closeViews, openViews } from './views.ts'
@@ -15,6 +18,8 @@ export interface SunkStage extends SinkReport {
   readonly id: string
   readonly dir: string
   readonly cached: boolean
+  /** Null when no row of it was replayed. */
+  readonly replay: ReplayResult | null
 }
 
 interface SinkPlace {
@@ -24,10 +29,13 @@ interface SinkPlace {
 }
 
 const receipt = '.receipt.json'
+/** Of the manifest beside the traces of a recipe, with what their replay needs when they are elsewhere. */
+const datasetSchema = 'recipe-dataset/1'
 const receiptSchema = z.object({
   digest: z.string(),
   counts: z.record(z.string(), z.number()),
   files: z.array(z.string()),
+  replay: replayResultSchema.nullable().default(null),
 })
 
 /** What a sink wrote before, of the very same rows; null when it has to write. */
@@ -56,10 +64,16 @@ export async function runSink(
     if (!view) throw new Error('a sink has an input')
     const context = { ...at.contextOf(live), sql: at.sql, outDir: temporary, made }
     const report = await (live.stage as Sink).write(view, context)
-    await writeAtomic(join(temporary, receipt), `${JSON.stringify({ digest, ...report })}\n`)
+    if (inputs[0]?.manifest.kind === 'trace') {
+      const runs = await runsOfRows(at.sql, view.view, runDir, context.signal)
+      const manifest = { schema: datasetSchema, recipe: made.recipe, counts: report.counts, runs }
+      await writeAtomic(join(temporary, manifestFile), `${JSON.stringify(manifest, null, 2)}\n`)
+    }
+    const replay = made.replay ?? null
+    await writeAtomic(join(temporary, receipt), `${JSON.stringify({ digest, ...report, replay })}\n`)
     await rm(dir, { recursive: true, force: true })
     await rename(temporary, dir)
-    return { ...report, id: live.id, dir, cached: false }
+    return { ...report, id: live.id, dir, cached: false, replay }
   } finally {
     await closeViews(at.sql, views)
     await rm(temporary, { recursive: true, force: true })
@@ -67,11 +81,14 @@ export async function runSink(
 }
 
 /** A receipt that cannot be read is none: the files are written anew. */
-async function readReceipt(dir: string, digest: string): Promise<SinkReport | null> {
+async function readReceipt(
+  dir: string,
+  digest: string,
+): Promise<Pick<SunkStage, 'counts' | 'files' | 'replay'> | null> {
   const text = await readTextIfExists(join(dir, receipt))
   const parsed = receiptSchema.safeParse(parseJson(text ?? ''))
   if (!parsed.success || parsed.data.digest !== digest) return null
-  const { counts, files } = parsed.data
+  const { counts, files, replay } = parsed.data
   for (const file of files) if (!(await exists(join(dir, file)))) return null
-  return { counts, files }
+  return { counts, files, replay }
 }

@@ -45,7 +45,8 @@ export async function runSource(work: StepWork): Promise<readonly (Shard | null)
 
 async function* none(): AsyncIterable<object> {}
 
-async function* limited(rows: AsyncIterable<object>, limit: number | null): AsyncIterable<object> {
+/** At most so many of some rows; null: all of them. */
+export async function* limited(rows: AsyncIterable<object>, limit: number | null): AsyncIterable<object> {
   let left = limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return
   for await (const row of rows) {

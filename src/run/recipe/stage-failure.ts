@@ -24,7 +24,7 @@ function explained(stage: string, error: unknown): unknown {
       'give it more with --memory-mb: finished shards are kept. Or begin anew in another directory with a smaller --shard-rows',
     )
   if (message.startsWith('stage ')) return error
-  if (error instanceof UserError) return new UserError(`${stage}: ${message}`, error.hint)
+  if (error instanceof UserError) return new UserError(`${stage}: ${message}`, error.hint, error.exitCode)
   if (!(error instanceof BoundaryError)) return error
   const { boundary, code, retryable } = error
   return new BoundaryError(boundary, `${stage}: ${message}`, { code, retryable, cause: error })

@@ -18,7 +18,8 @@ import { makeMask } from '../trial/mask.ts'
 import { timed } from '../trial/round.ts'
 import { type HostEnv, type Scene, wholeTask } from '../trial/scene.ts'
 import { openTrialLog } from '../trial/trial-log.ts'
-import { type Verified, verifySeparately } from '../trial/verify.ts'
+import type { Verified } from '../trial/two-systems.ts'
+import { verifySeparately } from '../trial/verify.ts'
 
 export interface RescoreRequest {
   readonly jobName: string

@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { isMissing, readTextIfExists } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { type JobDir, type Layout, loadJobDir } from '../../store/job-dir.ts'
 
 /** Trials to read: those of a job, or those in a directory that is no job, as Harbor's single trials are. */
@@ -97,7 +98,7 @@ async function kindOf(dir: string): Promise<'job' | 'trial' | 'folder'> {
 
 function namesTrial(text: string | null): boolean {
   try {
-    return text !== null && Object.hasOwn(Object(JSON.parse(text)), 'trial_name')
+    return text !== null && Object.hasOwn(Object(readJson(text)), 'trial_name')
   } catch {
     return false
   }

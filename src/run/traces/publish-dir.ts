@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { isMissing, readTextIfExists } from '../../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 /** What stands where a dataset is to go. */
 type Place = 'free' | 'dataset' | 'other'
@@ -82,7 +83,7 @@ async function placeOf(path: string): Promise<Place> {
 
 function schemaIn(text: string): unknown {
   try {
-    return Object(JSON.parse(text)).schema
+    return Object(readJson(text)).schema
   } catch {
     return undefined
   }

@@ -3,7 +3,8 @@ import type { Drop, TrialWithFiles } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { codeOf } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
-import { type LimitOf, openForReading, type ReadableStore } from '../../store/trial-files.ts'
+import type { LimitOf } from '../../store/read-trial-dir.ts'
+import { openForReading, type ReadableStore } from '../../store/trial-files.ts'
 import type { TraceInput } from './find-inputs.ts'
 
 /** What is asked of every trial before and while it is read. */

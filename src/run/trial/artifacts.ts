@@ -1,11 +1,13 @@
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, extname, join, normalize } from 'node:path'
+import { chmod, lstat, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { basename, extname, join, normalize, sep } from 'node:path'
 import { z } from 'zod'
-import { messageOf } from '../../core/errors.ts'
+import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { Sandbox } from '../../core/sandbox.ts'
 import type { Artifact } from '../../core/task.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { dropLeavingLinks } from '../../lib/leaving-links.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { isDiskFull } from '../disk-full.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
 import type { Round, Scene } from './scene.ts'
@@ -37,6 +39,8 @@ export async function saveArtifacts(scene: Scene, lease: Sandbox, round: Round):
       signal.throwIfAborted()
     }
   })
+  // Each copy kept only links that stay inside it; together they could still lead out.
+  await atBoundary('store', scene.signal, () => dropLeavingLinks(join(round.dir, 'artifacts')))
   // A download that was given up on may still add to the list.
   const settled = [...saved]
   if (settled.length > 0) {
@@ -79,7 +83,7 @@ function manifestOf(roundDir: string): string {
 export async function loadManifest(roundDir: string): Promise<readonly SavedArtifact[]> {
   const text = await readTextIfExists(manifestOf(roundDir))
   try {
-    return text === null ? [] : z.array(savedSchema).parse(JSON.parse(text))
+    return text === null ? [] : z.array(savedSchema).parse(readJson(text))
   } catch {
     return []
   }
@@ -94,6 +98,9 @@ export async function restoreArtifacts(
   for (const { source, destination, type, status } of saved) {
     if (status !== 'ok') continue
     const path = join(roundDir, destination)
+    const real = await realpath(path)
+    if (!`${real}${sep}`.startsWith(`${await realpath(join(roundDir, 'artifacts'))}${sep}`))
+      throw new BoundaryError('store', `${path} leads out of artifacts/`, { retryable: false })
     if (type === 'directory') await sandbox.uploadDir(path, source)
     else await sandbox.write(source, await readFile(path), { mode: (await stat(path)).mode & 0o777 })
   }
@@ -118,6 +125,8 @@ async function saveOne(
   try {
     if (name === null)
       throw new Error(`destination ${JSON.stringify(artifact.destination)} is not a name inside artifacts/`)
+    if (found.kind === 'missing') throw new Error('not there')
+    await clearPlace(join(round.dir, 'artifacts'), name)
     await download(lease, artifact, found, join(round.dir, entry.destination))
     return { ...entry, status: 'ok' }
   } catch (error) {
@@ -128,20 +137,37 @@ async function saveOne(
 }
 
 async function download(lease: Sandbox, artifact: Artifact, found: Found, target: string): Promise<void> {
-  if (found.kind === 'missing') throw new Error('not there')
-  await rm(target, { recursive: true, force: true })
-  await mkdir(dirname(target), { recursive: true })
   if (found.kind !== 'file') return lease.downloadDir(artifact.source, target, { exclude: artifact.exclude })
   if (found.sizeBytes > fileLimitBytes) throw new Error(`${found.sizeBytes} bytes, more than ${fileLimitBytes}`)
   await writeFile(target, await lease.read(artifact.source), { flag: 'wx' })
   await chmod(target, found.executable ? 0o755 : 0o644)
 }
 
+/**
+ * Makes room at a place inside a directory. What came before may hold links: one on the way is replaced by a directory,
+ * so that nothing is written or removed where it leads.
+ */
+async function clearPlace(dir: string, name: string): Promise<void> {
+  await mkdir(dir, { recursive: true })
+  const parts = name.split('/').filter((part) => part !== '')
+  let path = dir
+  for (const part of parts.slice(0, -1)) {
+    path = join(path, part)
+    if ((await lstat(path).catch(() => null))?.isDirectory()) continue
+    await rm(path, { force: true })
+    await mkdir(path)
+  }
+  await rm(join(dir, ...parts), { recursive: true, force: true })
+}
+
 /** The place inside `artifacts/`, or null for one that would leave it or hide the manifest. */
 function safeDestination({ source, destination }: Artifact): string | null {
   const name = normalize(destination ?? basename(source))
   const unsafe =
-    name.startsWith('/') || name.split('/').includes('..') || name === 'manifest.json' || name.includes('\0')
+    name.startsWith('/') ||
+    name.split('/').includes('..') ||
+    name.split('/')[0] === 'manifest.json' ||
+    name.includes('\0')
   return unsafe || name === '.' ? null : name
 }
 

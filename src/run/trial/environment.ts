@@ -108,6 +108,16 @@ export function meets(can: SandboxAbilities, need: Need): boolean {
   return need === 'allowlist' ? can.network.includes('allowlist') : can[need]
 }
 
+/** The kinds of network that any phase of some tasks asks for. */
+export function networksOf(tasks: readonly Task[]): Network['mode'][] {
+  const parts = tasks.flatMap((task) => [task, ...task.steps])
+  const modes = [
+    ...tasks.map(({ environment }) => environment.network.mode),
+    ...parts.flatMap(({ agent, verifier }) => [agent.network, verifier.network, verifier.environment?.network]),
+  ].flatMap((network) => (typeof network === 'string' ? network : (network?.mode ?? [])))
+  return [...new Set(modes)]
+}
+
 /** Whether two networks let through the same. */
 export function sameNetwork(a: Network, b: Network): boolean {
   return a.mode === b.mode && JSON.stringify(a) === JSON.stringify(b)

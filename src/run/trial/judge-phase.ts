@@ -13,6 +13,11 @@ export async function isJudged(task: Task): Promise<boolean> {
   return (await Promise.all(rubrics)).includes(true)
 }
 
+/** Whether a judge decides about a round. */
+export function isJudgedRound({ task }: Scene, { step }: Round): Promise<boolean> {
+  return exists(join(testsDir(step?.dir ?? task.dir), judgeFileName))
+}
+
 /**
  * The rewards of a round: what the tests wrote or, for a task with a rubric, what a judge says about what the tests collected.
  * There the tests only have the first word: a reward of 0, or below, is final, and nobody is asked.

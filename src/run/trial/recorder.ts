@@ -7,7 +7,10 @@ export interface Told {
 }
 
 /** A recorder for one round of an agent, and what was told to it so far. */
-export function makeRecorder(log: (line: string) => void): { readonly record: Recorder; told(): Told } {
+export function makeRecorder(
+  log: (line: string) => void,
+  { mark, refused }: Pick<Recorder, 'mark' | 'refused'> = { mark: () => {}, refused: () => {} },
+): { readonly record: Recorder; told(): Told } {
   let usage: Usage | null = null
   let metadata: Readonly<Record<string, unknown>> | null = null
   const record: Recorder = {
@@ -18,6 +21,8 @@ export function makeRecorder(log: (line: string) => void): { readonly record: Re
       metadata = { ...metadata, ...more }
     },
     log: (line) => log(`agent: ${line}`),
+    mark,
+    refused,
   }
   return { record, told: () => ({ usage, metadata }) }
 }

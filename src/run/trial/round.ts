@@ -1,16 +1,17 @@
 import type { AgentExit } from '../../core/agent.ts'
 import type { Rewards } from '../../core/rewards.ts'
-import type { Isolation, SandboxLease } from '../../core/sandbox.ts'
-import type { Span } from '../../core/trial.ts'
+import type { Frozen, Isolation, SandboxLease } from '../../core/sandbox.ts'
+import type { Span, SystemReport } from '../../core/trial.ts'
 import { utcNow } from '../../lib/time.ts'
 import { saveAgentLogs } from './agent-logs.ts'
 import { solve } from './agent-phase.ts'
 import { saveArtifacts } from './artifacts.ts'
 import { bestEffort } from './boundary.ts'
 import { makeRecorder, type Told } from './recorder.ts'
-import type { Play, Round, Scene } from './scene.ts'
+import { agentDirOf, type Play, type Round, type Scene } from './scene.ts'
 import type { TestBench } from './tests-run.ts'
-import { freeze, type Verified, verifyInPlace, verifySeparately } from './verify.ts'
+import { describeSystem, type Verified } from './two-systems.ts'
+import { forTests, freeze, verifyInPlace, verifySeparately } from './verify.ts'
 
 /** What is known about a round, filled in while it runs, so that a round that fails leaves what it had. */
 export interface RoundNotes {
@@ -18,6 +19,7 @@ export interface RoundNotes {
   rewards: Rewards | null
   isolation: Isolation | null
   bothRewardFiles: boolean
+  system: SystemReport | null
   agentExecution: Span | null
   verifier: Span | null
   told: () => Told
@@ -29,6 +31,7 @@ export function emptyNotes(): RoundNotes {
     rewards: null,
     isolation: null,
     bothRewardFiles: false,
+    system: null,
     agentExecution: null,
     verifier: null,
     told: () => ({ usage: null, metadata: null }),
@@ -39,7 +42,7 @@ export function emptyNotes(): RoundNotes {
 export async function runRound(scene: Play, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
   notes.exit = await agentTurn(scene, bench, round, notes)
   scene.log(`agent ended: ${JSON.stringify(notes.exit)}`)
-  const frozen = await freeze(scene, bench.lease)
+  const frozen = await freeze(scene, bench.lease, forTests(scene, round))
   await saveAgentLogs(scene, bench.lease, round)
   if (scene.config.verifier.disable) {
     await saveArtifacts(scene, bench.lease, round)
@@ -50,12 +53,17 @@ export async function runRound(scene: Play, bench: TestBench, round: Round, note
     (span) => {
       notes.verifier = span
     },
-    () => (round.verifier.mode === 'separate' ? separately(scene, bench, round) : inPlace(scene, bench, round, frozen)),
+    () =>
+      round.verifier.mode === 'separate'
+        ? separately(scene, bench, round, frozen)
+        : inPlace(scene, bench, round, frozen),
   )
   scene.log(`rewards ${JSON.stringify(verified.rewards)}, verifier isolation ${verified.isolation}`)
   notes.rewards = verified.rewards
   notes.isolation = verified.isolation
   notes.bothRewardFiles = verified.bothRewardFiles
+  notes.system = verified.system ?? null
+  if (verified.system?.differ) scene.log(`rewards differ: ${describeSystem(verified.system)}`)
 }
 
 async function agentTurn(
@@ -64,7 +72,11 @@ async function agentTurn(
   round: Round,
   notes: RoundNotes,
 ): Promise<AgentExit> {
-  const { record, told } = makeRecorder(scene.log)
+  const dir = agentDirOf(round)
+  const { record, told } = makeRecorder(scene.log, {
+    mark: (reply, mark) => scene.exchanges.mark(dir, reply, mark),
+    refused: (call) => scene.exchanges.refused(dir, call),
+  })
   notes.told = told
   await network.use(round.agent.network)
   await scene.announce('agent-start')
@@ -91,15 +103,13 @@ async function salvageAgentLogs(scene: Scene, lease: SandboxLease, round: Round)
 }
 
 /** Harbor keeps artefacts after the tests, which may add to them; also those of tests that failed. */
-async function inPlace(scene: Scene, bench: TestBench, round: Round, frozen: Isolation): Promise<Verified> {
-  try {
-    return await verifyInPlace(scene, bench, round, frozen)
-  } finally {
+function inPlace(scene: Scene, bench: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
+  return verifyInPlace(scene, bench, round, frozen, async () => {
     if (!scene.signal.aborted) await saveArtifacts(scene, bench.lease, round)
-  }
+  })
 }
 
-async function separately(scene: Scene, { lease }: TestBench, round: Round): Promise<Verified> {
+async function separately(scene: Scene, { lease }: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
   for (const { command, timeoutSec, user } of round.verifier.collect) {
     await bestEffort('collect', timeoutSec + 30, scene, async (signal) => {
       const options = { timeoutSec, signal, ...(user !== undefined && { user }) }
@@ -107,7 +117,11 @@ async function separately(scene: Scene, { lease }: TestBench, round: Round): Pro
       if (exitCode !== 0) scene.log(`collect command exited with ${exitCode}: ${stderr.slice(0, 500)}`)
     })
   }
-  return verifySeparately(scene, round, await saveArtifacts(scene, lease, round))
+  const verified = await verifySeparately(scene, round, await saveArtifacts(scene, lease, round))
+  const { restored } = frozen
+  if (restored === null || restored.total === 0) return verified
+  // What was collected came from the image's system; nothing else of the agent's reached the tests.
+  return { ...verified, system: { restored, onImage: verified.rewards, differ: false } }
 }
 
 /** Runs work and tells when it started and, in any case, when it ended. */

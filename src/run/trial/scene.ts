@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { Agent } from '../../core/agent.ts'
 import type { TrialConfig } from '../../core/job.ts'
 import type { Judge } from '../../core/judge.ts'
@@ -5,6 +6,8 @@ import type { ModelClient } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { AgentLimits, Artifact, Step, Task, VerifierLimits } from '../../core/task.ts'
 import type { TrialEventName, TrialRecord } from '../../core/trial.ts'
+import type { ExchangeFiles } from '../../store/exchange-files.ts'
+import type { Resumption } from '../replay/resumption.ts'
 
 /** The host's variables, which templates in tasks and jobs may name. */
 export type HostEnv = Readonly<Record<string, string | undefined>>
@@ -29,6 +32,12 @@ export interface Scene {
 export interface Play extends Scene {
   readonly agent: Agent
   readonly client: ModelClient | null
+  /** What an interrupted attempt recorded, to be replayed. */
+  readonly resumption?: Resumption | undefined
+  /** Where the agent's calls are written down. */
+  readonly exchanges: ExchangeFiles
+  /** Takes the trial's secrets out of a text that is going to be written. */
+  readonly mask: (text: string) => string
   /** Tells the hooks, one after the other. */
   readonly announce: (event: TrialEventName, record?: TrialRecord) => Promise<void>
 }
@@ -42,6 +51,11 @@ export interface Round {
   readonly artifacts: readonly Artifact[]
   /** The host directory whose `agent/`, `verifier/` and `artifacts/` this round fills. */
   readonly dir: string
+}
+
+/** What the agent of a round leaves on the host. */
+export function agentDirOf({ dir }: Round): string {
+  return join(dir, 'agent')
 }
 
 /** The only round of a single-step task. */

@@ -11,6 +11,7 @@ import { emptyNotes, type RoundNotes, runRound } from './round.ts'
 import { type Play, type Round, roundOfStep, type Scene } from './scene.ts'
 import type { TestBench } from './tests-run.ts'
 import { environmentStartLimitSec } from './time-limits.ts'
+import { freeze } from './verify.ts'
 
 /** What a task with steps leaves: a record per step that ran, and what holds for the trial as a whole. */
 export interface StepNotes {
@@ -45,7 +46,7 @@ async function runStep(
   const notes = emptyNotes()
   const round = roundOfStep(scene, step, join(scene.dir, 'steps', step.name))
   try {
-    if (again) await clearAgentLogs(scene, bench)
+    if (again) await clearUp(scene, bench)
     await setUpStep(scene, bench, step, round)
     await runRound(scene, bench, round, notes)
     const record = recordOf(step, notes, null)
@@ -86,8 +87,9 @@ function setupFailed(step: Step, exitCode: number, stderr: string): BoundaryErro
   )
 }
 
-/** What the step before left was saved already. */
-async function clearAgentLogs(scene: Scene, { lease }: TestBench): Promise<void> {
+/** What the step before left was saved already; of its tests no process, and no file where that can be, stays for the next agent to see. */
+async function clearUp(scene: Scene, { lease }: TestBench): Promise<void> {
+  await freeze(scene, lease)
   const script =
     'rm -rf /logs/agent/* /logs/agent/.[!.]* /logs/agent/..?*; mkdir -p /logs/agent && chmod 777 /logs/agent'
   const options = { user: 'root', signal: scene.signal, timeoutSec: 60 }
@@ -95,8 +97,9 @@ async function clearAgentLogs(scene: Scene, { lease }: TestBench): Promise<void>
 }
 
 function recordOf(step: Step, notes: RoundNotes, failure: StepRecord['failure']): StepRecord {
-  const { exit, rewards, agentExecution, verifier } = notes
-  return { name: step.name, rewards, exit, failure, ...notes.told(), agentExecution, verifier }
+  const { exit, rewards, agentExecution, verifier, system } = notes
+  const known = { name: step.name, rewards, exit, failure, ...notes.told(), agentExecution, verifier }
+  return { ...known, ...(system && { system }) }
 }
 
 /** A reward that was not given is below every minimum. */

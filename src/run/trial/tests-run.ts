@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { rename, rm, stat } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
@@ -13,6 +14,7 @@ import { atBoundary, bestEffort } from './boundary.ts'
 import { settleRewards } from './judge-phase.ts'
 import type { PhaseNetwork } from './phase-network.ts'
 import { readRewardFiles } from './reward-files.ts'
+import { isGone, sandboxGone } from './sandbox-gone.ts'
 import type { Round, Scene } from './scene.ts'
 import { verifierLimitSec } from './time-limits.ts'
 
@@ -33,19 +35,36 @@ const stdoutFile = `${verifierLogs}/test-stdout.txt`
 const limitBytes = 256 * 1024 * 1024
 const stdoutKeptBytes = 16 * 1024 * 1024
 
-/** Runs the task's tests once, as Harbor does, in a sandbox where no agent lives any more. */
-export async function runTests(scene: Scene, bench: TestBench, round: Round): Promise<TestsOutcome | typeof expired> {
+/**
+ * Runs the task's tests once, as Harbor does, in a sandbox where no agent lives any more. Their logs go to `logs` below the
+ * round's directory.
+ */
+export async function runTests(
+  scene: Scene,
+  bench: TestBench,
+  round: Round,
+  logs = 'verifier',
+): Promise<TestsOutcome | typeof expired> {
   const outcome = await atBoundary('verifier', scene.signal, () =>
     withDeadline(verifierLimitSec(round.verifier, scene.config), scene.signal, (signal) =>
-      test(scene, bench, round, signal),
+      test(scene, bench, round, logs, signal),
     ),
-  )
+  ).catch(async (error: unknown) => {
+    const ofTests = error instanceof BoundaryError && error.boundary === 'verifier' && !scene.signal.aborted
+    throw ofTests && (await isGone(scene, bench.lease)) ? sandboxGone('while the tests ran', error) : error
+  })
   if (outcome === expired)
-    await bestEffort('verifier logs', 60, scene, (signal) => saveVerifierLogs(scene, bench.lease, round, signal))
+    await bestEffort('verifier logs', 60, scene, (signal) => saveVerifierLogs(scene, bench.lease, round, logs, signal))
   return outcome
 }
 
-async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortSignal): Promise<TestsOutcome> {
+async function test(
+  scene: Scene,
+  bench: TestBench,
+  round: Round,
+  logs: string,
+  signal: AbortSignal,
+): Promise<TestsOutcome> {
   const { lease } = bench
   await atBoundary('sandbox', signal, () => uploadTests(scene, lease, round, signal), { code: 'AddTestsDirError' })
   await bench.network.use(round.verifier.network)
@@ -62,10 +81,15 @@ async function test(scene: Scene, bench: TestBench, round: Round, signal: AbortS
   scene.log(`tests exited with ${exitCode}${reason && `: ${reason}`}`)
   // The time may be up although this sandbox did not stop the command: then nothing below is wanted any more.
   signal.throwIfAborted()
-  await atBoundary('sandbox', signal, () => saveVerifierLogs(scene, lease, round, signal), {
+  // Tests that were killed may have gone first, and the rest of their sandbox a moment later: a command that takes that long tells.
+  if (exitCode === 128 + constants.signals.SIGKILL)
+    await atBoundary('sandbox', signal, () => lease.exec(['sleep', '0.1'], { user: 'root', timeoutSec: 30, signal }))
+  await atBoundary('sandbox', signal, () => saveVerifierLogs(scene, lease, round, logs, signal), {
     code: 'DownloadVerifierDirError',
   })
-  const files = await readRewardFiles(join(round.dir, 'verifier'))
+  // What the tests wrote until their sandbox was taken away is no verdict.
+  if (await isGone(scene, lease)) throw sandboxGone('while the tests ran')
+  const files = await readRewardFiles(join(round.dir, logs))
   const rewards = await settleRewards(scene, round, files, signal)
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
 }
@@ -86,8 +110,14 @@ async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, sign
  * Brings `/logs/verifier` home. Tests that print without end, or run a program that does, lose the rest of what they printed,
  * not their rewards. What still cannot be brought home is what the tests made of it: theirs is the blame.
  */
-async function saveVerifierLogs(scene: Scene, lease: SandboxLease, round: Round, signal: AbortSignal): Promise<void> {
-  const target = join(round.dir, 'verifier')
+async function saveVerifierLogs(
+  scene: Scene,
+  lease: SandboxLease,
+  round: Round,
+  logs: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const target = join(round.dir, logs)
   const download = async () => {
     // One that was given up may go on for a while: in a place of its own it cannot mix with what the next one brings.
     const incoming = join(round.dir, `.verifier-${randomBytes(4).toString('hex')}`)

@@ -49,6 +49,7 @@ export function makeRecord(subject: TrialSubject, notes: TrialNotes, end: TrialE
     end,
     isolation: round.isolation,
     bothRewardFiles: round.bothRewardFiles,
+    ...(round.system && { system: round.system }),
     ...round.told(),
     sandbox: notes.sandbox,
     spans: {

@@ -1,36 +1,82 @@
 import { BoundaryError } from '../../core/errors.ts'
-import type { Isolation, SandboxLease } from '../../core/sandbox.ts'
+import type { FreezeOptions, Frozen, SandboxLease } from '../../core/sandbox.ts'
+import { mayModifySystem } from '../../core/task.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { restoreArtifacts, type SavedArtifact } from './artifacts.ts'
 import { atBoundary } from './boundary.ts'
 import { effectiveEnvironment } from './environment.ts'
 import { giveBack } from './give-back.ts'
+import { isJudgedRound } from './judge-phase.ts'
 import { makePhaseNetwork } from './phase-network.ts'
 import type { Round, Scene } from './scene.ts'
 import { startSandbox } from './start-sandbox.ts'
-import { runTests, type TestBench, type TestsOutcome } from './tests-run.ts'
+import { runTests, type TestBench } from './tests-run.ts'
 import { verifierLimitSec } from './time-limits.ts'
-
-export interface Verified extends TestsOutcome {
-  readonly isolation: Isolation
-}
+import { describeChanges, settleSystems, type Verified } from './two-systems.ts'
 
 /** Tests that ran out of time run this often in all. */
 const tries = 2
 const freezeSec = 120
 
-/** Verifies in the agent's own sandbox, which was frozen once already: every process dead, no file of a verifier there. */
+/**
+ * How a round's sandbox is frozen for its tests: on the image's system unless the task lets the agent change it, so that no
+ * program of the agent's runs them. Between steps, what tests leave is dropped, and with it copies of the tests.
+ */
+export function forTests(scene: Scene, round: Round): FreezeOptions {
+  return { system: mayModifySystem(scene.task) ? 'agent' : 'image', scratch: round.step !== null }
+}
+
+/**
+ * Verifies in the agent's own sandbox, which was frozen for it already. Where system files were put back, the tests run once
+ * more on the agent's: after the first run, because programs of the agent's could read the tests. `saveFiles` is called when
+ * the first run is over, whatever came of it.
+ */
 export async function verifyInPlace(
   scene: Scene,
   bench: TestBench,
   round: Round,
-  frozen: Isolation,
+  frozen: Frozen,
+  saveFiles: () => Promise<void>,
 ): Promise<Verified> {
-  let isolation = frozen
+  const how = forTests(scene, round)
+  const { restored } = frozen
+  const isChanged = restored !== null && restored.total > 0
+  if (isChanged)
+    scene.log(`system files that the agent changed are put back for the tests: ${describeChanges(restored)}`)
+  const onImage = await resultOf(() => runInPlace(scene, bench, round, how, frozen)).finally(saveFiles)
+  // A judge may say something else when asked twice about the same.
+  if (!isChanged || (await isJudgedRound(scene, round))) {
+    if (onImage instanceof BoundaryError) throw onImage
+    return isChanged ? { ...onImage, system: { restored, onImage: onImage.rewards, differ: false } } : onImage
+  }
+  scene.log('the tests run again, on the system as the agent left it')
+  const again = { ...how, system: 'agent' as const }
+  const left = await freeze(scene, bench.lease, again)
+  const onAgent = await resultOf(() => runInPlace(scene, bench, round, again, left, 'verifier/agent-system'))
+  return settleSystems(restored, onImage, onAgent)
+}
+
+async function runInPlace(
+  scene: Scene,
+  bench: TestBench,
+  round: Round,
+  how: FreezeOptions,
+  frozen: Frozen,
+  logs?: string,
+): Promise<Verified> {
+  let { isolation } = frozen
   return inTime(scene, round, async (attempt) => {
-    if (attempt > 1) isolation = await freeze(scene, bench.lease)
-    const outcome = await runTests(scene, bench, round)
+    if (attempt > 1) isolation = (await freeze(scene, bench.lease, how)).isolation
+    const outcome = await runTests(scene, bench, round, logs)
     return outcome === expired ? expired : { ...outcome, isolation }
+  })
+}
+
+/** What tests came to, also when they came to nothing: on one of two systems that is a result. */
+async function resultOf(work: () => Promise<Verified>): Promise<Verified | BoundaryError> {
+  return work().catch((error: unknown) => {
+    if (error instanceof BoundaryError && error.boundary === 'verifier') return error
+    throw error
   })
 }
 
@@ -54,12 +100,12 @@ export async function verifySeparately(scene: Scene, round: Round, saved: readon
 }
 
 /** Kills everything in a sandbox, bounded even if the sandbox does not answer. */
-export async function freeze(scene: Scene, lease: SandboxLease): Promise<Isolation> {
-  const isolation = await atBoundary('sandbox', scene.signal, () =>
-    withDeadline(freezeSec, scene.signal, async () => lease.freeze()),
+export async function freeze(scene: Scene, lease: SandboxLease, how: FreezeOptions = {}): Promise<Frozen> {
+  const frozen = await atBoundary('sandbox', scene.signal, () =>
+    withDeadline(freezeSec, scene.signal, async () => lease.freeze(how)),
   )
-  if (isolation === expired) throw new BoundaryError('sandbox', `the sandbox did not freeze within ${freezeSec} s`)
-  return isolation
+  if (frozen === expired) throw new BoundaryError('sandbox', `the sandbox did not freeze within ${freezeSec} s`)
+  return frozen
 }
 
 type Attempt = (attempt: number) => Promise<Verified | typeof expired>

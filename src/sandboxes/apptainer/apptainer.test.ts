@@ -28,8 +28,8 @@ describe('command lines', () => {
   test('an instance sees nothing of the host, writes to its overlay and has no network', () => {
     expect(startArgs(request).join(' ')).toBe(
       'instance start --containall --no-home --cleanenv --no-eval --no-umask ' +
-        '--no-mount hostfs,bind-paths,cwd,home,tmp --hostname sandbox --net --network none --overlay /state/overlay ' +
-        '--bind /state/logs:/logs --bind /tools:/ot-agent-tools:ro --fakeroot --pid-file /state/pid /images/a.sif box-0',
+        '--no-mount hostfs,bind-paths,cwd,home,tmp,sys --hostname sandbox --net --network none --overlay /state/overlay ' +
+        '--bind /state/logs:/logs --bind /tools:/ot-agent-tools:ro --fakeroot --security seccomp:/state/seccomp.json --pid-file /state/pid /images/a.sif box-0',
     )
   })
 
@@ -51,6 +51,8 @@ describe('command lines', () => {
       'exec',
       '--cleanenv',
       '--no-eval',
+      '--security',
+      'seccomp:/state/seccomp.json',
       'instance://box-0',
       'true',
     ])
@@ -128,7 +130,7 @@ describe('the provider, on a stand-in that writes down how it is called', () => 
     const provider = make()
     const lease = await provider.lease({ owner, environment: environment() })
     await symlink('/etc', join(root, 'state/apptainer/sandboxes', lease.id, 'overlay/upper/tests'))
-    expect(await lease.freeze()).toBe('fresh')
+    expect(await lease.freeze()).toMatchObject({ isolation: 'fresh' })
     const starts = (await calls()).filter(([verb, what]) => verb === 'instance' && what === 'start')
     expect(starts.map((words) => words.at(-1))).toEqual([`${lease.id}-0`, `${lease.id}-1`])
     expect(starts[0]?.at(-2)).toMatch(/me_image_1-.*\.sif$/)

@@ -54,7 +54,8 @@ export function startArgs(request: StartRequest): string[] {
   return [
     ...['instance', 'start', '--containall', '--no-home', '--cleanenv', '--no-eval', '--no-umask'],
     // With these left out, /tmp and homes lie in the overlay like everything else, and outlive the instance with it.
-    ...['--no-mount', 'hostfs,bind-paths,cwd,home,tmp'],
+    // No /sys either: it would be writable for a root of this machine.
+    ...['--no-mount', 'hostfs,bind-paths,cwd,home,tmp,sys'],
     ...['--hostname', 'sandbox'],
     ...(request.network === 'none' ? ['--net', '--network', 'none'] : []),
     ...['--overlay', request.overlayDir],
@@ -72,7 +73,7 @@ export function startArgs(request: StartRequest): string[] {
 
 /** Arguments that run a command in an instance. Variables travel in the environment of the program, never here. */
 export function execArgs(name: string, privileges: Privileges, argv: readonly string[]): string[] {
-  const held = privileges.isRoot ? privilegeArgs(privileges) : []
+  const held = privilegeArgs(privileges).filter((word) => word !== '--fakeroot')
   return ['exec', '--cleanenv', '--no-eval', ...held, `instance://${name}`, ...argv]
 }
 
@@ -86,8 +87,7 @@ export function buildArgs(target: string, image: string, isRoot: boolean): strin
 }
 
 function privilegeArgs({ isRoot, seccompFile }: Privileges): string[] {
-  if (!isRoot) return ['--fakeroot']
-  const held = ['--no-privs', '--add-caps', capabilities.join(','), '--allow-setuid']
+  const held = isRoot ? ['--no-privs', '--add-caps', capabilities.join(','), '--allow-setuid'] : ['--fakeroot']
   return [...held, '--security', `seccomp:${seccompFile}`]
 }
 

@@ -7,6 +7,7 @@ import { readInside } from '../../formats/dockerfile/context.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { planDockerfile } from '../../formats/dockerfile/plan.ts'
 import { exists } from '../../lib/files.ts'
+import { halfMade } from '../../lib/half-made.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 import { buildArgs } from './commands.ts'
 import { type Apptainer, runProgram } from './program.ts'
@@ -77,7 +78,7 @@ export async function fetchImage(
   const { signal = new AbortController().signal, log = () => {} } = how
   return builds.run(target, signal, async (signal) => {
     log(`fetches ${source.registry}`)
-    const draft = `${target}.${process.pid}.tmp`
+    const draft = target + halfMade
     await mkdir(imagesDir, { recursive: true })
     try {
       await runProgram(apptainer, buildArgs(draft, source.registry, apptainer.isRoot), {

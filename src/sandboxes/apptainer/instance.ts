@@ -7,10 +7,12 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { ExecOptions, ExecResult, Terminal, TerminalOptions, ToolDir } from '../../core/sandbox.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
-import { identify, livenessOf, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { identify, isEnding, isRunningHere, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { cleanEnv } from '../local/holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from '../local/killable.ts'
 import { openPty } from '../local/pty.ts'
+import { kernelFiles } from '../namespaces/kernel-files.ts'
 import { runToEnd } from '../namespaces/run-to-end.ts'
 import { type Bind, execArgs, type FlagLimits, insideArgv, startArgs, stopArgs } from './commands.ts'
 import { type Apptainer, joined, programEnv, runProgram } from './program.ts'
@@ -49,12 +51,12 @@ export class Instance {
   constructor(private readonly options: InstanceOptions) {}
 
   get alive(): boolean {
-    return this.init !== null && livenessOf(this.init) === 'alive'
+    return this.init !== null && isRunningHere(this.init)
   }
 
   /** The host's number of the first process inside. */
   get pid(): number {
-    if (this.init === null || !this.alive) throw new BoundaryError('sandbox', 'the sandbox is gone')
+    if (this.init === null || !this.alive) throw gone()
     return this.init.pid
   }
 
@@ -69,6 +71,7 @@ export class Instance {
     const binds: Bind[] = [
       ...[...this.mounts].map(([target, source]) => ({ source, target })),
       ...tools.map((tool) => ({ ...tool, readOnly: true })),
+      ...(await this.kernelBinds()),
     ]
     const overlayDir = join(dir, 'overlay')
     const start = async (limits: FlagLimits) => {
@@ -93,24 +96,37 @@ export class Instance {
     if (!this.alive) throw new BoundaryError('sandbox', 'the instance ended as soon as it was started')
   }
 
+  /** Settings of the kernel, read-only; what tells about the whole machine is covered by something empty. */
+  private async kernelBinds(): Promise<Bind[]> {
+    const empty = join(this.options.dir, 'empty')
+    await mkdir(empty, { recursive: true })
+    return kernelFiles().map(({ path, isDirectory, isHidden }) => {
+      const source = isHidden ? (isDirectory ? empty : '/dev/null') : path
+      return { source, target: path, readOnly: true }
+    })
+  }
+
   /** Its first process cannot be killed from inside; with it, every other one goes. */
   async stop(): Promise<void> {
     this.idle.length = 0
     const { init } = this
     this.init = null
     if (init === null) await runProgram(this.options.apptainer, stopArgs(this.name)).catch(() => {})
-    else if (livenessOf(init) === 'alive') process.kill(init.pid, 'SIGKILL')
-    while (init !== null && livenessOf(init) === 'alive') await sleep(2)
+    else if (isRunningHere(init)) process.kill(init.pid, 'SIGKILL')
+    while (init !== null && isRunningHere(init)) await sleep(2)
   }
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     options.signal?.throwIfAborted()
+    const { init } = this
     const { child, group } = this.begin(argv, options)
     try {
       const { code, signal, ...ended } = await runToEnd(child, options, async () => {
         await group.kill()
         child.kill('SIGKILL')
       })
+      // Taken away from outside: what the command says then is not about the command.
+      if (init !== null && init === this.init && isEnding(init.pid)) throw gone()
       const exitCode = signal === null ? (code ?? 1) : 128 + constants.signals[signal]
       return { ...ended, exitCode: ended.timedOut ? 124 : exitCode }
     } finally {
@@ -134,7 +150,12 @@ export class Instance {
     const { env, words } = this.command(argv, options, group)
     const args = execArgs(this.name, apptainer, words)
     const [program, rest] = joined(apptainer, args, this.joinScript(group))
-    const child = spawn(program, rest, { env: programEnv(apptainer, env), cwd: '/', stdio: 'pipe', detached: true })
+    const child = spawn(program, rest, {
+      env: { ...programEnv(apptainer, env), ...group.env },
+      cwd: '/',
+      stdio: 'pipe',
+      detached: true,
+    })
     child.on('error', () => {})
     return { child, group }
   }
@@ -154,7 +175,7 @@ export class Instance {
     await writeFile(envFile, `${lines.join('\n')}\n`, { mode: 0o600 })
     const before = `. ${shellQuote(envFile)}; rm ${shellQuote(envFile)}\n${this.joinScript(group)}`
     const [program, args] = joined(apptainer, execArgs(this.name, apptainer, words), before)
-    return openPty({ program, args }, options, async () => {
+    return openPty({ program, args, env: { ...cleanEnv, ...group.env } }, options, async () => {
       await group.kill()
       this.release(group)
       await rm(envFile, { force: true })
@@ -178,11 +199,11 @@ export class Instance {
     const idle = this.idle.pop()
     if (idle) return idle
     const own = this.options.group?.child(`c${this.commands++}`)
-    return own ? groupOf(own) : markedGroup(this.init?.pid ?? process.pid)
+    return own ? groupOf(own) : markedGroup()
   }
 
   private joinScript({ joinFiles }: KillableGroup): string {
-    return joinFiles.map((file) => `echo 0 > ${shellQuote(file)}`).join('\n')
+    return joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`).join('\n')
   }
 
   /** A mount point must be a directory of the sandbox's own: what a program left in its place is removed while none runs. */
@@ -191,4 +212,8 @@ export class Instance {
     const there = await lstat(path).catch(() => null)
     if (there !== null && !there.isDirectory()) await rm(path, { force: true })
   }
+}
+
+function gone(): BoundaryError {
+  return new BoundaryError('sandbox', 'the sandbox is gone: its first process has ended', { code: 'SandboxGoneError' })
 }

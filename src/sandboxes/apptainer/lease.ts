@@ -7,7 +7,7 @@ import type {
   DownloadOptions,
   ExecOptions,
   ExecResult,
-  Isolation,
+  Frozen,
   SandboxFacts,
   SandboxLease,
   Terminal,
@@ -120,14 +120,16 @@ export class ApptainerLease implements SandboxLease {
   }
 
   /** Another instance over the same files: no process of the old one is left, /tests and the verifier's logs are new mounts. */
-  async freeze(): Promise<Isolation> {
+  async freeze(): Promise<Frozen> {
     const freezing = this.startAnew()
     this.freezing = freezing.catch(() => {})
     return freezing
   }
 
-  private async startAnew(): Promise<Isolation> {
+  private async startAnew(): Promise<Frozen> {
     this.closeDoors()
+    // Its number is asked for because that throws when the instance was taken away: an agent that was cut off is not verified.
+    void this.instance.pid
     await this.instance.stop()
     this.generation++
     const tests = this.place('tests')
@@ -137,7 +139,7 @@ export class ApptainerLease implements SandboxLease {
     await this.mountLogs(this.instance.mounts.get('/logs') ?? null)
     await this.instance.start()
     this.quiet = true
-    return 'fresh'
+    return { isolation: 'fresh', restored: null }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,12 +3,20 @@ import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
-import type { Reaped, SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
+import type {
+  Reaped,
+  ReapOptions,
+  SandboxAbilities,
+  SandboxFacts,
+  SandboxProvider,
+  SandboxRequest,
+} from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
-import { livenessOf } from '../../lib/process-identity.ts'
+import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
-import { forgetLease, loadLease, newId, ownerFromId, saveLease } from '../local/lease-file.ts'
+import { forgetLease, loadLease, newId, saveLease } from '../local/lease-file.ts'
+import { isAbandoned } from '../local/reap.ts'
 import { stopArgs } from './commands.ts'
 import { fetchImage, findImage, type Image, imageFile } from './image.ts'
 import { Instance, nameFile } from './instance.ts'
@@ -36,6 +44,7 @@ const can: SandboxAbilities = {
 interface Place {
   readonly apptainer: Apptainer
   readonly home: string
+  readonly ownersDir: string
   readonly groups: ControlGroups
 }
 
@@ -53,7 +62,8 @@ export function makeApptainer(options: ApptainerOptions, context: PluginContext)
     await chmod(home, 0o700)
     await writeAtomic(apptainer.seccompFile, JSON.stringify(seccompProfile()))
     const digest = createHash('sha256').update(home).digest('hex').slice(0, 8)
-    return { apptainer, home, groups: ControlGroups.find(`ot-agent-${digest}`) }
+    const ownersDir = ownersDirOf(context.stateDir)
+    return { apptainer, home, ownersDir, groups: ControlGroups.find(`ot-agent-${digest}`) }
   }
   let opened: Promise<Place> | undefined
   const open = () => {
@@ -77,7 +87,7 @@ export function makeApptainer(options: ApptainerOptions, context: PluginContext)
       return exists('path' in source ? source.path : imageFile(imagesDir, source.registry))
     },
     lease: async (request) => lease(await open(), options, request),
-    reap: async ({ dryRun = false } = {}) => ((await exists(home)) ? reap(await open(), dryRun) : []),
+    reap: async (how = {}) => ((await exists(home)) ? reap(await open(), how) : []),
   }
 }
 
@@ -88,7 +98,7 @@ async function lease(place: Place, options: ApptainerOptions, request: SandboxRe
   const image = await findImage(environment, options.image)
   const path = await fetchImage(apptainer, join(home, 'images'), image.source, request)
   signal?.throwIfAborted()
-  const id = newId()
+  const id = newId(place.ownersDir)
   const dir = join(home, 'sandboxes', id)
   await mkdir(dir, { recursive: true })
   saveLease(dir, id, owner, null)
@@ -144,21 +154,21 @@ function factsOf({ enforces }: ControlGroups, { source }: Image): SandboxFacts {
   return { provider: 'apptainer', limits: { ...enforces, storage: false }, notes: [`starts from ${from}`, ...warning] }
 }
 
-/** Stops and removes what dead owners left; a live owner's things are never touched. */
-async function reap(place: Place, dryRun: boolean): Promise<readonly Reaped[]> {
+/** Stops and removes what owners known to be dead left; anything else is never touched. */
+async function reap(place: Place, options: ReapOptions): Promise<readonly Reaped[]> {
   const reaped: Reaped[] = []
   for (const id of await readdir(join(place.home, 'sandboxes'))) {
     const dir = join(place.home, 'sandboxes', id)
     const lease = loadLease(dir)
-    const owner = lease?.process ?? ownerFromId(id)
-    if (owner === null || livenessOf(owner) !== 'dead') continue
-    if (!dryRun) {
+    const what = lease ? `left by process ${lease.process.pid}` : 'without a lease'
+    const found = { id, owner: lease?.owner ?? { job: '', trial: '' }, what }
+    if (!isAbandoned(found, lease, { dir, ownersDir: place.ownersDir }, options)) continue
+    if (!options.dryRun) {
       const name = await readTextIfExists(nameFile(dir))
       if (name) await runProgram(place.apptainer, stopArgs(name)).catch(() => {})
       await discard(place, id, dir)
     }
-    const what = lease ? `left by process ${lease.process.pid}` : 'without a lease'
-    reaped.push({ id, owner: lease?.owner ?? { job: '', trial: '' }, what })
+    reaped.push(found)
   }
   return reaped
 }

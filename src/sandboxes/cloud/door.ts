@@ -26,7 +26,7 @@ export async function openDoor(machine: CloudMachine, accept: (socket: Duplex) =
       const socket = new DoorSocket(id, send, () => sockets.delete(id))
       sockets.set(id, socket)
       accept(socket)
-    } else if (kind === 'data') sockets.get(id)?.push(Buffer.from(data, 'base64'))
+    } else if (kind === 'data') sockets.get(id)?.hear(Buffer.from(data, 'base64'))
     else if (kind === 'end') sockets.get(id)?.push(null)
   })
   const send = makeSender(relay)
@@ -79,6 +79,7 @@ function makeSender(relay: RemoteProcess): (line: string) => Promise<void> {
 }
 
 const chunkBytes = 32 << 10
+const mostUnreadBytes = 8 << 20
 
 /** One connection that a program inside made. */
 class DoorSocket extends Duplex {
@@ -91,6 +92,12 @@ class DoorSocket extends Duplex {
   }
 
   override _read(): void {}
+
+  /** A program inside cannot be asked to wait: one that keeps sending while nothing is read is cut off. */
+  hear(bytes: Buffer): void {
+    if (this.readableLength > mostUnreadBytes) this.destroy()
+    else this.push(bytes)
+  }
 
   override _write(chunk: Buffer | string, encoding: BufferEncoding, done: (error?: Error) => void): void {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk

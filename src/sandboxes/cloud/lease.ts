@@ -7,7 +7,7 @@ import type {
   DownloadOptions,
   ExecOptions,
   ExecResult,
-  Isolation,
+  Frozen,
   SandboxFacts,
   SandboxLease,
   Terminal,
@@ -126,14 +126,14 @@ export class CloudLease implements SandboxLease {
     await this.machine.setNetwork(network)
   }
 
-  async freeze(): Promise<Isolation> {
+  async freeze(): Promise<Frozen> {
     this.check()
     const freezing = this.startClean()
     this.freezing = freezing.catch(() => {})
     return freezing
   }
 
-  private async startClean(): Promise<Isolation> {
+  private async startClean(): Promise<Frozen> {
     await this.closeDoors()
     const isFresh = (await this.machine.restart?.()) ?? false
     if (!isFresh) await this.machine.run(killScript(this.spared))
@@ -141,7 +141,7 @@ export class CloudLease implements SandboxLease {
     if (isFresh) this.spared = stdout.trim().split('\n')
     if (exitCode !== 0)
       throw cloudFailure('SandboxUnavailableError', `cannot make the sandbox clean: ${stderr.trim().slice(0, 300)}`)
-    return isFresh ? 'fresh' : 'shared'
+    return { isolation: isFresh ? 'fresh' : 'shared', restored: null }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

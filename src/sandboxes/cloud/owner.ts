@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { SandboxOwner } from '../../core/sandbox.ts'
-import { identify, livenessOf, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { livenessOf, markedOurselves, type ProcessIdentity } from '../../lib/process-identity.ts'
 
 /** Short texts that a cloud keeps with a machine and can search by. */
 export type Labels = Readonly<Record<string, string>>
@@ -10,10 +10,8 @@ export const ours: Labels = { 'ot-agent': '1' }
 
 /** Labels of one lease: who holds it, and a name of its own by which it is found even if its creation never answered. */
 export function labelsOf(owner: SandboxOwner): { readonly lease: string; readonly labels: Labels } {
-  const identity = identify(process.pid)
-  if (!identity) throw new Error('this process cannot find itself in /proc')
   const lease = randomBytes(8).toString('hex')
-  const { pid, startTicks, bootId, host } = identity
+  const { pid, startTicks, bootId, host, pidNs } = markedOurselves()
   const labels = {
     ...ours,
     'ot-lease': lease,
@@ -21,6 +19,7 @@ export function labelsOf(owner: SandboxOwner): { readonly lease: string; readonl
     'ot-trial': shortened(owner.trial),
     'ot-process': `${pid}.${startTicks}.${bootId}`,
     'ot-host': shortened(host),
+    'ot-pidns': pidNs,
   }
   return { lease, labels }
 }
@@ -34,7 +33,7 @@ export function holderOf(labels: Labels): ProcessIdentity | null {
   const [, pid, startTicks, bootId] = /^(\d+)\.(\d+)\.([0-9a-f-]+)$/.exec(labels['ot-process'] ?? '') ?? []
   const host = labels['ot-host']
   if (pid === undefined || startTicks === undefined || bootId === undefined || host === undefined) return null
-  return { pid: Number(pid), startTicks, bootId, host }
+  return { pid: Number(pid), startTicks, bootId, host, pidNs: labels['ot-pidns'] }
 }
 
 /** Whether a machine's holder is known to be dead. A holder on another machine is not: the provider's own limit ends those. */

@@ -65,7 +65,10 @@ export function makeCloudProvider(options: CloudProviderOptions): SandboxProvide
       network: ['public', 'no-network', 'allowlist'],
     },
     remote: true,
-    preflight: async () => (await open()).check(),
+    preflight: async ({ offline = false } = {}) => {
+      const cloud = await open()
+      if (!offline) await cloud.check()
+    },
     prepare: async (environment, how = {}) => void (await images.find(await open(), environment, how)),
     isPrepared: async (environment) => (await open()).hasImage(environment),
     lease: async (request) => lease(await open(), { options, images, starts }, request),

@@ -47,6 +47,8 @@ export async function runCommand(
   return report.result
 }
 
+const mostStops = 20
+
 /** Waits for the command, or stops it and everything it started as soon as the signal says so. */
 async function orAborted(
   ended: Promise<ScriptResult>,
@@ -62,7 +64,15 @@ async function orAborted(
   try {
     const first = await Promise.race([ended, aborted])
     if (first !== 'aborted') return first
-    await stop().catch(() => {})
+    // A command whose request is still on its way is not there to be stopped yet, so it is stopped until it is seen to end.
+    const over = ended.then(
+      () => true,
+      () => true,
+    )
+    for (let attempt = 0; attempt < mostStops; attempt++) {
+      await stop().catch(() => {})
+      if (await Promise.race([over, sleep(100).then(() => false)])) break
+    }
     throw signal.reason
   } finally {
     if (onAbort) signal.removeEventListener('abort', onAbort)

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { isMissing, writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import type { Labels } from './owner.ts'
 
 const startSchema = z.object({ schema: z.literal('start/1'), labels: z.record(z.string(), z.string()) })
@@ -34,7 +35,7 @@ export class Starts {
   private async load(name: string) {
     try {
       const path = join(this.dir, name)
-      const { labels } = startSchema.parse(JSON.parse(await readFile(path, 'utf8')))
+      const { labels } = startSchema.parse(readJson(await readFile(path, 'utf8')))
       const ageSec = (Date.now() - (await stat(path)).mtimeMs) / 1000
       return { lease: name.slice(0, -'.json'.length), labels, ageSec }
     } catch {

@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import type { DownloadOptions } from '../../core/sandbox.ts'
 import { extractTar } from '../../lib/extract.ts'
 import { packDirToBytes } from '../../lib/tar.ts'
-import { downloadLimitBytes, fromInside, transferFailure } from '../common/transfer-rules.ts'
+import { fromInside, limitsOf, transferFailure } from '../common/transfer-rules.ts'
 import type { CloudMachine, ScriptResult } from './machine.ts'
 import { home, scriptWith } from './scripts.ts'
 
@@ -42,7 +42,7 @@ export async function downloadDir(
   options: DownloadOptions,
 ): Promise<void> {
   const carried = place()
-  const limitBytes = options.limitBytes ?? downloadLimitBytes
+  const { limitBytes } = limitsOf(options)
   // Headers and padding need room too; what is cut off past that is refused when it is unpacked.
   const room = 2 * limitBytes + (16 << 20)
   const excludes = (options.exclude ?? []).map((pattern) => `--exclude=${pattern}`)
@@ -55,7 +55,7 @@ code=$(cat "$f.code"); cat "$f.err" >&2; rm -f "$f.err" "$f.code"; exit "$code"`
     if (result.exitCode > 1 && result.exitCode < 128)
       throw transferFailure(`cannot copy ${source}: ${complaint(result)}`)
     const bytes = await machine.get(carried, room)
-    await extractTar(bytes, target, { ...fromInside, limitBytes }).catch((error: unknown) => {
+    await extractTar(bytes, target, { ...fromInside, ...limitsOf(options) }).catch((error: unknown) => {
       throw transferFailure(`cannot copy ${source}: ${String(error)}`, error)
     })
   } finally {

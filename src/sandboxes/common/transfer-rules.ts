@@ -1,10 +1,19 @@
 import { BoundaryError } from '../../core/errors.ts'
+import type { DownloadOptions } from '../../core/sandbox.ts'
 
 /** The largest file `read` takes into memory. */
 export const readLimitBytes = 512 * 2 ** 20
 
 /** How much a directory may hold that is copied out, unless somebody says otherwise. */
 export const downloadLimitBytes = 2 ** 30
+
+/** The same in files, directories and links. */
+const downloadLimitEntries = 200_000
+
+/** How much of what is inside may arrive. */
+export function limitsOf({ limitBytes = downloadLimitBytes, limitEntries = downloadLimitEntries }: DownloadOptions) {
+  return { limitBytes, limitEntries }
+}
 
 /** How an archive made inside is unpacked: what leaves the tree is dropped, the rest kept as it was. */
 export const fromInside = {

@@ -231,7 +231,7 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
   test('killing from inside instead of a restart is said to be less', async () => {
     await using box = await lease(provider({ freeze: 'kill' }))
     await box.exec(['sh', '-c', 'nohup setsid sleep 654 >/dev/null 2>&1 & echo x > /tests; mkdir -p /logs/verifier'])
-    expect(await box.freeze()).toBe('shared')
+    expect(await box.freeze()).toMatchObject({ isolation: 'shared' })
     const { stdout } = await box.exec(['sh', '-c', 'cat /proc/[0-9]*/cmdline | tr "\\0" " "'])
     expect(stdout).not.toContain('sleep 654')
     expect((await box.exec(['test', '-e', '/tests'])).exitCode).toBe(1)
@@ -240,6 +240,6 @@ describe('daytona, against a stand-in for its service', needs('bwrap'), () => {
   test('an image with a program of its own is never said to be fresh', async () => {
     const of = environment({}, 'FROM debian:12\nENTRYPOINT ["/start.sh"]\n')
     await using box = await lease(provider(), of)
-    expect(await box.freeze()).toBe('shared')
+    expect(await box.freeze()).toMatchObject({ isolation: 'shared' })
   })
 })

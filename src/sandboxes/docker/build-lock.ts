@@ -1,12 +1,10 @@
 import { mkdir, open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { z } from 'zod'
 import { sleep } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { identify, livenessOf } from '../../lib/process-identity.ts'
+import { identitySchema, livenessOf, markedOurselves } from '../../lib/process-identity.ts'
 
-const ownerSchema = z.object({ pid: z.number(), startTicks: z.string(), bootId: z.string(), host: z.string() })
 const lookAgainMs = 200
 
 /** Keeps other processes of this machine from building the same image meanwhile; a dead process's lock does not count. */
@@ -26,7 +24,7 @@ export async function withBuildLock<T>(path: string, signal: AbortSignal, work: 
 async function take(path: string): Promise<boolean> {
   try {
     const file = await open(path, 'wx')
-    await file.writeFile(JSON.stringify(identify(process.pid)))
+    await file.writeFile(JSON.stringify(markedOurselves()))
     await file.close()
     return true
   } catch (error) {
@@ -37,7 +35,7 @@ async function take(path: string): Promise<boolean> {
 
 /** One that cannot be read is being written at this moment, or its writer died doing so: then it stays unreadable. */
 async function isStale(path: string): Promise<boolean> {
-  const read = async () => ownerSchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')))
+  const read = async () => identitySchema.safeParse(parseJson(await readFile(path, 'utf8').catch(() => '')))
   const first = await read()
   if (first.success) return livenessOf(first.data) === 'dead'
   await sleep(lookAgainMs * 5)

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
-import type { Engine } from './engine.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { inspectContainer } from './container.ts'
+import { type Engine, url } from './engine.ts'
 import { commandVariable, pipeBytes, renderCommand, renderKill } from './script.ts'
 import { Shell, type ShellEnd, type Sinks } from './shell.ts'
 
@@ -13,12 +15,8 @@ const scriptBytes = 256 * 1024
 const killedMs = 10_000
 const killAgainMs = 100
 
-export interface StreamedOptions extends Omit<ExecOptions, 'stdin' | 'outputLimitBytes'> {
-  /** Sent as the command's stdin, then its end. */
-  readonly input?: AsyncIterable<Uint8Array>
+interface StreamedOptions extends Omit<ExecOptions, 'stdin' | 'outputLimitBytes'> {
   readonly sinks: Sinks
-  /** Gets a function that lets more output come after a sink said no. */
-  readonly onStart?: (resume: () => void) => void
 }
 
 /**
@@ -30,12 +28,15 @@ export class Commands {
   private readonly idle = new Map<string, Shell[]>()
   private readonly open = new Set<Shell>()
   private readonly spares = new Set<Promise<void>>()
+  private reviving: Promise<void> | undefined
   private closed = false
 
   constructor(
     private readonly engine: Engine,
     readonly container: string,
     private readonly defaults: { readonly user: User; readonly cwd: string },
+    /** Gets one line of news. */
+    private readonly log: (line: string) => void = () => {},
   ) {}
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
@@ -46,11 +47,6 @@ export class Commands {
     const ended = await this.perform(argv, { ...rest, sinks: { stdout: out.take, stderr: err.take } }, data)
     const { exitCode, timedOut } = ended
     return { exitCode, stdout: out.text(), stderr: err.text(), timedOut, truncated: out.isCut || err.isCut }
-  }
-
-  /** Runs a command whose bytes the caller handles. */
-  async stream(argv: readonly string[], options: StreamedOptions): Promise<number> {
-    return (await this.perform(argv, options)).exitCode
   }
 
   /** Kills all processes of a command or terminal with that mark, whoever they run as. */
@@ -99,7 +95,6 @@ export class Commands {
     const [label, mark] = [randomBytes(12).toString('hex'), randomBytes(16).toString('hex')]
     const run = await this.begin(argv, { ...options, user, label, mark, data })
     const running = run.end(sinks)
-    options.onStart?.(() => run.shell.resume())
     let timedOut = false
     let stop = () => {}
     // Holds only once a stop was asked for: a command that cannot be seen to end must not be waited for for ever.
@@ -122,9 +117,9 @@ export class Commands {
       signal?.throwIfAborted()
       if (timedOut) return { exitCode: 124, timedOut }
       if (end.kind === 'ended') return { exitCode: end.exitCode, timedOut }
-      await this.expectAlive()
+      await this.revive()
       // The shell was killed while it waited, and we had not heard of it yet.
-      if (!end.started && options.input === undefined) return await this.perform(argv, options, data)
+      if (!end.started) return await this.perform(argv, options, data)
       return { exitCode: 137, timedOut }
     } finally {
       clearTimeout(timer)
@@ -154,7 +149,7 @@ export class Commands {
   ) {
     const env = { ...options.env, [commandVariable]: label }
     const cwd = options.cwd ?? this.defaults.cwd
-    const piped = options.input === undefined && (data === undefined || data.length <= pipeBytes)
+    const piped = data === undefined || data.length <= pipeBytes
     const script = renderCommand({ argv, cwd, env, mark, stdin: piped ? (data ?? 'none') : 'own' })
     const key = keyOf(user)
     if (piped && script.length <= scriptBytes) {
@@ -165,19 +160,13 @@ export class Commands {
         release: (end: ShellEnd) => this.give(key, shell, end),
       }
     }
-    const shell = await Shell.once(this.engine, this.container, script, user)
-    this.open.add(shell)
+    const shell = await this.started(() => Shell.once(this.engine, this.container, script, user))
     return {
       shell,
       end: (sinks: Sinks) => {
         const ended = shell.run(null, mark, sinks)
-        void feed(
-          shell,
-          options.input ??
-            (async function* () {
-              if (data) yield data
-            })(),
-        )
+        if (data) shell.stdin.write(data)
+        shell.stdin.end()
         return ended
       },
       release: () => this.drop(shell),
@@ -190,7 +179,7 @@ export class Commands {
       const shell = this.idle.get(key)?.pop() ?? (await this.start(key))
       if (shell.alive) return shell
       this.drop(shell)
-      await this.expectAlive()
+      await this.revive()
     }
   }
 
@@ -218,16 +207,50 @@ export class Commands {
     shell.close()
   }
 
-  private async start(key: string): Promise<Shell> {
-    const shell = await Shell.open(this.engine, this.container, key)
-    this.open.add(shell)
-    return shell
+  private start(key: string): Promise<Shell> {
+    return this.started(() => Shell.open(this.engine, this.container, key))
   }
 
-  private async expectAlive(): Promise<void> {
-    const answer = await this.engine.ask({ method: 'GET', path: `/containers/${this.container}/json`, accept: [404] })
-    const state = answer.body as { State?: { Running?: boolean } } | null
-    if (this.closed || answer.status === 404 || state?.State?.Running !== true) throw gone()
+  /** Opens a shell; a container that turns out to have ended is started again first. */
+  private async started(open: () => Promise<Shell>): Promise<Shell> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const shell = await open()
+        this.open.add(shell)
+        return shell
+      } catch (error) {
+        const isGone = error instanceof BoundaryError && error.code === 'SandboxGoneError'
+        if (!isGone || this.closed || attempt === 5) throw error
+        // The engine may not have noted the end yet.
+        await sleep(50 * attempt)
+        await this.revive()
+      }
+    }
+  }
+
+  /**
+   * Starts the container again when it has ended. A program inside can make process 1 end, for example by tracing it: that is
+   * as if it had switched its machine off, and no failure of ours. Its files are there, its processes are dead.
+   */
+  async revive(): Promise<void> {
+    this.reviving ??= this.startAgain().finally(() => {
+      this.reviving = undefined
+    })
+    return this.reviving
+  }
+
+  private async startAgain(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const state = this.closed ? null : await inspectContainer(this.engine, this.container)
+      if (this.closed || state === null) throw gone()
+      if (state.running) return
+      const path = url`/containers/${this.container}/start`
+      const { status } = await this.engine.ask({ method: 'POST', path, accept: [304, 404, 409, 500] })
+      if (status < 400)
+        return this.log('the container ended and was started again: a program inside ended its process 1')
+      if (attempt === 5) throw gone()
+      await sleep(100 * attempt)
+    }
   }
 }
 
@@ -243,24 +266,6 @@ export function isRoot(user: User): boolean {
 
 function keyOf(user: User): string {
   return isRoot(user) ? '0' : String(user)
-}
-
-async function feed(shell: Shell, input: AsyncIterable<Uint8Array>): Promise<void> {
-  const { stdin } = shell
-  try {
-    for await (const chunk of input) {
-      if (!shell.alive) return
-      if (!stdin.write(chunk))
-        await new Promise<void>((resolve) => {
-          stdin.once('drain', resolve)
-          stdin.once('close', resolve)
-        })
-    }
-    stdin.end()
-  } catch {
-    // The command finds a stdin that ends too early, and says so.
-    stdin.end()
-  }
 }
 
 async function after(ms: number): Promise<false> {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ToolDir } from '../../core/sandbox.ts'
 import type { Environment, Network } from '../../core/task.ts'
-import type { Engine } from './engine.ts'
+import { type Engine, url } from './engine.ts'
 import type { EngineImage } from './images.ts'
 
 export interface ContainerSpec {
@@ -39,14 +39,22 @@ export interface Limits {
 }
 
 /**
- * Process 1: nothing inside can kill it, it collects orphans, and when somebody kills its sleep it starts another.
+ * What engines give by default and reaches beyond a container's own things: packets of any form on a network that sandboxes
+ * share, and device files. Package managers, chown, su and servers as root need the rest; ping needs neither today.
+ */
+export const droppedCapabilities: readonly string[] = ['NET_RAW', 'MKNOD']
+/** A program with the set-user-id bit gives an ordinary user nothing. */
+export const noNewPrivileges = 'no-new-privileges:true'
+
+/**
+ * Process 1: no signal from inside ends it, it collects orphans, and when its sleep ends, however that came, it starts another.
  * The image's own program runs beside it.
  */
-const keeper = 'if [ $# -gt 0 ]; then "$@" & fi; while sleep 1000000000 & wait $!; [ $? -ge 128 ]; do :; done'
+const keeper = 'if [ $# -gt 0 ]; then "$@" & fi; while :; do /bin/sleep 1000000000 & wait $!; done'
 
 /** What a sandbox's container runs, so that it stays; `program` is started beside it. */
 export function mainCommand(program: readonly string[]): { entrypoint: readonly string[]; command: readonly string[] } {
-  return { entrypoint: ['sh', '-c', keeper, 'sh'], command: program }
+  return { entrypoint: ['/bin/sh', '-c', keeper, 'sh'], command: program }
 }
 
 /** The image's own program as Docker would run it, with a command that only waits. */
@@ -74,7 +82,7 @@ export async function startContainer(engine: Engine, spec: ContainerSpec): Promi
   await engine.ask({ method: 'POST', path, query: { name: spec.name }, json }).catch((error: unknown) => {
     throw blameGpu(error, spec)
   })
-  await engine.ask({ method: 'POST', path: `/containers/${spec.name}/start` }).catch((error: unknown) => {
+  await engine.ask({ method: 'POST', path: url`/containers/${spec.name}/start` }).catch((error: unknown) => {
     throw blameGpu(blameImage(error, spec), spec)
   })
 }
@@ -89,7 +97,8 @@ function hostConfig({ limits, ...spec }: ContainerSpec) {
     ...(memoryMb !== undefined && { Memory: memoryMb * 2 ** 20, MemorySwap: memoryMb * 2 ** 20 }),
     ...(storageMb !== undefined && { StorageOpt: { size: `${storageMb}M` } }),
     ...gpuConfig(spec.gpus, spec.gpuDevices),
-    ...(spec.seccompProfile && { SecurityOpt: [`seccomp=${spec.seccompProfile}`] }),
+    CapDrop: droppedCapabilities,
+    SecurityOpt: [noNewPrivileges, ...(spec.seccompProfile ? [`seccomp=${spec.seccompProfile}`] : [])],
     Binds: [
       ...spec.volumes.map(({ name, path, filled }) => `${name}:${path}${filled ? '' : ':nocopy'}`),
       ...spec.toolDirs.map(({ source, target }) => `${source}:${target}:ro`),
@@ -121,9 +130,12 @@ function blameGpu(error: unknown, { gpus }: ContainerSpec): unknown {
 }
 
 function blameImage(error: unknown, { image }: ContainerSpec): unknown {
-  if (!(error instanceof BoundaryError) || !/"sh"|exec: "?sh"?|executable file not found/.test(error.message))
+  if (
+    !(error instanceof BoundaryError) ||
+    !/"(\/bin\/)?sh"|exec: "?(\/bin\/)?sh"?|executable file not found/.test(error.message)
+  )
     return error
-  return new BoundaryError('task', `the image ${image} has no sh, which every sandbox needs`, {
+  return new BoundaryError('task', `the image ${image} has no /bin/sh, which every sandbox needs`, {
     retryable: false,
     cause: error,
   })
@@ -143,7 +155,7 @@ export interface ContainerState {
 
 /** How a container is; null when there is none of that name. */
 export async function inspectContainer(engine: Engine, name: string): Promise<ContainerState | null> {
-  const answer = await engine.ask({ method: 'GET', path: `/containers/${name}/json`, accept: [404] })
+  const answer = await engine.ask({ method: 'GET', path: url`/containers/${name}/json`, accept: [404] })
   if (answer.status === 404) return null
   const { State, NetworkSettings } = stateSchema.parse(answer.body)
   return { running: State.Running, pid: State.Pid ?? 0, networks: Object.keys(NetworkSettings?.Networks ?? {}) }
@@ -151,7 +163,7 @@ export async function inspectContainer(engine: Engine, name: string): Promise<Co
 
 /** Ends every process of a container; its files stay. */
 export async function stopContainer(engine: Engine, name: string): Promise<void> {
-  await engine.ask({ method: 'POST', path: `/containers/${name}/stop`, query: { t: 0 }, accept: [304, 404] })
+  await engine.ask({ method: 'POST', path: url`/containers/${name}/stop`, query: { t: 0 }, accept: [304, 404] })
 }
 
 /** Removes a container, however it is; one that is not there is fine. */
@@ -159,7 +171,7 @@ export async function removeContainer(engine: Engine, name: string): Promise<voi
   for (let attempt = 1; ; attempt++) {
     const { status } = await engine.ask({
       method: 'DELETE',
-      path: `/containers/${name}`,
+      path: url`/containers/${name}`,
       query: { force: true, v: true },
       accept: [404, 409, 500],
     })
@@ -180,13 +192,13 @@ export async function makeVolume(
 }
 
 export async function removeVolume(engine: Engine, name: string): Promise<void> {
-  await engine.ask({ method: 'DELETE', path: `/volumes/${name}`, query: { force: true }, accept: [404, 409, 500] })
+  await engine.ask({ method: 'DELETE', path: url`/volumes/${name}`, query: { force: true }, accept: [404, 409, 500] })
 }
 
 export async function removeImage(engine: Engine, name: string): Promise<void> {
   await engine.ask({
     method: 'DELETE',
-    path: `/images/${encodeURI(name)}`,
+    path: url`/images/${name}`,
     query: { force: true },
     accept: [404, 409, 500],
   })

@@ -29,6 +29,20 @@ export interface EngineAnswer {
 /** The newest version of the interface whose behaviour we know; an older engine is spoken to in its own. */
 const newestVersion = '1.44'
 const complaintSchema = z.object({ message: z.string() })
+const statSchema = z.object({ mode: z.number(), isDir: z.boolean().optional(), linkTarget: z.string().nullish() })
+
+/** What an engine sends of a container's files. */
+export interface Archive {
+  readonly body: Readable
+  readonly isDir: boolean
+  readonly link: string
+}
+
+/** The path of a call; a name filled in stays a name, whatever it holds. */
+export function url(strings: TemplateStringsArray, ...names: readonly string[]): string {
+  const encoded = names.map((name) => name.split('/').map(encodeURIComponent).join('/'))
+  return String.raw({ raw: strings }, ...encoded)
+}
 
 /** A container engine behind a unix socket: Docker's interface, which Podman serves too. */
 export class Engine {
@@ -54,8 +68,24 @@ export class Engine {
 
   /** Asks for an answer that comes piece by piece, for example the log of a build. */
   async stream(call: EngineCall): Promise<Readable> {
-    const { status, body } = await this.dispatch(call)
-    if (status < 400) return body
+    return (await this.open(call)).body
+  }
+
+  /**
+   * A path of a container as a tar archive, read by the engine within the container's own root: no program inside takes part.
+   * `isDir` and `link`, where the path leads in the end, are what the engine says about it.
+   */
+  async archive(container: string, path: string): Promise<Archive> {
+    const call = { method: 'GET', path: url`/containers/${container}/archive`, query: { path } } as const
+    const { body, headers } = await this.open(call)
+    const said = String(headers['x-docker-container-path-stat'] ?? '')
+    const stat = statSchema.safeParse(parseJson(Buffer.from(said, 'base64').toString('utf8'))).data
+    return { body, isDir: stat?.isDir ?? (stat?.mode ?? 0) >= 2 ** 31, link: stat?.linkTarget ?? '' }
+  }
+
+  private async open(call: EngineCall) {
+    const { status, body, headers } = await this.dispatch(call)
+    if (status < 400) return { body, headers }
     const text = await body.text()
     throw this.refusal(call, status, parseJson(text), text)
   }
@@ -106,7 +136,11 @@ export class Engine {
         : JSON.stringify(call.json)
     const type = call.tar ? 'application/x-tar' : 'application/json'
     try {
-      const { statusCode, body: answer } = await this.pool.request({
+      const {
+        statusCode,
+        headers,
+        body: answer,
+      } = await this.pool.request({
         origin: 'http://engine',
         path: `/v${version}${call.path}${renderQuery(call.query)}`,
         method: call.method,
@@ -114,7 +148,7 @@ export class Engine {
         body,
         signal: call.signal ?? null,
       })
-      return { status: statusCode, body: answer }
+      return { status: statusCode, headers, body: answer }
     } catch (error) {
       if (isAbort(error) || call.signal?.aborted) throw call.signal?.reason ?? error
       throw this.unreachable(error)

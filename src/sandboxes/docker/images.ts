@@ -11,7 +11,7 @@ import { shellQuote } from '../../lib/shell.ts'
 import { Gate } from '../common/gate.ts'
 import { type BuildPlace, buildImage, type LoadedBuild, loadBuild } from './build.ts'
 import { withBuildLock } from './build-lock.ts'
-import type { Engine } from './engine.ts'
+import { type Engine, url } from './engine.ts'
 import { pullImage } from './pull.ts'
 
 const healthcheckSchema = z.object({
@@ -62,6 +62,24 @@ export interface ImagesOptions {
 
 /** What a service of a compose file starts from. */
 export type ServiceImage = { readonly kind: 'image'; readonly name: string } | ({ readonly kind: 'build' } & BuildPlace)
+
+const word = '[A-Za-z0-9]+(?:(?:\\.|__?|-+)[A-Za-z0-9]+)*'
+const host = `(?:${word}|\\[[0-9a-fA-F:]+\\])(?::\\d+)?`
+const imageName = new RegExp(
+  `^(?:${host}/)?${word}(?:/${word})*(?::\\w[\\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-fA-F]{32,128})?$`,
+)
+
+/** Whether a text is the name of an image, as registries spell it. */
+export function isImageName(text: string): boolean {
+  return text.length <= 512 && imageName.test(text)
+}
+
+/** Refuses a name before an engine hears of it: a query or a path in it would ask for something else. */
+function checkImageName(name: string): string {
+  if (isImageName(name)) return name
+  const what = `${JSON.stringify(name.slice(0, 200))} is not the name of an image: expected for example ubuntu:24.04`
+  throw new BoundaryError('task', what, { code: 'ImageNameError', retryable: false })
+}
 
 /** Builds and pulls images: each once, however many sandboxes wait for it, and only a few at a time. */
 export class Images {
@@ -119,7 +137,8 @@ export class Images {
 
   /** An image by its name, or null when the engine does not have it. */
   async inspect(name: string, notes: readonly string[] = []): Promise<EngineImage | null> {
-    const answer = await this.engine.ask({ method: 'GET', path: `/images/${encodeURI(name)}/json`, accept: [404, 400] })
+    checkImageName(name)
+    const answer = await this.engine.ask({ method: 'GET', path: url`/images/${name}/json`, accept: [404, 400] })
     if (answer.status !== 200) return null
     const { Id: id, Config } = imageSchema.parse(answer.body)
     return {
@@ -136,15 +155,15 @@ export class Images {
   /** By which digest a registry knows an image; of several, Podman names the one for all architectures last. */
   async digestOf(name: string): Promise<string | null> {
     // Podman gives digests to images that were only made here, too: no other machine knows them.
-    if (name.startsWith('localhost/')) return null
-    const answer = await this.engine.ask({ method: 'GET', path: `/images/${encodeURI(name)}/json`, accept: [404, 400] })
+    if (checkImageName(name).startsWith('localhost/')) return null
+    const answer = await this.engine.ask({ method: 'GET', path: url`/images/${name}/json`, accept: [404, 400] })
     const known = digestsSchema.safeParse(answer.body).data?.RepoDigests ?? []
     const ours = known.map((digest) => digest.split('@')).filter(([repo = '']) => repoOf(repo) === repoOf(name))
     return ours.at(-1)?.[1] ?? null
   }
 
   private async podmanHealthcheck(name: string): Promise<RawHealthcheck | null> {
-    const path = `/libpod/images/${encodeURI(name)}/json`
+    const path = url`/libpod/images/${name}/json`
     const answer = await this.engine.ask({ method: 'GET', path, accept: [400, 404, 405, 500] })
     return podmanSchema.safeParse(answer.body).data?.Healthcheck ?? null
   }
@@ -184,7 +203,7 @@ export class Images {
   }
 
   private async orBase(name: string): Promise<Wanted> {
-    const stand = await this.standIn(name)
+    const stand = await this.standIn(checkImageName(name))
     if (stand === null) return { kind: 'pull', tag: name, notes: [] }
     return { kind: 'pull', tag: stand, notes: [`image ${name} is not available here; ${stand} is used instead`] }
   }

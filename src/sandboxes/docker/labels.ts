@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { SandboxOwner } from '../../core/sandbox.ts'
-import { identify, livenessOf, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { livenessOf, markedOurselves, type ProcessIdentity } from '../../lib/process-identity.ts'
 
 /** On everything of ours that must go when its owner is gone. */
 export const ownedLabel = 'ot-agent.sandbox'
@@ -12,6 +12,7 @@ const names = {
   host: 'ot-agent.host',
   boot: 'ot-agent.boot',
   pid: 'ot-agent.pid',
+  pidNs: 'ot-agent.pidns',
   start: 'ot-agent.start',
   expires: 'ot-agent.expires',
 } as const
@@ -23,10 +24,9 @@ export function newSandboxId(): string {
   return `ot-agent-${randomBytes(8).toString('hex')}`
 }
 
-/** The labels of a sandbox of this process. `lifetimeSec` counts only where nobody can tell whether the owner lives. */
+/** The labels of a sandbox of this process. `lifetimeSec` counts only where the owner's state is unknown. */
 export function renderLabels(id: string, owner: SandboxOwner, lifetimeSec: number): Labels {
-  const process_ = identify(process.pid)
-  if (!process_) throw new Error('this process cannot find itself in /proc')
+  const process_ = markedOurselves()
   return {
     [ownedLabel]: id,
     [names.job]: owner.job,
@@ -34,6 +34,7 @@ export function renderLabels(id: string, owner: SandboxOwner, lifetimeSec: numbe
     [names.host]: process_.host,
     [names.boot]: process_.bootId,
     [names.pid]: String(process_.pid),
+    [names.pidNs]: process_.pidNs,
     [names.start]: process_.startTicks,
     [names.expires]: new Date(Date.now() + lifetimeSec * 1000).toISOString(),
   }
@@ -54,13 +55,20 @@ export function parseLabels(labels: Labels | null | undefined): LabelledOwner | 
   return {
     sandbox,
     owner: { job: text('job'), trial: text('trial') },
-    process: { pid: Number(text('pid')), startTicks: text('start'), bootId: text('boot'), host: text('host') },
+    process: {
+      pid: Number(text('pid')),
+      startTicks: text('start'),
+      bootId: text('boot'),
+      host: text('host'),
+      pidNs: text('pidNs') || undefined,
+    },
     expiresMs: Date.parse(text('expires')),
   }
 }
 
-/** Whether nobody will come back for it: its process is dead, or of another machine and past its time. */
-export function isAbandoned({ process, expiresMs }: LabelledOwner, nowMs = Date.now()): boolean {
+/** Whether it is abandoned: its process is dead, or its state is unknown and the sandbox is past its time. */
+export function isAbandoned({ process, expiresMs }: LabelledOwner, nowMs = Date.now()): boolean | 'unknown' {
   const liveness = livenessOf(process)
-  return liveness === 'dead' || (liveness === 'unknown' && !(expiresMs > nowMs))
+  if (liveness === 'unknown') return expiresMs > nowMs ? 'unknown' : true
+  return liveness === 'dead'
 }

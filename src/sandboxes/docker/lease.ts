@@ -6,7 +6,7 @@ import type {
   DownloadOptions,
   ExecOptions,
   ExecResult,
-  Isolation,
+  Frozen,
   SandboxFacts,
   SandboxLease,
   Terminal,
@@ -29,9 +29,9 @@ import {
   startContainer,
   stopContainer,
 } from './container.ts'
-import type { Engine } from './engine.ts'
+import { type Engine, url } from './engine.ts'
 import { openTerminal } from './terminal.ts'
-import { downloadDir, readFile, uploadDir, writeFile } from './transfer.ts'
+import { asRoot, downloadDir, type Place, readFile, uploadDir, writeFile } from './transfer.ts'
 
 /** Images of frozen sandboxes; they go with their sandbox. */
 export const frozenRepo = 'ot-agent/frozen'
@@ -52,6 +52,8 @@ export interface LeaseOptions {
   readonly verify: 'fresh' | 'shared'
   /** Starts the container among those of a compose file; null for a container on its own. */
   readonly project: ComposeProject | null
+  /** One line of news, for the trial's log. */
+  readonly log: ((line: string) => void) | undefined
 }
 
 /** A container in its owner's hands. A freeze replaces it by another over the same files; the handle stays. */
@@ -102,7 +104,10 @@ export class DockerLease implements SandboxLease {
 
   async alive(): Promise<boolean> {
     if (this.disposing) return false
-    return (await inspectContainer(this.options.engine, this.container))?.running ?? false
+    return this.commands.revive().then(
+      () => true,
+      () => false,
+    )
   }
 
   async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
@@ -110,7 +115,7 @@ export class DockerLease implements SandboxLease {
   }
 
   async read(path: string): Promise<Uint8Array> {
-    return readFile(this.live(), path)
+    return readFile(this.place(), path)
   }
 
   async write(path: string, data: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
@@ -122,16 +127,18 @@ export class DockerLease implements SandboxLease {
   }
 
   async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
-    return downloadDir(this.live(), posix.normalize(source), target, options)
+    return downloadDir(this.place(), posix.normalize(source), target, options)
   }
 
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
     const { engine, workdir: cwd, spec } = this.options
+    await this.live().revive()
     return openTerminal({ engine, commands: this.live(), user: spec.user, cwd }, options)
   }
 
   async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
     this.live()
+    await this.commands.revive()
     const state = await inspectContainer(this.options.engine, this.container)
     if (!state?.running) throw gone()
     const door = await openDoor(frameOf(state.pid, 'it needs root, or an engine that runs as you'), accept)
@@ -145,7 +152,7 @@ export class DockerLease implements SandboxLease {
     const wanted = networkMode(network, publicNetwork)
     const connected = (await inspectContainer(engine, this.container))?.networks ?? []
     const change = (how: 'connect' | 'disconnect', name: string) =>
-      engine.ask({ method: 'POST', path: `/networks/${name}/${how}`, json: { Container: this.container } })
+      engine.ask({ method: 'POST', path: url`/networks/${name}/${how}`, json: { Container: this.container } })
     if (wanted === networkMode(this.network, publicNetwork)) {
       this.network = network
       return
@@ -163,14 +170,15 @@ export class DockerLease implements SandboxLease {
     this.network = network
   }
 
-  async freeze(): Promise<Isolation> {
+  async freeze(): Promise<Frozen> {
     this.live()
     this.closeDoors()
     const freezing = this.options.verify === 'fresh' ? this.replace() : this.clearInPlace()
     this.working = freezing.catch(() => {})
     await freezing
     // Services that an agent could talk to are as it left them.
-    return (this.options.project?.others.length ?? 0) > 0 ? 'shared' : this.options.verify
+    const isolation = (this.options.project?.others.length ?? 0) > 0 ? 'shared' : this.options.verify
+    return { isolation, restored: null }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -187,9 +195,14 @@ export class DockerLease implements SandboxLease {
     return this.commands
   }
 
+  private place(): Place {
+    const { container } = this.live()
+    return { engine: this.options.engine, container }
+  }
+
   private makeCommands(): Commands {
-    const { engine, workdir: cwd, spec } = this.options
-    return new Commands(engine, this.container, { user: spec.user, cwd })
+    const { engine, workdir: cwd, spec, log } = this.options
+    return new Commands(engine, this.container, { user: spec.user, cwd }, log)
   }
 
   private async start(spec: Omit<ContainerSpec, 'name' | 'network'>): Promise<void> {
@@ -205,7 +218,7 @@ export class DockerLease implements SandboxLease {
     await (project ? project.start(full) : startContainer(engine, full))
     // Root's shell is there after the next command anyway.
     if (!isRoot(spec.user)) this.commands.warm()
-    const made = await this.commands.exec(['sh', '-c', makeLogs], { user: '0', cwd: '/' })
+    const made = await this.commands.exec(['/bin/sh', '-c', makeLogs], asRoot)
     if (made.exitCode !== 0)
       throw new BoundaryError('sandbox', `cannot make /logs in the container: ${made.stderr.trim().slice(0, 300)}`)
   }
@@ -231,7 +244,7 @@ export class DockerLease implements SandboxLease {
 
   private async clearInPlace(): Promise<void> {
     const script = `rm -rf /tests /logs/verifier; ${makeLogs}`
-    await this.live().exec(['sh', '-c', script], { user: '0', cwd: '/' })
+    await this.live().exec(['/bin/sh', '-c', script], asRoot)
   }
 
   /** Removes a container that was replaced, and its own fresh directories. Its image is below the new one's. */

@@ -10,7 +10,7 @@ import { planProject } from './compose/plan.ts'
 import { findServiceImages, hasServiceImages, loadServices } from './compose/services.ts'
 import { limitsOf, volumesFor, waitingProgram } from './container.ts'
 import { Engine } from './engine.ts'
-import { Images } from './images.ts'
+import { Images, isImageName } from './images.ts'
 import { newSandboxId, renderLabels } from './labels.ts'
 import { DockerLease } from './lease.ts'
 import { reap } from './reap.ts'
@@ -21,6 +21,7 @@ export const engineOptions = z.strictObject({
   socket: z.string().optional().describe('the engine’s unix socket, instead of the usual places'),
   base: z
     .string()
+    .refine(isImageName, 'expected the name of an image, for example debian:12')
     .optional()
     .describe('an image the engine has, used for base images it does not have and for tasks without a Dockerfile'),
   network: z
@@ -149,6 +150,7 @@ async function lease(
       healthcheck: plan ? plan.healthcheck : image.healthcheck,
       verify: options.verify,
       project: plan?.project ?? null,
+      log: request.log,
     },
     signal,
   )

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Reaped } from '../../core/sandbox.ts'
+import type { Reaped, ReapOptions } from '../../core/sandbox.ts'
 import { removeContainer, removeImage, removeVolume } from './container.ts'
-import type { Engine } from './engine.ts'
+import { type Engine, url } from './engine.ts'
 import { isAbandoned, type LabelledOwner, ownedLabel, parseLabels } from './labels.ts'
 
 const labels = z.record(z.string(), z.string()).nullish()
@@ -17,17 +17,19 @@ interface Found {
 }
 
 /** Removes containers, volumes, networks and images that dead owners left. A live owner's things are never touched. */
-export async function reap(
-  engine: Engine,
-  { dryRun = false }: { readonly dryRun?: boolean } = {},
-): Promise<readonly Reaped[]> {
+export async function reap(engine: Engine, { dryRun = false, left }: ReapOptions = {}): Promise<readonly Reaped[]> {
   const reaped: Reaped[] = []
   // In this order: an image can go only when no container needs it.
   for (const list of [listContainers, listVolumes, listNetworks, listImages]) {
     for (const { what, owner, remove } of await list(engine)) {
-      if (!isAbandoned(owner)) continue
+      const abandoned = isAbandoned(owner)
+      const where = abandoned === 'unknown' ? ` on ${owner.process.host}, which may be running` : ''
+      const whose = `${what} left by process ${owner.process.pid}${where}`
+      const found = { id: owner.sandbox, owner: owner.owner, what: whose }
+      if (abandoned === 'unknown') left?.(found)
+      if (abandoned !== true) continue
       if (!dryRun) await remove()
-      reaped.push({ id: owner.sandbox, owner: owner.owner, what: `${what} left by process ${owner.process.pid}` })
+      reaped.push(found)
     }
   }
   return reaped
@@ -67,7 +69,7 @@ async function listNetworks(engine: Engine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/networks', query: { filters: query.filters } })
   return networksSchema.parse(body).flatMap(({ Id, Name, Labels }) =>
     owned(Labels, `network ${Name}`, async () => {
-      await engine.ask({ method: 'DELETE', path: `/networks/${Id}`, accept: [403, 404, 409, 500] })
+      await engine.ask({ method: 'DELETE', path: url`/networks/${Id}`, accept: [403, 404, 409, 500] })
     }),
   )
 }

@@ -19,7 +19,11 @@ export const commandVariable = 'OT_AGENT_COMMAND'
  * What a shell runs before the first command. Its own complaints, for example about a killed child, are nobody's output.
  * With a session of its own a command's processes can be told from everything else.
  */
-export const prelude = 'exec 4>&2 2>/dev/null; s=; command -v setsid >/dev/null && s=setsid\n'
+export const prelude =
+  'exec 4>&2 2>/dev/null; s=; for p in /usr/bin/setsid /bin/setsid; do [ -x $p ] && s=$p && break; done\n'
+
+/** Where commands of ours are looked for: the image's own PATH may begin with a directory that an agent writes to. */
+export const ownPath = '/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** A pipe takes this much without anyone reading. */
 export const pipeBytes = 60_000
@@ -29,7 +33,10 @@ export function renderCommand(request: ScriptRequest): string {
   const { argv, cwd, env, mark, stdin } = request
   const plain = Object.entries(env).filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
   const odd = Object.entries(env).filter(([name]) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-  const words = [...(odd.length > 0 ? ['env', ...odd.map(([name, value]) => `${name}=${value}`)] : []), ...argv]
+  const words = [
+    ...(odd.length > 0 ? ['/usr/bin/env', ...odd.map(([name, value]) => `${name}=${value}`)] : []),
+    ...argv,
+  ]
   const steps = [
     ...(cwd === undefined ? [] : [`cd ${quote(cwd)} || exit 126`]),
     ...plain.map(([name, value]) => `export ${name}=${quote(value)}`),
@@ -56,7 +63,7 @@ export function printfFormat(data: Uint8Array): string {
 }
 
 /** What the command left unread: an engine that cannot deliver it would cut the connection, and our report with it. */
-const drain = 'cat >/dev/null\n'
+const drain = '/bin/cat >/dev/null\n'
 
 /**
  * Sets k to 1 when the shell may serve another command: nobody else holds its streams. A process whose descriptors cannot

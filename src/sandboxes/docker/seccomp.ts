@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 const ruleSchema = z.looseObject({
   names: z.array(z.string()),
@@ -22,7 +23,7 @@ const noSuchCall = 38
 
 /** A profile in which those calls need the capability that a sandbox does not have; making threads and processes stays allowed. */
 export function tightenProfile(text: string): string {
-  const profile = profileSchema.parse(JSON.parse(text))
+  const profile = profileSchema.parse(readJson(text))
   const kept = profile.syscalls.flatMap((rule) => {
     const needsMore = (rule.includes?.caps?.length ?? 0) > 0
     if (rule.action !== 'SCMP_ACT_ALLOW' || needsMore) return [rule]

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { z } from 'zod'
 import type { User } from '../../core/task.ts'
-import type { Engine } from './engine.ts'
+import { type Engine, url } from './engine.ts'
 import { Frames, UntilMark } from './frames.ts'
 import { prelude } from './script.ts'
 
@@ -22,9 +22,9 @@ export async function openExec(
   spec: ExecSpec,
 ): Promise<{ id: string; stream: Duplex }> {
   const json = { AttachStdin: true, AttachStdout: true, AttachStderr: true, ...spec }
-  const created = await engine.ask({ method: 'POST', path: `/containers/${container}/exec`, json })
+  const created = await engine.ask({ method: 'POST', path: url`/containers/${container}/exec`, json })
   const { Id: id } = createdSchema.parse(created.body)
-  const stream = await engine.hijack(`/exec/${id}/start`, { Detach: false, Tty: spec.Tty ?? false })
+  const stream = await engine.hijack(url`/exec/${id}/start`, { Detach: false, Tty: spec.Tty ?? false })
   return { id, stream }
 }
 
@@ -59,7 +59,7 @@ export class Shell {
 
   /** A shell that reads commands. */
   static async open(engine: Engine, container: string, user: User): Promise<Shell> {
-    const { stream } = await openExec(engine, container, { Cmd: ['sh'], User: String(user) })
+    const { stream } = await openExec(engine, container, { Cmd: ['/bin/sh'], User: String(user) })
     const shell = new Shell(stream)
     stream.write(prelude)
     return shell
@@ -67,7 +67,7 @@ export class Shell {
 
   /** A shell with one command, whose stdin is the connection. */
   static async once(engine: Engine, container: string, script: string, user: User): Promise<Shell> {
-    const Cmd = ['sh', '-c', `${prelude}${script}`]
+    const Cmd = ['/bin/sh', '-c', `${prelude}${script}`]
     const { stream } = await openExec(engine, container, { Cmd, User: String(user) })
     return new Shell(stream)
   }
@@ -84,6 +84,7 @@ export class Shell {
       stderr: new UntilMark(bytes, (chunk) => this.pass(sinks.stderr(chunk))),
     }
     let toSkip = bytes.length
+    const early: Buffer[] = []
     return new Promise((resolve) => {
       const finish = (end: ShellEnd) => {
         this.frames = undefined
@@ -94,10 +95,12 @@ export class Shell {
         resolve(end)
       }
       this.frames = new Frames((channel, chunk) => {
-        // The first thing on stderr is the mark that says that the shell took the script.
+        // The first thing on stderr is the mark that says that the shell took the script. What comes before it is no command's.
         const skipped = channel === 'stderr' ? Math.min(toSkip, chunk.length) : 0
         toSkip -= skipped
-        if (skipped < chunk.length) readers[channel].feed(chunk.subarray(skipped))
+        if (channel === 'stdout' && toSkip > 0) early.push(chunk)
+        else if (skipped < chunk.length) readers[channel].feed(chunk.subarray(skipped))
+        if (toSkip === 0) for (const held of early.splice(0)) readers.stdout.feed(held)
         const report = /^:(\d+):([01])\./.exec(readers.stdout.tail)
         if (!readers.stderr.found || !report) return
         finish({ kind: 'ended', exitCode: Number(report[1]), reusable: report[2] === '1' && !this.lost })

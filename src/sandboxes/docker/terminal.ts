@@ -6,13 +6,13 @@ import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
 import type { Commands } from './commands.ts'
-import type { Engine } from './engine.ts'
+import { type Engine, url } from './engine.ts'
 import { commandVariable } from './script.ts'
 import { openExec } from './shell.ts'
 
 const statusSchema = z.object({ Running: z.boolean(), ExitCode: z.number().nullish() })
 /** Sets the size itself, since the engine can only do so after the start, and says when it is there to be typed to. */
-const start = 'stty rows "$1" cols "$2" 2>/dev/null; printf %s "$4"; cd -- "$3" || exit 126; shift 4; exec "$@"'
+const start = '/bin/stty rows "$1" cols "$2" 2>/dev/null; printf %s "$4"; cd -- "$3" || exit 126; shift 4; exec "$@"'
 const lookAgainMs = 1000
 /** How long after the end of a connection the engine may take to note why. */
 const patienceMs = 5000
@@ -63,7 +63,7 @@ function startProgram(place: TerminalPlace, options: TerminalOptions, mark: stri
   const { cols = 160, rows = 40, argv = ['bash', '--login'], cwd = place.cwd, user = place.user } = options
   const env = { TERM: 'xterm-256color', ...options.env, [commandVariable]: mark }
   return openExec(place.engine, place.commands.container, {
-    Cmd: ['sh', '-c', start, 'sh', String(rows), String(cols), cwd, ready, ...argv],
+    Cmd: ['/bin/sh', '-c', start, 'sh', String(rows), String(cols), cwd, ready, ...argv],
     Env: Object.entries(env).map(([name, value]) => `${name}=${value}`),
     User: String(user),
     Tty: true,
@@ -140,7 +140,7 @@ class Said {
 /** A terminal that ended meanwhile has no size; one that is not quite there yet soon has. */
 async function setSize(engine: Engine, id: string, cols: number, rows: number): Promise<void> {
   for (let attempt = 1; attempt <= 5; attempt++) {
-    const call = { method: 'POST', path: `/exec/${id}/resize`, query: { h: rows, w: cols } } as const
+    const call = { method: 'POST', path: url`/exec/${id}/resize`, query: { h: rows, w: cols } } as const
     const done = await engine.ask(call).then(
       () => true,
       () => false,
@@ -161,7 +161,7 @@ async function waitForEnd(engine: Engine, id: string, stream: NodeJS.ReadableStr
   let waitedMs = 0
   for (let pauseMs = 10; ; ) {
     await Promise.race([closed, unrefSleep(lookAgainMs)])
-    const answer = await engine.ask({ method: 'GET', path: `/exec/${id}/json`, accept: [404] }).catch(() => null)
+    const answer = await engine.ask({ method: 'GET', path: url`/exec/${id}/json`, accept: [404] }).catch(() => null)
     const status = statusSchema.safeParse(answer?.body)
     if (!status.success) {
       if (ended || answer?.status === 404) return 137

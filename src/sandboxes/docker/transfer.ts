@@ -1,42 +1,63 @@
 import { posix } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { DownloadOptions } from '../../core/sandbox.ts'
-import { extractTar } from '../../lib/extract.ts'
-import { tarDir } from '../../lib/tar.ts'
-import {
-  downloadLimitBytes,
-  fromInside,
-  readLimitBytes,
-  transferFailure,
-  writeScript,
-} from '../common/transfer-rules.ts'
+import { sleep } from '../../lib/deadline.ts'
+import { extractEntries } from '../../lib/extract.ts'
+import { ArchiveError, tarDir } from '../../lib/tar.ts'
+import { readTar, type TarEntry } from '../../lib/tar-read.ts'
+import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } from '../common/transfer-rules.ts'
 import type { Commands } from './commands.ts'
-import type { Engine } from './engine.ts'
+import { type Archive, type Engine, url } from './engine.ts'
+import { ownPath } from './script.ts'
 
-const asRoot = { user: '0', cwd: '/' } as const
+/** How commands of ours run: as root, who trusts no directory that a program inside may have added to PATH. */
+export const asRoot = { user: '0', cwd: '/', env: { PATH: ownPath } } as const
 
-/** The bytes of a file inside. */
-export async function readFile(commands: Commands, path: string): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  const complaint = new Complaint()
-  const stop = new AbortController()
-  const stdout = (chunk: Buffer) => {
-    bytes += chunk.length
-    if (bytes > readLimitBytes) stop.abort()
-    else chunks.push(chunk)
-    return true
+/** A container whose files are read and written. */
+export interface Place {
+  readonly engine: Engine
+  readonly container: string
+}
+
+/** File systems of every container that are not on disk: an engine's archives show what lies below them, which is nothing. */
+const inMemory = ['/dev', '/proc', '/sys']
+
+/** The bytes of a file inside. The engine reads it: no program inside takes part. */
+export async function readFile(place: Place, path: string): Promise<Uint8Array> {
+  const fail = (why: string) => transferFailure(`cannot read ${path}: ${why}`)
+  for (let tries = 1; ; tries++) {
+    try {
+      return await readOnce(place, path, fail)
+    } catch (error) {
+      // Podman unmounts a container that has just ended, also while it is read.
+      if (!(error instanceof ArchiveError)) throw error
+      if (tries === 5) throw fail(error.message)
+      await sleep(200)
+    }
   }
-  const sinks = { stdout, stderr: complaint.take }
-  const code = await commands
-    .stream(['cat', '--', path], { ...asRoot, sinks, signal: stop.signal })
-    .catch((error: unknown) => {
-      if (stop.signal.aborted) throw transferFailure(`cannot read ${path}: larger than ${readLimitBytes} bytes`)
-      throw error
-    })
-  if (code !== 0) throw transferFailure(`cannot read ${path}: ${complaint.text()}`)
-  return Buffer.concat(chunks)
+}
+
+async function readOnce(place: Place, path: string, fail: (why: string) => Error): Promise<Uint8Array> {
+  refuseInMemory(path, fail)
+  // An engine that does not follow the last link says where it leads.
+  for (let target = path, hops = 0; hops < 2; hops++) {
+    const archive = await openArchive(place, target, fail)
+    try {
+      for await (const entry of readTar(archive.body)) {
+        if (entry.kind === 'symlink') break
+        if (entry.kind !== 'file') throw fail('not a file')
+        if (entry.size > readLimitBytes) throw fail(`larger than ${readLimitBytes} bytes`)
+        const chunks: Uint8Array[] = []
+        for await (const chunk of entry.body) chunks.push(chunk)
+        return Buffer.concat(chunks)
+      }
+    } finally {
+      archive.body.destroy()
+    }
+    target = archive.link
+    if (target === '') break
+  }
+  throw fail('a link that leads to no file')
 }
 
 /** Writes a file inside, whole. */
@@ -46,7 +67,7 @@ export async function writeFile(
   data: string | Uint8Array,
   mode: number,
 ): Promise<void> {
-  const argv = ['sh', '-c', writeScript, 'sh', path, mode.toString(8)]
+  const argv = ['/bin/sh', '-c', writeScript, 'sh', path, mode.toString(8)]
   const result = await commands.exec(argv, { ...asRoot, stdin: data })
   if (result.exitCode !== 0) throw transferFailure(`cannot write ${path}: ${result.stderr.trim()}`)
 }
@@ -58,57 +79,97 @@ export async function uploadDir(engine: Engine, commands: Commands, source: stri
   const path = posix.normalize(target)
   const tar = tarDir(source, { links: 'keep', special: 'skip', modes: 'kept' })
   try {
-    await engine.ask({ method: 'PUT', path: `/containers/${commands.container}/archive`, query: { path }, tar })
+    await engine.ask({ method: 'PUT', path: url`/containers/${commands.container}/archive`, query: { path }, tar })
   } catch (error) {
     if (error instanceof BoundaryError && error.code === 'SandboxGoneError') throw error
     throw transferFailure(`cannot copy ${source} to ${target}: ${messageOf(error)}`)
   }
 }
 
-/** Copies a directory's contents to the host by way of tar, whose output is not trusted. */
+/** Copies a directory's contents to the host. The engine reads them, and what it sends is checked as a stranger's archive is. */
 export async function downloadDir(
-  commands: Commands,
+  place: Place,
   source: string,
   target: string,
   options: DownloadOptions,
 ): Promise<void> {
-  const excludes = (options.exclude ?? []).map((pattern) => `--exclude=${pattern}`)
-  const complaint = new Complaint()
-  const pipe = new PassThrough()
-  const stop = new AbortController()
-  pipe.on('error', () => {})
-  const sinks = { stdout: (chunk: Buffer) => pipe.destroyed || pipe.write(chunk), stderr: complaint.take }
-  const code = commands
-    .stream(['tar', '-C', source, ...excludes, '-cf', '-', '.'], {
-      ...asRoot,
-      sinks,
-      signal: stop.signal,
-      onStart: (resume) => pipe.on('drain', resume),
+  const fail = (why: string) => transferFailure(`cannot copy ${source}: ${why}`)
+  refuseInMemory(source, fail)
+  // With the dot, both engines follow a link that stands for the directory, and never out of the container.
+  const archive = await openArchive(place, `${source}/.`, fail)
+  try {
+    if (!archive.isDir) throw fail('not a directory')
+    const entries = withoutExcluded(readTar(archive.body), options.exclude ?? [])
+    await extractEntries(entries, target, { ...fromInside, ...limitsOf(options) }).catch((error: unknown) => {
+      throw fail(messageOf(error))
     })
-    .finally(() => pipe.end())
-  const limitBytes = options.limitBytes ?? downloadLimitBytes
-  const [ended, extracted] = await Promise.allSettled([
-    code,
-    extractTar(pipe, target, { ...fromInside, limitBytes }).catch((error: unknown) => {
-      stop.abort()
-      pipe.resume()
-      throw error
-    }),
-  ])
-  if (ended.status === 'rejected' && !stop.signal.aborted) throw ended.reason
-  // tar ends with 1 when a file changed while it was read; what it wrote is still whole.
-  if (ended.status === 'fulfilled' && ended.value > 1)
-    throw transferFailure(`cannot copy ${source}: ${complaint.text()}`)
-  if (extracted.status === 'rejected') throw transferFailure(`cannot copy ${source}: ${String(extracted.reason)}`)
+  } finally {
+    archive.body.destroy()
+  }
 }
 
-class Complaint {
-  private said = ''
-  readonly take = (chunk: Buffer): boolean => {
-    if (this.said.length < 1000) this.said += chunk
-    return true
+async function openArchive({ engine, container }: Place, path: string, fail: (why: string) => Error): Promise<Archive> {
+  try {
+    return await engine.archive(container, path)
+  } catch (error) {
+    if (!(error instanceof BoundaryError)) throw error
+    if (['SandboxGoneError', 'EngineUnreachableError'].includes(error.code)) throw error
+    throw fail(messageOf(error))
   }
-  text(): string {
-    return this.said.trim().slice(0, 500) || 'no reason given'
+}
+
+function refuseInMemory(path: string, fail: (why: string) => Error): void {
+  const at = inMemory.find((dir) => posix.normalize(`${path}/`).startsWith(`${dir}/`))
+  if (at !== undefined) throw fail(`what is below ${at} is kept in memory, and engines copy files of disks only`)
+}
+
+/** Leaves out what one of the patterns names, with everything below it. */
+async function* withoutExcluded(
+  entries: AsyncIterable<TarEntry>,
+  patterns: readonly string[],
+): AsyncGenerator<TarEntry, void, void> {
+  const globs = patterns.map((pattern) => pattern.replace(/\/+$/, '').split('/').map(readGlob))
+  let left: string | null = null
+  for await (const entry of entries) {
+    const parts = ['.', ...posix.normalize(`./${entry.name}`).replace(/\/$/, '').split('/')]
+    const path = parts.join('/')
+    if (left !== null && path.startsWith(`${left}/`)) continue
+    if (globs.some((glob) => glob.every((part, i) => matchesGlob(part, parts.at(i - glob.length) ?? null)))) left = path
+    else yield entry
   }
+}
+
+type Glob = readonly ('*' | ((letter: string) => boolean))[]
+
+/** A pattern for one name: `*`, `?`, `[abc]`, `[!a-z]`, and letters that stand for themselves. */
+function readGlob(pattern: string): Glob {
+  const tokens = pattern.match(/\[[!^]?\]?[^\]]*\]|\\?[\s\S]/g) ?? []
+  return tokens.map((token) => {
+    if (token === '*') return '*'
+    if (token === '?') return () => true
+    if (token.length < 3) return (letter) => letter === token.at(-1)
+    const [, not, set = ''] = /^\[([!^]?)([\s\S]*)\]$/.exec(token) ?? []
+    const ranges = [...set.matchAll(/([\s\S])(?:-([\s\S]))?/g)].map(([, from = '', to = from]) => ({ from, to }))
+    return (letter) => ranges.some(({ from, to }) => from <= letter && letter <= to) !== (not !== '')
+  })
+}
+
+/** In steps that no pattern can make many of. */
+function matchesGlob(glob: Glob, name: string | null): boolean {
+  if (name === null) return false
+  let [at, star, retry] = [0, -1, 0]
+  for (let i = 0; i < name.length; ) {
+    const token = glob[at]
+    if (token === '*') {
+      star = at++
+      retry = i
+    } else if (token?.(name[i] ?? '')) {
+      at++
+      i++
+    } else if (star >= 0) {
+      at = star + 1
+      i = ++retry
+    } else return false
+  }
+  return glob.slice(at).every((token) => token === '*')
 }

@@ -148,7 +148,7 @@ RUN echo "$GREETING" > made && id -un > who
     await using box = await lease()
     await box.exec(['sh', '-c', 'nohup sleep 777 > /dev/null 2>&1 &'])
     standIn.faults.add({ when: /\/pause$/, times: 1, what: { answer: 400, message: 'not supported' } })
-    expect(await box.freeze()).toBe('shared')
+    expect(await box.freeze()).toMatchObject({ isolation: 'shared' })
     const { stdout } = await box.exec(['sh', '-c', 'cat /proc/[0-9]*/cmdline | tr "\\0" " " | grep -c "[s]leep 777"'])
     expect(stdout).toBe('0\n')
   })

@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { exists, readTextIfExists } from '../../lib/files.ts'
+import { halfMade } from '../../lib/half-made.ts'
 import { walkTree } from '../../lib/tree.ts'
 import { copySafeEtc, fingerprintEtc } from './etc.ts'
 import type { Privileges } from './privileges.ts'
@@ -31,13 +32,19 @@ export interface Overlay {
 export interface Base {
   readonly key: string
   readonly overlays: readonly Overlay[]
+  /** Its /etc is not of this machine: it must be told where names are asked for. */
+  readonly isForeign?: boolean
 }
 
 /** A base from a directory that holds a whole root file system. */
 export async function directoryBase(dir: string): Promise<Base> {
   const real = await realpath(dir)
   const release = await readTextIfExists(join(real, 'etc/os-release'))
-  return { key: digest(['directory', real, release ?? '']), overlays: [{ name: 'root', lower: real, target: '' }] }
+  return {
+    key: digest(['directory', real, release ?? '']),
+    overlays: [{ name: 'root', lower: real, target: '' }],
+    isForeign: true,
+  }
 }
 
 const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'opt']
@@ -70,7 +77,7 @@ async function systemOverlays(): Promise<Overlay[]> {
 }
 
 async function buildSkeleton(dir: string): Promise<void> {
-  const draft = `${dir}.${process.pid}.tmp`
+  const draft = dir + halfMade
   await rm(draft, { recursive: true, force: true })
   await mkdir(draft, { recursive: true, mode: 0o755 })
   for (const [path, mode] of skeleton) {

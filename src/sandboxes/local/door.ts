@@ -7,16 +7,11 @@ import type { Privileges } from './privileges.ts'
 export interface DoorFrame {
   readonly privileges: Privileges
   readonly outerPid: number
-  readonly innerPid: number
-  /** `none`: the sandbox has a loopback of its own; `host`: it shares ours. */
-  readonly network: 'host' | 'none'
+  /** A process in the sandbox's network. */
+  readonly netPid: number
 }
 
 /** Opens a port on the sandbox's own loopback whose connections arrive in this process. */
-export function openDoor(
-  { privileges, outerPid, innerPid, network }: DoorFrame,
-  accept: (socket: Duplex) => void,
-): Promise<Door> {
-  const enter = network === 'host' ? null : [...enterUser(privileges, outerPid), `--net=/proc/${innerPid}/ns/net`]
-  return openDoorInto({ enter }, accept)
+export function openDoor({ privileges, outerPid, netPid }: DoorFrame, accept: (socket: Duplex) => void): Promise<Door> {
+  return openDoorInto({ enter: [...enterUser(privileges, outerPid), `--net=/proc/${netPid}/ns/net`] }, accept)
 }

@@ -40,8 +40,9 @@ const capabilities = [
 /** Arguments of bubblewrap for one command, each ended by a NUL. They travel in a file, so no value shows in a process list. */
 export function commandArgs(request: EntryRequest): string {
   const words = [
-    ...(request.userns ? ['--userns', '7'] : []),
-    ...['--pidns', '8', '--bind', request.merged, '/', '--proc', '/proc', '--dev', '/dev'],
+    // The last two close what the others left open: a namespace cannot be read, and what is read from or kept is closed.
+    ...(request.userns ? ['--userns', '7', '--block-fd', '7'] : []),
+    ...['--pidns', '8', '--sync-fd', '8', '--seccomp', '6', '--bind', request.merged, '/', '--dev', '/dev'],
     ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
     ...request.readOnly.flatMap(([target, source]) => ['--ro-bind', source, target]),
     ...['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', `CAP_${name}`])],
@@ -62,8 +63,11 @@ export interface EnterOptions {
   readonly privileges: Privileges
   readonly outerPid: number
   readonly innerPid: number
-  readonly network: boolean
+  /** A process in the network of the command. */
+  readonly netPid: number
   readonly argsFile: string
+  /** A filter of calls, as the kernel takes it. */
+  readonly seccompFile: string
   readonly joinFiles: readonly string[]
   /** Whether descriptor 3 takes bubblewrap's report of how the command ended. */
   readonly report: boolean
@@ -72,16 +76,18 @@ export interface EnterOptions {
 /** A script that joins the control groups and namespaces and becomes bubblewrap, which becomes the command given as its arguments. */
 export function enterScript(options: EnterOptions): string {
   const { privileges, outerPid, innerPid } = options
-  const join = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)}`)
+  const join = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`)
   const namespaces = [
     ...enterUser(privileges, outerPid),
     `--mount=/proc/${outerPid}/ns/mnt`,
-    ...['ipc', 'uts', ...(options.network ? ['net'] : [])].map((name) => `--${name}=/proc/${innerPid}/ns/${name}`),
+    ...['ipc', 'uts'].map((name) => `--${name}=/proc/${innerPid}/ns/${name}`),
+    `--net=/proc/${options.netPid}/ns/net`,
   ]
   const descriptors = [
     `8</proc/${innerPid}/ns/pid`,
     ...(privileges.usernsPid === null ? [] : [`7</proc/${privileges.usernsPid}/ns/user`]),
     `9<${shellQuote(options.argsFile)}`,
+    `6<${shellQuote(options.seccompFile)}`,
   ]
   const report = options.report ? '--json-status-fd 3' : ''
   return [

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmod, copyFile, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { resolverFile } from './routes.ts'
 
 /** Names that hold keys, passwords or the identity of the machine. */
 const secretNames =
@@ -22,7 +23,7 @@ const ownNames = new Set(['/etc/hostname', '/etc/hosts', '/etc/resolv.conf', '/e
 export async function fingerprintEtc(): Promise<string> {
   const hash = createHash('sha256')
   for await (const { path, size, mtimeMs } of visibleEtc('/etc')) hash.update(`${path}\0${size}\0${mtimeMs}\n`)
-  hash.update(await readFile('/etc/resolv.conf').catch(() => ''))
+  hash.update(resolverFile().text)
   return hash.digest('hex')
 }
 
@@ -36,7 +37,7 @@ export async function copySafeEtc(target: string): Promise<void> {
   }
   await writeFile(join(target, 'hostname'), 'sandbox\n')
   await writeFile(join(target, 'hosts'), '127.0.0.1\tlocalhost sandbox\n::1\tlocalhost ip6-localhost\n')
-  await writeFile(join(target, 'resolv.conf'), await readFile('/etc/resolv.conf').catch(() => ''))
+  await writeFile(join(target, 'resolv.conf'), resolverFile().text)
   await symlink('/proc/self/mounts', join(target, 'mtab'))
   await writeLockedShadow(target)
 }

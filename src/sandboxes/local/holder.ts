@@ -4,7 +4,7 @@ import { lstatSync, readlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
-import { identify, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { identify, isEnding, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { systemPath } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Overlay } from './base.ts'
@@ -66,6 +66,11 @@ export class Holder {
     return this.child.exitCode === null && this.child.signalCode === null
   }
 
+  /** Whether its processes are dead or dying; the kernel kills them before we hear that the first one ended. */
+  get ending(): boolean {
+    return !this.alive || isEnding(this.innerPid)
+  }
+
   /** Names the outer process for ever, so that a later process can end it safely. */
   identity(): ProcessIdentity | null {
     return identify(this.outerPid)
@@ -103,7 +108,12 @@ export function overlayLine(overlay: Overlay, places: OverlayPlaces, privileges:
     overlay.target === '' ? at(overlay.lower) : overlay.lower,
   ]
   const options = `lowerdir=${lowers.join(':')},upperdir=${at(places.upper, overlay.name)},workdir=${at(places.work, overlay.name)}${privileges.overlayOptions}`
-  return `overlay ${escapeField(join(places.merged, overlay.target))} overlay ${escapeField(options)} 0 0\n`
+  return fstabLine('overlay', join(places.merged, overlay.target), 'overlay', options)
+}
+
+/** One line of a file of the form of /etc/fstab. */
+export function fstabLine(source: string, target: string, type: string, options: string): string {
+  return `${escapeField(source)} ${escapeField(target)} ${type} ${escapeField(options)} 0 0\n`
 }
 
 function escapeField(text: string): string {

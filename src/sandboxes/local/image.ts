@@ -28,6 +28,8 @@ export interface BuildImageOptions {
   readonly log: (line: string) => void
   /** Builds every layer again, once per process. */
   readonly forceBuild?: boolean
+  /** `task`, the default: builds have network where the task has. */
+  readonly buildNetwork?: 'task' | 'public' | undefined
 }
 
 /**
@@ -47,12 +49,29 @@ export async function buildImage(
   const context = await atTask(file, () => BuildContext.open(environment.dir))
   const notes = new Set(plan.notes)
   const built = new Map<number, BuiltStage>()
-  const build: StageBuild = { host, file, context, built, notes, ...options, forceBuild: options.forceBuild ?? false }
+  const { signal, log, forceBuild = false } = options
+  const common = { host, file, context, built, notes, signal, log, forceBuild }
+  const build: StageBuild = {
+    ...common,
+    network: buildNetwork(environment, options),
+    memoryMb: buildMemory(environment),
+  }
   for (const stage of plan.stages) built.set(stage.index, await buildStage(stage, build))
   const last = plan.stages.at(-1)
   const result = last && built.get(last.index)
   if (!last || !result) throw new Error(`${file}: a plan without stages`)
   return { base: result.base, layers: result.layers, ...last.config, notes: [...notes] }
+}
+
+function buildNetwork({ network }: Environment, options: BuildImageOptions): 'public' | 'none' {
+  return network.mode === 'public' || options.buildNetwork === 'public' ? 'public' : 'none'
+}
+
+/** What a build may take where its task is content with less: compilers need more than what they make. */
+const leastBuildMemoryMb = 4096
+
+function buildMemory({ memoryMb = 0 }: Environment): number {
+  return Math.max(memoryMb, leastBuildMemoryMb)
 }
 
 async function bareImage(host: ImageHost): Promise<Image> {

@@ -14,6 +14,10 @@ export default definePlugin({
       .enum(['fresh', 'shared'])
       .default('fresh')
       .describe('shared: leave the agent’s processes running for the verifier, for tasks about live services'),
+    buildNetwork: z
+      .enum(['task', 'public'])
+      .optional()
+      .describe('public: Dockerfiles of tasks without network are built with one'),
   }),
   make: (options, context) => withAllowlist(makeLocal(options, context)),
 })

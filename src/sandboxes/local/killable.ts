@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { ProcessGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
+import { codeOf } from '../../lib/files.ts'
 
 /** The processes of one command, to be killed together. */
 export interface KillableGroup {
@@ -25,48 +26,57 @@ export function groupOf(processes: ProcessGroup): KillableGroup {
 
 /**
  * Where control groups cannot be made, a command's processes are found by a variable in their environment.
+ * The program that starts the command must carry it too: on its way in, a command is a process that has not become
+ * the command yet, and one that is missed then runs on after everything else was killed.
  * A process that rewrites its environment escapes this; it dies with the sandbox.
  */
-export function markedGroup(innerPid: number): KillableGroup {
-  const mark = `OT_AGENT_COMMAND=${randomUUID()}`
-  const [name = '', value = ''] = mark.split('=')
+export function markedGroup(): KillableGroup {
+  const [name, value] = ['OT_AGENT_COMMAND', randomUUID()]
   return {
     joinFiles: [],
     env: { [name]: value },
     release: () => 'forget',
     async kill() {
-      for (let attempt = 0; attempt < 50; attempt++) {
-        const pids = markedPids(innerPid, mark)
-        if (pids.length === 0) return
-        for (const pid of pids) tryKill(pid)
-        await sleep(5)
+      for (let attempt = 0; attempt < 100; attempt++) {
+        const { marked, unsure } = findMarked(`${name}=${value}`)
+        if (marked.length === 0 && !unsure) return
+        for (const pid of marked) tryKill(pid)
+        await sleep(marked.length > 0 ? 5 : 1)
       }
     },
   }
 }
 
-function markedPids(innerPid: number, mark: string): number[] {
-  const namespace = readLink(`/proc/${innerPid}/ns/pid`)
-  const pids = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-  return pids.filter((pid) => readLink(`/proc/${pid}/ns/pid`) === namespace && environmentOf(pid).includes(mark))
+/** `unsure`: a process was just becoming another program, or ended and may have left a child that was not listed yet. */
+function findMarked(mark: string): { marked: number[]; unsure: boolean } {
+  const marked: number[] = []
+  let unsure = false
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const environment = environmentOf(name)
+    if (environment === 'unknown') unsure = true
+    else if (environment.includes(mark)) marked.push(Number(name))
+  }
+  return { marked, unsure }
 }
 
-function environmentOf(pid: number): string[] {
+function environmentOf(pid: string): readonly string[] | 'unknown' {
   try {
-    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')
-  } catch {
-    return []
+    const text = readFileSync(`/proc/${pid}/environ`, 'utf8')
+    return text === '' && mayBeBecoming(pid) ? 'unknown' : text.split('\0')
+  } catch (error) {
+    // What we may not look at is not ours.
+    return codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM' ? [] : 'unknown'
   }
 }
 
-function readLink(path: string): string | null {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return null
-  }
+/** In the middle of `exec` a process has no environment. Zombies and kernel threads have none either, but no memory at all. */
+function mayBeBecoming(pid: string): boolean {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const field = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  // Counted from the third, as proc(5) numbers them.
+  const [memory, start, end] = [field[23 - 3], field[50 - 3], field[51 - 3]]
+  return memory !== '0' && (end === '0' || start !== end)
 }
 
 function tryKill(pid: number): void {

@@ -1,11 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { SandboxOwner } from '../../core/sandbox.ts'
-import { identify, type ProcessIdentity } from '../../lib/process-identity.ts'
+import { lastSignOf } from '../../lib/owner-mark.ts'
+import { readJson } from '../../lib/parse-json.ts'
+import {
+  identitySchema,
+  type Liveness,
+  livenessOf,
+  markedOurselves,
+  markName,
+  ourselves,
+  type ProcessIdentity,
+  parseMarkName,
+} from '../../lib/process-identity.ts'
 
-const identitySchema = z.object({ pid: z.number(), startTicks: z.string(), bootId: z.string(), host: z.string() })
 const leaseSchema = z.object({
   schema: z.literal('lease/1'),
   id: z.string(),
@@ -14,53 +24,78 @@ const leaseSchema = z.object({
   holder: identitySchema.nullable(),
 })
 
-/** Who holds a sandbox. The file's time of change is its heartbeat. */
+/** Who holds a sandbox. */
 export type LeaseFile = z.infer<typeof leaseSchema>
 
-const heartbeatMs = 15_000
 const held = new Set<string>()
-let heart: NodeJS.Timeout | undefined
 
-/** A new sandbox's name. It names its owner too, for the moments when its lease is not written yet or gone already. */
-export function newId(): string {
-  const { pid, startTicks } = ourselves()
-  return `${randomBytes(6).toString('hex')}-${pid}-${startTicks}`
+/**
+ * A new sandbox's name. It names its owner too, for the moments when its lease is not written yet or gone already; from before
+ * the name is used until this process ends, a mark in `ownersDir` says that the owner lives.
+ */
+export function newId(ownersDir: string): string {
+  return `${randomBytes(6).toString('hex')}-${markName(markedOurselves(ownersDir))}`
 }
 
-/** The process in a sandbox's name, taken to be of this machine's present run; null for a name that is not ours. */
-export function ownerFromId(id: string): ProcessIdentity | null {
-  const [, pid, startTicks] = /^[0-9a-f]{12}-(\d+)-(\d+)$/.exec(id) ?? []
-  return pid === undefined || startTicks === undefined ? null : { ...ourselves(), pid: Number(pid), startTicks }
+/** The process in a sandbox's name; null for a name that is not ours. */
+function ownerFromId(id: string): ProcessIdentity | null {
+  const [, mark] = /^[0-9a-f]{12}-(.+)$/.exec(id) ?? []
+  if (mark === undefined) return null
+  const [, pid, startTicks] = /^(\d+)-(\d+)$/.exec(mark) ?? []
+  if (pid === undefined || startTicks === undefined) return parseMarkName(mark)
+  // The name that earlier versions gave: taken to be of this machine's present run.
+  return { ...ourselves(), pid: Number(pid), startTicks, pidNs: undefined }
 }
 
-function ourselves(): ProcessIdentity {
-  const identity = identify(process.pid)
-  if (!identity) throw new Error('this process cannot find itself in /proc')
-  return identity
+/** How long an owner of an earlier version may be silent: it renewed the time of each lease every 15 seconds. */
+const silenceMs = 120_000
+
+/** Whether the owner of a sandbox lives, by its lease or, without one, by its name; `unknown` for a name that is not ours. */
+export function ownerLiveness(
+  id: string,
+  lease: LeaseFile | null,
+  place: { dir: string; ownersDir: string },
+): Liveness {
+  const owner = lease?.process ?? ownerFromId(id)
+  if (owner === null) return 'unknown'
+  const liveness = livenessOf(owner, { ownersDir: place.ownersDir, sameState: true })
+  const isOld = owner.pidNs === undefined
+  return liveness === 'dead' && isOld && Date.now() - changedMs(leasePath(place.dir)) < silenceMs ? 'unknown' : liveness
 }
 
-/** Writes the lease of this process for a sandbox's directory and keeps its heart beating. */
+/** When a sandbox's owner was last known to live, in milliseconds since 1970. */
+export function lastSignOfOwner(
+  id: string,
+  lease: LeaseFile | null,
+  place: { dir: string; ownersDir: string },
+): number {
+  const owner = lease?.process ?? ownerFromId(id)
+  const mark = owner && markName(owner)
+  const renewedMs = mark ? (lastSignOf(place.ownersDir, mark) ?? 0) : 0
+  return Math.max(renewedMs, changedMs(leasePath(place.dir)), changedMs(place.dir))
+}
+
+function changedMs(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
+
+/** Writes the lease of this process for a sandbox's directory. */
 export function saveLease(dir: string, id: string, owner: SandboxOwner, holder: ProcessIdentity | null): void {
   const lease: LeaseFile = { schema: 'lease/1', id, owner, process: ourselves(), holder }
   writeFileSync(leasePath(dir), `${JSON.stringify(lease)}\n`)
   held.add(dir)
-  heart ??= setInterval(beat, heartbeatMs).unref()
 }
 
-/** Stops the heart of one lease; returns how many this process still holds. */
+/** Forgets one lease; returns how many this process still holds. */
 export function forgetLease(dir: string): number {
   held.delete(dir)
-  if (held.size === 0) {
-    clearInterval(heart)
-    heart = undefined
-  }
   return held.size
 }
 
 /** The lease in a directory, or null when there is none that can be read. */
 export function loadLease(dir: string): LeaseFile | null {
   try {
-    return leaseSchema.parse(JSON.parse(readFileSync(leasePath(dir), 'utf8')))
+    return leaseSchema.parse(readJson(readFileSync(leasePath(dir), 'utf8')))
   } catch {
     return null
   }
@@ -68,15 +103,4 @@ export function loadLease(dir: string): LeaseFile | null {
 
 export function leasePath(dir: string): string {
   return join(dir, 'lease.json')
-}
-
-function beat(): void {
-  const now = new Date()
-  for (const dir of held) {
-    try {
-      utimesSync(leasePath(dir), now, now)
-    } catch {
-      // Given back a moment ago.
-    }
-  }
 }

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, rm } from 'node:fs/promises'
+import { chmod, lstat, mkdir } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -7,7 +7,8 @@ import type {
   DownloadOptions,
   ExecOptions,
   ExecResult,
-  Isolation,
+  FreezeOptions,
+  Frozen,
   SandboxFacts,
   SandboxLease,
   Terminal,
@@ -17,9 +18,11 @@ import type {
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
-import { downloadLimitBytes, transferFailure } from '../common/transfer-rules.ts'
+import { removeTree } from '../../lib/remove-tree.ts'
+import { fromInside, limitsOf, transferFailure } from '../common/transfer-rules.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
+import { FileStack } from './file-stack.ts'
 import type { Image } from './image.ts'
 import type { OwnedMachine } from './workshop.ts'
 
@@ -44,11 +47,14 @@ export class LocalLease implements SandboxLease {
   private readonly untouched = new Set<string>()
   private readonly doors = new Set<Door>()
   private freezing: Promise<unknown> = Promise.resolve()
+  private readonly files: FileStack
 
   private constructor(
     private readonly owned: OwnedMachine,
     private readonly options: LeaseOptions,
-  ) {}
+  ) {
+    this.files = new FileStack(owned.machine, owned.dir)
+  }
 
   static async open(owned: OwnedMachine, options: LeaseOptions): Promise<LocalLease> {
     const lease = new LocalLease(owned, options)
@@ -124,25 +130,25 @@ export class LocalLease implements SandboxLease {
       this.disturb()
       return downloadDir(this.machine, source, target, options)
     }
-    await copyOut(inside, target, { limitBytes: options.limitBytes ?? downloadLimitBytes }).catch((error: unknown) => {
+    await copyOut(inside, target, { ...fromInside, ...limitsOf(options) }).catch((error: unknown) => {
       throw transferFailure(`cannot copy ${source}: ${String(error)}`, error)
     })
   }
 
   async setNetwork(network: Network): Promise<void> {
-    this.machine.network = network.mode === 'public' ? 'host' : 'none'
+    this.machine.network = network.mode === 'public' ? 'public' : 'none'
   }
 
-  async freeze(): Promise<Isolation> {
-    const freezing = this.startAnew()
+  async freeze(how: FreezeOptions = {}): Promise<Frozen> {
+    const freezing = this.startAnew(how)
     this.freezing = freezing.catch(() => {})
     return freezing
   }
 
-  private async startAnew(): Promise<Isolation> {
+  private async startAnew(how: FreezeOptions): Promise<Frozen> {
     this.closeDoors()
     const fresh = this.options.verify === 'fresh'
-    if (fresh) await this.machine.restart()
+    const restored = fresh ? await this.files.renew(how) : null
     this.generation++
     this.quiet = fresh
     const logs = this.machine.mounts.get('/logs') ?? null
@@ -150,7 +156,7 @@ export class LocalLease implements SandboxLease {
     if (fresh) await this.clearSharedMemory()
     else await this.machine.exec(['rm', '-rf', '/tests'], { user: 'root' })
     await this.mountLogs(logs)
-    return this.options.verify
+    return { isolation: this.options.verify, restored }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -207,22 +213,25 @@ export class LocalLease implements SandboxLease {
    * While commands run, their own mount keeps it from being moved; this is for the moments when none does.
    */
   private async clearMountPoint(path: string): Promise<void> {
-    const { upper, layers, base } = this.machine.options
-    for (const [i, root] of [upper, ...layers.toReversed()]
+    const { layers, base } = this.machine.options
+    const { uppers } = this.files
+    for (const [i, root] of [...uppers, ...layers.toReversed()]
       .map((layer) => join(layer, 'root'))
       .concat(base.overlays[0]?.lower ?? [])
       .entries()) {
       const stat = await lstat(join(root, path)).catch(() => null)
       if (stat === null) continue
       if (stat.isDirectory()) return
-      if (i > 0) throw new BoundaryError('task', `the image has ${path}, but not as a directory`, { retryable: false })
-      await rm(join(root, path))
+      if (i >= uppers.length)
+        throw new BoundaryError('task', `the image has ${path}, but not as a directory`, { retryable: false })
+      // Through the mount: removed below it, the file would still be seen above.
+      return this.machine.removeFromRoot(path)
     }
   }
 
   private async clearSharedMemory(): Promise<void> {
     const dir = join(this.owned.dir, 'shm')
-    await rm(dir, { recursive: true, force: true })
+    await removeTree(dir)
     await mkdir(dir)
     await chmod(dir, 0o1777)
   }

@@ -1,39 +1,49 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { promisify } from 'node:util'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Door, ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
+import { seccompFilter } from '../namespaces/seccomp.ts'
 import type { Base } from './base.ts'
 import { shell } from './descriptors.ts'
 import { openDoor } from './door.ts'
 import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
-import { cleanEnv, Holder, overlayLine } from './holder.ts'
+import { cleanEnv, enterUser, Holder, overlayLine } from './holder.ts'
+import { mountProc } from './kernel-files.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
+import { resolverFile } from './routes.ts'
 import { runReported } from './run-reported.ts'
+import { openUplink, type Uplink } from './uplink.ts'
 
-export interface MachineOptions {
+/** What a machine's root is made of. */
+export interface MachineFiles {
+  /** Absolute layer directories, bottom to top. */
+  readonly layers: readonly string[]
+  /** Receives every change; afterwards it is itself a layer. */
+  readonly upper: string
+}
+
+export interface MachineOptions extends MachineFiles {
   /** The directory that holds bases, layers and machines. */
   readonly home: string
   /** A private directory of this machine. */
   readonly dir: string
   readonly base: Base
-  /** Absolute layer directories, bottom to top. */
-  readonly layers: readonly string[]
-  /** Receives every change; afterwards it is itself a layer. */
-  readonly upper: string
   readonly privileges: Privileges
   /** Null where this process cannot make control groups. */
   readonly group: ControlGroup | null
   readonly env: Readonly<Record<string, string>>
   readonly workdir: string
   readonly user?: User | undefined
-  readonly network: 'host' | 'none'
+  /** `public`: a network of its own with a way out; never the host's. */
+  readonly network: 'public' | 'none'
 }
 
 /**
@@ -41,7 +51,8 @@ export interface MachineOptions {
  * with a mount namespace of its own, so that privileges are dropped before anything inside can act.
  */
 export class Machine {
-  network: 'host' | 'none'
+  network: 'public' | 'none'
+  private uplink: Promise<Uplink | null> | undefined
   /** Seen by commands started from now on. */
   readonly mounts = new Map<string, string>()
   /** The same, read-only; set before the first command, so that none can put a link in their place. */
@@ -58,22 +69,19 @@ export class Machine {
   }
 
   static async start(options: MachineOptions): Promise<Machine> {
-    const { base, dir, home, layers, upper, privileges } = options
-    const places = { home, layers, upper, work: join(dir, 'work'), merged: join(dir, 'merged') }
-    mkdirSync(places.merged, { recursive: true })
+    const { base, dir, upper, network } = options
     makeDir(join(dir, 'shm'), 0o1777)
-    for (const { name } of base.overlays) {
-      makeDir(join(upper, name), 0o755)
-      makeDir(join(places.work, name), 0o700)
-    }
-    const overlays = join(dir, 'overlays')
-    writeFileSync(overlays, base.overlays.map((overlay) => overlayLine(overlay, places, privileges)).join(''))
-    const holder = await Holder.start(privileges, overlays, home)
-    return new Machine(options, holder)
+    writeFileSync(join(dir, 'seccomp'), filter)
+    if (base.isForeign) writeResolver(base, upper)
+    const machine = new Machine(options, await hold(options, options))
+    // Beside what the caller does first; what it throws, the first command throws.
+    if (network === 'public') machine.openUplink().catch(() => {})
+    return machine
   }
 
+  /** False too when its files were taken away from under it: what a command says then is about us, not about the command. */
   get alive(): boolean {
-    return this.holder.alive
+    return !this.holder.ending && existsSync(join(this.options.dir, overlaysFile))
   }
 
   holderIdentity(): ReturnType<Holder['identity']> {
@@ -83,9 +91,9 @@ export class Machine {
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     const command = await this.prepare(argv, options, { terminal: false })
     try {
-      const child = this.spawnEntry(command.entry, options.stdin === undefined ? 'ignore' : 'pipe')
+      const child = this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
       const result = await runReported(child, options, command.group)
-      if (!result.started && !this.alive) throw broken()
+      if (!this.alive) throw broken()
       return result.result
     } finally {
       this.finish(command)
@@ -99,7 +107,7 @@ export class Machine {
     stdin: 'pipe' | 'ignore' = 'pipe',
   ): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
     const command = await this.prepare(argv, options, { terminal: false })
-    const child = this.spawnEntry(command.entry, stdin)
+    const child = this.spawnEntry(command, stdin)
     return { child, done: async () => this.finish(command) }
   }
 
@@ -107,30 +115,70 @@ export class Machine {
     const argv = options.argv ?? ['bash', '--login']
     const env = { TERM: 'xterm-256color', ...options.env }
     const command = await this.prepare(argv, { ...options, env }, { terminal: true })
-    return openPty(command.entry, options, async () => {
+    const start = { ...command.entry, env: { ...cleanEnv, ...command.group.env } }
+    return openPty(start, options, async () => {
       await command.group.kill()
       this.finish(command)
     })
   }
 
-  openDoor(accept: (socket: Duplex) => void): Promise<Door> {
+  async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
     if (!this.alive) throw broken()
-    const { outerPid, innerPid } = this.holder
-    return openDoor({ privileges: this.options.privileges, outerPid, innerPid, network: this.network }, accept)
+    const { outerPid } = this.holder
+    return openDoor({ privileges: this.options.privileges, outerPid, netPid: await this.netPid() }, accept)
   }
 
   /** Kills every process; files and mounts stay, and new commands run in fresh namespaces. */
   async restart(): Promise<void> {
     const old = this.holder
-    if (!old.alive) throw broken()
+    if (!this.alive) throw broken()
     this.holder = await old.successor(this.options.privileges)
     await old.stop()
     await Promise.all([...this.groups].map((group) => group.kill()))
+    const { dir, privileges } = this.options
+    await mountProc(this.holder, { dir, privileges, again: true })
   }
 
   async stop(): Promise<void> {
     await this.holder.stop()
-    await Promise.all([...this.groups].map((group) => group.kill()))
+    const uplink = await this.uplink?.catch(() => null)
+    this.uplink = undefined
+    await Promise.all([uplink?.close(), ...[...this.groups].map((group) => group.kill())])
+  }
+
+  /** Removes what is no directory from the root of the sandbox, while no program runs inside. */
+  async removeFromRoot(path: string): Promise<void> {
+    const { dir, privileges } = this.options
+    const { outerPid } = this.holder
+    const enter = [...enterUser(privileges, outerPid), `--mount=/proc/${outerPid}/ns/mnt`]
+    const remove = ['rm', '-f', '--', join(dir, 'merged', path)]
+    await promisify(execFile)('nsenter', [...enter, ...remove], { env: cleanEnv, cwd: '/' })
+  }
+
+  /** A process in the network that commands started now are to have. */
+  private async netPid(): Promise<number> {
+    if (this.network === 'none') return this.holder.innerPid
+    const uplink = await this.openUplink()
+    if (uplink === null) return this.holder.innerPid
+    if (!uplink.alive) throw broken('the program that carries its network has ended')
+    return uplink.pid
+  }
+
+  private openUplink(): Promise<Uplink | null> {
+    this.uplink ??= openUplink(this.options.privileges, this.holder.outerPid)
+    return this.uplink
+  }
+
+  /** Kills every process and takes the mounts away, so that the files below may be changed from outside. Only `resume` ends that. */
+  async halt(): Promise<void> {
+    if (!this.alive) throw broken()
+    await this.stop()
+  }
+
+  /** Starts a halted machine over other files. */
+  async resume(files: MachineFiles): Promise<void> {
+    this.users.clear()
+    this.holder = await hold(this.options, files)
   }
 
   private async prepare(
@@ -141,6 +189,7 @@ export class Machine {
     if (!this.alive) throw broken()
     if ('signal' in options) options.signal?.throwIfAborted()
     const who = await this.resolveUser(options.user ?? this.options.user)
+    const netPid = await this.netPid()
     const group = this.makeGroup()
     const env = { ...cleanEnv, HOME: who.home, ...this.options.env, ...options.env, ...group.env }
     const { dir, privileges } = this.options
@@ -155,13 +204,13 @@ export class Machine {
     }
     const argsFile = join(dir, `command-${this.commands}-${randomBytes(4).toString('hex')}.args`)
     writeFileSync(argsFile, commandArgs(request), { mode: 0o600 })
-    const network = this.network === 'none'
     const script = enterScript({
       privileges,
       outerPid: this.holder.outerPid,
       innerPid: this.holder.innerPid,
-      network,
+      netPid,
       argsFile,
+      seccompFile: join(dir, 'seccomp'),
       joinFiles: group.joinFiles,
       report: !terminal,
     })
@@ -172,18 +221,18 @@ export class Machine {
     const free = this.freeGroups.pop()
     if (free) return free
     const made = this.options.group?.child(`command-${this.groups.size}`)
-    const group = made ? groupOf(made) : markedGroup(this.holder.innerPid)
+    const group = made ? groupOf(made) : markedGroup()
     this.groups.add(group)
     return group
   }
 
-  private spawnEntry(entry: Entry, stdin: 'ignore' | 'pipe'): ChildProcess {
+  private spawnEntry({ entry, group }: Prepared, stdin: 'ignore' | 'pipe'): ChildProcess {
     return spawn(entry.program, entry.args, {
       // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
       argv0: 'sh',
       stdio: [stdin, 'pipe', 'pipe', 'pipe'],
       detached: true,
-      env: cleanEnv,
+      env: { ...cleanEnv, ...group.env },
       cwd: '/',
     })
   }
@@ -222,10 +271,46 @@ export class Machine {
   }
 }
 
+/** Mounts files, each time with working directories that no earlier mount can be using still. */
+async function hold({ base, dir, home, privileges }: MachineOptions, files: MachineFiles): Promise<Holder> {
+  const places = {
+    ...files,
+    home,
+    work: `${files.upper}.work-${randomBytes(3).toString('hex')}`,
+    merged: join(dir, 'merged'),
+  }
+  mkdirSync(places.merged, { recursive: true })
+  for (const { name } of base.overlays) {
+    makeDir(join(files.upper, name), 0o755)
+    makeDir(join(places.work, name), 0o700)
+  }
+  const overlays = join(dir, overlaysFile)
+  writeFileSync(overlays, base.overlays.map((overlay) => overlayLine(overlay, places, privileges)).join(''))
+  const holder = await Holder.start(privileges, overlays, home)
+  try {
+    await mountProc(holder, { dir, privileges, again: false })
+  } catch (error) {
+    await holder.stop()
+    throw error
+  }
+  return holder
+}
+
+/** Lists what is mounted, for `mount`; it is there as long as the machine's directory is. */
+const overlaysFile = 'overlays'
+
 /** Its mode does not depend on the umask of whoever runs us: it decides what users inside may enter. */
 function makeDir(path: string, mode: number): void {
   mkdirSync(path, { recursive: true })
   chmodSync(path, mode)
+}
+
+/** As a container engine does: whatever an image says, names are asked for where this machine's network has them. */
+function writeResolver({ overlays }: Base, upper: string): void {
+  const [root] = overlays
+  if (!root || !lstatSync(join(root.lower, 'etc'), { throwIfNoEntry: false })?.isDirectory()) return
+  makeDir(join(upper, root.name, 'etc'), 0o755)
+  writeFileSync(join(upper, root.name, 'etc/resolv.conf'), resolverFile().text, { mode: 0o644 })
 }
 
 interface Prepared {
@@ -240,8 +325,10 @@ interface ResolvedUser {
   readonly prefix: readonly string[]
 }
 
+const filter = seccompFilter()
+
 const root: ResolvedUser = { home: '/root', prefix: [] }
 
-function broken(): BoundaryError {
-  return new BoundaryError('sandbox', 'the sandbox is gone: its first process has ended', { code: 'SandboxGoneError' })
+function broken(why = 'its first process has ended or its files were removed'): BoundaryError {
+  return new BoundaryError('sandbox', `the sandbox is gone: ${why}`, { code: 'SandboxGoneError' })
 }

@@ -8,12 +8,14 @@ import { buildImage, type Image } from './image.ts'
 import { LocalLease } from './lease.ts'
 import { findPrivileges } from './privileges.ts'
 import { reap } from './reap.ts'
+import { requireUplink } from './uplink.ts'
 import { makeHome, Workshop } from './workshop.ts'
 
 export interface LocalOptions {
   readonly rootfs?: string | undefined
   readonly pids: number
   readonly verify: 'fresh' | 'shared'
+  readonly buildNetwork?: 'task' | 'public' | undefined
 }
 
 const can: SandboxAbilities = {
@@ -38,11 +40,12 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
   return {
     name: 'local',
     can,
-    preflight: async () => {
+    preflight: async ({ networks = [] } = {}) => {
       await findPrivileges()
+      if (networks.includes('public')) requireUplink()
       await makeHome(context.stateDir)
     },
-    prepare: async (environment, how) => void (await imageFor(await opened(), { environment, ...how })),
+    prepare: async (environment, how) => void (await imageFor(await opened(), options, { environment, ...how })),
     lease: async (request) => lease(await opened(), options, request),
     reap: async (how) => reap(await Workshop.open(context.stateDir), how),
   }
@@ -59,7 +62,7 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
   const { workshop } = opened
   const { environment, owner, signal } = request
   signal?.throwIfAborted()
-  const image = await imageFor(opened, request)
+  const image = await imageFor(opened, options, request)
   const workdir = environment.workdir ?? image.workdir
   const owned = await workshop.make({
     owner,
@@ -68,7 +71,7 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
     env: { ...image.env, ...environment.env, ...request.env },
     workdir,
     user: image.user,
-    network: environment.network.mode === 'public' ? 'host' : 'none',
+    network: environment.network.mode === 'public' ? 'public' : 'none',
     limits: {
       ...(environment.cpus && { cpus: environment.cpus }),
       ...(environment.memoryMb && { memoryMb: environment.memoryMb }),
@@ -88,11 +91,15 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
 
 type ImageRequest = Pick<SandboxRequest, 'environment' | 'forceBuild' | 'signal' | 'log'>
 
-async function imageFor({ workshop, base, images }: Opened, request: ImageRequest): Promise<Image> {
+async function imageFor(
+  { workshop, base, images }: Opened,
+  { buildNetwork }: LocalOptions,
+  request: ImageRequest,
+): Promise<Image> {
   const { environment, forceBuild = false, log = () => {}, signal = new AbortController().signal } = request
   const known = forceBuild ? undefined : images.get(environment.dir)
   if (known) return known
-  const image = await buildImage(environment, makeImageHost(workshop, base), { signal, log, forceBuild })
+  const image = await buildImage(environment, makeImageHost(workshop, base), { signal, log, forceBuild, buildNetwork })
   images.set(environment.dir, image)
   return image
 }

@@ -1,17 +1,20 @@
 import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { Entry } from './entry.ts'
-import { cleanEnv } from './holder.ts'
 import { makePtyInput } from './pty-input.ts'
 
 /** Opens a pseudo-terminal on a command; `cleanUp` runs once it has ended, however it ended. */
-export async function openPty(entry: Entry, options: TerminalOptions, cleanUp: () => Promise<void>): Promise<Terminal> {
+export async function openPty(
+  entry: Entry & { readonly env: Readonly<Record<string, string>> },
+  options: TerminalOptions,
+  cleanUp: () => Promise<void>,
+): Promise<Terminal> {
   const { spawn } = await import('@lydell/node-pty')
   const pty: IPty = spawn(entry.program, [...entry.args], {
     cols: options.cols ?? 160,
     rows: options.rows ?? 40,
     cwd: '/',
-    env: cleanEnv,
+    env: entry.env,
     encoding: 'utf8',
   })
   const input = makePtyInput(pty)

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, type TestContext, test } from 'vitest'
 import { needs } from '../../../test/needs.ts'
-import { identify } from '../../lib/process-identity.ts'
+import { identify, markName } from '../../lib/process-identity.ts'
 import { newId } from './lease-file.ts'
 import { reap } from './reap.ts'
 import { Workshop } from './workshop.ts'
@@ -13,7 +14,7 @@ import { Workshop } from './workshop.ts'
 describe('control groups without a sandbox', needs('bwrap'), () => {
   test('stay when their owner lives: its sandbox may be only a moment old', async (context) => {
     const workshop = await openWorkshop(context)
-    const id = group(workshop, newId())
+    const id = group(workshop, newId(workshop.ownersDir))
     expect(await reap(workshop)).toEqual([])
     expect(workshop.groups.list()).toContain(id)
   })
@@ -43,8 +44,8 @@ function group(workshop: Workshop, id: string): string {
 
 async function idOfDeadOwner(): Promise<string> {
   const child = spawn('sleep', ['60'])
-  const { pid, startTicks } = identify(child.pid ?? 0) ?? { pid: 0, startTicks: '' }
+  const dead = identify(child.pid ?? 0)!
   child.kill('SIGKILL')
   await once(child, 'close')
-  return newId().replace(/-.*/, `-${pid}-${startTicks}`)
+  return `${randomBytes(6).toString('hex')}-${markName({ ...dead })}`
 }

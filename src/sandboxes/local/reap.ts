@@ -1,52 +1,84 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Reaped } from '../../core/sandbox.ts'
-import { livenessOf } from '../../lib/process-identity.ts'
-import { type LeaseFile, loadLease, ownerFromId } from './lease-file.ts'
+import type { Reaped, ReapOptions } from '../../core/sandbox.ts'
+import { namesIn } from '../../lib/files.ts'
+import { isLeftHalfMade } from '../../lib/half-made.ts'
+import { isRunningHere } from '../../lib/process-identity.ts'
+import { removeTree } from '../../lib/remove-tree.ts'
+import { type LeaseFile, lastSignOfOwner, loadLease, ownerLiveness } from './lease-file.ts'
 import type { Workshop } from './workshop.ts'
 
-/** Removes what dead owners left: directories, processes, control groups. A live owner's things are never touched. */
-export async function reap(
-  workshop: Workshop,
-  { dryRun = false }: { readonly dryRun?: boolean } = {},
-): Promise<readonly Reaped[]> {
+/** Removes what owners known to be dead left: directories, processes, control groups. Anything else is never touched. */
+export async function reap(workshop: Workshop, options: ReapOptions = {}): Promise<readonly Reaped[]> {
+  const { dryRun = false } = options
   const reaped: Reaped[] = []
   const ids = await readdir(workshop.sandboxesDir).catch(() => [])
   for (const id of ids) {
     const dir = join(workshop.sandboxesDir, id)
     const lease = loadLease(dir)
-    if (!isAbandoned(id, lease)) continue
+    const what = lease ? `left by process ${lease.process.pid}` : 'without a lease'
+    const found = { id, owner: lease?.owner ?? nobody, what }
+    if (!isAbandoned(found, lease, { dir, ownersDir: workshop.ownersDir }, options)) continue
+    let stuck = false
     if (!dryRun) {
       endHolder(lease)
-      await workshop.discard(id, dir)
+      stuck = await workshop.discard(id, dir)
     }
-    reaped.push({
-      id,
-      owner: lease?.owner ?? { job: '', trial: '' },
-      what: lease ? `left by process ${lease.process.pid}` : 'without a lease',
-    })
+    if (!stuck) reaped.push(found)
   }
-  reaped.push(...(await reapGroups(workshop, dryRun)))
+  for (const id of await workshop.emptyQuarantine({ dryRun }))
+    reaped.push({ id, owner: nobody, what: `files that could not be removed, in ${workshop.home}` })
+  reaped.push(...(await reapDrafts(workshop, dryRun)))
+  reaped.push(...(await reapGroups(workshop, options)))
   return reaped
 }
 
-function isAbandoned(id: string, lease: LeaseFile | null): boolean {
-  const owner = lease?.process ?? ownerFromId(id)
-  return owner !== null && livenessOf(owner) === 'dead'
+const nobody = { job: '', trial: '' }
+
+/** Whether it may go: its owner is dead, or the caller said how long a silence is long enough. */
+export function isAbandoned(
+  found: Reaped,
+  lease: LeaseFile | null,
+  place: { readonly dir: string; readonly ownersDir: string },
+  { olderThanSec, left }: ReapOptions,
+): boolean {
+  const liveness = ownerLiveness(found.id, lease, place)
+  if (liveness !== 'unknown') return liveness === 'dead'
+  const silentSec = (Date.now() - lastSignOfOwner(found.id, lease, place)) / 1000
+  if (olderThanSec !== undefined && silentSec > olderThanSec) return true
+  const where = lease ? ` on ${lease.process.host}` : ''
+  left?.({ ...found, what: `${found.what}${where}, which may be running` })
+  return false
 }
 
 /** The holder dies with its owner; this is for the moment when it has not yet. */
 function endHolder(lease: LeaseFile | null): void {
-  if (lease?.holder && livenessOf(lease.holder) === 'alive') process.kill(lease.holder.pid, 'SIGKILL')
+  if (lease?.holder && isRunningHere(lease.holder)) process.kill(lease.holder.pid, 'SIGKILL')
+}
+
+/** Bases that were being built when their builder died; those of earlier versions, which do not say who built them, after a day. */
+async function reapDrafts(workshop: Workshop, dryRun: boolean): Promise<Reaped[]> {
+  const dir = join(workshop.home, 'bases')
+  const reaped: Reaped[] = []
+  for (const name of await namesIn(dir)) {
+    const isOld = /\.\d+\.tmp$/.test(name) && Date.now() - (await stat(join(dir, name))).mtimeMs > 86_400_000
+    if (!isOld && !isLeftHalfMade(name, workshop.ownersDir)) continue
+    if (!dryRun) await removeTree(join(dir, name))
+    reaped.push({ id: name, owner: nobody, what: 'a base that was never finished' })
+  }
+  return reaped
 }
 
 /** A group without a sandbox's directory; the directory may only be newer than our look at it, so its owner must be dead too. */
-async function reapGroups(workshop: Workshop, dryRun: boolean): Promise<Reaped[]> {
+async function reapGroups(workshop: Workshop, { dryRun = false }: ReapOptions): Promise<Reaped[]> {
   const owned = new Set(await readdir(workshop.sandboxesDir).catch(() => []))
-  const orphans = workshop.groups.list().filter((id) => !owned.has(id) && isAbandoned(id, null))
+  const { sandboxesDir, ownersDir } = workshop
+  const isOrphan = (id: string) =>
+    !owned.has(id) && ownerLiveness(id, null, { dir: join(sandboxesDir, id), ownersDir }) === 'dead'
+  const orphans = workshop.groups.list().filter(isOrphan)
   if (!dryRun) {
     for (const id of orphans) await workshop.groups.at(id).remove()
     if (owned.size === 0) workshop.groups.removeParent()
   }
-  return orphans.map((id) => ({ id, owner: { job: '', trial: '' }, what: 'a control group without a sandbox' }))
+  return orphans.map((id) => ({ id, owner: nobody, what: 'a control group without a sandbox' }))
 }

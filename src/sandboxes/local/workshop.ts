@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
 import { codeOf } from '../../lib/files.ts'
+import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { cleanEnv } from './holder.ts'
 import { forgetLease, newId, saveLease } from './lease-file.ts'
@@ -44,9 +45,14 @@ export class Workshop {
     return join(this.home, 'sandboxes')
   }
 
+  /** Where owners of its machines show that they live. */
+  get ownersDir(): string {
+    return ownersDirOf(dirname(this.home))
+  }
+
   /** Starts a machine whose changes collect in `<dir>/upper`. */
   async make(request: MachineRequest): Promise<OwnedMachine> {
-    const id = newId()
+    const id = newId(this.ownersDir)
     const dir = join(this.sandboxesDir, id)
     const dispose = onlyOnce(() => this.unmake(id, dir, () => machine))
     let machine: Machine | undefined
@@ -69,11 +75,27 @@ export class Workshop {
     await this.discard(id, dir)
   }
 
-  /** Removes what is left of a machine whose processes are dead or to be killed. */
-  async discard(id: string, dir: string): Promise<void> {
+  /**
+   * Removes what is left of a machine whose processes are dead or to be killed. Files that cannot be removed are put
+   * aside, where they are in nobody's way; true when that was needed.
+   */
+  async discard(id: string, dir: string): Promise<boolean> {
     await this.groups.at(id).remove()
-    await this.removeDir(dir)
+    const stuck = await this.removeDir(dir).then(
+      () => false,
+      () => true,
+    )
+    if (stuck) await rename(dir, join(this.home, quarantine, id)).catch(() => {})
     if (forgetLease(dir) === 0) this.groups.removeParent()
+    return stuck
+  }
+
+  /** Tries once more to remove what was put aside; returns what is still there. */
+  async emptyQuarantine({ dryRun }: { readonly dryRun: boolean }): Promise<string[]> {
+    const dir = join(this.home, quarantine)
+    const ids = await readdir(dir).catch(() => [])
+    if (!dryRun) for (const id of ids) await this.removeDir(join(dir, id)).catch(() => {})
+    return dryRun ? ids : readdir(dir).catch(() => [])
   }
 
   /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may remove. */
@@ -89,6 +111,9 @@ export class Workshop {
   }
 }
 
+/** Where files lie that nothing could remove. */
+const quarantine = 'quarantine'
+
 /** Makes the directories of a workshop; throws a UserError where that cannot be. */
 export async function makeHome(stateDir: string): Promise<string> {
   const home = join(stateDir, 'local')
@@ -98,7 +123,8 @@ export async function makeHome(stateDir: string): Promise<string> {
       'set XDG_CACHE_HOME to a plain path',
     )
   try {
-    for (const name of ['bases', 'layers', 'images', 'sandboxes']) await mkdir(join(home, name), { recursive: true })
+    for (const name of ['bases', 'layers', 'images', 'sandboxes', quarantine])
+      await mkdir(join(home, name), { recursive: true })
     // A program inside may leave set-user-id files in its layer: nobody else on the host may reach them.
     await chmod(home, 0o700)
     return home

@@ -4,7 +4,8 @@ import type {
   DownloadOptions,
   ExecOptions,
   ExecResult,
-  Isolation,
+  FreezeOptions,
+  Frozen,
   SandboxFacts,
   SandboxLease,
   SandboxProvider,
@@ -118,11 +119,11 @@ class GuardedLease implements SandboxLease {
   }
 
   /** A freeze closes every door; the gate is opened again in what comes after. */
-  async freeze(): Promise<Isolation> {
+  async freeze(how?: FreezeOptions): Promise<Frozen> {
     await this.closeGate()
-    const isolation = await this.lease.freeze()
+    const frozen = await this.lease.freeze(how)
     await this.openGate()
-    return isolation
+    return frozen
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { type Duplex, pipeline } from 'node:stream'
+import { HttpPool, HttpShare, turnAway } from '../../lib/http-share.ts'
 import type { AllowedHosts } from './allowed-hosts.ts'
 
 /** Where a request wants to go. */
@@ -10,25 +11,42 @@ interface Target {
 }
 
 /** Programs inside may be hostile; each connection costs this process a file or two. */
-const connectionLimit = 256
+const limits = { connections: 128, requests: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY }
+const sure = { connections: 16, requests: 0, bytes: 0 }
+/** What the sandboxes of all trials share beyond what each of them is sure of. */
+const pool = new HttpPool({ ...limits, connections: 1024 })
+/** How long a new connection may take to say where it wants to go. */
+const headMs = 30_000
 
 /** A proxy for one sandbox: takes connections of programs inside and lets them through to allowed hosts only. */
 export function openHostGate(hosts: AllowedHosts): { readonly accept: (socket: Duplex) => void; close(): void } {
-  const open = new Set<Duplex>()
-  const server = createServer((incoming, response) => void forward(hosts, incoming, response))
-  server.on('connect', (incoming: IncomingMessage, socket: Duplex) => void tunnel(hosts, incoming, socket))
+  const share = new HttpShare(limits, sure, pool)
+  /** Every open connection, with the clock that ends it unless it says where it wants to go. */
+  const heads = new Map<Duplex, NodeJS.Timeout>()
+  const server = createServer((incoming, response) => {
+    clearTimeout(heads.get(incoming.socket))
+    void forward(hosts, incoming, response)
+  })
+  server.on('connect', (incoming: IncomingMessage, socket: Duplex) => {
+    clearTimeout(heads.get(socket))
+    void tunnel(hosts, incoming, socket)
+  })
   return {
     accept: (socket) => {
-      if (open.size >= connectionLimit) {
-        socket.on('error', () => {}).destroy()
-        return
-      }
-      open.add(socket)
-      socket.once('close', () => open.delete(socket)).on('error', () => {})
+      if (!share.take('connections')) return turnAway(socket, '429 Too Many Requests')
+      const late = () => turnAway(socket, '408 Request Timeout')
+      heads.set(socket, setTimeout(late, headMs))
+      socket
+        .on('error', () => {})
+        .once('close', () => {
+          clearTimeout(heads.get(socket))
+          heads.delete(socket)
+          share.release('connections')
+        })
       server.emit('connection', socket)
     },
     close: () => {
-      for (const socket of open) socket.destroy()
+      for (const socket of heads.keys()) socket.destroy()
     },
   }
 }

@@ -4,13 +4,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { DownloadOptions, ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { extractTar } from '../../lib/extract.ts'
-import {
-  downloadLimitBytes,
-  fromInside,
-  readLimitBytes,
-  transferFailure,
-  writeScript,
-} from '../common/transfer-rules.ts'
+import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } from '../common/transfer-rules.ts'
 import { cleanEnv } from '../local/holder.ts'
 import { held } from './held.ts'
 
@@ -71,14 +65,14 @@ export async function downloadDir(
   inside: Inside,
   source: string,
   target: string,
-  { exclude = [], limitBytes = downloadLimitBytes }: DownloadOptions,
+  { exclude = [], ...limits }: DownloadOptions,
 ): Promise<void> {
   const excludes = exclude.map((pattern) => `--exclude=${pattern}`)
   await withCommand(inside, ['tar', '-C', source, ...excludes, '-cf', '-', '.'], async (child, complaint) => {
     child.stdin?.end()
     const code = exitCode(child)
     const output = held(child.stdout as Readable)
-    await extractTar(output, target, { ...fromInside, limitBytes }).catch((error: unknown) => {
+    await extractTar(output, target, { ...fromInside, ...limitsOf(limits) }).catch((error: unknown) => {
       throw transferFailure(`cannot copy ${source}: ${String(error)}`, error)
     })
     // tar ends with 1 when a file changed while it was read; what it wrote is still whole.

@@ -1,24 +1,39 @@
 import { answerCall, readCall } from '../../formats/dialect-server/answer-call.ts'
 import { findRoute } from '../../formats/dialect-server/routes.ts'
 import { renderFaultAnswer } from '../../formats/dialect-server/wire-answer.ts'
-import { readBody } from '../read-body.ts'
+import { closeAfter, HttpPool, HttpShare, readBodyWithin } from '../../lib/http-share.ts'
 import { notFound, type Route } from '../route.ts'
 import { keepAlive, lateAnswer, send } from '../send.ts'
 
 /** A conversation longer than this is none. */
 const maxBodyBytes = 64 * 1024 * 1024
+const limits = { bodyBytes: maxBodyBytes, idleMs: 30_000, totalMs: 300_000 }
+/** What callers use at a time, all of them together. */
+const most = { connections: 4096, requests: 4096, bytes: 1024 * 1024 * 1024 }
+const share = new HttpShare(most, { connections: 0, requests: 0, bytes: 0 }, new HttpPool(most))
+
+const unread = {
+  'too-large': { kind: 'too-large', message: `expected at most ${maxBodyBytes} bytes` },
+  busy: { kind: 'rate-limit', message: 'too many requests at a time; ask again later', retryAfterSec: 1 },
+  timeout: { kind: 'timeout', status: 408, message: 'the request was not sent in time' },
+} as const
 
 /** POST to any API of a model: read, answered, written in the same API. */
 export const call: Route = async ({ service, path, query, message, response, signal }) => {
   const route = findRoute(path, query)
   if (!route) return send(response, notFound, signal)
   const { dialect } = route
-  const body = await readBody(message, maxBodyBytes)
-  if (body === null) {
-    const fault = { kind: 'too-large', message: `expected at most ${maxBodyBytes} bytes` } as const
-    return send(response, renderFaultAnswer(dialect, fault), signal)
+  const body = await readBodyWithin(message, share, limits)
+  if (body.kind !== 'body') {
+    closeAfter(message, response)
+    return body.kind === 'gone'
+      ? void response.destroy()
+      : send(response, renderFaultAnswer(dialect, unread[body.kind]), signal)
   }
-  const parsed = readCall(route, body)
+  // Released on every way out, also when the caller hangs up.
+  if (response.closed) return share.release('bytes', body.bytes)
+  response.once('close', () => share.release('bytes', body.bytes))
+  const parsed = readCall(route, body.text)
   if (parsed.kind === 'refused') return send(response, renderFaultAnswer(dialect, parsed.fault), signal)
   const stop = parsed.call.stream ? keepAlive(response, dialect) : () => {}
   const answer = await answerCall(service, route, parsed.call, signal).finally(stop)

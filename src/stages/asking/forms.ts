@@ -1,5 +1,6 @@
 import { type ZodType, z } from 'zod'
 import { canonicalJson } from '../../lib/digest-json.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 /** A reply that is not what was asked for; the message is told to the model, which may then answer again. */
 export class BadReply extends Error {
@@ -104,7 +105,7 @@ function findJson(text: string): unknown {
   for (const part of [text, fenced, braced]) {
     if (part === undefined) continue
     try {
-      return JSON.parse(part)
+      return readJson(part)
     } catch {
       // Another part may hold it.
     }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ModelClient } from '../../core/model.ts'
 import type { RawRow, TaskRow } from '../../core/row.ts'
-import type { Dropped, Expectation, Stage, StageContext } from '../../core/stage.ts'
+import type { Dropped, Expectation, Need, Stage, StageContext } from '../../core/stage.ts'
 import { isDropped } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { identityOfModel } from '../rolling/options.ts'
@@ -53,6 +53,13 @@ export function identityOf<O extends AskOptions>(options: O): object {
   return { ...identity, ...(model && { model: identityOfModel(model) }) }
 }
 
+/** What a stage that asks cannot do without. */
+export function needsOfAsking({ model }: AskOptions): readonly Need[] {
+  if (model) return [{ kind: 'model', model }]
+  const provide = "name it among the stage's options: model: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
+  return [{ kind: 'missing', what: 'a model to ask', provide }]
+}
+
 /** The context of a stage that asks. */
 export type AskingContext = StageContext & Pick<AskAt, 'spending'>
 
@@ -100,6 +107,7 @@ function mapRows<Row extends { readonly id: string }, T>(
     gives: kind,
     expensive: true,
     identity: identityOf(options),
+    needs: () => needsOfAsking(options),
     expect: (taken): Expectation => ({
       rows: taken,
       modelCalls: taken === null ? null : taken * options.repeats,

@@ -5,6 +5,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { ModelClient, ModelRequest } from '../../core/model.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 const keptSchema = z.object({
   schema: z.literal('reply/1'),
@@ -96,7 +97,7 @@ async function send(
 function parseKept(text: string | null): KeptReply | null {
   if (text === null) return null
   try {
-    return keptSchema.parse(JSON.parse(text))
+    return keptSchema.parse(readJson(text))
   } catch {
     return null
   }

@@ -4,10 +4,10 @@ import type { TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { modelOf } from '../asking/ask.ts'
-import { askOptions, identityOf, withModel } from '../asking/mapping.ts'
+import { askOptions, identityOf, needsOfAsking, withModel } from '../asking/mapping.ts'
 import { hintedTask } from '../rewriting/hinted-task.ts'
 import { batches } from '../rolling/batches.ts'
-import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
 import { type Rolled, rollTasks } from '../rolling/roll-tasks.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 
@@ -36,6 +36,7 @@ export default definePlugin({
       gives: 'task',
       expensive: true,
       identity: { ...identityOf(asked), scout: who },
+      needs: () => [...needsOfRolling({ teachers: [teacher], agent, sandbox, judge }), ...needsOfAsking(asked)],
       expect: (taken) => ({
         rows: taken === null ? null : taken * (keepOriginal ? 2 : 1),
         rollouts: taken,

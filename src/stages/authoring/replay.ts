@@ -1,3 +1,4 @@
+import { readJson } from '../../lib/parse-json.ts'
 /** A script that does again what an agent did in its terminal, or null when no command can be found. */
 export function replayScript(conversations: unknown): string | null {
   if (!Array.isArray(conversations)) return null
@@ -28,7 +29,7 @@ function keystrokesIn(content: string): string[] {
 
 function parseObject(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1))
+    const value: unknown = readJson(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1))
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
   } catch {
     return null

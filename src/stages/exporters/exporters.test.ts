@@ -5,9 +5,12 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { someTrace } from '../../../test/recipe-traces.ts'
+import type { ChatMessage } from '../../core/model.ts'
 import type { TaskLineage, TaskRow } from '../../core/row.ts'
 import type { MadeSoFar, Sink, SinkInput, SinkReport } from '../../core/stage.ts'
 import { unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
+import { inlineReasoning } from '../../formats/traces/exact-row.ts'
+import { shareGptOf } from '../../formats/traces/sharegpt.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { encodeRow, rowColumns } from '../../store/rows/columns.ts'
 import { selectNumbered } from '../../store/rows/shard-sql.ts'
@@ -153,13 +156,13 @@ test.each([
     for (const { file_name, columns, tags } of Object.values<never>(info)) {
       const [row = {}] = await rows(file_name)
       const [said, answered] = row[(columns as { messages: string }).messages] as never[]
-      expect(said).toEqual(first)
+      expect(said).toMatchObject(first)
       const { role_tag, content_tag, user_tag, assistant_tag } = tags
       expect([role_tag, content_tag, user_tag, assistant_tag]).toEqual(words)
       expect(answered).toMatchObject({ [role_tag]: assistant_tag })
     }
     const [line = ''] = (await readFile(join(dir, 'jsonl/train-00000-of-00001.jsonl'), 'utf8')).split('\n')
-    expect(JSON.parse(line).conversations[0]).toEqual(first)
+    expect(Object.values(JSON.parse(line)).find(Array.isArray)?.[0]).toMatchObject(first)
   })
 })
 
@@ -234,3 +237,93 @@ test('a task that comes again has another prompt and is packed once; one that on
     expect(await readFile(join(dir, 'README.md'), 'utf8')).toContain('3 tasks to learn on and 0 held out')
   })
 })
+
+const words = fc.constantFrom('', 'a', 'b\n', '{"x"}', "it's", '\u00e9')
+const call = fc.record({
+  id: words,
+  name: fc.constantFrom('run', 'read'),
+  arguments: fc.constantFrom('{"c": "ls"}', '', 'no json'),
+})
+const anyMessage = fc.record({
+  role: fc.constantFrom('system', 'user', 'assistant', 'tool'),
+  content: words,
+  calls: fc.array(call, { maxLength: 2 }),
+})
+
+test('conversations with tools are written as they are elsewhere, whatever follows what', async () => {
+  const talks = fc.array(fc.array(anyMessage, { minLength: 1, maxLength: 6 }), { minLength: 20, maxLength: 20 })
+  const [sample = []] = fc.sample(talks, { numRuns: 1, seed: 3 })
+  const rows = sample.map((talk, i) =>
+    someTrace({
+      id: `trace-${i}`,
+      conversations: talk.map(({ role, content }) => ({ role, content })),
+      tool_calls: talk.flatMap(({ role, calls }, message) =>
+        role === 'assistant' ? calls.map((each) => ({ message, ...each })) : [],
+      ),
+    }),
+  )
+  await exporting(makeSharegpt({ validation: 0, formats: ['parquet'] }), rows, async (run) => {
+    const written = await run.rows('data/train-*.parquet')
+    const plain = (value: unknown) => JSON.parse(JSON.stringify(value))
+    for (const [i, talk] of sample.entries()) {
+      const messages = talk.map(
+        ({ role, content, calls }): ChatMessage => ({
+          role: role as ChatMessage['role'],
+          content,
+          ...(role === 'assistant' && { toolCalls: calls }),
+        }),
+      )
+      const found = plain(written.find(({ id }) => id === `trace-${i}`)?.conversations)
+      // White space inside the JSON of a call is not the model's.
+      const loose = (said: readonly { from: string; value: string }[]) =>
+        said.map(({ from, value }) => [from, value.replaceAll(': "ls"', ':"ls"')])
+      expect(loose(found)).toEqual(loose(shareGptOf(messages)))
+    }
+  })
+}, 60_000)
+
+const marked = (over: object = {}) =>
+  someTrace({
+    conversations: [
+      { role: 'user', content: 'do' },
+      { role: 'assistant', content: 'bad' },
+      { role: 'user', content: 'what?' },
+      { role: 'assistant', content: 'good' },
+    ],
+    reasoning: [{ message: 3, content: 'hm' }],
+    ...over,
+  })
+
+test('what a trainer is told agrees with how the rows want to be trained on', async () => {
+  const last = marked({ train_on: 'last', tool_definitions: '[]' })
+  await exporting(makeSharegpt({ validation: 0, reasoning: 'inline' }), [last], async ({ dir, rows }) => {
+    expect(parse(await readFile(join(dir, 'train.yaml'), 'utf8'))).toMatchObject({ mask_history: true })
+    expect(JSON.parse(await readFile(join(dir, 'dataset_info.json'), 'utf8'))).toMatchObject({
+      train_00000: { columns: { messages: 'conversations', tools: 'tools' }, tags: { function_tag: 'function_call' } },
+    })
+    const [row = {}] = await rows('data/train-*.parquet')
+    expect((row.conversations as { value: string }[])[3]?.value).toBe(inlineReasoning('hm', 'good'))
+  })
+  await exporting(makeSharegpt({ validation: 0 }), [marked()], async ({ dir }) => {
+    expect(parse(await readFile(join(dir, 'train.yaml'), 'utf8'))).not.toHaveProperty('mask_history')
+    expect(JSON.parse(await readFile(join(dir, 'dataset_info.json'), 'utf8')).train_00000.columns).toEqual({
+      messages: 'conversations',
+    })
+  })
+  const flagged = marked({ turn_marks: [{ message: 1, mark: 'masked' }] })
+  await exporting(makeSharegpt({ validation: 0, spelling: 'messages' }), [flagged], async ({ rows }) => {
+    const [row = {}] = await rows('data/train-*.parquet')
+    expect((row.messages as { train: boolean }[]).map(({ train }) => train)).toEqual([false, false, false, true])
+  })
+  const split = makeSharegpt({ validation: 0, spelling: 'prompt-completion' })
+  await exporting(split, [last], async ({ dir, rows }) => {
+    const [row = {}] = await rows('data/train-*.parquet')
+    expect((row.prompt as { content: string }[]).map(({ content }) => content)).toEqual(['do', 'bad', 'what?'])
+    expect(row.completion).toMatchObject([{ role: 'assistant', content: 'good' }])
+    expect(await readdir(dir)).not.toContain('train.yaml')
+  })
+  const nothing = async () => {}
+  await expect(exporting(makeSharegpt(), [flagged], nothing)).rejects.toThrow('single messages')
+  await expect(exporting(makeSharegpt(), [last, marked({ id: 'other' })], nothing)).rejects.toThrow('1 of 2 rows')
+  await expect(exporting(split, [marked()], nothing)).rejects.toThrow('every reply')
+}, 60_000)

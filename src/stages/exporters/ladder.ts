@@ -18,6 +18,9 @@ const options = z.strictObject({
   fileRows: z.int().positive().default(10_000),
 })
 
+/** Rungs of a rehearsal. */
+const fewRows = [1, 2]
+
 /** Samples of growing size, each within the next, to see how a model grows with its data. */
 export default definePlugin<Sink, typeof options>({
   name: 'exporters/ladder',
@@ -25,10 +28,11 @@ export default definePlugin<Sink, typeof options>({
   options,
   make: ({ sizes, validation, fileRows, ...shape }) => ({
     takes: 'trace',
-    async write(input, { sql, outDir, made, seed, log }) {
+    async write(input, { sql, outDir, made, seed, log, rehearsal }) {
       const split = await planSplit(sql, { view: input.view, kind: 'trace', seed, validation })
       const order = sampleOrder(seed)
-      const wanted = [...new Set(sizes)].sort((a, b) => a - b)
+      if (rehearsal) rehearsal.substituted(`rungs of ${fewRows.join(' and ')} rows for ${sizes.join(', ')}`)
+      const wanted = [...new Set(rehearsal ? fewRows : sizes)].sort((a, b) => a - b)
       const [{ rows = 0 } = {}] = await sql.rows(
         `SELECT count(*) AS rows FROM ${input.view} WHERE ${split.where.train}`,
       )

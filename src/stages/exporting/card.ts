@@ -1,5 +1,5 @@
-import { stringify } from 'yaml'
 import type { MadeSoFar } from '../../core/stage.ts'
+import { renderYaml } from '../../lib/render-yaml.ts'
 
 /** What a card tells about a dataset beside how it was made. */
 export interface Card {
@@ -19,7 +19,7 @@ export function renderCard({ name, summary, tags, configs, sections }: Card, mad
   const splits = Object.values(configs).flat()
   const front = {
     pretty_name: name,
-    tags: ['agent', 'ot-agent', ...tags],
+    tags: ['agent', 'ot-agent', ...(made.rehearsal ? ['rehearsal'] : []), ...tags],
     configs: Object.entries(configs).map(([config_name, list]) => ({
       config_name,
       data_files: list.map(({ split, path }) => ({ split, path })),
@@ -27,6 +27,7 @@ export function renderCard({ name, summary, tags, configs, sections }: Card, mad
   }
   const body = [
     `# ${escaped(name)}`,
+    ...(made.rehearsal ? [rehearsalWarning] : []),
     summary,
     table(
       ['files', 'rows'],
@@ -41,12 +42,16 @@ export function renderCard({ name, summary, tags, configs, sections }: Card, mad
     '## How it was made',
     `Recipe \`${made.recipe}\`, seed ${made.seed}. Rows that each stage took and gave, and why it dropped others:`,
     stageTable(made),
+    ...replayOf(made),
     ...decontaminationOf(made),
     '## Lineage',
     'Every row has an `id`. `lineage` names the pipeline, the row of its source and that row’s SHA-256, the seed, and the model and prompt where one took part; the digest of the task’s content names the very task. `ot-agent recipe lineage ID -o RUN` walks a row through every stage of the run that made it.',
   ]
-  return `---\n${stringify(front, { lineWidth: 0 })}---\n\n${body.join('\n\n')}\n`
+  return `---\n${renderYaml(front, { lineWidth: 0 })}---\n\n${body.join('\n\n')}\n`
 }
+
+const rehearsalWarning =
+  '**This is a rehearsal, not a dataset.** Its rows were made from fixtures with a stand-in for the teacher, to see that every stage of the recipe works. Do not train on it.'
 
 function shareOf(rows: number, sources: MadeSoFar['sources']): string {
   const all = Object.values(sources).reduce((sum, each) => sum + each, 0)
@@ -62,13 +67,25 @@ function stageTable({ stages }: MadeSoFar): string {
   return table(['stage', 'use', 'taken', 'given', 'dropped'], rows)
 }
 
+/** What the replay of a sample came to. */
+function replayOf({ replay }: MadeSoFar): readonly string[] {
+  if (replay === undefined) return []
+  if (replay === null) return ['## Replay', 'No row was replayed before this dataset was written.']
+  const { rows, holds, trouble } = replay
+  const found = `Before this dataset was written, ${rows} of its rows were replayed: their assistant turns were given back to the same agent, on the same task in a fresh sandbox. ${holds} of ${rows} hold: the agent sent the same messages, but for clocks and random names.`
+  return ['## Replay', found, ...(trouble === null ? [] : [`One that does not: ${escaped(trouble)}.`])]
+}
+
 /** What stages that compared rows with benchmarks say they did. */
 function decontaminationOf({ stages }: MadeSoFar): readonly string[] {
   const reports: string[] = []
   for (const { id, result } of stages) {
     const { schema, words, similarity, benchmarks, waived, dropped } = Object(result)
     if (schema !== 'decontamination/1') continue
-    const named = (Array.isArray(benchmarks) ? benchmarks : []).map((each) => [Object(each).name, Object(each).tasks])
+    const named = (Array.isArray(benchmarks) ? benchmarks : []).map((each) => {
+      const { name, tasks, pack } = Object(each)
+      return [name, pack === undefined ? tasks : `${tasks} of ${pack}`]
+    })
     reports.push(
       `Stage \`${escaped(id)}\` drops what shares ${words} words in a row with a benchmark task, or is ${similarity} alike: ${dropped} ${dropped === 1 ? 'row' : 'rows'}.`,
       table(['benchmark', 'tasks compared'], named),

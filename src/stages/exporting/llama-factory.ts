@@ -1,7 +1,7 @@
-import { stringify } from 'yaml'
 import { z } from 'zod'
+import { renderYaml } from '../../lib/render-yaml.ts'
 import type { WrittenFile } from './files.ts'
-import type { Spelling } from './trace-columns.ts'
+import { messagesColumn, type Spelling } from './trace-columns.ts'
 
 /** What a training run is told beside the data; the defaults are those an 8B model was trained with in the published recipe. */
 export const trainingOptions = z.strictObject({
@@ -18,28 +18,47 @@ export const trainingOptions = z.strictObject({
 
 export type TrainingOptions = z.output<typeof trainingOptions>
 
+const roles = {
+  role_tag: 'role',
+  content_tag: 'content',
+  user_tag: 'user',
+  assistant_tag: 'assistant',
+  observation_tag: 'tool',
+  function_tag: 'function_call',
+  system_tag: 'system',
+}
+
 const tags: Readonly<Record<Spelling, object>> = {
   sharegpt: {
     role_tag: 'from',
     content_tag: 'value',
     user_tag: 'human',
     assistant_tag: 'gpt',
+    observation_tag: 'observation',
+    function_tag: 'function_call',
     system_tag: 'system',
   },
-  messages: {
-    role_tag: 'role',
-    content_tag: 'content',
-    user_tag: 'user',
-    assistant_tag: 'assistant',
-    system_tag: 'system',
-  },
+  messages: roles,
+  'prompt-completion': roles,
+}
+
+/** What a trainer has to know about all rows of a dataset. */
+export interface Trained {
+  /** Only the last message of each row is to be trained on. */
+  readonly lastOnly: boolean
+  readonly hasTools: boolean
 }
 
 /** `dataset_info.json`: one entry for each file, with the tags its rows are written in. */
-export function renderDatasetInfo(files: readonly WrittenFile[], spelling: Spelling): string {
+export function renderDatasetInfo(
+  files: readonly WrittenFile[],
+  spelling: Spelling,
+  { hasTools }: Pick<Trained, 'hasTools'>,
+): string {
+  const columns = { messages: messagesColumn[spelling], ...(hasTools && { tools: 'tools' }) }
   const entries = files.map(({ path }) => [
     entryName(path),
-    { file_name: path, formatting: 'sharegpt', columns: { messages: 'conversations' }, tags: tags[spelling] },
+    { file_name: path, formatting: 'sharegpt', columns, tags: tags[spelling] },
   ])
   return `${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`
 }
@@ -48,10 +67,11 @@ export function renderDatasetInfo(files: readonly WrittenFile[], spelling: Spell
 export function renderTraining(
   { train, validation }: { train: readonly WrittenFile[]; validation: readonly WrittenFile[] },
   name: string,
+  { lastOnly }: Pick<Trained, 'lastOnly'>,
   { model, template, cutoffTokens, epochs, learningRate, maxGradNorm, batch, devices }: TrainingOptions,
 ): string {
   const list = (files: readonly WrittenFile[]) => files.map(({ path }) => entryName(path)).join(',')
-  return stringify({
+  return renderYaml({
     model_name_or_path: model,
     stage: 'sft',
     do_train: true,
@@ -61,6 +81,7 @@ export function renderTraining(
     ...(validation.length > 0 && { eval_dataset: list(validation), eval_strategy: 'epoch' }),
     template,
     cutoff_len: cutoffTokens,
+    ...(lastOnly && { mask_history: true }),
     output_dir: `saves/${name}`,
     per_device_train_batch_size: 1,
     gradient_accumulation_steps: Math.max(1, Math.round(batch / devices)),

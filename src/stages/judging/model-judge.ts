@@ -7,6 +7,7 @@ import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import { isDropped } from '../../core/stage.ts'
 import { exists } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { walkTree } from '../../lib/tree.ts'
 import { ask } from '../asking/ask.ts'
 import { asJson, BadReply, type ReplyForm } from '../asking/forms.ts'
@@ -36,7 +37,7 @@ export function makeModelJudge(model: ModelClient, workDir: string): Judge {
 
 function parseRubric(text: string): Rubric {
   try {
-    return rubricSchema.parse(JSON.parse(text))
+    return rubricSchema.parse(readJson(text))
   } catch (error) {
     const issue = error instanceof z.ZodError ? error.issues[0] : undefined
     const where = issue ? `/${issue.path.join('/')}: ${issue.message}` : 'no JSON'

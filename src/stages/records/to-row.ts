@@ -1,7 +1,7 @@
 import type { RawRow } from '../../core/row.ts'
 import type { Dropped } from '../../core/stage.ts'
+import type { FileRow } from '../../formats/records/read-records.ts'
 import { digestJson } from '../../lib/digest-json.ts'
-import type { FileRow } from './read-records.ts'
 
 /** A record as a row, named by a field or by its content; `seen` counts the names so far, and a second one of a name is dropped. */
 export function toRow(

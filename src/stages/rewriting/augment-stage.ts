@@ -3,7 +3,7 @@ import type { TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { modelOf } from '../asking/ask.ts'
-import { type AskingContext, askOptions, identityOf, withModel } from '../asking/mapping.ts'
+import { type AskingContext, askOptions, identityOf, needsOfAsking, withModel } from '../asking/mapping.ts'
 import { Spending } from '../asking/spending.ts'
 import { retoldTask } from './retold-task.ts'
 import { type Manner, rewriteInstruction } from './rewrite-instruction.ts'
@@ -27,6 +27,7 @@ export function augmentStage(manner: Manner, options: Options): Stage<TaskRow, T
     gives: 'task',
     expensive: true,
     identity: identityOf(options),
+    needs: () => needsOfAsking(options),
     expect: (taken) => ({
       rows: taken === null ? null : taken * (options.variants + (options.keepOriginal ? 1 : 0)),
       modelCalls: taken === null ? null : taken * options.variants,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
+import type { ModelSettings, Need, PlugInChoice } from '../../core/stage.ts'
 
 const values = z.record(z.string(), z.unknown())
 
@@ -37,4 +37,24 @@ export function identityOfModel({ apiBase: _, apiKeyEnv: __, ...rest }: ModelSet
 /** A plug-in that was named with or without options. */
 export function chosen(plugIn: z.output<typeof choice>): PlugInChoice {
   return typeof plugIn === 'string' ? { name: plugIn } : plugIn
+}
+
+/** What rollouts cannot be made without. */
+export function needsOfRolling({
+  teachers,
+  agent,
+  sandbox,
+  judge,
+}: {
+  readonly teachers: readonly (ModelSettings | null)[]
+  readonly agent: PlugInChoice
+  readonly sandbox: PlugInChoice
+  readonly judge?: ModelSettings | undefined
+}): readonly Need[] {
+  const models = [...teachers, judge ?? null].filter((model) => model !== null)
+  return [
+    { kind: 'sandbox', sandbox },
+    { kind: 'agent', agent, hasModel: teachers.every((teacher) => teacher !== null) },
+    ...models.map((model) => ({ kind: 'model', model }) as const),
+  ]
 }

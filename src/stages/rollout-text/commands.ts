@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../lib/digest-json.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import type { RecipeTrace } from './trace-row.ts'
 
 /** Something an agent had done in one of its turns. */
@@ -20,11 +21,28 @@ export interface AgentTurn {
 }
 
 /** The turns of the agent with what it had done in each; context that was copied from elsewhere is left out. */
-export function agentTurns({ conversations, context_messages }: RecipeTrace): readonly AgentTurn[] {
+export function agentTurns({ conversations, context_messages, tool_calls }: RecipeTrace): readonly AgentTurn[] {
   return conversations
+    .map(({ role, content }, message) => ({
+      role,
+      content,
+      calls: tool_calls.filter((call) => call.message === message),
+    }))
     .slice(Math.min(context_messages, conversations.length))
     .filter(({ role }) => role === 'assistant')
-    .map(({ content }, i) => ({ number: i + 1, content, commands: commandsOf(content) }))
+    .map(({ content, calls }, i) => ({
+      number: i + 1,
+      content,
+      commands: [...commandsOf(content), ...calls.map(called(content))],
+    }))
+}
+
+/** A call that stands in a column of its own comes after all that was said. */
+function called(content: string) {
+  return ({ name, arguments: text }: RecipeTrace['tool_calls'][number]): AgentCommand => {
+    const found = fromJson(`{"name": ${JSON.stringify(name)}, "arguments": ${text || '{}'}}`) ?? plain(text)
+    return { ...found, start: content.length, end: content.length }
+  }
 }
 
 /** The commands in one message of an agent: tool calls, the JSON or XML that terminal agents answer with, and blocks of code. */
@@ -75,7 +93,7 @@ function fromReply(content: string): AgentCommand[] {
 
 function parse(text: string): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = readJson(text)
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
   } catch {
     return null

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { readTextIfExists } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 /** How many tokens a text is, by a tokenizer.json of this machine; a tokenizer_config.json beside it is used too. */
 export async function loadTokenizer(path: string): Promise<(text: string) => number> {
@@ -40,7 +41,7 @@ function notOne(path: string, error: unknown): UserError {
 }
 
 function parseObject(text: string): Record<string, unknown> {
-  const value: unknown = JSON.parse(text)
+  const value: unknown = readJson(text)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
   throw new Error('JSON that is no object')
 }

@@ -4,7 +4,7 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { ModelSettings, Stage, StageContext } from '../../core/stage.ts'
 import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
 import { rollTasks } from '../rolling/roll-tasks.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 
@@ -29,6 +29,11 @@ export default definePlugin({
       gives: 'trace',
       expensive: true,
       identity: { teacher: who, agent, sandbox, timeoutMultiplier, judge: judge && identityOfModel(judge) },
+      needs: () => {
+        // The choice of a stage above is known when it has run.
+        const teachers = teacher === null || 'model' in teacher ? [teacher] : []
+        return needsOfRolling({ teachers, agent, sandbox, judge })
+      },
       expect: (taken) => expectRollouts(taken, concurrency, { assume, prices }),
       async *run(rows, at) {
         const model = teacher === null || 'model' in teacher ? teacher : await chosenTeacher(teacher.from, at)

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { WholeStage } from '../../core/stage.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { type Chosen, saveChoice } from '../mixing/choice.ts'
 import { apportion } from '../mixing/mix.ts'
@@ -67,7 +68,7 @@ function split(rows: readonly Readonly<Record<string, unknown>>[], by: string | 
 }
 
 function weightOf(id: string, signals: string, by: string): number {
-  const value: unknown = Object(JSON.parse(signals))[by]
+  const value: unknown = Object(readJson(signals))[by]
   if (typeof value === 'number' && value >= 0) return value
   throw new UserError(
     `rollouts/allocate: expected a signal ${by} of 0 or more, task ${id} has ${JSON.stringify(value) ?? 'none'}`,

@@ -4,9 +4,9 @@ import type { TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
 import { batches } from '../rolling/batches.ts'
 import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
 import type { PlacedTask } from '../rolling/place-tasks.ts'
-import { type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
+import { type Rolled, type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
 
 const options = z.strictObject({
   ...rollingOptions,
@@ -40,6 +40,7 @@ export default definePlugin({
         ...{ teacher: model, agent, sandbox, timeoutMultiplier, judge: byJudge },
         ...{ attempts, passReward, leastScored },
       },
+      needs: () => needsOfRolling({ teachers: [teacher], agent, sandbox, judge }),
       expect: (taken) => {
         const rollouts = taken === null ? null : taken * attempts
         return { ...expectRollouts(rollouts, concurrency, { assume, prices }), rows: taken }
@@ -76,6 +77,12 @@ async function* measure(
   }
 }
 
+/** A reward, or why there is none. An agent that never received a valid reply did not try the task: its 0 says nothing about it. */
+function endOf(trace: Rolled['trace'], scored: number | null): number | string {
+  if (isDropped(trace) && (scored === null || trace.drop === 'no-valid-reply')) return trace.drop
+  return scored ?? 'not-verified'
+}
+
 /** What became of every attempt at a task, by its id: a reward, or why there is none. */
 async function tryAll(
   batch: readonly TaskRow[],
@@ -88,8 +95,7 @@ async function tryAll(
   )
   const ends = new Map<PlacedTask, number | string>()
   // A trial may leave several traces, or lose one of them; its score is the same in each.
-  for await (const { task, trace, scored } of rollTasks(rows.flat(), rolling, at))
-    ends.set(task, scored ?? (isDropped(trace) ? trace.drop : 'not-verified'))
+  for await (const { task, trace, scored } of rollTasks(rows.flat(), rolling, at)) ends.set(task, endOf(trace, scored))
   const byTask = new Map<string, (number | string)[]>()
   for (const [{ id }, end] of ends) byTask.set(id, [...(byTask.get(id) ?? []), end])
   return byTask

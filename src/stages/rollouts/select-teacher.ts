@@ -5,10 +5,11 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import { isDropped, type ModelSettings, type SqlSession, type StageContext, type WholeStage } from '../../core/stage.ts'
 import { writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { type Comparison, compareTeachers, type TeacherTrial, type Tried } from '../rolling/compare-teachers.ts'
 import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, rollingOptions } from '../rolling/options.ts'
+import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
 import type { PlacedTask } from '../rolling/place-tasks.ts'
 import { type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
 import { renderComparison } from '../rolling/teacher-report.ts'
@@ -38,6 +39,7 @@ export default definePlugin({
         ...{ teachers: teachers.map(identityOfModel), judge: byJudge, tasks, attempts },
         ...{ agent, sandbox, timeoutMultiplier },
       },
+      needs: () => needsOfRolling({ teachers, agent, sandbox, judge }),
       expect: (taken) => {
         const rollouts = Math.min(tasks, taken ?? tasks) * attempts * teachers.length
         return { ...expectRollouts(rollouts, concurrency, { assume, prices }), rows: taken }
@@ -75,8 +77,8 @@ async function sampleOf(view: string, count: number, at: StageContext & { sql: S
   const found = await at.sql.rows(`SELECT * FROM ${view} WHERE row IN (${rows.join(', ')}) ORDER BY row`)
   return found.map(({ row: _, lineage, signals, ...task }) => ({
     ...(task as unknown as TaskRow),
-    lineage: JSON.parse(String(lineage)),
-    signals: JSON.parse(String(signals)),
+    lineage: readJson(String(lineage)) as TaskRow['lineage'],
+    signals: readJson(String(signals)) as TaskRow['signals'],
   }))
 }
 

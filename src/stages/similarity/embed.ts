@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
-import type { StageContext } from '../../core/stage.ts'
+import type { Need, StageContext } from '../../core/stage.ts'
 import { cosine, hashedVector, meanVector } from './vectors.ts'
 
 /** Where embeddings come from: an OpenAI-compatible endpoint. Without one, hashed words stand in. */
@@ -11,6 +11,14 @@ export const embeddingOptions = z.strictObject({
   apiKeyEnv: z.string().default('OPENAI_API_KEY'),
 })
 type EmbeddingOptions = z.output<typeof embeddingOptions>
+
+/** The endpoint that embeddings come from. Its key may be left out: many servers want none. */
+export function needsOfEmbeddings(options: EmbeddingOptions | undefined): readonly Need[] {
+  if (options === undefined) return []
+  const { apiBase, model, apiKeyEnv } = options
+  const key = process.env[apiKeyEnv] ? { apiKeyEnv } : {}
+  return [{ kind: 'model', model: { model, engine: 'openai-compatible', apiBase, ...key } }]
+}
 
 /** A mean of examples, in whatever form its embedder likes. */
 export type Mean = Float64Array
@@ -23,7 +31,11 @@ export interface Embedder {
 
 /** The embedder that the options ask for. */
 export function embedderOf(options: EmbeddingOptions | undefined, at: StageContext): Embedder {
-  return options === undefined ? hashedWords : endpoint(options, at)
+  if (options === undefined || at.rehearsal) {
+    if (options) at.rehearsal?.substituted(`hashed words for embeddings of ${options.model}`)
+    return hashedWords
+  }
+  return endpoint(options, at)
 }
 
 const hashedWords: Embedder = {

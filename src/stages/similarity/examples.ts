@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
+import type { Need } from '../../core/stage.ts'
 import { exists } from '../../lib/files.ts'
 import { readJsonLines } from '../../lib/jsonl.ts'
 
@@ -24,4 +25,10 @@ export async function loadExamples(file: string): Promise<readonly string[]> {
   }
   if (texts.length === 0) throw new UserError(`${file} holds no examples`, 'one line of JSON for each')
   return texts
+}
+
+/** The files of examples that a filter learns from. */
+export function needsOfExamples(files: readonly string[]): readonly Need[] {
+  const provide = 'write it: each line is JSON with the text `instruction`'
+  return files.map((path) => ({ kind: 'file', path, what: 'examples to learn from', provide }))
 }

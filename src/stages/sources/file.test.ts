@@ -5,7 +5,7 @@ import { parquetWriteFile } from 'hyparquet-writer'
 import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
-import { parseCsv } from '../records/csv.ts'
+import { parseCsv } from '../../formats/records/csv.ts'
 import file from './file.ts'
 
 const rows = [

@@ -2,11 +2,11 @@ import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { RawRow } from '../../core/row.ts'
 import type { Stage } from '../../core/stage.ts'
+import { readRecords } from '../../formats/records/read-records.ts'
 import { isMissing } from '../../lib/files.ts'
-import { readRecords } from '../records/read-records.ts'
 import { toRow } from '../records/to-row.ts'
 
 const options = z.strictObject({
@@ -23,18 +23,24 @@ export default definePlugin<Stage<never, RawRow>, typeof options>({
   name: 'sources/file',
   summary: 'Rows of a JSONL, JSON, CSV, TSV or parquet file',
   options,
-  make: ({ path, source = basename(path).replace(/\..*$/, ''), id }) => ({
-    takes: null,
-    gives: 'raw',
-    async *run(_, at) {
-      await checkFile(path)
-      const seen = new Map<string, number>()
-      for await (const read of readRecords(path)) {
-        at.signal.throwIfAborted()
-        yield toRow(read, source, id ?? null, seen)
-      }
-    },
-  }),
+  make: ({ path: asked, source = basename(asked).replace(/\..*$/, ''), id }, context) => {
+    const path = pathFrom(context, asked)
+    return {
+      takes: null,
+      gives: 'raw',
+      needs: () => [
+        { kind: 'file', path, what: 'the rows of the source', provide: 'put the file there, or name another path' },
+      ],
+      async *run(_, at) {
+        await checkFile(path)
+        const seen = new Map<string, number>()
+        for await (const read of readRecords(path)) {
+          at.signal.throwIfAborted()
+          yield toRow(read, source, id ?? null, seen)
+        }
+      },
+    }
+  },
 })
 
 async function checkFile(path: string): Promise<void> {

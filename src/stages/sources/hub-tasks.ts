@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { z } from 'zod'
-import { definePlugin, type PluginContext } from '../../core/plugin.ts'
+import { definePlugin, type PluginContext, repoFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { Stage, StageContext } from '../../core/stage.ts'
 import { taskFileName } from '../../core/task-paths.ts'
@@ -32,25 +32,29 @@ export default definePlugin<Stage<never, TaskRow>, typeof options>({
   name: 'sources/hub-tasks',
   summary: 'Harbor tasks of a dataset on the Hugging Face Hub, at a revision',
   options,
-  make: (asked, context) => ({
-    takes: null,
-    gives: 'task',
-    expensive: true,
-    identity: { ...asked, maxGb: undefined },
-    fingerprint: async (at) => digestSnapshot((await find(asked, context, at)).snapshot),
-    async *run(_, at) {
-      at.signal.throwIfAborted()
-      const chosen = await find(asked, context, at)
-      const dir = join(at.workDir, digestSnapshot(chosen.snapshot).slice(0, 16))
-      await downloadTasks(chosen, dir, { limitBytes: asked.maxGb * 1e9, signal: at.signal })
-      const source = asked.source ?? asked.repo.split('/').at(-1) ?? asked.repo
-      const toRow = (task: string) => taskRowOf(task, source, relative(dir, task))
-      for await (const row of mapInOrder(await taskDirs(dir), tasksAtOnce, toRow)) {
+  make: (written, context) => {
+    const asked = { ...written, repo: repoFrom(context, written.repo) }
+    return {
+      takes: null,
+      gives: 'task',
+      expensive: true,
+      identity: { ...written, maxGb: undefined },
+      needs: () => [{ kind: 'dataset', repo: asked.repo, revision: asked.revision ?? null }],
+      fingerprint: async (at) => digestSnapshot((await find(asked, context, at)).snapshot),
+      async *run(_, at) {
         at.signal.throwIfAborted()
-        yield row
-      }
-    },
-  }),
+        const chosen = await find(asked, context, at)
+        const dir = join(at.workDir, digestSnapshot(chosen.snapshot).slice(0, 16))
+        await downloadTasks(chosen, dir, { limitBytes: asked.maxGb * 1e9, signal: at.signal })
+        const source = asked.source ?? asked.repo.split('/').at(-1) ?? asked.repo
+        const toRow = (task: string) => taskRowOf(task, source, relative(dir, task))
+        for await (const row of mapInOrder(await taskDirs(dir), tasksAtOnce, toRow)) {
+          at.signal.throwIfAborted()
+          yield row
+        }
+      },
+    }
+  },
 })
 
 async function find(asked: Options, { env }: PluginContext, { signal }: StageContext): Promise<TaskFiles> {

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import { definePlugin, type PluginContext } from '../../core/plugin.ts'
+import { definePlugin, type PluginContext, repoFrom } from '../../core/plugin.ts'
 import type { RawRow } from '../../core/row.ts'
 import type { Stage, StageContext } from '../../core/stage.ts'
 import { type DatasetRows, findDatasetRows } from '../../formats/hub/dataset-rows.ts'
 import { fetchFile } from '../../formats/hub/fetch-file.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
+import { readRecords } from '../../formats/records/read-records.ts'
 import { digestJson } from '../../lib/digest-json.ts'
-import { readRecords } from '../records/read-records.ts'
 import { toRow } from '../records/to-row.ts'
 
 const options = z.strictObject({
@@ -36,27 +36,31 @@ export default definePlugin<Stage<never, RawRow>, typeof options>({
   name: 'sources/hub',
   summary: 'Rows of a dataset on the Hugging Face Hub, at a revision',
   options,
-  make: (asked, context) => ({
-    takes: null,
-    gives: 'raw',
-    identity: { ...asked, maxGb: undefined },
-    fingerprint: async (at) => {
-      const { commit, files } = await find(asked, context, at)
-      return digestJson([commit, files.map(({ path, sha256, gitOid }) => [path, sha256 ?? gitOid])])
-    },
-    async *run(_, at) {
-      const { repo, source = repo.split('/').at(-1) ?? repo, id = null } = asked
-      at.signal.throwIfAborted()
-      const found = await find(asked, context, at)
-      const seen = new Map<string, number>()
-      for await (const path of localFiles(found, asked, context, at)) {
-        for await (const read of readRecords(path)) {
-          at.signal.throwIfAborted()
-          yield toRow(read, source, id, seen)
+  make: (written, context) => {
+    const asked = { ...written, repo: repoFrom(context, written.repo) }
+    return {
+      takes: null,
+      gives: 'raw',
+      identity: { ...written, maxGb: undefined },
+      needs: () => [{ kind: 'dataset', repo: asked.repo, revision: asked.revision ?? null }],
+      fingerprint: async (at) => {
+        const { commit, files } = await find(asked, context, at)
+        return digestJson([commit, files.map(({ path, sha256, gitOid }) => [path, sha256 ?? gitOid])])
+      },
+      async *run(_, at) {
+        const { repo, source = repo.split('/').at(-1) ?? repo, id = null } = asked
+        at.signal.throwIfAborted()
+        const found = await find(asked, context, at)
+        const seen = new Map<string, number>()
+        for await (const path of localFiles(found, asked, context, at)) {
+          for await (const read of readRecords(path)) {
+            at.signal.throwIfAborted()
+            yield toRow(read, source, id, seen)
+          }
         }
-      }
-    },
-  }),
+      },
+    }
+  },
 })
 
 async function find(asked: Options, { env }: PluginContext, { signal }: StageContext): Promise<DatasetRows> {

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, type PluginContext, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import { isDropped, type Stage, type StageContext, type StageServices } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
@@ -29,25 +29,51 @@ export default definePlugin<Stage<never, TaskRow>, typeof options>({
   name: 'sources/pipeline',
   summary: 'Tasks made by a data pipeline, one of those under data/ or your own file',
   options,
-  make: ({ pipeline, args, source = nameOf(pipeline) }) => ({
-    takes: null,
-    gives: 'task',
-    expensive: true,
-    expect: () => ({ rows: countOf(args), ...(countOf(args) === null && { assumes: [unknownCount(pipeline)] }) }),
-    fingerprint: async (at) => fingerprintOf(servicesOf(at), pipeline, args),
-    async *run(_, at) {
-      at.signal.throwIfAborted()
-      const services = servicesOf(at)
-      const words = wordsOf({ seed: at.seed, ...(at.limit && { limit: at.limit }), ...args })
-      const digest = digestJson({ words, code: await fingerprintOf(services, pipeline, args) })
-      const outDir = join(at.workDir, digest.slice(0, 16))
-      for await (const made of services.pipeline({ pipeline, args: words, outDir, signal: at.signal })) {
+  make: ({ pipeline: asked, args: written, source = nameOf(asked) }, context) => {
+    const pipeline = isName(asked) ? asked : pathFrom(context, asked)
+    const args = located(written, context)
+    return {
+      takes: null,
+      gives: 'task',
+      expensive: true,
+      needs: ({ seed }) => [{ kind: 'pipeline', pipeline, args: wordsOf({ seed, ...args }) }],
+      expect: () => ({ rows: countOf(args), ...(countOf(args) === null && { assumes: [unknownCount(pipeline)] }) }),
+      fingerprint: async (at) => fingerprintOf(servicesOf(at), pipeline, args),
+      async *run(_, at) {
         at.signal.throwIfAborted()
-        yield isDropped(made) ? made : await taskRowOf(made, source)
-      }
-    },
-  }),
+        const services = servicesOf(at)
+        const words = wordsOf({ seed: at.seed, ...(at.limit && { limit: at.limit }), ...args })
+        const digest = digestJson({ words, code: await fingerprintOf(services, pipeline, args) })
+        const outDir = join(at.workDir, digest.slice(0, 16))
+        for await (const made of services.pipeline({ pipeline, args: words, outDir, signal: at.signal })) {
+          at.signal.throwIfAborted()
+          yield isDropped(made) ? made : await taskRowOf(made, source)
+        }
+      },
+    }
+  },
 })
+
+/** A pipeline that comes with the program is known by its name; any other by its file. */
+function isName(pipeline: string): boolean {
+  return /^[\w-]+$/.test(pipeline)
+}
+
+const flagOf = (name: string) => name.replaceAll('_', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+
+/** Arguments that are paths; of `source`, whatever is not one of its two words. */
+const pathFlags = ['input-dir', 'engine-config', 'endpoint-json']
+
+function located(args: Args, context: PluginContext): Args {
+  const isPath = (flag: string, given: string) =>
+    pathFlags.includes(flag) || (flag === 'source' && given !== 'fixture' && given !== 'real')
+  return Object.fromEntries(
+    Object.entries(args).map(([name, given]) => {
+      const isOne = typeof given === 'string' && isPath(flagOf(name), given)
+      return [name, isOne ? pathFrom(context, given) : given]
+    }),
+  )
+}
 
 /** `data/x/generate.ts` is known by its folder, any other file by its own name. */
 function nameOf(pipeline: string): string {
@@ -58,7 +84,7 @@ function nameOf(pipeline: string): string {
 
 function wordsOf(args: Args): readonly string[] {
   return Object.entries(args).map(([name, given]) => {
-    const flag = name.replaceAll('_', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    const flag = flagOf(name)
     if (typeof given === 'boolean') return given ? `--${flag}` : `--no-${flag}`
     return `--${flag}=${Array.isArray(given) ? given.join(',') : given}`
   })

@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { z } from 'zod'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { Stage } from '../../core/stage.ts'
 import { digestTask } from '../../formats/harbor-task/digests.ts'
@@ -21,33 +21,44 @@ export default definePlugin<Stage<never, TaskRow>, typeof options>({
   name: 'sources/task-folder',
   summary: 'Harbor tasks of a folder on this machine',
   options,
-  make: ({ path, source = basename(resolve(path)) }) => ({
-    takes: null,
-    gives: 'task',
-    expect: async () => {
-      const { tasks } = await find(path)
-      return { rows: tasks.length }
-    },
-    async fingerprint() {
-      const { tasks, broken } = await find(path)
-      const digests: string[] = []
-      for await (const digest of mapInOrder(tasks, tasksAtOnce, contentOf)) digests.push(digest)
-      return digestJson({
-        tasks: tasks.map((dir, i) => [basename(dir), digests[i]]),
-        broken: broken.map(({ dir }) => dir),
-      })
-    },
-    async *run(_, at) {
-      at.signal.throwIfAborted()
-      const { tasks, broken } = await find(path)
-      for (const { dir, reason } of broken)
-        yield { drop: 'broken-task', detail: reason, id: `${source}.${basename(dir)}` }
-      for await (const row of mapInOrder(tasks, tasksAtOnce, (dir) => taskRowOf(dir, source))) {
+  make: ({ path: asked, source = basename(resolve(asked)) }, context) => {
+    const path = pathFrom(context, asked)
+    return {
+      takes: null,
+      gives: 'task',
+      needs: () => [
+        {
+          kind: 'folder',
+          path,
+          what: 'the tasks of the source',
+          provide: 'put the tasks there, or name another folder',
+        },
+      ],
+      expect: async () => {
+        const { tasks } = await find(path)
+        return { rows: tasks.length }
+      },
+      async fingerprint() {
+        const { tasks, broken } = await find(path)
+        const digests: string[] = []
+        for await (const digest of mapInOrder(tasks, tasksAtOnce, contentOf)) digests.push(digest)
+        return digestJson({
+          tasks: tasks.map((dir, i) => [basename(dir), digests[i]]),
+          broken: broken.map(({ dir }) => dir),
+        })
+      },
+      async *run(_, at) {
         at.signal.throwIfAborted()
-        yield row
-      }
-    },
-  }),
+        const { tasks, broken } = await find(path)
+        for (const { dir, reason } of broken)
+          yield { drop: 'broken-task', detail: reason, id: `${source}.${basename(dir)}` }
+        for await (const row of mapInOrder(tasks, tasksAtOnce, (dir) => taskRowOf(dir, source))) {
+          at.signal.throwIfAborted()
+          yield row
+        }
+      },
+    }
+  },
 })
 
 function find(path: string): Promise<FoundTasks> {

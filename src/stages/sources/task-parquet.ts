@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { basename } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
-import { definePlugin } from '../../core/plugin.ts'
+import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { Stage } from '../../core/stage.ts'
 import { openTaskRows, type TaskRows } from '../../formats/task-parquet/read-rows.ts'
@@ -23,30 +23,41 @@ export default definePlugin<Stage<never, TaskRow>, typeof options>({
   name: 'sources/task-parquet',
   summary: 'Harbor tasks packed in a parquet file',
   options,
-  make: ({ path, source = basename(path).replace(/\..*$/, '') }) => ({
-    takes: null,
-    gives: 'task',
-    expect: async () => {
-      await using rows = await openTaskRows(path)
-      return { rows: rows.rows }
-    },
-    fingerprint: async () => {
-      await using _ = await openTaskRows(path)
-      const hash = createHash('sha256')
-      await pipeline(createReadStream(path), hash)
-      return hash.digest('hex')
-    },
-    async *run(_, at) {
-      at.signal.throwIfAborted()
-      await using rows = await openTaskRows(path)
-      const pairs = pairsOf(rows, path)
-      const toRow = ({ name, archive }: Pair) => archivedTaskRow(archive, { name, source, workDir: at.workDir })
-      for await (const row of mapInOrder(pairs, tasksAtOnce, toRow)) {
+  make: ({ path: asked, source = basename(asked).replace(/\..*$/, '') }, context) => {
+    const path = pathFrom(context, asked)
+    return {
+      takes: null,
+      gives: 'task',
+      needs: () => [
+        {
+          kind: 'file',
+          path,
+          what: 'the packed tasks of the source',
+          provide: 'put the file there; ot-agent tasks pack DIR writes one',
+        },
+      ],
+      expect: async () => {
+        await using rows = await openTaskRows(path)
+        return { rows: rows.rows }
+      },
+      fingerprint: async () => {
+        await using _ = await openTaskRows(path)
+        const hash = createHash('sha256')
+        await pipeline(createReadStream(path), hash)
+        return hash.digest('hex')
+      },
+      async *run(_, at) {
         at.signal.throwIfAborted()
-        yield row
-      }
-    },
-  }),
+        await using rows = await openTaskRows(path)
+        const pairs = pairsOf(rows, path)
+        const toRow = ({ name, archive }: Pair) => archivedTaskRow(archive, { name, source, workDir: at.workDir })
+        for await (const row of mapInOrder(pairs, tasksAtOnce, toRow)) {
+          at.signal.throwIfAborted()
+          yield row
+        }
+      },
+    }
+  },
 })
 
 interface Pair {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { TrialConfig } from '../../core/job.ts'
 import type { HostEnv } from '../../core/redact.ts'
+import type { RecordedAttempt } from '../../core/replay.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { readLines } from '../../lib/lines.ts'
@@ -11,6 +12,7 @@ import { type PackOptions, packDir } from '../../lib/tar.ts'
 import { listFailedTries, makeReadable } from '../failed-tries.ts'
 import { openHarborLayout } from '../harbor-layout.ts'
 import { keepInterruptedTry } from '../interrupted-try.ts'
+import { Tapes } from '../tapes.ts'
 import { parseTrialRecord, renderTrialRecord } from '../trial-record.ts'
 import type { OpenTrial, TrialStore } from '../trial-store.ts'
 import { Appender } from './appender.ts'
@@ -33,25 +35,33 @@ export interface PackedStoreOptions {
  * Trials at work are directories in `.work/`, laid out as in the Harbor layout. Reading changes nothing on disk.
  */
 export async function openPackedStore(jobDir: string, options: PackedStoreOptions = {}): Promise<PackedStore> {
-  const dirs = { packed: join(jobDir, options.dirName ?? 'packed'), work: join(jobDir, '.work') }
+  const dirs = {
+    packed: join(jobDir, options.dirName ?? 'packed'),
+    work: join(jobDir, '.work'),
+    tapes: join(jobDir, '.tapes'),
+  }
   return new PackedStore(dirs, await loadIndex(dirs.packed), options)
+}
+
+interface Dirs {
+  readonly packed: string
+  readonly work: string
+  readonly tapes: string
 }
 
 export class PackedStore implements TrialStore {
   readonly index: PackedIndex
-  readonly #dirs: { readonly packed: string; readonly work: string }
+  readonly #dirs: Dirs
+  readonly #tapes: Tapes
   readonly #host: HostEnv
   readonly #rollBytes: number
   readonly #workshop: TrialStore
   #appender: Promise<Appender> | undefined
 
-  constructor(
-    dirs: { readonly packed: string; readonly work: string },
-    index: PackedIndex,
-    options: PackedStoreOptions,
-  ) {
+  constructor(dirs: Dirs, index: PackedIndex, options: PackedStoreOptions) {
     this.index = index
     this.#dirs = dirs
+    this.#tapes = new Tapes(dirs.tapes)
     this.#host = options.host ?? process.env
     this.#rollBytes = options.rollBytes ?? 256 << 20
     this.#workshop = openHarborLayout(dirs.work, this.#host)
@@ -66,11 +76,26 @@ export class PackedStore implements TrialStore {
     return this.#workshop.begin(config)
   }
 
+  async tapeOf(trialName: string): Promise<RecordedAttempt | null> {
+    await this.#ready()
+    return this.#tapes.load(trialName)
+  }
+
+  async dropTape(trialName: string): Promise<void> {
+    await this.#tapes.drop(trialName)
+  }
+
+  async startOver(config: TrialConfig): Promise<string> {
+    await this.#tapes.drop(config.trialName)
+    return this.#workshop.startOver(config)
+  }
+
   async keepFailedTry(trialName: string, nth: number, record: TrialRecord): Promise<void> {
     const appender = await this.#ready()
     const addition = await this.#packTry(trialName, nth, record)
     await appender.append([addition]).finally(() => addition.payload.discard())
     await rm(join(this.#dirs.work, trialName), { recursive: true, force: true })
+    await this.#tapes.ended(trialName, record.end)
   }
 
   async commit(record: TrialRecord): Promise<void> {
@@ -78,6 +103,7 @@ export class PackedStore implements TrialStore {
     await this.#workshop.commit(record)
     const dir = join(this.#dirs.work, record.name)
     await this.adopt(dir, record)
+    if (record.end.kind !== 'cancelled') await this.#tapes.drop(record.name)
     await rm(dir, { recursive: true, force: true })
   }
 
@@ -111,6 +137,7 @@ export class PackedStore implements TrialStore {
     // Into a directory of its own: other trials may be at work beside it.
     const stage = await mkdtemp(join(this.#dirs.work, '.retract-'))
     await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
+    if (record.end.kind === 'cancelled') await this.#tapes.keep(trialName, join(stage, trialName))
     const tryStore = openHarborLayout(stage, this.#host)
     const addition = await this.#packTry(trialName, 1, record, tryStore, stage)
     await appender.append([addition, { kind: 'forget', trial: trialName }]).finally(() => addition.payload.discard())
@@ -133,7 +160,11 @@ export class PackedStore implements TrialStore {
   async close(): Promise<void> {
     const appender = await this.#appender
     await appender?.close()
-    if (appender) await rm(this.#dirs.work, { recursive: true, force: true })
+    if (appender) {
+      // What could not be committed was paid for all the same.
+      for (const trial of await this.#atWork()) await this.#tapes.keep(trial, join(this.#dirs.work, trial))
+      await rm(this.#dirs.work, { recursive: true, force: true })
+    }
     this.#appender = undefined
   }
 
@@ -146,16 +177,20 @@ export class PackedStore implements TrialStore {
   async #open(): Promise<Appender> {
     await this.#repair()
     const appender = new Appender(this.#dirs.packed, this.index, this.#rollBytes)
-    const entries = await readdir(this.#dirs.work, { withFileTypes: true }).catch(() => [])
-    for (const entry of entries) {
-      if (entry.isDirectory() && !entry.name.startsWith('.')) await this.#keepInterrupted(appender, entry.name)
-    }
+    for (const trial of await this.#atWork()) await this.#keepInterrupted(appender, trial)
     await rm(this.#dirs.work, { recursive: true, force: true })
     return appender
   }
 
+  /** The trials whose files are not committed. */
+  async #atWork(): Promise<string[]> {
+    const entries = await readdir(this.#dirs.work, { withFileTypes: true }).catch(() => [])
+    return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
+  }
+
   async #keepInterrupted(appender: Appender, trial: string): Promise<void> {
     const dir = join(this.#dirs.work, trial)
+    await this.#tapes.keep(trial, dir)
     await keepInterruptedTry(dir, this.index.nextTry(trial, 1))
     const known = this.index.triesOf(trial)
     for (const nth of (await listFailedTries(dir)).filter((nth) => !known.has(nth))) {

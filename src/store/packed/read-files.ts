@@ -74,12 +74,14 @@ async function collect(source: AsyncIterable<Uint8Array>, trial: string, limitOf
   return files.sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-/** `TRIAL/agent/NAME` or `TRIAL/steps/STEP/agent/NAME`; null for every other file. */
+/** `TRIAL/agent/NAME` or `TRIAL/steps/STEP/agent/NAME`, where NAME may be in an `episode-N/`; null for every other file. */
 function placeOf(path: string, trial: string): Pick<TrialFile, 'step' | 'folder' | 'name'> | null {
   const [root, ...rest] = path.split('/')
-  const inStep = rest[0] === 'steps' && rest.length === 4
-  const [folder, name] = inStep ? rest.slice(2) : rest
-  if (root !== trial || name === undefined || (!inStep && rest.length !== 2)) return null
+  const inStep = rest[0] === 'steps' && rest.length >= 4
+  const [folder, ...names] = inStep ? rest.slice(2) : rest
+  const isEpisode = names.length === 2 && /^episode-\d+$/.test(names[0] ?? '')
+  if (root !== trial || (names.length !== 1 && !isEpisode)) return null
+  const name = names.join('/')
   return folder === 'agent' || folder === 'verifier' ? { step: inStep ? (rest[1] ?? null) : null, folder, name } : null
 }
 

@@ -1,10 +1,13 @@
 import { traceColumns } from '../../formats/traces/row.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 type Columns = Readonly<Record<string, string>>
 
 /** Kinds of rows that are kept between the stages of a recipe. */
 export const storedKinds = ['raw', 'task', 'trace'] as const
 export type StoredKind = (typeof storedKinds)[number]
+
+const types = { text: 'VARCHAR', int32: 'INTEGER', int64: 'BIGINT', float64: 'DOUBLE' } as const
 
 /** Columns that hold JSON as text. */
 const json = new Set(['fields', 'lineage', 'signals'])
@@ -44,19 +47,20 @@ function encodeValue(name: string, type: string, value: unknown): unknown {
 }
 
 function decodeValue(name: string, value: unknown): unknown {
-  if (json.has(name)) return JSON.parse(typeof value === 'string' ? value : 'null')
+  if (json.has(name)) return readJson(typeof value === 'string' ? value : 'null')
   if (typeof value === 'bigint') return Number(value)
   return value ?? null
 }
 
+function structOf(keys: Readonly<Record<string, keyof typeof types>>): string {
+  const fields = Object.entries(keys).map(([key, kind]) => `"${key}" ${types[kind]}`)
+  return `STRUCT(${fields.join(', ')})[]`
+}
+
 function columnsOfTraces(): Columns {
-  const types = { text: 'VARCHAR', int32: 'INTEGER', int64: 'BIGINT', float64: 'DOUBLE' } as const
   return Object.fromEntries(
     Object.entries(traceColumns)
       .filter(([name]) => name !== 'conversations_sharegpt')
-      .map(([name, kind]) => [
-        name,
-        typeof kind === 'string' ? types[kind] : `STRUCT(${kind.map((key) => `"${key}" VARCHAR`).join(', ')})[]`,
-      ]),
+      .map(([name, kind]) => [name, typeof kind === 'string' ? types[kind] : structOf(kind)]),
   )
 }

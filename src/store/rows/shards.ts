@@ -8,6 +8,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { StageCount } from '../../core/recipe.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { halfMade } from '../../lib/half-made.ts'
+import { readJson } from '../../lib/parse-json.ts'
 
 const countSchema = z.strictObject({
   id: z.string(),
@@ -118,7 +119,7 @@ async function markedDigest(part: string): Promise<string> {
 
 function parseMark(text: string, path: string): Mark {
   try {
-    return markSchema.parse(JSON.parse(text))
+    return markSchema.parse(readJson(text))
   } catch {
     throw corrupt(path)
   }

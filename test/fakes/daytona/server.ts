@@ -171,7 +171,7 @@ export class FakeDaytona {
 
   private async boot(box: FakeSandbox, image: StandInImage): Promise<void> {
     try {
-      const network = box.request.networkBlockAll ? 'none' : 'host'
+      const network = box.request.networkBlockAll ? 'none' : 'public'
       box.machine = await this.machines.start({ image, network })
       await sleep(this.startMs)
       this.toolboxes.set(box.id, new Toolbox(box.machine.machine))
@@ -184,7 +184,7 @@ export class FakeDaytona {
 
   private setNetwork(box: FakeSandbox, network: FakeSandbox['network']): void {
     box.network = network
-    if (box.machine) box.machine.machine.network = network.networkBlockAll ? 'none' : 'host'
+    if (box.machine) box.machine.machine.network = network.networkBlockAll ? 'none' : 'public'
   }
 
   private async stop(box: FakeSandbox): Promise<void> {

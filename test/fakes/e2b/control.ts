@@ -83,7 +83,7 @@ export class Control {
     const timeoutSec = body.timeout ?? 300
     const owned = await this.machines.start({
       image: template.image,
-      network: body.allow_internet_access === false ? 'none' : 'host',
+      network: body.allow_internet_access === false ? 'none' : 'public',
       ...(template.memoryMB && { memoryMb: template.memoryMB }),
     })
     this.sandboxes.set(id, {
@@ -146,7 +146,7 @@ export class Control {
         sandbox.endAt = new Date(Date.now() + (body.timeout ?? 300) * 1000)
         return json(response, 204, undefined)
       case 'PUT /network':
-        sandbox.owned.machine.network = body.allow_internet_access === false || body.denyOut ? 'none' : 'host'
+        sandbox.owned.machine.network = body.allow_internet_access === false || body.denyOut ? 'none' : 'public'
         return json(response, 204, undefined)
       case 'POST /pause':
         if (sandbox.state === 'paused') return json(response, 409, { code: 409, message: 'already paused' })

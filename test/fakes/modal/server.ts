@@ -155,7 +155,7 @@ export class ModalStandIn {
     const memoryMb = definition.resources?.memoryMbMax || definition.resources?.memoryMb
     const owned = await this.machines.start({
       image,
-      network: blocked ? 'none' : 'host',
+      network: blocked ? 'none' : 'public',
       ...(memoryMb && { memoryMb }),
     })
     const timer = setTimeout(() => void this.terminate(id).catch(() => {}), definition.timeoutSecs * 1000)

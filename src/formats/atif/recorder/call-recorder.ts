@@ -1,6 +1,4 @@
-import { join } from 'node:path'
 import type { ModelReply, ModelRequest } from '../../../core/model.ts'
-import { openJsonLines } from '../../../lib/jsonl.ts'
 import { utcNow } from '../../../lib/time.ts'
 import { openJournal, type TrajectoryJournal } from '../journal.ts'
 import { commonLength, continuationOf, indexAfter } from './conversation.ts'
@@ -14,50 +12,40 @@ export interface RecordedCall {
 
 /** Writes an agent's calls into its trajectory while they happen. */
 export interface CallRecorder {
-  begin(request: ModelRequest, dialect: string): RecordedCall
-  /** A call that never reached the model. */
-  refuse(dialect: string, code: string, message: string): void
+  begin(request: ModelRequest): RecordedCall
+  /** Whether an agent said more than is recorded of one trial: nothing more should be asked for it. */
+  isFull(): boolean
   /** Renders the trajectories; gives the names of their files. */
   finish(): Promise<readonly string[]>
 }
 
-/** Every call of a trial, one a line, beside the trajectory that holds what was said. */
-export const callsName = 'model-calls.jsonl'
 const mainFile = 'trajectory.json'
+/** More than agents say in the longest trials: each message counts once, however often it is sent. */
+const limits = { chars: 64 << 20, threads: 2000 }
 
 /**
  * Starts recording into a directory. The conversation with the tools becomes `trajectory.json`; when its history is
  * rewritten it goes on in `trajectory.cont-N.json`; whatever else is asked beside it becomes `trajectory.side-N.json`.
+ * Every text passes through `mask` before it is written.
  */
-export async function openCallRecorder(dir: string, agent: RecordedAgent): Promise<CallRecorder> {
-  const journal = await openJournal(dir)
-  const lines = await openJsonLines(join(dir, callsName))
+export async function openCallRecorder(
+  dir: string,
+  agent: RecordedAgent,
+  mask: (text: string) => string,
+): Promise<CallRecorder> {
+  const journal = await openJournal(dir, mask)
   const threads = new Threads(journal, agent)
-  let calls = 0
   return {
-    begin(request, dialect) {
-      const call = ++calls
+    begin(request) {
       const { thread, again } = threads.follow(request)
-      const note = (values: object) =>
-        lines.append({ call, timestamp: utcNow(), dialect, file: thread.file, ...values })
       return {
-        reply(reply) {
-          thread.reply(request.messages, reply, again)
-          const { finish, usage, costUsd, latencyMs } = reply
-          note({ step: thread.steps, finish, usage, costUsd, latencyMs: Math.round(latencyMs) })
-        },
-        fail(code, message) {
-          thread.fail({ code, message, timestamp: utcNow() })
-          note({ error: { code, message } })
-        },
+        reply: (reply) => thread.reply(request.messages, reply, again),
+        fail: (code, message) => thread.fail({ code, message, timestamp: utcNow() }),
       }
     },
-    refuse(dialect, code, message) {
-      lines.append({ call: ++calls, timestamp: utcNow(), dialect, error: { code, message } })
-    },
+    isFull: () => threads.isFull(),
     async finish() {
       threads.close()
-      await lines.close()
       return journal.finish()
     },
   }
@@ -86,6 +74,11 @@ class Threads {
     if (!found) return { thread: this.open(request), again: false }
     found.thread.hear(request.messages, found.on.newFrom)
     return { thread: found.thread, again: found.on.again }
+  }
+
+  isFull(): boolean {
+    const chars = this.all.reduce((sum, thread) => sum + thread.heardChars, 0)
+    return this.all.length >= limits.threads || chars > limits.chars
   }
 
   close(): void {

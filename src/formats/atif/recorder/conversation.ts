@@ -47,7 +47,7 @@ function isSpoken({ role, content, toolCalls = [] }: ChatMessage): boolean {
 }
 
 /** Agents hand a reply back in their own shape: ids, spaces and words beside a call may change on the way. */
-function isSame(a: ChatMessage, b: ChatMessage): boolean {
+export function isSame(a: ChatMessage, b: ChatMessage): boolean {
   if (a.role !== b.role) return false
   if (a.role !== 'assistant') return a.content === b.content
   const [calls, others] = [a.toolCalls ?? [], b.toolCalls ?? []]

@@ -12,11 +12,21 @@ export interface RecordedAgent {
   readonly sessionId: string
 }
 
+/** Of the calls that fail one after another, the first are told. */
+const mostFailures = 100
+
+function charsOf({ content, reasoning = '', toolCalls = [] }: ChatMessage): number {
+  // A message of no words is written down too.
+  return toolCalls.reduce((sum, call) => sum + call.arguments.length, 100 + content.length + reasoning.length)
+}
+
 /** One conversation of an agent with its model, and the file it is written to. */
 export class Thread {
   /** What both sides said so far, the system's part left out. */
   known: readonly ChatMessage[] = []
   steps = 0
+  /** How much was written down of what the agent said. */
+  heardChars = 0
   private calls: readonly ToolCall[] = []
   private failed: FailedCall[] = []
   private readonly total = { prompt: 0, completion: 0, cached: 0, cost: 0, priced: false }
@@ -49,6 +59,7 @@ export class Thread {
     }
     for (const [i, message] of messages.entries()) {
       if (i < newFrom) continue
+      this.heardChars += charsOf(message)
       if (message.role === 'tool' && this.steps > 0) results.push(message)
       else {
         flush()
@@ -73,7 +84,7 @@ export class Thread {
   }
 
   fail(call: FailedCall): void {
-    this.failed.push(call)
+    if (this.failed.length < mostFailures) this.failed.push(call)
   }
 
   close(continuedIn?: string): void {

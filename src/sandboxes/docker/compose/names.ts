@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Engine } from '../engine.ts'
+import { type Engine, url } from '../engine.ts'
 import { openExec } from '../shell.ts'
 
 const listSchema = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }))
@@ -24,7 +24,7 @@ export async function writeHosts(engine: Engine, project: string): Promise<void>
   const containers = listSchema.parse(body)
   const lines: string[] = []
   for (const { Id, Labels } of containers) {
-    const answer = await engine.ask({ method: 'GET', path: `/containers/${Id}/json`, accept: [404] })
+    const answer = await engine.ask({ method: 'GET', path: url`/containers/${Id}/json`, accept: [404] })
     const networks = addressSchema.safeParse(answer.body).data?.NetworkSettings.Networks ?? {}
     for (const { IPAddress } of Object.values(networks))
       if (IPAddress) lines.push(`${IPAddress} ${Labels?.[serviceLabel]} ${mark}\n`)
@@ -33,7 +33,7 @@ export async function writeHosts(engine: Engine, project: string): Promise<void>
 }
 
 async function write(engine: Engine, container: string, lines: string): Promise<void> {
-  const Cmd = ['sh', '-c', rewrite, 'sh', lines]
+  const Cmd = ['/bin/sh', '-c', rewrite, 'sh', lines]
   const { stream } = await openExec(engine, container, { Cmd, User: '0' })
   await new Promise<void>((resolve) => {
     for (const event of ['end', 'close', 'error']) stream.once(event, () => resolve())

@@ -6,7 +6,7 @@ import { type ComposeFile, mainService } from '../../../formats/compose/load.ts'
 import { tarDir } from '../../../lib/tar.ts'
 import { blockBytes, paddingOf, renderHeader } from '../../../lib/tar-format.ts'
 import type { ContainerSpec } from '../container.ts'
-import type { Engine } from '../engine.ts'
+import { type Engine, url } from '../engine.ts'
 import type { EngineImage } from '../images.ts'
 import { removeSandbox } from '../reap.ts'
 import { runCompose } from './command.ts'
@@ -98,7 +98,7 @@ export class ComposeProject {
       ? tarDir(source, { links: 'keep', special: 'skip', modes: 'kept' })
       : tarFile(source, target.slice(1))
     const query = { path: isDir ? target : '/' }
-    await this.options.engine.ask({ method: 'PUT', path: `/containers/${container}/archive`, query, tar })
+    await this.options.engine.ask({ method: 'PUT', path: url`/containers/${container}/archive`, query, tar })
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ComposeFile, mainService } from '../../../formats/compose/load.ts'
 import type { ComposeService } from '../../../formats/compose/service.ts'
-import { type ContainerSpec, mainCommand } from '../container.ts'
+import { type ContainerSpec, droppedCapabilities, mainCommand, noNewPrivileges } from '../container.ts'
 import type { EngineImage } from '../images.ts'
 
 export interface RenderOptions {
@@ -51,8 +51,10 @@ function renderService(name: string, service: ComposeService, { images, main, di
     return directories.has(mount.source) ? [`${directoryName(mount.source)}:${mount.target}${mode}`] : []
   })
   return {
-    pids_limit: main.limits.pids,
     ...rest,
+    ...limitsWithin(rest, main),
+    cap_drop: [...new Set([...dropped(rest), ...listOf(rest.cap_drop)])],
+    security_opt: [noNewPrivileges],
     image: images.get(name)?.id,
     environment,
     ...(entrypoint && { entrypoint }),
@@ -60,6 +62,38 @@ function renderService(name: string, service: ComposeService, { images, main, di
     ...(volumes.length > 0 && { volumes }),
     ...(networkMode !== undefined && { network_mode: networkMode }),
   }
+}
+
+/** What the file adds by name is not dropped. */
+function dropped({ cap_add: added }: ComposeService['rest']): string[] {
+  return droppedCapabilities.filter((name) => !listOf(added).includes(name))
+}
+
+function listOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : value === undefined || value === null ? [] : [String(value)]
+}
+
+/** A service's own limits as far as they are tighter than the sandbox's, which it gets otherwise; none of them can be lifted. */
+function limitsWithin(rest: ComposeService['rest'], { limits }: ContainerSpec): Record<string, unknown> {
+  const tighter = (own: number | null, ours: number) => (own !== null && own > 0 && own < ours ? own : ours)
+  const ourBytes = limits.memoryMb === undefined ? undefined : limits.memoryMb * 2 ** 20
+  const bytes = ourBytes === undefined ? undefined : tighter(bytesOf(rest.mem_limit), ourBytes)
+  const ownCpus = rest.cpus === undefined ? null : Number(rest.cpus)
+  return {
+    pids_limit: tighter(rest.pids_limit === undefined ? null : Number(rest.pids_limit), limits.pids),
+    ...(bytes !== undefined && { mem_limit: bytes, memswap_limit: bytes }),
+    ...(limits.cpus !== undefined && { cpus: tighter(ownCpus, limits.cpus), ...otherCpuKeys }),
+  }
+}
+
+/** Other spellings of a limit on processors, which would contradict ours; undefined is written to no file. */
+const otherCpuKeys = { cpu_quota: undefined, cpu_period: undefined, cpu_count: undefined, cpu_percent: undefined }
+
+/** Bytes as compose files write them, for example 64M, 1gb or a number; null for anything else. */
+function bytesOf(value: unknown): number | null {
+  const [, count, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)b?$/i.exec(String(value ?? '').trim()) ?? []
+  if (count === undefined) return null
+  return Math.floor(Number(count) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase()))
 }
 
 /** The agent's container is as a sandbox of its own would be, with what the file adds. */

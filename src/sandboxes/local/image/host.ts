@@ -8,7 +8,8 @@ export interface BuildMachineRequest {
   readonly base: Base
   /** Absolute layer directories, bottom to top. */
   readonly layers: readonly string[]
-  readonly network: 'host' | 'none'
+  readonly network: 'public' | 'none'
+  readonly memoryMb: number
   /** What the machine is for, shown by whoever cleans up after a crash. */
   readonly purpose: string
 }
@@ -35,13 +36,13 @@ export function makeImageHost(workshop: Workshop, base: Base, baseName = "the ho
       if (await exists(dir)) return { base: await directoryBase(dir), note: null }
       return { base, note: standInNote(image, baseName) }
     },
-    makeMachine: ({ purpose, ...request }) =>
+    makeMachine: ({ purpose, memoryMb, ...request }) =>
       workshop.make({
         ...request,
         owner: { job: 'build', trial: purpose },
         env: {},
         workdir: '/',
-        limits: { pids: buildPids },
+        limits: { pids: buildPids, memoryMb },
       }),
   }
 }

@@ -42,6 +42,9 @@ export interface StageBuild {
   readonly signal: AbortSignal
   readonly log: (line: string) => void
   readonly forceBuild: boolean
+  /** What commands of the build may reach; an instruction may ask for less. */
+  readonly network: 'public' | 'none'
+  readonly memoryMb: number
 }
 
 /** Finds or builds the layers of one stage, one after the other. */
@@ -77,12 +80,18 @@ async function addLayer(step: Step, below: BuiltStage, force: boolean, build: St
   const at = `${build.file}:${step.line}`
   const makeMachine = () => {
     log(`${at}: ${step.title}`)
-    const network = step.kind === 'run' ? step.network : 'none'
-    return host.makeMachine({ base: below.base, layers: below.layers, network, purpose: at })
+    const { memoryMb } = build
+    const network = networkOf(step, build)
+    return host.makeMachine({ base: below.base, layers: below.layers, network, memoryMb, purpose: at })
   }
   const key = layerKey([below.key, step.kind, work.facts])
   const layer = await findOrBuildLayer({ layersDir: host.layersDir, key, force, signal, makeMachine, fill: work.fill })
   return { base: below.base, layers: layer.isEmpty ? below.layers : [...below.layers, layer.dir], key: layer.name }
+}
+
+/** `RUN --network=host` is what the task has, too: the host's own network is never there. */
+function networkOf(step: Step, build: StageBuild): 'public' | 'none' {
+  return step.kind === 'run' && step.network !== 'none' ? build.network : 'none'
 }
 
 /** The names of all layers must fit into the options of one mount, which are one page of memory. */
@@ -101,8 +110,8 @@ interface Work {
 
 async function workOf(step: Step, build: StageBuild): Promise<Work> {
   if (step.kind === 'run') {
-    const { argv, env, user, workdir, network, script } = step
-    const facts = [argv, Object.entries(env).sort(), user ?? null, workdir, network, script]
+    const { argv, env, user, workdir, script } = step
+    const facts = [argv, Object.entries(env).sort(), user ?? null, workdir, networkOf(step, build), script]
     return { facts, fill: (owned, signal) => fillRun(step, build, owned, signal) }
   }
   if (step.kind === 'directory') {
@@ -128,7 +137,8 @@ function stageWork(step: CopyStep, from: BuiltStage, build: StageBuild): Work {
     facts: [step.dest, step.chown, step.chmod, step.sources, from.key],
     fill: async ({ machine }, signal) => {
       const purpose = `${build.file}:${step.line}`
-      const source = await build.host.makeMachine({ base, layers, network: 'none', purpose })
+      const { memoryMb } = build
+      const source = await build.host.makeMachine({ base, layers, network: 'none', memoryMb, purpose })
       try {
         await atStep(step, build, () => copyFromStage(machine, step, source.machine, signal))
       } finally {
@@ -143,7 +153,12 @@ async function fillRun(step: RunStep, build: StageBuild, owned: OwnedMachine, si
   if (step.script) owned.machine.mounts.set(scriptsDir, await writeScript(owned.dir, step.script))
   const options = { env, cwd: workdir, signal, log: build.log, ...(user !== undefined && { user }) }
   const { exitCode, tail } = await runBuildCommand(owned.machine, step.argv, options)
-  if (exitCode !== 0) throw commandFailed(step, build.file, exitCode, tail)
+  if (exitCode !== 0) throw commandFailed(step, build.file, exitCode, [...offlineHint(step, build), ...tail])
+}
+
+function offlineHint(step: RunStep, build: StageBuild): string[] {
+  const isOffline = build.network === 'none' && step.network !== 'none'
+  return isOffline ? ['(built without network, as the task asks; --ek buildNetwork=public gives its build one)'] : []
 }
 
 /** A directory of ours that the command sees read-write; it is thrown away with the machine. */

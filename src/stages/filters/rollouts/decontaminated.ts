@@ -6,5 +6,5 @@ export default definePlugin({
   name: 'filters/rollouts/decontaminated',
   summary: 'Keep rollouts that share no words with the benchmarks named',
   options: decontaminationOptions,
-  make: (options) => decontaminate('trace', options),
+  make: (options, context) => decontaminate('trace', options, context),
 })

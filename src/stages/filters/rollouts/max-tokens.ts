@@ -50,7 +50,7 @@ function byConversation({ most, tokenizer, perMessage }: z.output<typeof options
           yield row
           continue
         }
-        const tokens = row.conversations.reduce((sum, { content }) => sum + count(content) + perMessage, 0)
+        const tokens = textsOf(row).reduce((sum, text) => sum + count(text), row.conversations.length * perMessage)
         if (tokens <= most) yield row
         else
           yield {
@@ -64,7 +64,13 @@ function byConversation({ most, tokenizer, perMessage }: z.output<typeof options
 }
 
 /** No tokenizer makes many more tokens than a text has bytes, so that most rows need not be counted. */
-function isSurelyShort({ conversations }: RecipeTrace, most: number, perMessage: number): boolean {
-  const bytes = conversations.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
-  return bytes * 1.2 + conversations.length * (perMessage + 2) <= most
+function isSurelyShort(row: RecipeTrace, most: number, perMessage: number): boolean {
+  const bytes = textsOf(row).reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  return bytes * 1.2 + row.conversations.length * (perMessage + 2) <= most
+}
+
+/** Everything a trainer may put before a model: what was said, called and offered. */
+function textsOf({ conversations, tool_calls, tool_definitions }: RecipeTrace): string[] {
+  const calls = tool_calls.map((call) => `${call.name}${call.arguments}`)
+  return [...conversations.map(({ content }) => content), ...calls, tool_definitions ?? '']
 }

@@ -52,6 +52,11 @@ function hostSecrets(env: Env): readonly string[] {
 function textsOf(row: RecipeTrace): { readonly place: string; readonly text: string }[] {
   return [
     ...row.conversations.map(({ content }, i) => ({ place: `message ${i + 1}`, text: content })),
+    ...row.tool_calls.map((call) => ({ place: `a call in message ${call.message + 1}`, text: call.arguments })),
+    ...row.reasoning.map(({ message, content }) => ({
+      place: `the reasoning of message ${message + 1}`,
+      text: content,
+    })),
     { place: 'the instruction', text: row.instruction ?? '' },
     { place: 'the output of the tests', text: row.verifier_output ?? '' },
     { place: 'the tools', text: row.tool_definitions ?? '' },
@@ -63,6 +68,8 @@ function redacted(row: RecipeTrace, known: readonly string[]): RecipeTrace {
   return {
     ...row,
     conversations: row.conversations.map(({ role, content }) => ({ role, content: redactSecrets(content, known) })),
+    tool_calls: row.tool_calls.map((call) => ({ ...call, arguments: redactSecrets(call.arguments, known) })),
+    reasoning: row.reasoning.map((thought) => ({ ...thought, content: redactSecrets(thought.content, known) })),
     instruction: clean(row.instruction),
     verifier_output: clean(row.verifier_output),
     tool_definitions: clean(row.tool_definitions),

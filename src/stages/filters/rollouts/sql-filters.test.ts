@@ -57,7 +57,25 @@ test.each<[string, object, Partial<RecipeTrace>, string | null]>([
   ['no-empty-turns', {}, { conversations: [{ role: 'system', content: 's' }, ...turns('do it', 'ok')] }, null],
   ['no-empty-turns', {}, { conversations: turns('do it', ' \n\t') }, 'empty-turn'],
   ['no-empty-turns', {}, { conversations: [] }, 'no-conversation'],
-  ['no-empty-turns', {}, { conversations: [...turns('do it', 'ok'), { role: 'tool', content: 'x' }] }, 'unknown-role'],
+  [
+    'no-empty-turns',
+    {},
+    { conversations: [...turns('do it', 'ok'), { role: 'developer', content: 'x' }] },
+    'unknown-role',
+  ],
+  ['no-empty-turns', {}, { conversations: [...turns('do it', 'ok'), { role: 'tool', content: '' }] }, null],
+  [
+    'no-empty-turns',
+    {},
+    { conversations: turns('do it', ''), tool_calls: [{ message: 1, id: 'a', name: 'run', arguments: '{}' }] },
+    null,
+  ],
+  [
+    'no-empty-turns',
+    {},
+    { conversations: turns('do it', ''), tool_calls: [{ message: 0, id: 'a', name: 'run', arguments: '{}' }] },
+    'empty-turn',
+  ],
   [
     'no-empty-turns',
     {},

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { Stage } from '../../../core/stage.ts'
-import { loadExamples } from '../../similarity/examples.ts'
+import { loadExamples, needsOfExamples } from '../../similarity/examples.ts'
 import { trainClassifier } from '../../similarity/linear-classifier.ts'
 
 /** Learns from two files of examples which tasks are wanted, and keeps those that look like them. */
@@ -16,18 +16,23 @@ export default definePlugin({
     /** Scores go from 0 to 1; without a floor the score is only the signal `classifier`. */
     least: z.number().min(0).max(1).optional(),
   }),
-  make: ({ positives, negatives, least }): Stage<TaskRow, TaskRow> => ({
-    takes: 'task',
-    gives: 'task',
-    version: 2,
-    async *run(rows, { seed }) {
-      const { score } = trainClassifier(await loadExamples(positives), await loadExamples(negatives), { seed })
-      for await (const row of rows) {
-        const value = score(row.instruction)
-        if (least !== undefined && value < least)
-          yield { drop: 'classifier-too-low', detail: value.toFixed(3), id: row.id }
-        else yield { ...row, signals: { ...row.signals, classifier: value } }
-      }
-    },
-  }),
+  make: ({ least, ...paths }, context): Stage<TaskRow, TaskRow> => {
+    const positives = pathFrom(context, paths.positives)
+    const negatives = pathFrom(context, paths.negatives)
+    return {
+      needs: () => needsOfExamples([positives, negatives]),
+      takes: 'task',
+      gives: 'task',
+      version: 2,
+      async *run(rows, { seed }) {
+        const { score } = trainClassifier(await loadExamples(positives), await loadExamples(negatives), { seed })
+        for await (const row of rows) {
+          const value = score(row.instruction)
+          if (least !== undefined && value < least)
+            yield { drop: 'classifier-too-low', detail: value.toFixed(3), id: row.id }
+          else yield { ...row, signals: { ...row.signals, classifier: value } }
+        }
+      },
+    }
+  },
 })

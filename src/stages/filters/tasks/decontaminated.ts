@@ -6,5 +6,5 @@ export default definePlugin({
   name: 'filters/tasks/decontaminated',
   summary: 'Keep tasks that share no words with the benchmarks named',
   options: decontaminationOptions,
-  make: (options) => decontaminate('task', options),
+  make: (options, context) => decontaminate('task', options, context),
 })

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { Stage } from '../../../core/stage.ts'
-import { embedderOf, embeddingOptions } from '../../similarity/embed.ts'
-import { loadExamples } from '../../similarity/examples.ts'
+import { embedderOf, embeddingOptions, needsOfEmbeddings } from '../../similarity/embed.ts'
+import { loadExamples, needsOfExamples } from '../../similarity/examples.ts'
 
 /** Scores tasks by how much nearer they are to wanted examples than to unwanted ones. */
 export default definePlugin({
@@ -18,22 +18,30 @@ export default definePlugin({
     least: z.number().optional(),
     embeddings: embeddingOptions.optional(),
   }),
-  make: ({ positives, negatives, least, embeddings }): Stage<TaskRow, TaskRow> => ({
-    takes: 'task',
-    gives: 'task',
-    version: 2,
-    expensive: embeddings !== undefined,
-    async *run(rows, at) {
-      const embed = embedderOf(embeddings, at)
-      const near = await embed.mean(await loadExamples(positives))
-      const far = negatives === undefined ? null : await embed.mean(await loadExamples(negatives))
-      for await (const row of rows) {
-        const value = await embed.score(row.instruction, near, far)
-        if (Number.isNaN(value))
-          throw new UserError('filters/tasks/similar-to: the endpoint gave no numbers', 'check its model')
-        if (least !== undefined && value < least) yield { drop: 'not-similar', detail: value.toFixed(3), id: row.id }
-        else yield { ...row, signals: { ...row.signals, 'similar-to': value } }
-      }
-    },
-  }),
+  make: ({ least, embeddings, ...paths }, context): Stage<TaskRow, TaskRow> => {
+    const positives = pathFrom(context, paths.positives)
+    const negatives = paths.negatives === undefined ? undefined : pathFrom(context, paths.negatives)
+    return {
+      needs: () => [
+        ...needsOfExamples(negatives === undefined ? [positives] : [positives, negatives]),
+        ...needsOfEmbeddings(embeddings),
+      ],
+      takes: 'task',
+      gives: 'task',
+      version: 2,
+      expensive: embeddings !== undefined,
+      async *run(rows, at) {
+        const embed = embedderOf(embeddings, at)
+        const near = await embed.mean(await loadExamples(positives))
+        const far = negatives === undefined ? null : await embed.mean(await loadExamples(negatives))
+        for await (const row of rows) {
+          const value = await embed.score(row.instruction, near, far)
+          if (Number.isNaN(value))
+            throw new UserError('filters/tasks/similar-to: the endpoint gave no numbers', 'check its model')
+          if (least !== undefined && value < least) yield { drop: 'not-similar', detail: value.toFixed(3), id: row.id }
+          else yield { ...row, signals: { ...row.signals, 'similar-to': value } }
+        }
+      },
+    }
+  },
 })

@@ -31,6 +31,10 @@ export default definePlugin<Stage<TaskRow, TaskRow>, typeof options>({
     // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
     expensive: true,
     identity: { sandbox, judge: judge && identityOfModel(judge) },
+    needs: () => [
+      { kind: 'sandbox', sandbox: chosen(sandbox) },
+      ...(judge ? [{ kind: 'model', model: judge } as const] : []),
+    ],
     async *run(rows, at) {
       const how = { sandbox: chosen(sandbox), concurrency, judge, budgetUsd }
       let batch: TaskRow[] = []

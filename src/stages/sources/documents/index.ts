@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { RawRow } from '../../../core/row.ts'
 import type { Dropped, Stage } from '../../../core/stage.ts'
 import { isMissing } from '../../../lib/files.ts'
@@ -29,18 +29,22 @@ export default definePlugin<Stage<never, RawRow>, typeof options>({
   name: 'sources/documents',
   summary: 'Pages of documents: PDF (through pdftotext), text or Markdown',
   options,
-  make: (given) => ({
-    takes: null,
-    gives: 'raw',
-    async *run(_, at) {
-      for (const path of await listDocuments(given.path)) {
-        at.signal.throwIfAborted()
-        const document = basename(path).replace(/\.[^.]*$/, '')
-        const pages = await readPages(path, given, at.signal)
-        for (const [i, page] of pages.entries()) yield toRow(document, i + 1, page, given)
-      }
-    },
-  }),
+  make: (asked, context) => {
+    const given = { ...asked, path: pathFrom(context, asked.path) }
+    return {
+      takes: null,
+      gives: 'raw',
+      needs: () => [{ kind: 'path', path: given.path, what: 'the documents', provide: 'put the documents there' }],
+      async *run(_, at) {
+        for (const path of await listDocuments(given.path)) {
+          at.signal.throwIfAborted()
+          const document = basename(path).replace(/\.[^.]*$/, '')
+          const pages = await readPages(path, given, at.signal)
+          for (const [i, page] of pages.entries()) yield toRow(document, i + 1, page, given)
+        }
+      },
+    }
+  },
 })
 
 function toRow(

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
-import { definePlugin } from '../../../core/plugin.ts'
+import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { RawRow } from '../../../core/row.ts'
 import type { Dropped, Stage, StageContext } from '../../../core/stage.ts'
 import { isMissing } from '../../../lib/files.ts'
@@ -37,11 +37,23 @@ export default definePlugin<Stage<never, RawRow>, typeof options>({
   name: 'sources/posts',
   summary: 'Questions and answers of a Stack Exchange dump (Posts.xml, plain or 7z), read as a stream',
   options,
-  make: (given) => ({
-    takes: null,
-    gives: 'raw',
-    run: (_, at) => readQuestions(given, at),
-  }),
+  make: (asked, context) => {
+    const given = { ...asked, path: pathFrom(context, asked.path) }
+    return {
+      takes: null,
+      gives: 'raw',
+      needs: () => [
+        {
+          kind: 'file',
+          path: given.path,
+          what: 'the dump of the site',
+          provide:
+            'download the archive from the public Stack Exchange dump (archive.org/details/stackexchange) and put it there',
+        },
+      ],
+      run: (_, at) => readQuestions(given, at),
+    }
+  },
 })
 
 async function* readQuestions(given: Options, at: StageContext): AsyncGenerator<RawRow | Dropped, void, void> {

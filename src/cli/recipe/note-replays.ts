@@ -1,0 +1,13 @@
+import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
+import { describeReplay } from '../../run/recipe/replay-sample.ts'
+import { note, oneLine } from '../output.ts'
+
+/** Says what the replay of a sample of each dataset's rows came to; a row that does not hold is a warning nobody overlooks. */
+export function noteReplays(sinks: RecipeOutcome['sinks']): void {
+  for (const { id, replay } of sinks) {
+    if (replay === null) continue
+    const line = `${id}: ${oneLine(describeReplay(replay))}`
+    if (replay.holds === replay.rows) process.stdout.write(`${line}\n`)
+    else note(`WARNING: ${line}\n  ot-agent traces replay checks all rows before you train on them`)
+  }
+}

@@ -1,0 +1,33 @@
+import type { RunFacts } from '../../formats/traces/run-facts.ts'
+import { checkTrialConfig } from '../../run/check/trial-config.ts'
+import type { ReplaySettings } from './found-trial.ts'
+
+/**
+ * How a trial is run of which only a row is left: as its dataset tells, or its agent in a local sandbox; options that are given again
+ * win. A dataset may be anyone's, so that nothing of it names variables or files of this machine to be loaded.
+ */
+export function settingsFor(
+  agent: { readonly name: string | null; readonly model: string | null } | null,
+  kwargs: Readonly<Record<string, unknown>>,
+  run: RunFacts | null = null,
+): ReplaySettings {
+  const { agent: plain, ...rest } = checkTrialConfig(null, {
+    agentName: run?.agent.name ?? agent?.name ?? 'unknown',
+    trialName: '',
+    trialsDir: '',
+    sandbox: run?.sandbox.type ?? 'local',
+    sandboxOptions: {},
+  })
+  if (!run) return { ...rest, agent: { ...plain, modelName: agent?.model ?? null, kwargs } }
+  const { model, overrideTimeoutSec, maxTimeoutSec } = run.agent
+  const env = Object.fromEntries(Object.entries(run.agent.env).filter(([, value]) => !value.includes('${')))
+  return {
+    ...rest,
+    agent: {
+      ...{ ...plain, modelName: model, overrideTimeoutSec, maxTimeoutSec, env },
+      kwargs: { ...run.agent.kwargs, ...kwargs },
+    },
+    environment: { ...rest.environment, ...run.sandbox },
+    timeoutMultipliers: run.timeoutMultipliers,
+  }
+}

@@ -1,0 +1,102 @@
+import { Command } from '@commander-js/extra-typings'
+import type { EnvironmentConfig } from '../../core/job.ts'
+import { noEnvironmentConfig } from '../../run/check/trial-config.ts'
+import { interruptSignal } from '../interrupt.ts'
+import { note, oneLine, printJson, wholeNumber } from '../output.ts'
+import { findTrials } from '../replay/find-trials.ts'
+import { performReplay, type ReplayedRow } from '../replay/perform-replay.ts'
+import { settingsFor } from '../replay/settings-for.ts'
+import { summarize } from '../replay/summary.ts'
+import { parsedAssignments } from '../run/values.ts'
+import { makeTicker } from '../ticker.ts'
+import { visible } from './visible.ts'
+
+/** More divergences than that are only counted. */
+const shownLimit = 20
+
+const several = (text: string, before: string[] = []) => [...before, text]
+
+/** `ot-agent traces replay`: does the recorded conversation really happen again? */
+export default () =>
+  new Command()
+    .description(
+      'Plays the recorded replies of rows back to the same agent, on the same task in a fresh sandbox, and compares every message\n' +
+        'the agent sends with what was recorded. Calls no model. Only clocks, durations and random names may differ.\n' +
+        'Exits with 3 when a row does not hold.',
+    )
+    .argument('<path>', 'a dataset (a directory or a file of rows), a job, a trial, or a directory of jobs')
+    .option('--sample <n>', 'replay about this many rows, from trials chosen at random', wholeNumber(1))
+    .option('--seed <n>', 'which rows a sample takes', wholeNumber(0), 0)
+    .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 2)
+    .option('-e, --environment <name>', 'another kind of sandbox than the recorded one')
+    .option(
+      '--ak, --agent-kwarg <key=value>',
+      'an option of the agent, for a dataset that does not tell it; repeatable',
+      several,
+    )
+    .option('--tasks <path>', 'a folder with the tasks, where they are not where they were')
+    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option('--verify', 'run the tests too, and compare the rewards')
+    .option('-q, --quiet', 'no progress')
+    .option('--json', 'print the result as JSON')
+    .action(
+      async (path, { sample, seed, nConcurrent, environment, agentKwarg = [], tasks, verify = false, ...how }) => {
+        const { quiet, json, passEnv } = how
+        const kwargs = parsedAssignments('--ak', agentKwarg)
+        const interrupt = interruptSignal()
+        try {
+          const { signal } = interrupt
+          const { trials, packed } = await findTrials(
+            path,
+            { rows: sample ?? null, seed },
+            { settingsOf: (row, run) => settingsFor({ name: row.agent, model: row.model }, kwargs, run), signal },
+          )
+          const total = trials.reduce((sum, trial) => sum + trial.rows.length, 0)
+          const tick = quiet ? () => {} : makeTicker()
+          const rows = await performReplay({
+            ...{ trials, packed, folder: tasks, nConcurrent, verify, passEnv, signal },
+            environment: environment === undefined ? undefined : sandboxNamed(environment),
+            onRow: (done) => tick(`${done} of ${total} rows replayed`),
+          })
+          if (json) printJson({ schema: 'replay/1', path, ...summarize(rows), rows })
+          else report(rows)
+          if (rows.some(({ verdict }) => verdict.kind !== 'holds')) process.exitCode = 3
+        } finally {
+          interrupt.stop()
+        }
+      },
+    )
+
+function sandboxNamed(type: string): EnvironmentConfig {
+  return { ...noEnvironmentConfig, type, kwargs: {} }
+}
+
+function report(rows: readonly ReplayedRow[]): void {
+  const troubles = rows.filter(({ verdict }) => verdict.kind !== 'holds')
+  for (const row of troubles.slice(0, shownLimit)) process.stdout.write(`${linesOf(row).join('\n')}\n`)
+  if (troubles.length > shownLimit)
+    process.stdout.write(`and ${troubles.length - shownLimit} more; --json lists them\n`)
+  const { counts, versions, rewards } = summarize(rows)
+  const { holds, diverged, cannot } = counts
+  for (const line of versions) note(line)
+  if (rewards.compared > 0) note(`${rewards.same} of ${rewards.compared} rewards are the same`)
+  const rest = [diverged > 0 ? `${diverged} diverged` : '', cannot > 0 ? `${cannot} cannot be replayed` : '']
+  process.stdout.write(`${[`${holds} of ${rows.length} rows hold`, ...rest.filter(Boolean)].join(', ')}\n`)
+}
+
+/** Texts are the agent's and the task's: shown, never sent to the terminal as they are. */
+function linesOf({ id, verdict }: ReplayedRow): string[] {
+  if (verdict.kind === 'cannot-be-replayed') return [`${oneLine(id)}: cannot be replayed: ${oneLine(verdict.reason)}`]
+  if (verdict.kind === 'holds') return []
+  const { turn, message, what, expected, got } = verdict
+  const where = message === null ? `turn ${turn}` : `turn ${turn}, message ${message}`
+  return [
+    `${oneLine(id)}: diverged at ${where}: ${oneLine(what)}`,
+    `  expected: ${shown(expected)}`,
+    `  received: ${shown(got)}`,
+  ]
+}
+
+function shown(text: string): string {
+  return visible(text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t'))
+}

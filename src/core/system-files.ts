@@ -1,0 +1,134 @@
+/**
+ * One file or link of a sandbox that is not as its image has it. A directory that is one before and after is no change:
+ * what is in it is. A directory that became something else is `modified`; of one that is gone only itself is `removed`.
+ */
+export interface SystemChange {
+  readonly path: string
+  readonly change: 'modified' | 'added' | 'removed'
+}
+
+/** System files that were put back, at most `listedChanges` of them. */
+export interface SystemChanges {
+  readonly files: readonly SystemChange[]
+  /** How many there were, listed or not. */
+  readonly total: number
+}
+
+/** How many changes a list of them names. */
+export const listedChanges = 1000
+
+/** What has to be known about a sandbox to tell its system files from other files. */
+export interface SystemView {
+  /** The directories of the image's PATH. */
+  readonly path: readonly string[]
+  imageHas(path: string): Promise<boolean> | boolean
+  /** The beginning of a changed file; empty for what is no regular file. 64 KiB are enough. */
+  changedText(path: string): Promise<string> | string
+}
+
+/** What decides about a change: it alone, the image, or what the file says. */
+export type Rule = 'system' | 'ordinary' | { readonly shadows: readonly string[] } | { readonly says: RegExp }
+
+/**
+ * Whether a changed file is part of the system that runs tests, and has to be as the image has it while they run:
+ * programs and libraries of the image, files that decide how programs start, and new files that take the place of either.
+ * What is merely new, as a package that was installed, is not.
+ */
+export async function isSystemFile(change: SystemChange, view: SystemView): Promise<boolean> {
+  const rule = ruleFor(change, view.path)
+  if (typeof rule === 'string') return rule === 'system'
+  if ('says' in rule) return rule.says.test(await view.changedText(change.path))
+  for (const path of rule.shadows) if (await view.imageHas(path)) return true
+  return false
+}
+
+/** The rule for a change, by its path alone; `path` holds the directories of the image's PATH. */
+export function ruleFor({ path, change }: SystemChange, searchPath: readonly string[]): Rule {
+  if (startup.test(path) || isHomeStartup(path) || isGitHook(path)) return 'system'
+  if (gitConfig.test(path)) return change === 'removed' ? 'ordinary' : { says: gitPrograms }
+  const programs = new Set([...programDirs, ...searchPath.filter((dir) => /^\/./.test(dir)).map(withoutSlash)])
+  const [dir, name] = split(path)
+  if (change !== 'added') {
+    const inImage = parts.test(path) || packages.test(path) || programs.has(dir) || isOnTheWay(path, programs)
+    return inImage ? 'system' : 'ordinary'
+  }
+  if (entryPoints.test(path)) return { says: /^\s*\[pytest11\]/m }
+  if (programs.has(dir)) return { shadows: [...programs].filter((it) => it !== dir).map((it) => `${it}/${name}`) }
+  if (/^lib.*\.so(\.|$)|^ld-.*\.so/.test(name) && libraries.test(path))
+    return { shadows: libraryDirs.map((it) => `${it}/${name}`).filter((it) => it !== path) }
+  // A link to elsewhere in the place of a directory that was missing.
+  return isOnTheWay(path, programs) || pythonDir.test(path) ? 'system' : 'ordinary'
+}
+
+/** Programs and libraries of the image; links that lead to them too. */
+const parts =
+  /^\/(?:s?bin|lib(?:32|64|x32)?|usr\/(?:s?bin|lib(?:32|64|x32|exec)?|include|games|share\/(?:perl5?|python3?|nodejs|node_modules|git-core|bash-completion))|usr\/local\/(?:s?bin|lib(?:32|64|exec)?|include|go|cargo|rustup)|etc\/(?:alternatives|pam\.d|security))(?:\/|$)/
+
+/** Packages and standard libraries of an interpreter, wherever it is installed. */
+const packages = /\/(?:site|dist)-packages(?:\/|$)|\/lib(?:64)?\/python\d[\d.]*(?:\/|$)/
+const pythonDir = /\/(?:python\d[\d.]*|(?:site|dist)-packages)$/
+
+/** Where new libraries are found by programs that are there already. */
+const libraries = /^\/(?:usr\/(?:local\/)?)?lib(?:32|64|x32)?\//
+const libraryDirs = ['', '/x86_64-linux-gnu', '/aarch64-linux-gnu'].flatMap((below) =>
+  ['/lib', '/usr/lib', '/usr/local/lib', '/lib64', '/usr/lib64'].map((dir) => `${dir}${below}`),
+)
+
+/** Where programs are looked for by name, whatever PATH an image sets. */
+const programDirs = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin']
+
+/** Files that decide how programs start, new ones too. */
+const startup = new RegExp(
+  [
+    // The dynamic loader and name services.
+    '^/etc/(?:ld\\.so\\.[^/]+(?:/.*)?|ld-nix\\.so\\.preload|suid-debug|nsswitch\\.conf)$',
+    '/glibc-hwcaps(?:/|$)|^/(?:usr/)?lib(?:/[^/]+)?/gconv/gconv-modules(?:\\.|$)',
+    // Shells and logins.
+    '^/etc/(?:profile|bash\\.bashrc|bashrc|bash\\.bash_logout|environment|inputrc|zprofile|zshenv|zshrc|csh\\.cshrc|csh\\.login)$',
+    '^/etc/(?:profile\\.d|zsh|fish|environment\\.d|alternatives/(?:sh|bash|awk|python3?|node|nodejs|pager|editor))(?:/|$)',
+    // Interpreters, package managers, git.
+    '^/etc/(?:python[^/]*|perl|gitconfig|pip\\.conf|xdg/(?:pip|git)|npmrc|npm|wgetrc)(?:/|$)|^/usr/(?:local/)?etc/(?:npmrc|gitconfig)$',
+    '/(?:site|user)customize(?:\\.py|/__init__\\.py|\\.[^/]*\\.so|\\.pyc)?$|/(?:site|dist)-packages/[^/]+\\.(?:pth|egg-link|start)$',
+    '/sitecustomize\\.pl$|/pyvenv\\.cfg$|^/usr/share/git-core/templates/',
+    // pytest, wherever it is started.
+    '/conftest\\.py$|/\\.?pytest\\.(?:ini|toml)$|^/(?:tox\\.ini|setup\\.cfg|setup\\.py|pyproject\\.toml)$',
+  ].join('|'),
+)
+const entryPoints = /\.(?:dist|egg)-info\/entry_points\.txt$/
+
+const homeFiles = new Set(
+  '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .inputrc .zshrc .zshenv .zprofile .zlogin .kshrc .mkshrc .cshrc .tcshrc .login .pam_environment .gitconfig .npmrc .yarnrc .pypirc .pydistutils.cfg .pythonrc .pythonrc.py .pdbrc .perldb .curlrc .wgetrc .gdbinit .irbrc .Rprofile .Renviron .condarc'.split(
+    ' ',
+  ),
+)
+/** Below a home directory: the files, and links in the place of directories on the way to them. */
+const homePlaces =
+  /^(?:\.config(?:\/(?:git|pip|fish|environment\.d|npm)(?:\/.*)?)?|\.pip(?:\/.*)?|\.ssh(?:\/(?:config|rc))?|\.cargo(?:\/(?:config(?:\.toml)?|env))?|\.local(?:\/(?:lib|bin|bin\/env))?|\.local\/lib\/python[^/]*(?:\/site-packages)?)$/
+
+function isHomeStartup(path: string): boolean {
+  const below = /^\/(?:root|home\/[^/]+)\/(.+)$/.exec(path)?.[1]
+  return below !== undefined && (homeFiles.has(below) || homePlaces.test(below))
+}
+
+/** Programs that git runs by itself. */
+function isGitHook(path: string): boolean {
+  return /\.git(?:\/modules\/.+)?\/hooks(?:\/[^/]+)?$/.test(path) && !path.endsWith('.sample')
+}
+const gitConfig = /\.git\/(?:modules\/.+\/)?config(?:\.worktree)?$/
+const gitPrograms =
+  /^\s*(?:hookspath|fsmonitor|sshcommand|editor|pager|askpass|path|textconv|clean|smudge|process)\s*=/im
+
+/** A directory that leads to system files became something else. */
+function isOnTheWay(path: string, programs: ReadonlySet<string>): boolean {
+  if (/^\/(?:usr|usr\/local|usr\/share|usr\/etc|etc|etc\/xdg|root|home|home\/[^/]+|opt)$/.test(path)) return true
+  return [...programs].some((dir) => dir === path || dir.startsWith(`${path}/`))
+}
+
+function split(path: string): [dir: string, name: string] {
+  const at = path.lastIndexOf('/')
+  return [path.slice(0, at), path.slice(at + 1)]
+}
+
+function withoutSlash(dir: string): string {
+  return dir.replace(/\/+$/, '')
+}

@@ -1,0 +1,58 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import { execProgram } from '../../lib/exec-program.ts'
+
+/** A part of a git repository. */
+export interface GitTree {
+  readonly url: string
+  /** Branch, tag or commit; absent: the newest of the main branch. */
+  readonly revision?: string | undefined
+  /** Folders or files that are wanted; empty: all. */
+  readonly paths: readonly string[]
+}
+
+const patienceSec = 1800
+
+/** Checks out a part of a git repository for as long as `work` needs it; a repository that cannot be reached is blamed on the store. */
+export async function withGitTree<T>(
+  { url, revision, paths }: GitTree,
+  scratchDir: string,
+  work: (dir: string) => Promise<T>,
+): Promise<T> {
+  if (!/^(https?:\/\/|ssh:\/\/|git:\/\/|file:\/\/|git@|\/)/.test(url))
+    throw new UserError(
+      `expected the address of a git repository, got ${JSON.stringify(url.slice(0, 200))}`,
+      'for example https://...',
+    )
+  const dir = await mkdtemp(join(scratchDir, '.git-'))
+  try {
+    await git(['clone', '--quiet', '--filter=blob:none', '--depth=1', '--no-checkout', '--', url, dir], url)
+    if (paths.length > 0) {
+      const patterns = paths.map((path) => `/${path.replace(/[\\*?[]/g, '\\$&')}`)
+      await git(['-C', dir, 'sparse-checkout', 'set', '--no-cone', ...patterns], url)
+    }
+    if (revision !== undefined)
+      await git(['-C', dir, 'fetch', '--quiet', '--filter=blob:none', '--depth=1', 'origin', `${revision}`], url)
+    await git(['-C', dir, 'checkout', '--quiet', '--detach', revision === undefined ? 'HEAD' : 'FETCH_HEAD'], url)
+    return await work(dir)
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
+
+async function git(args: readonly string[], url: string): Promise<void> {
+  const env = {
+    ...process.env,
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_LFS_SKIP_SMUDGE: '1',
+    // An address may come from a registry of others: no helper programs.
+    GIT_ALLOW_PROTOCOL: 'https:http:ssh:git:file',
+  }
+  const { code, stderr } = await execProgram(['git', ...args], { env, timeoutSec: patienceSec })
+  if (code === 0) return
+  const said = stderr.trim().split('\n').at(-1) ?? ''
+  throw new BoundaryError('store', `${url}: git could not fetch it: ${said.slice(0, 300)}`, {
+    ...{ code: 'GitUnavailable', retryable: true },
+  })
+}

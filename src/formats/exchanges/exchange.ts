@@ -1,0 +1,103 @@
+import type { ReplyMark } from '../../core/agent.ts'
+import type { ChatMessage, ModelFacts, ModelReply, ToolDefinition } from '../../core/model.ts'
+
+/** The file in a trial's `agent/` that holds every call of a model: what was sent and what was replied, word for word. */
+export const exchangesName = 'exchanges.jsonl'
+export const exchangesSchema = 'exchanges/1'
+/** More than this is neither written nor read: a black-box agent decides how much it says. */
+export const exchangesLimitBytes = 256 << 20
+
+/** The conversation of an agent that names none. */
+export const mainConversation = 'main'
+
+/** What is kept of a reply. Token ids are in the trajectory only. */
+export type ExchangeReply = Omit<ModelReply, 'tokens' | 'call'>
+
+/** The first line of a file, with what the agent knew about its model. */
+export interface HeadLine {
+  readonly schema: typeof exchangesSchema
+  readonly model?: Pick<ModelFacts, 'contextTokens' | 'outputTokens'>
+}
+
+/** A completed call as a line: what is new since the last call of its thread. */
+export interface ExchangeLine {
+  readonly call: number
+  readonly timestamp: string
+  readonly thread: number
+  readonly conversation: string
+  /** The API by which a command-line agent asked. */
+  readonly dialect?: string
+  /** The thread a new one is forked from, when it begins like it. */
+  readonly from?: number
+  /** How many messages of what the thread (or the one in `from`) knows were sent again. */
+  readonly keep: number
+  /** Those of them that were sent in another form, with their places; null: the same without its reasoning. */
+  readonly changed?: readonly (readonly [index: number, message: ChatMessage | null])[]
+  /** What was sent after them. */
+  readonly messages: readonly ChatMessage[]
+  /** Only where they differ from those of the thread's last call. */
+  readonly tools?: readonly ToolDefinition[]
+  readonly reply: ExchangeReply
+}
+
+/** A call that came to no reply. */
+export interface FailedLine {
+  readonly call: number
+  readonly timestamp: string
+  readonly conversation: string
+  readonly dialect?: string
+  /** It never reached the model; more than 1: this many more were refused, and are not in the file. */
+  readonly refused?: number
+  readonly error: { readonly code: string; readonly message: string }
+}
+
+/** What an agent said about a reply later. */
+export interface MarkLine {
+  readonly mark: ReplyMark
+  readonly call: number
+}
+
+/** A reply as the message it is when it is handed back with everything it had. */
+export function messageOfReply({ text, reasoning, reasoningBlocks, toolCalls }: ExchangeReply): ChatMessage {
+  return plainMessage({
+    role: 'assistant',
+    content: text,
+    ...(reasoning !== null && { reasoning }),
+    ...(reasoningBlocks && { reasoningBlocks }),
+    toolCalls,
+  })
+}
+
+/** A message with the keys that carry something, in one order. */
+export function plainMessage(message: ChatMessage): ChatMessage {
+  const { role, content, reasoning, reasoningBlocks = [], toolCalls = [], toolCallId } = message
+  return {
+    role,
+    content,
+    ...(reasoning !== undefined && reasoning !== null && reasoning !== '' && { reasoning }),
+    ...(reasoningBlocks.length > 0 && { reasoningBlocks }),
+    ...(toolCalls.length > 0 && { toolCalls: toolCalls.map(plainCall) }),
+    ...(toolCallId !== undefined && { toolCallId }),
+  }
+}
+
+function plainCall({ id, name, arguments: text, signature }: NonNullable<ChatMessage['toolCalls']>[number]) {
+  return { id, name, arguments: text, ...(signature !== undefined && { signature }) }
+}
+
+/** A message as most agents hand it back. */
+export function withoutReasoning({ reasoning: _, reasoningBlocks: __, ...message }: ChatMessage): ChatMessage {
+  return message
+}
+
+/** Whether two plain messages say exactly the same. */
+export function isEqualMessage(a: ChatMessage, b: ChatMessage): boolean {
+  if (a === b) return true
+  if (a.role !== b.role || a.content !== b.content) return false
+  return restOf(a) === restOf(b)
+}
+
+function restOf({ reasoning, reasoningBlocks, toolCalls, toolCallId }: ChatMessage): string {
+  if (reasoning === undefined && !reasoningBlocks && !toolCalls && toolCallId === undefined) return ''
+  return JSON.stringify([reasoning, reasoningBlocks, toolCalls, toolCallId])
+}

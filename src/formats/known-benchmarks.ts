@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Benchmark } from '../core/benchmark.ts'
+import { UserError } from '../core/errors.ts'
+import { namesIn } from '../lib/files.ts'
+import { nearest } from '../lib/nearest.ts'
+import { compareBytes } from '../lib/tree.ts'
+import { parseBenchmarkYaml } from './benchmark/benchmark-yaml.ts'
+
+/** Where the benchmarks and packs that come with this package lie; the same seen from the sources as from what is built of them. */
+export const shippedBenchmarks = fileURLToPath(new URL('../../benchmarks', import.meta.url))
+/** Where people keep their own, below the working directory. */
+export const ownBenchmarks = 'benchmarks'
+
+/** A benchmark and the file that tells about it. */
+export interface KnownBenchmark extends Benchmark {
+  readonly file: string
+}
+
+/** Every benchmark there is a file for, by name: those of the working directory, then those that come with the package. */
+export async function loadBenchmarks(cwd = process.cwd()): Promise<readonly KnownBenchmark[]> {
+  const found = new Map<string, KnownBenchmark>()
+  for (const dir of new Set([resolve(cwd, ownBenchmarks), shippedBenchmarks]))
+    for (const name of (await namesIn(dir)).filter((each) => /\.ya?ml$/.test(each))) {
+      const known = await readBenchmark(join(dir, name))
+      if (!found.has(known.name)) found.set(known.name, known)
+    }
+  return [...found.values()].sort((a, b) => compareBytes(a.name, b.name))
+}
+
+async function readBenchmark(file: string): Promise<KnownBenchmark> {
+  const benchmark = parseBenchmarkYaml(await readFile(file, 'utf8'), file)
+  const named = basename(file).replace(/\.ya?ml$/, '')
+  if (named !== benchmark.name)
+    throw new UserError(
+      `${file}: expected the benchmark ${named}, found ${benchmark.name}`,
+      'name the file after the benchmark',
+    )
+  return { ...benchmark, file }
+}
+
+/** The benchmark of a name or alias; one that is not known is a UserError that suggests the closest. */
+export function chooseBenchmark(all: readonly KnownBenchmark[], name: string): KnownBenchmark {
+  const found = findBenchmark(all, name)
+  if (found) return found
+  const near = nearest(
+    name,
+    all.flatMap((each) => [each.name, ...each.aliases]),
+  )
+  throw new UserError(
+    `no benchmark is called ${JSON.stringify(name.slice(0, 200))}`,
+    near === null ? 'ot-agent benchmarks list names those that are known' : `did you mean ${near}?`,
+  )
+}
+
+/** The same without an error. */
+export function findBenchmark(all: readonly KnownBenchmark[], name: string): KnownBenchmark | undefined {
+  return all.find((each) => each.name === name) ?? all.find(({ aliases }) => aliases.includes(name))
+}

@@ -1,0 +1,153 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AsyncBuffer, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { readJson } from '../../lib/parse-json.ts'
+import type { DatasetRows } from '../hub/dataset-rows.ts'
+import type { RepoFile } from '../hub/repository.ts'
+import { compressors } from '../task-parquet/read-column.ts'
+import type { DataRow } from './recognize.ts'
+
+/** Some rows of a dataset, and what is known of the rest. */
+export interface RowSample {
+  readonly rows: readonly DataRow[]
+  /** Null where counting would mean reading it all over a network. */
+  readonly total: number | null
+  /** `any`: drawn from all rows. `first`: those at the beginning, which may differ from the rest. */
+  readonly drawn: 'any' | 'first'
+}
+
+/** Endings of files whose rows can be looked at. */
+export const dataFile = /\.(parquet|jsonl|ndjson|json|csv|tsv)$/i
+
+/** More of a file of the Hub than this is not fetched only to look at it. */
+const peekLimitBytes = 64 * 1024 * 1024
+
+/** Draws rows from files of this machine, the same ones each time; all files are read, a little of them is kept. */
+export async function sampleFiles(paths: readonly string[], count: number): Promise<RowSample> {
+  const sql = await SqlDatabase.open({ memoryMb: 2048, threads: 2, tempDir: join(tmpdir(), 'ot-agent-sample') })
+  try {
+    const found: { rows: DataRow[]; total: number }[] = []
+    const each = Math.max(1, Math.ceil(count / paths.length))
+    for (const path of paths) found.push(await sampleFile(sql, path, each))
+    return {
+      rows: found.flatMap(({ rows }) => rows).slice(0, count),
+      total: found.reduce((sum, { total }) => sum + total, 0),
+      drawn: 'any',
+    }
+  } finally {
+    await sql[Symbol.asyncDispose]()
+  }
+}
+
+async function sampleFile(sql: SqlDatabase, path: string, count: number): Promise<{ rows: DataRow[]; total: number }> {
+  const table = tableOf(path)
+  try {
+    const total = await sql.number(`SELECT count(*) FROM ${table.from}`)
+    const sample = `SELECT * FROM ${table.from} USING SAMPLE reservoir(${count} ROWS) REPEATABLE (42)`
+    const rows = await sql.rows(`SELECT ${table.row}::VARCHAR AS row FROM (${sample}) t`)
+    return { rows: rows.map(({ row }) => asRow(readJson(String(row)), path)), total }
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    const [why = ''] = messageOf(error).split('\n')
+    throw new UserError(
+      `${path}: expected rows, got ${why.slice(0, 300)}`,
+      'is the file whole, and of the kind its name says?',
+    )
+  }
+}
+
+/** JSON rows are left as they are: what a database would make of their types is none of ours. */
+function tableOf(path: string): { readonly from: string; readonly row: string } {
+  const name = sqlText(path)
+  const objects = (format: string) =>
+    `read_json_objects(${name}, format = '${format}', maximum_object_size = ${1 << 28})`
+  if (/\.parquet$/i.test(path)) return { from: `read_parquet(${name})`, row: 'to_json(t)' }
+  if (/\.(jsonl|ndjson)$/i.test(path)) return { from: objects('newline_delimited'), row: 't.json' }
+  if (/\.json$/i.test(path)) return { from: objects('auto'), row: 't.json' }
+  if (/\.[ct]sv$/i.test(path)) return { from: `read_csv(${name}, all_varchar = true)`, row: 'to_json(t)' }
+  throw new UserError(
+    `${path}: expected a dataset that ends in .parquet, .jsonl, .json, .csv or .tsv`,
+    'or a folder of such files',
+  )
+}
+
+function listOf(value: unknown): DataRow[] {
+  return Array.isArray(value) ? value : []
+}
+
+function asRow(value: unknown, where: string): DataRow {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as DataRow
+  throw new UserError(
+    `${where}: expected records with named fields, got something else`,
+    'one JSON object for each row',
+  )
+}
+
+/** The first rows of a dataset on the Hub, without fetching more than it takes. */
+export async function peekRows({ repository, commit, files }: DatasetRows, count: number): Promise<RowSample> {
+  const [file] = files
+  if (file === undefined) return { rows: [], total: null, drawn: 'first' }
+  const read = (fromByte: number, toByte: number) =>
+    readRange(repository.read(commit, file.path, fromByte), fromByte, toByte)
+  const where = `${repository.name}/${file.path}`
+  const rows = /\.parquet$/i.test(file.path)
+    ? await peekParquet(file, read, count)
+    : await peekText(file, read, count, where)
+  return { rows, total: null, drawn: 'first' }
+}
+
+type ReadRange = (fromByte: number, toByte: number) => Promise<Buffer>
+
+async function peekParquet(file: RepoFile, read: ReadRange, count: number): Promise<DataRow[]> {
+  const buffer: AsyncBuffer = {
+    byteLength: file.sizeBytes,
+    slice: async (start, end = file.sizeBytes) => {
+      const bytes = await read(start, Math.min(end, file.sizeBytes))
+      return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer
+    },
+  }
+  const metadata = await parquetMetadataAsync(buffer)
+  const [group] = metadata.row_groups
+  // A group is read whole: where groups are huge, its rows stay unseen.
+  if (group === undefined || Number(group.total_compressed_size ?? group.total_byte_size) > peekLimitBytes) return []
+  const rowEnd = Math.min(count, Number(group.num_rows))
+  return parquetReadObjects({ file: buffer, metadata, rowStart: 0, rowEnd, compressors })
+}
+
+/** JSON lines as far as they are whole; a JSON list only where it is small. */
+async function peekText(file: RepoFile, read: ReadRange, count: number, where: string): Promise<DataRow[]> {
+  const isList = /\.json$/i.test(file.path)
+  if (!isList && !/\.(jsonl|ndjson)$/i.test(file.path)) return []
+  if (isList && file.sizeBytes > peekLimitBytes) return []
+  const text = (await read(0, Math.min(file.sizeBytes, isList ? peekLimitBytes : peekLimitBytes / 16))).toString('utf8')
+  try {
+    if (isList && text.trimStart().startsWith('[')) return listOf(readJson(text)).slice(0, count)
+    const lines = text.split('\n')
+    if (file.sizeBytes > Buffer.byteLength(text)) lines.pop()
+    return lines
+      .filter((line) => line.trim() !== '')
+      .slice(0, count)
+      .map((line) => asRow(readJson(line), where))
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    throw new UserError(`${where}: expected JSON, got ${messageOf(error).slice(0, 200)}`, 'is the dataset whole?')
+  }
+}
+
+async function readRange(
+  opened: Promise<{ readonly fromByte: number; readonly body: AsyncIterable<Uint8Array> }>,
+  fromByte: number,
+  toByte: number,
+): Promise<Buffer> {
+  const { fromByte: at, body } = await opened
+  const chunks: Uint8Array[] = []
+  let seen = at
+  for await (const chunk of body) {
+    seen += chunk.length
+    chunks.push(chunk)
+    if (seen >= toByte) break
+  }
+  return Buffer.concat(chunks).subarray(fromByte - at, toByte - at)
+}

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { isTooDeep, readYaml } from './read-yaml.ts'
+
+test.each([
+  ['nested lists', `${'['.repeat(200)}${']'.repeat(200)}`],
+  ['lists nested without end', `${'['.repeat(50_000)}${']'.repeat(50_000)}`],
+  ['maps nested by indents', Array.from({ length: 300 }, (_, i) => `${' '.repeat(i)}a:`).join('\n')],
+  ['a list that holds itself', '&a [*a]'],
+])('%s are refused as a mistake in the text', (_, text) => {
+  expect(() => readYaml(text)).toThrow(/levels deep/)
+})
+
+test('aliases that stand for more than they should are refused', () => {
+  const rows = Array.from({ length: 30 }, (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i},`.repeat(9)}]`)
+  expect(() => readYaml(`a0: &a0 x\n${rows.join('\n')}`)).toThrow(ReferenceError)
+})
+
+test('ordinary documents are read, also those that use a value twice', () => {
+  expect(readYaml('a: &x { b: [1, 2] }\nc: *x')).toEqual({ a: { b: [1, 2] }, c: { b: [1, 2] } })
+  expect(isTooDeep({ a: [{ b: [1] }] })).toBe(false)
+})

@@ -1,0 +1,45 @@
+import { type DocumentOptions, type ParseOptions, parse, type SchemaOptions, type ToJSOptions } from 'yaml'
+import { fileLimits } from './parse-json.ts'
+
+const maxChars = 16 << 20
+
+/**
+ * What a text says as YAML; throws YAMLParseError when it is none, ReferenceError when its aliases are wrong or stand for too
+ * much, SyntaxError when it is too long, nested too deeply, or holds itself.
+ */
+export function readYaml(
+  text: string,
+  options: ParseOptions & DocumentOptions & SchemaOptions & ToJSOptions = {},
+): unknown {
+  if (text.length > maxChars) throw new SyntaxError(`more than ${maxChars} characters`)
+  const document = parsed(text, options)
+  if (isTooDeep(document))
+    throw new SyntaxError(`an alias inside of what it stands for, or values ${tooDeep().message}`)
+  return document
+}
+
+function parsed(text: string, options: Parameters<typeof parse>[2]): unknown {
+  try {
+    return parse(text, options)
+  } catch (error) {
+    throw error instanceof Error && error.message.startsWith('Maximum call stack') ? tooDeep() : error
+  }
+}
+
+function tooDeep(): SyntaxError {
+  return new SyntaxError(`nested more than ${fileLimits.depth} levels deep`)
+}
+
+/** Whether a value is nested deeper than functions that call themselves can walk; one that holds itself is. */
+export function isTooDeep(value: unknown): boolean {
+  const seen = new Map<object, number>()
+  const waiting: [value: unknown, level: number][] = [[value, 1]]
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [item, level] = next
+    if (typeof item !== 'object' || item === null || (seen.get(item) ?? 0) >= level) continue
+    if (level > fileLimits.depth) return true
+    seen.set(item, level)
+    for (const inner of Object.values(item)) waiting.push([inner, level + 1])
+  }
+  return false
+}

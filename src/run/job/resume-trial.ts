@@ -1,0 +1,52 @@
+import type { Agent } from '../../core/agent.ts'
+import type { TrialConfig } from '../../core/job.ts'
+import type { RecordedAttempt } from '../../core/replay.ts'
+import type { Resumed, TrialRecord } from '../../core/trial.ts'
+import { Resumption, whyUnfit } from '../replay/resumption.ts'
+import { makeMask, masked, secretsOf } from '../trial/mask.ts'
+import type { HostEnv } from '../trial/scene.ts'
+
+/** What it takes to run a trial again that was interrupted. */
+export interface TrialToResume {
+  readonly config: TrialConfig
+  readonly hostEnv: HostEnv
+  /** Its directory, empty. */
+  readonly dir: string
+  /** Whether the recorded replies may be used at all. */
+  readonly isAllowed: boolean
+  readonly makeAgent: () => Promise<Agent>
+  readonly play: (agent: Agent, dir: string, resumption?: Resumption) => Promise<TrialRecord>
+  /** Forgets what was recorded. */
+  readonly drop: () => Promise<void>
+  /** The same, and gives the trial's directory without anything of the attempt under way. */
+  readonly startOver: () => Promise<string>
+  readonly signal: AbortSignal
+}
+
+/**
+ * Runs a trial with the replies that an interrupted attempt of it was given, and with the model from there. Where they cannot be used it
+ * starts over: with a fresh agent, sandbox and directory, and the model alone. Its record says which.
+ */
+export async function resumeTrial(recorded: RecordedAttempt, trial: TrialToResume): Promise<TrialRecord> {
+  const { config, hostEnv, drop } = trial
+  const agent = await trial.makeAgent()
+  const reason = whyNot(recorded, agent, trial)
+  if (reason !== null) {
+    await drop()
+    return { ...(await trial.play(agent, trial.dir)), resumed: { kind: 'not-replayed', reason } }
+  }
+  const resumption = new Resumption(recorded, { mask: makeMask(config, hostEnv), drop })
+  const record = await trial.play(agent, trial.dir, resumption)
+  const mustStartOver = resumption.mustStartOver(record.end)
+  const resumed: Resumed = resumption.record()
+  if (!mustStartOver) return { ...record, resumed }
+  if (trial.signal.aborted) return { ...record, end: { kind: 'cancelled' }, resumed }
+  const dir = await trial.startOver()
+  return { ...(await trial.play(await trial.makeAgent(), dir)), resumed }
+}
+
+function whyNot(recorded: RecordedAttempt, agent: Agent, { isAllowed, config, hostEnv }: TrialToResume): string | null {
+  if (!isAllowed) return 'replaying interrupted trials is switched off'
+  if (agent.repeats === false) return `even with the same replies, ${agent.name} may ask for other things`
+  return whyUnfit(recorded, secretsOf(config, hostEnv).length > 0, masked)
+}

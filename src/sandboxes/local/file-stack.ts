@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { FreezeOptions } from '../../core/sandbox.ts'
+import type { SystemChanges } from '../../core/system-files.ts'
+import { removeTree } from '../../lib/remove-tree.ts'
+import { type AsRootInside, findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
+import { cleanEnv } from './holder.ts'
+import type { Machine } from './machine.ts'
+import type { Privileges } from './privileges.ts'
+
+/** What lies over the agent's files for a while. */
+interface Scratch {
+  readonly upper: string
+  /** Moves system files that were set aside to where the agent had them. */
+  readonly putBack: () => Promise<void>
+}
+
+/**
+ * The files of a machine from one freeze to the next: those of the agent, and over them, where something must not last, a
+ * layer that takes what is written meanwhile.
+ */
+export class FileStack {
+  private scratch: Scratch | null = null
+  private count = 0
+
+  constructor(
+    private readonly machine: Machine,
+    private readonly dir: string,
+  ) {}
+
+  /** The directories that programs inside could write to, top to bottom. */
+  get uppers(): readonly string[] {
+    return [...(this.scratch ? [this.scratch.upper] : []), this.machine.options.upper]
+  }
+
+  /** Kills every process and sets up the files for what comes next. */
+  async renew({ system = 'agent', scratch = false }: FreezeOptions): Promise<SystemChanges | null> {
+    const { machine } = this
+    const { layers, upper, privileges } = machine.options
+    const before = this.scratch
+    if (before === null && !scratch) await machine.restart()
+    else await machine.halt()
+    this.scratch = null
+    await before?.putBack()
+    if (before) await removeTree(before.upper).catch(() => {})
+    const found = system === 'image' ? await this.findChanges() : []
+    if (found.length > 0 || scratch) {
+      if (machine.alive) await machine.halt()
+      const number = this.count++
+      const putBack = await setAside(found, join(this.dir, `aside-${number}`), asRootInside(privileges))
+      this.scratch = { upper: join(this.dir, `scratch-${number}`), putBack }
+      await machine.resume({ layers: [...layers, upper], upper: this.scratch.upper })
+    } else if (!machine.alive) await machine.resume({ layers, upper })
+    return system === 'image' ? listChanges(found) : null
+  }
+
+  private findChanges() {
+    const { base, layers, upper, env, privileges } = this.machine.options
+    const overlays = base.overlays.map(({ name, target, lower }) => ({
+      target: target === '' ? '' : `/${target}`,
+      upper: join(upper, name),
+      lowers: [...layers.map((layer) => join(layer, name)).reverse(), lower],
+    }))
+    return findSystemChanges(overlays, (env.PATH ?? cleanEnv.PATH).split(':'), asRootInside(privileges))
+  }
+}
+
+/** An ordinary user's sandbox holds files of its subordinate users, which only its own root may read or move. */
+function asRootInside({ mode, unshare }: Privileges): AsRootInside {
+  return async (argv, stdin) => {
+    const [program = '', ...args] = mode === 'user' ? ['unshare', ...unshare, ...argv] : argv
+    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv, cwd: '/' })
+    const output: Buffer[] = []
+    let complaint = ''
+    child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      complaint = (complaint + text).slice(-500)
+    })
+    child.stdin.on('error', () => {})
+    child.stdin.end(stdin)
+    const [code] = (await once(child, 'close')) as [number | null]
+    if (code !== 0 && code !== 1) throw new Error(`${argv[0]} exited with ${code}: ${complaint.trim()}`)
+    return Buffer.concat(output)
+  }
+}

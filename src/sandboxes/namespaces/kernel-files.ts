@@ -1,0 +1,38 @@
+import { lstatSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Files of /proc that tell about the whole machine or its keys; containers do not show them either. */
+const hidden = new Set([
+  'acpi',
+  'asound',
+  'interrupts',
+  'kcore',
+  'key-users',
+  'keys',
+  'kmsg',
+  'latency_stats',
+  'sched_debug',
+  'scsi',
+  'timer_list',
+  'timer_stats',
+])
+
+/** An entry of /proc that belongs to the machine and not to a process. */
+export interface KernelFile {
+  readonly path: string
+  readonly isDirectory: boolean
+  /** Not even to be read; otherwise it is only not to be written. */
+  readonly isHidden: boolean
+}
+
+/** What a sandbox must cover in its /proc: root inside may be the same user as root outside, and owns these files. */
+export function kernelFiles(): KernelFile[] {
+  return readdirSync('/proc').flatMap((name) => {
+    const path = join('/proc', name)
+    const stat = /^\d+$/.test(name) ? undefined : lstatSync(path, { throwIfNoEntry: false })
+    if (stat === undefined || stat.isSymbolicLink()) return []
+    const isHidden = hidden.has(name)
+    const isDirectory = stat.isDirectory()
+    return isHidden || isDirectory || (stat.mode & 0o222) !== 0 ? [{ path, isDirectory, isHidden }] : []
+  })
+}

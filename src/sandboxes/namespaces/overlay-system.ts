@@ -1,0 +1,278 @@
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, readdir, rename } from 'node:fs/promises'
+import {
+  isSystemFile,
+  listedChanges,
+  ruleFor,
+  type SystemChange,
+  type SystemChanges,
+  type SystemView,
+} from '../../core/system-files.ts'
+import { codeOf, isMissing } from '../../lib/files.ts'
+import { blockBytes, paddingOf, parseHeader } from '../../lib/tar-format.ts'
+
+/** The directories one overlay is made of. */
+export interface OverlayDirs {
+  /** Where it appears inside, without a slash at the end; empty for the root. */
+  readonly target: string
+  /** Holds what programs inside changed. */
+  readonly upper: string
+  /** What the image has, top to bottom. */
+  readonly lowers: readonly string[]
+}
+
+/** A changed system file, and where it lies on the host: a file, a directory, or the device that stands for a removed one. */
+export interface FoundChange extends SystemChange {
+  readonly at: string
+}
+
+/** Runs a program that may read and move everything inside, where this process itself may not. */
+export type AsRootInside = (argv: readonly string[], stdin?: Uint8Array) => Promise<Buffer>
+
+/**
+ * The system files that programs inside changed, found in the upper directories of overlays that nothing writes to meanwhile.
+ * No link is followed. What lies deeper than any system file is not looked at, nor more than `elsewhereLimit` entries of
+ * directories that hold no part of the system.
+ */
+export async function findSystemChanges(
+  dirs: readonly OverlayDirs[],
+  path: readonly string[],
+  asRoot: AsRootInside,
+): Promise<FoundChange[]> {
+  const overlays = dirs.map((overlay) => ({
+    target: overlay.target,
+    upper: toBytes(overlay.upper),
+    lowers: overlay.lowers.map(toBytes),
+  }))
+  const walk = (tree: Tree) => new Walk(tree, overlays, path).run()
+  const { found, candidates } = await walk(direct(asRoot)).catch(async (error: unknown) => {
+    if (codeOf(error) !== 'EACCES') throw error
+    return walk(await listed(overlays, asRoot))
+  })
+  const hiding = await opaqueAmong(candidates, asRoot)
+  const whole = hiding.map(({ path, at }) => ({ path, at, change: 'modified' as const }))
+  return [...whole, ...found.filter(({ path }) => !whole.some((dir) => path.startsWith(`${dir.path}/`)))]
+}
+
+/** What a record says about changes that were put back. */
+export function listChanges(found: readonly SystemChange[]): SystemChanges {
+  const files = found.slice(0, listedChanges).map(({ path, change }) => ({
+    path: Buffer.from(path, 'latin1').toString('utf8'),
+    change,
+  }))
+  return { files, total: found.length }
+}
+
+/** Moves changed files out of the way, into a directory beside them; what comes back moves them to where they were. */
+export async function setAside(found: readonly FoundChange[], dir: string, asRoot: AsRootInside) {
+  await mkdir(dir, { recursive: true })
+  const moves = found.map(({ at }, index) => [at, `${toBytes(dir)}/${index}`] as const)
+  for (const [from, to] of moves) await move(from, to, asRoot)
+  return async () => {
+    for (const [from, to] of moves.toReversed()) await move(to, from, asRoot)
+  }
+}
+
+async function move(from: string, to: string, asRoot: AsRootInside): Promise<void> {
+  await rename(bytesOf(from), bytesOf(to)).catch(async (error: unknown) => {
+    if (codeOf(error) !== 'EACCES' && codeOf(error) !== 'EPERM') throw error
+    // Names go through stdin: they need not be UTF-8.
+    await asRoot(['xargs', '-0', 'mv', '-T', '--'], bytesOf(`${from}\0${to}\0`))
+  })
+}
+
+type Kind = 'dir' | 'removed' | 'other'
+
+/** How directories are read: by this process, or from a list that someone with more rights made. */
+interface Tree {
+  list(dir: string): Promise<readonly (readonly [name: string, kind: Kind])[]>
+  kindOf(path: string): Promise<Kind | null>
+  text(path: string): Promise<string>
+}
+
+const depthLimit = 40
+const elsewhereLimit = 500_000
+const textBytes = 64 * 1024
+
+interface Candidate {
+  readonly path: string
+  readonly at: string
+}
+
+class Walk {
+  private readonly found: FoundChange[] = []
+  /** Directories of the system that may hide everything the image has in them. */
+  private readonly candidates: Candidate[] = []
+  private elsewhere = 0
+
+  constructor(
+    private readonly tree: Tree,
+    private readonly overlays: readonly OverlayDirs[],
+    private readonly searchPath: readonly string[],
+  ) {}
+
+  async run() {
+    for (const { target, upper, lowers } of this.overlays) await this.visit(target, upper, lowers, 0)
+    return { found: this.found, candidates: this.candidates }
+  }
+
+  private async visit(path: string, at: string, lowers: readonly string[], depth: number): Promise<void> {
+    const isSystem = depth === 0 || ruleFor({ path, change: 'modified' }, this.searchPath) === 'system'
+    if (depth > depthLimit || (!isSystem && this.elsewhere > elsewhereLimit)) return
+    if (isSystem && depth > 0 && lowers.length > 0) this.candidates.push({ path, at })
+    const entries = await this.tree.list(at)
+    if (!isSystem) this.elsewhere += entries.length
+    for (const [name, kind] of entries) {
+      const below = { path: `${path}/${name}`, at: `${at}/${name}` }
+      // Another overlay is mounted there.
+      if (this.overlays.some(({ target }) => target === below.path)) continue
+      const image = await this.imageAt(lowers, name)
+      if (kind === 'dir' && (image === null || image.length > 0))
+        await this.visit(below.path, below.at, image ?? [], depth + 1)
+      else await this.judge(below, changeOf(kind, image !== null))
+    }
+  }
+
+  private async judge({ path, at }: Candidate, change: SystemChange['change'] | null): Promise<void> {
+    if (change === null) return
+    const view: SystemView = {
+      path: this.searchPath,
+      imageHas: (wanted) => this.imageHas(wanted),
+      changedText: () => this.tree.text(at),
+    }
+    if (await isSystemFile({ path, change }, view)) this.found.push({ path, at, change })
+  }
+
+  /** The image's directories of a name; empty when it has something else there; null when it has nothing. */
+  private async imageAt(lowers: readonly string[], name: string): Promise<string[] | null> {
+    const dirs: string[] = []
+    for (const lower of lowers) {
+      const kind = await this.tree.kindOf(`${lower}/${name}`)
+      if (kind === null) continue
+      if (kind !== 'dir') return dirs.length > 0 ? dirs : kind === 'removed' ? null : []
+      dirs.push(`${lower}/${name}`)
+    }
+    return dirs.length > 0 ? dirs : null
+  }
+
+  private async imageHas(path: string): Promise<boolean> {
+    const overlay = this.overlays
+      .filter(({ target }) => path.startsWith(`${target}/`))
+      .reduce((a, b) => (b.target.length > a.target.length ? b : a))
+    let lowers: string[] | null = [...overlay.lowers]
+    for (const name of path.slice(overlay.target.length + 1).split('/')) {
+      lowers = lowers.length > 0 ? await this.imageAt(lowers, name) : null
+      if (lowers === null) return false
+    }
+    return true
+  }
+}
+
+function changeOf(kind: Kind, inImage: boolean): SystemChange['change'] | null {
+  if (kind === 'removed') return inImage ? 'removed' : null
+  return inImage ? 'modified' : 'added'
+}
+
+function direct(asRoot: AsRootInside): Tree {
+  return {
+    list: async (dir) => {
+      const entries = await readdir(bytesOf(dir), { withFileTypes: true, encoding: 'latin1' }).catch(unreachable)
+      return entries?.map((entry) => [entry.name, kindOfEntry(entry)] as const) ?? []
+    },
+    kindOf: async (path) => {
+      const found = await lstat(bytesOf(path)).catch(unreachable)
+      return found === null ? null : kindOfEntry(found)
+    },
+    text: async (path) => {
+      try {
+        return await headOf(path)
+      } catch (error) {
+        if (codeOf(error) !== 'EACCES') return ''
+        const script = `xargs -0 sh -c '[ -f "$1" ] && [ ! -L "$1" ] && exec head -c ${textBytes} -- "$1"' sh || :`
+        return (await asRoot(['sh', '-c', script], bytesOf(path))).toString('latin1')
+      }
+    },
+  }
+}
+
+/** Not there, or too far down to be named. */
+function unreachable(error: unknown): null {
+  if (isMissing(error) || codeOf(error) === 'ENAMETOOLONG' || codeOf(error) === 'ENOTDIR') return null
+  throw error
+}
+
+/** Programs inside can make no devices: one that is there stands for a file that was removed. */
+function kindOfEntry(entry: { isDirectory(): boolean; isCharacterDevice(): boolean }): Kind {
+  if (entry.isDirectory()) return 'dir'
+  return entry.isCharacterDevice() ? 'removed' : 'other'
+}
+
+async function headOf(path: string): Promise<string> {
+  const file = await open(bytesOf(path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    if (!(await file.stat()).isFile()) return ''
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(textBytes), 0, textBytes, 0)
+    return buffer.toString('latin1', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Reads what lies in directories of other users; the image's own files at the bottom are open to all. */
+async function listed(overlays: readonly OverlayDirs[], asRoot: AsRootInside): Promise<Tree> {
+  const tops = overlays.flatMap(({ upper, lowers }) => [upper, ...lowers.slice(0, -1)])
+  const script = 'xargs -0 sh -c \'exec find "$@" -printf "%y%p\\0" 2>/dev/null\' sh || :'
+  const output = await asRoot(['sh', '-c', script], bytesOf(tops.join('\0')))
+  const kinds = new Map<string, Kind>()
+  const names = new Map<string, [string, Kind][]>()
+  for (const line of output.toString('latin1').split('\0').filter(Boolean)) {
+    const kind: Kind = line[0] === 'd' ? 'dir' : line[0] === 'c' ? 'removed' : 'other'
+    const path = line.slice(1)
+    const slash = path.lastIndexOf('/')
+    kinds.set(path, kind)
+    const siblings = names.get(path.slice(0, slash))
+    if (siblings) siblings.push([path.slice(slash + 1), kind])
+    else names.set(path.slice(0, slash), [[path.slice(slash + 1), kind]])
+  }
+  const { kindOf, text } = direct(asRoot)
+  const isListed = (path: string) => tops.some((top) => path.startsWith(`${top}/`))
+  return {
+    list: async (dir) => names.get(dir) ?? [],
+    kindOf: async (path) => (isListed(path) ? (kinds.get(path) ?? null) : kindOf(path).catch(() => 'other')),
+    text,
+  }
+}
+
+/** Directories whose contents take the place of the image's, instead of being added to them: a mark says so that only tar can read for us. */
+async function opaqueAmong(candidates: readonly Candidate[], asRoot: AsRootInside): Promise<Candidate[]> {
+  if (candidates.length === 0) return []
+  const argv = ['tar', '--xattrs', '--xattrs-include=*', '--no-recursion', '--null', '-T', '-', '-cPf', '-']
+  const archive = await asRoot(argv, bytesOf(candidates.map(({ at }) => `${at}\0`).join('')))
+  const opaque: Candidate[] = []
+  let marked = false
+  let index = 0
+  for (let offset = 0; offset < archive.length; ) {
+    const header = parseHeader(archive.subarray(offset, offset + blockBytes))
+    if (header === null) break
+    const body = archive.subarray(offset + blockBytes, offset + blockBytes + header.size)
+    offset += blockBytes + header.size + paddingOf(header.size)
+    if ('xgLK'.includes(header.flag)) {
+      marked ||= /\.(?:trusted|user)\.overlay\.opaque=y/.test(body.toString('latin1'))
+      continue
+    }
+    const candidate = candidates[index++]
+    if (marked && candidate) opaque.push(candidate)
+    marked = false
+  }
+  // Only the outermost: what is in it goes with it.
+  return opaque.filter(({ path }) => !opaque.some((other) => path.startsWith(`${other.path}/`)))
+}
+
+/** Paths are kept byte by byte, as Latin-1 text: a name inside need not be UTF-8. */
+function toBytes(path: string): string {
+  return Buffer.from(path, 'utf8').toString('latin1')
+}
+
+function bytesOf(path: string): Buffer {
+  return Buffer.from(path, 'latin1')
+}

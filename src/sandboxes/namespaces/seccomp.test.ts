@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { seccompFilter } from './seccomp.ts'
+
+const allow = 0x7fff0000
+const eperm = 0x00050001
+const enosys = 0x00050026
+
+interface Call {
+  readonly arch: number
+  readonly nr: number
+  readonly first?: number
+}
+
+/** What the kernel would do with a filter: the part of classic BPF that filters may use here. */
+function verdict(filter: Buffer, { arch, nr, first = 0 }: Call): number {
+  const data = Buffer.alloc(64)
+  data.writeUInt32LE(nr, 0)
+  data.writeUInt32LE(arch, 4)
+  data.writeUInt32LE(first, 16)
+  let accumulator = 0
+  for (let at = 0; at * 8 < filter.length; at++) {
+    const [code, yes, no, value] = [
+      filter.readUInt16LE(at * 8),
+      filter.readUInt8(at * 8 + 2),
+      filter.readUInt8(at * 8 + 3),
+      filter.readUInt32LE(at * 8 + 4),
+    ]
+    if (code === 0x06) return value
+    if (code === 0x20) accumulator = data.readUInt32LE(value)
+    else if (code === 0x05) at += value
+    else if (code === 0x15) at += accumulator === value ? yes : no
+    else if (code === 0x35) at += accumulator >= value ? yes : no
+    else throw new Error(`unknown instruction ${code}`)
+  }
+  throw new Error('ran over the end')
+}
+
+const conventions = [
+  { name: 'x86-64', machine: 'x64', arch: 0xc000003e, denied: [248, 249, 250, 321, 298, 323, 425, 304, 165, 272, 246] },
+  { name: 'x86', machine: 'x64', arch: 0x40000003, denied: [286, 287, 288, 357, 336, 374, 425, 342, 21, 310, 283] },
+  { name: 'arm64', machine: 'arm64', arch: 0xc00000b7, denied: [217, 218, 219, 280, 241, 282, 425, 265, 40, 97, 104] },
+]
+
+test.each(conventions)(
+  'every number of $name is allowed or denied, and keys, bpf, mounts and more are denied',
+  (on) => {
+    const filter = seccompFilter(on.machine)
+    const verdicts = Array.from({ length: 1024 }, (_, nr) => verdict(filter, { arch: on.arch, nr }))
+    const denied = verdicts.flatMap((is, nr) => (is === allow ? [] : [nr]))
+    expect(denied).toEqual(expect.arrayContaining(on.denied))
+    expect(denied.length).toBeLessThan(70)
+    expect(new Set(verdicts)).toEqual(new Set([allow, eperm]))
+  },
+)
+
+test.each([
+  ['x64', 0xc000003e, [0, 1, 2, 9, 56, 57, 59, 60, 101, 202, 231, 257, 318, 334, 435, 439]],
+  ['arm64', 0xc00000b7, [56, 63, 64, 93, 94, 98, 117, 220, 221, 222, 278, 293, 435, 439]],
+])('files, processes, threads, memory and ptrace are allowed on %s', (machine, arch, numbers) => {
+  const filter = seccompFilter(machine)
+  expect(numbers.filter((nr) => verdict(filter, { arch, nr }) !== allow)).toEqual([])
+})
+
+test.each([
+  ['x64', 0xc000003e, 41],
+  ['x64', 0x40000003, 359],
+  ['arm64', 0xc00000b7, 198],
+])('sockets are allowed, but not to the host of a virtual machine (%s, call %i of %i)', (machine, arch, nr) => {
+  const filter = seccompFilter(machine)
+  for (const family of [1, 2, 10, 16]) expect(verdict(filter, { arch, nr, first: family })).toBe(allow)
+  expect(verdict(filter, { arch, nr, first: 40 })).toBe(eperm)
+})
+
+test('x32 and conventions of other machines have no calls', () => {
+  for (const nr of [0, 1, 59, 250, 0x40000000, 0x400000fa]) {
+    expect(verdict(seccompFilter('x64'), { arch: 0xc000003e, nr: nr | 0x40000000 })).toBe(enosys)
+    expect(verdict(seccompFilter('x64'), { arch: 0xc00000b7, nr })).toBe(enosys)
+    expect(verdict(seccompFilter('arm64'), { arch: 0x40000028, nr })).toBe(enosys)
+  }
+})
