@@ -5,6 +5,8 @@ const settings = {
   general: { enableAutoUpdate: false },
   privacy: { usageStatisticsEnabled: false },
   telemetry: { enabled: false },
+  // Without a terminal it takes a command as over once the process ends, and can lose output that is still on its way.
+  tools: { shell: { enableInteractiveShell: true } },
   // The model's client behind the gateway tries again by itself, but not once a reply has begun.
   model: { generationConfig: { maxRetries: 2 } },
 }

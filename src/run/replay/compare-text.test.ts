@@ -35,6 +35,11 @@ test.each([
   ['process', ' 4711 pts/0    00:00:00 bash', '   12 pts/0    00:00:00 bash'],
   ['process', 'root      4711  0.0  0.1   4624  3840 sh', 'root        12  0.0  0.1   4624  3840 sh'],
   ['processes', 'dr-xr-xr-x 186 root root    0 Nov 15 21:00 proc', 'dr-xr-xr-x 149 root root    0 Dec  2 08:30 proc'],
+  [
+    'padding',
+    'drwxr-xr-x   1 root root 4096 Nov 15 21:00 .\ndr-xr-xr-x 100 root root    0 Nov 15 21:00 proc',
+    'drwxr-xr-x  1 root root 4096 Dec  2 08:30 .\ndr-xr-xr-x 99 root root    0 Dec  2 08:30 proc',
+  ],
   ['chunk', 'Chunk ID: 64bace\nOutput:', 'Chunk ID: 50eebf\nOutput:'],
   ['address', '<object at 0x7f3a1c2b3d40>', '<object at 0x7ffffe001234>'],
   ['port', 'http://127.0.0.1:40123/v1', 'http://127.0.0.1:51999/v1'],

@@ -117,6 +117,12 @@ export const rules: readonly Rule[] = [
     pattern: /^dr-xr-xr-x +\d+(?= +root +root +0 .* proc$)/gm,
   },
   {
+    kind: 'padding',
+    why: 'in a long listing, the links of /proc decide how wide their column is',
+    pattern: / +(?=\d+ +\S+ +\S+ +[\d,.]+[KMG]? )/g,
+    after: /^(?:\d+ +)?[-dlbcps][-rwxsStT]{9}[+.@]?$/,
+  },
+  {
     kind: 'chunk',
     why: 'codex names every piece of output at random',
     pattern: /\b[0-9a-f]{6}$/gm,
