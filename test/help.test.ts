@@ -16,7 +16,9 @@ describe('starting up', () => {
     const sources = loadedAtStart('dist/cli/main.js').flatMap(sourcesOf)
     expect(sources).toContain('src/cli/main.ts')
     expect(
-      sources.filter((path) => !/^src\/(cli\/(main|commands|dashed|traces\/visible)|core\/errors)\.ts$/.test(path)),
+      sources.filter(
+        (path) => !/^src\/(cli\/(main|commands|dashed|guard-output|visible)|core\/errors)\.ts$/.test(path),
+      ),
     ).toEqual([])
   })
 

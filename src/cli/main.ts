@@ -1,11 +1,20 @@
 import { isAbort, UserError } from '../core/errors.ts'
 import { commands, type Group } from './commands.ts'
 import { dashed } from './dashed.ts'
-import { visible } from './traces/visible.ts'
+import { guardOutput } from './guard-output.ts'
 
 // Whoever read our words, `head` for example, may have gone: the work goes on without them.
 let resultIsLost = false
-for (const stream of [process.stdout, process.stderr]) stream.on('error', (error) => onLost(stream, error))
+for (const stream of [process.stdout, process.stderr]) {
+  guardOutput(stream)
+  stream.on('error', (error) => onLost(stream, error))
+}
+// Node itself would print the message as it is. A job that outlives errors of its agents listens as well.
+process.on('uncaughtException', (error) => {
+  if (process.listenerCount('uncaughtException') > 1) return
+  report(error)
+  process.exit(1)
+})
 const exitCode = await main(process.argv.slice(2))
 process.exitCode = resultIsLost && exitCode === 0 ? 3 : exitCode
 // An agent that never heard its signal may still hold timers or sockets; they must not hold this process.
@@ -69,7 +78,7 @@ function unknownCommand(name: string, group: Group, path: readonly string[]): Us
 
 function report(error: unknown): number {
   if (error instanceof UserError) {
-    process.stderr.write(visible(`error: ${error.message}\nhint: ${error.hint}\n`))
+    process.stderr.write(`error: ${error.message}\nhint: ${error.hint}\n`)
     return error.exitCode
   }
   if (isAbort(error)) {
@@ -77,9 +86,9 @@ function report(error: unknown): number {
     return 130
   }
   if (error instanceof Error && error.name === 'BoundaryError') {
-    process.stderr.write(visible(`failed: ${error.message}\n`))
+    process.stderr.write(`failed: ${error.message}\n`)
     return 3
   }
-  process.stderr.write(visible(`${error instanceof Error ? error.stack : String(error)}\n`))
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   return 1
 }

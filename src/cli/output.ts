@@ -1,9 +1,9 @@
 import { InvalidArgumentError } from '@commander-js/extra-typings'
-import { visible } from './traces/visible.ts'
+import { visible, visibleJson } from './visible.ts'
 
 /** Writes a result for a machine: one JSON document on stdout. */
 export function printJson(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+  process.stdout.write(`${visibleJson(JSON.stringify(value, null, 2))}\n`)
 }
 
 /** Writes a result for a person: columns aligned, header first. */
@@ -20,12 +20,12 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
 
 /** Text that may come from a hostile task or agent: no line breaks, and nothing a terminal would obey. */
 export function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}]+/gu, ' ').trim()
+  return visible(text.replace(/[\s\p{Cc}]+/gu, ' ').trim())
 }
 
-/** News for a person while something runs, on stderr so that stdout stays the result; it may quote a hostile task or agent. */
+/** News for a person while something runs, on stderr so that stdout stays the result. */
 export function note(line: string): void {
-  process.stderr.write(`${visible(line)}\n`)
+  process.stderr.write(`${line}\n`)
 }
 
 /** Parses an option that must be a whole number from `least` up. */

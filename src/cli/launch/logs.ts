@@ -49,11 +49,7 @@ async function tail(path: string, bytes: number): Promise<string> {
     const { size } = await file.stat()
     const from = Math.max(0, size - bytes)
     const { buffer, bytesRead } = await file.read({ position: from, buffer: Buffer.alloc(size - from) })
-    // Nothing that a terminal would obey.
-    return buffer
-      .subarray(0, bytesRead)
-      .toString('utf8')
-      .replaceAll(/[^\P{Cc}\n\t]/gu, '')
+    return buffer.toString('utf8', 0, bytesRead).replaceAll(/\r\n?/g, '\n')
   } finally {
     await file.close()
   }

@@ -1,19 +1,13 @@
 import type { JobWatch } from '../../run/job/run-trials.ts'
 import { describeEnd } from '../../run/trial/trial-record.ts'
-import { visible } from '../traces/visible.ts'
+import { pastGuard, type Screen } from '../guard-output.ts'
+import { visible } from '../visible.ts'
 import { renderLine, renderTable } from './render.ts'
 import type { Tally } from './tally.ts'
 
 /** Shows a person how a job goes; must be stopped, so that the last state stays on the screen. */
 export interface Progress extends JobWatch {
   stop(): void
-}
-
-/** Where progress is written; `isTTY` decides how. */
-export interface Screen {
-  readonly isTTY?: boolean
-  readonly columns?: number
-  write(text: string): unknown
 }
 
 const redrawMs = 200
@@ -34,10 +28,11 @@ export function makeProgress(tally: Tally, screen: Screen, quiet: boolean, verbo
 
 function tableProgress(tally: Tally, screen: Screen): Progress {
   let height = 0
+  const write = pastGuard(screen)
   const draw = () => {
     const lines = renderTable(tally.standing(), performance.now(), screen.columns || 80)
     const up = height > 0 ? `\u001b[${height}A` : ''
-    screen.write(`${up}\r\u001b[J${lines.map(visible).join('\n')}\n`)
+    write(`${up}\r\u001b[J${lines.map(visible).join('\n')}\n`)
     height = lines.length
   }
   const timer = setInterval(draw, redrawMs)
@@ -53,13 +48,13 @@ function tableProgress(tally: Tally, screen: Screen): Progress {
 }
 
 function lineProgress(tally: Tally, screen: Screen, verbose: boolean): Progress {
-  const say = () => screen.write(`${visible(renderLine(tally.standing()))}\n`)
+  const say = () => screen.write(`${renderLine(tally.standing())}\n`)
   const timer = setInterval(say, lineEveryMs)
   const few = verbose || tally.standing().total <= fewTrials
   say()
   return watching(
     tally,
-    (line) => few && screen.write(`${visible(line)}\n`),
+    (line) => few && screen.write(`${line}\n`),
     () => {
       clearInterval(timer)
       say()

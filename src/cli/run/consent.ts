@@ -23,15 +23,27 @@ export async function askConsent(tasks: readonly Task[], consent: Consent): Prom
   if (others.length === 0) return
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw notNamed(others)
   note(`tasks ask for these variables of this machine: ${listed(others)}`)
-  const ask = createInterface({ input: process.stdin, output: process.stderr })
-  const stop = new AbortController()
-  ask.on('SIGINT', () => stop.abort())
-  const answer = await ask.question('pass them on? [y/N] ', { signal: stop.signal }).finally(() => ask.close())
+  const answer = await asked('pass them on? [y/N] ')
   if (!/^y(es)?$/i.test(answer.trim()))
     throw new UserError(
       'expected a yes to pass variables on, got none',
       '--pass-env NAME passes one on; tasks can be left out with -x',
     )
+}
+
+/** What a person answers to a question; Ctrl-C and Ctrl-D cancel. The terminal edits the line, so that we send it no sequences. */
+async function asked(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false })
+  const stop = new AbortController()
+  const cancel = () => stop.abort()
+  process.once('SIGINT', cancel)
+  lines.once('close', cancel)
+  try {
+    return await lines.question(question, { signal: stop.signal })
+  } finally {
+    process.off('SIGINT', cancel)
+    lines.close()
+  }
 }
 
 /** Why a task among many may not have what it asks for, where there is no person to ask; null when it may. */

@@ -3,6 +3,7 @@ import { BoundaryError, UserError } from '../../core/errors.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
+import { relayOutput } from '../../lib/relay-output.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { note } from '../output.ts'
 
@@ -32,9 +33,10 @@ export function start([name = '', ...args]: readonly string[], env: Readonly<Rec
   const [first = program, ...rest] = guard === null ? [program] : [guard, '--pdeathsig', 'TERM', program]
   const child = spawn(first, [...rest, ...args], {
     env: { ...process.env, ...env },
-    stdio: ['ignore', 2, 2],
+    stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
+  relayOutput(child)
   const killAll = (signal: NodeJS.Signals) => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal)

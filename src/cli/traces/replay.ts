@@ -9,7 +9,7 @@ import { settingsFor } from '../replay/settings-for.ts'
 import { summarize } from '../replay/summary.ts'
 import { parsedAssignments } from '../run/values.ts'
 import { makeTicker } from '../ticker.ts'
-import { visible } from './visible.ts'
+import { visible } from '../visible.ts'
 
 /** More divergences than that are only counted. */
 const shownLimit = 20

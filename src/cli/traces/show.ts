@@ -10,8 +10,8 @@ import { openForReading } from '../../store/trial-files.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { findJob } from '../jobs/find-job.ts'
 import { oneLine, wholeNumber } from '../output.ts'
+import { visible } from '../visible.ts'
 import { renderStep } from './render-step.ts'
-import { visible } from './visible.ts'
 
 /** `ot-agent traces show`: what was said and done in one trial. */
 export default () =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { visible } from './visible.ts'
+import { visible, visibleJson } from './visible.ts'
 
 test('letters, line breaks, tabs and emoji stay', () => {
   const text = 'a é 漢 \t\n 👩‍💻 {}\\'
@@ -20,6 +20,16 @@ test('nothing that comes out controls anything', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       expect(visible(text).replace(/[\n\t\u200d]/g, '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Surrogate}]/u)
+    }),
+  )
+})
+
+test('JSON parses to the same value, and nothing in it controls anything', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      const json = visibleJson(JSON.stringify({ [text]: [text] }, null, 2))
+      expect(JSON.parse(json)).toEqual({ [text]: [text] })
+      expect(json.replace(/[\n\u200d]/g, '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Surrogate}]/u)
     }),
   )
 })

@@ -1,0 +1,21 @@
+/**
+ * Untrusted text for a terminal: nothing in it moves the cursor, rings, hides, or reverses what is written. Line breaks and
+ * tabs stay; every other character that is not a letter to look at becomes its escape, `\x1b` for example.
+ */
+export function visible(text: string): string {
+  return text.replace(unseen, (sign) => {
+    const code = sign.codePointAt(0) ?? 0
+    if (code < 0x100) return `\\x${code.toString(16).padStart(2, '0')}`
+    return code < 0x10000 ? `\\u${code.toString(16).padStart(4, '0')}` : `\\u{${code.toString(16)}}`
+  })
+}
+
+/** The same for JSON: it parses to the same value, and only line breaks between values stay as they are. */
+export function visibleJson(json: string): string {
+  return json.replace(unseen, (sign) =>
+    Array.from({ length: sign.length }, (_, i) => `\\u${sign.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),
+  )
+}
+
+/** Control, format, private and lone surrogate characters and the odd line breaks; emoji need their joiner. */
+const unseen = /(?![\n\t\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Surrogate}\p{Zl}\p{Zp}]/gu
