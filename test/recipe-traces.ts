@@ -27,6 +27,8 @@ export function someTrace(over: Partial<RecipeTrace> = {}): RecipeTrace {
     exit: 'finished',
     boundary: null,
     step: null,
+    system_effect: null,
+    system_changes: [],
     turns: 6,
     context_messages: 0,
     tool_calls: [],

@@ -19,6 +19,7 @@ function facts(over: Partial<TraceFacts> = {}): TraceFacts {
     inputTokens: 100,
     outputTokens: 10,
     costUsd: 0.5,
+    systemEffect: null,
     promptDigest: 'p1',
     ...over,
   }

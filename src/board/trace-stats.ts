@@ -40,6 +40,8 @@ export interface TraceStats {
   readonly results: ReadonlyMap<string, number>
   /** What became of every trial: solved, not solved, stopped, not verified, failed by whom. They add up to `trials`. */
   readonly outcomes: ReadonlyMap<string, number>
+  /** Trials whose agent changed system files: how many, and in how many of them the tests said something else because of it. */
+  readonly systemChanged: { readonly trials: number; readonly differ: number }
   readonly turns: Spread | null
   readonly inputTokens: Spread | null
   readonly outputTokens: Spread | null
@@ -80,6 +82,10 @@ export function makeTraceTally(): TraceTally {
         withoutTrace: all.filter(({ traceSource }) => traceSource === null).length,
         results: countBy(all, ({ result }) => result ?? 'not verified'),
         outcomes: countBy(all, outcomeOf),
+        systemChanged: {
+          trials: all.filter(({ systemEffect }) => systemEffect !== null).length,
+          differ: all.filter(({ systemEffect }) => systemEffect === 'differ').length,
+        },
         turns: spreadOf(values('turns')),
         inputTokens: spreadOf(values('inputTokens')),
         outputTokens: spreadOf(values('outputTokens')),

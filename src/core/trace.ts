@@ -65,4 +65,6 @@ export interface TraceFacts {
   readonly outputTokens: number | null
   readonly costUsd: number | null
   readonly promptDigest: string | null
+  /** What tests said with and without the system files that the agent changed; null when it changed none. */
+  readonly systemEffect: 'differ' | 'same' | null
 }

@@ -1,5 +1,5 @@
 import type { AgentExit } from '../../core/agent.ts'
-import type { TrialRecord } from '../../core/trial.ts'
+import type { SystemReport, TrialRecord } from '../../core/trial.ts'
 import { describeSystem } from '../../run/trial/two-systems.ts'
 
 /** What `jobs show` says about one trial, for machines. */
@@ -18,6 +18,8 @@ export interface TrialRow {
   readonly durationSec: number
   readonly retries: number
   readonly isolation: string | null
+  /** What the agent changed of the system under its tests, step by step; empty when nothing. */
+  readonly system: readonly SystemReport[]
   readonly notes: readonly string[]
 }
 
@@ -39,6 +41,7 @@ export function trialRowOf(record: TrialRecord): TrialRow {
     durationSec: (Date.parse(record.finishedAt) - Date.parse(record.startedAt)) / 1000,
     retries: record.retries,
     isolation: record.isolation,
+    system: systemsOf(record),
     notes: notesOf(record),
   }
 }
@@ -47,8 +50,12 @@ export function trialRowOf(record: TrialRecord): TrialRow {
 export function notesOf(record: TrialRecord): readonly string[] {
   const { rewardPrecedence } = record.config.verifier
   const both = `the tests wrote both reward.txt and reward.json; reward.${rewardPrecedence} counted`
-  const systems = [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [describeSystem(system)] : []))
+  const systems = systemsOf(record).map(describeSystem)
   return [...(record.bothRewardFiles ? [both] : []), ...systems, ...(record.sandbox?.notes ?? [])]
+}
+
+function systemsOf(record: TrialRecord): SystemReport[] {
+  return [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [system] : []))
 }
 
 /** An ending in a few words: `scored`, `scored (time limit)`, `failed`. */

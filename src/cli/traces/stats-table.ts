@@ -7,11 +7,15 @@ const shown = 30
 
 /** The numbers for a person. */
 export function printStats(stats: TraceStats): void {
-  const { traces, trials, withoutTrace, tasks, prompts } = stats
+  const { traces, trials, withoutTrace, tasks, prompts, systemChanged } = stats
   process.stdout.write(
     `${traces} traces of ${trials} trials at ${tasks.length} tasks; ${withoutTrace} trials left no trace\n`,
   )
   if (trials === 0) return
+  if (systemChanged.trials > 0)
+    process.stdout.write(
+      `agents changed system files in ${systemChanged.trials} trials; in ${systemChanged.differ} of them the tests gave other rewards\n`,
+    )
   section(['per trial', 'trials', 'mean', 'min', 'p10', 'median', 'p90', 'max', 'sum'], measureRows(stats))
   section(['outcome', 'trials', 'share'], countRows(stats.outcomes, trials))
   section(['result', 'trials', 'share'], countRows(stats.results, trials))

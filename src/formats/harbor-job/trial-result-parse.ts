@@ -1,6 +1,6 @@
 import type { AgentExit, Usage } from '../../core/agent.ts'
 import type { Rewards } from '../../core/rewards.ts'
-import type { Failure, Phase, Span, StepRecord, TrialEnd, TrialRecord } from '../../core/trial.ts'
+import type { Failure, Phase, Span, StepRecord, SystemReport, TrialEnd, TrialRecord } from '../../core/trial.ts'
 import { boundaryOf } from './blame.ts'
 import { parseConfig, readDocument } from './read-config.ts'
 import { parseTrialConfigDocument } from './trial-config.ts'
@@ -9,6 +9,7 @@ import {
   type RawException,
   type RawStep,
   type RawTrialResult,
+  systemChanges,
   trialResultSchema,
 } from './trial-result-schema.ts'
 
@@ -45,6 +46,7 @@ export function parseTrialResult(text: string, path = 'result.json'): TrialRecor
     end: toEnd(raw, steps, config.verifier.disable, spans),
     isolation: null,
     bothRewardFiles: false,
+    ...toSystem(raw.agent_result),
     usage: steps === null ? toUsage(raw.agent_result) : sumUsage(steps),
     metadata: toMetadata(raw.agent_result),
     sandbox: null,
@@ -139,7 +141,14 @@ function toStep(raw: RawStep, trial: Spans): StepRecord {
     metadata: toMetadata(raw.agent_result),
     agentExecution: raw.agent_execution,
     verifier: raw.verifier,
+    ...toSystem(raw.agent_result),
   }
+}
+
+/** What we keep there beside the agent's own metadata; anything else under that name is the agent's. */
+function toSystem(agent: RawAgentResult): { readonly system?: SystemReport } {
+  const parsed = systemChanges.safeParse(agent?.metadata?.system_changes)
+  return parsed.success ? { system: parsed.data } : {}
 }
 
 function toUsage(agent: RawAgentResult): Usage | null {
@@ -167,7 +176,9 @@ function sumUsage(steps: readonly StepRecord[]): Usage | null {
 }
 
 function toMetadata(agent: RawAgentResult): Readonly<Record<string, unknown>> | null {
-  const { stopped_by: _, ...metadata } = agent?.metadata ?? {}
+  const { stopped_by: _, system_changes: changes, ...rest } = agent?.metadata ?? {}
+  const isOurs = changes === undefined || systemChanges.safeParse(changes).success
+  const metadata = isOurs ? rest : { ...rest, system_changes: changes }
   const rollouts = agent?.rollout_details ?? null
   const all = rollouts === null ? metadata : { ...metadata, rollout_details: rollouts }
   return Object.keys(all).length === 0 ? null : all

@@ -27,6 +27,24 @@ const agentResult = z
   .nullable()
   .default(null)
 
+const someRewards = z.record(z.string(), z.number()).nullable()
+
+/** What an agent changed of the system under its tests, among the agent's metadata. */
+export const systemChanges = z
+  .object({
+    rewards_differ: z.boolean(),
+    rewards_on_image: someRewards,
+    rewards_on_agent: someRewards.exactOptional(),
+    total: z.number(),
+    files: z.array(z.object({ path: z.string(), change: z.enum(['modified', 'added', 'removed']) })),
+  })
+  .transform((raw) => ({
+    restored: { files: raw.files, total: raw.total },
+    onImage: raw.rewards_on_image,
+    ...(raw.rewards_on_agent !== undefined && { onAgent: raw.rewards_on_agent }),
+    differ: raw.rewards_differ,
+  }))
+
 /** Old trials have one `reward` instead of named ones. */
 const verifierResult = z
   .object({

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import type { AgentExit, Usage } from '../../core/agent.ts'
 import { type HostEnv, redactTrialConfig } from '../../core/redact.ts'
 import type { Rewards } from '../../core/rewards.ts'
-import type { Span, StepRecord, TrialRecord } from '../../core/trial.ts'
+import type { Span, StepRecord, SystemReport, TrialRecord } from '../../core/trial.ts'
 import { exceptionOf, exceptionOfStep, type TrialException } from '../../core/trial-exception.ts'
 import { trialConfigDocument } from './config-render.ts'
 import { float, floatOrNull, renderPythonJson } from './python-json.ts'
@@ -61,16 +61,21 @@ function modelDocument(model: string | null): object | null {
 interface AgentOutcome {
   readonly usage: Usage | null
   readonly metadata: Readonly<Record<string, unknown>> | null
+  readonly system?: SystemReport
 }
 
 /** Harbor makes this as soon as the agent starts, with every field null until something is known. */
 function agentResultDocument(
-  { usage, metadata }: AgentOutcome,
+  { usage, metadata, system }: AgentOutcome,
   exit: AgentExit | null,
   span: Span | null,
 ): object | null {
   if (usage === null && metadata === null && span === null) return null
-  const { rollout_details: rolloutDetails = null, ...rest } = { ...metadata, ...stopReason(exit) }
+  const { rollout_details: rolloutDetails = null, ...rest } = {
+    ...metadata,
+    ...stopReason(exit),
+    ...(system && { system_changes: systemDocument(system) }),
+  }
   return {
     n_input_tokens: usage?.inputTokens ?? null,
     n_cache_tokens: usage?.cacheTokens ?? null,
@@ -84,6 +89,19 @@ function agentResultDocument(
 /** Harbor has names for running out of time and of context only; the other limits are told here. */
 function stopReason(exit: AgentExit | null): Readonly<Record<string, unknown>> {
   return exit?.kind === 'limit' && exit.limit !== 'time' ? { stopped_by: exit.limit } : {}
+}
+
+/** Harbor has no place for what an agent changed of the system under its tests; readers of metadata take any key. */
+function systemDocument({ restored, onImage, onAgent, differ }: SystemReport): object {
+  const rewards = (given: Rewards | null) =>
+    given && new Map(Object.entries(given).map(([key, it]) => [key, float(it)]))
+  return {
+    rewards_differ: differ,
+    rewards_on_image: rewards(onImage),
+    ...(onAgent !== undefined && { rewards_on_agent: rewards(onAgent) }),
+    total: restored.total,
+    files: restored.files,
+  }
 }
 
 function rewardsDocument(rewards: Rewards | null): object | null {

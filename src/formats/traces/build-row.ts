@@ -3,7 +3,7 @@ import type { TrialFile, TrialWithFiles } from '../../core/trace.ts'
 import { wellFormed } from './clean.ts'
 import type { TraceRow } from './row.ts'
 import type { TraceTrajectory } from './trajectory.ts'
-import { columnsFromRecord, whole } from './trial-facts.ts'
+import { columnsFromRecord, systemColumns, whole } from './trial-facts.ts'
 import { type Turn, textOf } from './turns.ts'
 
 /** What a row says about its conversation. */
@@ -61,6 +61,7 @@ export function sharedColumns({ record, job, files }: TrialWithFiles, step: stri
   const { agent: _, ...columns } = columnsFromRecord(record)
   return {
     ...columns,
+    ...systemColumns(record, step),
     input_tokens: columns.input_tokens ?? told.inputTokens,
     output_tokens: columns.output_tokens ?? told.outputTokens,
     cost_usd: columns.cost_usd ?? told.costUsd,

@@ -124,6 +124,9 @@ const meanings: Readonly<Record<TraceColumn, string>> = {
   exit: 'how the agent stopped: finished, exited, or a limit: time, turns, context, cost',
   boundary: 'who is to blame for a failure',
   step: 'the step of a multi-step task',
+  system_effect:
+    'differ or same: what tests said with and without the system files that the agent changed; null when it changed none',
+  system_changes: 'those files, the first of them: path, and modified, added or removed',
   turns: 'turns of the agent up to the end of the row, over the whole trial',
   context_messages: 'how many messages at the beginning are copied context, not to be learnt from again',
   tool_calls: 'calls of tools: index of the message, id, name, arguments as the model wrote them',

@@ -32,6 +32,7 @@ const factColumns = {
   output_tokens: count,
   cost_usd: count,
   prompt_digest: text,
+  system_effect: z.enum(['differ', 'same']).nullish().catch(null).default(null),
   conversations: z
     .array(z.object({ role: z.string().nullish() }).nullable())
     .nullish()
@@ -138,5 +139,6 @@ function toFacts(row: z.output<typeof factsRow>): TraceFacts {
     outputTokens: row.output_tokens,
     costUsd: row.cost_usd,
     promptDigest: row.prompt_digest,
+    systemEffect: row.system_effect,
   }
 }

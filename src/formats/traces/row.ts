@@ -37,6 +37,10 @@ export interface TraceRow {
   readonly boundary: string | null
   /** The step of a multi-step task. */
   readonly step: string | null
+  /** `differ` or `same`: what tests said with and without the system files that the agent changed; null when it changed none. */
+  readonly system_effect: 'differ' | 'same' | null
+  /** The first of those files; each was modified, added or removed. */
+  readonly system_changes: readonly { readonly path: string; readonly change: string }[]
   /** The agent's own turns up to the end of the row, over the whole trial. */
   readonly turns: number
   /** How many messages at the beginning are copied context, not to be learnt from again. */
@@ -96,6 +100,8 @@ export const traceColumns: Readonly<Record<TraceColumn, Kind>> = {
   exit: 'text',
   boundary: 'text',
   step: 'text',
+  system_effect: 'text',
+  system_changes: { path: 'text', change: 'text' },
   turns: 'int32',
   context_messages: 'int32',
   tool_calls: { message: 'int32', id: 'text', name: 'text', arguments: 'text' },

@@ -80,6 +80,23 @@ export function columnsFromRecord(record: TrialRecord): FromRecord {
   }
 }
 
+/** How many changed system files a row names. */
+const listedFiles = 20
+
+/** What an agent changed of the system under its tests, in a trial or in one step of it. */
+export function systemColumns(
+  record: TrialRecord,
+  step: string | null,
+): Pick<TraceRow, 'system_effect' | 'system_changes'> {
+  const { system } = record.steps?.find(({ name }) => name === step) ?? record
+  if (system === undefined) return { system_effect: null, system_changes: [] }
+  const files = system.restored.files.slice(0, listedFiles)
+  return {
+    system_effect: system.differ ? 'differ' : 'same',
+    system_changes: files.map(({ path, change }) => ({ path, change })),
+  }
+}
+
 /** A count that a column of whole numbers can hold; null for anything else, because a record may be a stranger's. */
 export function whole(count: number | null | undefined, most = Number.MAX_SAFE_INTEGER): number | null {
   return typeof count === 'number' && Number.isInteger(count) && Math.abs(count) <= most ? count : null
@@ -104,6 +121,7 @@ export function factsOfRow(row: Omit<TraceRow, 'conversations'>): TraceFacts {
     outputTokens: row.output_tokens,
     costUsd: row.cost_usd,
     promptDigest: row.prompt_digest,
+    systemEffect: row.system_effect,
   }
 }
 
@@ -111,7 +129,9 @@ export function factsOfRow(row: Omit<TraceRow, 'conversations'>): TraceFacts {
 export function factsOfTrial(record: TrialRecord, job: string): TraceFacts {
   const row = columnsFromRecord(record)
   const none = { trace_source: '', turns: 0, prompt_digest: '' }
-  const facts = factsOfRow({ ...row, ...none, ...blank, job })
+  const effects = [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [system.differ] : []))
+  const system_effect = effects.length === 0 ? null : effects.includes(true) ? 'differ' : 'same'
+  const facts = factsOfRow({ ...row, ...none, ...blank, job, system_effect })
   return { ...facts, traceSource: null, turns: null, promptDigest: null }
 }
 
@@ -121,6 +141,7 @@ const blank = {
   instruction: null,
   verifier_output: null,
   step: null,
+  system_changes: [],
   context_messages: 0,
   tool_calls: [],
   tool_results: [],

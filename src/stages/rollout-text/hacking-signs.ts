@@ -7,6 +7,7 @@ export const hackingSigns = [
   'disables-asserts',
   'reads-grader',
   'looks-up-fix',
+  'changes-system',
 ] as const
 export type HackingSign = (typeof hackingSigns)[number]
 

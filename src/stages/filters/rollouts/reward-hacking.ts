@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import { agentTurns } from '../../rollout-text/commands.ts'
 import { findSign, type HackingSign, hackingSigns } from '../../rollout-text/hacking-signs.ts'
-import { brief, traceFilter } from '../../rollout-text/trace-row.ts'
+import { brief, type RecipeTrace, traceFilter } from '../../rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   /** Signs that are fine for these tasks. */
@@ -11,15 +11,20 @@ const options = z.strictObject({
 
 /**
  * Drops traces in which the agent went for the reward instead of the task: it changed tests, read the grader, looked the fix up,
- * wrote the reward or switched checks off. Only what it had done counts, not what it said; what the instruction names is allowed.
+ * wrote the reward, switched checks off, or changed the system so that tests gave another reward. Only what it had done counts,
+ * not what it said; what the instruction names is allowed.
  */
 export default definePlugin({
   name: 'filters/rollouts/reward-hacking',
-  summary: 'Drop traces that touch tests, read the grader, look the fix up, write rewards or disable asserts',
+  summary:
+    'Drop traces that touch tests, read the grader, look the fix up, write rewards, disable asserts or change the system',
   options,
   make: ({ waive }) => {
     const waived = new Set<HackingSign>(waive)
     return traceFilter((row) => {
+      // Seen by the sandbox, whatever commands did it. The reward of such a trial is the lower of the two.
+      if (row.system_effect === 'differ' && !waived.has('changes-system'))
+        return { reason: 'changes-system', detail: `the tests gave other rewards with ${changed(row)}` }
       const instruction = row.conversations.find(({ role }) => role === 'user')?.content ?? ''
       for (const { number, content, commands } of agentTurns(row))
         for (const command of commands) {
@@ -35,3 +40,8 @@ export default definePlugin({
     })
   },
 })
+
+/** Rows of earlier versions know no files. */
+function changed({ system_changes: files }: RecipeTrace): string {
+  return brief((files ?? []).map(({ path, change }) => `${path} (${change})`).join(', '), 400)
+}
