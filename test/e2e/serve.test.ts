@@ -205,6 +205,73 @@ describe('serve with vllm_server', () => {
     expect(existsSync(join(bin, 'endpoint.json'))).toBe(false)
   })
 
+  /** Asks for its key as vLLM does: below /v1, from VLLM_API_KEY. */
+  const keyed = `
+    const { createServer } = require('node:http')
+    const argv = process.argv.slice(2)
+    const key = process.env.VLLM_API_KEY
+    require('node:fs').writeFileSync(NOTES, JSON.stringify({ argv, key }))
+    const page = JSON.stringify({ data: [{ id: 'served', max_model_len: 4096 }] })
+    const reply = JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }] })
+    createServer((request, response) => {
+      const isAllowed = !key || request.headers.authorization === 'Bearer ' + key || !request.url.startsWith('/v1')
+      response.statusCode = isAllowed ? 200 : 401
+      response.end(isAllowed ? (request.method === 'GET' ? page : reply) : '{}')
+    }).listen(Number(argv[argv.indexOf('--port') + 1]), '0.0.0.0')
+  `
+
+  test('a server that other machines reach has a key, which only it and the endpoint file know', async () => {
+    const { bin, config, notes, port } = await fakeVllm('vllm-keyed', keyed)
+    const env = { PATH: `${bin}:${process.env.PATH}` }
+    const line = ['serve', '--config', config, '--host', '0.0.0.0', '--advertise', '127.0.0.1']
+    const { child, ended, says } = otAgent(line, env)
+    await says(/serving served at/)
+    const { argv, key } = JSON.parse(readFileSync(notes, 'utf8'))
+    expect(key).toMatch(/^sk-serve-[0-9a-f]{48}$/)
+    expect(argv.join(' ')).not.toContain(key)
+    const file = join(bin, 'endpoint.json')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ api_key: key })
+    expect(lstatSync(file).mode & 0o777).toBe(0o600)
+    expect((await fetch(`http://127.0.0.1:${port}/v1/models`)).status).toBe(401)
+    const checked = await otAgent(['serve', '--check', '--endpoint-json', file]).ended
+    expect(checked, checked.stdout).toMatchObject({ code: 0 })
+    const byFile = await otAgent(['serve', '--check', '--config', config]).ended
+    expect(byFile, byFile.stdout).toMatchObject({ code: 0 })
+    child.kill('SIGTERM')
+    const { stdout, stderr } = await ended
+    expect(stdout + stderr + checked.stdout + checked.stderr + byFile.stdout).not.toContain(key)
+  })
+
+  test('a key of one’s own is named by its variable, and none is asked for on loopback or with --no-key', async () => {
+    const { bin, config, notes } = await fakeVllm('vllm-own-key', keyed)
+    const started = async (...more: string[]) => {
+      const env = { PATH: `${bin}:${process.env.PATH}`, MY_KEY: 'sk-mine' }
+      const { child, ended, says } = otAgent(['serve', '--config', config, ...more], env)
+      await says(/serving served at/)
+      const file = JSON.parse(readFileSync(join(bin, 'endpoint.json'), 'utf8'))
+      child.kill('SIGTERM')
+      await ended
+      return { file, key: JSON.parse(readFileSync(notes, 'utf8')).key }
+    }
+    const any = ['--host', '0.0.0.0', '--advertise', '127.0.0.1']
+    expect(await started(...any, '--key-env', 'MY_KEY')).toMatchObject({
+      file: { api_key: `\${MY_KEY}` },
+      key: 'sk-mine',
+    })
+    for (const open of [await started(), await started(...any, '--no-key')]) {
+      expect(open.key).toBe('')
+      expect(open.file).not.toHaveProperty('api_key')
+    }
+  })
+
+  test('a key among the arguments of a server is refused', async () => {
+    const { bin, config } = await fakeVllm('vllm-key-argument', keyed)
+    writeFileSync(config, readFileSync(config, 'utf8').replace('logging_level: DEBUG', 'extra_args: --api-key sk-x'))
+    const { code, stderr } = await otAgent(['serve', '--config', config], { PATH: `${bin}:${process.env.PATH}` }).ended
+    expect(code).toBe(2)
+    expect(stderr).toMatch(/^error: vllm_server: expected no --api-key .+\nhint: .+--key-env\n$/)
+  })
+
   test('a server that ends by itself is a failure of the world, and leaves no endpoint file', async () => {
     const { bin, config } = await fakeVllm('vllm-dies', 'setTimeout(() => process.exit(7), 100)')
     const { code, stdout, stderr } = await otAgent(['serve', '--config', config], {

@@ -27,6 +27,7 @@ export async function startHere(
   file: EngineFile,
   settings: VllmServerSettings,
   options: ServeOptions,
+  apiKey: string | null,
 ): Promise<readonly ReplicaGroup[]> {
   const asked = options.port ?? file.backend?.api_port ?? 8000
   const { num_replicas: count } = settings
@@ -35,18 +36,28 @@ export async function startHere(
     const port = asked === 0 ? await freePort() : asked + i
     const rendered = renderVllmCommand(settings, { host: options.host, port, model: file.engine.model ?? null })
     const command = withRay(await withoutUnknownFlags(rendered), settings)
-    const server = start(command.argv, { ...command.env, ...shareOfGpus(settings, i) })
+    refuseKeyArgument(command)
+    const server = start(command.argv, { ...command.env, ...shareOfGpus(settings, i), VLLM_API_KEY: apiKey ?? '' })
     // Who listens on all addresses answers on this one too.
     const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
     groups.push({
       server,
       answers: async (signal) => {
-        await hasModel(server, `http://${host}:${port}/v1`, command.modelName, file, signal)
+        await hasModel(server, `http://${host}:${port}/v1`, command.modelName, file, apiKey, signal)
         return [advertised(`http://${options.host}:${port}`, options)]
       },
     })
   }
   return groups
+}
+
+/** Every user of a machine sees the arguments of its programs. */
+function refuseKeyArgument({ argv }: VllmCommand): void {
+  if (!argv.some((word) => /^--api[-_]key(=|$)/.test(word))) return
+  throw new UserError(
+    'vllm_server: expected no --api-key among its arguments, where every user of the machine sees it',
+    'leave it out and name the variable that holds the key with --key-env',
+  )
 }
 
 /** Ray hands out GPUs by itself. */
@@ -71,11 +82,13 @@ async function hasModel(
   api_base: string,
   model: string,
   { backend }: EngineFile,
+  apiKey: string | null,
   signal: AbortSignal,
 ): Promise<void> {
   const attempts = backend?.healthcheck_max_attempts ?? 120
   const delaySec = backend?.healthcheck_retry_delay ?? 15
-  const engine = await makeEngine('openai-compatible', { api_base, model, healthcheck_max_attempts: 1 })
+  const own = apiKey === null ? {} : { api_key: apiKey }
+  const engine = await makeEngine('openai-compatible', { api_base, model, healthcheck_max_attempts: 1, ...own })
   for (let attempt = 1; ; attempt++) {
     const health = await Promise.race([engine.health(signal), gone])
     if (health.healthy) return
@@ -92,6 +105,7 @@ export async function startOnHosts(
   hosts: readonly string[],
   { num_replicas: count }: VllmServerSettings,
   { config, endpointJson }: ServeOptions,
+  apiKey: string | null,
 ): Promise<readonly ReplicaGroup[]> {
   if (config === undefined || endpointJson === undefined)
     throw new UserError('expected --config and --endpoint-json beside --hosts, got only --hosts', 'name the two files')
@@ -102,14 +116,24 @@ export async function startOnHosts(
     await withdraw(told)
     const words = ['serve', '--config', config, '--replicas', String(share.count), '--host', '0.0.0.0', '--port', '0']
     const program = [process.execPath, join(packageRoot, 'bin/ot-agent.js')]
-    const step = ['srun', '--overlap', '--nodes=1', '--ntasks=1', `--nodelist=${share.host}`]
-    const server = start([...step, ...program, ...words, '--endpoint-json', told, '--quiet'], {})
-    groups.push({ server, endpointJson: told, answers: (signal) => readWhenThere(told, server, signal) })
+    // The key travels in the environment of the step; all copies have the same.
+    const step = ['srun', '--overlap', '--export=ALL', '--nodes=1', '--ntasks=1', `--nodelist=${share.host}`]
+    const key = apiKey === null ? ['--no-key'] : ['--key-env', keyOfSteps]
+    const env = apiKey === null ? {} : { [keyOfSteps]: apiKey }
+    const server = start([...step, ...program, ...words, ...key, '--endpoint-json', told, '--quiet'], env)
+    groups.push({ server, endpointJson: told, answers: (signal) => readWhenThere(told, server, env, signal) })
   }
   return groups
 }
 
-async function readWhenThere(path: string, { gone }: Running, signal: AbortSignal): Promise<readonly string[]> {
+const keyOfSteps = 'OT_AGENT_SERVE_KEY'
+
+async function readWhenThere(
+  path: string,
+  { gone }: Running,
+  env: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   while (!(await exists(path))) await Promise.race([sleep(500, signal), gone])
-  return (await loadEndpoint(path, process.env)).endpointUrls
+  return (await loadEndpoint(path, { ...process.env, ...env })).endpointUrls
 }

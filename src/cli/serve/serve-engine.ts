@@ -25,6 +25,8 @@ export interface ServeOptions {
   readonly keyEnv?: string
   /** False: none is asked for, wherever it listens. */
   readonly key: boolean
+  /** A key that was made for this server and goes into the endpoint file, which only its owner can read. */
+  readonly madeKey?: string | null
   readonly advertise?: string
   readonly port?: number
   readonly endpointJson?: string
@@ -51,7 +53,7 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
   await service.prepare()
   const [model] = await service.models()
   const log = options.quiet ? undefined : (line: string) => note(line)
-  const { apiKey, isNew } = inboundKey(options)
+  const { apiKey, isNew } = inboundKey(options, options.keyEnv)
   const names = [
     hostname().toLowerCase(),
     ...(options.advertise === undefined ? [] : [options.advertise.toLowerCase()]),
@@ -69,8 +71,13 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
   }
 }
 
-/** The key callers must bring: named, or made where other machines can reach the server. */
-function inboundKey({ keyEnv, key, host }: ServeOptions): { readonly apiKey: string | null; readonly isNew: boolean } {
+export interface InboundKey {
+  readonly apiKey: string | null
+  readonly isNew: boolean
+}
+
+/** The key callers must bring: in a variable that is named, or made where other machines can reach the server. */
+export function inboundKey({ key, host }: Pick<ServeOptions, 'key' | 'host'>, keyEnv: string | undefined): InboundKey {
   if (keyEnv !== undefined) {
     const apiKey = process.env[keyEnv]
     if (apiKey && key) return { apiKey, isNew: false }
@@ -96,7 +103,7 @@ export function advertised(origin: string, { advertise }: Pick<ServeOptions, 'ad
 /** Tells where something is served: in a file for programs, on stdout for people or for scripts. */
 export async function announce({ engine, model, origins }: Served, options: ServeOptions): Promise<void> {
   const file = options.endpointJson === undefined ? null : resolve(options.endpointJson)
-  await saveAddresses(model, origins, options.endpointJson, options.keyEnv)
+  await saveAddresses(model, origins, options)
   const [origin = ''] = origins
   const baseUrl = `${origin}/v1`
   if (options.json) {
@@ -115,8 +122,7 @@ export async function announce({ engine, model, origins }: Served, options: Serv
 export async function saveAddresses(
   modelName: string,
   endpointUrls: readonly string[],
-  endpointJson: string | undefined,
-  keyEnv?: string,
+  { endpointJson, keyEnv, madeKey = null }: Pick<ServeOptions, 'endpointJson' | 'keyEnv' | 'madeKey'>,
 ): Promise<void> {
   if (endpointJson === undefined) return
   const file = resolve(endpointJson)
@@ -124,8 +130,8 @@ export async function saveAddresses(
     modelName,
     endpointUrls,
     apiPath: '/v1',
-    // Only its name: a reader of the file has the variable too.
-    apiKey: keyEnv === undefined ? null : `\${${keyEnv}}`,
+    // Of a variable only its name: a reader of the file has it too.
+    apiKey: keyEnv === undefined ? madeKey : `\${${keyEnv}}`,
     healthPath: '/health',
     createdBy: 'ot-agent serve',
     more: {},
