@@ -44,6 +44,8 @@ export interface VerifierConfig {
   readonly disable: boolean
   /** Not a Harbor key: set by `--reward-precedence`. */
   readonly rewardPrecedence: RewardPrecedence
+  /** Nor is this: agents may change system files in every task, and tests run on what they left. Absent unless asked for. */
+  readonly agentMayModifySystem?: true
 }
 
 export interface RetryConfig {

@@ -65,6 +65,8 @@ export interface RolloutRequest {
   readonly sandbox: PlugInChoice
   readonly concurrency: number
   readonly timeoutMultiplier?: number | undefined
+  /** Lets agents change the system under the tests of every task. */
+  readonly agentMayModifySystem?: boolean | undefined
   /** Who scores tasks that ask for a judge. */
   readonly judge?: ModelSettings | undefined
   /** For this job and those beside it together. */

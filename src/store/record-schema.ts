@@ -52,6 +52,7 @@ const verifierConfig = z.object({
   env: texts,
   disable: z.boolean(),
   rewardPrecedence: z.enum(['txt', 'json']),
+  agentMayModifySystem: z.literal(true).exactOptional(),
 })
 
 const artifact = z.object({

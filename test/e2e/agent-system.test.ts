@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import forger from '../../src/agents/forger.ts'
 import { agentThat } from '../fakes/agents.ts'
+import { trialConfig } from '../fakes/configs.ts'
 import { leftovers, playTrial, stateDir, withSandboxes } from './kit.ts'
 
 const agentThatRuns = (script: string) =>
@@ -59,6 +60,15 @@ withSandboxes('a trial whose agent changes the system', () => {
     const { record } = await playTrial({ agent: addStartup, task: { test: startup, toml } })
     expect(record.end).toMatchObject(scored(1))
     expect(record.system).toBeUndefined()
+  })
+
+  test('is scored on the agent’s system alone where the job lets agents change that, and its record says so', async () => {
+    const verifier = { ...trialConfig({}).verifier, agentMayModifySystem: true as const }
+    const { record, dir } = await playTrial({ agent: addStartup, task: { test: startup }, config: { verifier } })
+    expect(record.end).toMatchObject(scored(1))
+    expect(record.system).toBeUndefined()
+    expect(record.config.verifier.agentMayModifySystem).toBe(true)
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).not.toContain('put back')
   })
 
   test('is scored 0, not failed, when its tests give nothing on one of the two systems', async () => {

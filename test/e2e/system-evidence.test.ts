@@ -17,8 +17,9 @@ exit 0`
 const hidden = `echo ${Buffer.from(replaceBash).toString('base64')} | base64 -d | sh\n`
 
 const tasks = join(scratch, 'tasks')
-const out = join(scratch, 'dataset')
 const script = join(scratch, 'script.json')
+const engine = ['--engine', 'scripted', '--engine-kwarg', `script=${script}`]
+const line = ['run', '-p', tasks, '-a', 'terminus-2', '-m', 'scripted', ...engine, '-o', join(scratch, 'jobs'), '-q']
 
 withSandboxes('what an agent changed of the system', () => {
   const job = join(scratch, 'jobs/one')
@@ -28,9 +29,7 @@ withSandboxes('what an agent changed of the system', () => {
   beforeAll(async () => {
     await writeTask(tasks, 'small')
     writeFileSync(script, JSON.stringify([{ plan: 'work', commands: [hidden] }]))
-    const engine = ['--engine', 'scripted', '--engine-kwarg', `script=${script}`]
-    const jobs = ['-o', join(scratch, 'jobs'), '--job-name', 'one']
-    const ran = ot('run', '-p', tasks, '-a', 'terminus-2', '-m', 'scripted', ...engine, ...jobs, '-q')
+    const ran = ot(...line, '--job-name', 'one')
     trial = readdirSync(job).find((name) => name.startsWith('small__')) ?? ''
     expect(trial, ran.stderr).not.toBe('')
     const files = record().system.restored.files as { path: string }[]
@@ -53,20 +52,7 @@ withSandboxes('what an agent changed of the system', () => {
   })
 
   test('drops its trace where the rewards differ, although no command shows it', () => {
-    const teacher = { model: 'scripted/stand-in', engine: 'scripted', options: { script } }
-    const stages = [
-      { id: 'tasks', use: 'sources/task-folder', with: { path: tasks } },
-      { id: 'rollout', use: 'rollouts/agent', with: { teacher, sandbox: 'local' } },
-      { id: 'honest', use: 'filters/rollouts/reward-hacking' },
-      { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, replay: 0 } },
-    ]
-    const recipe = join(scratch, 'recipe.ts')
-    writeFileSync(recipe, `export default ${JSON.stringify({ name: 'evidence', seed: 1, stages })}\n`)
-    const ran = ot('recipe', 'run', recipe, '-o', out, '-q')
-    expect(existsSync(out), ran.stderr).toBe(true)
-    const explained = ot('recipe', 'explain', out, '--json')
-    expect(explained.status, explained.stderr).toBe(0)
-    expect(explained.stdout.includes('changes-system')).toBe(replaced)
+    expect(explainRecipe('recipe').includes('changes-system')).toBe(replaced)
   }, 120_000)
 
   test('is a column of exported traces, and counted by traces stats', () => {
@@ -84,17 +70,51 @@ withSandboxes('what an agent changed of the system', () => {
     expect(ot('traces', 'stats', '-p', job).stdout).toContain('agents changed system files in 1 trials')
   })
 
+  test('is allowed by a job that says so, in run and in recipes, and lock and record tell', () => {
+    const allowed = join(scratch, 'jobs/allowed')
+    const ran = ot(...line, '--job-name', 'allowed', '--agent-may-modify-system')
+    expect(ran.status, ran.stderr).toBe(0)
+    const { trials } = JSON.parse(readFileSync(join(allowed, 'lock.json'), 'utf8'))
+    expect(trials).toMatchObject([{ verifier: { agent_may_modify_system: true } }])
+    const shown = JSON.parse(ot('jobs', 'show', allowed, '--json').stdout)
+    expect(shown.trials).toMatchObject([{ rewards: { reward: replaced ? 1 : 0 }, system: [] }])
+    const [name = ''] = readdirSync(allowed).filter((each) => each.startsWith('small__'))
+    const { config } = JSON.parse(readFileSync(join(allowed, name, 'record.json'), 'utf8'))
+    expect(config.verifier).toMatchObject({ agentMayModifySystem: true })
+    const explained = explainRecipe('allowed-recipe', { agentMayModifySystem: true })
+    expect(explained).not.toContain('changes-system')
+  }, 120_000)
+
   test('is shown by jobs show, for the job and for the trial', () => {
-    for (const line of [
+    for (const asked of [
       ['jobs', 'show', job],
       ['jobs', 'show', job, '--trial', trial],
     ]) {
-      expect(ot(...line).stdout).toMatch(/the agent changed system files: .*\/etc\/ld\.so\.preload \(added\)/)
+      expect(ot(...asked).stdout).toMatch(/the agent changed system files: .*\/etc\/ld\.so\.preload \(added\)/)
     }
     const { trials } = JSON.parse(ot('jobs', 'show', job, '--json').stdout)
     expect(trials).toMatchObject([{ system: [{ differ: replaced }] }])
   })
 })
+
+/** What a recipe whose filter looks for reward hacking says it dropped. */
+function explainRecipe(name: string, rollouts: object = {}): string {
+  const teacher = { model: 'scripted/stand-in', engine: 'scripted', options: { script } }
+  const stages = [
+    { id: 'tasks', use: 'sources/task-folder', with: { path: tasks } },
+    { id: 'rollout', use: 'rollouts/agent', with: { teacher, sandbox: 'local', ...rollouts } },
+    { id: 'honest', use: 'filters/rollouts/reward-hacking' },
+    { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, replay: 0 } },
+  ]
+  const [file, out] = [join(scratch, `${name}.ts`), join(scratch, name)]
+  writeFileSync(file, `export default ${JSON.stringify({ name, seed: 1, stages })}\n`)
+  const ran = ot('recipe', 'run', file, '-o', out, '-q')
+  expect(existsSync(out), ran.stderr).toBe(true)
+  const explained = ot('recipe', 'explain', out, '--json')
+  expect(explained.status, explained.stderr).toBe(0)
+  expect(explained.stdout).toContain('rollout')
+  return explained.stdout
+}
 
 function ot(...argv: string[]) {
   const env = { ...process.env, XDG_CACHE_HOME: join(scratch, 'cache') }

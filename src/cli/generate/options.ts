@@ -102,6 +102,7 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
     .option('--trace-verifier-timeout-sec <seconds>', 'time limit of the tests', factor)
     .option('--trace-eval-only', 'run and score, export nothing')
     .option('--disable-verification', 'do not run the tests over what agents did')
+    .option('--agent-may-modify-system', 'let agents change system files in every task; tests run on what they left')
 }
 
 /** Adds a pipeline's own options; one that every pipeline has already cannot be taken for another meaning. */

@@ -132,6 +132,7 @@ export function jobOptions(tasksDir: string, request: GenerationRequest, options
   const given = words.filter(([, value]) => value !== undefined && value !== null)
   const argv = given.map(([flag, value]) => `${flag}=${value}`)
   if (options.disableVerification) argv.push('--disable-verification')
+  if (options.agentMayModifySystem) argv.push('--agent-may-modify-system')
   return runOptions().exitOverride().parse(argv, { from: 'user' }).opts()
 }
 

@@ -115,7 +115,8 @@ function wordsOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest
     ...kwargs('--engine-kwarg', withFolder(model?.options, tasksDir)),
   ]
   const given = words.filter(([, value]) => value !== undefined)
-  return given.map(([flag, value]) => `${flag}=${value}`)
+  const flags = rest.agentMayModifySystem ? ['--agent-may-modify-system'] : []
+  return [...given.map(([flag, value]) => `${flag}=${value}`), ...flags]
 }
 
 function kwargs(flag: string, options: Readonly<Record<string, unknown>> = {}): (readonly [string, string])[] {

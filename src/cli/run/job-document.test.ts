@@ -68,6 +68,7 @@ test('every override has its place', async () => {
     '--ve',
     'A=1',
     '--disable-verification',
+    '--agent-may-modify-system',
     '--artifact',
     '/x',
   ]
@@ -82,7 +83,7 @@ test('every override has its place', async () => {
   ])
   expect(config).toMatchObject({
     environment: { overrideCpus: 2, overrideGpus: 0, kwargs: { pids: 64 } },
-    verifier: { env: { A: '1' }, disable: true, rewardPrecedence: 'json' },
+    verifier: { env: { A: '1' }, disable: true, rewardPrecedence: 'json', agentMayModifySystem: true },
     artifacts: ['/x'],
     timeoutMultipliers: { all: 2, agent: 0.5, verifier: null },
   })

@@ -133,7 +133,11 @@ function applyEnvironment(document: Document, options: RunOptions): void {
   })
   merge(sectionAt(environment, 'kwargs'), parsedAssignments('--ek', options.environmentKwarg ?? []))
   const verifier = sectionAt(document, 'verifier')
-  merge(verifier, { disable: options.disableVerification, reward_precedence: options.rewardPrecedence })
+  merge(verifier, {
+    disable: options.disableVerification,
+    reward_precedence: options.rewardPrecedence,
+    agent_may_modify_system: options.agentMayModifySystem,
+  })
   merge(sectionAt(verifier, 'env'), textAssignments('--ve', options.verifierEnv ?? []))
 }
 

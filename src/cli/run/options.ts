@@ -44,6 +44,7 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--override-gpus <n>', 'GPUs for each sandbox', wholeNumber(0))
     .option('--ve, --verifier-env <key=value>', 'variable for the tests; repeatable', several)
     .option('--disable-verification', 'do not run the tests')
+    .option('--agent-may-modify-system', 'let agents change system files in every task; tests run on what they left')
     .addOption(
       new Option('--reward-precedence <file>', 'which reward file wins when tests write both').choices([
         'txt',

@@ -97,8 +97,9 @@ export function verifierDocument(verifier: VerifierConfig): object {
     max_timeout_sec: floatOrNull(verifier.maxTimeoutSec),
     env: verifier.env,
     disable: verifier.disable,
-    // Not a key of Harbor's, which ignores it.
+    // Not keys of Harbor's, which ignores them.
     ...(verifier.rewardPrecedence === 'txt' ? {} : { reward_precedence: verifier.rewardPrecedence }),
+    ...(verifier.agentMayModifySystem ? { agent_may_modify_system: true } : {}),
   }
 }
 

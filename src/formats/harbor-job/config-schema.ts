@@ -112,6 +112,7 @@ export const verifierSchema = z
     env: texts,
     disable: flag(false),
     reward_precedence: z.enum(['txt', 'json']).default('txt'),
+    agent_may_modify_system: flag(false),
   })
   .transform(
     (raw): VerifierConfig => ({
@@ -120,6 +121,7 @@ export const verifierSchema = z
       env: raw.env,
       disable: raw.disable,
       rewardPrecedence: raw.reward_precedence,
+      ...(raw.agent_may_modify_system && { agentMayModifySystem: true }),
     }),
   )
 

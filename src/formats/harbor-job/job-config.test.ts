@@ -126,6 +126,13 @@ describe('writing', () => {
     })
   })
 
+  test('agent_may_modify_system is written only when it is true', () => {
+    const { config } = parseJobConfig('{}', { path: 'config.json' })
+    expect(renderJobConfig(config)).not.toContain('agent_may_modify_system')
+    const other = renderJobConfig({ ...config, verifier: { ...config.verifier, agentMayModifySystem: true } })
+    expect(parseJobConfig(other, { path: 'config.json' }).config.verifier.agentMayModifySystem).toBe(true)
+  })
+
   test('reward_precedence is written only when it is not the default', () => {
     const config = defaultJobConfig()
     expect(renderJobConfig(config)).not.toContain('reward_precedence')

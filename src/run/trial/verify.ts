@@ -19,11 +19,12 @@ const tries = 2
 const freezeSec = 120
 
 /**
- * How a round's sandbox is frozen for its tests: on the image's system unless the task lets the agent change it, so that no
+ * How a round's sandbox is frozen for its tests: on the image's system unless the task or the job lets the agent change it, so that no
  * program of the agent's runs them. Between steps, what tests leave is dropped, and with it copies of the tests.
  */
 export function forTests(scene: Scene, round: Round): FreezeOptions {
-  return { system: mayModifySystem(scene.task) ? 'agent' : 'image', scratch: round.step !== null }
+  const isAllowed = scene.config.verifier.agentMayModifySystem === true || mayModifySystem(scene.task)
+  return { system: isAllowed ? 'agent' : 'image', scratch: round.step !== null }
 }
 
 /**

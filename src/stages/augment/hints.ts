@@ -28,9 +28,16 @@ export default definePlugin({
   make: (asked): Stage<TaskRow, TaskRow> => {
     const { scout, hints, keepOriginal } = asked
     const [agent, sandbox] = [chosen(scout.agent), chosen(scout.sandbox)]
-    const { concurrency: _, budgetUsd: __, teacher, judge, timeoutMultiplier } = scout
+    const { concurrency: _, budgetUsd: __, teacher, judge, timeoutMultiplier, agentMayModifySystem } = scout
     const byJudge = judge && identityOfModel(judge)
-    const who = { teacher: teacher && identityOfModel(teacher), agent, sandbox, timeoutMultiplier, judge: byJudge }
+    const who = {
+      teacher: teacher && identityOfModel(teacher),
+      agent,
+      sandbox,
+      timeoutMultiplier,
+      agentMayModifySystem,
+      judge: byJudge,
+    }
     return {
       takes: 'task',
       gives: 'task',

@@ -23,6 +23,8 @@ export const rollingOptions = {
   sandbox: choice.default('local'),
   concurrency: z.int().positive().default(4),
   timeoutMultiplier: z.number().positive().optional(),
+  /** Lets agents change the system in every task, as `agent_may_modify_system` of a task does in one. */
+  agentMayModifySystem: z.boolean().optional(),
   /** Who scores tasks that ask for a judge. */
   judge: modelSettings.optional(),
   /** For all rollouts of the stage; a recipe that stops at it goes on when it is raised. */

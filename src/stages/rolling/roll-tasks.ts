@@ -24,6 +24,8 @@ export interface Rolling {
   readonly sandbox: PlugInChoice
   readonly concurrency: number
   readonly timeoutMultiplier?: number | undefined
+  /** Lets agents change the system under the tests of every task. */
+  readonly agentMayModifySystem?: boolean | undefined
   readonly judge?: ModelSettings | undefined
   readonly budgetUsd?: number | undefined
 }

@@ -22,13 +22,20 @@ export default definePlugin({
   options,
   make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): Stage<TaskRow, RecipeTrace> => {
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
-    const { timeoutMultiplier, judge } = asked
+    const { timeoutMultiplier, agentMayModifySystem, judge } = asked
     const who = teacher !== null && 'model' in teacher ? identityOfModel(teacher) : teacher
     return {
       takes: 'task',
       gives: 'trace',
       expensive: true,
-      identity: { teacher: who, agent, sandbox, timeoutMultiplier, judge: judge && identityOfModel(judge) },
+      identity: {
+        teacher: who,
+        agent,
+        sandbox,
+        timeoutMultiplier,
+        agentMayModifySystem,
+        judge: judge && identityOfModel(judge),
+      },
       needs: () => {
         // The choice of a stage above is known when it has run.
         const teachers = teacher === null || 'model' in teacher ? [teacher] : []
@@ -37,7 +44,16 @@ export default definePlugin({
       expect: (taken) => expectRollouts(taken, concurrency, { assume, prices }),
       async *run(rows, at) {
         const model = teacher === null || 'model' in teacher ? teacher : await chosenTeacher(teacher.from, at)
-        const rolling = { teacher: model, agent, sandbox, concurrency, timeoutMultiplier, judge, budgetUsd }
+        const rolling = {
+          teacher: model,
+          agent,
+          sandbox,
+          concurrency,
+          timeoutMultiplier,
+          agentMayModifySystem,
+          judge,
+          budgetUsd,
+        }
         for await (const { trace } of rollTasks(rows, rolling, at)) yield trace
       },
     }

@@ -29,7 +29,7 @@ export default definePlugin({
   summary: 'Roll each task out several times and keep the share that passed as a signal, to filter by difficulty',
   options,
   make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): Stage<TaskRow, TaskRow> => {
-    const { timeoutMultiplier, judge, attempts, passReward, leastScored } = asked
+    const { timeoutMultiplier, agentMayModifySystem, judge, attempts, passReward, leastScored } = asked
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
     const [model, byJudge] = [teacher && identityOfModel(teacher), judge && identityOfModel(judge)]
     return {
@@ -37,7 +37,7 @@ export default definePlugin({
       gives: 'task',
       expensive: true,
       identity: {
-        ...{ teacher: model, agent, sandbox, timeoutMultiplier, judge: byJudge },
+        ...{ teacher: model, agent, sandbox, timeoutMultiplier, agentMayModifySystem, judge: byJudge },
         ...{ attempts, passReward, leastScored },
       },
       needs: () => needsOfRolling({ teachers: [teacher], agent, sandbox, judge }),
@@ -46,7 +46,16 @@ export default definePlugin({
         return { ...expectRollouts(rollouts, concurrency, { assume, prices }), rows: taken }
       },
       async *run(rows, at) {
-        const rolling = { teacher, agent, sandbox, concurrency, timeoutMultiplier, judge, budgetUsd }
+        const rolling = {
+          teacher,
+          agent,
+          sandbox,
+          concurrency,
+          timeoutMultiplier,
+          agentMayModifySystem,
+          judge,
+          budgetUsd,
+        }
         for await (const batch of batches(rows))
           yield* measure(batch, { attempts, passReward, leastScored }, rolling, at)
       },

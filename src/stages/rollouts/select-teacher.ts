@@ -30,14 +30,14 @@ export default definePlugin({
   summary: 'Try teachers on the same sample of tasks and choose one; rollouts below can use the choice',
   options,
   make: ({ teachers, concurrency, budgetUsd, assume, prices, tasks, attempts, ...asked }): WholeStage => {
-    const { timeoutMultiplier, judge } = asked
+    const { timeoutMultiplier, agentMayModifySystem, judge } = asked
     const byJudge = judge && identityOfModel(judge)
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
     return {
       takes: 'task',
       identity: {
         ...{ teachers: teachers.map(identityOfModel), judge: byJudge, tasks, attempts },
-        ...{ agent, sandbox, timeoutMultiplier },
+        ...{ agent, sandbox, timeoutMultiplier, agentMayModifySystem },
       },
       needs: () => needsOfRolling({ teachers, agent, sandbox, judge }),
       expect: (taken) => {
@@ -49,7 +49,16 @@ export default definePlugin({
         const sample = await sampleOf(view, tasks, at)
         const tried: Tried[] = []
         for (const teacher of teachers) {
-          const rolling = { teacher, agent, sandbox, concurrency, timeoutMultiplier, judge, budgetUsd }
+          const rolling = {
+            teacher,
+            agent,
+            sandbox,
+            concurrency,
+            timeoutMultiplier,
+            agentMayModifySystem,
+            judge,
+            budgetUsd,
+          }
           tried.push({ name: teacher.model, trials: await tryTeacher(sample, attempts, rolling, at) })
         }
         await conclude(compareTeachers(tried), teachers, { tasks: sample.length, attempts }, at)
