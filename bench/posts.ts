@@ -27,7 +27,7 @@ export default {
       const { signal } = new AbortController()
       const at = { seed: 1, signal, workDir: dir, model: null, sandboxes: null, log: () => {} }
       let rows = 0
-      for await (const row of stage.run(none(), at)) if (!isDropped(row)) rows++
+      for await (const row of stage.rows(at)) if (!isDropped(row)) rows++
       const rate = bytes / 1e6 / ((performance.now() - start) / 1000)
       const { user, system } = process.cpuUsage(cpu)
       const peak = process.resourceUsage().maxRSS / 1024
@@ -47,8 +47,6 @@ export default {
 function goalRow(name: string, value: number): Row {
   return { name, value, unit: 'MB/s', goal: `${goalMbPerSec}`, ok: value >= goalMbPerSec }
 }
-
-async function* none(): AsyncGenerator<never, void, void> {}
 
 /** Questions and answers of about 1.5 kB, half of each; answers stand up to 100,000 posts after their questions. */
 function* dump(): Generator<string, void, void> {

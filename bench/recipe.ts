@@ -165,10 +165,10 @@ function words(random: ReturnType<typeof makeRandom>, count: number): string {
 /** Traces of random words: one in twenty is a copy, one in twenty nearly so, one in fifty timed out. */
 function madeTraces(count: number, kb: number): AnyStage {
   return {
-    takes: null,
+    kind: 'source',
     gives: 'trace',
     expensive: true,
-    async *run() {
+    async *rows() {
       for (let i = 0; i < count; i++) yield traceOf(i, kb)
     },
   }

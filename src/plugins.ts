@@ -6,7 +6,9 @@ import type { Engine } from './core/model.ts'
 import type { Plugin, PluginContext } from './core/plugin.ts'
 import type { Recipe } from './core/recipe.ts'
 import type { SandboxProvider } from './core/sandbox.ts'
-import type { AnyStage, Stage } from './core/stage.ts'
+import type { AnyStage, MapStage, Source } from './core/stage.ts'
+import { describeOptions } from './lib/describe-options.ts'
+import { nearest } from './lib/nearest.ts'
 import { defaultStateDir } from './lib/process-identity.ts'
 import { tellingIssue } from './lib/telling-issue.ts'
 import { registry } from './registry.ts'
@@ -58,9 +60,9 @@ export async function makeAnyStage(
 }
 
 /** Makes a stage that streams rows, for example `sources/file`; a wrong name or option is a UserError. */
-export async function makeStage(name: string, options: Options = {}): Promise<Stage<never, unknown>> {
+export async function makeStage(name: string, options: Options = {}): Promise<Source | MapStage<never, unknown>> {
   const stage = await makeAnyStage(name, options)
-  if ('run' in stage) return stage
+  if (stage.kind === 'source' || stage.kind === 'map') return stage
   throw new UserError(
     `${name} cannot stand in a pipeline`,
     'sources and makers can; mixers, sinks and filters in SQL stand in recipes',
@@ -114,17 +116,34 @@ function parseOptions<T, Schema extends z.ZodType>(
     const issue = tellingIssue(parsed.error.issues)
     throw new UserError(
       `${kind} ${plugin.name}: ${issue?.path.join('.') || 'options'}: ${issue?.message ?? 'not valid'}`,
-      `options of ${plugin.name} are strict; check their names and values`,
+      optionsHint(plugin, issue),
     )
   }
   return parsed.data
 }
 
+function optionsHint({ name, options }: Plugin<unknown>, issue: z.core.$ZodIssue | undefined): string {
+  const known = describeOptions(options).map((option) => option.name)
+  const near = issue?.code === 'unrecognized_keys' ? nearest(issue.keys[0] ?? '', known) : null
+  const listed = known.length === 0 ? `${name} has no options` : `the options of ${name}: ${known.join(', ')}`
+  return near === null ? listed : `did you mean ${near}? ${listed}`
+}
+
 type StageTable = typeof registry.stages
 type StagePlugin<Name extends keyof StageTable> = Awaited<ReturnType<StageTable[Name]>>['default']
 
-/** A stage of a recipe whose options are those of the plug-in it uses. */
-export type TypedStage = {
+/** A stage of a recipe; the options of one that comes with the package are those of its plug-in. */
+export type TypedStage = NamedStage | OwnStage
+
+/** A stage of your own: a file relative to the recipe, or an installed package. */
+export interface OwnStage {
+  readonly id?: string
+  readonly use: `./${string}` | `../${string}` | `/${string}` | `npm:${string}`
+  readonly with?: Readonly<Record<string, unknown>>
+  readonly from?: string | readonly string[]
+}
+
+type NamedStage = {
   [Name in keyof StageTable]: {
     readonly id?: string
     readonly use: Name

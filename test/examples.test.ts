@@ -13,6 +13,13 @@ test.each(examples)('%s is short, and says how to run it', (name) => {
   expect(text).toMatch(new RegExp(`^// (?:npm run example|npx ot-agent recipe run) examples/${name}`, 'm'))
 })
 
+const stages = readdirSync('examples/stages').filter((name) => name.endsWith('.ts'))
+
+test.each(stages)('stages/%s is short, and stands in 05-your-own-stages', (name) => {
+  expect(readFileSync(join('examples/stages', name), 'utf8').split('\n').length).toBeLessThan(40)
+  expect(readFileSync('examples/05-your-own-stages.ts', 'utf8')).toContain(`'./stages/${name}'`)
+})
+
 describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
   test('01-one-trial scores 1', () => {
     expect(run('01-one-trial.ts')).toMatch(/^\S+\/csv-to-json: \{"reward":1\}\nthe tests were fresh from the agent/)
@@ -33,7 +40,13 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
   })
 
   test('no example is left out', () => {
-    expect(examples).toEqual(['01-one-trial.ts', '02-a-job.ts', '03-your-own-agent.ts', '04-a-recipe.ts'])
+    expect(examples).toEqual([
+      '01-one-trial.ts',
+      '02-a-job.ts',
+      '03-your-own-agent.ts',
+      '04-a-recipe.ts',
+      '05-your-own-stages.ts',
+    ])
   })
 })
 

@@ -14,10 +14,14 @@ export default definePlugin({
   name: 'forger',
   summary: 'solves nothing and forges the reward (a probe for checks)',
   options: z.strictObject({
-    /** Put a link in the place of the verifier's folder; otherwise the files go into the folder itself. */
-    link: z.boolean().default(false),
-    /** Also replace programs and startup files of the system that is going to run the tests. */
-    system: z.boolean().default(true),
+    link: z
+      .boolean()
+      .default(false)
+      .describe("Put a link in the place of the verifier's folder; otherwise the files go into the folder itself."),
+    system: z
+      .boolean()
+      .default(true)
+      .describe('Also replace programs and startup files of the system that is going to run the tests.'),
   }),
   make: (how): Agent => ({ name: 'forger', version: '1.1.0', solve: (at) => forge(at, how) }),
 })

@@ -42,9 +42,18 @@ export const commands: Group = {
     summary: 'List agents, write and test your own',
     group: {
       list: { summary: 'List the agents that come with the program', load: () => import('./agents/list.ts') },
+      show: { summary: 'Show the options of an agent', load: () => import('./agents/show.ts') },
       init: { summary: 'Write an agent of your own to start from', load: () => import('./agents/init.ts') },
       test: { summary: 'Try an agent and the model it is to use', load: () => import('./agents/test.ts') },
     },
+  },
+  sandboxes: {
+    summary: 'List the kinds of sandbox and their options',
+    group: { show: { summary: 'List them, or show the options of one', load: () => import('./sandboxes/show.ts') } },
+  },
+  engines: {
+    summary: 'List the engines that reach models, and their options',
+    group: { show: { summary: 'List them, or show the options of one', load: () => import('./engines/show.ts') } },
   },
   generate: { summary: 'Make tasks, and traces, from any source', load: () => import('./generate.ts') },
   traces: {
@@ -71,6 +80,7 @@ export const commands: Group = {
         load: () => import('./recipe/check.ts'),
       },
       run: { summary: 'Run a recipe, or what is missing of it', load: () => import('./recipe/run.ts') },
+      stages: { summary: 'List the stages, or show the options of one', load: () => import('./recipe/stages.ts') },
       explain: { summary: 'Count what each stage kept and dropped', load: () => import('./recipe/explain.ts') },
       lineage: { summary: 'Walk a row back to its source', load: () => import('./recipe/lineage.ts') },
     },

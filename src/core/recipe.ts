@@ -4,7 +4,7 @@ import type { RowKind } from './row.ts'
 export interface StageEntry {
   /** Default: the last part of `use`. */
   readonly id?: string | undefined
-  /** The path of a stage under src/stages, for example `filters/rollouts/min-turns`. */
+  /** The path of a stage under src/stages, for example `filters/rollouts/min-turns`, or of a file of your own: `./my-filter.ts`. */
   readonly use: string
   readonly with?: Readonly<Record<string, unknown>> | undefined
   /** Default: the stage right above; for a mixer, every branch that ends above it. */
@@ -30,6 +30,8 @@ export interface ResolvedStage {
   readonly form: StageForm
   readonly takes: RowKind | null
   readonly gives: RowKind
+  /** A digest of its code, for a stage of your own. */
+  readonly code?: string | undefined
 }
 
 /** A recipe as it is run: all that decides what comes out, beside the code. */

@@ -181,32 +181,56 @@ export interface Expecting {
   needs?(at: StageContext): Promise<readonly Need[]> | readonly Need[]
 }
 
-/**
- * Rows in, rows out, in order, as they come. A stage that fails for one row drops that row with a reason; it throws only
- * when no later row could do better.
- */
-export interface Stage<In = unknown, Out = unknown> extends Expecting {
-  /** Null for a source, which takes nothing. */
-  readonly takes: RowKind | null
-  readonly gives: RowKind
+/** What the engine needs to know whether rows that it kept are still right. */
+interface Cached {
   /** Counts up when the same rows and options would now give something else. */
   readonly version?: number
   /** What of its options its rows depend on; default: all of them. How many calls run at once, for example, is not part of it. */
   readonly identity?: unknown
+  /** A digest of what its rows depend on besides its options and input, for example files it reads. The same digest promises the same rows. */
+  fingerprint?(at: StageContext): Promise<string>
+  /** A digest of its code, for a stage that is not part of this package. */
+  readonly code?: string
+}
+
+/** Where rows come from. */
+export interface Source<Out = unknown> extends Expecting, Cached {
+  readonly kind: 'source'
+  readonly gives: RowKind
   /** Worth keeping: what it gives is on disk before the next stage looks at it. */
   readonly expensive?: boolean
-  /** Gives rows as it took them or drops them, so that it can be applied again to what the recipe hands out. */
-  readonly filter?: boolean
-  /** For a source: a digest of all that its rows depend on beside its options. The same digest promises the same rows. */
-  fingerprint?(at: StageContext): Promise<string>
+  rows(at: StageContext): AsyncIterable<Out | Dropped>
+}
+
+/**
+ * Rows in, rows out, in order, as they come. A stage that fails for one row drops that row with a reason; it throws only
+ * when no later row could do better.
+ */
+export interface MapStage<In = unknown, Out = unknown> extends Expecting, Cached {
+  readonly kind: 'map'
+  readonly takes: RowKind
+  readonly gives: RowKind
+  /** Worth keeping: what it gives is on disk before the next stage looks at it. */
+  readonly expensive?: boolean
   run(rows: AsyncIterable<In>, at: StageContext): AsyncIterable<Out | Dropped>
+}
+
+/** True keeps a row. A string drops it for that reason, a short kebab-case word by which counts are kept; the detail is for people. */
+export type Verdict = boolean | string | { readonly reason: string; readonly detail: string }
+
+/** Keeps or drops each row by itself. The recipe applies it once more to the rows it hands out, so the same row must get the same verdict. */
+export interface RowFilter<Row = unknown> extends Expecting, Cached {
+  readonly kind: 'filter'
+  readonly takes: RowKind
+  keep(row: Row, at: StageContext): Verdict | Promise<Verdict>
 }
 
 /**
  * A filter whose verdict is an SQL expression over the columns of the row: null keeps it, a text is the reason it goes.
  * Neighbours fuse into one scan of the file, and nothing of a row is read that no filter looks at.
  */
-export interface SqlFilter extends Expecting {
+export interface SqlFilter extends Expecting, Cached {
+  readonly kind: 'sql-filter'
   readonly takes: RowKind
   readonly reason: string
 }
@@ -254,12 +278,9 @@ export interface MadeSoFar {
 }
 
 /** A filter that has to see every row before it can judge the first: dedup, decontamination. Applied again to what a recipe hands out, it must drop nothing. */
-export interface WholeFilter extends Expecting {
+export interface WholeFilter extends Expecting, Cached {
+  readonly kind: 'set-filter'
   readonly takes: RowKind
-  /** Counts up when the same rows and options would now lose others. */
-  readonly version?: number
-  /** A digest of what its choice depends on beside its options and rows: files it reads, for example. */
-  fingerprint?(at: StageContext): Promise<string>
   /** Gives the name of a table `(row BIGINT, id VARCHAR, reason VARCHAR, detail VARCHAR)`: a line for each row that goes. */
   findDrops(input: WholeInput, at: StageContext & { readonly sql: SqlSession }): Promise<string>
 }
@@ -270,21 +291,17 @@ export interface WholeFilter extends Expecting {
  * signals VARCHAR)`. A line without a reason puts that row at that position of the output, and may come more than once; `signals`
  * is null, or JSON merged into the row's own. A line with a reason drops the row. A row without a line goes as `not-chosen`.
  */
-export interface WholeStage extends Expecting {
+export interface WholeStage extends Expecting, Cached {
+  readonly kind: 'mixer'
   readonly takes: RowKind
   /** Takes the output of every branch above it, not only of the stage right above. */
   readonly many?: boolean
-  /** Counts up when the same rows and options would now give something else. */
-  readonly version?: number
-  /** What of its options its choice depends on; default: all of them. */
-  readonly identity?: unknown
-  /** A digest of what its choice depends on beside its options and rows: files it reads, for example. */
-  fingerprint?(at: StageContext): Promise<string>
   choose(inputs: readonly WholeInput[], at: StageContext & { readonly sql: SqlSession }): Promise<string>
 }
 
 /** Writes what a recipe made in a form others read, into a directory that appears whole or not at all. */
-export interface Sink {
+export interface Sink extends Expecting, Cached {
+  readonly kind: 'exporter'
   readonly takes: RowKind
   /** How many of its rows are replayed before they are written, and whether all of them have to hold. */
   readonly replay?: { readonly rows: number; readonly require: boolean }
@@ -302,7 +319,12 @@ export interface SinkReport {
 
 /** Anything that can stand in a recipe. */
 // biome-ignore lint/suspicious/noExplicitAny: a table of stages holds rows of every kind; the recipe checks that they fit
-export type AnyStage = Stage<any, any> | SqlFilter | WholeFilter | WholeStage | Sink
+export type AnyStage = Source<any> | MapStage<any, any> | RowFilter<any> | SqlFilter | WholeFilter | WholeStage | Sink
+
+/** What kind of rows a stage takes; null for a source. */
+export function takenBy(stage: AnyStage): RowKind | null {
+  return stage.kind === 'source' ? null : stage.takes
+}
 
 /** Whether a stage's output is a row that was dropped. */
 export function isDropped(row: unknown): row is Dropped {

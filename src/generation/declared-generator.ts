@@ -2,7 +2,8 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError, isAbort, messageOf, UserError } from '../core/errors.ts'
 import type { RawRow, TaskDraft } from '../core/row.ts'
-import { type Dropped, isDropped, type Need, type Stage, type StageContext } from '../core/stage.ts'
+import { type Dropped, isDropped, type Need, type Source, type StageContext } from '../core/stage.ts'
+import { streamOf } from '../core/stream-stage.ts'
 import { makeRandom } from '../lib/random.ts'
 import type { Arguments } from './arguments.ts'
 import { DataGenerator, type GeneratorDefaults } from './data-generator.ts'
@@ -99,20 +100,20 @@ const stageNeeds = {} as StageContext
 async function openSource(source: SourceUse<Options>, at: At, context: GenerationContext): Promise<AsyncIterable<Row>> {
   if (typeof source === 'function') return stream(source({ ...at, signal: context.signal }))
   const stage = await stageOfSource(source, at, context.makeStage)
-  return stage.run(stream([]), stageContext(at, context)) as AsyncIterable<Row>
+  return stage.rows(stageContext(at, context)) as AsyncIterable<Row>
 }
 
 async function stageOfSource(
   source: string | StageUse<Options>,
   at: At,
   makeStage: GenerationContext['makeStage'],
-): Promise<Stage<never, unknown>> {
+): Promise<Source> {
   const use = typeof source === 'string' ? { use: 'sources/file', with: { path: source } } : source
   const options = optionsOf(use, at)
   const path = typeof options.path === 'string' ? { path: resolve(at.dir, options.path) } : {}
   const name = nameOf(use, at)
   const stage = await makeStage(name, { ...options, ...path })
-  if (stage.takes !== null)
+  if (stage.kind !== 'source')
     throw new UserError(`${name}: expected a source, got a stage that takes rows`, 'name one of sources/...')
   return stage
 }
@@ -140,7 +141,7 @@ async function makerOf(make: Pipeline['make'], at: At, context: GenerationContex
   return {
     strategy: name.replace(/^makers\//, ''),
     // Row by row, so that it is known which tasks are whose; makers look at one row at a time.
-    make: (row) => stage.run(stream([row as never]), within) as AsyncIterable<Made>,
+    make: (row) => streamOf(stage, stream([row]), within) as AsyncIterable<Made>,
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ModelClient } from '../core/model.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
-import type { Stage } from '../core/stage.ts'
+import type { MapStage, Source } from '../core/stage.ts'
 import type { MadeTasks, TasksToMake } from './make-tasks.ts'
 
 /** What is to be made: tasks, traces of tasks, or both one after the other. */
@@ -68,7 +68,7 @@ export interface GenerationContext {
   readonly model: ModelClient | null
   readonly sandboxes: SandboxProvider | null
   log(line: string): void
-  makeStage(name: string, options: Readonly<Record<string, unknown>>): Promise<Stage<never, unknown>>
+  makeStage(name: string, options: Readonly<Record<string, unknown>>): Promise<Source | MapStage<never, unknown>>
   /** Makes tasks of rows: journal, resume, check, rejects and limit come with it. */
   makeTasks(work: TasksToMake): Promise<MadeTasks>
   /** Runs agents over a folder of tasks and exports what they did. */

@@ -4,12 +4,20 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { ModelClient } from '../../src/core/model.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
-import { type Dropped, isDropped, type Stage, type StageContext } from '../../src/core/stage.ts'
+import {
+  type Dropped,
+  isDropped,
+  type MapStage,
+  type RowFilter,
+  type Source,
+  type StageContext,
+} from '../../src/core/stage.ts'
+import { streamOf } from '../../src/core/stream-stage.ts'
 import { canonicalJson } from '../../src/lib/digest-json.ts'
 
 export interface StageUnderTest {
   /** A fresh stage, as its plug-in makes it. */
-  readonly make: () => Promise<Stage<never, unknown>>
+  readonly make: () => Promise<Source | MapStage<never, unknown>>
   /** Rows it can work on; none for a source. */
   readonly rows: readonly unknown[]
   readonly model?: ModelClient
@@ -36,7 +44,7 @@ export function stageLaws(name: string, { make, rows, model, sandboxes }: StageU
 
     test('takes a source for what it is: no rows in, none taken', async () => {
       const stage = await make()
-      if (stage.takes === null) expect(rows).toEqual([])
+      if (stage.kind === 'source') expect(rows).toEqual([])
       else expect(await runStage(stage, [], at)).toEqual([])
     })
 
@@ -50,13 +58,14 @@ export function stageLaws(name: string, { make, rows, model, sandboxes }: StageU
 
 /** Everything a stage gives for these rows, dropped rows among them. */
 export async function runStage<Out>(
-  stage: Stage<never, Out>,
+  stage: Source<Out> | MapStage<never, Out> | RowFilter<Out>,
   rows: readonly unknown[],
   more: Partial<StageContext> = {},
 ): Promise<(Out | Dropped)[]> {
   const context = { ...(await makeContext()), ...more }
   const given: (Out | Dropped)[] = []
-  for await (const row of stage.run(stream(rows, context.signal) as AsyncIterable<never>, context)) given.push(row)
+  const flow = streamOf(stage, stream(rows, context.signal), context) as AsyncIterable<Out | Dropped>
+  for await (const row of flow) given.push(row)
   return given
 }
 

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { stageServices } from '../../src/cli/recipe/services.ts'
 import type { TaskRow } from '../../src/core/row.ts'
-import { type Dropped, isDropped, type Stage } from '../../src/core/stage.ts'
+import { type Dropped, isDropped, type MapStage } from '../../src/core/stage.ts'
 import { makeAnyStage } from '../../src/plugins.ts'
 import { taskRowOf } from '../../src/stages/task-rows/task-row.ts'
 import { clientThat, replies } from '../fakes/told-client.ts'
@@ -15,7 +15,10 @@ const row = (await taskRowOf(join(tasks, 'csv-to-json'), 'examples')) as TaskRow
 const items = (...hints: string[]) => JSON.stringify({ items: hints })
 
 async function hint(teacher: object, ...answers: Parameters<typeof clientThat>) {
-  const stage = (await makeAnyStage('augment/hints', { scout: { teacher, concurrency: 1 } })) as Stage<TaskRow, TaskRow>
+  const stage = (await makeAnyStage('augment/hints', { scout: { teacher, concurrency: 1 } })) as MapStage<
+    TaskRow,
+    TaskRow
+  >
   const { signal } = new AbortController()
   const model = clientThat(...answers)
   const rows = (async function* () {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { stageServices } from '../../src/cli/recipe/services.ts'
 import type { StageEntry } from '../../src/core/recipe.ts'
 import type { TaskRow } from '../../src/core/row.ts'
-import { type Dropped, isDropped, type Stage } from '../../src/core/stage.ts'
+import { type Dropped, isDropped, type MapStage } from '../../src/core/stage.ts'
 import { makeAnyStage } from '../../src/plugins.ts'
 import { countsOf } from '../../src/run/recipe/report.ts'
 import { resolveRecipe } from '../../src/run/recipe/resolve.ts'
@@ -48,7 +48,7 @@ withSandboxes('a judge in a recipe', () => {
     const verify = async (budgetUsd: number, rows: (TaskRow | undefined)[]) => {
       const stage = await makeAnyStage('filters/tasks/verified', { judge, budgetUsd, concurrency: 1 })
       const at = { services, workDir, log: (line: string) => void said.push(line) }
-      return runStage(stage as Stage<never, TaskRow>, rows, at)
+      return runStage(stage as MapStage<never, TaskRow>, rows, at)
     }
     await expect(verify(0.1, [one, two])).rejects.toMatchObject({
       name: 'UserError',
@@ -113,7 +113,7 @@ withSandboxes('a judge in a recipe', () => {
     const hint = async (model: string) => {
       const teacher = { model: 'able', engine: 'scripted', options: { tasks: root } }
       const scout = { teacher, concurrency: 1, judge: { model, apiBase: server.apiBase } }
-      const stage = (await makeAnyStage('augment/hints', { scout })) as Stage<never, TaskRow>
+      const stage = (await makeAnyStage('augment/hints', { scout })) as MapStage<never, TaskRow>
       const asked = clientThat(replies(JSON.stringify({ items: ['Kind words are short.'] })))
       return (await runStage(stage, [row], { services, model: asked })) as (TaskRow | Dropped)[]
     }

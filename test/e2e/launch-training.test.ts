@@ -8,7 +8,7 @@ import { runCommand } from '../../src/cli/command.ts'
 import { settingSpecs } from '../../src/cli/launch/flags.ts'
 import launchCommand from '../../src/cli/launch.ts'
 import { UserError } from '../../src/core/errors.ts'
-import type { Stage } from '../../src/core/stage.ts'
+import type { MapStage } from '../../src/core/stage.ts'
 import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
 import sharegptExporter from '../../src/stages/exporters/sharegpt.ts'
 import maskTurns from '../../src/stages/maps/mask-turns.ts'
@@ -314,7 +314,7 @@ async function exported(name: string, spelling: string, traces: readonly RecipeT
 }
 
 async function masked(how: string, trace: RecipeTrace): Promise<RecipeTrace[]> {
-  const stage = maskTurns.make(maskTurns.options.parse({ how }), plugin) as Stage<RecipeTrace, RecipeTrace>
+  const stage = maskTurns.make(maskTurns.options.parse({ how }), plugin) as MapStage<RecipeTrace, RecipeTrace>
   async function* rows() {
     yield trace
   }

@@ -18,9 +18,9 @@ afterAll(() => rmSync(scratch, { recursive: true }))
 let made = 0
 /** Traces of random letters, which nothing makes smaller. */
 const traces: AnyStage = {
-  takes: null,
+  kind: 'source',
   gives: 'trace',
-  async *run() {
+  async *rows() {
     for (let i = 0; i < 60; i++) {
       made++
       const content = Array.from({ length: 2000 }, (_, k) =>

@@ -44,10 +44,10 @@ const planted: Record<string, object> = {
 }
 
 const given = (rows: readonly object[]): AnyStage => ({
-  takes: null,
+  kind: 'source',
   gives: 'trace',
   fingerprint: async () => 'planted',
-  async *run() {
+  async *rows() {
     yield* rows
   },
 })
@@ -78,6 +78,7 @@ test.each(spoilt)(
   'what is spoilt below %s is found by it before anything is written: %s',
   async (filter, reason, options, over) => {
     const spoil: AnyStage = {
+      kind: 'map',
       takes: 'trace',
       gives: 'trace',
       async *run(rows: AsyncIterable<{ id: string }>) {

@@ -77,15 +77,16 @@ const traces = [
 
 const made: Record<string, AnyStage> = {
   'sources/planted': {
-    takes: null,
+    kind: 'source',
     gives: 'trace',
     fingerprint: async () => 'planted',
-    async *run() {
+    async *rows() {
       // Good and bad in turn, so that every shard has both.
       yield* [...traces].sort((a, b) => (a.id.slice(-2) < b.id.slice(-2) ? -1 : 1))
     },
   },
   'maps/spoil': {
+    kind: 'map',
     takes: 'trace',
     gives: 'trace',
     async *run(rows: AsyncIterable<RecipeTrace>) {
@@ -93,6 +94,7 @@ const made: Record<string, AnyStage> = {
     },
   },
   'sinks/ids': {
+    kind: 'exporter',
     takes: 'trace',
     async write(input, { sql, outDir }) {
       const rows = await sql.rows(`SELECT id FROM ${input.view}`)

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest'
 import { stageServices } from '../../src/cli/recipe/services.ts'
 import type { StageEntry } from '../../src/core/recipe.ts'
 import type { TaskRow } from '../../src/core/row.ts'
-import { type AnyStage, isDropped, type Stage } from '../../src/core/stage.ts'
+import { type AnyStage, isDropped, type Source } from '../../src/core/stage.ts'
 import scriptedEngine from '../../src/engines/scripted/index.ts'
 import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
 import { packDirToBytes } from '../../src/lib/tar.ts'
@@ -47,16 +47,13 @@ async function rowsOf({ steps }: RecipeOutcome, kind: 'part' | 'rejects' = 'part
 
 /** The two tasks, and rows that pretend to be tasks. */
 made['sources/spoilt'] = {
-  takes: null,
+  kind: 'source',
   gives: 'task',
   fingerprint: async () => 'spoilt',
-  async *run(_, at) {
-    const folder = (await makeAnyStage('sources/task-folder', { path: tasks, source: 'examples' })) as Stage<
-      never,
-      TaskRow
-    >
+  async *rows(at) {
+    const folder = (await makeAnyStage('sources/task-folder', { path: tasks, source: 'examples' })) as Source<TaskRow>
     let last: TaskRow | undefined
-    for await (const row of folder.run(none(), at)) {
+    for await (const row of folder.rows(at)) {
       if (isDropped(row)) throw new Error(row.drop)
       yield row
       last = row
@@ -71,7 +68,6 @@ made['sources/spoilt'] = {
     yield { ...last!, id: 'somebody-elses', digest: '0'.repeat(64) }
   },
 }
-async function* none(): AsyncIterable<never> {}
 
 const scripted = (options: object = {}) => ({ model: 'scripted', engine: 'scripted', options: { tasks, ...options } })
 const source: StageEntry = { use: 'sources/task-folder', with: { path: tasks, source: 'examples' } }

@@ -13,8 +13,7 @@ import { checkInstaller, installTool, specOf } from './install-tool.ts'
 import { runBehind, toolDir } from './run-behind.ts'
 
 export const blackboxOptions = z.strictObject({
-  /** Used by whoever makes the model client; nothing to the agent itself. */
-  api_base: z.string().nullish(),
+  api_base: z.string().nullish().describe('Used by whoever makes the model client; nothing to the agent itself.'),
   model_info: z.looseObject({}).nullish(),
   version: z
     .string()

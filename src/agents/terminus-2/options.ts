@@ -13,17 +13,21 @@ export const optionsSchema = z
     max_episodes: turns,
     episodes: turns,
     parser_name: z.enum(['json', 'xml']).default('json'),
-    /** Used by whoever makes the model client; nothing to the agent itself. */
-    api_base: z.string().nullish(),
-    /** Sent only when it is given: servers and models have defaults of their own. */
-    temperature: z.number().min(0).nullish(),
+    api_base: z.string().nullish().describe('Used by whoever makes the model client; nothing to the agent itself.'),
+    temperature: z
+      .number()
+      .min(0)
+      .nullish()
+      .describe('Sent only when it is given: servers and models have defaults of their own.'),
     reasoning_effort: z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', 'default']).nullish(),
     collect_rollout_details: z.boolean().default(false),
-    /** Sent only when it is given: not every server knows it. */
-    session_id: z.string().min(1).nullish(),
+    session_id: z.string().min(1).nullish().describe('Sent only when it is given: not every server knows it.'),
     enable_summarize: z.boolean().default(true),
-    /** Hand off with fewer free tokens than this. Default: 8000, or a quarter of a context below 32,000. */
-    proactive_summarization_threshold: z.int().nonnegative().nullish(),
+    proactive_summarization_threshold: z
+      .int()
+      .nonnegative()
+      .nullish()
+      .describe('Hand off with fewer free tokens than this. Default: 8000, or a quarter of a context below 32,000.'),
     max_thinking_tokens: z.int().positive().nullish(),
     model_info: z
       .looseObject({
@@ -45,30 +49,45 @@ export const optionsSchema = z
     suppress_max_turns_warning: z.boolean().default(false),
     use_responses_api: z.literal(false, { error: 'the responses API is not supported, only chat' }).nullish(),
     llm_backend: z.literal('litellm', { error: 'only the usual backend is supported, called litellm' }).nullish(),
-    /** Settings of every call, by the API's names. */
-    llm_kwargs: values.nullish(),
+    llm_kwargs: values.nullish().describe("Settings of every call, by the API's names."),
     llm_call_kwargs: values.nullish(),
     extra_env: texts.nullish(),
-    /** A file puts the instruction into words of yours; a folder holds templates for any of the texts the agent sends. */
-    prompt_template_path: z.string().nullish(),
-    /** `harbor`: the texts of a Harbor that is installed on this machine. */
-    prompts: z.enum(['ours', 'harbor']).default('ours'),
-    /** The Python that has Harbor (default: that of the program harbor, else python3). */
-    harbor_python: z.string().nullish(),
+    prompt_template_path: z
+      .string()
+      .nullish()
+      .describe(
+        'A file puts the instruction into words of yours; a folder holds templates for any of the texts the agent sends.',
+      ),
+    prompts: z
+      .enum(['ours', 'harbor'])
+      .default('ours')
+      .describe('`harbor`: the texts of a Harbor that is installed on this machine.'),
+    harbor_python: z
+      .string()
+      .nullish()
+      .describe('The Python that has Harbor (default: that of the program harbor, else python3).'),
     response_length_exceeded_policy: z.enum(['recover', 'abort']).default('recover'),
-    /** Known from a fork of Harbor; the job measures its engine by itself. */
-    collect_engine_metrics: z.unknown().optional(),
+    collect_engine_metrics: z
+      .unknown()
+      .optional()
+      .describe('Known from a fork of Harbor; the job measures its engine by itself.'),
     metrics_endpoint: z.unknown().optional(),
-    /** `idle`: a command's wait ends when the shell is idle again. `full`: it takes all of its duration. */
-    wait: z.enum(['idle', 'full']).default('idle'),
-    /** `pane`: what a tmux pane shows, as Harbor's agent does. `compact`: that without empty rows. `lines`: every new line, none twice. */
-    observations: z.enum(['pane', 'compact', 'lines']).default('pane'),
-    /** The key that types a line end: `C-j` as tmux does, `Enter` as a person does. */
-    newline_key: z.enum(['C-j', 'Enter']).default('C-j'),
-    /** Tell the model how much time is left. */
-    tell_deadline: z.boolean().default(false),
-    /** So many useless replies in a row end the run. */
-    max_parse_errors: times.default(10),
+    wait: z
+      .enum(['idle', 'full'])
+      .default('idle')
+      .describe("`idle`: a command's wait ends when the shell is idle again. `full`: it takes all of its duration."),
+    observations: z
+      .enum(['pane', 'compact', 'lines'])
+      .default('pane')
+      .describe(
+        "`pane`: what a tmux pane shows, as Harbor's agent does. `compact`: that without empty rows. `lines`: every new line, none twice.",
+      ),
+    newline_key: z
+      .enum(['C-j', 'Enter'])
+      .default('C-j')
+      .describe('The key that types a line end: `C-j` as tmux does, `Enter` as a person does.'),
+    tell_deadline: z.boolean().default(false).describe('Tell the model how much time is left.'),
+    max_parse_errors: times.default(10).describe('So many useless replies in a row end the run.'),
     max_length_recoveries: times.default(5),
     max_content_filters: times.default(3),
     max_context_recoveries: times.default(3),

@@ -1,6 +1,6 @@
 import type { Agent } from '../../core/agent.ts'
 import { messageOf, UserError } from '../../core/errors.ts'
-import type { Plugin } from '../../core/plugin.ts'
+import type { Plugin, PluginContext } from '../../core/plugin.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import { makePlugin } from '../../plugins.ts'
 import { oneLine } from '../output.ts'
@@ -13,7 +13,7 @@ type Options = Readonly<Record<string, unknown>>
 /** Makes the agent an import path leads to, from a plug-in or a class with these options, or the object itself; its calls are recorded. */
 export async function makeImportedAgent(importPath: string, options: Options): Promise<Agent> {
   const imported = await loadImported(importPath)
-  const made = make('agent', imported, options)
+  const made = makeOf('agent', imported, options)
   if (isAgent(made)) return recordCalls(made)
   throw unlike(imported.where, 'an agent with name, version and solve(at)', agentParts, made)
 }
@@ -21,17 +21,22 @@ export async function makeImportedAgent(importPath: string, options: Options): P
 /** Makes the kind of sandbox an import path leads to. */
 export async function makeImportedProvider(importPath: string, options: Options): Promise<SandboxProvider> {
   const imported = await loadImported(importPath)
-  const made = make('sandbox', imported, options)
+  const made = makeOf('sandbox', imported, options)
   if (isProvider(made)) return made
   throw unlike(imported.where, 'a sandbox provider', providerParts, made)
 }
 
 /** Plug-in, class or object: the first two are made anew each time, and only they take options. */
-function make(kind: string, { where, value }: Imported, options: Options): unknown {
+export function makeOf(
+  kind: string,
+  { where, value }: Imported,
+  options: Options,
+  more: Partial<PluginContext> = {},
+): unknown {
   if (isClass(value)) return construct(where, value, options)
   // Where the model is served is said among an agent's options, but meant for whoever calls the model.
   const { api_base: _, model_info: __, ...own } = options
-  if (isPlugin(value)) return makePlugin(kind, value, own)
+  if (isPlugin(value)) return makePlugin(kind, value, own, more)
   if (typeof value === 'function')
     throw new UserError(
       `${where}: expected a plug-in, a class or an object, got a function`,
@@ -58,12 +63,14 @@ function construct(where: string, Made: new (options: Options) => unknown, optio
   }
 }
 
-function isPlugin(value: unknown): value is Plugin<unknown> {
+/** Whether a file exports a plug-in. */
+export function isPlugin(value: unknown): value is Plugin<unknown> {
   if (!isObject(value) || typeof value.make !== 'function' || !isObject(value.options)) return false
   return typeof value.name === 'string' && typeof value.options.safeParse === 'function'
 }
 
-type Parts = Readonly<Record<string, 'text' | 'function' | 'function or nothing' | 'object'>>
+/** The parts that something must have, and what each has to be. */
+export type Parts = Readonly<Record<string, 'text' | 'function' | 'function or nothing' | 'object'>>
 
 const agentParts = {
   name: 'text',
@@ -89,7 +96,8 @@ function isProvider(value: unknown): value is SandboxProvider {
   return problemsOf(value, providerParts).length === 0
 }
 
-function problemsOf(value: unknown, parts: Parts): string[] {
+/** What of these parts is missing or of another kind. */
+export function problemsOf(value: unknown, parts: Parts): string[] {
   if (!isObject(value)) return [value === null ? 'null' : `a ${typeof value}`]
   return Object.entries(parts).flatMap(([name, kind]) => {
     const part = value[name]

@@ -4,10 +4,11 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import type { Recipe, StageEntry } from '../../core/recipe.ts'
 import { makeAgent, makeAnyStage, makeProvider } from '../../plugins.ts'
-import { type ResolvedRecipe, resolveRecipe } from '../../run/recipe/resolve.ts'
+import { type ResolvedRecipe, resolveRecipe, stageId } from '../../run/recipe/resolve.ts'
 import { naming } from '../../run/recipe/stage-failure.ts'
-import { parseImportPath } from '../imported/import-path.ts'
+import { absoluteImportPath, parseImportPath } from '../imported/import-path.ts'
 import { loadImported } from '../imported/load-imported.ts'
+import { makeImportedStage } from '../imported/make-imported-stage.ts'
 import { setInDocument, textsIn } from './set-in-document.ts'
 
 const schema = z.strictObject({
@@ -51,8 +52,12 @@ export async function loadRecipe(file: string, options: RecipeOptions): Promise<
   const { rehearsal } = options
   const written = parseRecipe(setInDocument(value, options.set ?? []), where)
   const recipe = rehearsal ? rehearsed(written, rehearsal) : written
-  const resolvePath = pathResolver(folderOf(file), options.set ?? [])
-  const make = (use: string, given: Readonly<Record<string, unknown>>) => makeAnyStage(use, given, { resolvePath })
+  const folder = folderOf(file)
+  const resolvePath = pathResolver(folder, options.set ?? [])
+  const make = (use: string, given: Readonly<Record<string, unknown>>) =>
+    /^(?:\.{0,2}\/|npm:)/.test(use)
+      ? makeImportedStage(absoluteImportPath(use, folder), given, { resolvePath })
+      : makeAnyStage(use, given, { resolvePath })
   const resolved = await resolveRecipe(recipe, make, {
     limit: options.limit ?? null,
     rehearsal: rehearsal !== undefined,
@@ -63,14 +68,13 @@ export async function loadRecipe(file: string, options: RecipeOptions): Promise<
 
 /** A recipe without some of its stages; what took their rows takes those of the stages above them. */
 function rehearsed(recipe: Recipe, { without, standIns }: NonNullable<RecipeOptions['rehearsal']>): Recipe {
-  const idOf = ({ id, use }: StageEntry) => id ?? use.split('/').at(-1) ?? use
-  const fromOf = new Map(recipe.stages.map((entry) => [idOf(entry), entry.from]))
+  const fromOf = new Map(recipe.stages.map((entry) => [stageId(entry), entry.from]))
   const above = (id: string): readonly string[] =>
     without.includes(id) ? [fromOf.get(id) ?? []].flat().flatMap(above) : [id]
   const stages = recipe.stages
-    .filter((entry) => !without.includes(idOf(entry)))
+    .filter((entry) => !without.includes(stageId(entry)))
     .map((entry): StageEntry => {
-      if (standIns.includes(idOf(entry))) return { id: idOf(entry), use: 'sources/pipeline', with: composed }
+      if (standIns.includes(stageId(entry))) return { id: stageId(entry), use: 'sources/pipeline', with: composed }
       const from = entry.from === undefined ? [] : [entry.from].flat().flatMap(above)
       const { from: _, ...rest } = entry
       return from.length === 0 ? rest : { ...rest, from: typeof entry.from === 'string' ? (from[0] ?? '') : from }

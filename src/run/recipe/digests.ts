@@ -16,7 +16,7 @@ export async function digestStages(
   const digests = new Map<string, string>()
   for (const live of stages) {
     const { stage, use, from, form } = live
-    const identity = 'identity' in stage && stage.identity !== undefined ? stage.identity : live.with
+    const identity = stage.identity === undefined ? live.with : stage.identity
     digests.set(
       live.id,
       digestJson({
@@ -24,13 +24,14 @@ export async function digestStages(
         identity,
         seed,
         ...(rehearsal && { rehearsal }),
-        version: 'version' in stage ? (stage.version ?? 0) : 0,
+        version: stage.version ?? 0,
+        ...(stage.code !== undefined && { code: stage.code }),
         inputs: from.map((id) => digests.get(id)),
         ...(form === 'source' ? { limit } : {}),
-        ...('fingerprint' in stage && {
+        ...(stage.fingerprint && {
           fingerprint: await naming({ stages: [live] }, async () => stage.fingerprint?.(contextOf(live))),
         }),
-        ...('reason' in stage ? { reason: stage.reason } : {}),
+        ...(stage.kind === 'sql-filter' && { reason: stage.reason }),
       }),
     )
   }

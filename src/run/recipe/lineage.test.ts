@@ -10,9 +10,9 @@ import { runRecipe } from './run-recipe.ts'
 /** A task that is rolled out twice; the second trace is too short. */
 const stages: Record<string, AnyStage> = {
   source: {
-    takes: null,
+    kind: 'source',
     gives: 'task',
-    async *run() {
+    async *rows() {
       yield {
         ...{ id: 'a', name: 'a', source: 's', instruction: 'do it', digest: 'digest-a' },
         ...{ archive: new Uint8Array(), lineage: null, signals: {} },
@@ -20,6 +20,7 @@ const stages: Record<string, AnyStage> = {
     },
   },
   twice: {
+    kind: 'map',
     takes: 'task',
     gives: 'task',
     expensive: true,
@@ -28,6 +29,7 @@ const stages: Record<string, AnyStage> = {
     },
   },
   rollout: {
+    kind: 'map',
     takes: 'task',
     gives: 'trace',
     expensive: true,
@@ -42,7 +44,7 @@ const stages: Record<string, AnyStage> = {
       }
     },
   },
-  long: { takes: 'trace', reason: "CASE WHEN turns < 5 THEN 'too-few-turns' END" },
+  long: { kind: 'sql-filter', takes: 'trace', reason: "CASE WHEN turns < 5 THEN 'too-few-turns' END" },
 }
 
 test('a trace is found by its id and by the name of its trial, with its own attempt and what dropped it', async () => {

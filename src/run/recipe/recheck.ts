@@ -25,7 +25,7 @@ export async function recheck(
   const leak = (await sqlLeak(at, filters, input)) ?? (await streamLeak(apart, filters, input))
   if (leak !== null) throw leaked(leak)
   for (const live of filters) {
-    const found = 'findDrops' in live.stage ? await wholeLeak(apart, live, live.stage, input) : null
+    const found = live.stage.kind === 'set-filter' ? await wholeLeak(apart, live, live.stage, input) : null
     if (found !== null) throw leaked(found)
   }
 }

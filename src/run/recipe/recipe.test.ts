@@ -38,10 +38,10 @@ const task = (source: string, i: number): TaskRow => ({
 /** Stages made for these tests; what runs is written down in `runs`. */
 const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
   'sources/numbers': ({ source = 'a', count = 25 }) => ({
-    takes: null,
+    kind: 'source',
     gives: 'task',
     fingerprint: async () => 'fixed',
-    async *run() {
+    async *rows() {
       runs.push(`source ${source}`)
       for (let i = 0; i < Number(count); i++)
         yield i % 10 === 9 ? { drop: 'unlucky', id: `${source}-${i}` } : task(String(source), i)
@@ -49,20 +49,20 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
   }),
   'sources/costly': (options) => ({ ...stages['sources/numbers']!(options), expensive: true }) as AnyStage,
   'filters/short': ({ most = 1e9 }) => ({
+    kind: 'sql-filter',
     takes: 'task',
     reason: `CASE WHEN (signals->>'length')::INTEGER > ${Number(most)} THEN 'too-long' END`,
   }),
   'filters/odd': () => ({
+    kind: 'filter',
     takes: 'task',
-    gives: 'task',
-    filter: true,
-    async *run(rows: AsyncIterable<TaskRow>) {
-      runs.push('odd')
-      for await (const row of rows)
-        yield row.signals.length! % 2 ? row : { drop: 'even', id: row.id, detail: `${row.signals.length}` }
+    keep({ id, signals }: TaskRow) {
+      runs.push(`odd ${id}`)
+      return signals.length! % 2 === 1 || { reason: 'even', detail: `${signals.length}` }
     },
   }),
   'filters/lengthen': () => ({
+    kind: 'map',
     takes: 'task',
     gives: 'task',
     async *run(rows: AsyncIterable<TaskRow>) {
@@ -70,6 +70,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     },
   }),
   rollout: () => ({
+    kind: 'map',
     takes: 'task',
     gives: 'task',
     expensive: true,
@@ -81,6 +82,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     },
   }),
   'filters/duplicates': () => ({
+    kind: 'set-filter',
     takes: 'task',
     async findDrops({ view }, { sql }) {
       await sql.run(
@@ -90,6 +92,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     },
   }),
   'filters/picky': () => ({
+    kind: 'sql-filter',
     takes: 'task',
     fingerprint: async () => {
       throw new UserError('expected a list, found none', 'write one')
@@ -97,6 +100,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     reason: 'NULL',
   }),
   'filters/broken': () => ({
+    kind: 'map',
     takes: 'task',
     gives: 'task',
     async *run(rows: AsyncIterable<TaskRow>, { workDir }) {
@@ -109,6 +113,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     },
   }),
   'filters/greedy': () => ({
+    kind: 'set-filter',
     takes: 'task',
     async findDrops(_, { sql }) {
       await sql.run('CREATE OR REPLACE TABLE all_at_once AS SELECT list(range) FROM range(100000000)')
@@ -116,6 +121,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     },
   }),
   'mixers/zip': ({ twice = false }) => ({
+    kind: 'mixer',
     takes: 'task',
     many: true,
     async choose(inputs, { sql }) {
@@ -128,6 +134,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     },
   }),
   'sinks/ids': () => ({
+    kind: 'exporter',
     takes: 'task',
     async write(input, { sql, outDir }) {
       const rows = await sql.rows(`SELECT id, signals FROM ${input.view} ORDER BY row`)

@@ -1,7 +1,6 @@
 import { UserError } from '../../core/errors.ts'
 import type { Recipe, RecipeLock, ResolvedStage, StageEntry, StageForm } from '../../core/recipe.ts'
-import type { RowKind } from '../../core/row.ts'
-import type { AnyStage } from '../../core/stage.ts'
+import { type AnyStage, takenBy } from '../../core/stage.ts'
 import { storedKinds } from '../../store/rows/columns.ts'
 
 /** Makes a stage by its name; a wrong name or option is a UserError. */
@@ -50,22 +49,22 @@ async function resolveStage(
   above: readonly LiveStage[],
   make: MakeStage,
 ): Promise<LiveStage> {
-  const id = entry.id ?? entry.use.split('/').at(-1) ?? entry.use
+  const id = stageId(entry)
   if (!/^[a-z0-9][a-z0-9._-]*$/i.test(id))
     throw refuse(recipe, `has a stage called ${JSON.stringify(id)}`, 'an id is letters, digits, dots and dashes')
   if (above.some((stage) => stage.id === id))
     throw refuse(recipe, `has two stages called ${id}`, 'give one of them another id')
   const stage = await makeNamed(recipe, id, entry, make)
-  const form = formOf(stage)
-  const from = inputsOf(recipe, id, entry, stage, form, above)
+  const takes = takenBy(stage)
+  const from = inputsOf(recipe, id, entry, stage, above)
   for (const input of from)
-    if (input.gives !== stage.takes)
+    if (input.gives !== takes)
       throw refuse(
         recipe,
-        `stage ${id} takes ${stage.takes} rows, but ${input.id} above it gives ${input.gives} rows`,
+        `stage ${id} takes ${takes} rows, but ${input.id} above it gives ${input.gives} rows`,
         'put a stage between them that turns one into the other, or say `from`',
       )
-  const gives = givenBy(stage, form)
+  const gives = 'gives' in stage ? stage.gives : stage.takes
   if (!storedKinds.some((kind) => kind === gives))
     throw refuse(recipe, `stage ${id} gives ${gives} rows`, `a recipe passes on ${storedKinds.join(', ')} rows`)
   return {
@@ -73,11 +72,17 @@ async function resolveStage(
     use: entry.use,
     with: entry.with ?? {},
     from: from.map((input) => input.id),
-    form,
-    takes: stage.takes,
+    form: formOf[stage.kind],
+    takes,
     gives,
+    ...(stage.code !== undefined && { code: stage.code }),
     stage,
   }
+}
+
+/** What a stage is called: its id, else the last part of what it uses, without the ending of a file. */
+export function stageId({ id, use }: Pick<StageEntry, 'id' | 'use'>): string {
+  return id ?? (use.split('/').at(-1) ?? use).replace(/\.[cm]?[jt]s$/, '')
 }
 
 async function makeNamed(recipe: Recipe, id: string, entry: StageEntry, make: MakeStage): Promise<AnyStage> {
@@ -89,18 +94,15 @@ async function makeNamed(recipe: Recipe, id: string, entry: StageEntry, make: Ma
   }
 }
 
-/** Which of the forms a stage has. */
-export function formOf(stage: AnyStage): StageForm {
-  if ('reason' in stage) return 'sql-filter'
-  if ('choose' in stage || 'findDrops' in stage) return 'whole'
-  if ('write' in stage) return 'sink'
-  return stage.takes === null ? 'source' : 'stream'
-}
-
-function givenBy(stage: AnyStage, form: StageForm): RowKind {
-  if ('gives' in stage) return stage.gives
-  if (stage.takes === null) throw new Error(`a ${form} takes rows`)
-  return stage.takes
+/** How the engine runs each kind of stage. */
+const formOf: Readonly<Record<AnyStage['kind'], StageForm>> = {
+  source: 'source',
+  map: 'stream',
+  filter: 'stream',
+  'sql-filter': 'sql-filter',
+  'set-filter': 'whole',
+  mixer: 'whole',
+  exporter: 'sink',
 }
 
 function inputsOf(
@@ -108,14 +110,13 @@ function inputsOf(
   id: string,
   entry: StageEntry,
   stage: AnyStage,
-  form: StageForm,
   above: readonly LiveStage[],
 ): readonly LiveStage[] {
-  if (form === 'source') {
+  if (stage.kind === 'source') {
     if (entry.from !== undefined) throw refuse(recipe, `stage ${id} is a source, which takes no rows`, 'remove `from`')
     return []
   }
-  const many = 'many' in stage && stage.many === true
+  const many = stage.kind === 'mixer' && stage.many === true
   if (entry.from !== undefined) {
     const names = [entry.from].flat()
     if (names.length > 1 && !many)

@@ -23,7 +23,7 @@ export async function runShards(work: StepWork, input: readonly Shard[]): Promis
 
 /** Whether a stage gives rows as they are or drops them. */
 export function isFilter({ stage }: LiveStage): boolean {
-  return 'reason' in stage || 'findDrops' in stage || ('run' in stage && stage.filter === true)
+  return stage.kind === 'filter' || stage.kind === 'sql-filter' || stage.kind === 'set-filter'
 }
 
 /** How many shards are written at once: the database alone writes a small file with one processor; large ones need the memory. */
@@ -114,7 +114,7 @@ async function filterShard(work: StepWork, from: Shard): Promise<Shard> {
 /** A query for the rows that filters drop: the first that gives a reason has the row. */
 export function findDrops(filters: readonly LiveStage[], rows: string): string {
   const cases = filters.flatMap(({ id, stage }) =>
-    'reason' in stage
+    stage.kind === 'sql-filter'
       ? [`WHEN (${stage.reason}) IS NOT NULL THEN {stage: ${sqlText(id)}, reason: (${stage.reason})}`]
       : [],
   )

@@ -1,4 +1,3 @@
-import type { WholeStage } from '../../core/stage.ts'
 import { rowsInFile } from '../../store/rows/shard-sql.ts'
 import { findShard, type Shard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
@@ -17,8 +16,10 @@ export async function runWhole(work: StepWork, inputs: readonly StepOutput[]): P
   const views = await openViews(sql, inputs)
   try {
     const [first] = views
-    if (first && 'findDrops' in live.stage) return await saveDropped(work, only, await live.stage.findDrops(first, at))
-    await recordChoice(sql, await (live.stage as WholeStage).choose(views, at), views)
+    const { stage } = live
+    if (first && stage.kind === 'set-filter') return await saveDropped(work, only, await stage.findDrops(first, at))
+    if (stage.kind !== 'mixer') throw new Error(`a ${stage.kind} does not see all rows at once`)
+    await recordChoice(sql, await stage.choose(views, at), views)
     if (inputs.length > 1 || !(await keepsRows(sql))) return await saveSorted(work, live, views, inputs)
     return await saveDropped(work, only, `(${rejectsOf(live.id, views)})`)
   } finally {

@@ -1,5 +1,6 @@
 import type { StageCount } from '../../core/recipe.ts'
-import { type AnyStage, type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
+import { type Dropped, isDropped, type StageContext } from '../../core/stage.ts'
+import { streamOf } from '../../core/stream-stage.ts'
 import type { SqlDatabase } from '../../lib/duckdb.ts'
 import { decodeRow, type StoredKind } from '../../store/rows/columns.ts'
 import { selectRows } from '../../store/rows/shard-sql.ts'
@@ -73,7 +74,7 @@ async function* throughStage(
   tally: StageTally,
 ): AsyncIterable<object> {
   const seen = counted(rows, tally)
-  for await (const row of streamOf(live.stage).run(seen, at)) {
+  for await (const row of streamOf(live.stage, seen, at)) {
     at.signal.throwIfAborted()
     if (!isDropped(row)) {
       tally.give()
@@ -90,11 +91,6 @@ async function* counted(rows: AsyncIterable<object>, tally: StageTally): AsyncIt
     tally.take()
     yield row
   }
-}
-
-function streamOf(stage: AnyStage): Stage {
-  if (!('run' in stage)) throw new Error('only streams stand in a stream')
-  return stage
 }
 
 function rejectOf({ drop, detail, id }: Dropped, stage: string): Reject {

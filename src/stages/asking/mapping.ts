@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { ModelClient } from '../../core/model.ts'
 import type { RawRow, TaskRow } from '../../core/row.ts'
-import type { Dropped, Expectation, Need, Stage, StageContext } from '../../core/stage.ts'
+import type { Dropped, Expectation, MapStage, Need, StageContext } from '../../core/stage.ts'
 import { isDropped } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { identityOfModel } from '../rolling/options.ts'
@@ -74,7 +74,7 @@ export function mapRaw<T>(
   options: MapOptions,
   form: ReplyForm<T>,
   give: (asked: Asked<RawRow, T>) => readonly (RawRow | Dropped)[],
-): Stage<RawRow, RawRow> {
+): MapStage<RawRow, RawRow> {
   return mapRows('raw', options, form, ({ fields }) => fields, give)
 }
 
@@ -83,7 +83,7 @@ export function mapTasks<T>(
   options: MapOptions,
   form: ReplyForm<T>,
   give: (asked: Asked<TaskRow, T>) => readonly (TaskRow | Dropped)[],
-): Stage<TaskRow, TaskRow> {
+): MapStage<TaskRow, TaskRow> {
   const fieldsOf = ({ id, name, source, instruction, signals }: TaskRow) => ({
     id,
     name,
@@ -100,9 +100,10 @@ function mapRows<Row extends { readonly id: string }, T>(
   form: ReplyForm<T>,
   fieldsOf: (row: Row) => Readonly<Record<string, unknown>>,
   give: (asked: Asked<Row, T>) => readonly (Row | Dropped)[],
-): Stage<Row, Row> {
+): MapStage<Row, Row> {
   const { prompt, into: _, model: __, ...asking } = options
   return {
+    kind: 'map',
     takes: kind,
     gives: kind,
     expensive: true,

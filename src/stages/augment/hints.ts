@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
+import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { modelOf } from '../asking/ask.ts'
 import { askOptions, identityOf, needsOfAsking, withModel } from '../asking/mapping.ts'
@@ -13,11 +13,11 @@ import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   ...askOptions,
-  /** Who goes first: its trace is what hints are made of. */
-  scout: z.strictObject({ ...rollingOptions, teacher: modelSettings.nullable() }),
+  scout: z
+    .strictObject({ ...rollingOptions, teacher: modelSettings.nullable() })
+    .describe('Who goes first: its trace is what hints are made of.'),
   hints: z.int().min(1).max(10).default(3),
-  /** Whether the old task goes on too, before the new one. */
-  keepOriginal: z.boolean().default(false),
+  keepOriginal: z.boolean().default(false).describe('Whether the old task goes on too, before the new one.'),
 })
 
 /** Has a scout solve each task and adds hints from its trace to the instruction; files, tests and solution stay. */
@@ -25,7 +25,7 @@ export default definePlugin({
   name: 'augment/hints',
   summary: 'Add hints from the trace of a scout that solved the task',
   options,
-  make: (asked): Stage<TaskRow, TaskRow> => {
+  make: (asked): MapStage<TaskRow, TaskRow> => {
     const { scout, hints, keepOriginal } = asked
     const [agent, sandbox] = [chosen(scout.agent), chosen(scout.sandbox)]
     const { concurrency: _, budgetUsd: __, teacher, judge, timeoutMultiplier, agentMayModifySystem } = scout
@@ -39,6 +39,7 @@ export default definePlugin({
       judge: byJudge,
     }
     return {
+      kind: 'map',
       takes: 'task',
       gives: 'task',
       expensive: true,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, Stage } from '../../core/stage.ts'
+import type { Dropped, MapStage } from '../../core/stage.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { MissingField } from '../../lib/template.ts'
 import { modelOf } from '../asking/ask.ts'
@@ -20,10 +20,11 @@ export const authorOptions = {
 export function draftStage<O extends AskOptions>(
   options: O,
   makeDrafts: (row: RawRow, at: AskingContext) => Promise<readonly (TaskDraft | Dropped)[]>,
-): Stage<RawRow, TaskDraft> {
+): MapStage<RawRow, TaskDraft> {
   // One for all runs of the stage: pipelines run it row by row.
   const spending = new Spending(options)
   return {
+    kind: 'map',
     takes: 'raw',
     gives: 'draft',
     expensive: true,

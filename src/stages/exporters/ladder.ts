@@ -11,10 +11,17 @@ import { traceColumnList, traceExportOptions } from '../exporting/trace-columns.
 
 const options = z.strictObject({
   ...traceExportOptions,
-  /** Rows of each rung; a rung that there are too few rows for is left out. */
-  sizes: z.array(z.int().positive()).min(1).default([316, 1000, 3160, 10_000, 31_600, 100_000]),
-  /** As in the dataset beside it, so that no rung holds a task that is validated on. */
-  validation: z.number().min(0).max(0.5).default(0.05),
+  sizes: z
+    .array(z.int().positive())
+    .min(1)
+    .default([316, 1000, 3160, 10_000, 31_600, 100_000])
+    .describe('Rows of each rung; a rung that there are too few rows for is left out.'),
+  validation: z
+    .number()
+    .min(0)
+    .max(0.5)
+    .default(0.05)
+    .describe('As in the dataset beside it, so that no rung holds a task that is validated on.'),
   fileRows: z.int().positive().default(10_000),
 })
 
@@ -27,6 +34,7 @@ export default definePlugin<Sink, typeof options>({
   summary: 'Write nested samples of growing size: 316, 1K, 3.16K, 10K, 31.6K, 100K',
   options,
   make: ({ sizes, validation, fileRows, ...shape }) => ({
+    kind: 'exporter',
     takes: 'trace',
     async write(input, { sql, outDir, made, seed, log, rehearsal }) {
       const split = await planSplit(sql, { view: input.view, kind: 'trace', seed, validation })

@@ -17,8 +17,7 @@ const options = z.strictObject({
     .min(1)
     .default([...trainers]),
   validation: z.number().min(0).max(0.5).default(0.05),
-  /** What SkyRL calls the environment that runs the tasks. */
-  envClass: z.string().min(1).default('harbor'),
+  envClass: z.string().min(1).default('harbor').describe('What SkyRL calls the environment that runs the tasks.'),
   fileRows: z.int().positive().default(10_000),
 })
 
@@ -28,6 +27,7 @@ export default definePlugin<Sink, typeof options>({
   summary: 'Write tasks as prompt sets for SkyRL, verl and TRL, with the tasks beside them',
   options,
   make: ({ trainers: wanted, validation, envClass, fileRows }) => ({
+    kind: 'exporter',
     takes: 'task',
     async write(input, { sql, outDir, made, seed }) {
       const split = await planSplit(sql, { view: input.view, kind: 'task', seed, validation })

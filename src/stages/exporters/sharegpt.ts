@@ -20,23 +20,29 @@ const options = z.strictObject({
     .array(z.enum(fileFormats))
     .min(1)
     .default([...fileFormats]),
-  /** Which part of the source tasks is held out; no task is on both sides. */
-  validation: z.number().min(0).max(0.5).default(0.05),
+  validation: z
+    .number()
+    .min(0)
+    .max(0.5)
+    .default(0.05)
+    .describe('Which part of the source tasks is held out; no task is on both sides.'),
   fileRows: z.int().positive().default(10_000),
-  /** Default: the name of the recipe. */
   name: z
     .string()
     .regex(/^[\w.-]+$/)
-    .optional(),
+    .optional()
+    .describe('Default: the name of the recipe.'),
   training: trainingOptions.default(trainingOptions.parse({})),
-  /** Rows to replay before they are written: a number, 0 for none; `require` stops the recipe when one of 5 does not hold. */
   replay: z
     .union([
       z.int().nonnegative(),
       z.literal('require'),
       z.strictObject({ rows: z.int().positive().default(replayedRows), require: z.boolean().default(false) }),
     ])
-    .default(replayedRows),
+    .default(replayedRows)
+    .describe(
+      'Rows to replay before they are written: a number, 0 for none; `require` stops the recipe when one of 5 does not hold.',
+    ),
 })
 
 const folders = { parquet: 'data', jsonl: 'jsonl' } as const
@@ -47,6 +53,7 @@ export default definePlugin<Sink, typeof options>({
   summary: 'Write traces as a dataset to train on, with a card and a LLaMA-Factory configuration',
   options,
   make: ({ formats, validation, fileRows, name, training, replay, ...shape }) => ({
+    kind: 'exporter',
     takes: 'trace',
     replay: replayWish(replay),
     async write(input, { sql, outDir, made, seed }) {

@@ -11,8 +11,7 @@ export const trainingOptions = z.strictObject({
   epochs: z.number().positive().default(7),
   learningRate: z.number().positive().default(4e-5),
   maxGradNorm: z.number().positive().default(1),
-  /** Rows a step, over all devices. */
-  batch: z.int().positive().default(96),
+  batch: z.int().positive().default(96).describe('Rows a step, over all devices.'),
   devices: z.int().positive().default(8),
 })
 

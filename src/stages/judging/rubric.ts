@@ -7,16 +7,18 @@ export const rubricSchema = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().min(1).max(100),
-        /** What has to be true of the result. */
-        text: z.string().min(1).max(4000),
+        text: z.string().min(1).max(4000).describe('What has to be true of the result.'),
         weight: z.number().positive().default(1),
       }),
     )
     .min(1)
     .max(30),
-  /** A result that is known to be good; others may be as good. */
-  reference: z.string().max(50_000).optional(),
-  /** The reward is 1 from this score on and 0 below; without it the reward is the score. */
-  passAt: z.number().min(0).max(1).optional(),
+  reference: z.string().max(50_000).optional().describe('A result that is known to be good; others may be as good.'),
+  passAt: z
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .describe('The reward is 1 from this score on and 0 below; without it the reward is the score.'),
 })
 export type Rubric = z.output<typeof rubricSchema>

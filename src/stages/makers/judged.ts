@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { judgeFileName, submissionDirName } from '../../core/judge.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, Stage } from '../../core/stage.ts'
+import type { Dropped, MapStage } from '../../core/stage.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { asJson } from '../asking/forms.ts'
@@ -13,12 +13,13 @@ import type { rubricSchema } from '../judging/rubric.ts'
 
 const options = z.strictObject({
   ...authorOptions,
-  /** What the agent is told: `{{field}}` is filled from the row. Where results belong is added. */
-  instruction: z.string().min(1).default('{{instruction}}'),
-  /** Rows whose instruction has more characters are dropped. */
-  maxChars: z.number().int().min(100).default(6000),
-  /** From this score of the judge on a result counts as right. */
-  passAt: z.number().min(0).max(1).default(0.75),
+  instruction: z
+    .string()
+    .min(1)
+    .default('{{instruction}}')
+    .describe('What the agent is told: `{{field}}` is filled from the row. Where results belong is added.'),
+  maxChars: z.number().int().min(100).default(6000).describe('Rows whose instruction has more characters are dropped.'),
+  passAt: z.number().min(0).max(1).default(0.75).describe('From this score of the judge on a result counts as right.'),
 })
 type Options = z.output<typeof options>
 
@@ -38,7 +39,7 @@ const judged = z.strictObject({
 const asJudged = asJson(judged, 'judged_task')
 
 /** V3: work that no program can judge. Tests collect the results; a model judges them by criteria, outside of the sandbox. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/judged',
   summary: 'Tasks whose results a model judges by criteria, outside of the sandbox',
   options,

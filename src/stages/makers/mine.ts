@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
+import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { ask } from '../asking/ask.ts'
 import { asYesNo } from '../asking/forms.ts'
@@ -13,18 +13,19 @@ import { asTask, filesOf, taskRules } from '../authoring/task-form.ts'
 
 const options = z.strictObject({
   ...authorOptions,
-  /** The document: `{{field}}` is filled from the row. */
-  text: z.string().min(1).default('{{text}}'),
-  /** Documents that look less like the shell are dropped before anybody is asked; 0 asks about all. */
-  minLikeness: z.number().min(0).default(8),
+  text: z.string().min(1).default('{{text}}').describe('The document: `{{field}}` is filled from the row.'),
+  minLikeness: z
+    .number()
+    .min(0)
+    .default(8)
+    .describe('Documents that look less like the shell are dropped before anybody is asked; 0 asks about all.'),
   minChars: z.number().int().min(0).default(200),
-  /** Longer documents are cut. */
-  maxChars: z.number().int().min(200).default(12_000),
+  maxChars: z.number().int().min(200).default(12_000).describe('Longer documents are cut.'),
 })
 type Options = z.output<typeof options>
 
 /** S5: documents go through a cheap score, a question of yes or no, and the extraction of a task; most fall out early. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/mine',
   summary: 'Mine documents for tasks: a score, a classifier, then a model that writes the task out',
   options,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
+import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { ask } from '../asking/ask.ts'
@@ -22,19 +22,25 @@ type Idea = z.output<typeof idea>
 
 const options = z.strictObject({
   ...authorOptions,
-  /** What inspires an idea: `{{field}}` is filled from the row. */
-  seed: z.string().min(1).default('{{text}}'),
+  seed: z.string().min(1).default('{{text}}').describe('What inspires an idea: `{{field}}` is filled from the row.'),
   maxSeedChars: z.number().int().min(100).default(6000),
-  /** Ideas to learn from; `shots` of them, drawn by seed and row, are shown. */
-  examples: z.array(idea).default([]),
+  examples: z
+    .array(idea)
+    .default([])
+    .describe('Ideas to learn from; `shots` of them, drawn by seed and row, are shown.'),
   shots: z.number().int().min(0).default(3),
-  /** How many ideas a row gives: one, or a course of several that starts easy and ends hard. */
-  ideas: z.number().int().min(1).max(10).default(1),
+  ideas: z
+    .number()
+    .int()
+    .min(1)
+    .max(10)
+    .default(1)
+    .describe('How many ideas a row gives: one, or a course of several that starts easy and ends hard.'),
 })
 type Options = z.output<typeof options>
 
 /** S6b: a text inspires an idea, or a course of them; of each idea a model writes a whole task, with tests and a solution. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/self-instruct',
   summary: 'A model has ideas for tasks, from easy to hard, and writes each of them out with tests and a solution',
   options,

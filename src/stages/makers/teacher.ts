@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { MapStage } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
 import { authorTask } from '../authoring/author-task.ts'
 import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
@@ -10,13 +10,16 @@ import { asTask, filesOf, taskRules } from '../authoring/task-form.ts'
 
 const options = z.strictObject({
   ...authorOptions,
-  /** What the task is to be about: `{{field}}` is filled from the row. */
-  brief: z.string().min(1).default('{{brief}}'),
+  brief: z
+    .string()
+    .min(1)
+    .default('{{brief}}')
+    .describe('What the task is to be about: `{{field}}` is filled from the row.'),
   repairs: z.number().int().min(0).default(4),
 })
 
 /** S7: a teacher writes instruction, tests and solution to a brief; they run in a sandbox until they hold together, or are dropped. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/teacher',
   summary: 'A model writes a task to a brief and repairs it until its own solution passes its own tests in a sandbox',
   options,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, Stage } from '../../core/stage.ts'
+import type { Dropped, MapStage } from '../../core/stage.ts'
 import { MissingField } from '../../lib/template.ts'
 import { asJson } from '../asking/forms.ts'
 import type { AskingContext } from '../asking/mapping.ts'
@@ -29,7 +29,7 @@ type Options = z.output<typeof options>
 const asTests = asJson(z.strictObject({ test_sh: z.string().min(10).max(50_000) }), 'tests')
 
 /** V4: a task that nobody wrote tests for, and what an agent did about it: a model writes the tests, and the trace proves them. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/trace-tests',
   summary: 'A model writes tests for a task from what an agent did; replaying the trace proves them',
   options,

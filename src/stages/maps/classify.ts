@@ -6,10 +6,14 @@ import { mapOptions, mapRaw, mapTasks } from '../asking/mapping.ts'
 
 const options = z.strictObject({
   ...mapOptions,
-  /** What flows by: a row of a source gets a field, a task gets a signal of 1 or 0. */
-  rows: z.enum(['raw', 'task']).default('raw'),
-  /** Which rows stay; the others are dropped with `classified-no` or `classified-yes`. */
-  keep: z.enum(['all', 'yes', 'no']).default('all'),
+  rows: z
+    .enum(['raw', 'task'])
+    .default('raw')
+    .describe('What flows by: a row of a source gets a field, a task gets a signal of 1 or 0.'),
+  keep: z
+    .enum(['all', 'yes', 'no'])
+    .default('all')
+    .describe('Which rows stay; the others are dropped with `classified-no` or `classified-yes`.'),
 })
 
 /** Asks a question of yes or no about every row, and keeps the rows that one of the answers is for. */

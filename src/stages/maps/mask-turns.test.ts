@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { someTrace } from '../../../test/recipe-traces.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { MapStage } from '../../core/stage.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import maskTurns from './mask-turns.ts'
 
@@ -23,7 +23,7 @@ const row = someTrace({
 })
 
 async function treat(options: object, given: RecipeTrace = row) {
-  const stage = maskTurns.make(maskTurns.options.parse(options), { env: {}, stateDir: '/nonexistent' }) as Stage<
+  const stage = maskTurns.make(maskTurns.options.parse(options), { env: {}, stateDir: '/nonexistent' }) as MapStage<
     RecipeTrace,
     RecipeTrace
   >

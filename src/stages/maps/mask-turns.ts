@@ -1,17 +1,21 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
-import type { Dropped, Stage } from '../../core/stage.ts'
+import type { Dropped, MapStage } from '../../core/stage.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import { masked, turnMarks } from '../rollout-text/turn-marks.ts'
 
 const options = z.strictObject({
-  /** Which replies not to train on. */
-  marks: z.array(z.enum(turnMarks)).min(1).default(['unparsed', 'truncated', 'filtered']),
-  /**
-   * `drop`: rows with such a reply; `cut`: each row ends before its first one; `expand`: a row for every other reply, trained on its
-   * last message only; `flag`: rows stay, and `train` says it of each message, for trainers that read that.
-   */
-  how: z.enum(['drop', 'cut', 'expand', 'flag']).default('cut'),
+  marks: z
+    .array(z.enum(turnMarks))
+    .min(1)
+    .default(['unparsed', 'truncated', 'filtered'])
+    .describe('Which replies not to train on.'),
+  how: z
+    .enum(['drop', 'cut', 'expand', 'flag'])
+    .default('cut')
+    .describe(
+      '`drop`: rows with such a reply; `cut`: each row ends before its first one; `expand`: a row for every other reply, trained on its last message only; `flag`: rows stay, and `train` says it of each message, for trainers that read that.',
+    ),
 })
 
 type Asked = z.output<typeof options>
@@ -21,7 +25,8 @@ export default definePlugin({
   name: 'maps/mask-turns',
   summary: 'Keep replies that were unparsed, truncated, filtered or before a hand-off out of training',
   options,
-  make: (asked): Stage<RecipeTrace, RecipeTrace> => ({
+  make: (asked): MapStage<RecipeTrace, RecipeTrace> => ({
+    kind: 'map',
     takes: 'trace',
     gives: 'trace',
     async *run(rows): AsyncIterable<RecipeTrace | Dropped> {

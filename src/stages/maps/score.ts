@@ -7,12 +7,13 @@ import { mapOptions, mapRaw, mapTasks } from '../asking/mapping.ts'
 const options = z
   .strictObject({
     ...mapOptions,
-    /** What flows by: a row of a source gets a field, a task gets a signal. */
-    rows: z.enum(['raw', 'task']).default('raw'),
+    rows: z
+      .enum(['raw', 'task'])
+      .default('raw')
+      .describe('What flows by: a row of a source gets a field, a task gets a signal.'),
     min: z.number().default(1),
     max: z.number().default(100),
-    /** Rows below it are dropped with `score-too-low`. */
-    atLeast: z.number().optional(),
+    atLeast: z.number().optional().describe('Rows below it are dropped with `score-too-low`.'),
   })
   .refine(({ min, max }) => min < max, { path: ['max'], message: 'expected more than min' })
 

@@ -17,10 +17,10 @@ export default definePlugin({
   summary: 'Ask a model for named values about every row',
   options: z.strictObject({
     ...mapOptions,
-    /** Name of each value, and what it is: text, number, flag, texts, numbers. */
     shape: z
       .record(z.string(), z.enum(['text', 'number', 'flag', 'texts', 'numbers']))
-      .refine((shape) => Object.keys(shape).length > 0, 'expected at least one value'),
+      .refine((shape) => Object.keys(shape).length > 0, 'expected at least one value')
+      .describe('Name of each value, and what it is: text, number, flag, texts, numbers.'),
   }),
   make: ({ shape, ...options }) => {
     const fields = Object.entries(shape).map(([name, kind]) => [name, kinds[kind]] as const)

@@ -10,8 +10,7 @@ export default definePlugin({
   options: z.strictObject({
     ...mixOptions,
     k: z.int().positive(),
-    /** Ids of the stages the branches end in, best first. */
-    ranking: z.array(z.string()).min(1),
+    ranking: z.array(z.string()).min(1).describe('Ids of the stages the branches end in, best first.'),
   }),
   make: ({ k, ranking, total, upsample, order }) =>
     mixOf({

@@ -12,8 +12,10 @@ export default definePlugin({
   summary: 'Mix branches in proportion to weights, with caps and a temperature',
   options: z.strictObject({
     ...mixOptions,
-    /** By the id of the stage a branch ends in. Default: how many rows it has. */
-    weights: z.record(z.string(), weight).default({}),
+    weights: z
+      .record(z.string(), weight)
+      .default({})
+      .describe('By the id of the stage a branch ends in. Default: how many rows it has.'),
     caps: z.record(z.string(), z.int().nonnegative()).default({}),
     temperature: z.number().positive().default(1),
   }),

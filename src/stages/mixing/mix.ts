@@ -27,6 +27,7 @@ interface Mix {
 /** A mixer that takes a seeded sample of so many rows of each input, and sets them in an order. */
 export function mixOf({ shares, total, upsample, order }: Mix): WholeStage {
   return {
+    kind: 'mixer',
     takes: 'task',
     many: true,
     expect: (taken) => ({

@@ -1,9 +1,10 @@
 import type { RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, Stage } from '../../core/stage.ts'
+import type { Dropped, MapStage } from '../../core/stage.ts'
 
 /** A maker that turns every row of a source into one task, or drops it with a reason. */
-export function draftEach(make: (row: RawRow, seed: number) => TaskDraft | Dropped): Stage<RawRow, TaskDraft> {
+export function draftEach(make: (row: RawRow, seed: number) => TaskDraft | Dropped): MapStage<RawRow, TaskDraft> {
   return {
+    kind: 'map',
     takes: 'raw',
     gives: 'draft',
     async *run(rows, at) {

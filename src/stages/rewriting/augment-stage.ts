@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { TaskRow } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage } from '../../core/stage.ts'
+import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { modelOf } from '../asking/ask.ts'
 import { type AskingContext, askOptions, identityOf, needsOfAsking, withModel } from '../asking/mapping.ts'
@@ -11,18 +11,17 @@ import { type Manner, rewriteInstruction } from './rewrite-instruction.ts'
 /** Options of every stage that tells tasks anew. */
 export const augmentOptions = z.strictObject({
   ...askOptions,
-  /** New tellings of each task. */
-  variants: z.number().int().min(1).max(20).default(1),
-  /** Whether the old task goes on too, before the new ones. */
-  keepOriginal: z.boolean().default(false),
+  variants: z.number().int().min(1).max(20).default(1).describe('New tellings of each task.'),
+  keepOriginal: z.boolean().default(false).describe('Whether the old task goes on too, before the new ones.'),
 })
 type Options = z.output<typeof augmentOptions>
 
 /** Tells every task anew: same files, same tests, same solution, and the old task is its parent. */
-export function augmentStage(manner: Manner, options: Options): Stage<TaskRow, TaskRow> {
+export function augmentStage(manner: Manner, options: Options): MapStage<TaskRow, TaskRow> {
   // One for all runs of the stage: pipelines run it row by row.
   const spending = new Spending(options)
   return {
+    kind: 'map',
     takes: 'task',
     gives: 'task',
     expensive: true,

@@ -6,17 +6,17 @@ export const assumedOptions = {
   assume: z
     .strictObject({
       turns: z.number().positive().default(20),
-      /** Instruction, task and first screen. */
-      firstPromptTokens: z.number().nonnegative().default(2500),
+      firstPromptTokens: z.number().nonnegative().default(2500).describe('Instruction, task and first screen.'),
       observationTokens: z.number().nonnegative().default(700),
       replyTokens: z.number().nonnegative().default(400),
       secPerTurn: z.number().nonnegative().default(15),
-      /** Of the trials, those that leave a trace. */
-      yield: z.number().min(0).max(1).default(1),
+      yield: z.number().min(0).max(1).default(1).describe('Of the trials, those that leave a trace.'),
     })
     .prefault({}),
-  /** USD for a million tokens; without them no cost is told. */
-  prices: z.strictObject({ input: z.number().nonnegative(), output: z.number().nonnegative() }).optional(),
+  prices: z
+    .strictObject({ input: z.number().nonnegative(), output: z.number().nonnegative() })
+    .optional()
+    .describe('USD for a million tokens; without them no cost is told.'),
 }
 
 type Assumed = z.output<z.ZodObject<typeof assumedOptions>>

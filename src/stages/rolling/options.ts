@@ -8,27 +8,28 @@ export const modelSettings = z.strictObject({
   model: z.string().min(1),
   engine: z.string().min(1).optional(),
   apiBase: z.string().min(1).optional(),
-  /** The variable that holds the key. */
-  apiKeyEnv: z.string().min(1).optional(),
-  /** The engine's own options. */
-  options: values.optional(),
+  apiKeyEnv: z.string().min(1).optional().describe('The variable that holds the key.'),
+  options: values.optional().describe("The engine's own options."),
 })
 
 const choice = z.union([z.string().min(1), z.strictObject({ name: z.string().min(1), options: values.optional() })])
 
 /** How many rollouts are made, by whom and where; each of these has a default that works on any machine. */
 export const rollingOptions = {
-  /** A name, or a name with options. */
-  agent: choice.default('terminus-2'),
+  agent: choice.default('terminus-2').describe('A name, or a name with options.'),
   sandbox: choice.default('local'),
   concurrency: z.int().positive().default(4),
   timeoutMultiplier: z.number().positive().optional(),
-  /** Lets agents change the system in every task, as `agent_may_modify_system` of a task does in one. */
-  agentMayModifySystem: z.boolean().optional(),
-  /** Who scores tasks that ask for a judge. */
-  judge: modelSettings.optional(),
-  /** For all rollouts of the stage; a recipe that stops at it goes on when it is raised. */
-  budgetUsd: z.number().positive().optional(),
+  agentMayModifySystem: z
+    .boolean()
+    .optional()
+    .describe('Lets agents change the system in every task, as `agent_may_modify_system` of a task does in one.'),
+  judge: modelSettings.optional().describe('Who scores tasks that ask for a judge.'),
+  budgetUsd: z
+    .number()
+    .positive()
+    .optional()
+    .describe('For all rollouts of the stage; a recipe that stops at it goes on when it is raised.'),
 }
 
 /** The part of a model's settings that its answers depend on: not where it is reached. */

@@ -1,5 +1,5 @@
 import type { TaskLineage } from '../../core/row.ts'
-import type { Dropped, Stage } from '../../core/stage.ts'
+import type { RowFilter, Verdict } from '../../core/stage.ts'
 import type { TraceRow } from '../../formats/traces/row.ts'
 
 /** A trace as it travels between the stages of a recipe: with what is known about its task. */
@@ -10,24 +10,9 @@ export interface RecipeTrace extends Omit<TraceRow, 'conversations_sharegpt'> {
   readonly signals: Readonly<Record<string, number>>
 }
 
-export interface Verdict {
-  readonly reason: string
-  readonly detail: string
-}
-
-/** A filter that looks at one trace at a time: null keeps it. */
-export function traceFilter(judge: (row: RecipeTrace) => Verdict | null): Stage<RecipeTrace, RecipeTrace> {
-  return {
-    takes: 'trace',
-    gives: 'trace',
-    filter: true,
-    async *run(rows): AsyncIterable<RecipeTrace | Dropped> {
-      for await (const row of rows) {
-        const verdict = judge(row)
-        yield verdict === null ? row : { drop: verdict.reason, detail: verdict.detail, id: row.id }
-      }
-    },
-  }
+/** A filter that looks at one trace at a time. */
+export function traceFilter(keep: (row: RecipeTrace) => Verdict): RowFilter<RecipeTrace> {
+  return { kind: 'filter', takes: 'trace', keep }
 }
 
 /** A piece of a text that no reject gets longer by. */

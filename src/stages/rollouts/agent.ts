@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
-import type { ModelSettings, Stage, StageContext } from '../../core/stage.ts'
+import type { MapStage, ModelSettings, StageContext } from '../../core/stage.ts'
 import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
 import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
 import { rollTasks } from '../rolling/roll-tasks.ts'
@@ -11,8 +11,10 @@ import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 const options = z.strictObject({
   ...rollingOptions,
   ...assumedOptions,
-  /** A model, the choice of a select-teacher stage above, or null for an agent that needs none. */
-  teacher: z.union([modelSettings, z.strictObject({ from: z.string().min(1) })]).nullable(),
+  teacher: z
+    .union([modelSettings, z.strictObject({ from: z.string().min(1) })])
+    .nullable()
+    .describe('A model, the choice of a select-teacher stage above, or null for an agent that needs none.'),
 })
 
 /** Rolls every task out with an agent in a sandbox: one trial for each row, one job for each shard, which goes on after a crash. */
@@ -20,11 +22,12 @@ export default definePlugin({
   name: 'rollouts/agent',
   summary: 'Roll tasks out with a teacher and an agent in sandboxes; traces come out',
   options,
-  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): Stage<TaskRow, RecipeTrace> => {
+  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): MapStage<TaskRow, RecipeTrace> => {
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
     const { timeoutMultiplier, agentMayModifySystem, judge } = asked
     const who = teacher !== null && 'model' in teacher ? identityOfModel(teacher) : teacher
     return {
+      kind: 'map',
       takes: 'task',
       gives: 'trace',
       expensive: true,

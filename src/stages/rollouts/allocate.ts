@@ -8,14 +8,14 @@ import { type Chosen, saveChoice } from '../mixing/choice.ts'
 import { apportion } from '../mixing/mix.ts'
 
 const options = z.strictObject({
-  /** Rollouts in all, exactly. */
-  target: z.int().positive().optional(),
-  /** Or so many for each task, on average. */
-  perTask: z.number().min(1).optional(),
-  /** The signal of a task that the rest is shared out by; without one, all tasks are alike. */
-  by: z.string().min(1).optional(),
-  /** No task has more. */
-  most: z.int().positive().optional(),
+  target: z.int().positive().optional().describe('Rollouts in all, exactly.'),
+  perTask: z.number().min(1).optional().describe('Or so many for each task, on average.'),
+  by: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('The signal of a task that the rest is shared out by; without one, all tasks are alike.'),
+  most: z.int().positive().optional().describe('No task has more.'),
 })
 
 interface Unique {
@@ -35,6 +35,7 @@ export default definePlugin({
         'give the total, or the mean per task',
       )
     return {
+      kind: 'mixer',
       takes: 'task',
       version: 1,
       expect: (taken, { wholeRows }) => ({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
-import { type Dropped, isDropped, type Stage, type StageContext } from '../../core/stage.ts'
+import { type Dropped, isDropped, type MapStage, type StageContext } from '../../core/stage.ts'
 import { batches } from '../rolling/batches.ts'
 import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
 import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
@@ -11,14 +11,14 @@ import { type Rolled, type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
 const options = z.strictObject({
   ...rollingOptions,
   ...assumedOptions,
-  /** Whose rate it is; null for an agent that needs no model. */
-  teacher: modelSettings.nullable(),
-  /** Rollouts of each task. */
-  attempts: z.int().positive().default(4),
-  /** A rollout with at least this reward passes. */
-  passReward: z.number().default(1),
-  /** A task of which fewer rollouts were scored goes as `not-measured`. */
-  leastScored: z.int().positive().default(1),
+  teacher: modelSettings.nullable().describe('Whose rate it is; null for an agent that needs no model.'),
+  attempts: z.int().positive().default(4).describe('Rollouts of each task.'),
+  passReward: z.number().default(1).describe('A rollout with at least this reward passes.'),
+  leastScored: z
+    .int()
+    .positive()
+    .default(1)
+    .describe('A task of which fewer rollouts were scored goes as `not-measured`.'),
 })
 
 type Counting = Pick<z.output<typeof options>, 'attempts' | 'passReward' | 'leastScored'>
@@ -28,11 +28,12 @@ export default definePlugin({
   name: 'rollouts/pass-rate',
   summary: 'Roll each task out several times and keep the share that passed as a signal, to filter by difficulty',
   options,
-  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): Stage<TaskRow, TaskRow> => {
+  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): MapStage<TaskRow, TaskRow> => {
     const { timeoutMultiplier, agentMayModifySystem, judge, attempts, passReward, leastScored } = asked
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
     const [model, byJudge] = [teacher && identityOfModel(teacher), judge && identityOfModel(judge)]
     return {
+      kind: 'map',
       takes: 'task',
       gives: 'task',
       expensive: true,

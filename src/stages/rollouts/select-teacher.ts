@@ -18,10 +18,8 @@ const options = z.strictObject({
   ...rollingOptions,
   ...assumedOptions,
   teachers: z.array(modelSettings).min(2),
-  /** Tasks that every teacher is tried on; a seeded sample. */
-  tasks: z.int().positive().default(100),
-  /** Rollouts of each of these tasks by each teacher. */
-  attempts: z.int().positive().default(1),
+  tasks: z.int().positive().default(100).describe('Tasks that every teacher is tried on; a seeded sample.'),
+  attempts: z.int().positive().default(1).describe('Rollouts of each of these tasks by each teacher.'),
 })
 
 /** Tries teachers on the same sample of tasks and chooses one by a stated rule; all tasks go on as they came. */
@@ -34,6 +32,7 @@ export default definePlugin({
     const byJudge = judge && identityOfModel(judge)
     const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
     return {
+      kind: 'mixer',
       takes: 'task',
       identity: {
         ...{ teachers: teachers.map(identityOfModel), judge: byJudge, tasks, attempts },

@@ -22,16 +22,26 @@ const usualBenchmarks = [
 
 /** Options of decontamination. */
 export const decontaminationOptions = z.strictObject({
-  /** A folder of packs, NAME.pack, or of texts, NAME.jsonl; looked in before ./benchmarks and what comes with the package. */
-  packs: z.string().optional(),
-  /** Names of benchmarks, or paths of packs. */
-  benchmarks: z.array(z.string().min(1)).default(usualBenchmarks),
-  /** Benchmarks whose pack may be missing. */
-  waive: z.array(z.string()).default([]),
-  /** A row that has so many words in a row in common with a benchmark task is out. */
-  words: z.int().min(4).max(50).default(8),
-  /** So is one that shares this part of its short runs of words with one. */
-  similarity: z.number().min(0.3).max(1).default(0.8),
+  packs: z
+    .string()
+    .optional()
+    .describe(
+      'A folder of packs, NAME.pack, or of texts, NAME.jsonl; looked in before ./benchmarks and what comes with the package.',
+    ),
+  benchmarks: z.array(z.string().min(1)).default(usualBenchmarks).describe('Names of benchmarks, or paths of packs.'),
+  waive: z.array(z.string()).default([]).describe('Benchmarks whose pack may be missing.'),
+  words: z
+    .int()
+    .min(4)
+    .max(50)
+    .default(8)
+    .describe('A row that has so many words in a row in common with a benchmark task is out.'),
+  similarity: z
+    .number()
+    .min(0.3)
+    .max(1)
+    .default(0.8)
+    .describe('So is one that shares this part of its short runs of words with one.'),
 })
 
 type Options = z.output<typeof decontaminationOptions>
@@ -40,6 +50,7 @@ type Options = z.output<typeof decontaminationOptions>
 export function decontaminate(of: Judged, written: Options, context: PluginContext): WholeFilter {
   const options = located(written, context)
   return {
+    kind: 'set-filter',
     takes: of,
     version: 5,
     needs: () => needsOf(options),

@@ -7,8 +7,7 @@ import { cosine, hashedVector, meanVector } from './vectors.ts'
 export const embeddingOptions = z.strictObject({
   apiBase: z.url(),
   model: z.string(),
-  /** The variable that holds the key. */
-  apiKeyEnv: z.string().default('OPENAI_API_KEY'),
+  apiKeyEnv: z.string().default('OPENAI_API_KEY').describe('The variable that holds the key.'),
 })
 type EmbeddingOptions = z.output<typeof embeddingOptions>
 

@@ -13,6 +13,7 @@ export type DuplicateKey<Of extends Judged> = keyof (typeof keys)[Of]
 export function exactDuplicates<Of extends Judged>(of: Of, by: DuplicateKey<Of>): WholeFilter {
   const key = keys[of][by] as string
   return {
+    kind: 'set-filter',
     takes: of,
     version: 1,
     findDrops: async ({ view }, { sql }) => {

@@ -6,15 +6,19 @@ import { type Judged, judgeTexts, type RowText, type TextDrop } from './texts.ts
 
 /** Options of near-duplicate removal. */
 export const nearOptions = z.strictObject({
-  /** Rows whose texts share at least this part of their runs of words are the same. */
-  similarity: z.number().min(0.5).max(1).default(0.8),
-  /** Words of a run. */
-  words: z.int().min(1).max(20).default(5),
+  similarity: z
+    .number()
+    .min(0.5)
+    .max(1)
+    .default(0.8)
+    .describe('Rows whose texts share at least this part of their runs of words are the same.'),
+  words: z.int().min(1).max(20).default(5).describe('Words of a run.'),
 })
 
 /** Keeps the first of rows that say nearly the same, by MinHash. */
 export function nearDuplicates(of: Judged, options: z.output<typeof nearOptions>): WholeFilter {
   return {
+    kind: 'set-filter',
     takes: of,
     version: 3,
     findDrops: (input, { sql }) => judgeTexts(sql, input, of, makeJudge(input.rows, options)),

@@ -4,34 +4,34 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { RawRow } from '../../core/row.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { Source } from '../../core/stage.ts'
 import { readRecords } from '../../formats/records/read-records.ts'
 import { isMissing } from '../../lib/files.ts'
 import { toRow } from '../records/to-row.ts'
 
 const options = z.strictObject({
-  /** JSON lines, a JSON list, CSV, TSV or parquet, told by the ending; `.gz` for the first may follow. */
-  path: z.string().min(1),
-  /** Name of the source (default: the file's name without its ending). */
-  source: z.string().min(1).optional(),
-  /** The field that names a row; without it a row is named by its digest. */
-  id: z.string().min(1).optional(),
+  path: z
+    .string()
+    .min(1)
+    .describe('JSON lines, a JSON list, CSV, TSV or parquet, told by the ending; `.gz` for the first may follow.'),
+  source: z.string().min(1).optional().describe("Name of the source (default: the file's name without its ending)."),
+  id: z.string().min(1).optional().describe('The field that names a row; without it a row is named by its digest.'),
 })
 
 /** Rows of a file on this machine, in the file's order. */
-export default definePlugin<Stage<never, RawRow>, typeof options>({
+export default definePlugin<Source<RawRow>, typeof options>({
   name: 'sources/file',
   summary: 'Rows of a JSONL, JSON, CSV, TSV or parquet file',
   options,
   make: ({ path: asked, source = basename(asked).replace(/\..*$/, ''), id }, context) => {
     const path = pathFrom(context, asked)
     return {
-      takes: null,
+      kind: 'source',
       gives: 'raw',
       needs: () => [
         { kind: 'file', path, what: 'the rows of the source', provide: 'put the file there, or name another path' },
       ],
-      async *run(_, at) {
+      async *rows(at) {
         await checkFile(path)
         const seen = new Map<string, number>()
         for await (const read of readRecords(path)) {

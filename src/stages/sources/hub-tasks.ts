@@ -3,7 +3,7 @@ import { join, relative } from 'node:path'
 import { z } from 'zod'
 import { definePlugin, type PluginContext, repoFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
-import type { Stage, StageContext } from '../../core/stage.ts'
+import type { Source, StageContext } from '../../core/stage.ts'
 import { taskFileName } from '../../core/task-paths.ts'
 import { digestSnapshot, openSnapshot } from '../../formats/hub/download.ts'
 import { chooseTaskFiles, downloadTasks, type TaskFiles } from '../../formats/hub/download-tasks.ts'
@@ -13,35 +13,30 @@ import { compareBytes } from '../../lib/tree.ts'
 import { taskRowOf, tasksAtOnce } from '../task-rows/task-row.ts'
 
 const options = z.strictObject({
-  /** `org/name`, or `file:PATH` for a folder laid out the same way. */
-  repo: z.string().min(1),
-  /** Branch, tag or commit; a commit is the same tasks for ever. */
-  revision: z.string().min(1).optional(),
-  /** One parquet file of several, by its path or the last part of it. */
-  file: z.string().min(1).optional(),
-  /** What mixes know it by (default: the dataset's name). */
-  source: z.string().min(1).optional(),
-  /** A dataset with more data than this is refused. */
-  maxGb: z.number().positive().default(50),
+  repo: z.string().min(1).describe('`org/name`, or `file:PATH` for a folder laid out the same way.'),
+  revision: z.string().min(1).optional().describe('Branch, tag or commit; a commit is the same tasks for ever.'),
+  file: z.string().min(1).optional().describe('One parquet file of several, by its path or the last part of it.'),
+  source: z.string().min(1).optional().describe("What mixes know it by (default: the dataset's name)."),
+  maxGb: z.number().positive().default(50).describe('A dataset with more data than this is refused.'),
 })
 
 type Options = z.output<typeof options>
 
 /** Tasks of a dataset on the Hub, packed in parquet files or as folders. */
-export default definePlugin<Stage<never, TaskRow>, typeof options>({
+export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/hub-tasks',
   summary: 'Harbor tasks of a dataset on the Hugging Face Hub, at a revision',
   options,
   make: (written, context) => {
     const asked = { ...written, repo: repoFrom(context, written.repo) }
     return {
-      takes: null,
+      kind: 'source',
       gives: 'task',
       expensive: true,
       identity: { ...written, maxGb: undefined },
       needs: () => [{ kind: 'dataset', repo: asked.repo, revision: asked.revision ?? null }],
       fingerprint: async (at) => digestSnapshot((await find(asked, context, at)).snapshot),
-      async *run(_, at) {
+      async *rows(at) {
         at.signal.throwIfAborted()
         const chosen = await find(asked, context, at)
         const dir = join(at.workDir, digestSnapshot(chosen.snapshot).slice(0, 16))

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin, type PluginContext, repoFrom } from '../../core/plugin.ts'
 import type { RawRow } from '../../core/row.ts'
-import type { Stage, StageContext } from '../../core/stage.ts'
+import type { Source, StageContext } from '../../core/stage.ts'
 import { type DatasetRows, findDatasetRows } from '../../formats/hub/dataset-rows.ts'
 import { fetchFile } from '../../formats/hub/fetch-file.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
@@ -12,34 +12,35 @@ import { digestJson } from '../../lib/digest-json.ts'
 import { toRow } from '../records/to-row.ts'
 
 const options = z.strictObject({
-  /** `org/name`, or `file:PATH` for a folder laid out the same way. */
-  repo: z.string().min(1),
-  /** The part of the dataset its card calls a configuration (default: the card's own default). */
-  config: z.string().min(1).optional(),
+  repo: z.string().min(1).describe('`org/name`, or `file:PATH` for a folder laid out the same way.'),
+  config: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("The part of the dataset its card calls a configuration (default: the card's own default)."),
   split: z.string().min(1).default('train'),
-  /** Branch, tag or commit; a commit is the same rows for ever. */
-  revision: z.string().min(1).optional(),
-  /** Only files of this pattern, for example `data/*.jsonl`, whatever the card says. */
-  files: z.string().min(1).optional(),
-  /** Name of the source (default: the dataset's name). */
-  source: z.string().min(1).optional(),
-  /** The field that names a row; without it a row is named by its digest. */
-  id: z.string().min(1).optional(),
-  /** A dataset with more data than this is refused. */
-  maxGb: z.number().positive().default(100),
+  revision: z.string().min(1).optional().describe('Branch, tag or commit; a commit is the same rows for ever.'),
+  files: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Only files of this pattern, for example `data/*.jsonl`, whatever the card says.'),
+  source: z.string().min(1).optional().describe("Name of the source (default: the dataset's name)."),
+  id: z.string().min(1).optional().describe('The field that names a row; without it a row is named by its digest.'),
+  maxGb: z.number().positive().default(100).describe('A dataset with more data than this is refused.'),
 })
 
 type Options = z.output<typeof options>
 
 /** Rows of a dataset on the Hub, file by file: the next file is fetched when the rows before it are used up. */
-export default definePlugin<Stage<never, RawRow>, typeof options>({
+export default definePlugin<Source<RawRow>, typeof options>({
   name: 'sources/hub',
   summary: 'Rows of a dataset on the Hugging Face Hub, at a revision',
   options,
   make: (written, context) => {
     const asked = { ...written, repo: repoFrom(context, written.repo) }
     return {
-      takes: null,
+      kind: 'source',
       gives: 'raw',
       identity: { ...written, maxGb: undefined },
       needs: () => [{ kind: 'dataset', repo: asked.repo, revision: asked.revision ?? null }],
@@ -47,7 +48,7 @@ export default definePlugin<Stage<never, RawRow>, typeof options>({
         const { commit, files } = await find(asked, context, at)
         return digestJson([commit, files.map(({ path, sha256, gitOid }) => [path, sha256 ?? gitOid])])
       },
-      async *run(_, at) {
+      async *rows(at) {
         const { repo, source = repo.split('/').at(-1) ?? repo, id = null } = asked
         at.signal.throwIfAborted()
         const found = await find(asked, context, at)

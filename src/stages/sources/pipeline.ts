@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin, type PluginContext, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
-import { isDropped, type Stage, type StageContext, type StageServices } from '../../core/stage.ts'
+import { isDropped, type Source, type StageContext, type StageServices } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { namesIn } from '../../lib/files.ts'
 import { taskRowOf } from '../task-rows/task-row.ts'
@@ -14,18 +14,20 @@ import { taskRowOf } from '../task-rows/task-row.ts'
 const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))])
 
 const options = z.strictObject({
-  /** A pipeline by its name under data/, or its file. */
-  pipeline: z.string().min(1),
-  /** What `ot-agent generate` takes, without the dashes: `{ source: 'real', limit: 500, check: false, count: 40 }`. */
-  args: z.record(z.string().regex(/^[A-Za-z][\w-]*$/), value).default({}),
-  /** What mixes know its tasks by (default: the pipeline's name). */
-  source: z.string().min(1).optional(),
+  pipeline: z.string().min(1).describe('A pipeline by its name under data/, or its file.'),
+  args: z
+    .record(z.string().regex(/^[A-Za-z][\w-]*$/), value)
+    .default({})
+    .describe(
+      "What `ot-agent generate` takes, without the dashes: `{ source: 'real', limit: 500, check: false, count: 40 }`.",
+    ),
+  source: z.string().min(1).optional().describe("What mixes know its tasks by (default: the pipeline's name)."),
 })
 
 type Args = z.output<typeof options>['args']
 
 /** Tasks that a data pipeline makes, and the reason for each row that became none. */
-export default definePlugin<Stage<never, TaskRow>, typeof options>({
+export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/pipeline',
   summary: 'Tasks made by a data pipeline, one of those under data/ or your own file',
   options,
@@ -33,13 +35,13 @@ export default definePlugin<Stage<never, TaskRow>, typeof options>({
     const pipeline = isName(asked) ? asked : pathFrom(context, asked)
     const args = located(written, context)
     return {
-      takes: null,
+      kind: 'source',
       gives: 'task',
       expensive: true,
       needs: ({ seed }) => [{ kind: 'pipeline', pipeline, args: wordsOf({ seed, ...args }) }],
       expect: () => ({ rows: countOf(args), ...(countOf(args) === null && { assumes: [unknownCount(pipeline)] }) }),
       fingerprint: async (at) => fingerprintOf(servicesOf(at), pipeline, args),
-      async *run(_, at) {
+      async *rows(at) {
         at.signal.throwIfAborted()
         const services = servicesOf(at)
         const words = wordsOf({ seed: at.seed, ...(at.limit && { limit: at.limit }), ...args })

@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path'
 import { z } from 'zod'
 import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { Source } from '../../core/stage.ts'
 import { digestTask } from '../../formats/harbor-task/digests.ts'
 import { type FoundTasks, findTasks } from '../../formats/harbor-task/find.ts'
 import { digestJson } from '../../lib/digest-json.ts'
@@ -10,21 +10,19 @@ import { mapInOrder } from '../../lib/map-in-order.ts'
 import { taskRowOf, tasksAtOnce } from '../task-rows/task-row.ts'
 
 const options = z.strictObject({
-  /** A folder of Harbor tasks, or one task. */
-  path: z.string().min(1),
-  /** What mixes know it by (default: the folder's name). */
-  source: z.string().min(1).optional(),
+  path: z.string().min(1).describe('A folder of Harbor tasks, or one task.'),
+  source: z.string().min(1).optional().describe("What mixes know it by (default: the folder's name)."),
 })
 
 /** Every task of a folder on this machine, in the order of their names. */
-export default definePlugin<Stage<never, TaskRow>, typeof options>({
+export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/task-folder',
   summary: 'Harbor tasks of a folder on this machine',
   options,
   make: ({ path: asked, source = basename(resolve(asked)) }, context) => {
     const path = pathFrom(context, asked)
     return {
-      takes: null,
+      kind: 'source',
       gives: 'task',
       needs: () => [
         {
@@ -47,7 +45,7 @@ export default definePlugin<Stage<never, TaskRow>, typeof options>({
           broken: broken.map(({ dir }) => dir),
         })
       },
-      async *run(_, at) {
+      async *rows(at) {
         at.signal.throwIfAborted()
         const { tasks, broken } = await find(path)
         for (const { dir, reason } of broken)

@@ -5,28 +5,31 @@ import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
-import type { Stage } from '../../core/stage.ts'
+import type { Source } from '../../core/stage.ts'
 import { openTaskRows, type TaskRows } from '../../formats/task-parquet/read-rows.ts'
 import { parseTaskPath } from '../../formats/task-parquet/task-path.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { archivedTaskRow, tasksAtOnce } from '../task-rows/task-row.ts'
 
 const options = z.strictObject({
-  /** A parquet file with the columns `path` and `task_binary`, as `ot-agent tasks pack` and published sets have it. */
-  path: z.string().min(1),
-  /** What mixes know it by (default: the file's name without its ending). */
-  source: z.string().min(1).optional(),
+  path: z
+    .string()
+    .min(1)
+    .describe(
+      'A parquet file with the columns `path` and `task_binary`, as `ot-agent tasks pack` and published sets have it.',
+    ),
+  source: z.string().min(1).optional().describe("What mixes know it by (default: the file's name without its ending)."),
 })
 
 /** Every task of a parquet file, in the file's order. */
-export default definePlugin<Stage<never, TaskRow>, typeof options>({
+export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/task-parquet',
   summary: 'Harbor tasks packed in a parquet file',
   options,
   make: ({ path: asked, source = basename(asked).replace(/\..*$/, '') }, context) => {
     const path = pathFrom(context, asked)
     return {
-      takes: null,
+      kind: 'source',
       gives: 'task',
       needs: () => [
         {
@@ -46,7 +49,7 @@ export default definePlugin<Stage<never, TaskRow>, typeof options>({
         await pipeline(createReadStream(path), hash)
         return hash.digest('hex')
       },
-      async *run(_, at) {
+      async *rows(at) {
         at.signal.throwIfAborted()
         await using rows = await openTaskRows(path)
         const pairs = pairsOf(rows, path)

@@ -1,19 +1,25 @@
 import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
-import type { SqlFilter, Stage } from '../../../core/stage.ts'
+import type { RowFilter, SqlFilter, Verdict } from '../../../core/stage.ts'
 import { estimateTokens } from '../../../lib/estimate-tokens.ts'
 import { digestTokenizer, loadTokenizer } from '../../rollout-text/tokenizer.ts'
 import type { RecipeTrace } from '../../rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   most: z.int().positive().default(32_768),
-  /** The conversation as a trainer sees it, or what the whole trial used: `output`, or `spent` for input and output. */
-  of: z.enum(['conversation', 'output', 'spent']).default('conversation'),
-  /** A tokenizer.json on this machine. Without one, the length of a conversation is an estimate. */
-  tokenizer: z.string().min(1).optional(),
-  /** What a chat template adds to each message. */
-  perMessage: z.int().nonnegative().default(4),
+  of: z
+    .enum(['conversation', 'output', 'spent'])
+    .default('conversation')
+    .describe(
+      'The conversation as a trainer sees it, or what the whole trial used: `output`, or `spent` for input and output.',
+    ),
+  tokenizer: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('A tokenizer.json on this machine. Without one, the length of a conversation is an estimate.'),
+  perMessage: z.int().nonnegative().default(4).describe('What a chat template adds to each message.'),
 })
 
 /** Drops traces with more tokens than a model can learn from. */
@@ -21,7 +27,7 @@ export default definePlugin({
   name: 'filters/rollouts/max-tokens',
   summary: 'Drop traces with more tokens, by a real tokenizer or by what the trial used',
   options,
-  make: (asked): SqlFilter | Stage<RecipeTrace, RecipeTrace> => {
+  make: (asked): SqlFilter | RowFilter<RecipeTrace> => {
     if (asked.of === 'conversation') return byConversation(asked)
     if (asked.tokenizer !== undefined)
       throw new UserError(
@@ -30,35 +36,31 @@ export default definePlugin({
       )
     const used = asked.of === 'output' ? 'output_tokens' : '(input_tokens + output_tokens)'
     return {
+      kind: 'sql-filter',
       takes: 'trace',
       reason: `CASE WHEN ${used} IS NULL THEN 'tokens-unknown' WHEN ${used} > ${asked.most} THEN 'too-many-tokens' END`,
     }
   },
 })
 
-function byConversation({ most, tokenizer, perMessage }: z.output<typeof options>): Stage<RecipeTrace, RecipeTrace> {
+function byConversation({ most, tokenizer, perMessage }: z.output<typeof options>): RowFilter<RecipeTrace> {
+  let loading: Promise<(text: string) => number> | undefined
+  const judge = (row: RecipeTrace, count: (text: string) => number): Verdict => {
+    if (isSurelyShort(row, most, perMessage)) return true
+    const tokens = textsOf(row).reduce((sum, text) => sum + count(text), row.conversations.length * perMessage)
+    if (tokens <= most) return true
+    const about = tokenizer === undefined ? 'about ' : ''
+    return { reason: 'too-many-tokens', detail: `${about}${tokens} tokens, at most ${most}` }
+  }
   return {
+    kind: 'filter',
     takes: 'trace',
-    gives: 'trace',
-    filter: true,
     // Another tokenizer under the same path is another filter.
     fingerprint: async () => (tokenizer === undefined ? 'estimate' : digestTokenizer(tokenizer)),
-    async *run(rows) {
-      const count = tokenizer === undefined ? estimateTokens : await loadTokenizer(tokenizer)
-      for await (const row of rows) {
-        if (isSurelyShort(row, most, perMessage)) {
-          yield row
-          continue
-        }
-        const tokens = textsOf(row).reduce((sum, text) => sum + count(text), row.conversations.length * perMessage)
-        if (tokens <= most) yield row
-        else
-          yield {
-            drop: 'too-many-tokens',
-            detail: `${tokenizer === undefined ? 'about ' : ''}${tokens} tokens, at most ${most}`,
-            id: row.id,
-          }
-      }
+    async keep(row) {
+      if (tokenizer === undefined) return judge(row, estimateTokens)
+      loading ??= loadTokenizer(tokenizer)
+      return judge(row, await loading)
     },
   }
 }

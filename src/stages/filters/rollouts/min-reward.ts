@@ -4,8 +4,10 @@ import type { SqlFilter } from '../../../core/stage.ts'
 
 const options = z.strictObject({
   least: z.number().default(1),
-  /** What becomes of a trace that nobody verified: no reward is not a reward of 0. */
-  unverified: z.enum(['drop', 'keep']).default('drop'),
+  unverified: z
+    .enum(['drop', 'keep'])
+    .default('drop')
+    .describe('What becomes of a trace that nobody verified: no reward is not a reward of 0.'),
 })
 
 /** Drops traces whose reward is below a floor. */
@@ -14,6 +16,7 @@ export default definePlugin({
   summary: 'Drop traces whose reward is below a floor',
   options,
   make: ({ least, unverified }): SqlFilter => ({
+    kind: 'sql-filter',
     takes: 'trace',
     reason: `CASE ${unverified === 'drop' ? "WHEN reward IS NULL THEN 'no-reward' " : ''}WHEN reward < ${least} OR isnan(reward) THEN 'reward-too-low' END`,
   }),

@@ -8,6 +8,7 @@ export default definePlugin({
   summary: 'Drop traces with fewer turns of the agent',
   options: z.strictObject({ least: z.int().positive().default(5) }),
   make: ({ least }): SqlFilter => ({
+    kind: 'sql-filter',
     takes: 'trace',
     reason: `CASE WHEN turns IS NULL OR turns < ${least} THEN 'too-few-turns' END`,
   }),

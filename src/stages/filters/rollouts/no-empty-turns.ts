@@ -16,6 +16,7 @@ export default definePlugin({
   summary: 'Drop traces with empty or malformed turns',
   options: z.strictObject({}),
   make: (): SqlFilter => ({
+    kind: 'sql-filter',
     takes: 'trace',
     reason: `CASE WHEN conversations IS NULL OR len(conversations) < 2 THEN 'no-conversation'
       WHEN ${any("turn IS NULL OR turn.role IS NULL OR turn.role NOT IN ('system', 'user', 'assistant', 'tool')")} THEN 'unknown-role'

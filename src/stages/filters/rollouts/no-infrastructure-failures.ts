@@ -11,6 +11,7 @@ export default definePlugin({
   summary: 'Drop traces of trials that failed for reasons of the world, or were stopped',
   options: z.strictObject({}),
   make: (): SqlFilter => ({
+    kind: 'sql-filter',
     takes: 'trace',
     reason: `CASE WHEN "end" = 'cancelled' THEN 'cancelled'
       WHEN "end" IS DISTINCT FROM 'scored' THEN 'failed-' || CASE WHEN boundary IN (${known}) THEN boundary ELSE 'unknown' END END`,

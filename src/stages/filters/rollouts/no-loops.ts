@@ -4,10 +4,8 @@ import { type AgentTurn, agentTurns } from '../../rollout-text/commands.ts'
 import { brief, traceFilter } from '../../rollout-text/trace-row.ts'
 
 const options = z.strictObject({
-  /** So many times the same in a row is a loop. */
-  times: z.int().min(2).default(5),
-  /** What is repeated may be up to so many turns long. */
-  period: z.int().positive().default(3),
+  times: z.int().min(2).default(5).describe('So many times the same in a row is a loop.'),
+  period: z.int().positive().default(3).describe('What is repeated may be up to so many turns long.'),
 })
 
 /** Drops traces in which the agent does the same over and over. Only waiting for output is no loop. */
@@ -29,7 +27,7 @@ export default definePlugin({
           detail: `turns ${first?.number} to ${last?.number}: ${JSON.stringify(what)}`,
         }
       }
-      return null
+      return true
     }),
 })
 

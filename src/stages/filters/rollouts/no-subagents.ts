@@ -8,6 +8,7 @@ export default definePlugin({
   summary: 'Drop traces of subagents and summaries',
   options: z.strictObject({}),
   make: (): SqlFilter => ({
+    kind: 'sql-filter',
     takes: 'trace',
     reason: `CASE WHEN trace_source IS DISTINCT FROM 'main' THEN 'subagent' END`,
   }),

@@ -8,6 +8,7 @@ export default definePlugin({
   summary: 'Drop traces of agents that ran out of time',
   options: z.strictObject({}),
   make: (): SqlFilter => ({
+    kind: 'sql-filter',
     takes: 'trace',
     reason: `CASE WHEN exit = 'time' OR result LIKE '%TimeoutError' THEN 'timeout' END`,
   }),

@@ -8,6 +8,7 @@ export default definePlugin({
   summary: 'Drop traces cut off by a limit of turns, context or cost, or that do not end with the agent',
   options: z.strictObject({}),
   make: (): SqlFilter => ({
+    kind: 'sql-filter',
     takes: 'trace',
     reason: `CASE WHEN exit IN ('turns', 'context', 'cost') THEN 'limit-of-' || exit
       WHEN result = 'ContextLengthExceededError' THEN 'limit-of-context'

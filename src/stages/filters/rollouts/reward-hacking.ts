@@ -5,8 +5,7 @@ import { findSign, type HackingSign, hackingSigns } from '../../rollout-text/hac
 import { brief, type RecipeTrace, traceFilter } from '../../rollout-text/trace-row.ts'
 
 const options = z.strictObject({
-  /** Signs that are fine for these tasks. */
-  waive: z.array(z.enum(hackingSigns)).default([]),
+  waive: z.array(z.enum(hackingSigns)).default([]).describe('Signs that are fine for these tasks.'),
 })
 
 /**
@@ -36,7 +35,7 @@ export default definePlugin({
             detail: `turn ${number}, characters ${start} to ${end}: ${JSON.stringify(brief(quote))}`,
           }
         }
-      return null
+      return true
     })
   },
 })

@@ -1,13 +1,15 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import { isSecretName } from '../../../core/redact.ts'
-import type { Stage } from '../../../core/stage.ts'
+import type { MapStage, RowFilter } from '../../../core/stage.ts'
 import { findSecrets, redactSecrets } from '../../rollout-text/secret-shapes.ts'
 import { type RecipeTrace, traceFilter } from '../../rollout-text/trace-row.ts'
 
 const options = z.strictObject({
-  /** `redact` puts the kind of a secret in its place and keeps the trace. */
-  how: z.enum(['drop', 'redact']).default('drop'),
+  how: z
+    .enum(['drop', 'redact'])
+    .default('drop')
+    .describe('`redact` puts the kind of a secret in its place and keeps the trace.'),
 })
 
 type Env = Readonly<Record<string, string | undefined>>
@@ -17,7 +19,7 @@ export default definePlugin({
   name: 'filters/rollouts/secrets',
   summary: 'Drop traces with secrets in them, or redact the secrets',
   options,
-  make: ({ how }, { env }): Stage<RecipeTrace, RecipeTrace> => {
+  make: ({ how }, { env }): RowFilter<RecipeTrace> | MapStage<RecipeTrace, RecipeTrace> => {
     const known = hostSecrets(env)
     const dropping = traceFilter((row) => {
       for (const { place, text } of textsOf(row)) {
@@ -27,10 +29,11 @@ export default definePlugin({
         const rest = more.length > 0 ? `, and ${more.length} more` : ''
         return { reason: 'secret', detail: `${kind} in ${place}, characters ${start} to ${end}${rest}` }
       }
-      return null
+      return true
     })
     if (how === 'drop') return dropping
     return {
+      kind: 'map',
       takes: 'trace',
       gives: 'trace',
       async *run(rows) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
-import type { Stage } from '../../../core/stage.ts'
+import type { MapStage } from '../../../core/stage.ts'
 import { loadExamples, needsOfExamples } from '../../similarity/examples.ts'
 import { trainClassifier } from '../../similarity/linear-classifier.ts'
 
@@ -10,17 +10,21 @@ export default definePlugin({
   name: 'filters/tasks/classifier',
   summary: 'Keep tasks that a linear classifier, trained on two files of examples, takes for good ones',
   options: z.strictObject({
-    /** JSONL files with an `instruction` each line. */
-    positives: z.string(),
+    positives: z.string().describe('JSONL files with an `instruction` each line.'),
     negatives: z.string(),
-    /** Scores go from 0 to 1; without a floor the score is only the signal `classifier`. */
-    least: z.number().min(0).max(1).optional(),
+    least: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .describe('Scores go from 0 to 1; without a floor the score is only the signal `classifier`.'),
   }),
-  make: ({ least, ...paths }, context): Stage<TaskRow, TaskRow> => {
+  make: ({ least, ...paths }, context): MapStage<TaskRow, TaskRow> => {
     const positives = pathFrom(context, paths.positives)
     const negatives = pathFrom(context, paths.negatives)
     return {
       needs: () => needsOfExamples([positives, negatives]),
+      kind: 'map',
       takes: 'task',
       gives: 'task',
       version: 2,

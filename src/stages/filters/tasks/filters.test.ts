@@ -24,15 +24,16 @@ type Made = Partial<TaskRow> & { readonly id: string }
 /** Runs one filter over rows; gives the ids it kept, and why the others went. */
 async function filter(rows: readonly Made[], entry: StageEntry): Promise<{ kept: string[]; drops: object }> {
   const source: AnyStage = {
-    takes: null,
+    kind: 'source',
     gives: 'task',
-    async *run() {
+    async *rows() {
       for (const row of rows) yield taskRow(row)
     },
   }
   let kept: string[] = []
   told = null
   const sink: AnyStage = {
+    kind: 'exporter',
     takes: 'task',
     async write({ view }, { sql, made }) {
       told = made.stages.find(({ id }) => id === 'filter')?.result

@@ -10,6 +10,7 @@ export default definePlugin({
   summary: 'Keep a seeded random sample',
   options: z.strictObject({ keep: z.int().positive() }),
   make: ({ keep }): WholeStage => ({
+    kind: 'mixer',
     takes: 'task',
     version: 1,
     expect: (taken: number | null) => ({ rows: taken === null ? keep : Math.min(keep, taken) }),

@@ -7,10 +7,18 @@ import { askOptions, mapTasks } from '../../asking/mapping.ts'
 
 const options = z.strictObject({
   ...askOptions,
-  /** What the model is asked; `{{instruction}}` is the task's. */
-  prompt: z.string().min(1).default('Solve this task. Say every step you would take.\n\n{{instruction}}'),
-  /** Drop tasks whose answer is shorter, in tokens, or longer; without either the length is only a signal to sample by. */
-  least: z.int().positive().optional(),
+  prompt: z
+    .string()
+    .min(1)
+    .default('Solve this task. Say every step you would take.\n\n{{instruction}}')
+    .describe("What the model is asked; `{{instruction}}` is the task's."),
+  least: z
+    .int()
+    .positive()
+    .optional()
+    .describe(
+      'Drop tasks whose answer is shorter, in tokens, or longer; without either the length is only a signal to sample by.',
+    ),
   most: z.int().positive().optional(),
 })
 

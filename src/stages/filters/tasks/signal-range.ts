@@ -7,12 +7,13 @@ export default definePlugin({
   summary: 'Keep tasks whose signal (pass-rate, response-tokens, a score) lies in a range',
   options: z
     .strictObject({
-      /** A name such as `pass-rate`. */
-      signal: z.string().regex(/^[a-z0-9][a-z0-9._-]*$/i, 'expected letters, digits, dots and dashes'),
+      signal: z
+        .string()
+        .regex(/^[a-z0-9][a-z0-9._-]*$/i, 'expected letters, digits, dots and dashes')
+        .describe('A name such as `pass-rate`.'),
       least: z.number().optional(),
       most: z.number().optional(),
-      /** Keep rows that have no such signal. */
-      keepUnknown: z.boolean().default(false),
+      keepUnknown: z.boolean().default(false).describe('Keep rows that have no such signal.'),
     })
     .refine(({ least, most }) => least !== undefined || most !== undefined, 'expected `least`, `most` or both'),
   make: ({ signal, least, most, keepUnknown }) => {
@@ -22,6 +23,6 @@ export default definePlugin({
       least === undefined ? '' : `WHEN ${value} < ${least} THEN '${signal}-too-low'`,
       most === undefined ? '' : `WHEN ${value} > ${most} THEN '${signal}-too-high'`,
     ]
-    return { takes: 'task' as const, reason: `CASE ${cases.join(' ')} END` }
+    return { kind: 'sql-filter' as const, takes: 'task' as const, reason: `CASE ${cases.join(' ')} END` }
   },
 })

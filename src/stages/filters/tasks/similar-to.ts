@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
-import type { Stage } from '../../../core/stage.ts'
+import type { MapStage } from '../../../core/stage.ts'
 import { embedderOf, embeddingOptions, needsOfEmbeddings } from '../../similarity/embed.ts'
 import { loadExamples, needsOfExamples } from '../../similarity/examples.ts'
 
@@ -11,14 +11,12 @@ export default definePlugin({
   name: 'filters/tasks/similar-to',
   summary: 'Keep tasks that are near examples and far from others, by embeddings of an endpoint or by hashed words',
   options: z.strictObject({
-    /** JSONL files with an `instruction` each line. */
-    positives: z.string(),
+    positives: z.string().describe('JSONL files with an `instruction` each line.'),
     negatives: z.string().optional(),
-    /** From -2 to 2; without a floor the score is only the signal `similar-to`. */
-    least: z.number().optional(),
+    least: z.number().optional().describe('From -2 to 2; without a floor the score is only the signal `similar-to`.'),
     embeddings: embeddingOptions.optional(),
   }),
-  make: ({ least, embeddings, ...paths }, context): Stage<TaskRow, TaskRow> => {
+  make: ({ least, embeddings, ...paths }, context): MapStage<TaskRow, TaskRow> => {
     const positives = pathFrom(context, paths.positives)
     const negatives = paths.negatives === undefined ? undefined : pathFrom(context, paths.negatives)
     return {
@@ -26,6 +24,7 @@ export default definePlugin({
         ...needsOfExamples(negatives === undefined ? [positives] : [positives, negatives]),
         ...needsOfEmbeddings(embeddings),
       ],
+      kind: 'map',
       takes: 'task',
       gives: 'task',
       version: 2,

@@ -13,6 +13,7 @@ export default definePlugin({
     each: z.int().positive(),
   }),
   make: ({ by, each }): WholeStage => ({
+    kind: 'mixer',
     takes: 'task',
     version: 1,
     choose: async ([input], { sql, seed }) => {

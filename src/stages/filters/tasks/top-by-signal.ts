@@ -12,6 +12,7 @@ export default definePlugin({
     lowest: z.boolean().default(false),
   }),
   make: ({ signal, keep, lowest }): WholeStage => ({
+    kind: 'mixer',
     takes: 'task',
     version: 1,
     expect: (taken: number | null) => ({ rows: taken === null ? keep : Math.min(keep, taken) }),

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
-import type { Dropped, SpineRequest, Stage, StageContext } from '../../../core/stage.ts'
+import type { Dropped, MapStage, SpineRequest, StageContext } from '../../../core/stage.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { halfMade } from '../../../lib/half-made.ts'
 import { chosen, identityOfModel, rollingOptions } from '../../rolling/options.ts'
@@ -13,19 +13,23 @@ import { folderOf, placeTask } from '../../rolling/place-tasks.ts'
 const { sandbox, concurrency, judge } = rollingOptions
 const options = z.strictObject({
   ...{ sandbox, concurrency, judge },
-  /** For all that the judge is asked by the stage; a recipe that stops at it goes on when it is raised. */
-  budgetUsd: z.number().positive().optional(),
+  budgetUsd: z
+    .number()
+    .positive()
+    .optional()
+    .describe('For all that the judge is asked by the stage; a recipe that stops at it goes on when it is raised.'),
 })
 
 /** So many tasks lie unpacked on the disk at once. */
 const batchTasks = 64
 
 /** Keeps tasks that prove sound in a sandbox: they start, the solution scores 1, doing nothing does not, runs agree, no reward can be forged. */
-export default definePlugin<Stage<TaskRow, TaskRow>, typeof options>({
+export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
   name: 'filters/tasks/verified',
   summary: 'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, not forgeable',
   options,
   make: ({ sandbox, concurrency, judge, budgetUsd }) => ({
+    kind: 'map',
     takes: 'task',
     gives: 'task',
     // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
-import { type Dropped, isDropped, type Stage, type StageContext } from '../../../core/stage.ts'
+import { type Dropped, isDropped, type MapStage, type StageContext } from '../../../core/stage.ts'
 import { digestJson, rowDigest } from '../../../lib/digest-json.ts'
 import { askForIssue, type Written } from './ask-model.ts'
 import { type Bench, openBench } from './bench.ts'
@@ -15,7 +15,7 @@ import { type Options, options, parseRow, type RepositoryRow } from './options.t
 import { makeQueue, type Queue } from './queue.ts'
 
 /** S9: bugs put into a repository; its own tests, run in a sandbox before and after, say what each breaks. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/bug-injection',
   summary: 'Bugs put into a repository on purpose; its own tests say which are worth fixing',
   options,
@@ -23,6 +23,7 @@ export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
     const benches = new Map<string, Promise<Bench | string>>()
     const queue = makeQueue(given.concurrency)
     return {
+      kind: 'map',
       takes: 'raw',
       gives: 'draft',
       expensive: true,

@@ -7,36 +7,39 @@ const names = mutators.map(({ name }) => name)
 
 /** Options of the maker; what a row says of its repository wins. */
 export const options = z.strictObject({
-  /** Folder that relative repositories of rows count from. */
-  root: z.string().min(1).default('.'),
-  /** `procedural`: mutators on the syntax tree. `model`: a model rewrites a function. */
-  strategy: z.enum(['procedural', 'model']).default('procedural'),
-  /** Which mutators are used (default: all). */
+  root: z.string().min(1).default('.').describe('Folder that relative repositories of rows count from.'),
+  strategy: z
+    .enum(['procedural', 'model'])
+    .default('procedural')
+    .describe('`procedural`: mutators on the syntax tree. `model`: a model rewrites a function.'),
   mutators: z
     .array(z.string().refine((name) => names.includes(name), { error: `expected one of ${names.join(', ')}` }))
     .min(1)
-    .default(names),
-  /** Bugs in one task, each in another function. */
-  bugs: z.number().int().min(1).max(10).default(1),
-  /** Tasks of one row. */
-  tasks: z.number().int().min(1).default(1),
-  /** Mutants that are tried for one row. */
-  attempts: z.number().int().min(1).default(40),
-  /** `hidden`: the agent does not see the repository's tests. They decide from a copy of their own either way. */
-  tests: z.enum(['visible', 'hidden']).default('visible'),
-  /** Who writes the issue. */
-  issue: z.enum(['template', 'model']).default('template'),
-  /** A bug that breaks more than this share of the tests is too plain. */
-  maxBroken: z.number().positive().max(1).default(0.8),
-  /** Where the repository lies in the environment. */
+    .default(names)
+    .describe('Which mutators are used (default: all).'),
+  bugs: z.number().int().min(1).max(10).default(1).describe('Bugs in one task, each in another function.'),
+  tasks: z.number().int().min(1).default(1).describe('Tasks of one row.'),
+  attempts: z.number().int().min(1).default(40).describe('Mutants that are tried for one row.'),
+  tests: z
+    .enum(['visible', 'hidden'])
+    .default('visible')
+    .describe(
+      "`hidden`: the agent does not see the repository's tests. They decide from a copy of their own either way.",
+    ),
+  issue: z.enum(['template', 'model']).default('template').describe('Who writes the issue.'),
+  maxBroken: z
+    .number()
+    .positive()
+    .max(1)
+    .default(0.8)
+    .describe('A bug that breaks more than this share of the tests is too plain.'),
   workdir: z
     .string()
     .regex(/^\/[\w./-]+$/)
-    .default('/app'),
-  /** Time limit of one run of the tests. */
-  timeoutSec: z.number().positive().default(300),
-  /** Runs of tests at once. */
-  concurrency: z.number().int().min(1).default(2),
+    .default('/app')
+    .describe('Where the repository lies in the environment.'),
+  timeoutSec: z.number().positive().default(300).describe('Time limit of one run of the tests.'),
+  concurrency: z.number().int().min(1).default(2).describe('Runs of tests at once.'),
   pipeline: z.string().min(1).default('bugs'),
 })
 export type Options = z.output<typeof options>

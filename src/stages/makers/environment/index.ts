@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
-import { type Dropped, isDropped, type Stage, type StageContext } from '../../../core/stage.ts'
+import { type Dropped, isDropped, type MapStage, type StageContext } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { lineageOf } from '../../asking/ask.ts'
@@ -19,16 +19,22 @@ const published = z.object({
 })
 
 const options = z.strictObject({
-  /** `as-given`: the row's own. `packages`: what its words ask for, by name. `search`: the best of those published. `model`: a base that a model writes. `agent`: a whole one that a model writes and repairs until it holds in a sandbox. `perturb`: harder variants of the row's own. */
-  strategy: z.enum(['as-given', 'packages', 'search', 'model', 'agent', 'perturb']).default('perturb'),
-  /** Tasks of a row with `perturb`. */
-  variants: z.number().int().min(1).max(20).default(2),
-  /** For `search`: Dockerfiles others published. */
-  published: z.array(published).default([]),
-  /** With `agent`: how often what fails goes back to the model. */
-  repairs: z.number().int().min(0).max(20).default(3),
-  /** With `agent`: folder that relative repositories of rows count from. */
-  root: z.string().min(1).default('.'),
+  strategy: z
+    .enum(['as-given', 'packages', 'search', 'model', 'agent', 'perturb'])
+    .default('perturb')
+    .describe(
+      "`as-given`: the row's own. `packages`: what its words ask for, by name. `search`: the best of those published. `model`: a base that a model writes. `agent`: a whole one that a model writes and repairs until it holds in a sandbox. `perturb`: harder variants of the row's own.",
+    ),
+  variants: z.number().int().min(1).max(20).default(2).describe('Tasks of a row with `perturb`.'),
+  published: z.array(published).default([]).describe('For `search`: Dockerfiles others published.'),
+  repairs: z
+    .number()
+    .int()
+    .min(0)
+    .max(20)
+    .default(3)
+    .describe('With `agent`: how often what fails goes back to the model.'),
+  root: z.string().min(1).default('.').describe('With `agent`: folder that relative repositories of rows count from.'),
   pipeline: z.string().min(1).default('environments'),
 })
 type Options = z.output<typeof options>
@@ -44,11 +50,12 @@ const shape = z.object({
 type Given = z.output<typeof shape>
 
 /** E1 to E5: the same task in an environment that was written, found, repaired until it held, perturbed or put together for it. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/environment',
   summary: 'Tasks of a row in other environments: perturbed, with packages by keyword, found, or written by a model',
   options,
   make: (given) => ({
+    kind: 'map',
     takes: 'raw',
     gives: 'draft',
     async *run(rows, at) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Stage } from '../../../core/stage.ts'
+import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { MissingField, renderTemplate } from '../../../lib/template.ts'
@@ -10,13 +10,16 @@ import { normaliserNames, renderOutputTest } from './output-check.ts'
 import { type Case, varyCase } from './vary.ts'
 
 const options = z.strictObject({
-  /** What the agent is told: `{{field}}` is filled from the row. How to hand in is added. */
-  instruction: z.string().min(1),
-  /** Which differences in the output mean nothing, beside those at the ends of lines. */
-  normalise: z.array(z.enum(normaliserNames as [(typeof normaliserNames)[number]])).default([]),
+  instruction: z
+    .string()
+    .min(1)
+    .describe('What the agent is told: `{{field}}` is filled from the row. How to hand in is added.'),
+  normalise: z
+    .array(z.enum(normaliserNames as [(typeof normaliserNames)[number]]))
+    .default([])
+    .describe('Which differences in the output mean nothing, beside those at the ends of lines.'),
   order: z.enum(['same', 'any']).default('same'),
-  /** Inputs beside the one that is shown. */
-  hiddenCases: z.number().int().min(1).max(50).default(4),
+  hiddenCases: z.number().int().min(1).max(50).default(4).describe('Inputs beside the one that is shown.'),
   caseSec: z.number().int().min(1).default(10),
   maxChars: z.number().int().min(1).default(20_000),
   pipeline: z.string().min(1).default('scripts'),
@@ -42,7 +45,7 @@ const tools = {
 } as const
 
 /** V2: a script is right when it prints what a known script prints, for an input that is shown and for others of its shape. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/expected-output',
   summary: 'One task a row: a script whose output is compared with that of a known one, on inputs that are not shown',
   options,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Stage } from '../../../core/stage.ts'
+import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { draftEach } from '../../records/draft-each.ts'
 import { type Language, languages, renderIoTest, runCasesPy } from './run-cases.ts'
@@ -37,7 +37,7 @@ const contest = z.object({
 })
 
 /** V1: a program reads an input and prints an output, and is tried on inputs that the statement does not show. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/io-tests',
   summary: 'One task a row: a program that is tried on hidden inputs, with a known solution as the oracle',
   options,

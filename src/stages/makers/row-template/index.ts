@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Stage } from '../../../core/stage.ts'
+import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { shellQuote } from '../../../lib/shell.ts'
 import { MissingField, renderTemplate, valueAt } from '../../../lib/template.ts'
@@ -12,37 +12,55 @@ import { pythonBlock, renderCodeTest, takeApart } from './code-check.ts'
 const sandboxPath = z.string().regex(/^\/[\w./-]+$/, 'expected a path in the sandbox such as /app/answer.txt')
 
 const answer = z.strictObject({
-  /** Where the expected answer is: a field, or a dotted path; a list there means that each of its values counts. */
-  field: z.string().min(1),
-  /** Takes the answer out of a longer text: its first group, at its last match. */
-  pattern: z.string().min(1).optional(),
+  field: z
+    .string()
+    .min(1)
+    .describe(
+      'Where the expected answer is: a field, or a dotted path; a list there means that each of its values counts.',
+    ),
+  pattern: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Takes the answer out of a longer text: its first group, at its last match.'),
   check: z.enum(answerChecks).default('text'),
   file: sandboxPath.default('/app/answer.txt'),
 })
 
 const code = z.strictObject({
-  /** The field that holds a Python program, in a fenced block or bare: the reference solution, and lines that use it. */
-  field: z.string().min(1),
+  field: z
+    .string()
+    .min(1)
+    .describe(
+      'The field that holds a Python program, in a fenced block or bare: the reference solution, and lines that use it.',
+    ),
   file: sandboxPath.default('/app/solution.py'),
 })
 
 const options = z.strictObject({
-  /** What the agent is told: `{{field}}` is filled from the row. How to hand in the answer is added. */
-  instruction: z.string().min(1),
+  instruction: z
+    .string()
+    .min(1)
+    .describe('What the agent is told: `{{field}}` is filled from the row. How to hand in the answer is added.'),
   answer: answer.optional(),
   code: code.optional(),
-  /** Files of the environment by their name, filled in likewise: they are put into /app. */
-  files: z.record(z.string().regex(/^[\w.-]+$/), z.string()).default({}),
-  /** Rows whose instruction has fewer or more characters are dropped. */
-  minChars: z.number().int().min(0).default(10),
+  files: z
+    .record(z.string().regex(/^[\w.-]+$/), z.string())
+    .default({})
+    .describe('Files of the environment by their name, filled in likewise: they are put into /app.'),
+  minChars: z
+    .number()
+    .int()
+    .min(0)
+    .default(10)
+    .describe('Rows whose instruction has fewer or more characters are dropped.'),
   maxChars: z.number().int().min(1).default(20_000),
-  /** Name of the pipeline, for the lineage and the tasks' names. */
-  pipeline: z.string().min(1).default('rows'),
+  pipeline: z.string().min(1).default('rows').describe("Name of the pipeline, for the lineage and the tasks' names."),
 })
 type Options = z.output<typeof options>
 
 /** S1: the fields of a row fill a template, and a checker decides by the row's own answer. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/row-template',
   summary: 'One task a row: a template for the instruction, and a check of the answer',
   options,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Stage } from '../../../core/stage.ts'
+import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { draftEach } from '../../records/draft-each.ts'
@@ -9,8 +9,7 @@ import { checkQueryPy, renderQueryTest } from './check-query.ts'
 import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
 
 const options = z.strictObject({
-  /** Databases beside the one the agent gets. */
-  hiddenDatabases: z.number().int().min(1).max(20).default(4),
+  hiddenDatabases: z.number().int().min(1).max(20).default(4).describe('Databases beside the one the agent gets.'),
   maxChars: z.number().int().min(1).default(20_000),
   pipeline: z.string().min(1).default('queries'),
 })
@@ -19,7 +18,7 @@ type Options = z.output<typeof options>
 const asked = z.object({ question: z.string().min(5), query: z.string().min(10) })
 
 /** V2 for SQL: a query is right when it gives what a known query gives, on databases that are made here. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/sql-query',
   summary: 'One task a row: a SQL query, compared with a known one on databases that are not shown',
   options,

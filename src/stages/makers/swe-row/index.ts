@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Stage, StageContext } from '../../../core/stage.ts'
+import type { Dropped, MapStage, StageContext } from '../../../core/stage.ts'
 import { PatchError } from '../../../formats/unified-diff.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { exists } from '../../../lib/files.ts'
@@ -15,7 +15,6 @@ import { dialects, parseSweRow, type SweRow } from './parse-row.ts'
 
 const options = z.strictObject({
   dialect: z.enum(dialects),
-  /** Copies of repositories, OWNER__NAME in one folder: environments of their rows are built from them and need no image. */
   repositories: z
     .strictObject({
       dir: z.string().min(1),
@@ -23,17 +22,28 @@ const options = z.strictObject({
       testCommands: z.array(z.string().min(1)).min(1),
       testFormat: z.enum(testFormats),
     })
-    .optional(),
-  /** Image of a row that names none; `{{id}}` and `{{repo}}` are filled in, in the spelling of image names. */
-  image: z.string().min(1).optional(),
-  /** What is checked out in the image before history goes; `{{id}}` is filled in. */
-  checkout: z.string().min(1).optional(),
+    .optional()
+    .describe(
+      'Copies of repositories, OWNER__NAME in one folder: environments of their rows are built from them and need no image.',
+    ),
+  image: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Image of a row that names none; `{{id}}` and `{{repo}}` are filled in, in the spelling of image names.'),
+  checkout: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('What is checked out in the image before history goes; `{{id}}` is filled in.'),
   workdir: z
     .string()
     .regex(/^\/[\w./-]+$/)
     .default('/testbed'),
-  /** `{{testFiles}}` stands for the files that deciding tests are named by. */
-  testCommands: z.array(z.string().min(1)).min(1),
+  testCommands: z
+    .array(z.string().min(1))
+    .min(1)
+    .describe('`{{testFiles}}` stands for the files that deciding tests are named by.'),
   testFormat: z.enum(testFormats).default('pytest'),
   timeoutSec: z.number().positive().default(1800),
   pipeline: z.string().min(1).default('swe'),
@@ -41,11 +51,12 @@ const options = z.strictObject({
 type Options = z.output<typeof options>
 
 /** S8: a row of a software-engineering dataset. The fix goes into the solution and nowhere else, test patches into the tests. */
-export default definePlugin<Stage<RawRow, TaskDraft>, typeof options>({
+export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/swe-row',
   summary: 'Rows of SWE-smith, SWE-Gym, SWE-bench or R2E-Gym: an issue, a repository, tests that a fix has to pass',
   options,
   make: (given) => ({
+    kind: 'map',
     takes: 'raw',
     gives: 'draft',
     async *run(rows, at) {

@@ -1,31 +1,27 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Stage } from '../../../core/stage.ts'
+import type { Dropped, Source } from '../../../core/stage.ts'
 import { composeTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
 import { levels } from './work.ts'
 
 const options = z.strictObject({
-  /** How many tasks. */
-  count: z.int().min(1).default(100),
-  /** Where in the sample to begin: tasks `first` to `first + count - 1`. */
-  first: z.int().min(0).default(0),
-  /** Only these domains (default: all). */
-  domains: z.array(z.enum(domainNames)).min(1).optional(),
-  /** Only these operations (default: all). */
-  operations: z.array(z.enum(operationNames)).min(1).optional(),
+  count: z.int().min(1).default(100).describe('How many tasks.'),
+  first: z.int().min(0).default(0).describe('Where in the sample to begin: tasks `first` to `first + count - 1`.'),
+  domains: z.array(z.enum(domainNames)).min(1).optional().describe('Only these domains (default: all).'),
+  operations: z.array(z.enum(operationNames)).min(1).optional().describe('Only these operations (default: all).'),
   levels: z.array(z.enum(levels)).min(1).optional(),
 })
 
 /** Terminal tasks drawn from domain x operation x data shape x constraints x fault, with exact tests, without a model. */
-export default definePlugin<Stage<never, TaskDraft>, typeof options>({
+export default definePlugin<Source<TaskDraft>, typeof options>({
   name: 'sources/compose',
   summary: 'Terminal tasks composed from tables of domains, operations, shapes, constraints and faults',
   options,
   make: ({ count, first, domains, operations, levels }) => ({
-    takes: null,
+    kind: 'source',
     gives: 'task',
-    async *run(_, { seed, signal }): AsyncGenerator<TaskDraft | Dropped> {
+    async *rows({ seed, signal }): AsyncGenerator<TaskDraft | Dropped> {
       const seen = new Set<string>()
       const only = { ...(domains && { domains }), ...(operations && { operations }), ...(levels && { levels }) }
       for (let index = first; index < first + count; index++) {

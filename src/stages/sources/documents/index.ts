@@ -4,38 +4,36 @@ import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { RawRow } from '../../../core/row.ts'
-import type { Dropped, Stage } from '../../../core/stage.ts'
+import type { Dropped, Source } from '../../../core/stage.ts'
 import { isMissing } from '../../../lib/files.ts'
 import { readPages } from './pages.ts'
 
 const options = z.strictObject({
-  /** A document, or a folder of them: .pdf, .txt or .md. Pages of a text are cut at form feeds. */
-  path: z.string().min(1),
+  path: z
+    .string()
+    .min(1)
+    .describe('A document, or a folder of them: .pdf, .txt or .md. Pages of a text are cut at form feeds.'),
   source: z.string().min(1).default('documents'),
-  /** Later pages of a document are not read. */
-  maxPages: z.number().int().min(1).default(500),
-  /** Pages with fewer characters are dropped. */
-  minChars: z.number().int().min(0).default(80),
-  /** Longer pages are dropped. */
-  maxChars: z.number().int().min(1).default(20_000),
-  /** A document with more text is the user's error. */
-  maxMb: z.number().positive().default(50),
+  maxPages: z.number().int().min(1).default(500).describe('Later pages of a document are not read.'),
+  minChars: z.number().int().min(0).default(80).describe('Pages with fewer characters are dropped.'),
+  maxChars: z.number().int().min(1).default(20_000).describe('Longer pages are dropped.'),
+  maxMb: z.number().positive().default(50).describe("A document with more text is the user's error."),
   timeoutSec: z.number().positive().default(120),
 })
 type Options = z.output<typeof options>
 
 /** S4: the pages of documents, each a row with its text. */
-export default definePlugin<Stage<never, RawRow>, typeof options>({
+export default definePlugin<Source<RawRow>, typeof options>({
   name: 'sources/documents',
   summary: 'Pages of documents: PDF (through pdftotext), text or Markdown',
   options,
   make: (asked, context) => {
     const given = { ...asked, path: pathFrom(context, asked.path) }
     return {
-      takes: null,
+      kind: 'source',
       gives: 'raw',
       needs: () => [{ kind: 'path', path: given.path, what: 'the documents', provide: 'put the documents there' }],
-      async *run(_, at) {
+      async *rows(at) {
         for (const path of await listDocuments(given.path)) {
           at.signal.throwIfAborted()
           const document = basename(path).replace(/\.[^.]*$/, '')

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { RawRow } from '../../../core/row.ts'
-import type { Dropped, Stage, StageContext } from '../../../core/stage.ts'
+import type { Dropped, Source, StageContext } from '../../../core/stage.ts'
 import { isMissing } from '../../../lib/files.ts'
 import { htmlToMarkdown } from '../../../lib/html-to-markdown.ts'
 import { type Answered, AnswerJoin } from './join-answers.ts'
@@ -12,35 +12,31 @@ import { openDump } from './open-dump.ts'
 import { type PostHead, readPosts } from './read-posts.ts'
 
 const options = z.strictObject({
-  /** `Posts.xml` of a Stack Exchange dump, plain or .gz, or the .7z that holds it. */
-  path: z.string().min(1),
-  /** Name of the source (default: the file's name without its ending). */
-  source: z.string().min(1).optional(),
-  /** Questions with a lower score are left out. */
-  minScore: z.number().int().default(0),
-  /** The same for answers that nobody accepted. */
-  minAnswerScore: z.number().int().default(1),
-  /** Questions whose HTML is shorter or longer are left out. */
-  minChars: z.number().int().min(0).default(100),
+  path: z.string().min(1).describe('`Posts.xml` of a Stack Exchange dump, plain or .gz, or the .7z that holds it.'),
+  source: z.string().min(1).optional().describe("Name of the source (default: the file's name without its ending)."),
+  minScore: z.number().int().default(0).describe('Questions with a lower score are left out.'),
+  minAnswerScore: z.number().int().default(1).describe('The same for answers that nobody accepted.'),
+  minChars: z.number().int().min(0).default(100).describe('Questions whose HTML is shorter or longer are left out.'),
   maxChars: z.number().int().min(1).default(30_000),
-  /** Only questions with one of these tags; none means all. */
-  tags: z.array(z.string().min(1)).default([]),
-  /** Posts without code are left out. */
-  code: z.boolean().default(true),
-  /** Reads only so many megabytes of the XML, for a first look at a large dump. */
-  maxMb: z.number().positive().optional(),
+  tags: z.array(z.string().min(1)).default([]).describe('Only questions with one of these tags; none means all.'),
+  code: z.boolean().default(true).describe('Posts without code are left out.'),
+  maxMb: z
+    .number()
+    .positive()
+    .optional()
+    .describe('Reads only so many megabytes of the XML, for a first look at a large dump.'),
 })
 type Options = z.output<typeof options>
 
 /** S2: questions of a Stack Exchange dump, each with the answer that counts. */
-export default definePlugin<Stage<never, RawRow>, typeof options>({
+export default definePlugin<Source<RawRow>, typeof options>({
   name: 'sources/posts',
   summary: 'Questions and answers of a Stack Exchange dump (Posts.xml, plain or 7z), read as a stream',
   options,
   make: (asked, context) => {
     const given = { ...asked, path: pathFrom(context, asked.path) }
     return {
-      takes: null,
+      kind: 'source',
       gives: 'raw',
       needs: () => [
         {
@@ -51,7 +47,7 @@ export default definePlugin<Stage<never, RawRow>, typeof options>({
             'download the archive from the public Stack Exchange dump (archive.org/details/stackexchange) and put it there',
         },
       ],
-      run: (_, at) => readQuestions(given, at),
+      rows: (at) => readQuestions(given, at),
     }
   },
 })

@@ -1,29 +1,26 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Stage } from '../../../core/stage.ts'
+import type { Dropped, Source } from '../../../core/stage.ts'
 import { levels } from './family.ts'
 import { familyNames, makePuzzle } from './make-puzzle.ts'
 
 const options = z.strictObject({
-  /** How many tasks. */
-  count: z.int().min(1).default(100),
-  /** Where in the sample to begin. */
-  first: z.int().min(0).default(0),
-  /** Only these kinds of puzzle (default: all). */
-  families: z.array(z.enum(familyNames)).min(1).optional(),
+  count: z.int().min(1).default(100).describe('How many tasks.'),
+  first: z.int().min(0).default(0).describe('Where in the sample to begin.'),
+  families: z.array(z.enum(familyNames)).min(1).optional().describe('Only these kinds of puzzle (default: all).'),
   levels: z.array(z.enum(levels)).min(1).optional(),
 })
 
 /** Puzzles with checks that accept every right answer, drawn from a seed. */
-export default definePlugin<Stage<never, TaskDraft>, typeof options>({
+export default definePlugin<Source<TaskDraft>, typeof options>({
   name: 'sources/puzzles',
   summary: 'Puzzles of many kinds (sudoku, mazes, knapsacks, ladders, ...) with exact checks',
   options,
   make: ({ count, first, families, levels }) => ({
-    takes: null,
+    kind: 'source',
     gives: 'task',
-    async *run(_, { seed, signal }): AsyncGenerator<TaskDraft | Dropped> {
+    async *rows({ seed, signal }): AsyncGenerator<TaskDraft | Dropped> {
       const only = { ...(families && { families }), ...(levels && { levels }) }
       for (let index = first; index < first + count; index++) {
         signal.throwIfAborted()

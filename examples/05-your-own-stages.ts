@@ -1,0 +1,16 @@
+// Stages of your own stand in a recipe by their path. There is one of every kind in examples/stages.
+// npx ot-agent recipe run examples/05-your-own-stages.ts -o runs/proverbs
+import { defineRecipe } from 'ot-agent'
+
+export default defineRecipe({
+  name: 'proverbs',
+  stages: [
+    { use: './stages/lines.ts', with: { path: 'stages/proverbs.txt' } },
+    { use: './stages/count-words.ts' },
+    { use: './stages/short.ts', with: { most: 12 } },
+    { use: './stages/no-questions.ts' },
+    { use: './stages/one-each.ts' },
+    { use: './stages/longest-first.ts', with: { total: 3 } },
+    { use: './stages/text-file.ts' },
+  ],
+})

@@ -1,0 +1,5 @@
+import { registry } from '../../registry.ts'
+import { showPlugin } from '../show-plugin.ts'
+
+/** `ot-agent agents show`: the options of an agent. */
+export default () => showPlugin('agent', registry.agents)

@@ -1,0 +1,5 @@
+import { registry } from '../../registry.ts'
+import { showPlugin } from '../show-plugin.ts'
+
+/** `ot-agent engines show`: the options of an engine. */
+export default () => showPlugin('engine', registry.engines)

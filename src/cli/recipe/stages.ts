@@ -1,0 +1,5 @@
+import { registry } from '../../registry.ts'
+import { showPlugin } from '../show-plugin.ts'
+
+/** `ot-agent recipe stages`: the options of a stage. */
+export default () => showPlugin('stage', registry.stages)

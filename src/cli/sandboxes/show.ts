@@ -1,0 +1,5 @@
+import { registry } from '../../registry.ts'
+import { showPlugin } from '../show-plugin.ts'
+
+/** `ot-agent sandboxes show`: the options of a kind of sandbox. */
+export default () => showPlugin('sandbox', registry.sandboxes)

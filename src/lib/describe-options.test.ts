@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { describeOptions } from './describe-options.ts'
+
+test('an option is told with its type, its default and its description; required ones come first', () => {
+  const options = z.strictObject({
+    most: z.int().positive().default(12).describe('The most that are kept'),
+    share: z.number().min(0).max(1).optional(),
+    how: z.enum(['drop', 'cut']).default('cut'),
+    files: z.union([z.string(), z.array(z.string())]).optional(),
+    path: z.string().transform((path) => path.length),
+  })
+  expect(describeOptions(options)).toEqual([
+    { name: 'path', type: 'string', default: null, required: true, description: '' },
+    { name: 'most', type: 'integer above 0', default: '12', required: false, description: 'The most that are kept' },
+    { name: 'share', type: 'number from 0 up to 1', default: null, required: false, description: '' },
+    { name: 'how', type: '"drop" | "cut"', default: '"cut"', required: false, description: '' },
+    { name: 'files', type: 'string | list of string', default: null, required: false, description: '' },
+  ])
+})
+
+test('options of several forms are all listed, each once', () => {
+  const either = z.union([z.strictObject({ a: z.string() }), z.strictObject({ a: z.string(), b: z.number() })])
+  expect(describeOptions(either).map(({ name }) => name)).toEqual(['a', 'b'])
+  expect(describeOptions(z.strictObject({}))).toEqual([])
+})

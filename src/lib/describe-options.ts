@@ -1,0 +1,69 @@
+import { z } from 'zod'
+
+/** One option of a plug-in, for people. */
+export interface DescribedOption {
+  readonly name: string
+  readonly type: string
+  /** As JSON; null when there is none. */
+  readonly default: string | null
+  readonly required: boolean
+  readonly description: string
+}
+
+interface Schema {
+  readonly type?: string | readonly string[]
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMinimum?: number
+  readonly default?: unknown
+  readonly description?: string
+}
+
+/** The options as JSON Schema, as a user may give them. */
+export function optionsSchema(options: z.ZodType): Schema {
+  return z.toJSONSchema(options, { io: 'input', unrepresentable: 'any' }) as Schema
+}
+
+/** Every option by its name, required ones first. */
+export function describeOptions(options: z.ZodType): readonly DescribedOption[] {
+  const forms = formsOf(optionsSchema(options))
+  const described = forms.flatMap(({ properties = {}, required = [] }) =>
+    Object.entries(properties).map(([name, schema]) => ({
+      name,
+      type: typeOf(schema),
+      default: schema.default === undefined ? null : JSON.stringify(schema.default),
+      required: required.includes(name) && schema.default === undefined,
+      description: schema.description ?? '',
+    })),
+  )
+  const once = [...new Map(described.map((option) => [option.name, option])).values()]
+  return [...once.filter(({ required }) => required), ...once.filter(({ required }) => !required)]
+}
+
+/** Options that take one of several forms have all their names listed. */
+function formsOf(schema: Schema): readonly Schema[] {
+  return schema.anyOf?.flatMap(formsOf) ?? [schema]
+}
+
+function typeOf(schema: Schema): string {
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+  if ('const' in schema) return JSON.stringify(schema.const)
+  if (schema.anyOf) return [...new Set(schema.anyOf.map(typeOf))].join(' | ')
+  if (schema.type === 'array') return `list of ${schema.items ? typeOf(schema.items) : 'anything'}`
+  if (schema.type === 'integer' || schema.type === 'number') return `${schema.type}${rangeOf(schema)}`
+  return [schema.type ?? 'anything'].flat().join(' | ')
+}
+
+function rangeOf({ minimum, maximum, exclusiveMinimum }: Schema): string {
+  const least = exclusiveMinimum === undefined ? minimum : exclusiveMinimum
+  const isBounded = (value: number | undefined) => value !== undefined && Math.abs(value) < Number.MAX_SAFE_INTEGER
+  const low = isBounded(least) ? (exclusiveMinimum === undefined ? `from ${least}` : `above ${least}`) : ''
+  const high = isBounded(maximum) ? `up to ${maximum}` : ''
+  return low || high ? ` ${[low, high].filter(Boolean).join(' ')}` : ''
+}
