@@ -61,6 +61,8 @@ const system: Readonly<Record<SystemChange['change'], readonly string[]>> = {
     '/opt/venv/bin/cat',
     '/bin/nginx',
     '/usr/local/lib/libc.so.6',
+    '/usr/lib/x86_64-linux-gnu/libnss_systemd.so.2',
+    '/lib64/libnss_sss.so.2',
     '/usr/lib/x86_64-linux-gnu/glibc-hwcaps/x86-64-v2/libc.so.6',
     '/usr/lib/python3/dist-packages/sitecustomize.py',
     '/usr/lib/python3/dist-packages/evil.pth',

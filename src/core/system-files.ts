@@ -82,6 +82,8 @@ const startup = new RegExp(
   [
     // The dynamic loader and name services.
     '^/etc/(?:ld\\.so\\.[^/]+(?:/.*)?|ld-nix\\.so\\.preload|suid-debug|nsswitch\\.conf)$',
+    // A service that nsswitch.conf names and the image lacks is looked for all the same, by every program that asks for a user.
+    '/libnss_[^/]+\\.so(?:\\.|$)',
     '/glibc-hwcaps(?:/|$)|^/(?:usr/)?lib(?:/[^/]+)?/gconv/gconv-modules(?:\\.|$)',
     // Shells and logins.
     '^/etc/(?:profile|bash\\.bashrc|bashrc|bash\\.bash_logout|environment|inputrc|zprofile|zshenv|zshrc|csh\\.cshrc|csh\\.login)$',
