@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
-import { readdir, rmdir, unlink } from 'node:fs/promises'
+import { readdirSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { isMissing } from './files.ts'
 import { systemPath } from './programs.ts'
@@ -36,21 +37,25 @@ function complaintOf(error: unknown): string {
 /** Deeper down, looking every path up from the top costs more than a process. */
 const depthLimit = 50
 
-async function removeDir(dir: string, depth = 0): Promise<void> {
+/** Blocking calls cost a fraction of others; after this many, everything else has its turn. */
+const callsAtOnce = 64
+
+async function removeDir(dir: string, depth = 0, calls = { made: 0 }): Promise<void> {
   if (depth > depthLimit) throw new Error('too deep')
-  const entries = await unlessMissing(readdir(dir, { withFileTypes: true }))
+  const entries = unlessMissing(() => readdirSync(dir, { withFileTypes: true }))
   for (const entry of entries ?? []) {
     const path = join(dir, entry.name)
-    if (entry.isDirectory()) await removeDir(path, depth + 1)
-    else await unlessMissing(unlink(path))
+    if (entry.isDirectory()) await removeDir(path, depth + 1, calls)
+    else unlessMissing(() => unlinkSync(path))
+    if (++calls.made % callsAtOnce === 0) await setImmediate()
   }
-  await unlessMissing(rmdir(dir))
+  unlessMissing(() => rmdirSync(dir))
 }
 
 /** Somebody else removing the same thing is no failure. */
-async function unlessMissing<T>(work: Promise<T>): Promise<T | null> {
+function unlessMissing<T>(work: () => T): T | null {
   try {
-    return await work
+    return work()
   } catch (error) {
     if (isMissing(error)) return null
     throw error

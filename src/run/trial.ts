@@ -17,7 +17,7 @@ import { makeMask } from './trial/mask.ts'
 import { makePhaseNetwork } from './trial/phase-network.ts'
 import { makeRecorder } from './trial/recorder.ts'
 import { runRound, timed } from './trial/round.ts'
-import { type HostEnv, type Play, wholeTask } from './trial/scene.ts'
+import { type HostEnv, type Play, type SecondRun, wholeTask } from './trial/scene.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
 import { asTrial } from './trial/stray-errors.ts'
@@ -50,6 +50,8 @@ export interface TrialRequest {
   readonly resumption?: Resumption | undefined
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined
+  /** Default `always`. */
+  readonly secondRun?: SecondRun | undefined
   /** How long giving the sandbox back may take; default 20. */
   readonly giveBackSec?: number
 }
@@ -76,7 +78,8 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
     scene.log(`trial ${request.config.trialName}: task ${request.task.name}, agent ${request.agent.name}`)
     const end = await settle(request.signal, async () => {
       await atBoundary('store', request.signal, () => log.ready)
-      return asTrial(request.config.trialName, scene.log, () => play(scene, notes, request.whoCan))
+      const playing = () => play(scene, notes, request.whoCan)
+      return usesImportedCode(request.config) ? asTrial(request.config.trialName, scene.log, playing) : playing()
     })
     scene.log(describeEnd(end))
     if (end.kind === 'cancelled') await afterwards(scene, 'hooks', () => scene.announce('trial-cancel'))
@@ -85,6 +88,11 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
     await afterwards(scene, 'exchanges', () => exchanges.close())
     await afterwards(scene, 'trial.log', () => log.close())
   }
+}
+
+/** Whether it can leave errors behind that are not ours. To follow those through every promise costs a twentieth of a short trial. */
+function usesImportedCode({ agent, environment }: TrialConfig): boolean {
+  return agent.importPath !== null || environment.importPath !== null
 }
 
 async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<TrialEnd> {

@@ -477,6 +477,18 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect((await sh(box, 'echo still here')).stdout).toBe('still here\n')
     })
 
+    law('goes on over its files when a program inside does its worst to process 1', async () => {
+      await using box = await lease()
+      await sh(box, 'echo kept > /kept')
+      // PTRACE_SEIZE with PTRACE_O_EXITKILL: what is traced is killed when perl ends.
+      const trace = `perl -e 'syscall(${process.arch === 'arm64' ? 117 : 101}, 0x4206, 1, 0, 0x100000)'`
+      await sh(box, `kill -STOP 1; kill -9 1; command -v perl > /dev/null && ${trace}; sleep 0.2`)
+      expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')
+      expect(await box.alive()).toBe(true)
+      expect(await box.freeze()).toMatchObject({ isolation: 'fresh' })
+      expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')
+    })
+
     law('freezes: every process is dead, /tests and the verifier’s logs are fresh, other files stay', async () => {
       await using box = await lease()
       await sh(

@@ -6,6 +6,7 @@ import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import { mayModifySystem, type Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
+import type { SecondRun } from '../trial/scene.ts'
 import { type HostEnv, runTrial, type WhoCan } from '../trial.ts'
 import type { Finding } from './finding.ts'
 import { verifiesSeparately } from './lint-scripts.ts'
@@ -83,12 +84,14 @@ async function playSpine(task: Task, files: TaskFiles, request: CheckRequest, wo
   const unset = unsetHostVars(task, request.hostEnv)
   if (unset.length > 0) return unknownStart(`needs host variables that are not set: ${unset.join(', ')}`)
   const runs: CheckRun[] = []
-  const play = async (agent: string, nth = 1, options = {}) => {
+  const play = async (agent: string, nth = 1, secondRun: SecondRun = 'always', options = {}) => {
     const dir = join(workDir, `${agent}-${nth}`)
-    const record = await playTrial(task, request, agent, options, dir)
+    const record = await playTrial(task, request, { agent, options, secondRun }, dir)
     runs.push({ agent, end: record.end, dir })
     return record
   }
+  // A forger that was paid nothing on the image's system has failed; a solution may need the system that it changed.
+  const forge = (nth: number, options = {}) => play('forger', nth, 'if-paid', options)
   const solvable = files.rounds.every((round) => round.solveScript)
   const first = await play(solvable ? 'oracle' : 'nop')
   const start = verdicts.judgeStart(first)
@@ -100,29 +103,35 @@ async function playSpine(task: Task, files: TaskFiles, request: CheckRequest, wo
     ? [verdicts.judgeOracle(oracles, task.steps), verdicts.judgeRepeats(oracles)]
     : skipped('oracle', 'repeat')
   const nop = verdicts.judgeNop(solvable ? await play('nop') : first)
-  const plain = [await play('forger', 1, { system: false }), await play('forger', 2, { system: false, link: true })]
-  const ofSystem = await play('forger', 3)
-  const isProtected = ofSystem.system !== undefined || ofSystem.steps?.some(({ system }) => system) === true
-  const forger = verdicts.judgeForger(isProtected ? [...plain, ofSystem] : plain)
-  if (!isProtected && !mayModifySystem(task) && ofSystem.end.kind === 'scored') notes.push(unprotected)
+  const whole = await forge(1)
+  const linked = await forge(2, { system: false, link: true })
+  const isProtected = whole.system !== undefined || whole.steps?.some(({ system }) => system) === true
+  // What a replaced system paid where none is put back says nothing about the other attacks.
+  const isClear = isProtected || verdicts.judgeForger([whole]).outcome === 'ok'
+  const forger = verdicts.judgeForger([isClear ? whole : await forge(3, { system: false }), linked])
+  if (!isProtected && !mayModifySystem(task) && whole.end.kind === 'scored') notes.push(unprotected)
   return { checks: [start, ...ofOracle, nop, forger], notes, runs }
 }
 
 const unprotected =
   'this kind of sandbox does not put system files back: an agent that replaces bash can forge the reward'
 
+interface PlayedAgent {
+  readonly agent: string
+  readonly options: Readonly<Record<string, unknown>>
+  readonly secondRun: SecondRun
+}
+
 async function playTrial(
   task: Task,
   request: CheckRequest,
-  agentName: string,
-  agentOptions: Readonly<Record<string, unknown>>,
+  { agent, options, secondRun }: PlayedAgent,
   dir: string,
 ): Promise<TrialRecord> {
   const { provider, sandboxOptions, hostEnv, whoCan, signal } = request
-  const trialName = `check-${agentName}`
   const config = checkTrialConfig(task, {
-    agentName,
-    trialName,
+    agentName: agent,
+    trialName: `check-${agent}`,
     trialsDir: dir,
     sandbox: provider.name,
     sandboxOptions,
@@ -130,7 +139,7 @@ async function playTrial(
   await mkdir(dir, { recursive: true })
   const record = await runTrial({
     task,
-    agent: await request.makeAgent(agentName, agentOptions),
+    agent: await request.makeAgent(agent, options),
     provider,
     config,
     jobName: 'tasks-check',
@@ -142,6 +151,7 @@ async function playTrial(
     hostEnv,
     whoCan,
     judge: request.judge,
+    secondRun,
   })
   signal.throwIfAborted()
   return record

@@ -12,6 +12,9 @@ import type { Resumption } from '../replay/resumption.ts'
 /** The host's variables, which templates in tasks and jobs may name. */
 export type HostEnv = Readonly<Record<string, string | undefined>>
 
+/** Whether tests run again on system files that the agent changed also where they paid nothing on those of the image. */
+export type SecondRun = 'always' | 'if-paid'
+
 /** What every phase of one trial shares. */
 export interface Scene {
   readonly task: Task
@@ -24,6 +27,7 @@ export interface Scene {
   readonly signal: AbortSignal
   readonly log: (line: string) => void
   readonly giveBackSec: number
+  readonly secondRun?: SecondRun | undefined
   /** For tasks that a model judges; absent where nobody named one. */
   readonly judge?: Judge | undefined
 }

@@ -46,7 +46,8 @@ export async function verifyInPlace(
     scene.log(`system files that the agent changed are put back for the tests: ${describeChanges(restored)}`)
   const onImage = await resultOf(() => runInPlace(scene, bench, round, how, frozen)).finally(saveFiles)
   // A judge may say something else when asked twice about the same.
-  if (!isChanged || (await isJudgedRound(scene, round))) {
+  const isOnce = (scene.secondRun === 'if-paid' && !pays(onImage)) || (await isJudgedRound(scene, round))
+  if (!isChanged || isOnce) {
     if (onImage instanceof BoundaryError) throw onImage
     return isChanged ? { ...onImage, system: { restored, onImage: onImage.rewards, differ: false } } : onImage
   }
@@ -55,6 +56,11 @@ export async function verifyInPlace(
   const left = await freeze(scene, bench.lease, again)
   const onAgent = await resultOf(() => runInPlace(scene, bench, round, again, left, 'verifier/agent-system'))
   return settleSystems(restored, onImage, onAgent)
+}
+
+/** Where nothing was paid, a second run can only tell more about the agent: the lower rewards count. */
+function pays(onImage: Verified | BoundaryError): boolean {
+  return !(onImage instanceof BoundaryError) && Object.values(onImage.rewards).some((reward) => reward > 0)
 }
 
 async function runInPlace(

@@ -157,7 +157,7 @@ export class ApptainerLease implements SandboxLease {
   /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */
   private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('logs')
-    await makeLogsDir(dir, previous)
+    makeLogsDir(dir, previous)
     this.instance.mounts.set('/logs', dir)
   }
 

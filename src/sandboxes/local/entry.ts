@@ -1,5 +1,6 @@
 import { BoundaryError } from '../../core/errors.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import type { KernelFile } from '../namespaces/kernel-files.ts'
 import { closeInherited } from './descriptors.ts'
 import { enterUser } from './holder.ts'
 import type { Privileges } from './privileges.ts'
@@ -12,6 +13,8 @@ export interface Entry {
 
 export interface EntryRequest {
   readonly merged: string
+  /** What is covered in /proc. */
+  readonly kernelFiles: readonly KernelFile[]
   readonly mounts: readonly (readonly [target: string, source: string])[]
   /** The same, but nobody inside may change them. */
   readonly readOnly: readonly (readonly [target: string, source: string])[]
@@ -37,12 +40,20 @@ const capabilities = [
   'AUDIT_WRITE',
 ]
 
+/** Keeps programs inside from writing to a file of the kernel: root inside is the same user as root outside, and owns it. */
+function coverWords({ path, isDirectory, isHidden }: KernelFile): string[] {
+  if (!isHidden) return ['--ro-bind', path, path]
+  return isDirectory ? ['--size', '4096', '--perms', '0555', '--tmpfs', path] : ['--ro-bind', '/dev/null', path]
+}
+
 /** Arguments of bubblewrap for one command, each ended by a NUL. They travel in a file, so no value shows in a process list. */
 export function commandArgs(request: EntryRequest): string {
   const words = [
     // The last two close what the others left open: a namespace cannot be read, and what is read from or kept is closed.
     ...(request.userns ? ['--userns', '7', '--block-fd', '7'] : []),
-    ...['--pidns', '8', '--sync-fd', '8', '--seccomp', '6', '--bind', request.merged, '/', '--dev', '/dev'],
+    ...['--pidns', '8', '--sync-fd', '8', '--seccomp', '6'],
+    ...['--bind', request.merged, '/', '--proc', '/proc', '--dev', '/dev'],
+    ...request.kernelFiles.flatMap(coverWords),
     ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
     ...request.readOnly.flatMap(([target, source]) => ['--ro-bind', source, target]),
     ...['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', `CAP_${name}`])],

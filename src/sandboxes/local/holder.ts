@@ -112,7 +112,7 @@ export function overlayLine(overlay: Overlay, places: OverlayPlaces, privileges:
 }
 
 /** One line of a file of the form of /etc/fstab. */
-export function fstabLine(source: string, target: string, type: string, options: string): string {
+function fstabLine(source: string, target: string, type: string, options: string): string {
   return `${escapeField(source)} ${escapeField(target)} ${type} ${escapeField(options)} 0 0\n`
 }
 
@@ -131,13 +131,13 @@ function bwrapWords(privileges: Privileges): string {
     userns,
     ...hostPrograms,
     '--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --hostname sandbox',
-    '--dev-bind /dev/null /dev/null --cap-drop ALL --die-with-parent --new-session --clearenv --setenv PATH /usr/bin:/bin --info-fd 3 --as-pid-1 --',
-    `sh -c ${shellQuote(sleeper)}`,
+    '--dev-bind /dev/null /dev/null',
+    // A capability that no command has, and that is good for nothing here: so no command may trace process 1.
+    '--cap-drop ALL --cap-add CAP_WAKE_ALARM',
+    '--die-with-parent --new-session --clearenv --setenv PATH /usr/bin:/bin --info-fd 3 --as-pid-1 --',
+    ...privileges.sleeper.map(shellQuote),
   ].join(' ')
 }
-
-/** Process 1: nothing inside can kill it, and it collects orphans while it waits. Its sleep may be killed (128 and up), not missing. */
-const sleeper = 'while sleep 1000000000 & wait $!; [ $? -ge 128 ]; do :; done'
 
 /** The host's programs, read-only: all that the sleeping process sees. */
 const hostPrograms = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap(hostProgramDir).map(shellQuote)

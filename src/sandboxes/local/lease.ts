@@ -1,4 +1,5 @@
-import { chmod, lstat, mkdir } from 'node:fs/promises'
+import { lstatSync } from 'node:fs'
+import { chmod, mkdir } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -194,7 +195,7 @@ export class LocalLease implements SandboxLease {
   /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */
   private async mountLogs(previous: string | null): Promise<void> {
     const dir = this.place('/logs')
-    await makeLogsDir(dir, previous)
+    makeLogsDir(dir, previous)
     await this.clearMountPoint('/logs')
     this.machine.mounts.set('/logs', dir)
   }
@@ -219,8 +220,8 @@ export class LocalLease implements SandboxLease {
       .map((layer) => join(layer, 'root'))
       .concat(base.overlays[0]?.lower ?? [])
       .entries()) {
-      const stat = await lstat(join(root, path)).catch(() => null)
-      if (stat === null) continue
+      const stat = lstatSync(join(root, path), { throwIfNoEntry: false })
+      if (stat === undefined) continue
       if (stat.isDirectory()) return
       if (i >= uppers.length)
         throw new BoundaryError('task', `the image has ${path}, but not as a directory`, { retryable: false })

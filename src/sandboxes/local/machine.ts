@@ -8,13 +8,13 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { Door, ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
+import { type KernelFile, kernelFiles } from '../namespaces/kernel-files.ts'
 import { seccompFilter } from '../namespaces/seccomp.ts'
 import type { Base } from './base.ts'
 import { shell } from './descriptors.ts'
 import { openDoor } from './door.ts'
 import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
 import { cleanEnv, enterUser, Holder, overlayLine } from './holder.ts'
-import { mountProc } from './kernel-files.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
@@ -57,6 +57,7 @@ export class Machine {
   readonly mounts = new Map<string, string>()
   /** The same, read-only; set before the first command, so that none can put a link in their place. */
   readonly toolDirs = new Map<string, string>()
+  private readonly kernelFiles: readonly KernelFile[] = kernelFiles()
   private readonly groups = new Set<KillableGroup>()
   private readonly freeGroups: KillableGroup[] = []
   private commands = 0
@@ -135,8 +136,6 @@ export class Machine {
     this.holder = await old.successor(this.options.privileges)
     await old.stop()
     await Promise.all([...this.groups].map((group) => group.kill()))
-    const { dir, privileges } = this.options
-    await mountProc(this.holder, { dir, privileges, again: true })
   }
 
   async stop(): Promise<void> {
@@ -195,6 +194,7 @@ export class Machine {
     const { dir, privileges } = this.options
     const request: EntryRequest = {
       merged: join(dir, 'merged'),
+      kernelFiles: this.kernelFiles,
       mounts: [['/dev/shm', join(dir, 'shm')], ...this.mounts],
       readOnly: [...this.toolDirs],
       env,
@@ -286,14 +286,7 @@ async function hold({ base, dir, home, privileges }: MachineOptions, files: Mach
   }
   const overlays = join(dir, overlaysFile)
   writeFileSync(overlays, base.overlays.map((overlay) => overlayLine(overlay, places, privileges)).join(''))
-  const holder = await Holder.start(privileges, overlays, home)
-  try {
-    await mountProc(holder, { dir, privileges, again: false })
-  } catch (error) {
-    await holder.stop()
-    throw error
-  }
-  return holder
+  return Holder.start(privileges, overlays, home)
 }
 
 /** Lists what is mounted, for `mount`; it is there as long as the machine's directory is. */

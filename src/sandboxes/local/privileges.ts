@@ -19,6 +19,8 @@ export interface Privileges {
   readonly overlayOptions: string
   /** In root mode: the process whose user namespace every sandbox enters. */
   readonly usernsPid: number | null
+  /** Process 1 of a sandbox. Nothing inside can kill or trace it, and it starts no other: the kernel collects orphans for it. */
+  readonly sleeper: readonly string[]
 }
 
 let cached: Promise<Privileges> | undefined
@@ -34,6 +36,7 @@ export function findPrivileges(): Promise<Privileges> {
 
 const needed = {
   bwrap: 'bubblewrap',
+  bash: 'bash',
   unshare: 'util-linux',
   nsenter: 'util-linux',
   mount: 'mount',
@@ -65,6 +68,7 @@ async function asRoot(): Promise<Privileges> {
     unshare: ['--mount', '--propagation', 'private'],
     overlayOptions: '',
     usernsPid,
+    sleeper: await findSleeper(),
   }
 }
 
@@ -124,7 +128,23 @@ async function asUser(): Promise<Privileges> {
       'ask the administrator for kernel.unprivileged_userns_clone=1, or run as root',
     )
   }
-  return { mode: 'user', manyUsers, unshare, overlayOptions: ',userxattr', usernsPid: null }
+  return {
+    mode: 'user',
+    manyUsers,
+    unshare,
+    overlayOptions: ',userxattr',
+    usernsPid: null,
+    sleeper: await findSleeper(),
+  }
+}
+
+/** Sleeps for ever, ignoring the end of children. `env` does it with less work, but not before coreutils 8.31; dash never. */
+async function findSleeper(): Promise<readonly string[]> {
+  const sleep = ['sleep', '1000000000']
+  const ignoring = ['env', '--ignore-signal=CHLD']
+  const child = spawn('env', [...ignoring.slice(1), 'true'], { stdio: 'ignore' })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return code === 0 ? [...ignoring, ...sleep] : ['bash', '-c', `trap '' CHLD; exec ${sleep.join(' ')}`]
 }
 
 /** A range in /etc/subuid and the helpers that may map it. */

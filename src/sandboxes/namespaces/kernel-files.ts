@@ -17,6 +17,9 @@ const hidden = new Set([
   'timer_stats',
 ])
 
+/** Directories in which the kernel has nothing to write to. */
+const harmless = new Set(['sysvipc', 'tty'])
+
 /** An entry of /proc that belongs to the machine and not to a process. */
 export interface KernelFile {
   readonly path: string
@@ -25,12 +28,21 @@ export interface KernelFile {
   readonly isHidden: boolean
 }
 
+let known: { readonly files: readonly KernelFile[]; readonly sinceMs: number } | undefined
+
 /** What a sandbox must cover in its /proc: root inside may be the same user as root outside, and owns these files. */
-export function kernelFiles(): KernelFile[] {
+export function kernelFiles(): readonly KernelFile[] {
+  // They change when a module is loaded, and are looked at for every sandbox.
+  if (known === undefined || Date.now() - known.sinceMs > 5000)
+    known = { files: findKernelFiles(), sinceMs: Date.now() }
+  return known.files
+}
+
+function findKernelFiles(): KernelFile[] {
   return readdirSync('/proc').flatMap((name) => {
     const path = join('/proc', name)
     const stat = /^\d+$/.test(name) ? undefined : lstatSync(path, { throwIfNoEntry: false })
-    if (stat === undefined || stat.isSymbolicLink()) return []
+    if (stat === undefined || stat.isSymbolicLink() || harmless.has(name)) return []
     const isHidden = hidden.has(name)
     const isDirectory = stat.isDirectory()
     return isHidden || isDirectory || (stat.mode & 0o222) !== 0 ? [{ path, isDirectory, isHidden }] : []

@@ -1,5 +1,6 @@
-import { constants } from 'node:fs'
-import { lstat, mkdir, open, readdir, rename } from 'node:fs/promises'
+import { constants, lstatSync, readdirSync } from 'node:fs'
+import { mkdir, open, rename } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import {
   isSystemFile,
   listedChanges,
@@ -85,14 +86,16 @@ type Kind = 'dir' | 'removed' | 'other'
 
 /** How directories are read: by this process, or from a list that someone with more rights made. */
 interface Tree {
-  list(dir: string): Promise<readonly (readonly [name: string, kind: Kind])[]>
-  kindOf(path: string): Promise<Kind | null>
+  list(dir: string): readonly (readonly [name: string, kind: Kind])[]
+  kindOf(path: string): Kind | null
   text(path: string): Promise<string>
 }
 
 const depthLimit = 40
 const elsewhereLimit = 500_000
 const textBytes = 64 * 1024
+/** Blocking calls cost a fraction of others; after this many entries, everything else has its turn. */
+const seenAtOnce = 64
 
 interface Candidate {
   readonly path: string
@@ -104,6 +107,7 @@ class Walk {
   /** Directories of the system that may hide everything the image has in them. */
   private readonly candidates: Candidate[] = []
   private elsewhere = 0
+  private seen = 0
 
   constructor(
     private readonly tree: Tree,
@@ -120,13 +124,14 @@ class Walk {
     const isSystem = depth === 0 || ruleFor({ path, change: 'modified' }, this.searchPath) === 'system'
     if (depth > depthLimit || (!isSystem && this.elsewhere > elsewhereLimit)) return
     if (isSystem && depth > 0 && lowers.length > 0) this.candidates.push({ path, at })
-    const entries = await this.tree.list(at)
+    const entries = this.tree.list(at)
     if (!isSystem) this.elsewhere += entries.length
     for (const [name, kind] of entries) {
+      if (++this.seen % seenAtOnce === 0) await setImmediate()
       const below = { path: `${path}/${name}`, at: `${at}/${name}` }
       // Another overlay is mounted there.
       if (this.overlays.some(({ target }) => target === below.path)) continue
-      const image = await this.imageAt(lowers, name)
+      const image = this.imageAt(lowers, name)
       if (kind === 'dir' && (image === null || image.length > 0))
         await this.visit(below.path, below.at, image ?? [], depth + 1)
       else await this.judge(below, changeOf(kind, image !== null))
@@ -137,17 +142,17 @@ class Walk {
     if (change === null) return
     const view: SystemView = {
       path: this.searchPath,
-      imageHas: (wanted) => this.imageHas(wanted),
+      imageHas: async (wanted) => this.imageHas(wanted),
       changedText: () => this.tree.text(at),
     }
     if (await isSystemFile({ path, change }, view)) this.found.push({ path, at, change })
   }
 
   /** The image's directories of a name; empty when it has something else there; null when it has nothing. */
-  private async imageAt(lowers: readonly string[], name: string): Promise<string[] | null> {
+  private imageAt(lowers: readonly string[], name: string): string[] | null {
     const dirs: string[] = []
     for (const lower of lowers) {
-      const kind = await this.tree.kindOf(`${lower}/${name}`)
+      const kind = this.tree.kindOf(`${lower}/${name}`)
       if (kind === null) continue
       if (kind !== 'dir') return dirs.length > 0 ? dirs : kind === 'removed' ? null : []
       dirs.push(`${lower}/${name}`)
@@ -155,13 +160,13 @@ class Walk {
     return dirs.length > 0 ? dirs : null
   }
 
-  private async imageHas(path: string): Promise<boolean> {
+  private imageHas(path: string): boolean {
     const overlay = this.overlays
       .filter(({ target }) => path.startsWith(`${target}/`))
       .reduce((a, b) => (b.target.length > a.target.length ? b : a))
     let lowers: string[] | null = [...overlay.lowers]
     for (const name of path.slice(overlay.target.length + 1).split('/')) {
-      lowers = lowers.length > 0 ? await this.imageAt(lowers, name) : null
+      lowers = lowers.length > 0 ? this.imageAt(lowers, name) : null
       if (lowers === null) return false
     }
     return true
@@ -175,13 +180,13 @@ function changeOf(kind: Kind, inImage: boolean): SystemChange['change'] | null {
 
 function direct(asRoot: AsRootInside): Tree {
   return {
-    list: async (dir) => {
-      const entries = await readdir(bytesOf(dir), { withFileTypes: true, encoding: 'latin1' }).catch(unreachable)
+    list: (dir) => {
+      const entries = ifReachable(() => readdirSync(bytesOf(dir), { withFileTypes: true, encoding: 'latin1' }))
       return entries?.map((entry) => [entry.name, kindOfEntry(entry)] as const) ?? []
     },
-    kindOf: async (path) => {
-      const found = await lstat(bytesOf(path)).catch(unreachable)
-      return found === null ? null : kindOfEntry(found)
+    kindOf: (path) => {
+      const found = ifReachable(() => lstatSync(bytesOf(path), { throwIfNoEntry: false }))
+      return found ? kindOfEntry(found) : null
     },
     text: async (path) => {
       try {
@@ -195,10 +200,14 @@ function direct(asRoot: AsRootInside): Tree {
   }
 }
 
-/** Not there, or too far down to be named. */
-function unreachable(error: unknown): null {
-  if (isMissing(error) || codeOf(error) === 'ENAMETOOLONG' || codeOf(error) === 'ENOTDIR') return null
-  throw error
+/** Null: not there, or too far down to be named. */
+function ifReachable<T>(look: () => T): T | null {
+  try {
+    return look()
+  } catch (error) {
+    if (isMissing(error) || codeOf(error) === 'ENAMETOOLONG' || codeOf(error) === 'ENOTDIR') return null
+    throw error
+  }
 }
 
 /** Programs inside can make no devices: one that is there stands for a file that was removed. */
@@ -237,9 +246,17 @@ async function listed(overlays: readonly OverlayDirs[], asRoot: AsRootInside): P
   const { kindOf, text } = direct(asRoot)
   const isListed = (path: string) => tops.some((top) => path.startsWith(`${top}/`))
   return {
-    list: async (dir) => names.get(dir) ?? [],
-    kindOf: async (path) => (isListed(path) ? (kinds.get(path) ?? null) : kindOf(path).catch(() => 'other')),
+    list: (dir) => names.get(dir) ?? [],
+    kindOf: (path) => (isListed(path) ? (kinds.get(path) ?? null) : orOther(() => kindOf(path))),
     text,
+  }
+}
+
+function orOther(look: () => Kind | null): Kind | null {
+  try {
+    return look()
+  } catch {
+    return 'other'
   }
 }
 
