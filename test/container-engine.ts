@@ -26,7 +26,14 @@ export interface TestEngine {
   /** Variables for the engine's own command line. */
   readonly env: Readonly<Record<string, string>>
   readonly engine: Engine
+  /** The engine's process. */
+  readonly pid: number
   stop(): Promise<void>
+}
+
+export interface TestEngineOptions {
+  /** In a network namespace of its own, where it sets up the packet filter as it would on a host. */
+  readonly apart?: boolean
 }
 
 /** The image that `makeBase` makes. */
@@ -40,12 +47,27 @@ export function whyNotEngine(name: 'docker' | 'podman'): string | null {
   return process.getuid?.() === 0 ? null : `needs root to start ${name}`
 }
 
+/** Why no engine can be started in a network namespace of its own here, or null. */
+export function whyNotApart(name: 'docker' | 'podman'): string | null {
+  const why = whyNotEngine(name)
+  if (why !== null) return why
+  const missing = ['unshare', 'nsenter', 'ip', 'iptables'].filter((program) => findProgram(program) === null)
+  if (missing.length > 0) return `needs ${missing.join(', ')}, not found on this machine`
+  const { status } = spawnSync('unshare', ['-n', 'iptables', '-t', 'nat', '-L', '-n'], { stdio: 'ignore' })
+  return status === 0 ? null : 'needs a kernel with a packet filter'
+}
+
+const alone = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
+
 /** Starts an engine with a store of its own under a new directory. */
-export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine> {
+export async function startEngine(
+  name: 'docker' | 'podman',
+  { apart = false }: TestEngineOptions = {},
+): Promise<TestEngine> {
   const dir = mkdtempSync(join(tmpdir(), `ot-${name}-`))
   const socket = join(dir, 'engine.sock')
-  const { argv, env } = name === 'podman' ? podmanLine(dir, socket) : dockerdLine(dir, socket)
-  const [program = '', ...args] = argv
+  const { argv, env } = name === 'podman' ? podmanLine(dir, socket) : dockerdLine(dir, socket, apart)
+  const [program = '', ...args] = apart ? [...alone, ...argv] : argv
   const child = spawn(findProgram(program) ?? program, args, {
     env: { ...process.env, ...env },
     // An engine's helper leaves a file where it was started when a container runs out of memory.
@@ -73,7 +95,7 @@ export async function startEngine(name: 'docker' | 'podman'): Promise<TestEngine
     await exit
     await removeStore(dir)
   }
-  return { name, socket, env, engine, stop }
+  return { name, socket, env, engine, pid: child.pid ?? 0, stop }
 }
 
 function podmanLine(dir: string, socket: string) {
@@ -107,10 +129,11 @@ function podmanLine(dir: string, socket: string) {
   return { argv: ['podman', 'system', 'service', '--time=0', `unix://${socket}`], env }
 }
 
-function dockerdLine(dir: string, socket: string) {
+function dockerdLine(dir: string, socket: string, apart: boolean) {
   const at = (name: string) => join(dir, name)
   const argv = ['dockerd', '--data-root', at('data'), '--exec-root', at('exec'), '-H', `unix://${socket}`]
-  argv.push('--pidfile', at('pid'), '--iptables=false', '--ip6tables=false', '--bridge=none')
+  argv.push('--pidfile', at('pid'))
+  if (!apart) argv.push('--iptables=false', '--ip6tables=false', '--bridge=none')
   return { argv: [...argv, '--default-ulimit', 'nofile=4096:4096'], env: { DOCKER_HOST: `unix://${socket}` } }
 }
 

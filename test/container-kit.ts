@@ -5,7 +5,15 @@ import type { SandboxProvider } from '../src/core/sandbox.ts'
 import docker from '../src/sandboxes/docker/index.ts'
 import { ownedLabel } from '../src/sandboxes/docker/labels.ts'
 import podman from '../src/sandboxes/podman.ts'
-import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from './container-engine.ts'
+import {
+  baseImage,
+  makeBase,
+  startEngine,
+  type TestEngine,
+  type TestEngineOptions,
+  whyNotApart,
+  whyNotEngine,
+} from './container-engine.ts'
 import './needs.ts'
 
 export interface EngineSuite {
@@ -17,15 +25,20 @@ export interface EngineSuite {
 }
 
 /** Runs a suite on an engine of each kind, started for it with a store of its own; skipped by name where there is none. */
-export function onEachEngine(stateDir: string, suite: (at: EngineSuite) => void, more: readonly string[] = []): void {
+export function onEachEngine(
+  stateDir: string,
+  suite: (at: EngineSuite) => void,
+  more: readonly string[] = [],
+  options: TestEngineOptions = {},
+): void {
   describe.each(['podman', 'docker'] as const)('%s', (name) => {
-    const skipReason = whyNotEngine(name)
+    const skipReason = options.apart ? whyNotApart(name) : whyNotEngine(name)
     const plugin = name === 'docker' ? docker : podman
     const meta = skipReason === null ? {} : { skipReason }
     describe('with an engine of our own', { skip: skipReason !== null, meta }, () => {
       let engine: TestEngine
       beforeAll(async () => {
-        engine = await startEngine(name)
+        engine = await startEngine(name, options)
         await makeBase(engine.engine, more)
       }, 120_000)
       afterAll(() => engine.stop(), 60_000)

@@ -224,6 +224,8 @@ export interface SandboxProvider {
   readonly can: SandboxAbilities
   /** Throws UserError when this machine or account cannot run such sandboxes. Touches nothing. */
   preflight(how?: PreflightOptions): Promise<void>
+  /** What it runs on and refuses because of that, a few words each, for example versions. Touches nothing. */
+  about?(): Promise<readonly string[]>
   /** True when sandboxes run on other machines, so that the processors and memory of this one do not bound them. */
   readonly remote?: boolean
   /**

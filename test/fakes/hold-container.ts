@@ -3,10 +3,13 @@ import podman from '../../src/sandboxes/podman.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 
 /** A program that gets as far as one phase of a sandbox's life, says so, and waits there to be killed. */
-const [name, socket, base, stateDir = '', dir = '', phase] = process.argv.slice(2)
+const [name, socket, base, stateDir = '', dir = '', phase, network] = process.argv.slice(2)
 const plugin = name === 'docker' ? docker : podman
 const provider = plugin.make(plugin.options.parse({ socket, base, buildNetwork: 'none' }), { env: {}, stateDir })
-const request = { owner: { job: 'leak', trial: String(phase) }, environment: plainEnvironment(dir) }
+const request = {
+  owner: { job: 'leak', trial: String(phase) },
+  environment: plainEnvironment(dir, network === 'public' ? { network: { mode: network } } : {}),
+}
 process.stdout.on('error', () => {})
 const say = (text: string) => process.stdout.write(`${text}\n`)
 

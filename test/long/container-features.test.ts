@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -8,6 +8,9 @@ import { afterAll, expect, test } from 'vitest'
 import type { SandboxLease } from '../../src/core/sandbox.ts'
 import type { Environment } from '../../src/core/task.ts'
 import { inspectContainer } from '../../src/sandboxes/docker/container.ts'
+import docker from '../../src/sandboxes/docker/index.ts'
+import { findServer } from '../../src/sandboxes/docker/server.ts'
+import podman from '../../src/sandboxes/podman.ts'
 import { baseImage } from '../container-engine.ts'
 import { everything, makeHoldProgram, onEachEngine } from '../container-kit.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
@@ -31,6 +34,17 @@ function environment(files: Readonly<Record<string, string>>, changes: Partial<E
 const fromBase = (...lines: string[]) => ({ Dockerfile: [`FROM ${baseImage}`, ...lines, ''].join('\n') })
 const owner = { job: 'features', trial: 'one' }
 const sh = async (box: SandboxLease, script: string) => (await box.exec(['sh', '-c', script])).stdout
+
+/** Processes of this machine with such a command line. */
+function runningLike(words: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').includes(words)
+    } catch {
+      return false
+    }
+  })
+}
 
 onEachEngine(stateDir, ({ name, started, makeProvider }) => {
   test('two processes that want the same image build it once', async () => {
@@ -146,14 +160,17 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
     const program = await makeHoldProgram(scratch)
     const { dir } = environment({})
     const { socket } = started()
+    const cache = join(scratch, 'cache')
     for (const how of ['option', 'variable']) {
-      const child = spawn(process.execPath, [program, name, socket, baseImage, stateDir, dir, 'running'])
+      const line = [program, name, socket, baseImage, join(cache, 'ot-agent'), dir, 'running']
+      const child = spawn(process.execPath, line)
       const exit = once(child, 'exit')
       await once(child.stdout, 'data')
       const variable = name === 'podman' ? 'CONTAINER_HOST' : 'DOCKER_HOST'
       const clean = async (...more: string[]) => {
         const named = how === 'option' ? ['--ek', `socket=${socket}`] : []
-        const env = { ...process.env, ...(how === 'variable' && { [variable]: `unix://${socket}` }) }
+        const variables = how === 'variable' ? { [variable]: `unix://${socket}` } : {}
+        const env = { ...process.env, XDG_CACHE_HOME: cache, ...variables }
         const line = [resolve('bin/ot-agent.js'), 'clean', '-e', name, '--json', ...named, ...more]
         return JSON.parse((await promisify(execFile)(process.execPath, line, { env })).stdout)
       }
@@ -166,6 +183,70 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
       expect(await everything(started())).toEqual([])
     }
   })
+
+  test('clean leaves what merely carries our labels, and what belongs to another state directory', async () => {
+    const program = await makeHoldProgram(scratch)
+    const { dir } = environment({})
+    const { socket, engine } = started()
+    const child = spawn(process.execPath, [program, name, socket, baseImage, stateDir, dir, 'running'])
+    const exit = once(child, 'exit')
+    await once(child.stdout, 'data')
+    child.kill('SIGKILL')
+    await exit
+    const ask = async (method: 'GET' | 'POST' | 'DELETE', path: string, query = {}, json: unknown = undefined) =>
+      (await engine.ask({ method, path, query, ...(json !== undefined && { json }) })).body
+    const [theirs] = (await ask('GET', '/containers/json', { all: true })) as { Id: string; Labels: object }[]
+    const Labels = theirs?.Labels
+    const container = (name: string, Labels: unknown) =>
+      ask('POST', '/containers/create', { name }, { Image: baseImage, Cmd: ['true'], Labels })
+    await container('keepsake', Labels)
+    await container('similar', { 'ot-agent.sandbox': 'yes', 'ot-agent.sandboxes': 'all', 'my.ot-agent.sandbox': '1' })
+    await ask('POST', '/volumes/create', {}, { Name: 'keepsake-data', Labels })
+    await ask('POST', '/networks/create', {}, { Name: 'keepsake-net', Labels })
+    await ask('POST', '/commit', { container: theirs?.Id, repo: 'mine/kept', tag: '1', pause: false }, {})
+    const before = await everything(started())
+    const plugin = name === 'docker' ? docker : podman
+    const elsewhere = plugin.make(plugin.options.parse({ socket }), { env: {}, stateDir: join(scratch, 'elsewhere') })
+    expect(await elsewhere.reap()).toEqual([])
+    expect(await everything(started())).toEqual(before)
+    const reaped = await makeProvider().reap()
+    expect(reaped.map(({ what }) => what.split(' ')[0])).toEqual(['container'])
+    const kept = (await everything(started())).join()
+    for (const name of ['keepsake"', 'similar', 'keepsake-data', 'keepsake-net', 'mine/kept:1'])
+      expect(kept).toContain(name)
+    for (const name of ['keepsake', 'similar']) await ask('DELETE', `/containers/${name}`, { force: true })
+    await ask('DELETE', '/images/mine/kept:1')
+    await ask('DELETE', '/volumes/keepsake-data')
+    await ask('DELETE', '/networks/keepsake-net')
+    expect(await everything(started())).toEqual([])
+  }, 120_000)
+
+  test('doctor tells the engine’s version, and what is refused because of it', async () => {
+    const variable = name === 'podman' ? 'CONTAINER_HOST' : 'DOCKER_HOST'
+    const env = { ...process.env, [variable]: `unix://${started().socket}` }
+    const line = [resolve('bin/ot-agent.js'), 'doctor', '--json']
+    const { stdout } = await promisify(execFile)(process.execPath, line, { env })
+    const { findings } = JSON.parse(stdout) as { findings: { name: string; what: string }[] }
+    const said = findings.find((finding) => finding.name === `sandbox/${name}`)?.what
+    const { name: version, refused } = await findServer(started().engine)
+    expect(version).toMatch(name === 'podman' ? /^podman \d.* with Buildah \d/ : /^docker \d/)
+    expect(said).toContain([version, ...refused.map((what) => `refuses ${what}`)].join('; '))
+  }, 60_000)
+
+  test('a build has limits on memory and time, and drops what sandboxes drop', async () => {
+    const limit = 'cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null'
+    const place = environment(fromBase(`RUN ${limit} > /limit; grep CapBnd /proc/self/status | cut -f2 > /bound`))
+    await using box = await makeProvider().lease({ owner, environment: place })
+    expect(await sh(box, 'cat /limit')).toBe(`${4096 * 2 ** 20}\n`)
+    // Docker's builder cannot be told which capabilities to leave out.
+    if (name === 'podman')
+      expect(BigInt(`0x${(await sh(box, 'cat /bound')).trim()}`) & ((1n << 13n) | (1n << 27n))).toBe(0n)
+    // Podman's builder lets a RUN go on when its build was given up.
+    if (name === 'podman') return
+    const slow = environment(fromBase('RUN sleep 7655'), { buildTimeoutSec: 3 })
+    await expect(makeProvider().prepare?.(slow)).rejects.toMatchObject({ code: 'EnvironmentStartTimeoutError' })
+    await expect.poll(() => runningLike('sleep 7655'), { timeout: 30_000 }).toEqual([])
+  }, 120_000)
 
   test('an image that cannot be had is named, with a way out, in two lines', async () => {
     const place = environment({}, { dockerImage: 'registry.invalid/nobody/nothing:1' })

@@ -23,7 +23,8 @@ async function sandbox(name: string): Promise<Found> {
   await provider.preflight()
   const { can, remote } = provider
   const extras = (['images', 'compose', 'gpu', 'windows'] as const).filter((ability) => can[ability])
-  const abilities = [`network: ${can.network.join(', ')}`, ...extras]
+  const about = (await provider.about?.()) ?? []
+  const abilities = [...about, `network: ${can.network.join(', ')}`, ...extras]
   const found = `${remote ? 'an account; ' : ''}${abilities.join('; ')}`
   try {
     if (!remote) await provider.preflight({ networks: ['public'] })

@@ -29,9 +29,15 @@ export function planDockerfile(dockerfile: Dockerfile, platform: string): Plan {
   return { file, stages, notes }
 }
 
-/** The images from outside that a Dockerfile starts from: the line, the word as written, and what it stands for. */
-export function basesOf(dockerfile: Dockerfile): { line: number; written: string; image: string }[] {
-  const globals = expandGlobals(dockerfile, `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`)
+/**
+ * The images from outside that a Dockerfile starts from: the line, the word as written, and what it stands for. `args` are given
+ * for its ARGs.
+ */
+export function basesOf(
+  dockerfile: Dockerfile,
+  args: Readonly<Record<string, string>> = {},
+): { line: number; written: string; image: string }[] {
+  const globals = expandGlobals(dockerfile, `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`, args)
   return dockerfile.stages.flatMap((stage, index) => {
     const base = findBase(dockerfile, stage, index, globals)
     return 'image' in base && base.image !== 'scratch'
@@ -43,7 +49,11 @@ export function basesOf(dockerfile: Dockerfile): { line: number; written: string
 type Base = PlannedStage['base']
 
 /** ARGs before the first FROM, and what Docker says about the platform. */
-function expandGlobals(dockerfile: Dockerfile, platform: string): Map<string, string> {
+function expandGlobals(
+  dockerfile: Dockerfile,
+  platform: string,
+  given: Readonly<Record<string, string>> = {},
+): Map<string, string> {
   const [os = '', arch = '', variant = ''] = platform.split('/')
   const globals = new Map<string, string>()
   for (const side of ['TARGET', 'BUILD']) {
@@ -55,7 +65,9 @@ function expandGlobals(dockerfile: Dockerfile, platform: string): Map<string, st
   }
   for (const { line, args } of dockerfile.globalArgs) {
     for (const { name, value } of args) {
-      if (value === null) continue
+      const own = Object.hasOwn(given, name) ? given[name] : undefined
+      if (own !== undefined) globals.set(name, own)
+      if (own !== undefined || value === null) continue
       globals.set(name, expandAt(value, globals, { file: dockerfile.file, line }, dockerfile.escapeChar))
     }
   }

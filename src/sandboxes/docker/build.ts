@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
-import { type PrepareOptions, standInNote } from '../../core/sandbox.ts'
+import { type PrepareOptions, type SandboxFacts, standInNote } from '../../core/sandbox.ts'
+import type { Environment } from '../../core/task.ts'
 import { BuildContext, type ContextEntry, ContextError, readInside } from '../../formats/dockerfile/context.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { basesOf } from '../../formats/dockerfile/plan.ts'
@@ -12,10 +13,16 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { blockBytes, paddingOf, renderHeader } from '../../lib/tar-format.ts'
 import type { Engine } from './engine.ts'
 import { environmentLabel } from './labels.ts'
+import { droppedCapabilities } from './rights.ts'
+import type { EngineServer } from './server.ts'
 
 /** What goes to the engine. */
 export interface LoadedBuild {
   readonly dockerfile: string
+  /** Where it was read, for messages. */
+  readonly file: string
+  /** The images from outside that it starts from. */
+  readonly bases: readonly string[]
   /** The name under which the engine gets it. */
   readonly name: string
   readonly args: Readonly<Record<string, string>>
@@ -42,8 +49,11 @@ export async function loadBuild(
     if (text === null) throw new ContextError(`there is no ${file}`)
     const lines = text.split('\n')
     const notes: string[] = []
-    for (const { line, written, image } of standIn ? basesOf(parseDockerfile(text, join(dir, file))) : []) {
+    const bases = new Set<string>()
+    const path = join(dir, file)
+    for (const { line, written, image } of basesOf(parseDockerfile(text, path), args)) {
       const other = await standIn?.(image)
+      bases.add(other ?? image)
       if (!other) continue
       lines[line - 1] = (lines[line - 1] ?? '').replace(written, other)
       notes.push(standInNote(image, other))
@@ -51,7 +61,8 @@ export async function loadBuild(
     const [all] = await (await BuildContext.open(dir)).select('.')
     const name = file === dockerfileName ? file : otherName
     const entries = all?.entries ?? []
-    return { dockerfile: lines.join('\n'), name, args, target, entries, notes: [...new Set(notes)] }
+    const dockerfile = lines.join('\n')
+    return { dockerfile, file: path, bases: [...bases], name, args, target, entries, notes: [...new Set(notes)] }
   } catch (error) {
     if (error instanceof ContextError)
       throw new BoundaryError('task', `${dir}: ${error.message}`, { code: 'EnvironmentBuildError', retryable: false })
@@ -67,7 +78,27 @@ export interface BuildRequest {
   readonly tag: string
   readonly digest: string
   readonly build: LoadedBuild
-  readonly network: string | undefined
+  readonly server: EngineServer
+  /** `none`, `host`, or a network of the engine. */
+  readonly network: string
+  readonly limits: BuildLimits
+  readonly seccompProfile: string | null
+}
+
+export interface BuildLimits {
+  readonly memoryMb?: number
+  readonly cpus?: number
+}
+
+/** Less is too little for a compiler, whatever the task asks for later. */
+const leastBuildMemoryMb = 4096
+
+/** What a build may use. Neither engine's builder can be told how many processes it may have; each of them takes memory. */
+export function buildLimits({ memoryMb = 0, cpus }: Environment, can: SandboxFacts['limits']): BuildLimits {
+  return {
+    ...(can.memory && { memoryMb: Math.max(memoryMb, leastBuildMemoryMb) }),
+    ...(can.cpu && cpus && { cpus }),
+  }
 }
 
 const tailLines = 40
@@ -75,9 +106,11 @@ const tailLines = 40
 const unreachable =
   /no such host|dial tcp|i\/o timeout|connection refused|TLS handshake|pinging container registry|server misbehaving/i
 
+const offlineHint = '(built without network; --ek buildNetwork=public gives builds one where the task has none)'
+
 /** Builds an image in the engine. A Dockerfile that fails is the task's failure. */
 export async function buildImage(engine: Engine, request: BuildRequest, how: PrepareOptions): Promise<void> {
-  const { tag, build, network, digest } = request
+  const { tag, build, digest } = request
   how.log?.(`building ${tag}`)
   const stream = await engine.stream({
     method: 'POST',
@@ -90,7 +123,7 @@ export async function buildImage(engine: Engine, request: BuildRequest, how: Pre
       rm: true,
       forcerm: true,
       nocache: how.forceBuild ?? false,
-      networkmode: network,
+      ...boundsOf(request),
       labels: JSON.stringify({ [environmentLabel]: digest }),
     },
     tar: tarContext(build),
@@ -104,9 +137,36 @@ export async function buildImage(engine: Engine, request: BuildRequest, how: Pre
   how.signal?.throwIfAborted()
   if (error === null) return
   const blame = unreachable.test(error) ? ('sandbox' as const) : ('task' as const)
-  const message = `the image could not be built: ${error.trim().slice(0, 500)}\n${tail.join('\n').slice(-1500)}`.trim()
+  const hint = request.network === 'none' ? `\n${offlineHint}` : ''
+  const message =
+    `the image could not be built: ${error.trim().slice(0, 500)}\n${tail.join('\n').slice(-1500)}`.trim() + hint
   throw new BoundaryError(blame, message, { code: 'EnvironmentBuildError', retryable: blame === 'sandbox' })
 }
+
+const cpuPeriodMicros = 100_000
+
+/** Podman takes the network as a namespace, and ignores Docker's word for it: its builds would be in the host's. */
+function boundsOf({ server, network, limits: { memoryMb, cpus }, seccompProfile }: BuildRequest) {
+  const limits = {
+    ...(memoryMb !== undefined && { memory: memoryMb * 2 ** 20, memswap: memoryMb * 2 ** 20 }),
+    ...(cpus !== undefined && { cpuperiod: cpuPeriodMicros, cpuquota: Math.round(cpus * cpuPeriodMicros) }),
+  }
+  if (!server.isPodman) return { ...limits, networkmode: network }
+  const isPlain = network === 'none' || network === 'host'
+  const namespace = { Name: 'network', Host: network === 'host', ...(!isPlain && { Path: network }) }
+  return {
+    ...limits,
+    nsoptions: JSON.stringify([namespace]),
+    networkmode: network === 'none' ? networkOff : networkOn,
+    dropcaps: JSON.stringify(droppedCapabilities.map((name) => `CAP_${name}`)),
+    httpproxy: false,
+    ...(seccompProfile !== null && { seccomp: seccompProfile }),
+  }
+}
+
+/** Buildah's numbers for whether it sets up a network. */
+const networkOff = 1
+const networkOn = 2
 
 async function* tarContext({ dockerfile, name, entries }: LoadedBuild): AsyncGenerator<Uint8Array, void, void> {
   const text = Buffer.from(dockerfile)

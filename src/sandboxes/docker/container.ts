@@ -4,6 +4,7 @@ import type { ToolDir } from '../../core/sandbox.ts'
 import type { Environment, Network } from '../../core/task.ts'
 import { type Engine, url } from './engine.ts'
 import type { EngineImage } from './images.ts'
+import { droppedCapabilities, noNewPrivileges } from './rights.ts'
 
 export interface ContainerSpec {
   readonly name: string
@@ -37,14 +38,6 @@ export interface Limits {
   readonly pids: number
   readonly storageMb?: number
 }
-
-/**
- * What engines give by default and reaches beyond a container's own things: packets of any form on a network that sandboxes
- * share, and device files. Package managers, chown, su and servers as root need the rest; ping needs neither today.
- */
-export const droppedCapabilities: readonly string[] = ['NET_RAW', 'MKNOD']
-/** A program with the set-user-id bit gives an ordinary user nothing. */
-export const noNewPrivileges = 'no-new-privileges:true'
 
 /**
  * Process 1: no signal from inside ends it, it collects orphans, and when its sleep ends, however that came, it starts another.

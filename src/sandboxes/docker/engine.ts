@@ -28,6 +28,8 @@ export interface EngineAnswer {
 
 /** The newest version of the interface whose behaviour we know; an older engine is spoken to in its own. */
 const newestVersion = '1.44'
+/** Of Podman's own interface, which counts otherwise. */
+const podmanVersion = '4.0.0'
 const complaintSchema = z.object({ message: z.string() })
 const statSchema = z.object({ mode: z.number(), isDir: z.boolean().optional(), linkTarget: z.string().nullish() })
 
@@ -142,7 +144,7 @@ export class Engine {
         body: answer,
       } = await this.pool.request({
         origin: 'http://engine',
-        path: `/v${version}${call.path}${renderQuery(call.query)}`,
+        path: `/v${call.path.startsWith('/libpod/') ? podmanVersion : version}${call.path}${renderQuery(call.query)}`,
         method: call.method,
         headers: body === null ? {} : { 'content-type': type },
         body,

@@ -2,26 +2,23 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
-import type { PrepareOptions } from '../../core/sandbox.ts'
+import type { PrepareOptions, SandboxFacts } from '../../core/sandbox.ts'
 import type { Environment, Healthcheck } from '../../core/task.ts'
 import { digestContext, findNeededImage } from '../../formats/harbor-task/needed-image.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
-import { shellQuote } from '../../lib/shell.ts'
 import { Gate } from '../common/gate.ts'
-import { type BuildPlace, buildImage, type LoadedBuild, loadBuild } from './build.ts'
+import { type BuildPlace, buildImage, buildLimits, type LoadedBuild, loadBuild } from './build.ts'
 import { withBuildLock } from './build-lock.ts'
+import { checkDockerfile } from './build-rules.ts'
 import { type Engine, url } from './engine.ts'
+import { healthcheckOf, healthcheckSchema, type RawHealthcheck } from './image-health.ts'
+import { isImageName } from './image-name.ts'
+import { newSandboxId, renderLabels } from './labels.ts'
+import { ownNetwork, sharedNetwork } from './public-network.ts'
 import { pullImage } from './pull.ts'
+import type { EngineServer } from './server.ts'
 
-const healthcheckSchema = z.object({
-  Test: z.array(z.string()).nullish(),
-  Interval: z.number().nullish(),
-  Timeout: z.number().nullish(),
-  StartPeriod: z.number().nullish(),
-  StartInterval: z.number().nullish(),
-  Retries: z.number().nullish(),
-})
 const imageSchema = z.object({
   Id: z.string(),
   Config: z
@@ -35,6 +32,7 @@ const imageSchema = z.object({
     })
     .nullish(),
 })
+const triggersSchema = z.object({ Config: z.object({ OnBuild: z.array(z.string()).nullish() }).nullish() })
 const digestsSchema = z.object({ RepoDigests: z.array(z.string()).nullish() })
 /** Podman tells of an image's health check only in its own dialect. */
 const podmanSchema = z.object({ Healthcheck: healthcheckSchema.nullish() })
@@ -53,26 +51,22 @@ export interface EngineImage {
 }
 
 export interface ImagesOptions {
+  readonly server: EngineServer
+  /** Those that the engine can set. */
+  readonly limits: SandboxFacts['limits']
   readonly stateDir: string
+  readonly lifetimeSec: number
+  /** A file with the system calls that builds may use, where the engine's own choice is too loose. */
+  readonly seccompProfile: string | null
   /** Stands in for base images that the engine does not have. */
   readonly base: string | undefined
+  /** `public`, or a network of the engine; without it builds have a network where the task has one. */
   readonly buildNetwork: string | undefined
   readonly builds: number
 }
 
 /** What a service of a compose file starts from. */
 export type ServiceImage = { readonly kind: 'image'; readonly name: string } | ({ readonly kind: 'build' } & BuildPlace)
-
-const word = '[A-Za-z0-9]+(?:(?:\\.|__?|-+)[A-Za-z0-9]+)*'
-const host = `(?:${word}|\\[[0-9a-fA-F:]+\\])(?::\\d+)?`
-const imageName = new RegExp(
-  `^(?:${host}/)?${word}(?:/${word})*(?::\\w[\\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-fA-F]{32,128})?$`,
-)
-
-/** Whether a text is the name of an image, as registries spell it. */
-export function isImageName(text: string): boolean {
-  return text.length <= 512 && imageName.test(text)
-}
 
 /** Refuses a name before an engine hears of it: a query or a path in it would ask for something else. */
 function checkImageName(name: string): string {
@@ -97,16 +91,12 @@ export class Images {
 
   /** The image of an environment, made if it is not there. */
   async find(environment: Environment, how: PrepareOptions = {}): Promise<EngineImage> {
-    return this.obtain(await this.wanted(environment), environment.buildTimeoutSec, how)
+    return this.obtain(await this.wanted(environment), environment, how)
   }
 
   /** The image of a service of a compose file, made if it is not there. */
-  async findService(
-    service: ServiceImage,
-    { buildTimeoutSec }: Environment,
-    how: PrepareOptions = {},
-  ): Promise<EngineImage> {
-    return this.obtain(await this.wantedService(service), buildTimeoutSec, how)
+  async findService(service: ServiceImage, environment: Environment, how: PrepareOptions = {}): Promise<EngineImage> {
+    return this.obtain(await this.wantedService(service), environment, how)
   }
 
   /** Whether a service's image is there. */
@@ -115,14 +105,14 @@ export class Images {
     return (await this.inspect(tag, notes)) !== null
   }
 
-  private async obtain(wanted: Wanted, timeoutSec: number, how: PrepareOptions): Promise<EngineImage> {
+  private async obtain(wanted: Wanted, environment: Environment, how: PrepareOptions): Promise<EngineImage> {
     const signal = how.signal ?? new AbortController().signal
     const force = how.forceBuild === true && wanted.kind === 'build' && !this.rebuilt.has(wanted.tag)
     const known = this.known.get(wanted.tag)
     if (known && !force) return known
-    return this.work.run(`${wanted.tag} ${force}`, signal, async (signal) => {
+    return this.work.run(`${wanted.tag} ${force} ${environment.network.mode}`, signal, async (signal) => {
       const found = force ? null : await this.inspect(wanted.tag, wanted.notes)
-      const image = found ?? (await this.make(wanted, timeoutSec, { ...how, forceBuild: force, signal }))
+      const image = found ?? (await this.make(wanted, environment, { ...how, forceBuild: force, signal }))
       this.known.set(wanted.tag, image)
       if (force) this.rebuilt.add(wanted.tag)
       return image
@@ -215,27 +205,64 @@ export class Images {
     return base
   }
 
-  private async make(wanted: Wanted, timeoutSec: number, how: PrepareOptions & { signal: AbortSignal }) {
+  private async make(wanted: Wanted, environment: Environment, how: PrepareOptions & { signal: AbortSignal }) {
     const { tag, notes } = wanted
     if (wanted.kind === 'pull') await pullImage(this.engine, tag, how)
-    else await this.build(wanted, timeoutSec, how)
+    else await this.build(wanted, environment, how)
     const made = await this.inspect(tag, notes)
     if (made) return made
     throw new BoundaryError('sandbox', `${this.engine.name} made no image ${tag}, though it did not complain`)
   }
 
-  private async build(wanted: WantedBuild, timeoutSec: number, how: PrepareOptions & { signal: AbortSignal }) {
+  private async build(
+    wanted: WantedBuild,
+    environment: Environment,
+    how: PrepareOptions & { signal: AbortSignal },
+  ): Promise<void> {
+    const { buildTimeoutSec: timeoutSec } = environment
     const lock = join(this.options.stateDir, this.engine.name, 'builds', `${wanted.tag.replace(/^.*:/, '')}.lock`)
     await this.gate.run(how.signal, async () => {
       const outcome = await withDeadline(timeoutSec, how.signal, (signal) =>
         withBuildLock(lock, signal, async () => {
           if (!how.forceBuild && (await this.inspect(wanted.tag)) !== null) return
-          await buildImage(this.engine, { ...wanted, network: this.options.buildNetwork }, { ...how, signal })
+          await this.buildWithin(wanted, environment, { ...how, signal })
         }),
       )
       if (outcome !== expired) return
       const message = `the image was not built within ${timeoutSec} s`
       throw new BoundaryError('sandbox', message, { code: 'EnvironmentStartTimeoutError' })
+    })
+  }
+
+  /** Builds with the task's network and limits, what the engine can contain. */
+  private async buildWithin(wanted: WantedBuild, environment: Environment, how: PrepareOptions): Promise<void> {
+    const { server, seccompProfile, stateDir, lifetimeSec } = this.options
+    const asked = this.options.buildNetwork ?? (environment.network.mode === 'public' ? 'public' : 'none')
+    const { build } = wanted
+    await checkDockerfile(build.dockerfile, build.file, { server, isPublic: asked !== 'none', args: build.args })
+    for (const image of build.bases) await this.checkBase(image, how)
+    const id = newSandboxId()
+    const labels = renderLabels(id, { job: 'build', trial: wanted.tag }, { stateDir, lifetimeSec })
+    const network = asked === 'public' ? ownNetwork(this.engine, server, id, labels) : sharedNetwork(asked)
+    try {
+      await network.ready()
+      const limits = buildLimits(environment, this.options.limits)
+      const request = { ...wanted, server, seccompProfile, network: network.name, limits }
+      await buildImage(this.engine, request, how)
+    } finally {
+      await network.remove()
+    }
+  }
+
+  /** An image may bring instructions for the builds that start from it, which nobody has read. */
+  private async checkBase(image: string, how: PrepareOptions): Promise<void> {
+    if ((await this.inspect(image)) === null) await pullImage(this.engine, image, how)
+    const { body } = await this.engine.ask({ method: 'GET', path: url`/images/${image}/json`, accept: [404, 400] })
+    const triggers = triggersSchema.safeParse(body).data?.Config?.OnBuild ?? []
+    if (triggers.length === 0) return
+    throw new BoundaryError('task', `the base image ${image} has ONBUILD instructions, which are not supported`, {
+      code: 'EnvironmentBuildError',
+      retryable: false,
     })
   }
 }
@@ -260,28 +287,4 @@ function repoOf(name: string): string {
 
 function short(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 12)
-}
-
-type RawHealthcheck = z.infer<typeof healthcheckSchema>
-
-/** Docker's own defaults where the image leaves a number out; it counts in nanoseconds. */
-function healthcheckOf({
-  Test,
-  Interval,
-  Timeout,
-  StartPeriod,
-  StartInterval,
-  Retries,
-}: RawHealthcheck): Healthcheck | null {
-  const [form, ...words] = Test ?? []
-  if (form === undefined || form === 'NONE' || words.length === 0) return null
-  const sec = (value: number | null | undefined, otherwise: number) => (value ? value / 1e9 : otherwise)
-  return {
-    command: form === 'CMD-SHELL' ? words.join(' ') : words.map(shellQuote).join(' '),
-    intervalSec: sec(Interval, 30),
-    timeoutSec: sec(Timeout, 30),
-    startPeriodSec: sec(StartPeriod, 0),
-    startIntervalSec: sec(StartInterval, 5),
-    retries: Retries || 3,
-  }
 }

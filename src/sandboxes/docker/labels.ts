@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { resolve } from 'node:path'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { livenessOf, markedOurselves, type ProcessIdentity } from '../../lib/process-identity.ts'
 
@@ -6,7 +7,10 @@ import { livenessOf, markedOurselves, type ProcessIdentity } from '../../lib/pro
 export const ownedLabel = 'ot-agent.sandbox'
 /** On images built from a task's environment, which stay. */
 export const environmentLabel = 'ot-agent.environment'
+/** Images of frozen sandboxes; they go with their sandbox. */
+export const frozenRepo = 'ot-agent/frozen'
 const names = {
+  state: 'ot-agent.state',
   job: 'ot-agent.job',
   trial: 'ot-agent.trial',
   host: 'ot-agent.host',
@@ -24,11 +28,25 @@ export function newSandboxId(): string {
   return `ot-agent-${randomBytes(8).toString('hex')}`
 }
 
-/** The labels of a sandbox of this process. `lifetimeSec` counts only where the owner's state is unknown. */
-export function renderLabels(id: string, owner: SandboxOwner, lifetimeSec: number): Labels {
+const sandboxId = /^ot-agent-[0-9a-f]{16}$/
+
+/** The mark of everything that belongs to one state directory. */
+export function stateMark(stateDir: string): string {
+  return createHash('sha256').update(resolve(stateDir)).digest('hex').slice(0, 32)
+}
+
+export interface LabelOptions {
+  readonly stateDir: string
+  /** Counts only where the owner's state is unknown. */
+  readonly lifetimeSec: number
+}
+
+/** The labels of a sandbox of this process. */
+export function renderLabels(id: string, owner: SandboxOwner, { stateDir, lifetimeSec }: LabelOptions): Labels {
   const process_ = markedOurselves()
   return {
     [ownedLabel]: id,
+    [names.state]: stateMark(stateDir),
     [names.job]: owner.job,
     [names.trial]: owner.trial,
     [names.host]: process_.host,
@@ -42,18 +60,23 @@ export function renderLabels(id: string, owner: SandboxOwner, lifetimeSec: numbe
 
 export interface LabelledOwner {
   readonly sandbox: string
+  /** Of its state directory. */
+  readonly stateMark: string
   readonly owner: SandboxOwner
   readonly process: ProcessIdentity
   readonly expiresMs: number
 }
 
-/** Who a thing belongs to by its labels; null when they are not ours. */
+/** Who a thing belongs to by its labels; null when they are not ours, every one of them. */
 export function parseLabels(labels: Labels | null | undefined): LabelledOwner | null {
   const sandbox = labels?.[ownedLabel]
-  if (!labels || sandbox === undefined) return null
+  if (!labels || sandbox === undefined || !sandboxId.test(sandbox)) return null
+  if (!Object.values(names).every((name) => Object.hasOwn(labels, name))) return null
   const text = (name: keyof typeof names) => labels[names[name]] ?? ''
+  if (!/^\d+$/.test(text('pid')) || Number.isNaN(Date.parse(text('expires')))) return null
   return {
     sandbox,
+    stateMark: text('state'),
     owner: { job: text('job'), trial: text('trial') },
     process: {
       pid: Number(text('pid')),

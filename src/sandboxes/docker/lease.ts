@@ -30,11 +30,11 @@ import {
   stopContainer,
 } from './container.ts'
 import { type Engine, url } from './engine.ts'
+import { frozenRepo } from './labels.ts'
+import type { PublicNetwork } from './public-network.ts'
 import { openTerminal } from './terminal.ts'
 import { asRoot, downloadDir, type Place, readFile, uploadDir, writeFile } from './transfer.ts'
 
-/** Images of frozen sandboxes; they go with their sandbox. */
-export const frozenRepo = 'ot-agent/frozen'
 /** What a verifier gets fresh: paths where no file of the agent's can be. */
 const freshPaths = ['/tests', '/logs/verifier']
 const makeLogs =
@@ -46,7 +46,7 @@ export interface LeaseOptions {
   readonly workdir: string
   readonly spec: Omit<ContainerSpec, 'name' | 'network'>
   readonly network: Network
-  readonly publicNetwork: string
+  readonly publicNetwork: PublicNetwork
   readonly facts: SandboxFacts
   readonly healthcheck: Healthcheck | null
   readonly verify: 'fresh' | 'shared'
@@ -149,11 +149,11 @@ export class DockerLease implements SandboxLease {
   async setNetwork(network: Network): Promise<void> {
     this.live()
     const { engine, publicNetwork } = this.options
-    const wanted = networkMode(network, publicNetwork)
+    const wanted = networkMode(network, publicNetwork.name)
     const connected = (await inspectContainer(engine, this.container))?.networks ?? []
     const change = (how: 'connect' | 'disconnect', name: string) =>
       engine.ask({ method: 'POST', path: url`/networks/${name}/${how}`, json: { Container: this.container } })
-    if (wanted === networkMode(this.network, publicNetwork)) {
+    if (wanted === networkMode(this.network, publicNetwork.name)) {
       this.network = network
       return
     }
@@ -161,10 +161,11 @@ export class DockerLease implements SandboxLease {
       throw new BoundaryError('task', 'the network of a task with a compose file cannot change between phases', {
         retryable: false,
       })
-    if (publicNetwork === 'host')
+    if (publicNetwork.name === 'host')
       throw new BoundaryError('sandbox', 'a container cannot leave or enter the host’s network while it runs', {
         retryable: false,
       })
+    if (wanted !== 'none') await publicNetwork.ready()
     for (const name of connected) await change('disconnect', name)
     if (wanted !== 'none') await change('connect', wanted)
     this.network = network
@@ -213,7 +214,8 @@ export class DockerLease implements SandboxLease {
       await makeVolume(engine, name, spec.labels)
     }
     this.made.containers.add(this.container)
-    const network = networkMode(this.network, publicNetwork)
+    const network = networkMode(this.network, publicNetwork.name)
+    if (network !== 'none') await publicNetwork.ready()
     const full = { ...spec, name: this.container, network }
     await (project ? project.start(full) : startContainer(engine, full))
     // Root's shell is there after the next command anyway.
@@ -267,6 +269,7 @@ export class DockerLease implements SandboxLease {
     this.commands.close()
     for (const name of this.made.containers) await removeContainer(engine, name)
     await this.options.project?.remove()
+    await this.options.publicNetwork.remove()
     await Promise.all([...this.made.volumes].map((name) => removeVolume(engine, name)))
     for (const name of [...this.made.images].reverse()) await removeImage(engine, name)
   }

@@ -10,11 +10,14 @@ import { planProject } from './compose/plan.ts'
 import { findServiceImages, hasServiceImages, loadServices } from './compose/services.ts'
 import { limitsOf, volumesFor, waitingProgram } from './container.ts'
 import { Engine } from './engine.ts'
-import { Images, isImageName } from './images.ts'
+import { isImageName } from './image-name.ts'
+import { Images } from './images.ts'
 import { newSandboxId, renderLabels } from './labels.ts'
 import { DockerLease } from './lease.ts'
+import { ownNetwork, sharedNetwork } from './public-network.ts'
 import { reap } from './reap.ts'
 import { saveTightProfile } from './seccomp.ts'
+import { type EngineServer, findServer } from './server.ts'
 import { type EngineKind, findSocket } from './sockets.ts'
 
 export const engineOptions = z.strictObject({
@@ -26,9 +29,14 @@ export const engineOptions = z.strictObject({
     .describe('an image the engine has, used for base images it does not have and for tasks without a Dockerfile'),
   network: z
     .string()
-    .default('bridge')
-    .describe('the engine’s network for tasks with a public network, for example bridge or host'),
-  buildNetwork: z.string().optional().describe('the network of builds, for example host'),
+    .default('own')
+    .describe(
+      'own: a network for each sandbox with a public network; or one of the engine’s, which they share, for example bridge',
+    ),
+  buildNetwork: z
+    .string()
+    .optional()
+    .describe('public: builds have network even where the task has none; or a network of the engine, for example host'),
   builds: z.coerce.number().int().positive().default(2).describe('how many images are built at once'),
   pids: z.coerce.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
   lifetimeSec: z.coerce
@@ -59,6 +67,8 @@ function abilitiesOf({ networkPerPhase }: EngineKind, compose: boolean): Sandbox
 
 interface Opened {
   readonly engine: Engine
+  readonly server: EngineServer
+  readonly stateDir: string
   readonly images: Images
   readonly limits: SandboxFacts['limits']
   readonly gpuDevices: boolean
@@ -81,20 +91,25 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
     const { stateDir } = context
     const { gpuDevices, resolvesNames, looseProfile } = kind
     const seccompProfile = looseProfile && (await saveTightProfile(looseProfile, join(stateDir, kind.name)))
-    const { base, buildNetwork, builds } = options
+    const { base, buildNetwork, builds, lifetimeSec } = options
+    const [server, limits] = await Promise.all([findServer(engine), findLimits(engine)])
+    const shared = { server, stateDir, seccompProfile, limits }
     return {
       engine,
-      images: new Images(engine, { stateDir, base, buildNetwork, builds }),
-      limits: await findLimits(engine),
+      ...shared,
+      images: new Images(engine, { ...shared, base, buildNetwork, builds, lifetimeSec }),
       gpuDevices,
       resolvesNames,
-      seccompProfile,
     }
   })
   return {
     name: kind.name,
     can: abilitiesOf(kind, program !== null),
     preflight: async () => void (await connect()),
+    about: async () => {
+      const { name, refused } = await findServer(await connect())
+      return [name, ...refused.map((what) => `refuses ${what}`)]
+    },
     prepare: async (environment, how = {}) => {
       const { images } = await opened()
       const file = await loadServices(environment)
@@ -107,7 +122,7 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
     },
     imageDigest: async (image) => (await opened()).images.digestOf(image),
     lease: async (request) => lease({ ...(await opened()), program }, options, request),
-    reap: async (how) => reap((await opened()).engine, how),
+    reap: async (how) => reap((await opened()).engine, context.stateDir, how),
   }
 }
 
@@ -116,15 +131,19 @@ async function lease(
   options: EngineOptions,
   request: SandboxRequest,
 ): Promise<DockerLease> {
-  const { engine, images, limits, gpuDevices, resolvesNames, seccompProfile } = opened
+  const { engine, server, stateDir, images, limits, gpuDevices, resolvesNames, seccompProfile } = opened
   const { environment, owner, signal, toolDirs = [] } = request
   signal?.throwIfAborted()
   if (environment.os === 'windows')
     throw new BoundaryError('task', `${engine.name} sandboxes run Linux, the task wants Windows`, { retryable: false })
   const id = newSandboxId()
   const file = await loadServices(environment)
-  const plan = file && (await planProject(file, request, { engine, images, program, resolvesNames, id }))
+  const plan = file && (await planProject(file, request, { engine, server, images, program, resolvesNames, id }))
   const image = plan?.image ?? (await images.find(environment, request))
+  const labels = renderLabels(id, owner, { stateDir, lifetimeSec: options.lifetimeSec })
+  const hasOthers = (plan?.project.others.length ?? 0) > 0
+  // Several services have the networks of their project.
+  const shared = options.network === 'own' && hasOthers ? 'bridge' : options.network
   const mounted = file?.services[mainService]?.mounts.map(({ target }) => target) ?? []
   return DockerLease.open(
     {
@@ -133,7 +152,7 @@ async function lease(
       workdir: environment.workdir ?? plan?.workdir ?? image.workdir,
       spec: {
         image: image.id,
-        labels: renderLabels(id, owner, options.lifetimeSec),
+        labels,
         env: { ...environment.env, ...plan?.env, ...request.env },
         user: plan?.user ?? image.user,
         program: plan?.program ?? waitingProgram(image.entrypoint),
@@ -145,7 +164,7 @@ async function lease(
         seccompProfile,
       },
       network: environment.network,
-      publicNetwork: options.network,
+      publicNetwork: shared === 'own' ? ownNetwork(engine, server, id, labels) : sharedNetwork(shared),
       facts: factsOf(engine, limits, plan ?? { notes: image.notes, program: image.entrypoint }),
       healthcheck: plan ? plan.healthcheck : image.healthcheck,
       verify: options.verify,

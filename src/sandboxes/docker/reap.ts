@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { Reaped, ReapOptions } from '../../core/sandbox.ts'
 import { removeContainer, removeImage, removeVolume } from './container.ts'
-import { type Engine, url } from './engine.ts'
-import { isAbandoned, type LabelledOwner, ownedLabel, parseLabels } from './labels.ts'
+import type { Engine } from './engine.ts'
+import { frozenRepo, isAbandoned, type LabelledOwner, ownedLabel, parseLabels, stateMark } from './labels.ts'
+import { removeNetwork } from './networks.ts'
 
 const labels = z.record(z.string(), z.string()).nullish()
 const containersSchema = z.array(z.object({ Id: z.string(), Names: z.array(z.string()).nullish(), Labels: labels }))
@@ -16,12 +17,20 @@ interface Found {
   readonly remove: () => Promise<void>
 }
 
-/** Removes containers, volumes, networks and images that dead owners left. A live owner's things are never touched. */
-export async function reap(engine: Engine, { dryRun = false, left }: ReapOptions = {}): Promise<readonly Reaped[]> {
+/**
+ * Removes containers, volumes, networks and images that dead owners of one state directory left. A live owner's things are never
+ * touched, and neither is what others made with our labels on it: a container of a kept image inherits them.
+ */
+export async function reap(
+  engine: Engine,
+  stateDir: string,
+  { dryRun = false, left }: ReapOptions = {},
+): Promise<readonly Reaped[]> {
+  const mark = stateMark(stateDir)
   const reaped: Reaped[] = []
-  // In this order: an image can go only when no container needs it.
-  for (const list of [listContainers, listVolumes, listNetworks, listImages]) {
+  for (const list of lists) {
     for (const { what, owner, remove } of await list(engine)) {
+      if (owner.stateMark !== mark) continue
       const abandoned = isAbandoned(owner)
       const where = abandoned === 'unknown' ? ` on ${owner.process.host}, which may be running` : ''
       const whose = `${what} left by process ${owner.process.pid}${where}`
@@ -39,7 +48,7 @@ export async function reap(engine: Engine, { dryRun = false, left }: ReapOptions
 export async function removeSandbox(engine: Engine, id: string): Promise<void> {
   for (let attempt = 1; attempt <= 10; attempt++) {
     let found = 0
-    for (const list of [listContainers, listVolumes, listNetworks, listImages]) {
+    for (const list of lists) {
       const own = (await list(engine)).filter(({ owner }) => owner.sandbox === id)
       found += own.length
       for (const { remove } of own) await remove()
@@ -54,42 +63,53 @@ async function listContainers(engine: Engine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query })
   return containersSchema.parse(body).flatMap(({ Id, Names, Labels }) => {
     const name = Names?.[0]?.replace(/^\//, '') ?? Id.slice(0, 12)
-    return owned(Labels, `container ${name}`, () => removeContainer(engine, Id))
+    return owned(Labels, 'container', name, () => removeContainer(engine, Id))
   })
 }
 
 async function listVolumes(engine: Engine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/volumes', query: { filters: query.filters } })
   return (volumesSchema.parse(body).Volumes ?? []).flatMap(({ Name, Labels }) =>
-    owned(Labels, `volume ${Name}`, () => removeVolume(engine, Name)),
+    owned(Labels, 'volume', Name, () => removeVolume(engine, Name)),
   )
 }
 
+/** One that a container of somebody else's uses stays. */
 async function listNetworks(engine: Engine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/networks', query: { filters: query.filters } })
-  return networksSchema.parse(body).flatMap(({ Id, Name, Labels }) =>
-    owned(Labels, `network ${Name}`, async () => {
-      await engine.ask({ method: 'DELETE', path: url`/networks/${Id}`, accept: [403, 404, 409, 500] })
-    }),
-  )
+  return networksSchema
+    .parse(body)
+    .flatMap(({ Id, Name, Labels }) =>
+      owned(Labels, 'network', Name, () => removeNetwork(engine, Id, 3).catch(() => {})),
+    )
 }
 
 async function listImages(engine: Engine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/images/json', query: { filters: query.filters } })
   // A later freeze stands on an earlier one, and the newest comes first.
-  return imagesSchema.parse(body).flatMap(({ Id, RepoTags, Labels }) => {
-    const names = RepoTags && RepoTags.length > 0 ? RepoTags : [Id]
-    return owned(Labels, `image ${names[0]}`, async () => {
-      for (const name of names) await removeImage(engine, name)
-    })
-  })
+  return imagesSchema.parse(body).flatMap(({ RepoTags, Labels }) =>
+    (RepoTags ?? []).flatMap((tag) => {
+      const [, name] = frozenTag.exec(tag) ?? []
+      // Another name for the same image is its owner's: the image stays under that.
+      return name === undefined ? [] : owned(Labels, `image ${frozenRepo}`, name, () => removeImage(engine, tag))
+    }),
+  )
 }
 
+/** In this order: an image can go only when no container needs it. */
+const lists = [listContainers, listVolumes, listNetworks, listImages]
+
+/** Podman puts a host before the name. */
+const frozenTag = new RegExp(`^(?:[\\w.]+/)?${frozenRepo}:(.+)$`)
+
+/** Ours has our labels, every one of them, and the name that we gave it: its sandbox's, and what comes after. */
 function owned(
   labels: Readonly<Record<string, string>> | null | undefined,
-  what: string,
+  kind: string,
+  name: string,
   remove: () => Promise<void>,
 ): Found[] {
   const owner = parseLabels(labels)
-  return owner === null ? [] : [{ what, owner, remove }]
+  if (owner === null || !name.startsWith(owner.sandbox) || !/^[-_]/.test(name.slice(owner.sandbox.length))) return []
+  return [{ what: `${kind} ${name}`, owner, remove }]
 }

@@ -67,6 +67,11 @@ function listOf(addresses: readonly string[]): BlockList {
   return list
 }
 
+/** Whether an address is of this machine, its neighbours or a cloud's metadata server, not of the internet. */
+export function isInnerAddress(address: string): boolean {
+  return holds(inner, address)
+}
+
 /** An IPv4 address written as IPv6 (`::ffff:10.0.0.1`) is the IPv4 address: `BlockList` knows that. */
 function holds(list: BlockList, address: string): boolean {
   return list.check(address, familyOf(address))

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { BoundaryError } from '../../../core/errors.ts'
 import type { SandboxRequest } from '../../../core/sandbox.ts'
 import type { Healthcheck } from '../../../core/task.ts'
@@ -6,6 +7,8 @@ import type { ComposeService } from '../../../formats/compose/service.ts'
 import { waitingProgram } from '../container.ts'
 import type { Engine } from '../engine.ts'
 import type { EngineImage, Images } from '../images.ts'
+import type { EngineServer } from '../server.ts'
+import { checkClosed } from './closed.ts'
 import { ComposeProject } from './project.ts'
 import { findServiceImages, healthcheckOf } from './services.ts'
 
@@ -23,6 +26,7 @@ export interface MainPlan {
 
 export interface PlanPlace {
   readonly engine: Engine
+  readonly server: EngineServer
   readonly images: Images
   /** The compose program of this machine. */
   readonly program: string | null
@@ -33,7 +37,7 @@ export interface PlanPlace {
 /** Makes the images of a task with a compose file and says how its containers start. */
 export async function planProject(file: ComposeFile, request: SandboxRequest, place: PlanPlace): Promise<MainPlan> {
   const { environment, signal } = request
-  const { engine, images, program, resolvesNames, id } = place
+  const { engine, server, images, program, resolvesNames, id } = place
   const unable = (what: string) =>
     new BoundaryError('task', what, { code: 'UnsupportedEnvironmentError', retryable: false })
   if (program === null) throw unable(`the task has a ${composeFileName}, and this machine has no docker-compose`)
@@ -42,7 +46,18 @@ export async function planProject(file: ComposeFile, request: SandboxRequest, pl
   const [main, image] = [file.services[mainService], found.get(mainService)]
   if (!main || !image) throw unable(`the ${composeFileName} has no service called ${mainService}`)
   const { network } = environment
-  const project = new ComposeProject({ engine, program, id, file, images: found, network, resolvesNames, signal })
+  if (network.mode !== 'public') checkClosed(file, join(environment.dir, composeFileName))
+  const project = new ComposeProject({
+    engine,
+    server,
+    program,
+    id,
+    file,
+    images: found,
+    network,
+    resolvesNames,
+    signal,
+  })
   return {
     project,
     image,

@@ -8,13 +8,16 @@ import { blockBytes, paddingOf, renderHeader } from '../../../lib/tar-format.ts'
 import type { ContainerSpec } from '../container.ts'
 import { type Engine, url } from '../engine.ts'
 import type { EngineImage } from '../images.ts'
+import { makeNetwork } from '../networks.ts'
 import { removeSandbox } from '../reap.ts'
+import type { EngineServer } from '../server.ts'
 import { runCompose } from './command.ts'
 import { writeHosts } from './names.ts'
-import { renderProject } from './render.ts'
+import { networksOf, renderProject } from './render.ts'
 
 export interface ProjectOptions {
   readonly engine: Engine
+  readonly server: EngineServer
   /** The compose program. */
   readonly program: string
   /** The sandbox's name, and the project's. */
@@ -55,11 +58,23 @@ export class ComposeProject {
     const files = this.files()
     const kinds = await Promise.all(files.map(({ source }) => stat(source)))
     this.directories = new Set(files.filter((_, index) => kinds[index]?.isDirectory()).map(({ source }) => source))
+    await this.makeNetworks(main)
     if (files.length > 0) {
       await this.run(main, ['up', '--no-start'])
       for (const { service, source, target } of files) await this.fill(await this.container(service), source, target)
     }
     await this.run(main, ['up', '-d'])
+  }
+
+  private get isClosed(): boolean {
+    return this.options.network.mode !== 'public'
+  }
+
+  /** Ours, since the compose command cannot make all that is needed of them. */
+  private async makeNetworks({ labels }: ContainerSpec): Promise<void> {
+    const { engine, server, id, file } = this.options
+    for (const { fullName: name, isInternal } of networksOf(file, id))
+      await makeNetwork(engine, server, { name, labels, closed: this.isClosed || isInternal })
   }
 
   /** Removes whatever there is of it. */
@@ -68,9 +83,9 @@ export class ComposeProject {
   }
 
   private async run(main: ContainerSpec, args: readonly string[]): Promise<void> {
-    const { engine, program, id: project, file, images, network, signal } = this.options
-    const closed = network.mode !== 'public'
-    const rendered = renderProject({ file, images, main, directories: this.directories, closed })
+    const { engine, program, id: project, file, images, signal } = this.options
+    const closed = this.isClosed
+    const rendered = renderProject({ project, file, images, main, directories: this.directories, closed })
     const first = args.includes('--no-deps') ? undefined : signal
     await runCompose({ program, socketPath: engine.socketPath, project, file: rendered, args, signal: first })
   }

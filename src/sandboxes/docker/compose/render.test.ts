@@ -26,7 +26,7 @@ function service(rest: Readonly<Record<string, unknown>>): ComposeService {
 
 function render(rest: Readonly<Record<string, unknown>>) {
   const file = { services: { main: service({}), side: service(rest) }, networks: {}, volumes: [], notes: [] }
-  const options = { file, images: new Map(), main, directories: new Set<string>(), closed: true }
+  const options = { project: 'box', file, images: new Map(), main, directories: new Set<string>(), closed: true }
   const text = JSON.stringify(renderProject(options))
   return JSON.parse(text).services.side as Record<string, unknown>
 }

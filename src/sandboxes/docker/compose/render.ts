@@ -1,10 +1,14 @@
 import { createHash } from 'node:crypto'
 import { type ComposeFile, mainService } from '../../../formats/compose/load.ts'
 import type { ComposeService } from '../../../formats/compose/service.ts'
-import { type ContainerSpec, droppedCapabilities, mainCommand, noNewPrivileges } from '../container.ts'
+import { type ContainerSpec, mainCommand } from '../container.ts'
 import type { EngineImage } from '../images.ts'
+import { droppedCapabilities, noNewPrivileges } from '../rights.ts'
+import { closedSettings } from './closed.ts'
 
 export interface RenderOptions {
+  /** Its name, which the names of its networks begin with. */
+  readonly project: string
   readonly file: ComposeFile
   /** By service. */
   readonly images: ReadonlyMap<string, EngineImage>
@@ -22,26 +26,52 @@ interface Rendered extends Readonly<Record<string, unknown>> {
 
 /** What the compose command is given: every container with our labels, and nothing left to be built or filled in. */
 export function renderProject(options: RenderOptions): object {
-  const { file, main, closed } = options
+  const { file, main, project } = options
   const { labels } = main
-  const isAlone = Object.keys(file.services).length === 1
   const services = Object.entries(file.services).map(([name, service]) => {
     const common = { ...renderService(name, service, options), labels }
-    return [name, name === mainService ? renderMain(common, main, isAlone) : common]
+    return [name, name === mainService ? renderMain(common, main, isAlone(file)) : common]
   })
   const shared = Object.fromEntries(volumeNames(file, options.directories).map((name) => [name, { labels }]))
   const own = Object.fromEntries(main.volumes.map(({ name }) => [name, { name, external: true }]))
-  const network = (more: object) => ({ ...more, labels, ...(closed && { internal: true }) })
-  const networks = Object.entries({ default: {}, ...file.networks }).map(([name, more]) => [name, network(more)])
+  const networks = networksOf(file, project).map(({ name, fullName }) => [name, { external: true, name: fullName }])
   return {
     version: '3.9',
     services: Object.fromEntries(services),
     volumes: { ...shared, ...own },
-    ...(!isAlone && { networks: Object.fromEntries(networks) }),
+    ...(!isAlone(file) && { networks: Object.fromEntries(networks) }),
   }
 }
 
-function renderService(name: string, service: ComposeService, { images, main, directories }: RenderOptions): Rendered {
+/** The networks that services of a file use. A service alone needs none between services. */
+export function networksOf(file: ComposeFile, project: string): ProjectNetwork[] {
+  if (isAlone(file)) return []
+  const services = Object.values(file.services)
+  const used = new Set(services.flatMap(({ rest, networkMode }) => (networkMode ? [] : namesOf(rest.networks))))
+  return Object.entries({ default: {}, ...file.networks })
+    .filter(([name]) => used.has(name))
+    .map(([name, more]) => ({ name, fullName: `${project}-net-${name}`, isInternal: 'internal' in more }))
+}
+
+/** Whether the agent's is the only service. */
+export function isAlone({ services }: ComposeFile): boolean {
+  return Object.keys(services).length === 1
+}
+
+export interface ProjectNetwork {
+  readonly name: string
+  /** In the engine. */
+  readonly fullName: string
+  readonly isInternal: boolean
+}
+
+function namesOf(networks: unknown): string[] {
+  if (networks === undefined || networks === null) return ['default']
+  return Array.isArray(networks) ? networks.map(String) : Object.keys(networks)
+}
+
+function renderService(name: string, service: ComposeService, options: RenderOptions): Rendered {
+  const { file, images, main, directories, closed } = options
   const { rest, environment, entrypoint, command, networkMode, mounts } = service
   const volumes = mounts.flatMap((mount, index): readonly unknown[] => {
     if (mount.kind === 'tmpfs') return [{ type: 'tmpfs', target: mount.target }]
@@ -53,6 +83,7 @@ function renderService(name: string, service: ComposeService, { images, main, di
   return {
     ...rest,
     ...limitsWithin(rest, main),
+    ...(closed && networkMode === undefined && !isAlone(file) && closedSettings(rest)),
     cap_drop: [...new Set([...dropped(rest), ...listOf(rest.cap_drop)])],
     security_opt: [noNewPrivileges],
     image: images.get(name)?.id,
@@ -97,7 +128,7 @@ function bytesOf(value: unknown): number | null {
 }
 
 /** The agent's container is as a sandbox of its own would be, with what the file adds. */
-function renderMain(service: Rendered, main: ContainerSpec, isAlone: boolean): Rendered {
+function renderMain(service: Rendered, main: ContainerSpec, alone: boolean): Rendered {
   const { cpus, memoryMb, pids } = main.limits
   const { restart: _, networks, links, network_mode: mode, ...rest } = service
   const { entrypoint, command } = mainCommand(main.program)
@@ -119,7 +150,7 @@ function renderMain(service: Rendered, main: ContainerSpec, isAlone: boolean): R
       ...main.volumes.map(({ name, path, filled }) => `${name}:${path}${filled ? '' : ':nocopy'}`),
       ...main.toolDirs.map(({ source, target }) => `${source}:${target}:ro`),
     ],
-    ...(isAlone
+    ...(alone
       ? { network_mode: main.network }
       : {
           ...(mode !== undefined && { network_mode: mode }),

@@ -1,0 +1,124 @@
+import { dockerfileError, type Place } from '../../formats/dockerfile/error.ts'
+import { type LogicalLine, readLines } from '../../formats/dockerfile/lines.ts'
+import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
+import { basesOf } from '../../formats/dockerfile/plan.ts'
+import { parseJsonStrings, splitPlain } from '../../formats/dockerfile/words.ts'
+import { checkRemote, isRemote } from './build-remotes.ts'
+import { isImageName } from './image-name.ts'
+import type { EngineServer } from './server.ts'
+
+export interface BuildRules {
+  readonly server: EngineServer
+  /** Whether the build has a network. */
+  readonly isPublic: boolean
+  /** What the build is given for its ARGs. */
+  readonly args: Readonly<Record<string, string>>
+}
+
+/** The options that an instruction may have; any other is refused, since it may mean something to an engine. */
+const options: Readonly<Record<string, readonly string[]>> = {
+  FROM: ['platform'],
+  RUN: ['mount', 'network', 'security'],
+  COPY: ['from', 'chown', 'chmod', 'link', 'parents', 'exclude'],
+  ADD: ['chown', 'chmod', 'link', 'checksum', 'keep-git-dir', 'unpack', 'exclude'],
+  HEALTHCHECK: ['interval', 'timeout', 'start-period', 'start-interval', 'retries'],
+}
+
+/**
+ * Refuses a Dockerfile that the engine's builder would let out of its containers: mounts of the host's files, the host's
+ * network, addresses that the engine itself would fetch. Whatever a builder might read in another way than we do is refused too.
+ */
+export async function checkDockerfile(text: string, file: string, rules: BuildRules): Promise<void> {
+  for (const { line, image } of basesOf(parseDockerfile(text, file), rules.args))
+    if (!isReference(image)) throw dockerfileError({ file, line }, `FROM ${image}: expected the name of an image`)
+  const { lines, escapeChar } = readLines(text, file)
+  const stages = new Set<string>()
+  let count = 0
+  for (const line of lines) {
+    const at = { file, line: line.line }
+    if (line.heredocs.length > 0 && !rules.server.readsHeredocs)
+      throw dockerfileError(at, `heredocs are not read by ${rules.server.name}; use COPY, or RUN with printf`)
+    const flags = readFlags(line, at)
+    if (line.name === 'ONBUILD') throw dockerfileError(at, 'ONBUILD is not supported: nothing is built from this image')
+    if (line.name === 'FROM') {
+      const [, , name] = splitPlain(line.rest)
+      stages.add(String(count++))
+      if (name !== undefined) stages.add(name.toLowerCase())
+    }
+    if (line.name === 'RUN') checkRun(flags, at, rules, stages)
+    if (line.name === 'COPY') for (const from of flags.get('from') ?? []) checkFrom('COPY --from', from, at, stages)
+    if (line.name === 'ADD') await checkAdd(line, at, escapeChar, rules)
+  }
+}
+
+function readFlags({ name, flags }: LogicalLine, at: Place): Map<string, string[]> {
+  const read = new Map<string, string[]>()
+  for (const flag of flags) {
+    const [, option = '', value = ''] = /^--([^=]+)(?:=(.*))?$/s.exec(flag) ?? []
+    if (!(options[name] ?? []).includes(option)) throw dockerfileError(at, `${name} ${flag} is not supported`)
+    read.set(option, [...(read.get(option) ?? []), value])
+  }
+  return read
+}
+
+function checkRun(flags: Map<string, string[]>, at: Place, rules: BuildRules, stages: ReadonlySet<string>): void {
+  for (const network of flags.get('network') ?? [])
+    if (!['none', 'default'].includes(network))
+      throw dockerfileError(at, `RUN --network=${network} is refused: a build has the task’s network or none`)
+  for (const security of flags.get('security') ?? [])
+    if (security !== 'sandbox') throw dockerfileError(at, `RUN --security=${security} would need extra rights`)
+  for (const mount of flags.get('mount') ?? []) checkMount(mount, at, rules, stages)
+}
+
+const mountKeys = ['type', 'target', 'dst', 'destination', 'ro', 'readonly', 'rw', 'readwrite']
+const moreKeys: Readonly<Record<string, readonly string[]>> = {
+  tmpfs: ['size'],
+  cache: ['id', 'sharing', 'mode', 'uid', 'gid'],
+  bind: ['from', 'source', 'src'],
+}
+
+function checkMount(text: string, at: Place, { server }: BuildRules, stages: ReadonlySet<string>): void {
+  const no = (why: string) => dockerfileError(at, `RUN --mount=${text} is refused: ${why}`)
+  if (/[$"'`\\\s]/.test(text)) throw no('its words must be written out')
+  const pairs = text.split(',').map((part) => /^([^=]*)=?(.*)$/s.exec(part)?.slice(1) ?? [])
+  const types = pairs.flatMap(([key, value]) => (key?.toLowerCase() === 'type' ? [value ?? ''] : []))
+  const type = types.length === 0 ? 'bind' : types.join()
+  if (type === 'secret' || type === 'ssh') throw no('a build has no secrets here')
+  const known = Object.hasOwn(moreKeys, type) ? moreKeys[type] : undefined
+  if (!known) throw no(`${type} is not a type that is known`)
+  if (type !== 'tmpfs' && !server.holdsMounts)
+    throw no(`${server.name} cannot contain it; use COPY, or leave the mount out`)
+  for (const [key = '', value = ''] of pairs) {
+    const name = key.toLowerCase()
+    if (![...mountKeys, ...known].includes(name)) throw no(`${key} could reach beyond the build`)
+    if (value.split('/').includes('..')) throw no(`${key} leads out of its directory`)
+    if (name === 'from') checkFrom('RUN --mount from', value, at, stages)
+  }
+}
+
+/** A stage of this file, or an image by its plain name. */
+function checkFrom(what: string, from: string, at: Place, stages: ReadonlySet<string>): void {
+  if (stages.has(from.toLowerCase()) || isReference(from)) return
+  throw dockerfileError(at, `${what}=${from}: expected a stage of this file or the name of an image, written out`)
+}
+
+/** Names under which Podman finds images in files and directories of the host. */
+const transports =
+  /^(dir|oci|oci-archive|docker-archive|docker-daemon|containers-storage|ostree|sif|tarball|atomic|openshift):/i
+
+function isReference(text: string): boolean {
+  return isImageName(text) && !transports.test(text)
+}
+
+async function checkAdd({ rest }: LogicalLine, at: Place, escapeChar: string, rules: BuildRules): Promise<void> {
+  const list = parseJsonStrings(rest)
+  // Quotes and escapes vanish when a builder reads a word.
+  const plain = (text: string) => text.replaceAll(escapeChar, '').replace(/[\\"']/g, '')
+  const remote = (Array.isArray(list) ? list : splitPlain(rest)).map(plain).filter(isRemote)
+  const isUnclear = remote.length === 0 && /:\/\/|git@/i.test(plain(rest))
+  if (remote.length === 0 && !isUnclear) return
+  if (!rules.isPublic)
+    throw dockerfileError(at, `ADD ${rest} may need the network, which this build does not have; use COPY for files`)
+  if (isUnclear) throw dockerfileError(at, `ADD ${rest}: what it fetches cannot be told; write it out`)
+  for (const source of remote) await checkRemote(source, at)
+}

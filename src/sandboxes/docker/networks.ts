@@ -1,0 +1,114 @@
+import { randomInt } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { BoundaryError } from '../../core/errors.ts'
+import { type Engine, url } from './engine.ts'
+import type { EngineServer } from './server.ts'
+
+export interface NetworkSpec {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  /** Whether its containers reach each other only: neither other machines nor the host, which has no address there. */
+  readonly closed: boolean
+}
+
+const gatewaySchema = z.object({ subnets: z.array(z.object({ gateway: z.string().nullish() })).nullish() })
+const noAddresses = /address pool|predefined address pools|free subnet|available subnet|no available network/i
+const taken = /overlaps|already used|is being used|conflicts with/i
+const attempts = 50
+
+/** Makes a network of a sandbox's own. Engines have a few dozen ranges of addresses; after those it gets a small one of ours. */
+export async function makeNetwork(engine: Engine, server: EngineServer, spec: NetworkSpec): Promise<void> {
+  if (spec.closed && server.cannotClose !== null)
+    throw new BoundaryError('sandbox', `a compose file without network is refused: ${server.cannotClose}`, {
+      code: 'UnsupportedEnvironmentError',
+      retryable: false,
+    })
+  if (server.isPodman && spec.closed) return makeClosedPodmanNetwork(engine, server, spec)
+  let refusal = await create(engine, spec, null)
+  if (refusal === null) return
+  if (!noAddresses.test(refusal)) throw failed(engine, spec, refusal)
+  const routes = await hostRoutes()
+  for (let attempt = 0; attempt < attempts && refusal !== null; attempt++) {
+    const subnet = randomSubnet()
+    if (routes.some((route) => overlaps(route, subnet))) continue
+    refusal = await create(engine, spec, subnet)
+    if (refusal !== null && !taken.test(refusal) && !noAddresses.test(refusal)) break
+  }
+  if (refusal === null) return
+  const cure = 'remove networks that are not needed, or name one that sandboxes share with the option network'
+  throw failed(engine, spec, `${refusal}\n${cure}`)
+}
+
+/** Removes a network; one that is not there is fine. A container that is being removed may hold it for a moment. */
+export async function removeNetwork(engine: Engine, name: string, tries = 20): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const path = url`/networks/${name}`
+    const { status } = await engine.ask({ method: 'DELETE', path, accept: [403, 404, 409, 500] })
+    if (status < 400 || status === 404) return
+    if (attempt >= tries)
+      throw new BoundaryError('sandbox', `${engine.name} does not remove network ${name} (${status})`)
+    await new Promise((resolve) => setTimeout(resolve, 50 * attempt))
+  }
+}
+
+/** Null when it was made, or else what the engine said. */
+async function create(engine: Engine, spec: NetworkSpec, subnet: string | null): Promise<string | null> {
+  const json = {
+    Name: spec.name,
+    Driver: 'bridge',
+    CheckDuplicate: true,
+    Labels: spec.labels,
+    Internal: spec.closed,
+    // Without this the bridge has an address of the host, and with it every service that listens on all of them.
+    Options: spec.closed ? { 'com.docker.network.bridge.inhibit_ipv4': 'true' } : {},
+    ...(subnet !== null && { IPAM: { Config: [{ Subnet: subnet }] } }),
+  }
+  const accept = [400, 403, 404, 409, 500]
+  const { status, body } = await engine.ask({ method: 'POST', path: '/networks/create', json, accept })
+  if (status < 400) return null
+  return z.object({ message: z.string() }).safeParse(body).data?.message ?? `status ${status}`
+}
+
+/** Docker's interface would turn names on, and those are answered at an address of the host. */
+async function makeClosedPodmanNetwork(engine: Engine, server: EngineServer, spec: NetworkSpec): Promise<void> {
+  const { name, labels } = spec
+  const json = { name, labels, driver: 'bridge', internal: true, dns_enabled: false, options: { isolate: 'true' } }
+  await engine.ask({ method: 'POST', path: '/libpod/networks/create', json })
+  const { body } = await engine.ask({ method: 'GET', path: url`/libpod/networks/${name}/json` })
+  if (!gatewaySchema.parse(body).subnets?.some(({ gateway }) => gateway)) return
+  await removeNetwork(engine, name)
+  const why = `${server.name} gives a network without a way out an address of the host`
+  throw new BoundaryError('sandbox', `a compose file without network is refused: ${why}`, { retryable: false })
+}
+
+function failed(engine: Engine, { name }: NetworkSpec, why: string): BoundaryError {
+  return new BoundaryError('sandbox', `${engine.name} made no network ${name}: ${why}`, { code: 'NoNetworkError' })
+}
+
+/** Sixteen addresses of a range that is kept for measurements and routed nowhere. */
+function randomSubnet(): string {
+  return `198.19.${randomInt(256)}.${16 * randomInt(16)}/28`
+}
+
+/** The ranges that this machine reaches by a route of their own. */
+async function hostRoutes(): Promise<string[]> {
+  const text = await readFile('/proc/net/route', 'utf8').catch(() => '')
+  return text.split('\n').flatMap((line) => {
+    const [, to = '', , , , , , mask = ''] = line.split('\t')
+    if (!/^[0-9A-F]{8}$/.test(to) || !/^[0-9A-F]{8}$/.test(mask) || /^0+$/.test(mask)) return []
+    const bits = [...Number.parseInt(mask, 16).toString(2)].filter((bit) => bit === '1').length
+    return [`${Buffer.from(to, 'hex').reverse().join('.')}/${bits}`]
+  })
+}
+
+function overlaps(a: string, b: string): boolean {
+  const [[first, firstBits], [second, secondBits]] = [rangeOf(a), rangeOf(b)]
+  const shift = 32 - Math.min(firstBits, secondBits)
+  return first >>> shift === second >>> shift
+}
+
+function rangeOf(range: string): [number, number] {
+  const [address = '', bits] = range.split('/')
+  return [address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0) >>> 0, Number(bits)]
+}
