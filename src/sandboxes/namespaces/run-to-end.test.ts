@@ -1,5 +1,8 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { runToEnd } from './run-to-end.ts'
@@ -29,3 +32,17 @@ test.each(['abort', 'timeout'])(
     expect({ kills, underWay }).toEqual({ kills: 2, underWay: 0 })
   },
 )
+
+test('what was written is read, however busy this process is when the command ends', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-run-'))
+  const [go, written] = [join(dir, 'go'), join(dir, 'written')]
+  execFileSync('mkfifo', [go, written])
+  const child = spawn('sh', ['-c', '(read go < "$1"; echo late; echo > "$2") & exit 0', 'sh', go, written])
+  child.once('exit', async () => {
+    await setImmediate()
+    // By now the time to read on has begun; here it passes without a look at any pipe, while the text arrives.
+    execFileSync('sh', ['-c', 'echo > "$1"; read line < "$2"; sleep 0.2', 'sh', go, written])
+  })
+  expect(await runToEnd(child, {}, async () => {})).toMatchObject({ code: 0, stdout: 'late\n' })
+  rmSync(dir, { recursive: true })
+})

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { sleep } from '../../lib/deadline.ts'
 
@@ -43,7 +44,7 @@ export async function runToEnd(child: ChildProcess, options: ExecOptions, kill: 
       await killing
       await kill()
     }
-    await Promise.race([closed, sleep(drainMs)])
+    await Promise.race([closed, drained()])
     for (const stream of child.stdio) if (stream !== child.stdin) stream?.destroy()
     options.signal?.throwIfAborted()
     return { code, signal, timedOut, stdout: out.text(), stderr: err.text(), truncated: out.cut() || err.cut() }
@@ -51,6 +52,12 @@ export async function runToEnd(child: ChildProcess, options: ExecOptions, kill: 
     clearTimeout(timer)
     options.signal?.removeEventListener('abort', stop)
   }
+}
+
+/** In a busy process the time can be up before anything was read: what lies in a pipe is read before an immediate runs. */
+async function drained(): Promise<void> {
+  await sleep(drainMs)
+  await setImmediate()
 }
 
 /** Keeps the beginning of a stream. */
