@@ -78,6 +78,13 @@ test('core does no input or output: when it runs, it needs of packages only zod 
   expect(foreign).toEqual([])
 })
 
+test('one file of the sources starts processes and no other: it knows what to do when none can be started', () => {
+  const importing = sources.filter((path) => specifiersOf(path).some((name) => /^(node:)?child_process$/.test(name)))
+  // What waits for a program to end says by itself that it could not be started.
+  const starters = importing.filter((path) => /\b(spawn|fork|exec|execFile)\b.*child_process/s.test(withoutTypes(path)))
+  expect(starters).toEqual(['src/lib/spawn-process.ts'])
+})
+
 test('sources import only packages that are installed with ours', () => {
   const { dependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
   const known = Object.keys({ ...dependencies, ...peerDependencies })

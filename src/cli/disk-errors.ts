@@ -1,4 +1,5 @@
-import { UserError } from '../core/errors.ts'
+import { messageOf, UserError } from '../core/errors.ts'
+import { exhaustedBy } from '../lib/exhaustion.ts'
 import { codeOf } from '../lib/files.ts'
 
 /** Runs work that reads and writes files; what the system refuses becomes the user's error, in two lines. */
@@ -19,6 +20,15 @@ export function forbidden(error: unknown): UserError | null {
   const path = error instanceof Error && 'path' in error ? error.path : undefined
   if (reason === undefined || typeof path !== 'string') return null
   return new UserError(`${path}: ${reason[0]} (${code})`, reason[1])
+}
+
+/** The same for a machine that has run out of descriptors, processes or memory. */
+export function exhausted(error: unknown): UserError | null {
+  const resource = exhaustedBy(error)
+  if (resource === null || error instanceof UserError) return null
+  const cure =
+    'end other programs, run fewer trials at once (-n), or raise the limit (ulimit -a shows it); then try again'
+  return new UserError(`this machine has run out of ${resource}: ${messageOf(error)}`, cure, 3)
 }
 
 /** The path the system complains about, unless it is one of our own temporary names, which tell a person nothing. */

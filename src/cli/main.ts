@@ -26,8 +26,18 @@ async function main(argv: readonly string[]): Promise<number> {
     await dispatch(argv.map(dashed), commands, ['ot-agent'])
     return Number(process.exitCode ?? 0)
   } catch (error) {
-    const { forbidden } = await import('./disk-errors.ts')
-    return report(forbidden(error) ?? error)
+    return report(await explained(error))
+  }
+}
+
+/** The user's error behind what the system refused; where not even a file of ours can be opened, that is what went wrong. */
+async function explained(error: unknown): Promise<unknown> {
+  try {
+    const { exhausted, forbidden } = await import('./disk-errors.ts')
+    return forbidden(error) ?? exhausted(error) ?? error
+  } catch {
+    const what = error instanceof Error ? error.message : String(error)
+    return new UserError(`this machine has no file descriptors left: ${what}`, 'raise ulimit -n, then try again', 3)
   }
 }
 

@@ -219,6 +219,16 @@ export interface ReapOptions {
   readonly left?: (thing: Reaped) => void
 }
 
+/** What one sandbox takes of the process that holds it, and of its user, while a trial runs in it. */
+export interface SandboxNeeds {
+  readonly descriptors: number
+  /** Threads count too, because the system counts them. */
+  readonly processes: number
+}
+
+/** Where a provider does not say: sockets only, because its sandboxes are not processes of ours. */
+export const fewNeeds: SandboxNeeds = { descriptors: 6, processes: 0 }
+
 export interface SandboxProvider {
   readonly name: string
   readonly can: SandboxAbilities
@@ -228,6 +238,8 @@ export interface SandboxProvider {
   about?(): Promise<readonly string[]>
   /** True when sandboxes run on other machines, so that the processors and memory of this one do not bound them. */
   readonly remote?: boolean
+  /** Default: `fewNeeds`. */
+  readonly needs?: SandboxNeeds
   /**
    * Makes what sandboxes of an environment start from, for example builds or pulls its image: once, however many ask at the
    * same time. A provider need not have it, and `lease` must work without it; where it is there, slow building happens here,

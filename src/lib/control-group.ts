@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sleep } from './deadline.ts'
+import { exhaustedBy, patiently } from './exhaustion.ts'
 import { codeOf } from './files.ts'
 
 export interface Limits {
@@ -98,10 +99,23 @@ export class ControlGroup {
   /** Kills what is left inside and removes the group; true when nothing is left of it. */
   async remove(): Promise<boolean> {
     for (let attempt = 0; attempt < 100; attempt++) {
-      if (this.dirs.every(({ dir }) => killAndRemove(dir))) return true
+      if (await patiently(async () => this.dirs.every(({ dir }) => killAndRemove(dir)))) return true
       await sleep(Math.min(5 + attempt * 2, 50))
     }
     return false
+  }
+
+  /**
+   * Whether a process of it was killed because memory ran out above it or on the whole machine. Never when the group ran
+   * into its own limit: then that may be why.
+   */
+  lostToOthers(): boolean {
+    return this.dirs.some(({ version, controllers, dir }) => {
+      if (!controllers.includes('memory')) return false
+      const file = join(dir, version === 1 ? 'memory.oom_control' : 'memory.events')
+      if (counterIn(file, 'oom_kill') === 0) return false
+      return version === 1 ? readWords(join(dir, 'memory.failcnt'))[0] === '0' : counterIn(file, 'oom') === 0
+    })
   }
 
   private tracking(): GroupDir | undefined {
@@ -123,14 +137,18 @@ export class ProcessGroup {
 
   async kill(): Promise<void> {
     for (let attempt = 0; attempt < 200; attempt++) {
-      if (killMembers(this.dir) === 0) return
+      if ((await patiently(async () => killMembers(this.dir))) === 0) return
       await sleep(Math.min(1 + attempt, 20))
     }
   }
 
   /** No process of the command is left, not even in the background: the group may serve another one. */
   isEmpty(): boolean {
-    return members(this.dir).length === 0
+    try {
+      return members(this.dir).length === 0
+    } catch {
+      return false
+    }
   }
 }
 
@@ -223,10 +241,17 @@ function limitNames(words: readonly string[]): LimitName[] {
   return (['cpu', 'memory', 'pids'] as const).filter((name) => words.includes(name))
 }
 
+/** A number in a file of lines `name number`; 0 where there is none. */
+function counterIn(path: string, name: string): number {
+  const words = readWords(path)
+  return Number(words[words.indexOf(name) + 1] ?? 0) || 0
+}
+
 function readWords(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').trim().split(/\s+/)
-  } catch {
+  } catch (error) {
+    if (exhaustedBy(error) !== null) throw error
     return []
   }
 }
@@ -257,6 +282,7 @@ function killMembers(dir: string): number {
   return pids.length
 }
 
+/** Throws when they cannot be listed for want of a descriptor: a group that cannot be looked at is not known to be empty. */
 function members(dir: string): number[] {
   const words = readWords(join(dir, 'cgroup.procs')).filter((word) => /^\d+$/.test(word) && word !== '0')
   return words.map(Number)
@@ -265,7 +291,8 @@ function members(dir: string): number[] {
 function subgroups(dir: string): string[] {
   try {
     return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []))
-  } catch {
+  } catch (error) {
+    if (exhaustedBy(error) !== null) throw error
     return []
   }
 }

@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
+import { exhaustedBy } from './exhaustion.ts'
 import { codeOf } from './files.ts'
+import { execProcess } from './spawn-process.ts'
 
 /** How a program ended and what it printed. */
 export interface Executed {
@@ -9,7 +10,7 @@ export interface Executed {
 }
 
 /** Runs a program without a shell; a program that fails is a result, and one that is not there has code 127. */
-export function execProgram(
+export async function execProgram(
   [program = '', ...args]: readonly string[],
   options: {
     readonly env?: Readonly<Record<string, string | undefined>>
@@ -18,17 +19,14 @@ export function execProgram(
   } = {},
 ): Promise<Executed> {
   const { timeoutSec = 120, ...rest } = options
-  return new Promise((resolve) => {
-    const settings = { ...rest, timeout: timeoutSec * 1000, maxBuffer: 256 * 2 ** 20, encoding: 'utf8' as const }
-    execFile(program, args, settings, (error, stdout, stderr) => {
-      if (error === null) return resolve({ code: 0, stdout, stderr })
-      if (codeOf(error) === 'ENOENT') return resolve({ code: 127, stdout, stderr: `${program} is not on this machine` })
-      const late = error.killed === true ? `${program} did not end within ${timeoutSec} s` : ''
-      resolve({
-        code: typeof error.code === 'number' ? error.code : 1,
-        stdout,
-        stderr: stderr || late || error.message,
-      })
-    })
-  })
+  try {
+    const settings = { ...rest, timeout: timeoutSec * 1000, maxBuffer: 256 * 2 ** 20 }
+    return { code: 0, ...(await execProcess(program, args, settings)) }
+  } catch (error) {
+    if (exhaustedBy(error) !== null || !(error instanceof Error)) throw error
+    const { stdout = '', stderr = '', code, killed } = error as Error & Partial<Executed> & { killed?: boolean }
+    if (codeOf(error) === 'ENOENT') return { code: 127, stdout, stderr: `${program} is not on this machine` }
+    const late = killed === true ? `${program} did not end within ${timeoutSec} s` : ''
+    return { code: typeof code === 'number' ? code : 1, stdout, stderr: stderr || late || error.message }
+  }
 }

@@ -2,6 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { homedir, hostname } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { exhaustedBy } from './exhaustion.ts'
 import { holdMark, lastSignOf, markState } from './owner-mark.ts'
 
 /** Names one process for ever: a pid alone is reused, and means something only within its PID namespace. */
@@ -150,7 +151,9 @@ function readStat(pid: number, numbers: readonly number[]): readonly (string | u
     const file = pid === process.pid ? '/proc/self/stat' : `/proc/${pid}/stat`
     const fields = readFileSync(file, 'utf8').split(') ').at(-1)?.split(' ') ?? []
     return numbers.map((number) => fields[number - 3])
-  } catch {
+  } catch (error) {
+    // A process that cannot be looked at for want of a descriptor is not known to be gone.
+    if (exhaustedBy(error) !== null) throw error
     return []
   }
 }

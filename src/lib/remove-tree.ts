@@ -1,10 +1,9 @@
-import { execFile } from 'node:child_process'
 import { readdirSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import { isMissing } from './files.ts'
 import { systemPath } from './programs.ts'
+import { execProcess } from './spawn-process.ts'
 
 /**
  * Removes a directory and everything in it, never following a link, however deep it is. Meant for many small trees,
@@ -14,11 +13,9 @@ export async function removeTree(dir: string): Promise<void> {
   try {
     await removeDir(dir)
   } catch {
-    await promisify(execFile)('/bin/sh', ['-c', script, 'sh', dir], { env: { PATH: systemPath } }).catch(
-      (error: unknown) => {
-        throw new Error(`cannot remove ${dir}: ${complaintOf(error)}`)
-      },
-    )
+    await execProcess('/bin/sh', ['-c', script, 'sh', dir], { env: { PATH: systemPath } }).catch((error: unknown) => {
+      throw new Error(`cannot remove ${dir}: ${complaintOf(error)}`)
+    })
   }
 }
 

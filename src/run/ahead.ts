@@ -110,11 +110,12 @@ export function makeAhead(trials: readonly PlannedTrial[], request: AheadRequest
 
 /** A provider's parts bound to it, so that one of them can be replaced. */
 function whole(provider: SandboxProvider): SandboxProvider {
-  const { name, can, remote } = provider
+  const { name, can, remote, needs } = provider
   return {
     name,
     can,
     ...(remote !== undefined && { remote }),
+    ...(needs !== undefined && { needs }),
     preflight: (how) => provider.preflight(how),
     lease: (request) => provider.lease(request),
     reap: (options) => provider.reap(options),

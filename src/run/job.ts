@@ -1,11 +1,13 @@
 import { makeScoreboard, type Scoreboard } from '../board/scoreboard.ts'
 import type { JobResult } from '../core/job-stats.ts'
 import type { TrialRecord } from '../core/trial.ts'
+import { exhaustedBy } from '../lib/exhaustion.ts'
 import { utcNow } from '../lib/time.ts'
 import { appendJobLog, saveJobConfig } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
+import { isExhausted } from './exhausted.ts'
 import type { OpenedJob } from './job/open-job.ts'
 import type { PlannedTrial } from './job/plan.ts'
 import { makeResultWriter } from './job/result-writer.ts'
@@ -38,7 +40,7 @@ export interface JobRequest
     | 'signal'
   > {
   readonly job: OpenedJob
-  /** Which finished trials are to run again; cancelled ones always are. */
+  /** Which finished trials are to run again; cancelled ones always are, and those that only met a machine with nothing left. */
   readonly again?: (record: TrialRecord) => boolean
   readonly watch: (start: JobStart) => JobWatch
 }
@@ -66,7 +68,10 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
       await store.close().catch((error: unknown) => Promise.reject(storeFailure(error, job.dir)))
     }
   } finally {
-    await letGo()
+    // Without a descriptor the file stays; it names a process that has ended, so that it is in nobody's way.
+    await letGo().catch((error: unknown) => {
+      if (exhaustedBy(error) === null) throw error
+    })
   }
 }
 
@@ -119,7 +124,7 @@ async function takeStock(store: TrialStore, board: Scoreboard, { job, again }: J
   const takenBack: string[] = []
   for await (const record of store.records()) {
     if (!planned.has(record.name)) continue
-    if (record.end.kind === 'cancelled' || again?.(record)) takenBack.push(record.name)
+    if (record.end.kind === 'cancelled' || isExhausted(record.end) || again?.(record)) takenBack.push(record.name)
     else {
       finished.add(record.name)
       board.add(record)
@@ -153,6 +158,7 @@ function logger(say: (line: string) => void): JobWatch {
     started: () => {},
     retrying: (record, waitSec) => say(`${record.name}: ${describeEnd(record.end)}; again in ${waitSec} s`),
     ended: (record) => say(`${record.name}: ${describeEnd(record.end)}`),
+    reduced: say,
   }
 }
 
@@ -161,6 +167,7 @@ function joinWatches(...watches: readonly JobWatch[]): JobWatch {
     started: (trial) => watches.forEach((watch) => void watch.started(trial)),
     retrying: (record, waitSec) => watches.forEach((watch) => void watch.retrying(record, waitSec)),
     ended: (record) => watches.forEach((watch) => void watch.ended(record)),
+    reduced: (message) => watches.forEach((watch) => void watch.reduced?.(message)),
   }
 }
 

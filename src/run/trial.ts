@@ -18,6 +18,7 @@ import { makePhaseNetwork } from './trial/phase-network.ts'
 import { makeRecorder } from './trial/recorder.ts'
 import { runRound, timed } from './trial/round.ts'
 import { type HostEnv, type Play, type SecondRun, wholeTask } from './trial/scene.ts'
+import { watchShortage } from './trial/shortage.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
 import { asTrial } from './trial/stray-errors.ts'
@@ -109,9 +110,14 @@ async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<Tri
   notes.sandbox = lease.facts
   for (const line of lease.facts.notes) scene.log(`sandbox: ${line}`)
   if (!scene.config.environment.delete) scene.log('the sandbox is given back all the same: delete = false is not kept')
+  const shortage = watchShortage(scene.provider)
   try {
-    return await playIn(scene, lease, toolDirs, environment, notes)
+    const end = await playIn(scene, lease, toolDirs, environment, notes)
+    const exhausted = shortage.met()
+    if (exhausted) throw exhausted
+    return end
   } finally {
+    shortage.stop()
     await giveBack(lease, scene)
   }
 }

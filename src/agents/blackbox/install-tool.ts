@@ -1,13 +1,12 @@
-import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
 import { findProgram, systemPath } from '../../lib/programs.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
+import { execProcess, spawnProcess } from '../../lib/spawn-process.ts'
 
 /** What a registry has, at an exact version, so that equal runs run equal programs. */
 export type ToolSource =
@@ -67,7 +66,7 @@ async function install(parent: string, name: string, source: ToolSource, signal:
   const hidden = join(parent, `.${name}`)
   const temporary = `${hidden}.${randomBytes(4).toString('hex')}.tmp`
   const words = [join(parent, name), hidden, temporary, ...installerOf(source, temporary)]
-  const child = spawn('flock', [`${hidden}.lock`, 'sh', '-c', underLock, 'sh', ...words], {
+  const child = await spawnProcess('flock', [`${hidden}.lock`, 'sh', '-c', underLock, 'sh', ...words], {
     cwd: parent,
     detached: true,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -115,7 +114,7 @@ function installerOf(source: ToolSource, dir: string): string[] {
 async function pythonOfSandbox(): Promise<string> {
   const path = [systemPath, process.env.PATH ?? ''].join(':')
   const script = 'import sys; print("%d.%d" % sys.version_info[:2])'
-  const { stdout } = await promisify(execFile)('python3', ['-c', script], { env: { PATH: path }, cwd: '/' })
+  const { stdout } = await execProcess('python3', ['-c', script], { env: { PATH: path }, cwd: '/' })
   return stdout.trim()
 }
 

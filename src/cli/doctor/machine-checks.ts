@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process'
 import { statfs } from 'node:fs/promises'
 import { availableParallelism, homedir, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
-import { promisify } from 'node:util'
 import { hubTokenVariables } from '../../formats/hub/account.ts'
 import { ControlGroups } from '../../lib/control-group.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
+import { execProcess } from '../../lib/spawn-process.ts'
 import { type Check, type Found, limited, missing, ok, type Surroundings } from './check.ts'
-
-const run = promisify(execFile)
 
 /** What of this machine and of accounts the program uses, beside plug-ins. */
 export const machineChecks: readonly Check[] = [
@@ -56,7 +53,7 @@ export async function program(name: string, args: readonly string[], cure: strin
   const path = findProgram(name)
   if (path === null) return missing(`no ${name} on this machine`, cure)
   try {
-    const { stdout } = await run(path, [...args], { timeout: 10_000 })
+    const { stdout } = await execProcess(path, args, { timeout: 10_000 })
     return ok(stdout.trim().split('\n')[0] ?? path)
   } catch (error) {
     const said = String(Object(error).stderr ?? '').trim() || String(error)

@@ -2,6 +2,7 @@ import type { AgentExit } from '../../core/agent.ts'
 import type { JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { exhaustedBy, noteExhaustion } from '../../lib/exhaustion.ts'
 import { whoCan } from '../../plugins.ts'
 import type { AheadSettings } from '../../run/ahead.ts'
 import { checkJob } from '../../run/job/check-job.ts'
@@ -96,13 +97,18 @@ export async function performJob(asked: JobToRun, showing: Showing, signal: Abor
 
 let outlives = false
 
-/** An error that an agent throws from a timer it left behind is told, and ends no job; one of ours still ends the process. */
+/**
+ * An error that an agent throws from a timer it left behind is told, and ends no job; nor does a machine that ran out of
+ * something. An error of ours still ends the process.
+ */
 function outliveStrayErrors(): void {
   if (outlives) return
   outlives = true
   const onError = (error: unknown) => {
     const blamed = blameTrial(error)
     if (blamed) return note(`trial ${blamed.trial}: an error outside of any call, the job goes on: ${blamed.message}`)
+    const resource = exhaustedBy(error)
+    if (resource !== null) return noteExhaustion(resource)
     note(error instanceof Error ? String(error.stack) : String(error))
     process.exit(1)
   }
@@ -146,7 +152,7 @@ async function runWatched(
           resumed.add(record)
           progress.ended(record)
         }
-        return { ...progress, ended }
+        return { ...progress, ended, reduced: note }
       },
     })
     const { pending, cancelled } = outcome.result.stats

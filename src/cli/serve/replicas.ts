@@ -37,7 +37,7 @@ export async function startHere(
     const rendered = renderVllmCommand(settings, { host: options.host, port, model: file.engine.model ?? null })
     const command = withRay(await withoutUnknownFlags(rendered), settings)
     refuseKeyArgument(command)
-    const server = start(command.argv, { ...command.env, ...shareOfGpus(settings, i), VLLM_API_KEY: apiKey ?? '' })
+    const server = await start(command.argv, { ...command.env, ...shareOfGpus(settings, i), VLLM_API_KEY: apiKey ?? '' })
     // Who listens on all addresses answers on this one too.
     const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
     groups.push({
@@ -120,7 +120,7 @@ export async function startOnHosts(
     const step = ['srun', '--overlap', '--export=ALL', '--nodes=1', '--ntasks=1', `--nodelist=${share.host}`]
     const key = apiKey === null ? ['--no-key'] : ['--key-env', keyOfSteps]
     const env = apiKey === null ? {} : { [keyOfSteps]: apiKey }
-    const server = start([...step, ...program, ...words, ...key, '--endpoint-json', told, '--quiet'], env)
+    const server = await start([...step, ...program, ...words, ...key, '--endpoint-json', told, '--quiet'], env)
     groups.push({ server, endpointJson: told, answers: (signal) => readWhenThere(told, server, env, signal) })
   }
   return groups

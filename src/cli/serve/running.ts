@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { relayOutput } from '../../lib/relay-output.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { note } from '../output.ts'
 
 /** How long a server gets to end by itself. */
@@ -19,7 +20,10 @@ export interface Running {
 }
 
 /** Starts a program in a process group of its own. What it prints is news; stdout is for the result. */
-export function start([name = '', ...args]: readonly string[], env: Readonly<Record<string, string>>): Running {
+export async function start(
+  [name = '', ...args]: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Running> {
   const program = findProgram(name)
   if (program === null) {
     throw new UserError(
@@ -31,7 +35,7 @@ export function start([name = '', ...args]: readonly string[], env: Readonly<Rec
   // Where it can be had, the server is told to die with us even if we are killed.
   const guard = findProgram('setpriv')
   const [first = program, ...rest] = guard === null ? [program] : [guard, '--pdeathsig', 'TERM', program]
-  const child = spawn(first, [...rest, ...args], {
+  const child = await spawnProcess(first, [...rest, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

@@ -1,7 +1,8 @@
 import type { ModelRequest } from '../../core/model.ts'
 import type { Dialect, Hear, Parsed, WireReply } from '../../formats/model-dialect.ts'
 import { type Fault, judgeFault, type ModelErrorCode, readFault } from '../../formats/model-fault.ts'
-import { type HttpAnswer, type HttpClient, HttpFailure } from '../../lib/http-client.ts'
+import { exhaustedBy, patiently } from '../../lib/exhaustion.ts'
+import { type HttpAnswer, type HttpCall, type HttpClient, HttpFailure } from '../../lib/http-client.ts'
 import { readJson, replyLimits } from '../../lib/parse-json.ts'
 import { EventTooLong, makeEventReader } from '../../lib/sse.ts'
 import { readRetryAfter } from './retry.ts'
@@ -71,7 +72,7 @@ export async function exchange(wire: Wire, sent: ExchangeRequest): Promise<Excha
       )
     : null
   try {
-    const answer = await wire.http.send({
+    const call: HttpCall = {
       method: 'POST',
       url: wire.base + dialect.path(model, sent.stream),
       headers: { 'content-type': 'application/json', ...wire.headers },
@@ -80,12 +81,14 @@ export async function exchange(wire: Wire, sent: ExchangeRequest): Promise<Excha
       limitBytes: maxReplyBytes,
       signal,
       ...(stream && { onChunk: streamSink(stream.push) }),
-    })
+    }
+    // Without a descriptor for a socket nothing was asked yet.
+    const answer = await patiently(() => wire.http.send(call))
     if (answer.status >= 300) return faultOf(readFault(answer.status, textOf(answer)), answer)
     const parsed = stream ? stream.end() : parseWhole(dialect, answer, request)
     return judge(parsed, answer, performance.now() - startedAt)
   } catch (error) {
-    if (error instanceof HttpFailure) return httpTrouble(error, heard)
+    if (error instanceof HttpFailure && exhaustedBy(error) === null) return httpTrouble(error, heard)
     if (error instanceof EventTooLong) return trouble('MalformedReplyError', error.message, { again: false })
     throw error
   }

@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
 import type { Task } from '../../core/task.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import type { Finding, Lint } from './finding.ts'
 import type { RoundFiles, TaskFiles, TextFile } from './task-files.ts'
 
@@ -79,7 +79,7 @@ function finding(lint: string, severity: Finding['severity'], { path }: TextFile
 
 /** What bash says is wrong with a script, or null. */
 async function parseBash(script: string): Promise<string | null> {
-  const bash = spawn('bash', ['--norc', '--noprofile', '-O', 'extglob', '-n'], {
+  const bash = await spawnProcess('bash', ['--norc', '--noprofile', '-O', 'extglob', '-n'], {
     stdio: ['pipe', 'ignore', 'pipe'],
     env: { PATH: process.env.PATH, LC_ALL: 'C' },
     timeout: 20_000,

@@ -1,9 +1,11 @@
 import { refuseUnknownMetrics } from '../../board/metrics.ts'
 import type { Agent } from '../../core/agent.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
-import type { SandboxProvider } from '../../core/sandbox.ts'
+import { fewNeeds, type SandboxProvider } from '../../core/sandbox.ts'
+import { readMachineLimits } from '../../lib/machine-limits.ts'
 import { networksOf } from '../trial/environment.ts'
 import type { HostEnv } from '../trial/scene.ts'
+import { requireRoom } from './fit-machine.ts'
 import { type JobTask, requireHostVars } from './plan.ts'
 
 export interface JobToCheck {
@@ -21,5 +23,8 @@ export async function checkJob({ config, tasks, provider, makeAgent, hostEnv }: 
   for (const agent of await Promise.all(config.agents.map(makeAgent))) {
     for (const { task } of tasks) agent.check?.(task)
   }
+  const trials = tasks.length * config.agents.length * config.nAttempts
+  const atOnce = Math.min(config.nConcurrentTrials, trials)
+  if (atOnce > 0) requireRoom(atOnce, provider.needs ?? fewNeeds, readMachineLimits())
   await provider.preflight({ networks: networksOf(tasks.map(({ task }) => task)) })
 }

@@ -4,16 +4,19 @@ import type { AgentConfig, RetryConfig } from '../../core/job.ts'
 import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
-import type { TrialHook, TrialRecord } from '../../core/trial.ts'
+import type { TrialEnd, TrialHook, TrialRecord } from '../../core/trial.ts'
 import { sleep } from '../../lib/deadline.ts'
+import { exhaustedBy, onExhaustion, patiently } from '../../lib/exhaustion.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { type Ahead, type AheadSettings, makeAhead, nothingAhead } from '../ahead.ts'
+import { isExhausted } from '../exhausted.ts'
 import { observed } from '../observed-client.ts'
 import type { Resumption } from '../replay/resumption.ts'
 import { makeSlots, type Slots } from '../slots.ts'
 import type { WhoCan } from '../trial/environment.ts'
 import type { HostEnv } from '../trial/scene.ts'
 import { runTrial } from '../trial.ts'
+import { type AtOnce, makeAtOnce, type Try } from './at-once.ts'
 import type { PlannedTrial } from './plan.ts'
 import { resumeTrial } from './resume-trial.ts'
 import { retryWaitSec } from './retry.ts'
@@ -26,6 +29,8 @@ export interface JobWatch {
   retrying(record: TrialRecord, waitSec: number): void
   /** The record is safe on disk. */
   ended(record: TrialRecord): void
+  /** This machine ran out of something, and fewer trials run at once from now on. */
+  reduced?(message: string): void
 }
 
 export interface TrialsRequest {
@@ -67,7 +72,10 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
   setMaxListeners(0, signal)
   const slots = makeSlots(request.nConcurrent)
   const over = new AbortController()
-  const pacing = request.pace?.(slots.resize, over.signal)
+  const say = (message: string) => request.watch.reduced?.(message)
+  const atOnce = makeAtOnce({ asked: request.nConcurrent, resize: slots.resize, say })
+  const stopListening = onExhaustion(atOnce.met)
+  const pacing = request.pace?.(atOnce.ask, over.signal)
   const running = new Set<Promise<void>>()
   const fatal: unknown[] = []
   pacing?.catch((error: unknown) => {
@@ -83,7 +91,7 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
       break
     }
     const trial = ahead.shift()
-    const work = runToEnd(trial, { ...request, ...servedAhead(request, ahead), signal }, slots, leave)
+    const work = runToEnd(trial, { ...request, ...servedAhead(request, ahead), signal }, { slots, atOnce }, leave)
       .catch((error: unknown) => {
         fatal.push(error)
         stop.abort()
@@ -98,7 +106,8 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
   over.abort()
   await ahead.close()
   await pacing?.catch(() => {})
-  if (fatal.length > 0) throw fatal[0]
+  stopListening()
+  if (fatal.length > 0) throw exhaustedBy(fatal[0]) === null ? fatal[0] : storeFailure(fatal[0], request.jobDir)
 }
 
 /** Sandboxes come from what was started ahead, and every call of a model is a moment to start more. */
@@ -114,13 +123,16 @@ function servedAhead({ clientFor }: TrialsRequest, ahead: Ahead): Pick<TrialsReq
 }
 
 /** All tries of one trial. While it waits for its next try it holds no slot. */
-async function runToEnd(trial: PlannedTrial, request: TrialsRequest, slots: Slots, leave: () => void): Promise<void> {
+async function runToEnd(trial: PlannedTrial, request: TrialsRequest, room: Room, leave: () => void): Promise<void> {
+  const { slots, atOnce } = room
+  const starved: Try[] = []
   let leaveSlot = leave
   try {
     for (let tries = 1; ; tries++) {
       request.watch.started(trial)
+      const current = atOnce.begin()
       const record = cutByBudget(await runOnce(trial, request, tries - 1), request)
-      const waitSec = retryWaitSec(record.end, tries, request.retry)
+      const waitSec = waitAfter(record.end, tries, current, starved, request)
       if (waitSec === null) return await commit(record, request)
       request.watch.retrying(record, waitSec)
       leaveSlot()
@@ -134,6 +146,28 @@ async function runToEnd(trial: PlannedTrial, request: TrialsRequest, slots: Slot
   }
 }
 
+interface Room {
+  readonly slots: Slots
+  readonly atOnce: AtOnce
+}
+
+/** A machine that ran out of something is waited for, however often failures are retried: it is not the trial's. */
+function waitAfter(
+  end: TrialEnd,
+  tries: number,
+  current: Try,
+  starved: Try[],
+  { retry }: TrialsRequest,
+): number | null {
+  if (!isExhausted(end)) {
+    current.ended()
+    return retryWaitSec(end, tries - starved.length, retry)
+  }
+  const waitSec = current.failed(starved)
+  starved.push(current)
+  return waitSec
+}
+
 async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: number): Promise<TrialRecord> {
   const { jobName, provider, hooks, hostEnv, whoCan, signal, store } = request
   const { task, config, attempt, name } = trial
@@ -144,7 +178,7 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   }
   const dir = await inStore(request, () => store.begin(config))
   const recorded = await inStore(request, () => store.tapeOf(name))
-  const makeAgent = () => request.makeAgent(config.agent)
+  const makeAgent = () => patiently(() => request.makeAgent(config.agent))
   if (recorded === null) return play(await makeAgent(), dir)
   const isAllowed = request.replayInterrupted ?? true
   const drop = () => inStore(request, () => store.dropTape(name))
@@ -178,10 +212,15 @@ async function commit(record: TrialRecord, request: TrialsRequest): Promise<void
   request.watch.ended(record)
 }
 
+/** Records can wait until other trials have ended, and given back what they hold. */
+const roundsOfPatience = 5
+
 async function inStore<T>(request: TrialsRequest, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw storeFailure(error, request.jobDir)
+  for (let round = 1; ; round++) {
+    try {
+      return await patiently(work)
+    } catch (error) {
+      if (exhaustedBy(error) === null || round === roundsOfPatience) throw storeFailure(error, request.jobDir)
+    }
   }
 }

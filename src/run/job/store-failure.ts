@@ -1,7 +1,9 @@
 import { statfs } from 'node:fs/promises'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { TrialEnd } from '../../core/trial.ts'
+import { exhaustedBy } from '../../lib/exhaustion.ts'
 import { diskFullCode, diskFullError, isDiskFull } from '../disk-full.ts'
+import { exhaustedError } from '../exhausted.ts'
 
 /** With less than this left, a write that found no space was not the sandbox's own small disk. */
 const spareBytes = 16 * 1024 * 1024
@@ -9,6 +11,8 @@ const spareBytes = 16 * 1024 * 1024
 /** Why records cannot be written: what a person can repair is a UserError, and the job can go on afterwards. */
 export function storeFailure(error: unknown, jobDir: string): Error {
   if (isDiskFull(error)) return diskFullError(jobDir)
+  const resource = exhaustedBy(error)
+  if (resource !== null) return exhaustedError(resource, jobDir)
   if (error instanceof UserError || error instanceof BoundaryError) return error
   return new BoundaryError('store', `cannot write to ${jobDir}: ${messageOf(error)}`, { cause: error })
 }

@@ -1,13 +1,13 @@
-import { spawn } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BoundaryError } from '../../core/errors.ts'
 import { relayOutput } from '../../lib/relay-output.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 
 const lastWordsMs = 1000
 
 /** Runs a job's script on this machine and waits for it. What it prints is news; it marks itself done like any other job. */
 export async function runHere(job: string, scriptPath: string): Promise<void> {
-  const child = spawn('bash', [scriptPath], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = await spawnProcess('bash', [scriptPath], { stdio: ['ignore', 'pipe', 'pipe'] })
   relayOutput(child)
   const printed = new Promise((resolve) => child.once('close', resolve))
   const end = await new Promise<string | null>((resolve) => {

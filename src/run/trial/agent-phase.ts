@@ -97,13 +97,17 @@ async function withAgent<T>(
   const deadline = limitSec === null ? null : new Date(Date.now() + limitSec * 1000)
   try {
     await atBoundary('store', scene.signal, () => mkdir(logsDir, { recursive: true }))
-    return await atBoundary('agent', scene.signal, () =>
+    const done = await atBoundary('agent', scene.signal, () =>
       withDeadline(limitSec, scene.signal, async (signal) =>
         call({ ...agentView(scene, round, logsDir), sandbox: loan.sandbox, signal, deadline, logsDir, record }),
       ),
     )
+    // An agent may take it for a failed command, and give up.
+    const exhausted = loan.exhausted()
+    if (exhausted) throw exhausted
+    return done
   } catch (error) {
-    throw (await diedUnderneath(scene, lease, error)) ?? error
+    throw loan.exhausted() ?? (await diedUnderneath(scene, lease, error)) ?? error
   } finally {
     loan.takeBack()
   }

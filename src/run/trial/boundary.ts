@@ -3,6 +3,7 @@ import type { Failure, TrialEnd } from '../../core/trial.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { utcNow } from '../../lib/time.ts'
 import { diskFullFailure, isDiskFull } from '../disk-full.ts'
+import { exhaustedFailure } from '../exhausted.ts'
 
 /**
  * `blame` for a phase of a trial: wrong input found this late, and an abort that nobody asked for,
@@ -17,7 +18,10 @@ export async function atBoundary<T>(
   try {
     return await blame(boundary, work, details)
   } catch (error) {
-    if (error instanceof BoundaryError || signal.aborted) throw error
+    if (signal.aborted) throw error
+    const exhausted = exhaustedFailure(error)
+    if (exhausted) throw exhausted
+    if (error instanceof BoundaryError) throw error
     const retryable = !(error instanceof UserError)
     const text = error instanceof UserError ? `${error.message} (${error.hint})` : messageOf(error)
     throw new BoundaryError(boundary, text, { retryable, ...details, cause: error })
@@ -35,13 +39,14 @@ export async function settle(signal: AbortSignal, play: () => Promise<TrialEnd>)
 }
 
 /** A boundary's error as data. */
-export function failureOf(error: unknown): Failure {
+export function failureOf(thrown: unknown): Failure {
+  const error = exhaustedFailure(thrown) ?? thrown
   if (!(error instanceof BoundaryError)) throw error
   const { boundary, code, message, retryable } = error
   return { boundary, code, message, retryable, stack: stackOf(error), occurredAt: utcNow() }
 }
 
-/** Runs work whose failure must not change how the trial ends: it is noted, and nothing more. Only a full disk is never mere noise. */
+/** Runs work whose failure must not change how the trial ends: it is noted, and nothing more. Only what befell this machine is never mere noise: a full disk, too few descriptors. */
 export async function bestEffort(
   what: string,
   limitSec: number,
@@ -55,6 +60,8 @@ export async function bestEffort(
   } catch (error) {
     if (at.signal.aborted) throw error
     if (isDiskFull(error)) throw diskFullFailure(what, error)
+    const exhausted = exhaustedFailure(error)
+    if (exhausted) throw exhausted
     at.log(`${what}: ${isAbort(error) ? 'interrupted' : messageOf(error)}`)
   }
   return false

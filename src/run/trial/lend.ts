@@ -1,11 +1,14 @@
 import { BoundaryError, blame } from '../../core/errors.ts'
 import type { Sandbox } from '../../core/sandbox.ts'
+import { exhaustedFailure } from '../exhausted.ts'
 
 /** A sandbox in an agent's hands. */
 export interface Loan {
   readonly sandbox: Sandbox
   /** From now on every call is refused, and commands still running through this handle are stopped. */
   takeBack(): void
+  /** What this machine ran out of in a call, whatever the agent made of that. */
+  readonly exhausted: () => BoundaryError | null
 }
 
 /**
@@ -14,10 +17,14 @@ export interface Loan {
  */
 export function lend(owned: Sandbox): Loan {
   const taken = new AbortController()
+  let exhausted: BoundaryError | null = null
   const call = <T>(work: () => Promise<T>): Promise<T> => {
     if (taken.signal.aborted)
       return Promise.reject(new BoundaryError('agent', 'the sandbox was taken back: the phase is over'))
-    return blame('sandbox', work)
+    return blame('sandbox', work).catch((error: unknown) => {
+      exhausted ??= exhaustedFailure(error)
+      throw error
+    })
   }
   const sandbox: Sandbox = {
     workdir: owned.workdir,
@@ -32,5 +39,5 @@ export function lend(owned: Sandbox): Loan {
     openTerminal: (options) => call(() => owned.openTerminal(options)),
     openDoor: (accept) => call(() => owned.openDoor(accept)),
   }
-  return { sandbox, takeBack: () => taken.abort() }
+  return { sandbox, takeBack: () => taken.abort(), exhausted: () => exhausted }
 }

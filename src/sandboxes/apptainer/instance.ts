@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
@@ -9,6 +9,7 @@ import type { ControlGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { identify, isEnding, isRunningHere, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../local/holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from '../local/killable.ts'
 import { openPty } from '../local/pty.ts'
@@ -119,7 +120,7 @@ export class Instance {
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     options.signal?.throwIfAborted()
     const { init } = this
-    const { child, group } = this.begin(argv, options)
+    const { child, group } = await this.begin(argv, options)
     try {
       const { code, signal, ...ended } = await runToEnd(child, options, async () => {
         await group.kill()
@@ -136,7 +137,7 @@ export class Instance {
 
   /** Starts a command whose streams the caller takes care of; `done` ends all of it. */
   async spawn(argv: readonly string[], options: ExecOptions = {}) {
-    const { child, group } = this.begin(argv, options)
+    const { child, group } = await this.begin(argv, options)
     const done = async () => {
       await group.kill()
       this.release(group)
@@ -144,20 +145,28 @@ export class Instance {
     return { child, done }
   }
 
-  private begin(argv: readonly string[], options: ExecOptions): { child: ChildProcess; group: KillableGroup } {
+  private async begin(
+    argv: readonly string[],
+    options: ExecOptions,
+  ): Promise<{ child: ChildProcess; group: KillableGroup }> {
     const { apptainer } = this.options
     const group = this.newGroup()
     const { env, words } = this.command(argv, options, group)
     const args = execArgs(this.name, apptainer, words)
     const [program, rest] = joined(apptainer, args, this.joinScript(group))
-    const child = spawn(program, rest, {
-      env: { ...programEnv(apptainer, env), ...group.env },
-      cwd: '/',
-      stdio: 'pipe',
-      detached: true,
-    })
-    child.on('error', () => {})
-    return { child, group }
+    try {
+      const child = await spawnProcess(program, rest, {
+        env: { ...programEnv(apptainer, env), ...group.env },
+        cwd: '/',
+        stdio: 'pipe',
+        detached: true,
+      })
+      child.on('error', () => {})
+      return { child, group }
+    } catch (error) {
+      this.release(group)
+      throw error
+    }
   }
 
   private release(group: KillableGroup): void {

@@ -1,10 +1,7 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { findProgram, systemPath } from '../../lib/programs.ts'
-
-const run = promisify(execFile)
+import { execProcess } from '../../lib/spawn-process.ts'
 
 /** The container program of this machine, and what it calls its variables. */
 export interface Apptainer {
@@ -61,7 +58,7 @@ export async function runProgram(
   const [program, words] = joined(apptainer, args, options.before ?? '')
   const env = { ...programEnv(apptainer), ...options.env }
   try {
-    await run(program, words, {
+    await execProcess(program, words, {
       env,
       cwd: '/',
       maxBuffer: 16 * 2 ** 20,

@@ -1,4 +1,5 @@
 import { BoundaryError } from '../../core/errors.ts'
+import { saneOpenFilesLine } from '../../lib/machine-limits.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { KernelFile } from '../namespaces/kernel-files.ts'
 import { closeInherited } from './descriptors.ts'
@@ -84,6 +85,8 @@ export interface EnterOptions {
   readonly report: boolean
 }
 
+const openFiles = saneOpenFilesLine()
+
 /** A script that joins the control groups and namespaces and becomes bubblewrap, which becomes the command given as its arguments. */
 export function enterScript(options: EnterOptions): string {
   const { privileges, outerPid, innerPid } = options
@@ -103,6 +106,7 @@ export function enterScript(options: EnterOptions): string {
   const report = options.report ? '--json-status-fd 3' : ''
   return [
     'umask 022',
+    openFiles,
     ...closeInherited,
     ...join,
     `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`,

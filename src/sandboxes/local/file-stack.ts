@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import type { FreezeOptions } from '../../core/sandbox.ts'
 import type { SystemChanges } from '../../core/system-files.ts'
+import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { type AsRootInside, findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
 import { cleanEnv } from './holder.ts'
 import type { Machine } from './machine.ts'
@@ -70,16 +71,21 @@ export class FileStack {
 function asRootInside({ mode, unshare }: Privileges): AsRootInside {
   return async (argv, stdin) => {
     const [program = '', ...args] = mode === 'user' ? ['unshare', ...unshare, ...argv] : argv
-    const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv, cwd: '/' })
+    const child = await spawnProcess(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv, cwd: '/' })
     const output: Buffer[] = []
     let complaint = ''
+    let first = ''
     child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      first ||= text
       complaint = (complaint + text).slice(-500)
     })
     child.stdin.on('error', () => {})
     child.stdin.end(stdin)
     const [code] = (await once(child, 'close')) as [number | null]
+    // It ends with 1 too when the program could not even be started.
+    if (code !== 0 && /^unshare: /.test(first))
+      throw new Error(`cannot run ${argv[0]}: ${first.trim()}`, exhaustionCause(first))
     if (code !== 0 && code !== 1) throw new Error(`${argv[0]} exited with ${code}: ${complaint.trim()}`)
     return Buffer.concat(output)
   }

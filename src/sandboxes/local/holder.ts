@@ -1,12 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { lstatSync, readlinkSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
+import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { identify, isEnding, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { systemPath } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import type { Overlay } from './base.ts'
 import { closeInherited, shell } from './descriptors.ts'
 import type { Privileges } from './privileges.ts'
@@ -44,7 +46,7 @@ export class Holder {
   }
 
   private static async launch(program: string, args: readonly string[], cwd: string): Promise<Holder> {
-    const child = spawn(program, args, {
+    const child = await spawnProcess(program, args, {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
       detached: true,
       env: cleanEnv,
@@ -56,7 +58,8 @@ export class Holder {
     const innerPid = Number(/"child-pid":\s*(\d+)/.exec(report)?.[1])
     if (child.pid === undefined || !innerPid) {
       await gone
-      throw new BoundaryError('sandbox', `cannot start a sandbox: ${said.trim() || 'bubblewrap said nothing'}`)
+      const why = said.trim() || 'bubblewrap said nothing'
+      throw new BoundaryError('sandbox', `cannot start a sandbox: ${why}`, exhaustionCause(said))
     }
     complaints.destroy()
     return new Holder(child, child.pid, innerPid, gone)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ProcessGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
+import { exhaustedBy, patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
 
 /** The processes of one command, to be killed together. */
@@ -38,7 +39,7 @@ export function markedGroup(): KillableGroup {
     release: () => 'forget',
     async kill() {
       for (let attempt = 0; attempt < 100; attempt++) {
-        const { marked, unsure } = findMarked(`${name}=${value}`)
+        const { marked, unsure } = await patiently(async () => findMarked(`${name}=${value}`))
         if (marked.length === 0 && !unsure) return
         for (const pid of marked) tryKill(pid)
         await sleep(marked.length > 0 ? 5 : 1)
@@ -65,6 +66,7 @@ function environmentOf(pid: string): readonly string[] | 'unknown' {
     const text = readFileSync(`/proc/${pid}/environ`, 'utf8')
     return text === '' && mayBeBecoming(pid) ? 'unknown' : text.split('\0')
   } catch (error) {
+    if (exhaustedBy(error) !== null) throw error
     // What we may not look at is not ours.
     return codeOf(error) === 'EACCES' || codeOf(error) === 'EPERM' ? [] : 'unknown'
   }

@@ -1,13 +1,14 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
-import { promisify } from 'node:util'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Door, ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
+import { ExhaustionError } from '../../lib/exhaustion.ts'
+import { execProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { type KernelFile, kernelFiles } from '../namespaces/kernel-files.ts'
 import { seccompFilter } from '../namespaces/seccomp.ts'
 import type { Base } from './base.ts'
@@ -92,9 +93,10 @@ export class Machine {
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     const command = await this.prepare(argv, options, { terminal: false })
     try {
-      const child = this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
+      const child = await this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
       const result = await runReported(child, options, command.group)
       if (!this.alive) throw broken()
+      this.requireMemory()
       return result.result
     } finally {
       this.finish(command)
@@ -108,8 +110,13 @@ export class Machine {
     stdin: 'pipe' | 'ignore' = 'pipe',
   ): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
     const command = await this.prepare(argv, options, { terminal: false })
-    const child = this.spawnEntry(command, stdin)
-    return { child, done: async () => this.finish(command) }
+    try {
+      const child = await this.spawnEntry(command, stdin)
+      return { child, done: async () => this.finish(command) }
+    } catch (error) {
+      this.finish(command)
+      throw error
+    }
   }
 
   async openTerminal(options: TerminalOptions): Promise<Terminal> {
@@ -151,7 +158,7 @@ export class Machine {
     const { outerPid } = this.holder
     const enter = [...enterUser(privileges, outerPid), `--mount=/proc/${outerPid}/ns/mnt`]
     const remove = ['rm', '-f', '--', join(dir, 'merged', path)]
-    await promisify(execFile)('nsenter', [...enter, ...remove], { env: cleanEnv, cwd: '/' })
+    await execProcess('nsenter', [...enter, ...remove], { env: cleanEnv, cwd: '/' })
   }
 
   /** A process in the network that commands started now are to have. */
@@ -226,8 +233,8 @@ export class Machine {
     return group
   }
 
-  private spawnEntry({ entry, group }: Prepared, stdin: 'ignore' | 'pipe'): ChildProcess {
-    return spawn(entry.program, entry.args, {
+  private spawnEntry({ entry, group }: Prepared, stdin: 'ignore' | 'pipe'): Promise<ChildProcess> {
+    return spawnProcess(entry.program, entry.args, {
       // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
       argv0: 'sh',
       stdio: [stdin, 'pipe', 'pipe', 'pipe'],
@@ -235,6 +242,15 @@ export class Machine {
       env: { ...cleanEnv, ...group.env },
       cwd: '/',
     })
+  }
+
+  /** What a command says after the kernel killed some of the sandbox's programs, and not for their own use of memory, is no result. */
+  private requireMemory(): void {
+    if (this.options.group?.lostToOthers())
+      throw new ExhaustionError(
+        'memory',
+        'the system killed programs in the sandbox because this machine has none left',
+      )
   }
 
   private finish({ argsFile, group }: Prepared): void {

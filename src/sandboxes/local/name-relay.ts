@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
 import { createSocket, Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { BoundaryError } from '../../core/errors.ts'
+import { exhaustionCause } from '../../lib/exhaustion.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from './holder.ts'
 import { relayAddress } from './routes.ts'
 
@@ -51,7 +52,7 @@ export async function openNameRelay(
 }
 
 async function socketInside(enter: readonly string[]): Promise<Socket> {
-  const child = spawn('nsenter', [...enter, process.execPath, '-e', carpenter], {
+  const child = await spawnProcess('nsenter', [...enter, process.execPath, '-e', carpenter], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: cleanEnv,
     cwd: '/',
@@ -73,5 +74,6 @@ async function socketInside(enter: readonly string[]): Promise<Socket> {
   child.kill('SIGKILL')
   await gone
   if (socket instanceof Socket) return socket
-  throw new BoundaryError('sandbox', `cannot give a sandbox its name server: ${complaint.trim().slice(0, 300)}`)
+  const message = `cannot give a sandbox its name server: ${complaint.trim().slice(0, 300)}`
+  throw new BoundaryError('sandbox', message, exhaustionCause(complaint))
 }

@@ -1,9 +1,9 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { findProgram } from '../../lib/programs.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 
 /**
  * How this process may build sandboxes. Root mounts as root and puts programs into a user namespace where the same ids
@@ -76,7 +76,7 @@ async function asRoot(): Promise<Privileges> {
 async function holdUserNamespace(): Promise<number> {
   // Once mapped, a program started anew is root in there and may forbid further user namespaces.
   const script = `echo ready; read go; exec sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; echo held; exec cat >/dev/null'`
-  const child = spawn('unshare', ['--user', 'sh', '-c', script], { stdio: 'pipe', detached: true })
+  const child = await spawnProcess('unshare', ['--user', 'sh', '-c', script], { stdio: 'pipe', detached: true })
   const pid = child.pid
   if (pid === undefined) throw new UserError('cannot start unshare', 'apt-get install -y util-linux')
   let complaint = ''
@@ -116,7 +116,7 @@ async function asUser(): Promise<Privileges> {
     '--propagation',
     'private',
   ]
-  const child = spawn('unshare', [...unshare, 'true'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = await spawnProcess('unshare', [...unshare, 'true'], { stdio: ['ignore', 'ignore', 'pipe'] })
   let complaint = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text
@@ -142,7 +142,7 @@ async function asUser(): Promise<Privileges> {
 async function findSleeper(): Promise<readonly string[]> {
   const sleep = ['sleep', '1000000000']
   const ignoring = ['env', '--ignore-signal=CHLD']
-  const child = spawn('env', [...ignoring.slice(1), 'true'], { stdio: 'ignore' })
+  const child = await spawnProcess('env', [...ignoring.slice(1), 'true'], { stdio: 'ignore' })
   const [code] = (await once(child, 'close')) as [number | null]
   return code === 0 ? [...ignoring, ...sleep] : ['bash', '-c', `trap '' CHLD; exec ${sleep.join(' ')}`]
 }

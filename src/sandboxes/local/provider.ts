@@ -1,6 +1,12 @@
 import { join } from 'node:path'
 import type { PluginContext } from '../../core/plugin.ts'
-import type { SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
+import type {
+  SandboxAbilities,
+  SandboxFacts,
+  SandboxNeeds,
+  SandboxProvider,
+  SandboxRequest,
+} from '../../core/sandbox.ts'
 import { lazily } from '../../lib/lazily.ts'
 import { type Base, directoryBase, hostBase } from './base.ts'
 import { makeImageHost } from './image/host.ts'
@@ -28,6 +34,9 @@ const can: SandboxAbilities = {
   toolDirs: true,
 }
 
+/** Measured with an oracle's trials: 4 to 7 and 8 to 9 at most, and a little for what an agent starts. */
+const needs: SandboxNeeds = { descriptors: 8, processes: 12 }
+
 export function makeLocal(options: LocalOptions, context: PluginContext): SandboxProvider {
   const opened = lazily(async () => {
     const workshop = await Workshop.open(context.stateDir)
@@ -40,6 +49,7 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
   return {
     name: 'local',
     can,
+    needs,
     preflight: async ({ networks = [] } = {}) => {
       await findPrivileges()
       if (networks.includes('public')) requireUplink()

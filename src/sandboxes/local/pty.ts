@@ -1,21 +1,17 @@
+import { createRequire } from 'node:module'
 import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
+import { patiently } from '../../lib/exhaustion.ts'
 import type { Entry } from './entry.ts'
 import { makePtyInput } from './pty-input.ts'
 
+type Start = Entry & { readonly env: Readonly<Record<string, string>> }
+
 /** Opens a pseudo-terminal on a command; `cleanUp` runs once it has ended, however it ended. */
-export async function openPty(
-  entry: Entry & { readonly env: Readonly<Record<string, string>> },
-  options: TerminalOptions,
-  cleanUp: () => Promise<void>,
-): Promise<Terminal> {
-  const { spawn } = await import('@lydell/node-pty')
-  const pty: IPty = spawn(entry.program, [...entry.args], {
-    cols: options.cols ?? 160,
-    rows: options.rows ?? 40,
-    cwd: '/',
-    env: entry.env,
-    encoding: 'utf8',
+export async function openPty(entry: Start, options: TerminalOptions, cleanUp: () => Promise<void>): Promise<Terminal> {
+  const pty = await patiently(async () => start(entry, options)).catch(async (error: unknown) => {
+    await cleanUp()
+    throw error
   })
   const input = makePtyInput(pty)
   const exited = new Promise<number>((resolve) => {
@@ -43,4 +39,12 @@ export async function openPty(
       await exited
     },
   }
+}
+
+/** Not by `import`: one that fails because files cannot be opened for a moment fails for ever after. */
+const require = createRequire(import.meta.url)
+
+function start({ program, args, env }: Start, { cols = 160, rows = 40 }: TerminalOptions): IPty {
+  const { spawn } = require('@lydell/node-pty') as typeof import('@lydell/node-pty')
+  return spawn(program, [...args], { cols, rows, cwd: '/', env: { ...env }, encoding: 'utf8' })
 }

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
+import { ExhaustionError, exhaustionIn } from '../../lib/exhaustion.ts'
 import { collect, runToEnd } from '../namespaces/run-to-end.ts'
 import type { KillableGroup } from './killable.ts'
 
@@ -16,6 +17,10 @@ export async function runReported(
     child.kill('SIGKILL')
   })
   const started = report.text().includes('exit-code')
+  // Nothing inside has run yet, so that these are the words of programs of this machine.
+  const resource = started || signal !== null || ended.timedOut ? null : exhaustionIn(ended.stderr)
+  if (resource !== null)
+    throw new ExhaustionError(resource, `cannot enter the sandbox: ${ended.stderr.trim().slice(-300)}`)
   const exitCode = ended.timedOut ? 124 : exitCodeOf(code, signal, started, ended.stderr)
   return { started, result: { exitCode, ...ended } }
 }

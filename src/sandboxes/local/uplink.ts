@@ -1,10 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants, readdirSync, readFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { BoundaryError, UserError } from '../../core/errors.ts'
+import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv, enterUser } from './holder.ts'
 import { openNameRelay } from './name-relay.ts'
 import type { Privileges } from './privileges.ts'
@@ -104,7 +106,7 @@ async function pasta(user: readonly string[], { v4, v6 }: Interfaces): Promise<U
   ]
   const options = ['-f', '-q', '--netns-only', '--config-net', '--no-map-gw', ...bound]
   const closed = ['-t', 'none', '-u', 'none', '-T', 'none', '-U', 'none']
-  const carrier = start(
+  const carrier = await start(
     ['nsenter', ...user, 'pasta', ...options, ...closed, '--', 'sh', '-c', waiter],
     ['pipe', 'pipe'],
   )
@@ -134,11 +136,11 @@ async function slirp(user: readonly string[]): Promise<Uplink> {
     `printf ${shellQuote(rules(v6))} | ip -6 -batch - || true`,
     waiter,
   ].join('\n')
-  const space = start(['nsenter', ...user, 'unshare', '--net', 'sh', '-c', script], ['pipe', 'pipe'])
+  const space = await start(['nsenter', ...user, 'unshare', '--net', 'sh', '-c', script], ['pipe', 'pipe'])
   await space.says('ready')
   const options = ['--configure', '--mtu=65520', '--disable-host-loopback', '--disable-dns', `--cidr=${slirpNetwork}`]
   const watched = ['--exit-fd=3', '--ready-fd=1', '--netns-type=path', `/proc/${space.pid}/ns/net`, 'tap0']
-  const carrier = start(['nsenter', ...user, 'slirp4netns', ...options, ...watched], ['ignore', 'pipe', 'pipe'])
+  const carrier = await start(['nsenter', ...user, 'slirp4netns', ...options, ...watched], ['ignore', 'pipe', 'pipe'])
   try {
     await carrier.says('1')
   } catch (error) {
@@ -168,10 +170,13 @@ interface Started {
 }
 
 /** Starts a helper; `stdio` are its stdin, its stdout and its third stream. */
-function start(argv: readonly string[], [stdin, stdout, third]: readonly ('pipe' | 'ignore')[]): Started {
+async function start(
+  argv: readonly string[],
+  [stdin, stdout, third]: readonly ('pipe' | 'ignore')[],
+): Promise<Started> {
   const [program = '', ...args] = argv
   const stdio = [stdin ?? 'ignore', stdout ?? 'ignore', 'pipe', ...(third ? [third] : [])] as const
-  const child = spawn(program, args, { stdio: [...stdio], env: cleanEnv, cwd: '/', detached: true })
+  const child = await spawnProcess(program, args, { stdio: [...stdio], env: cleanEnv, cwd: '/', detached: true })
   const gone = once(child, 'exit').catch(() => {})
   let complaint = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -188,7 +193,8 @@ function start(argv: readonly string[], [stdin, stdout, third]: readonly ('pipe'
     if (heard.includes(word)) return
     await end()
     const why = complaint.trim().split('\n').at(-1) ?? ''
-    throw new BoundaryError('sandbox', `cannot give a sandbox its network: ${program} ${args[1] ?? ''}: ${why}`)
+    const message = `cannot give a sandbox its network: ${program} ${args[1] ?? ''}: ${why}`
+    throw new BoundaryError('sandbox', message, exhaustionCause(complaint))
   }
   return { child, pid: child.pid ?? 0, says, end }
 }

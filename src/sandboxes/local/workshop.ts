@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
@@ -6,9 +5,11 @@ import { dirname, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { SandboxOwner } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
+import { patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
 import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from './holder.ts'
 import { forgetLease, newId, saveLease } from './lease-file.ts'
 import { Machine, type MachineOptions } from './machine.ts'
@@ -81,7 +82,7 @@ export class Workshop {
    */
   async discard(id: string, dir: string): Promise<boolean> {
     await this.groups.at(id).remove()
-    const stuck = await this.removeDir(dir).then(
+    const stuck = await patiently(() => this.removeDir(dir)).then(
       () => false,
       () => true,
     )
@@ -101,7 +102,7 @@ export class Workshop {
   /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may remove. */
   private async removeDir(dir: string): Promise<void> {
     if (this.privileges.mode === 'user') {
-      const child = spawn('unshare', [...this.privileges.unshare, 'rm', '-rf', '--', dir], {
+      const child = await spawnProcess('unshare', [...this.privileges.unshare, 'rm', '-rf', '--', dir], {
         stdio: 'ignore',
         env: cleanEnv,
       })

@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync } from 'node:fs'
 import { createServer, Server } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Door } from '../../core/sandbox.ts'
+import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { systemPath } from '../../lib/programs.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 
 /** How a process of ours gets into a sandbox's network. */
 export interface DoorFrame {
@@ -54,7 +55,7 @@ async function listenHere(): Promise<Server> {
 const carpenter = `const server = require('node:net').createServer().listen(0, '127.0.0.1', () => process.send('door', server))`
 
 async function listenInside(enter: readonly string[], cure: string | undefined): Promise<Server> {
-  const child = spawn('nsenter', [...enter, process.execPath, '-e', carpenter], {
+  const child = await spawnProcess('nsenter', [...enter, process.execPath, '-e', carpenter], {
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: { PATH: systemPath },
     cwd: '/',
@@ -81,5 +82,6 @@ async function listenInside(enter: readonly string[], cure: string | undefined):
   await gone
   if (server instanceof Server) return server
   const why = [complaint.trim().slice(0, 300), cure].filter(Boolean).join('; ')
-  throw new BoundaryError('sandbox', `cannot open a door into the sandbox: ${why}`, { retryable: cure === undefined })
+  const details = { retryable: cure === undefined, ...exhaustionCause(complaint) }
+  throw new BoundaryError('sandbox', `cannot open a door into the sandbox: ${why}`, details)
 }

@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { DownloadOptions, ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { extractTar } from '../../lib/extract.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } from '../common/transfer-rules.ts'
 import { cleanEnv } from '../local/holder.ts'
 import { held } from './held.ts'
@@ -49,10 +50,12 @@ export async function uploadDir(inside: Inside, source: string, target: string):
   const script = 'mkdir -p "$1" && exec tar -xf - -C "$1"'
   await withCommand(inside, ['sh', '-c', script, 'sh', target], async (child, complaint) => {
     const packing = ['-C', source, '--owner=0', '--group=0', '--numeric-owner', '-cf', '-', '.']
-    const packer = spawn('tar', packing, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...cleanEnv, LC_ALL: 'C.UTF-8' } })
-    const complaints = [complaint, complaintOf(packer)]
+    const unpacked = exitCode(child)
     child.stdout?.resume()
-    const codes = [exitCode(child), exitCode(packer)]
+    const env = { ...cleanEnv, LC_ALL: 'C.UTF-8' }
+    const packer = await spawnProcess('tar', packing, { stdio: ['ignore', 'pipe', 'pipe'], env })
+    const complaints = [complaint, complaintOf(packer)]
+    const codes = [unpacked, exitCode(packer)]
     // A broken pipe shows in the exit codes, with the reason.
     if (child.stdin) await pipeline(packer.stdout, child.stdin).catch(() => {})
     const failed = (await Promise.all(codes)).findIndex((code) => code !== 0)

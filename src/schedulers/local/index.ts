@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -7,6 +6,7 @@ import type { Launch, LaunchJob, ScheduledState, Scheduler, Submission, Submissi
 import { definePlugin } from '../../core/plugin.ts'
 import { codeOf } from '../../lib/files.ts'
 import { identify } from '../../lib/process-identity.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { withoutSecrets } from '../../lib/without-secrets.ts'
 import { driveScript } from './drive.ts'
 
@@ -19,7 +19,7 @@ export default definePlugin({
     name: 'local',
     render: renderBash,
     describe: ({ scriptPath, link }) => (link === 0 ? ['bash', scriptPath] : []),
-    submit: async (request) => start(request, withoutSecrets(env)),
+    submit: (request) => start(request, withoutSecrets(env)),
     states: async (submissions) => submissions.flatMap(stateOf),
     cancel: async (submissions) => {
       for (const { id } of submissions) if (isAlive(id)) killGroup(id)
@@ -33,12 +33,15 @@ function renderBash(job: LaunchJob, _launch: Launch): string {
 }
 
 /** Starts the process that drives a job through its dependencies, its tasks and its restarts, and lets go of it. */
-function start({ job, launch, link, scriptPath, tasks }: SubmissionRequest, env: Record<string, string>): string {
+async function start(
+  { job, launch, link, scriptPath, tasks }: SubmissionRequest,
+  env: Record<string, string>,
+): Promise<string> {
   // Restarts are a loop here, inside the first link.
   if (link > 0) return 'local'
   const log = openSync(join(launch.experimentsDir, 'logs', `${job.jobName}.out`), 'a')
   const driver = driveScript(job, launch, scriptPath, tasks)
-  const child = spawn('bash', ['-c', driver], {
+  const child = await spawnProcess('bash', ['-c', driver], {
     env,
     cwd: launch.experimentsDir,
     detached: true,

@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { DraftFile } from '../../core/row.ts'
 import { isMissing } from '../../lib/files.ts'
+import { execProcess } from '../../lib/spawn-process.ts'
 import { extractInto } from '../../lib/tar.ts'
 import { walkTree } from '../../lib/tree.ts'
 
@@ -90,7 +89,7 @@ async function fetchNpm(spec: string, dir: string, signal: AbortSignal): Promise
 async function program(name: string, args: readonly string[], signal: AbortSignal): Promise<void> {
   try {
     const env = { ...process.env, GIT_TERMINAL_PROMPT: '0' }
-    await promisify(execFile)(name, args, { signal, env, timeout: 600_000, maxBuffer: 16 * 1024 * 1024 })
+    await execProcess(name, args, { signal, env, timeout: 600_000, maxBuffer: 16 * 1024 * 1024 })
   } catch (error) {
     signal.throwIfAborted()
     if (isMissing(error))

@@ -1,11 +1,10 @@
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
+import { execProcess } from '../../lib/spawn-process.ts'
 import { syncDir } from '../../lib/sync-dir.ts'
 import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
 import { acquireOwner } from '../job-owner.ts'
@@ -93,5 +92,5 @@ async function restoreOne(jobDir: string, name: string, index: PackedIndex): Pro
 
 /** One call for a hundred thousand trials; a sync for each file would take hours. */
 async function syncAll(dir: string): Promise<void> {
-  await promisify(execFile)('sync', ['-f', dir])
+  await execProcess('sync', ['-f', dir])
 }

@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { BoundaryError } from '../../../core/errors.ts'
 import { findProgram, isExecutable } from '../../../lib/programs.ts'
+import { spawnProcess } from '../../../lib/spawn-process.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -37,7 +37,7 @@ export interface ComposeCall {
 /** Runs one compose command to its end; what it says goes into the error when it fails. */
 export async function runCompose({ program, socketPath, project, file, args, signal }: ComposeCall): Promise<void> {
   signal?.throwIfAborted()
-  const child = spawn(program, ['-p', project, '-f', '-', ...args], {
+  const child = await spawnProcess(program, ['-p', project, '-f', '-', ...args], {
     // Where no .env lies.
     cwd: '/proc',
     // Nothing of the host's: a compose file may ask for any variable.

@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { UserError } from '../../../core/errors.ts'
 import { findProgram } from '../../../lib/programs.ts'
+import { spawnProcess } from '../../../lib/spawn-process.ts'
 
 /** Caps on one document: what a hostile one may cost. */
 export interface PageCaps {
@@ -34,7 +34,10 @@ async function pdfText(path: string, { maxPages, maxMb, timeoutSec }: PageCaps, 
     )
   // The name goes after --, because a document may be called -x.pdf.
   const words = ['-q', '-layout', '-enc', 'UTF-8', '-l', String(maxPages), '--', path, '-']
-  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'ignore'], env: { PATH: process.env.PATH } })
+  const child = await spawnProcess(program, words, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { PATH: process.env.PATH },
+  })
   const ended = once(child, 'close')
   ended.catch(() => {})
   const stop = () => child.kill('SIGKILL')

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { messageOf, UserError } from '../../../core/errors.ts'
 import { findProgram } from '../../../lib/programs.ts'
+import { spawnProcess } from '../../../lib/spawn-process.ts'
 
 /** The bytes of a dump: a plain file, one packed with gzip, or `Posts.xml` inside a .7z, through a program that unpacks it into a pipe. */
 export function openDump(path: string, signal: AbortSignal): AsyncIterable<Buffer> {
@@ -35,7 +35,10 @@ const unpackers: Readonly<Record<string, readonly string[]>> = {
 async function* unpack(path: string, signal: AbortSignal): AsyncGenerator<Buffer, void, void> {
   const [name = '', program] = await findUnpacker(path)
   const words = [...(unpackers[name] ?? []), ...(name === 'bsdtar' ? [path, 'Posts.xml'] : ['--', path, 'Posts.xml'])]
-  const child = spawn(program, words, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env.PATH } })
+  const child = await spawnProcess(program, words, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH },
+  })
   const ended = once(child, 'close')
   ended.catch(() => {})
   let complaint = ''

@@ -1,0 +1,126 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Resource } from './exhaustion.ts'
+
+/** How much of something this process may still take, and what sets the limit. */
+export interface MachineLimit {
+  readonly resource: Resource
+  /** As a person knows it, for example `ulimit -n`. */
+  readonly name: string
+  readonly limit: number
+  readonly free: number
+}
+
+/** The limits of this machine that a process can run into. One that cannot be read is left out. */
+export function readMachineLimits(): readonly MachineLimit[] {
+  return [openFiles(), ...userProcesses(), ...allProcesses(), ...groupLimits()].filter(
+    (each): each is MachineLimit => each !== null && Number.isFinite(each.limit),
+  )
+}
+
+/** How often a process of our control group could not be made because the group is full; 0 where that is not counted. */
+export function refusedForks(): number {
+  const dir = groupDirs()[0]
+  if (dir === undefined) return 0
+  const text = readText(join(dir, 'pids.events.local')) ?? readText(join(dir, 'pids.events')) ?? ''
+  return Number(/^max (\d+)$/m.exec(text)?.[1] ?? 0)
+}
+
+/** More files than an ordinary program opens, and few enough for one that closes every possible one before it starts another. */
+const saneOpenFiles = 65_536
+
+/**
+ * A line of shell for programs that are not ours. Node.js raises its own soft limit of open files to the hard one, perhaps a
+ * billion, and everything that it starts would have that.
+ */
+export function saneOpenFilesLine(): string {
+  return (softLimit('Max open files') ?? 0) > saneOpenFiles ? `ulimit -S -n ${saneOpenFiles}` : ':'
+}
+
+/** Node.js raises its own soft limit to the hard one when it starts. */
+function openFiles(): MachineLimit | null {
+  const limit = softLimit('Max open files')
+  if (limit === null) return null
+  return { resource: 'file descriptors', name: 'ulimit -n', limit, free: limit - readdirSync('/proc/self/fd').length }
+}
+
+/** Root is not held to it. */
+function userProcesses(): MachineLimit[] {
+  const limit = process.getuid?.() === 0 ? null : softLimit('Max processes')
+  if (limit === null || !Number.isFinite(limit)) return []
+  return [{ resource: 'processes', name: 'ulimit -u', limit, free: limit - threadsOfUser() }]
+}
+
+function allProcesses(): MachineLimit[] {
+  const taken = Number(/\/(\d+) /.exec(readText('/proc/loadavg') ?? '')?.[1])
+  const names = { 'kernel.pid_max': '/proc/sys/kernel/pid_max', 'kernel.threads-max': '/proc/sys/kernel/threads-max' }
+  return Object.entries(names).map(([name, path]) => {
+    const limit = numberIn(path)
+    return { resource: 'processes', name, limit, free: limit - taken }
+  })
+}
+
+/** What the control groups of this process allow it, and those above them. */
+function groupLimits(): MachineLimit[] {
+  return groupDirs().map((dir) => {
+    const limit = numberIn(join(dir, 'pids.max'))
+    const free = limit - numberIn(join(dir, 'pids.current'))
+    return { resource: 'processes', name: `pids.max of ${dir}`, limit, free }
+  })
+}
+
+/** The directories of the group that counts this process, and of those above it; none where they cannot be seen. */
+function groupDirs(): string[] {
+  const lines = (readText('/proc/self/cgroup') ?? '').trim().split('\n')
+  const own = lines.map((line) => line.split(':')).find(([, names = '']) => names.split(',').includes('pids'))
+  const unified = lines.find((line) => line.startsWith('0::'))?.slice(3)
+  const path = own?.slice(2).join(':') ?? unified
+  const root = own ? mountOf('cgroup', 'pids') : mountOf('cgroup2', null)
+  if (path === undefined || root === null) return []
+  const dirs: string[] = []
+  for (let dir = join(root, path); dir.startsWith(root); dir = join(dir, '..')) {
+    if (existsSync(join(dir, 'pids.max'))) dirs.push(dir)
+    if (dir === root || dir === `${root}/`) break
+  }
+  return dirs
+}
+
+function mountOf(type: string, option: string | null): string | null {
+  for (const line of (readText('/proc/self/mounts') ?? '').split('\n')) {
+    const [, at = '', kind, options = ''] = line.split(' ')
+    if (kind === type && (option === null || options.split(',').includes(option))) return at
+  }
+  return null
+}
+
+/** Infinity where there is no limit. */
+function softLimit(name: string): number | null {
+  const value = new RegExp(`^${name} +(\\S+)`, 'm').exec(readText('/proc/self/limits') ?? '')?.[1]
+  return value === undefined ? null : value === 'unlimited' ? Number.POSITIVE_INFINITY : Number(value)
+}
+
+/** The kernel counts threads; a directory has a link more for each of its own. */
+function threadsOfUser(): number {
+  const uid = process.getuid?.()
+  let threads = 0
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const tasks = statSync(`/proc/${name}/task`, { throwIfNoEntry: false })
+    if (tasks !== undefined && tasks.uid === uid) threads += Math.max(1, tasks.nlink - 2)
+  }
+  return threads
+}
+
+/** Infinity for `max`, and for what is not there. */
+function numberIn(path: string): number {
+  const text = readText(path)?.trim()
+  return text === undefined || !/^\d+$/.test(text) ? Number.POSITIVE_INFINITY : Number(text)
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,90 @@
+import {
+  type ChildProcess,
+  type ChildProcessByStdio,
+  type ChildProcessWithoutNullStreams,
+  type ExecFileOptions,
+  execFile,
+  type SpawnOptions,
+  type SpawnOptionsWithoutStdio,
+  type SpawnOptionsWithStdioTuple,
+  type StdioNull,
+  type StdioPipe,
+  spawn,
+} from 'node:child_process'
+import { once } from 'node:events'
+import type { Readable, Writable } from 'node:stream'
+import { promisify } from 'node:util'
+import { ExhaustionError, exhaustedBy, patiently } from './exhaustion.ts'
+
+type Args = readonly string[]
+
+/**
+ * Starts a program and waits until it runs, so that a child it returns always has its process and its streams. Every
+ * process that this program starts is started here. Where descriptors, processes or memory have run out it waits for a
+ * moment, and then throws an ExhaustionError; what else is wrong, a missing program for example, is thrown as it is.
+ * Listeners must be added before anything else is awaited.
+ */
+export function spawnProcess(
+  program: string,
+  args: Args,
+  options: SpawnOptionsWithStdioTuple<StdioPipe, StdioPipe, StdioPipe>,
+): Promise<ChildProcessByStdio<Writable, Readable, Readable>>
+export function spawnProcess(
+  program: string,
+  args: Args,
+  options: SpawnOptionsWithStdioTuple<StdioNull, StdioPipe, StdioPipe>,
+): Promise<ChildProcessByStdio<null, Readable, Readable>>
+export function spawnProcess(
+  program: string,
+  args: Args,
+  options: SpawnOptionsWithStdioTuple<StdioNull, StdioPipe, StdioNull>,
+): Promise<ChildProcessByStdio<null, Readable, null>>
+export function spawnProcess(
+  program: string,
+  args: Args,
+  options: SpawnOptionsWithStdioTuple<StdioPipe, StdioNull, StdioPipe>,
+): Promise<ChildProcessByStdio<Writable, null, Readable>>
+export function spawnProcess(
+  program: string,
+  args: Args,
+  options: SpawnOptionsWithStdioTuple<StdioNull, StdioNull, StdioPipe>,
+): Promise<ChildProcessByStdio<null, null, Readable>>
+export function spawnProcess(
+  program: string,
+  args: Args,
+  options: SpawnOptionsWithoutStdio & { readonly stdio: 'pipe' },
+): Promise<ChildProcessWithoutNullStreams>
+export function spawnProcess(program: string, args: Args, options: SpawnOptions): Promise<ChildProcess>
+export function spawnProcess(program: string, args: Args, options: SpawnOptions): Promise<ChildProcess> {
+  return patiently(async () => {
+    try {
+      // What is known to have failed before the process is forked is thrown here, the rest comes as an event.
+      const child = spawn(program, args, options)
+      await once(child, 'spawn')
+      return child
+    } catch (error) {
+      throw explained(error, program)
+    }
+  })
+}
+
+/** Runs a program to its end; fails when it does, with what it printed as `stdout` and `stderr` of the error. */
+export function execProcess(
+  program: string,
+  args: Args,
+  options: ExecFileOptions = {},
+): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  return patiently(async () => {
+    try {
+      return await promisify(execFile)(program, args, { ...options, encoding: 'utf8' })
+    } catch (error) {
+      throw explained(error, program)
+    }
+  })
+}
+
+function explained(error: unknown, program: string): unknown {
+  const resource = exhaustedBy(error)
+  if (resource === null) return error
+  return new ExhaustionError(resource, `cannot start ${program}: this machine has run out of ${resource}`, error)
+}
