@@ -10,8 +10,9 @@ export function resizeSmallDisk(dir: string, size: string): void {
   execFileSync('mount', ['-o', `remount,size=${size}`, dir])
 }
 
+/** Takes it away; this process may still hold files of it open, its mark for example. */
 export function unmountSmallDisk(dir: string): void {
-  execFileSync('umount', [dir])
+  execFileSync('umount', ['--lazy', dir])
 }
 
 /** Whether whoever runs the tests may do that. */

@@ -1,9 +1,13 @@
 import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../core/errors.ts'
 import type { Reaped } from '../core/sandbox.ts'
-import { makeProvider } from '../plugins.ts'
+import { type Leftover, sweepLeftovers } from '../lib/leftovers.ts'
+import { makeProvider, pluginContext } from '../plugins.ts'
+import { claimsIn } from '../store/job-owner.ts'
+import { cleanCache } from './clean-cache.ts'
 import { printJson, printTable } from './output.ts'
 import { parsedAssignments } from './run/values.ts'
+import { sizeText } from './size-text.ts'
 
 const several = (text: string, before: string[] = []) => [...before, text]
 
@@ -11,7 +15,7 @@ const several = (text: string, before: string[] = []) => [...before, text]
 export default () =>
   new Command()
     .description(
-      'Removes sandboxes, mounts and control groups whose owner is dead. A running job is never touched, nor what may belong to one on another machine.',
+      'Removes what dead processes left: sandboxes, mounts and control groups, unfinished files and directories beside outputs, in caches and in the temporary directory. A running job is never touched, nor what may belong to one on another machine.',
     )
     .option('-e, --environment <sandbox>', 'kind of sandbox to clean', 'local')
     .option(
@@ -23,6 +27,11 @@ export default () =>
       '--older-than <age>',
       'also remove what may have a live owner on another machine or in another container, when that gave no sign of life for this long, for example 2h or 3d',
     )
+    .option(
+      '--cache',
+      'instead, show the bases and layers that are kept for later sandboxes, and remove those that were not used for the longest time until the rest is within the limit; nothing that a running job uses goes',
+    )
+    .option('--limit <size>', 'with --cache: another limit than --ek cacheLimitGb (20), for example 5GB')
     .option('--dry-run', 'only say what would be removed')
     .option('--json', 'print the result as JSON')
     .action(async (options) => {
@@ -32,26 +41,63 @@ export default () =>
         options.environment,
         parsedAssignments('--ek', options.environmentKwarg ?? []),
       )
+      if (options.cache) return cleanCache(provider, { dryRun, json: options.json ?? false, limit: options.limit })
+      if (options.limit !== undefined)
+        throw new UserError('--limit: expected --cache beside it, found none', 'it is the limit of the cache')
       const left: Reaped[] = []
       const reaped = await provider.reap({
         dryRun,
         ...(olderThanSec !== undefined && { olderThanSec }),
         left: (thing) => void left.push(thing),
       })
-      if (options.json) return printJson({ dryRun, reaped, left })
-      printReaped(reaped)
-      if (left.length === 0) return
-      process.stdout.write('\nkept, because it is unknown whether the owner still runs (see --older-than):\n')
-      printReaped(left)
+      const { stateDir } = pluginContext()
+      const swept = await sweepLeftovers({ stateDir, dryRun, olderThanSec, claims: claimsIn })
+      const found = { reaped, leftovers: swept.removed }
+      const kept = { reaped: left, leftovers: swept.left }
+      if (options.json) printJson({ dryRun, ...found, left, leftoversLeft: swept.left, bytes: bytesOf(found) })
+      else printFound(found, kept, dryRun)
     })
 
-function printReaped(reaped: readonly Reaped[]): void {
-  if (reaped.length === 0) process.stdout.write('nothing to clean\n')
-  else
+interface Found {
+  readonly reaped: readonly Reaped[]
+  readonly leftovers: readonly Leftover[]
+}
+
+function printFound(found: Found, kept: Found, dryRun: boolean): void {
+  const count = countOf(found)
+  if (count === 0) process.stdout.write('nothing to clean\n')
+  else {
+    printTables(found)
+    const things = count === 1 ? '1 thing' : `${count} things`
+    process.stdout.write(`${dryRun ? 'would remove' : 'removed'} ${things}, ${sizeText(bytesOf(found))}\n`)
+  }
+  if (countOf(kept) === 0) return
+  process.stdout.write('\nkept, because it is unknown whether the owner still runs (see --older-than):\n')
+  printTables(kept)
+}
+
+function printTables({ reaped, leftovers }: Found): void {
+  if (reaped.length > 0)
     printTable(
-      ['sandbox', 'job', 'trial', 'what'],
-      reaped.map((r) => [r.id, r.owner.job, r.owner.trial, r.what]),
+      ['sandbox', 'job', 'trial', 'what', 'size'],
+      reaped.map(({ id, owner, what, bytes }) => [
+        ...[id, owner.job, owner.trial, what],
+        bytes === undefined ? '' : sizeText(bytes),
+      ]),
     )
+  if (leftovers.length > 0)
+    printTable(
+      ['what', 'left by', 'size', 'path'],
+      leftovers.map(({ what, pid, bytes, path }) => [what, `process ${pid}`, sizeText(bytes), path]),
+    )
+}
+
+function countOf({ reaped, leftovers }: Found): number {
+  return reaped.length + leftovers.length
+}
+
+function bytesOf({ reaped, leftovers }: Found): number {
+  return [...reaped, ...leftovers].reduce((sum, { bytes = 0 }) => sum + bytes, 0)
 }
 
 const unitSec: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }

@@ -34,7 +34,7 @@ export function exhausted(error: unknown): UserError | null {
 /** The path the system complains about, unless it is one of our own temporary names, which tell a person nothing. */
 function pathIn(error: unknown): string | undefined {
   const path = error instanceof Error && 'path' in error ? error.path : undefined
-  return typeof path === 'string' && !/\/\.[^/]*(tmp|unpack-|work|packing)/.test(path) ? path : undefined
+  return typeof path === 'string' && !/\/\.[^/]*(tmp|work)|\.tmp(\/|$)/.test(path) ? path : undefined
 }
 
 const permission = 'check the permissions, or choose another place'

@@ -202,6 +202,32 @@ export interface Reaped {
   readonly id: string
   readonly owner: SandboxOwner
   readonly what: string
+  /** The disk of this machine that it takes, where that is known. */
+  readonly bytes?: number
+}
+
+/** Something that is kept so that later sandboxes start sooner. */
+export interface CacheEntry {
+  /** For example `layers`. */
+  readonly kind: string
+  readonly name: string
+  readonly bytes: number
+  readonly lastUsedAt: string
+  readonly state: 'kept' | 'in use' | 'removed'
+}
+
+export interface CacheReport {
+  readonly limitBytes: number
+  /** What is there afterwards. */
+  readonly bytes: number
+  /** Those that were not used for the longest time first. */
+  readonly entries: readonly CacheEntry[]
+}
+
+export interface PruneOptions {
+  /** Instead of the limit among the provider's options. */
+  readonly limitBytes?: number
+  readonly dryRun?: boolean
 }
 
 export interface PreflightOptions {
@@ -236,6 +262,8 @@ export interface SandboxProvider {
   preflight(how?: PreflightOptions): Promise<void>
   /** What it runs on and refuses because of that, a few words each, for example versions. Touches nothing. */
   about?(): Promise<readonly string[]>
+  /** Directories of this machine in which its sandboxes take room; when their disk is full, no trial can be judged. */
+  readonly dirs?: readonly string[]
   /** True when sandboxes run on other machines, so that the processors and memory of this one do not bound them. */
   readonly remote?: boolean
   /** Default: `fewNeeds`. */
@@ -254,4 +282,6 @@ export interface SandboxProvider {
   lease(request: SandboxRequest): Promise<SandboxLease>
   /** Removes what owners known to be dead left behind. A live owner's things stay, and so does what may have one. */
   reap(options?: ReapOptions): Promise<readonly Reaped[]>
+  /** Brings what is kept for later sandboxes within its limit; nothing that a living process uses goes. A provider may keep nothing. */
+  prune?(options?: PruneOptions): Promise<CacheReport>
 }

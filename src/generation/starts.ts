@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Agent } from '../core/agent.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
 import type { Task } from '../core/task.ts'
+import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
 import { mapInOrder } from '../lib/map-in-order.ts'
 import { checkTrialConfig } from '../run/check/trial-config.ts'
 import { type Check, judgeStart } from '../run/check/verdict.ts'
@@ -30,7 +30,7 @@ export async function* checkStarts(
 
 async function startOf(task: Task, { provider, makeAgent, whoCan, hostEnv = {}, signal }: StartsAsk): Promise<Check> {
   signal.throwIfAborted()
-  const dir = await mkdtemp(join(tmpdir(), 'ot-agent-start-'))
+  const dir = await makeScratchDir(join(tmpdir(), 'ot-agent-start-'))
   try {
     const agent = await makeAgent()
     const place = {
@@ -49,6 +49,6 @@ async function startOf(task: Task, { provider, makeAgent, whoCan, hostEnv = {}, 
     signal.throwIfAborted()
     return judgeStart(record)
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }

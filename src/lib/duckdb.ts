@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBInstance, DuckDBValueConverter, JS } from '@duckdb/node-api'
-import { halfMade } from './half-made.ts'
+import { draftOf } from './drafts.ts'
 
 export interface SqlOptions {
   readonly memoryMb: number
@@ -19,7 +19,7 @@ export class SqlDatabase implements AsyncDisposable {
       memory_limit: `${memoryMb}MB`,
       threads: String(threads),
       // Two databases with one directory write over each other's files, and die of it.
-      temp_directory: `${tempDir}-${randomBytes(6).toString('hex')}${halfMade}`,
+      temp_directory: draftOf(`${tempDir}-${randomBytes(6).toString('hex')}`),
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
     })

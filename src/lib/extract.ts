@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { blockingDisk, patientDisk } from './disk.ts'
-import { isMissing } from './files.ts'
+import { draftBeside, removeDraft } from './drafts.ts'
+import { isMissing } from './errno.ts'
 import { gunzipFew, gunzipIfNeeded } from './gzip.ts'
 import { ArchiveError } from './tar-format.ts'
 import { readTar, type TarEntry } from './tar-read.ts'
@@ -59,7 +59,7 @@ export async function extractEntries(
 ): Promise<Extracted> {
   const occupied = await hasContent(target)
   if (occupied && options.existing !== 'merge') throw new Error(`${target} is not an empty directory`)
-  const stage = join(dirname(target), `.${basename(target).slice(0, 40)}.${randomBytes(6).toString('hex')}.tmp`)
+  const stage = draftBeside(target)
   await mkdir(dirname(target), { recursive: true })
   await mkdir(stage, { mode: 0o700 })
   try {
@@ -73,7 +73,7 @@ export async function extractEntries(
     }
     return extracted
   } finally {
-    await rm(stage, { recursive: true, force: true })
+    await removeDraft(stage)
   }
 }
 

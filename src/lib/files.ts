@@ -1,6 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
+import { isMissing } from './errno.ts'
+
+export { codeOf, isMissing } from './errno.ts'
 
 /** Writes a file so that a reader sees the old content or the new, never a part; the directory is made if missing. */
 export async function writeAtomic(
@@ -8,8 +11,8 @@ export async function writeAtomic(
   data: string | Uint8Array | Iterable<string>,
   mode = 0o644,
 ): Promise<void> {
-  const temporary = join(dirname(path), `.${randomBytes(6).toString('hex')}.tmp`)
   await mkdir(dirname(path), { recursive: true })
+  const temporary = draftBeside(path)
   const file = await open(temporary, 'wx', mode)
   try {
     try {
@@ -18,9 +21,9 @@ export async function writeAtomic(
     } finally {
       await file.close()
     }
-    await rename(temporary, path)
+    await renameDraft(temporary, path)
   } catch (error) {
-    await rm(temporary, { force: true })
+    await removeDraft(temporary)
     throw error
   }
 }
@@ -64,14 +67,4 @@ export async function kindAt(path: string): Promise<'none' | 'file' | 'dir' | 'o
     if (isMissing(error)) return 'none'
     throw error
   }
-}
-
-/** True when an error says that a file or directory is not there. */
-export function isMissing(error: unknown): boolean {
-  return codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
-}
-
-/** The errno name of a system error, or undefined. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

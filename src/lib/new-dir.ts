@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { lstat, mkdir, rename, rm, rmdir } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
-import { codeOf, isMissing } from './files.ts'
+import { lstat, mkdir, rmdir } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
+import { codeOf, isMissing } from './errno.ts'
 
 /** Thrown, before anything is written, when the directory to be made is already there. */
 export class AlreadyThere extends Error {
@@ -19,13 +19,13 @@ export async function makeDirWhole(path: string, fill: (temporary: string) => Pr
   if (await isThere(target)) throw new AlreadyThere(path)
   const parent = dirname(target)
   const firstMade = await mkdir(parent, { recursive: true })
-  const temporary = join(parent, `.${basename(target)}.${randomBytes(4).toString('hex')}.tmp`)
+  const temporary = draftBeside(target)
   try {
     await mkdir(temporary)
     await fill(temporary)
-    await rename(temporary, target)
+    await renameDraft(temporary, target)
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true })
+    await removeDraft(temporary)
     if (firstMade !== undefined) await removeEmpty(parent, firstMade)
     const isTaken = codeOf(error) === 'ENOTEMPTY' || codeOf(error) === 'EEXIST'
     throw isTaken && (await isThere(target)) ? new AlreadyThere(path) : error

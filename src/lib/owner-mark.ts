@@ -11,7 +11,7 @@ import {
   utimesSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { codeOf } from './files.ts'
+import { codeOf } from './errno.ts'
 
 const heartbeatMs = 15_000
 const held = new Set<string>()
@@ -56,10 +56,10 @@ export function lastSignOf(ownersDir: string, name: string): number | null {
   return statSync(join(ownersDir, name), { throwIfNoEntry: false })?.mtimeMs ?? null
 }
 
-/** The names of all marks in a directory. */
+/** The names of all marks in a directory, and of those that were being made. */
 export function listMarks(ownersDir: string): string[] {
   try {
-    return readdirSync(ownersDir).filter((name) => !name.startsWith('.'))
+    return readdirSync(ownersDir)
   } catch {
     return []
   }

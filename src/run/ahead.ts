@@ -110,12 +110,13 @@ export function makeAhead(trials: readonly PlannedTrial[], request: AheadRequest
 
 /** A provider's parts bound to it, so that one of them can be replaced. */
 function whole(provider: SandboxProvider): SandboxProvider {
-  const { name, can, remote, needs } = provider
+  const { name, can, remote, needs, dirs } = provider
   return {
     name,
     can,
     ...(remote !== undefined && { remote }),
     ...(needs !== undefined && { needs }),
+    ...(dirs && { dirs }),
     preflight: (how) => provider.preflight(how),
     lease: (request) => provider.lease(request),
     reap: (options) => provider.reap(options),

@@ -10,6 +10,11 @@ export function isDiskFull(error: unknown): boolean {
   return full || (error instanceof Error && error.cause !== undefined && isDiskFull(error.cause))
 }
 
+/** Whether a write of ours met a quota: how much of that is left can be asked nowhere. */
+export function isOverQuota(error: unknown): boolean {
+  return codeOf(error) === 'EDQUOT' || (error instanceof Error && error.cause !== undefined && isOverQuota(error.cause))
+}
+
 /** A trial's way to say so. */
 export function diskFullFailure(what: string, cause: unknown): BoundaryError {
   return new BoundaryError('store', `${what}: no space left on this machine`, { code: diskFullCode, cause })

@@ -1,7 +1,8 @@
 import { createWriteStream } from 'node:fs'
-import { chmod, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { draftOf, parseDraftName, renameDraft } from '../lib/drafts.ts'
 import { codeOf } from '../lib/files.ts'
 import { packDir } from '../lib/tar.ts'
 import { type TreeEntry, walkTree } from '../lib/tree.ts'
@@ -21,7 +22,7 @@ export async function listFailedTries(trialDir: string): Promise<readonly number
 export async function packFailedTry(trialDir: string, least: number): Promise<void> {
   const taken = await listFailedTries(trialDir)
   const target = join(trialDir, `failed-${Math.max(least, (taken.at(-1) ?? 0) + 1)}.tar.gz`)
-  const temporary = `${target}.tmp`
+  const temporary = draftOf(target)
   try {
     await packInto(temporary, trialDir)
   } catch (error) {
@@ -29,7 +30,7 @@ export async function packFailedTry(trialDir: string, least: number): Promise<vo
     await makeReadable(trialDir)
     await packInto(temporary, trialDir)
   }
-  await rename(temporary, target)
+  await renameDraft(temporary, target)
 }
 
 /** Removes everything from a trial's directory but the tries put aside; result.json goes before all else. */
@@ -40,9 +41,14 @@ export async function clearTry(trialDir: string): Promise<void> {
 }
 
 async function packInto(file: string, trialDir: string): Promise<void> {
-  const filter = ({ path }: TreeEntry) => !/^failed-\d+\.tar\.gz(\.tmp)?$/.test(path)
+  const filter = ({ path }: TreeEntry) => !/^failed-\d+\.tar\.gz(\.tmp)?$/.test(path) && !isDraft(path)
   const bytes = packDir(trialDir, { links: 'keep', special: 'skip', modes: 'kept', filter })
   await pipeline(bytes, createWriteStream(file))
+}
+
+/** Files of ours that were never finished lie at the top; what is deeper may be the agent's. */
+function isDraft(path: string): boolean {
+  return !path.includes('/') && parseDraftName(path) !== null
 }
 
 /** Lets its owner read everything in a directory: an agent may leave logs that forbid it. */

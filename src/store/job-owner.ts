@@ -1,9 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { link, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { link, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { UserError } from '../core/errors.ts'
-import { codeOf, readTextIfExists } from '../lib/files.ts'
+import { removeDeadDrafts } from '../lib/dead-drafts.ts'
+import { beginDraft, endDraft } from '../lib/draft-places.ts'
+import { draftBeside, removeDraft, renameDraft } from '../lib/drafts.ts'
+import { codeOf, namesIn, readTextIfExists } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
 import {
   identitySchema,
@@ -26,16 +29,35 @@ export async function readOwner(jobDir: string): Promise<JobOwner | null> {
 
 /**
  * Makes this process the only one that runs the job, and gives back the way to let go. A dead owner is followed;
- * a live one, or one on another machine, is a UserError. Of any number of processes that try at once, one wins.
+ * a live one, or one on another machine, is a UserError. Of any number of processes that try at once, one wins. It clears away
+ * what dead ones left unfinished in the directory.
  */
 export async function acquireOwner(jobDir: string): Promise<() => Promise<void>> {
   const me = markedOurselves()
   const path = join(jobDir, 'owner.json')
-  await claim(path, me, jobDir)
+  beginDraft(resolve(path))
+  await claim(path, me, jobDir).catch((error: unknown) => {
+    endDraft(resolve(path))
+    throw error
+  })
+  await removeDeadDrafts(jobDir)
   return async () => {
     const owner = await readIdentity(path)
     if (owner !== null && isSame(owner, me)) await rm(path, { force: true })
+    endDraft(resolve(path))
   }
+}
+
+/** The files in a directory by which a process claims the job there, or the place of its dead owner. */
+export async function claimsIn(jobDir: string, of: ProcessIdentity): Promise<readonly string[]> {
+  const names = await namesIn(jobDir).catch((): string[] => [])
+  const files = names.filter((name) => name === 'owner.json' || /^\.owner-after-[0-9a-f]{16}\.json$/.test(name))
+  const claims: string[] = []
+  for (const path of files.map((name) => join(jobDir, name))) {
+    const holder = await readIdentity(path).catch(() => null)
+    if (holder !== null && isSame(holder, of)) claims.push(path)
+  }
+  return claims
 }
 
 /**
@@ -72,16 +94,16 @@ async function createWhole(path: string, me: ProcessIdentity): Promise<boolean> 
     if (codeOf(error) === 'EEXIST') return false
     throw error
   } finally {
-    await rm(temporary, { force: true })
+    await removeDraft(temporary)
   }
 }
 
 async function replace(path: string, me: ProcessIdentity): Promise<void> {
-  await rename(await writeBeside(path, me), path)
+  await renameDraft(await writeBeside(path, me), path)
 }
 
 async function writeBeside(path: string, me: ProcessIdentity): Promise<string> {
-  const temporary = join(dirname(path), `.owner-${randomBytes(6).toString('hex')}.tmp`)
+  const temporary = draftBeside(path)
   await writeFile(temporary, `${JSON.stringify(me)}\n`, { flag: 'wx' })
   return temporary
 }

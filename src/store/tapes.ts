@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { RecordedAttempt, RecordedRound } from '../core/replay.ts'
 import type { TrialFile } from '../core/trace.ts'
@@ -6,6 +6,7 @@ import type { TrialEnd } from '../core/trial.ts'
 import { exchangesLimitBytes, exchangesName } from '../formats/exchanges/exchange.ts'
 import { modelInHead, readExchanges } from '../formats/exchanges/read-exchanges.ts'
 import { turnsOfExchanges } from '../formats/exchanges/recorded-turns.ts'
+import { draftOf, renameDraft } from '../lib/drafts.ts'
 import { exists } from '../lib/files.ts'
 import { type LimitOf, readTrialDir } from './read-trial-dir.ts'
 
@@ -30,7 +31,7 @@ export class Tapes {
     const files = await readTrialDir(trialDir, onlyExchanges)
     const calls = callsIn(files)
     if (calls === 0 || calls < callsIn(await this.files(trialName))) return
-    const draft = join(this.dir, `.${trialName}.tmp`)
+    const draft = draftOf(join(this.dir, `.${trialName}`))
     await rm(draft, { recursive: true, force: true })
     for (const { step, bytes } of files) {
       const path = join(draft, ...(step === null ? [] : ['steps', step]), 'agent', exchangesName)
@@ -38,7 +39,7 @@ export class Tapes {
       await writeFile(path, bytes)
     }
     await rm(join(this.dir, trialName), { recursive: true, force: true })
-    await rename(draft, join(this.dir, trialName))
+    await renameDraft(draft, join(this.dir, trialName))
     this.isThere = Promise.resolve(true)
   }
 

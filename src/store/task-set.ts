@@ -6,6 +6,7 @@ import type { Task } from '../core/task.ts'
 import { draftFiles, safeTaskName, writeDraftFiles } from '../formats/harbor-task/draft.ts'
 import { loadTask } from '../formats/harbor-task/load.ts'
 import { canonicalJson } from '../lib/digest-json.ts'
+import { draftOf, removeDraft } from '../lib/drafts.ts'
 import { codeOf, namesIn, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
 import { readJson } from '../lib/parse-json.ts'
@@ -45,6 +46,8 @@ export interface TaskSet {
   readonly tasksDir: string
   /** For caches, kept between runs. */
   readonly workDir: string
+  /** For what is of use only to this run; removed when the set is closed. */
+  readonly scratchDir: string
   /** Rows that earlier runs finished, by key; what they made is in place. */
   readonly done: ReadonlyMap<string, RowRecord>
   stage(draft: TaskDraft): Promise<StagedTask>
@@ -73,11 +76,11 @@ export async function openTaskSet(path: string, identity: SetIdentity, overwrite
   try {
     if (overwrite) await empty(dir)
     await checkIdentity(dir, identity)
-    const staging = join(workDir, 'staging')
-    await rm(staging, { recursive: true, force: true })
-    await mkdir(staging, { recursive: true })
+    await rm(join(workDir, 'staging'), { recursive: true, force: true })
+    const scratchDir = draftOf(join(workDir, 'scratch'))
+    await mkdir(scratchDir, { recursive: true })
     await mkdir(tasksDir, { recursive: true })
-    return await openFiles({ dir, workDir, tasksDir, staging, letGo })
+    return await openFiles({ dir, workDir, tasksDir, scratchDir, letGo })
   } catch (error) {
     await letGo()
     throw error
@@ -88,11 +91,11 @@ interface Places {
   readonly dir: string
   readonly workDir: string
   readonly tasksDir: string
-  readonly staging: string
+  readonly scratchDir: string
   readonly letGo: () => Promise<void>
 }
 
-async function openFiles({ dir, workDir, tasksDir, staging, letGo }: Places): Promise<TaskSet> {
+async function openFiles({ dir, workDir, tasksDir, scratchDir, letGo }: Places): Promise<TaskSet> {
   const journalPath = join(workDir, 'rows.jsonl')
   const rejectsPath = join(dir, 'rejects.jsonl')
   const done = await readJournal(journalPath, new Set(await readdir(tasksDir)))
@@ -100,10 +103,10 @@ async function openFiles({ dir, workDir, tasksDir, staging, letGo }: Places): Pr
   // Every run tells of all rejects, those of rows that an earlier run finished too.
   await rm(rejectsPath, { force: true })
   const rejects = await openJsonLines(rejectsPath)
-  const places = makePlaces(staging)
+  const places = makePlaces(join(scratchDir, 'staging'))
   let finished = 0
   return {
-    ...{ dir, tasksDir, workDir, done },
+    ...{ dir, tasksDir, workDir, scratchDir, done },
     stage: (draft) => stageIn(places, tasksDir, draft),
     finish: async (record) => {
       journal.append(record)
@@ -115,7 +118,7 @@ async function openFiles({ dir, workDir, tasksDir, staging, letGo }: Places): Pr
       try {
         await journal.close()
         await rejects.close()
-        await rm(staging, { recursive: true, force: true })
+        await removeDraft(scratchDir)
         if (summary) await writeAtomic(join(dir, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`)
       } finally {
         await letGo()

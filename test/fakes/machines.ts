@@ -42,7 +42,11 @@ export class Machines {
   static async open(): Promise<Machines> {
     const dir = mkdtempSync(join(tmpdir(), 'ot-machines-'))
     const workshop = await Workshop.open(dir)
-    return new Machines(dir, workshop, await hostBase(join(workshop.home, 'bases'), workshop.privileges))
+    return new Machines(
+      dir,
+      workshop,
+      await hostBase(join(workshop.home, 'bases'), workshop.privileges, workshop.cache),
+    )
   }
 
   /** Which limits bite on this machine. */

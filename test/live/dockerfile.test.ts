@@ -29,7 +29,10 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
   beforeAll(async () => {
     state = await mkdtemp(join(tmpdir(), 'image-'))
     workshop = await Workshop.open(state)
-    const made = makeImageHost(workshop, await hostBase(join(workshop.home, 'bases'), workshop.privileges))
+    const made = makeImageHost(
+      workshop,
+      await hostBase(join(workshop.home, 'bases'), workshop.privileges, workshop.cache),
+    )
     host = {
       ...made,
       makeMachine: (request) => {
@@ -411,7 +414,7 @@ describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reaso
   test('the umask of whoever runs it changes nothing inside', async () => {
     const before = process.umask(0o077)
     try {
-      const base = await hostBase(join(workshop.home, 'strict'), workshop.privileges)
+      const base = await hostBase(join(workshop.home, 'strict'), workshop.privileges, workshop.cache)
       const image = { ...(await build('FROM x\nRUN touch /made && mkdir /dir')), base }
       expect(
         await inside(image, 'stat -c %a / /usr /etc /etc/passwd /var/lib /root /tmp /dev/shm /made /dir | xargs'),

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
+import { draftOf, removeDraft } from '../../lib/drafts.ts'
 import { exists } from '../../lib/files.ts'
 import { findProgram, systemPath } from '../../lib/programs.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
@@ -64,7 +65,8 @@ async function install(parent: string, name: string, source: ToolSource, signal:
   await mkdir(parent, { recursive: true })
   signal.throwIfAborted()
   const hidden = join(parent, `.${name}`)
-  const temporary = `${hidden}.${randomBytes(4).toString('hex')}.tmp`
+  // Named as the lock's holder looks for it.
+  const temporary = draftOf(`${hidden}.${randomBytes(4).toString('hex')}`)
   const words = [join(parent, name), hidden, temporary, ...installerOf(source, temporary)]
   const child = await spawnProcess('flock', [`${hidden}.lock`, 'sh', '-c', underLock, 'sh', ...words], {
     cwd: parent,
@@ -80,7 +82,7 @@ async function install(parent: string, name: string, source: ToolSource, signal:
   const [code] = (await once(child, 'close').catch((error: Error) => [error.message])) as [number | string | null]
   signal.removeEventListener('abort', stop)
   if (code === 0) return
-  await rm(temporary, { recursive: true, force: true })
+  await removeDraft(temporary)
   signal.throwIfAborted()
   const why = said.trim().slice(-500) || `the installer ended with ${code}`
   throw new BoundaryError('agent', `cannot install ${specOf(source)}: ${why}`, { code: 'AgentSetupError' })

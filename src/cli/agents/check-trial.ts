@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Agent } from '../../core/agent.ts'
@@ -7,6 +7,7 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { TrialEnd } from '../../core/trial.ts'
 import { parseTrialConfigDocument } from '../../formats/harbor-job/trial-config.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { whoCan } from '../../plugins.ts'
 import { runTrial } from '../../run/trial.ts'
 import { explainDisk } from '../disk-errors.ts'
@@ -25,7 +26,7 @@ export interface TrialToTry {
 /** Lets the agent work on one task and have it scored. A low score is a fine ending: the agent ran. */
 export async function checkTrial(asked: TrialToTry, signal: AbortSignal): Promise<Check> {
   const { task, agent, engine, model, keep } = asked
-  const dir = keep === null ? await mkdtemp(join(tmpdir(), 'ot-agent-test-')) : resolve(keep)
+  const dir = keep === null ? await makeScratchDir(join(tmpdir(), 'ot-agent-test-')) : resolve(keep)
   const document = {
     task: { path: task.dir },
     trial_name: 'agent-test',
@@ -52,7 +53,7 @@ export async function checkTrial(asked: TrialToTry, signal: AbortSignal): Promis
     const says = `task ${task.name}: ${renderEnd(end)}`
     return { name: 'task', ok: end.kind === 'scored', says, blame: 'world', details: { task: task.name, end, usage } }
   } finally {
-    if (keep === null) await rm(dir, { recursive: true, force: true })
+    if (keep === null) await removeDraft(dir)
   }
 }
 

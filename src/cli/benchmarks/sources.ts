@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BenchmarkSource } from '../../core/benchmark.ts'
@@ -6,6 +6,7 @@ import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { obtainSource, parseSource, renderSource } from '../../formats/benchmark/obtain.ts'
 import type { BenchmarkText } from '../../formats/benchmark/pack.ts'
 import { readBenchmarkTexts } from '../../formats/benchmark/read-texts.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { note, oneLine } from '../output.ts'
 
 /** Where a command gets tasks from, as its options say. */
@@ -52,7 +53,7 @@ export async function firstReachable<T>(
 export async function textsAt(place: BenchmarkSource, signal: AbortSignal): Promise<readonly BenchmarkText[]> {
   const choice = place.kind === 'harbor' ? {} : place
   if (place.kind === 'path') return readBenchmarkTexts(place.name, choice)
-  const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-benchmark-'))
+  const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-benchmark-'))
   const dir = join(scratch, 'tasks')
   try {
     await mkdir(dir)
@@ -62,6 +63,6 @@ export async function textsAt(place: BenchmarkSource, signal: AbortSignal): Prom
       throw new UserError(error.message.replaceAll(dir, renderSource(place)), error.hint)
     })
   } finally {
-    await rm(scratch, { recursive: true, force: true })
+    await removeDraft(scratch)
   }
 }

@@ -156,7 +156,7 @@ async function contextFor(
   const provider = await makeProvider(options.environment, sandboxOptions)
   const checks = request.check && request.stage !== 'traces'
   if (checks) await provider.preflight()
-  const workDir = join(set.workDir, 'checks')
+  const workDir = join(set.scratchDir, 'checks')
   const { client: model, judge } = models
   const spine = checks
     ? await makeJudge({

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
@@ -8,6 +8,7 @@ import { findTasks } from '../../formats/harbor-task/find.ts'
 import { parseToml } from '../../formats/harbor-task/parse.ts'
 import { readTaskText } from '../../formats/harbor-task/read.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { isMissing } from '../../lib/files.ts'
 
 /** A folder as it goes into a dataset. */
@@ -34,13 +35,13 @@ export async function withDataset<T>(
   if (tasks === null) return work({ dir, kind: 'files', lineage: {} })
   const lineage = await countLineage(tasks)
   if (!how.packed) return work({ dir, kind: 'files', lineage })
-  const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-packed-'))
+  const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-packed-'))
   try {
     const packed = tasks.map((task) => ({ path: basename(task), dir: task }))
     await packTasks(packed, join(scratch, 'tasks.parquet'), { signal: how.signal })
     return await work({ dir: scratch, kind: 'tasks', lineage })
   } finally {
-    await rm(scratch, { recursive: true, force: true })
+    await removeDraft(scratch)
   }
 }
 

@@ -1,9 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { type BundledModule, BundleFailure, bundleModule } from '../../lib/bundle-module.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { oneLine } from '../output.ts'
 import { packageRoot } from '../package-root.ts'
 import { type ImportPath, parseImportPath } from './import-path.ts'
@@ -34,14 +35,14 @@ export function loadImported(text: string): Promise<Imported> {
 
 async function load(text: string): Promise<Imported> {
   const path = parseImportPath(text)
-  const outDir = await mkdtemp(join(tmpdir(), 'ot-agent-module-'))
+  const outDir = await makeScratchDir(join(tmpdir(), 'ot-agent-module-'))
   try {
     const bundled = await bundle(path, outDir)
     const module = await run(bundled, outDir)
     const { name, value } = pickExport(module, path.exportName, shown(bundled.file))
     return { where: shown(bundled.file) + (name === 'default' ? '' : `:${name}`), value, digest: bundled.digest }
   } finally {
-    await rm(outDir, { recursive: true, force: true })
+    await removeDraft(outDir)
   }
 }
 

@@ -1,4 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Account } from '../../core/budget.ts'
@@ -6,6 +5,7 @@ import { UserError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
 import type { CheckedTask, ModelSettings, SpineRequest, StageServices } from '../../core/stage.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { makeProvider } from '../../plugins.ts'
 import { makeBudget } from '../../run/budget.ts'
@@ -28,7 +28,7 @@ export function checkTasksWith(reach: Reach, { passEnv }: RolloutAsk = {}): Stag
     const provider = await makeProvider(sandbox.name, options)
     await provider.preflight()
     const books = await openBooks(request, reach)
-    const workDir = await mkdtemp(join(tmpdir(), 'ot-agent-check-'))
+    const workDir = await makeScratchDir(join(tmpdir(), 'ot-agent-check-'))
     try {
       const { judge } = books
       const prove = await makeJudge({ provider, sandboxOptions: options, repeats: 2, judge, passEnv, workDir, signal })
@@ -44,7 +44,7 @@ export function checkTasksWith(reach: Reach, { passEnv }: RolloutAsk = {}): Stag
       })
     } finally {
       await books.close()
-      await rm(workDir, { recursive: true, force: true })
+      await removeDraft(workDir)
     }
   }
 }

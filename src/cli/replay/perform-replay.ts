@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
@@ -6,6 +6,7 @@ import { type AgentConfig, type EnvironmentConfig, noTask, type TrialConfig } fr
 import type { ModelFacts } from '../../core/model.ts'
 import type { ReplayVerdict } from '../../core/replay.ts'
 import type { Task } from '../../core/task.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { makeEngine, whoCan } from '../../plugins.ts'
 import { type ReplayedTrial, replayTrials, type TrialToReplay } from '../../run/replay/replay-trials.ts'
 import { engineOf } from '../run/agent-engine.ts'
@@ -46,11 +47,11 @@ export interface ReplayedRow {
 
 /** Replays recorded trials as `ot-agent run` runs them, in the order of their rows; sandboxes are released however it ends. */
 export async function performReplay(ask: ReplayAsk): Promise<readonly ReplayedRow[]> {
-  const workDir = await mkdtemp(join(tmpdir(), 'ot-agent-replay-'))
+  const workDir = await makeScratchDir(join(tmpdir(), 'ot-agent-replay-'))
   try {
     return await replayIn(workDir, ask)
   } finally {
-    await rm(workDir, { recursive: true, force: true })
+    await removeDraft(workDir)
   }
 }
 

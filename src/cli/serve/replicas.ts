@@ -37,7 +37,11 @@ export async function startHere(
     const rendered = renderVllmCommand(settings, { host: options.host, port, model: file.engine.model ?? null })
     const command = withRay(await withoutUnknownFlags(rendered), settings)
     refuseKeyArgument(command)
-    const server = await start(command.argv, { ...command.env, ...shareOfGpus(settings, i), VLLM_API_KEY: apiKey ?? '' })
+    const server = await start(command.argv, {
+      ...command.env,
+      ...shareOfGpus(settings, i),
+      VLLM_API_KEY: apiKey ?? '',
+    })
     // Who listens on all addresses answers on this one too.
     const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
     groups.push({

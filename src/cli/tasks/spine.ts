@@ -1,8 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Spent } from '../../core/budget.ts'
 import type { Task } from '../../core/task.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { makeAgent, makeProvider, whoCan } from '../../plugins.ts'
 import { makeBudget } from '../../run/budget.ts'
 import type { CheckRequest } from '../../run/check/check-task.ts'
@@ -47,7 +47,7 @@ export async function withSpine<T>(
     await provider.preflight({ networks: networksOf(tasks) })
   }
   const kept = await options.keepIn?.()
-  const workDir = kept ?? (await mkdtemp(join(tmpdir(), 'ot-agent-check-')))
+  const workDir = kept ?? (await makeScratchDir(join(tmpdir(), 'ot-agent-check-')))
   const interrupt = interruptSignal()
   const purse = makeBudget({ limits: freeUse.budget, spentBefore: nothingSpent })
   try {
@@ -67,7 +67,7 @@ export async function withSpine<T>(
   } finally {
     interrupt.stop()
     tellSpent(purse.spent())
-    if (kept === undefined) await rm(workDir, { recursive: true, force: true })
+    if (kept === undefined) await removeDraft(workDir)
   }
 }
 

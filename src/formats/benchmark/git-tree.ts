@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { execProgram } from '../../lib/exec-program.ts'
 
 /** A part of a git repository. */
@@ -25,7 +25,7 @@ export async function withGitTree<T>(
       `expected the address of a git repository, got ${JSON.stringify(url.slice(0, 200))}`,
       'for example https://...',
     )
-  const dir = await mkdtemp(join(scratchDir, '.git-'))
+  const dir = await makeScratchDir(join(scratchDir, '.git-'))
   try {
     await git(['clone', '--quiet', '--filter=blob:none', '--depth=1', '--no-checkout', '--', url, dir], url)
     if (paths.length > 0) {
@@ -37,7 +37,7 @@ export async function withGitTree<T>(
     await git(['-C', dir, 'checkout', '--quiet', '--detach', revision === undefined ? 'HEAD' : 'FETCH_HEAD'], url)
     return await work(dir)
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }
 

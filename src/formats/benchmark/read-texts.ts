@@ -1,9 +1,10 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, relative, resolve } from 'node:path'
 import type { Columns } from '../../core/benchmark.ts'
 import { UserError } from '../../core/errors.ts'
 import { instructionFile } from '../../core/task-paths.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { kindAt, namesIn } from '../../lib/files.ts'
 import { compareBytes } from '../../lib/tree.ts'
 import { stripCanary } from '../harbor-task/instruction.ts'
@@ -89,12 +90,12 @@ async function readFileTexts(file: string, choice: TextsChoice): Promise<readonl
 }
 
 async function readPackedTasks(file: string): Promise<readonly BenchmarkText[]> {
-  const dir = await mkdtemp(join(tmpdir(), 'ot-agent-benchmark-'))
+  const dir = await makeScratchDir(join(tmpdir(), 'ot-agent-benchmark-'))
   try {
     await unpackTasks(file, join(dir, 'tasks'))
     return await readTaskFolders(join(dir, 'tasks'))
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }
 

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { copyFile, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
-import { basename, dirname, join, resolve, sep } from 'node:path'
+import { copyFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { dirname, join, resolve, sep } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { digestJson } from '../../lib/digest-json.ts'
+import { draftBeside, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { codeOf, isMissing } from '../../lib/files.ts'
 import { syncDir } from '../../lib/sync-dir.ts'
 import { whyUnsafe } from '../../lib/tree-writer.ts'
@@ -91,13 +91,13 @@ function within(dir: string, path: string): string {
 
 async function putFile(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true })
-  const temporary = join(dirname(to), `.${basename(to)}.${randomBytes(6).toString('hex')}.tmp`)
+  const temporary = draftBeside(to)
   try {
     await copyFile(from, temporary)
-    await rename(temporary, to)
+    await renameDraft(temporary, to)
     await syncDir(dirname(to))
   } finally {
-    await rm(temporary, { force: true })
+    await removeDraft(temporary)
   }
 }
 

@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { digestUpload, newCard, parseCard, renderUploads, type Upload, uploadsOf } from './card.ts'
 import { isSameContent, sha256File } from './digests.ts'
@@ -68,12 +69,12 @@ export async function uploadFolder(ask: UploadAsk): Promise<Uploaded> {
   const paths = found.files.filter((path) => isModel || path !== cardFile)
   for await (const file of mapInOrder(paths, hashesAtOnce, (path) => lookAt(ask.dir, path))) local.push(file)
   const upload = uploadOf(local, ask.lineage, await dataBytesOf(ask.dir, found.files))
-  const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-upload-'))
+  const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-upload-'))
   try {
     const done = await tryUpload({ ...ask, local, upload, hasCard: found.files.includes(cardFile), scratch })
     return { ...done, leftOut: found.leftOut, rows: upload.rows, repository: ask.repository.name }
   } finally {
-    await rm(scratch, { recursive: true, force: true })
+    await removeDraft(scratch)
   }
 }
 

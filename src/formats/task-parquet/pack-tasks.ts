@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
-import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer'
 import { UserError } from '../../core/errors.ts'
+import { draftBeside, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { ArchiveError, packDirToBytes } from '../../lib/tar.ts'
 import { parseTaskPath } from './task-path.ts'
@@ -40,17 +40,17 @@ export async function packTasks(
   outFile: string,
   options: PackTasksOptions = {},
 ): Promise<PackedTasks> {
-  const temporary = join(dirname(outFile), `.${basename(outFile)}.${randomBytes(6).toString('hex')}.tmp`)
   await mkdir(dirname(outFile), { recursive: true })
+  const temporary = draftBeside(outFile)
   const file = await open(temporary, 'wx', 0o644)
   try {
     const done = await writeRows(tasks, new RowWriter(file), options)
     await file.sync()
-    await rename(temporary, outFile)
+    await renameDraft(temporary, outFile)
     return done
   } finally {
     await file.close()
-    await rm(temporary, { force: true })
+    await removeDraft(temporary)
   }
 }
 

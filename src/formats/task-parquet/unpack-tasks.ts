@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { draftBeside, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { ArchiveError, extractInto } from '../../lib/tar.ts'
 import { type OnExist, type PlannedTask, planTasks } from './plan-unpack.ts'
@@ -44,16 +44,13 @@ export async function unpackTasks(
     await publishTasks(plan, stage, outDir)
     return { ...countActions(plan.tasks), bytes }
   } finally {
-    await rm(stage, { recursive: true, force: true })
+    await removeDraft(stage)
   }
 }
 
 /** On the same file system as its destination: inside it when that is there, beside it otherwise. */
 async function makeStage(outDir: string, outExists: boolean): Promise<string> {
-  const random = randomBytes(6).toString('hex')
-  const stage = outExists
-    ? join(outDir, `.unpack-${random}`)
-    : join(dirname(outDir), `.${basename(outDir)}.${random}.tmp`)
+  const stage = draftBeside(outExists ? join(outDir, 'unpack') : outDir)
   await mkdir(join(stage, 'new'), { recursive: true })
   return stage
 }

@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mask } from '../../core/redact.ts'
+import { draftBeside } from '../../lib/drafts.ts'
 
 /** A mark that changes when a hidden value changes, and from which the value cannot be guessed. */
 export type Fingerprint = (name: string, value: string) => string
@@ -41,7 +42,7 @@ function readOrMakeKey(stateDir: string): Buffer {
     return readKey(path)
   } catch {
     mkdirSync(stateDir, { recursive: true })
-    const draft = `${path}.${randomBytes(6).toString('hex')}.tmp`
+    const draft = draftBeside(path)
     writeFileSync(draft, randomBytes(32), { mode: 0o600, flag: 'wx' })
     try {
       // Of two processes that make a key at once, the second takes the first one's.

@@ -132,6 +132,8 @@ async function runToEnd(trial: PlannedTrial, request: TrialsRequest, room: Room,
       request.watch.started(trial)
       const current = atOnce.begin()
       const record = cutByBudget(await runOnce(trial, request, tries - 1), request)
+      const full = await fullDiskBehind(record.end, [request.jobDir, ...(request.provider.dirs ?? [])])
+      if (full) throw full
       const waitSec = waitAfter(record.end, tries, current, starved, request)
       if (waitSec === null) return await commit(record, request)
       request.watch.retrying(record, waitSec)
@@ -206,8 +208,6 @@ async function slotAfter(waitSec: number, slots: Slots, signal: AbortSignal): Pr
 }
 
 async function commit(record: TrialRecord, request: TrialsRequest): Promise<void> {
-  const full = await fullDiskBehind(record.end, request.jobDir)
-  if (full) throw full
   await inStore(request, () => request.store.commit(record))
   request.watch.ended(record)
 }

@@ -17,11 +17,19 @@ export function storeFailure(error: unknown, jobDir: string): Error {
   return new BoundaryError('store', `cannot write to ${jobDir}: ${messageOf(error)}`, { cause: error })
 }
 
-/** The error that stops the job when a trial failed only because the job's disk is full; null in any other case. */
-export async function fullDiskBehind(end: TrialEnd, jobDir: string): Promise<UserError | null> {
-  if (end.kind !== 'failed') return null
-  if (end.failure.code === diskFullCode) return diskFullError(jobDir)
-  if (!/ENOSPC|EDQUOT|No space left on device/i.test(end.failure.stack)) return null
-  const { bavail, bsize } = await statfs(jobDir)
-  return bavail * bsize < spareBytes ? diskFullError(jobDir) : null
+/** With less than this left, nothing that went wrong can be blamed on anything else, and a low score cannot be trusted. */
+const nothingBytes = 64 * 1024
+
+/** The error that stops the job when a trial went wrong only because a disk is full; null in any other case. */
+export async function fullDiskBehind(end: TrialEnd, dirs: readonly string[]): Promise<UserError | null> {
+  if (end.kind === 'cancelled') return null
+  const failure = end.kind === 'failed' ? end.failure : null
+  const saysSo = failure !== null && /ENOSPC|No space left on device/i.test(failure.stack)
+  for (const dir of dirs) {
+    const room = await statfs(dir).catch(() => null)
+    const leftBytes = room ? room.bavail * room.bsize : Number.POSITIVE_INFINITY
+    if (leftBytes < (saysSo ? spareBytes : nothingBytes)) return diskFullError(dir)
+  }
+  const [jobDir = ''] = dirs
+  return failure?.code === diskFullCode ? diskFullError(jobDir) : null
 }

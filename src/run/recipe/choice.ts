@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WholeInput } from '../../core/stage.ts'
+import { draftOf, removeDraft } from '../../lib/drafts.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { PlaceSort } from '../../lib/place-sort.ts'
@@ -44,11 +45,11 @@ export async function saveSorted(
   const { dir, signal } = work
   const shardRows = await settleShardRows(dir, work.shardRows)
   const kept = await work.at.sql.number('SELECT count(*) FROM choice WHERE reason IS NULL')
-  const heaps = join(dir, 'sorted.tmp')
+  const heaps = draftOf(join(dir, 'sorted'))
   const shards: Shard[] = []
   try {
-    // Of a run that was killed; nobody else is at this step.
-    await rm(heaps, { recursive: true, force: true })
+    // Of a killed run of an earlier version; no other process is at this step.
+    await rm(join(dir, 'sorted.tmp'), { recursive: true, force: true })
     const sort = new PlaceSort(heaps, Math.min(shardRows, await rowsOfHeap(work, inputs)))
     await sortRows(work, inputs, sort)
     for (let index = 0; index < Math.max(1, Math.ceil(kept / shardRows)); index++) {
@@ -58,7 +59,7 @@ export async function saveSorted(
     }
     return shards
   } finally {
-    await rm(heaps, { recursive: true, force: true })
+    await removeDraft(heaps)
   }
 }
 

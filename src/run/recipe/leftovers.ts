@@ -1,11 +1,11 @@
 import { join } from 'node:path'
+import { removeDeadDrafts } from '../../lib/dead-drafts.ts'
 import { namesIn } from '../../lib/files.ts'
-import { removeHalfMade } from '../../lib/half-made.ts'
 
 /** What a killed run left half-made; its finished shards stay. Who shares a recipe with others leaves theirs alone. */
 export async function removeLeftovers(dir: string): Promise<void> {
-  await removeHalfMade(dir)
-  await removeHalfMade(join(dir, 'out'))
+  await removeDeadDrafts(dir)
+  await removeDeadDrafts(join(dir, 'out'))
   for (const folder of [join(dir, 'stages'), join(dir, 'work')])
-    for (const name of await namesIn(folder)) await removeHalfMade(join(folder, name))
+    for (const name of await namesIn(folder)) await removeDeadDrafts(join(folder, name))
 }

@@ -8,7 +8,7 @@ import { UserError } from '../../core/errors.ts'
 import type { Recipe, StageEntry } from '../../core/recipe.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { AnyStage, StageServices } from '../../core/stage.ts'
-import { halfMade } from '../../lib/half-made.ts'
+import { draftOf } from '../../lib/drafts.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeOutcome } from './outcome.ts'
 import { readReport } from './read-report.ts'
@@ -105,7 +105,7 @@ const stages: Record<string, (options: Record<string, unknown>) => AnyStage> = {
     gives: 'task',
     async *run(rows: AsyncIterable<TaskRow>, { workDir }) {
       const step = stepOf('broken')
-      writeFileSync(join(step, `part-00000.parquet${halfMade}`), workDir)
+      writeFileSync(draftOf(join(step, 'part-00000.parquet')), workDir)
       for await (const row of rows) {
         yield row
         throw new Error('the world broke')

@@ -1,10 +1,10 @@
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type ReplayResult, replayResultSchema } from '../../core/replay.ts'
 import type { MadeSoFar, Sink, SinkReport } from '../../core/stage.ts'
+import { draftOf, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
-import { halfMade } from '../../lib/half-made.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { runsOfRows } from '../../store/rows/run-jobs.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
@@ -55,7 +55,7 @@ export async function runSink(
   const [live] = step.stages
   if (!live) throw new Error('a step has a stage')
   const dir = join(runDir, 'out', live.id)
-  const temporary = dir + halfMade
+  const temporary = draftOf(dir)
   await rm(temporary, { recursive: true, force: true })
   await mkdir(temporary, { recursive: true })
   const views = await openViews(at.sql, inputs)
@@ -72,11 +72,11 @@ export async function runSink(
     const replay = made.replay ?? null
     await writeAtomic(join(temporary, receipt), `${JSON.stringify({ digest, ...report, replay })}\n`)
     await rm(dir, { recursive: true, force: true })
-    await rename(temporary, dir)
+    await renameDraft(temporary, dir)
     return { ...report, id: live.id, dir, cached: false, replay }
   } finally {
     await closeViews(at.sql, views)
-    await rm(temporary, { recursive: true, force: true })
+    await removeDraft(temporary)
   }
 }
 

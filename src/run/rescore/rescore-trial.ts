@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
@@ -9,6 +9,7 @@ import type { Rewards } from '../../core/rewards.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { Span, TrialRecord } from '../../core/trial.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { utcNow } from '../../lib/time.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { loadManifest, type SavedArtifact } from '../trial/artifacts.ts'
@@ -57,7 +58,7 @@ export async function rescoreTrial(trial: TrialToRescore, request: RescoreReques
   const saved = await loadManifest(kept.dir)
   const reason = whyNot(trial, saved, request.artifactsSuffice)
   if (reason !== null) return { kind: 'not-rescorable', reason }
-  const dir = await mkdtemp(join(tmpdir(), 'ot-agent-rescore-'))
+  const dir = await makeScratchDir(join(tmpdir(), 'ot-agent-rescore-'))
   try {
     await cp(kept.dir, dir, { recursive: true, verbatimSymlinks: true })
     const outcome = await verifyAgain(trial, saved, dir, request)
@@ -66,7 +67,7 @@ export async function rescoreTrial(trial: TrialToRescore, request: RescoreReques
     const before = record.end.kind === 'scored' ? record.end.rewards : null
     return { kind: 'rescored', before, after: outcome.verified.rewards }
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }
 

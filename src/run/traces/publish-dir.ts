@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { lstat, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { lstat, readdir, rename } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { asideOf, draftBeside, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { isMissing, readTextIfExists } from '../../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
 import { readJson } from '../../lib/parse-json.ts'
@@ -37,7 +37,7 @@ export async function publishDir<T>(
 ): Promise<T> {
   await checkTarget(path, overwrite)
   const target = resolve(path)
-  const fresh = (await placeOf(target)) === 'free' ? target : besideOf(target, 'new')
+  const fresh = (await placeOf(target)) === 'free' ? target : draftBeside(target)
   const filled: T[] = []
   try {
     await makeDirWhole(fresh, async (temporary) => {
@@ -55,17 +55,13 @@ export async function publishDir<T>(
 /** What is to go is looked at once more: filling may have taken hours. */
 async function swap(fresh: string, target: string, check: () => Promise<void>): Promise<void> {
   await check().catch(async (error: unknown) => {
-    await rm(fresh, { recursive: true, force: true })
+    await removeDraft(fresh)
     throw error
   })
-  const old = besideOf(target, 'old')
+  const old = asideOf(target)
   await rename(target, old)
-  await rename(fresh, target)
-  await rm(old, { recursive: true, force: true })
-}
-
-function besideOf(target: string, what: string): string {
-  return join(dirname(target), `.${basename(target)}.${randomBytes(4).toString('hex')}.${what}`)
+  await renameDraft(fresh, target)
+  await removeDraft(old)
 }
 
 async function placeOf(path: string): Promise<Place> {

@@ -2,7 +2,7 @@ import { type Blame, type Boundary, BoundaryError, blame, isAbort, messageOf, Us
 import type { Failure, TrialEnd } from '../../core/trial.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { utcNow } from '../../lib/time.ts'
-import { diskFullFailure, isDiskFull } from '../disk-full.ts'
+import { diskFullCode, diskFullFailure, isDiskFull, isOverQuota } from '../disk-full.ts'
 import { exhaustedFailure } from '../exhausted.ts'
 
 /**
@@ -43,7 +43,8 @@ export function failureOf(thrown: unknown): Failure {
   const error = exhaustedFailure(thrown) ?? thrown
   if (!(error instanceof BoundaryError)) throw error
   const { boundary, code, message, retryable } = error
-  return { boundary, code, message, retryable, stack: stackOf(error), occurredAt: utcNow() }
+  const told = isOverQuota(error) ? diskFullCode : code
+  return { boundary, code: told, message, retryable, stack: stackOf(error), occurredAt: utcNow() }
 }
 
 /** Runs work whose failure must not change how the trial ends: it is noted, and nothing more. Only what befell this machine is never mere noise: a full disk, too few descriptors. */

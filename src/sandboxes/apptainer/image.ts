@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Environment, Healthcheck } from '../../core/task.ts'
 import { readInside } from '../../formats/dockerfile/context.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { planDockerfile } from '../../formats/dockerfile/plan.ts'
+import { draftOf, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { exists } from '../../lib/files.ts'
-import { halfMade } from '../../lib/half-made.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 import { buildArgs } from './commands.ts'
 import { type Apptainer, runProgram } from './program.ts'
@@ -78,17 +78,17 @@ export async function fetchImage(
   const { signal = new AbortController().signal, log = () => {} } = how
   return builds.run(target, signal, async (signal) => {
     log(`fetches ${source.registry}`)
-    const draft = target + halfMade
     await mkdir(imagesDir, { recursive: true })
+    const draft = draftOf(target)
     try {
       await runProgram(apptainer, buildArgs(draft, source.registry, apptainer.isRoot), {
         signal,
         env: ownEnv(apptainer),
       })
-      await rename(draft, target)
+      await renameDraft(draft, target)
       return target
     } finally {
-      await rm(draft, { force: true })
+      await removeDraft(draft)
     }
   })
 }

@@ -77,6 +77,7 @@ export function makeApptainer(options: ApptainerOptions, context: PluginContext)
   return {
     name: 'apptainer',
     can,
+    dirs: [context.stateDir],
     preflight: async () => void findApptainer(context.stateDir, options.program),
     prepare: async (environment, how = {}) => {
       const { source } = await findImage(environment, options.image)

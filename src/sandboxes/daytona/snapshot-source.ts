@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmod, copyFile, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
+import { chmod, copyFile, mkdir, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Image } from '@daytonaio/sdk'
@@ -9,6 +9,7 @@ import { BuildContext, ContextError, readInside } from '../../formats/dockerfile
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { planDockerfile } from '../../formats/dockerfile/plan.ts'
 import { findNeededImage, type NeededImage } from '../../formats/harbor-task/needed-image.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { type CloudImage, plainImage } from '../cloud/image.ts'
 
 /** Whole processors and gigabytes, which is how Daytona sells them; a snapshot has them built in. */
@@ -91,12 +92,12 @@ export async function withBuildSource<T>(
   const image = images.base('scratch')
   Reflect.set(image, '_dockerfile', text)
   if (image.dockerfile !== text) throw new Error('this version of @daytonaio/sdk keeps a Dockerfile elsewhere')
-  const dir = await mkdtemp(join(tmpdir(), 'ot-agent-context-'))
+  const dir = await makeScratchDir(join(tmpdir(), 'ot-agent-context-'))
   try {
     if (await stageContext(environment.dir, dir)) image.contextList.push({ sourcePath: dir, archivePath: '' })
     return await use(image)
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type * as E2b from 'e2b'
@@ -7,6 +7,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { PrepareOptions } from '../../core/sandbox.ts'
 import type { Environment } from '../../core/task.ts'
 import { findNeededImage, type NeededImage } from '../../formats/harbor-task/needed-image.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { type CloudImage, plainImage } from '../cloud/image.ts'
 import { loadRecipe, payloadPath, type Recipe } from '../cloud/recipe.ts'
 import { failureOf } from './failures.ts'
@@ -59,7 +60,7 @@ async function build(
   { cpus, memoryMb, buildTimeoutSec }: Environment,
   options: Required<PrepareOptions>,
 ): Promise<void> {
-  const context = await mkdtemp(join(tmpdir(), 'ot-agent-e2b-'))
+  const context = await makeScratchDir(join(tmpdir(), 'ot-agent-e2b-'))
   try {
     const from = e2b.Template({ fileContextPath: context })
     const start = needed.kind === 'none' ? from.fromTemplate(baseTemplate) : from.fromImage(imageOf(needed, recipe))
@@ -74,7 +75,7 @@ async function build(
       signal: AbortSignal.any([options.signal, AbortSignal.timeout(buildTimeoutSec * 1000)]),
     })
   } finally {
-    await rm(context, { recursive: true, force: true })
+    await removeDraft(context)
   }
 }
 

@@ -8,15 +8,15 @@ import {
   readFile,
   readlink,
   realpath,
-  rename,
   rm,
   symlink,
   writeFile,
 } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { draftOf, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
-import { halfMade } from '../../lib/half-made.ts'
 import { walkTree } from '../../lib/tree.ts'
+import type { Cache } from './cache.ts'
 import { copySafeEtc, fingerprintEtc } from './etc.ts'
 import type { Privileges } from './privileges.ts'
 
@@ -53,7 +53,7 @@ const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'op
  * A base from the host's own system directories. Everything else (home directories, /tmp, /var, /run, ...) is a fresh
  * skeleton, /etc is a copy without keys and shadow files, and the package database is copied so that apt works.
  */
-export async function hostBase(basesDir: string, privileges: Privileges): Promise<Base> {
+export async function hostBase(basesDir: string, privileges: Privileges, cache: Cache): Promise<Base> {
   const key = digest([
     'host-4',
     privileges.mode,
@@ -62,7 +62,11 @@ export async function hostBase(basesDir: string, privileges: Privileges): Promis
     await fingerprintEtc(),
   ])
   const dir = join(basesDir, key)
-  if (!(await exists(dir))) await buildSkeleton(dir)
+  cache.use('bases', key)
+  if (!(await exists(dir))) {
+    await buildSkeleton(dir)
+    await cache.added('bases', key)
+  }
   return { key, overlays: [{ name: 'root', lower: dir, target: '' }, ...(await systemOverlays())] }
 }
 
@@ -77,7 +81,7 @@ async function systemOverlays(): Promise<Overlay[]> {
 }
 
 async function buildSkeleton(dir: string): Promise<void> {
-  const draft = dir + halfMade
+  const draft = draftOf(dir)
   await rm(draft, { recursive: true, force: true })
   await mkdir(draft, { recursive: true, mode: 0o755 })
   for (const [path, mode] of skeleton) {
@@ -94,8 +98,8 @@ async function buildSkeleton(dir: string): Promise<void> {
   await copyPackageDatabase(draft)
   await openToAll(draft)
   await chmod(draft, 0o755)
-  await rename(draft, dir).catch(async (error: unknown) => {
-    await rm(draft, { recursive: true, force: true })
+  await renameDraft(draft, dir).catch(async (error: unknown) => {
+    await removeDraft(draft)
     if (!(await exists(dir))) throw error
   })
 }

@@ -18,6 +18,11 @@ export default definePlugin({
       .enum(['task', 'public'])
       .optional()
       .describe('public: Dockerfiles of tasks without network are built with one'),
+    cacheLimitGb: z
+      .number()
+      .nonnegative()
+      .optional()
+      .describe('how many gigabytes of bases and layers are kept for later sandboxes (default: 20)'),
   }),
   make: (options, context) => withAllowlist(makeLocal(options, context)),
 })

@@ -22,6 +22,7 @@ export interface LocalOptions {
   readonly pids: number
   readonly verify: 'fresh' | 'shared'
   readonly buildNetwork?: 'task' | 'public' | undefined
+  readonly cacheLimitGb?: number | undefined
 }
 
 const can: SandboxAbilities = {
@@ -39,17 +40,18 @@ const needs: SandboxNeeds = { descriptors: 8, processes: 12 }
 
 export function makeLocal(options: LocalOptions, context: PluginContext): SandboxProvider {
   const opened = lazily(async () => {
-    const workshop = await Workshop.open(context.stateDir)
+    const workshop = await Workshop.open(context.stateDir, options.cacheLimitGb)
     await reap(workshop)
     const base = options.rootfs
       ? await directoryBase(options.rootfs)
-      : await hostBase(join(workshop.home, 'bases'), workshop.privileges)
+      : await hostBase(join(workshop.home, 'bases'), workshop.privileges, workshop.cache)
     return { workshop, base, images: new Map<string, Image>() }
   })
   return {
     name: 'local',
     can,
     needs,
+    dirs: [context.stateDir],
     preflight: async ({ networks = [] } = {}) => {
       await findPrivileges()
       if (networks.includes('public')) requireUplink()
@@ -58,6 +60,7 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
     prepare: async (environment, how) => void (await imageFor(await opened(), options, { environment, ...how })),
     lease: async (request) => lease(await opened(), options, request),
     reap: async (how) => reap(await Workshop.open(context.stateDir), how),
+    prune: async (how) => (await Workshop.open(context.stateDir, options.cacheLimitGb)).cache.prune(how),
   }
 }
 

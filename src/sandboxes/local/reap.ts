@@ -1,8 +1,9 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Reaped, ReapOptions } from '../../core/sandbox.ts'
+import { diskBytesOf } from '../../lib/disk-bytes.ts'
+import { isDeadDraft } from '../../lib/drafts.ts'
 import { namesIn } from '../../lib/files.ts'
-import { isLeftHalfMade } from '../../lib/half-made.ts'
 import { isRunningHere } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { type LeaseFile, lastSignOfOwner, loadLease, ownerLiveness } from './lease-file.ts'
@@ -19,17 +20,19 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
     const what = lease ? `left by process ${lease.process.pid}` : 'without a lease'
     const found = { id, owner: lease?.owner ?? nobody, what }
     if (!isAbandoned(found, lease, { dir, ownersDir: workshop.ownersDir }, options)) continue
+    const bytes = await diskBytesOf(dir)
     let stuck = false
     if (!dryRun) {
       endHolder(lease)
       stuck = await workshop.discard(id, dir)
     }
-    if (!stuck) reaped.push(found)
+    if (!stuck) reaped.push({ ...found, bytes })
   }
   for (const id of await workshop.emptyQuarantine({ dryRun }))
     reaped.push({ id, owner: nobody, what: `files that could not be removed, in ${workshop.home}` })
   reaped.push(...(await reapDrafts(workshop, dryRun)))
   reaped.push(...(await reapGroups(workshop, options)))
+  if (!dryRun) await workshop.cache.forgetDead()
   return reaped
 }
 
@@ -62,9 +65,10 @@ async function reapDrafts(workshop: Workshop, dryRun: boolean): Promise<Reaped[]
   const reaped: Reaped[] = []
   for (const name of await namesIn(dir)) {
     const isOld = /\.\d+\.tmp$/.test(name) && Date.now() - (await stat(join(dir, name))).mtimeMs > 86_400_000
-    if (!isOld && !isLeftHalfMade(name, workshop.ownersDir)) continue
+    if (!isOld && !isDeadDraft(name, workshop.ownersDir)) continue
+    const bytes = await diskBytesOf(join(dir, name))
     if (!dryRun) await removeTree(join(dir, name))
-    reaped.push({ id: name, owner: nobody, what: 'a base that was never finished' })
+    reaped.push({ id: name, owner: nobody, what: 'a base that was never finished', bytes })
   }
   return reaped
 }

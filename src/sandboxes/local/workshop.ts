@@ -10,6 +10,7 @@ import { codeOf } from '../../lib/files.ts'
 import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
+import { Cache } from './cache.ts'
 import { cleanEnv } from './holder.ts'
 import { forgetLease, newId, saveLease } from './lease-file.ts'
 import { Machine, type MachineOptions } from './machine.ts'
@@ -30,16 +31,21 @@ type MachineRequest = Omit<MachineOptions, 'home' | 'dir' | 'upper' | 'privilege
 
 /** Where machines of one state directory are made and unmade. */
 export class Workshop {
+  readonly cache: Cache
+
   private constructor(
     readonly home: string,
     readonly privileges: Privileges,
     readonly groups: ControlGroups,
-  ) {}
+    cacheLimitGb: number | undefined,
+  ) {
+    this.cache = new Cache(this, cacheLimitGb)
+  }
 
-  static async open(stateDir: string): Promise<Workshop> {
+  static async open(stateDir: string, cacheLimitGb?: number): Promise<Workshop> {
     const privileges = await findPrivileges()
     const home = await makeHome(stateDir)
-    return new Workshop(home, privileges, ControlGroups.find(groupName(home)))
+    return new Workshop(home, privileges, ControlGroups.find(groupName(home)), cacheLimitGb)
   }
 
   get sandboxesDir(): string {
@@ -100,7 +106,7 @@ export class Workshop {
   }
 
   /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may remove. */
-  private async removeDir(dir: string): Promise<void> {
+  async removeDir(dir: string): Promise<void> {
     if (this.privileges.mode === 'user') {
       const child = await spawnProcess('unshare', [...this.privileges.unshare, 'rm', '-rf', '--', dir], {
         stdio: 'ignore',

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { TaskDraft } from '../../core/row.ts'
@@ -7,7 +7,7 @@ import type { Task } from '../../core/task.ts'
 import { sandboxPaths, solutionDir, testsDir } from '../../core/task-paths.ts'
 import { saveTaskDraft } from '../../formats/harbor-task/draft.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
-import { removeTree } from '../../lib/remove-tree.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 
 export interface ProvingAt {
   readonly sandboxes: SandboxProvider
@@ -24,7 +24,7 @@ const runSec = 300
  */
 export async function proveDraft(draft: TaskDraft, at: ProvingAt): Promise<string | null> {
   await mkdir(at.workDir, { recursive: true })
-  const dir = await mkdtemp(join(at.workDir, 'prove-'))
+  const dir = await makeScratchDir(join(at.workDir, 'prove-'))
   try {
     const task = await loadTask(await saveTaskDraft(draft, dir))
     return (await proveIdle(task, at)) ?? (await proveSolved(task, at))
@@ -35,7 +35,7 @@ export async function proveDraft(draft: TaskDraft, at: ProvingAt): Promise<strin
     if (error instanceof BoundaryError && error.boundary === 'task') return `Its environment cannot be made: ${said}`
     throw error
   } finally {
-    await removeTree(dir)
+    await removeDraft(dir)
   }
 }
 

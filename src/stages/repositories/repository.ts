@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { isAbsolute, join, resolve } from 'node:path'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { DraftFile } from '../../core/row.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { isMissing } from '../../lib/files.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
 import { extractInto } from '../../lib/tar.ts'
@@ -45,7 +46,7 @@ export async function openRepository(
 ): Promise<RepositoryFiles> {
   if (spec.kind === 'folder') return readFolder(spec.path)
   await mkdir(workDir, { recursive: true })
-  const dir = await mkdtemp(join(workDir, 'repository-'))
+  const dir = await makeScratchDir(join(workDir, 'repository-'))
   try {
     const archive = spec.kind === 'git' ? await fetchGit(spec, dir, signal) : await fetchNpm(spec.spec, dir, signal)
     const files = join(dir, 'files')
@@ -55,7 +56,7 @@ export async function openRepository(
     })
     return await readFolder(spec.kind === 'npm' ? join(files, (await readdir(files))[0] ?? '') : files)
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }
 

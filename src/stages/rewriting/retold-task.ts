@@ -1,12 +1,12 @@
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TaskLineage, TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type StageContext } from '../../core/stage.ts'
 import { instructionFile, solutionDir, testsDir } from '../../core/task-paths.ts'
 import { lineageTable } from '../../formats/harbor-task/draft.ts'
 import { editTaskTomls } from '../../formats/harbor-task/edit.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { exists } from '../../lib/files.ts'
-import { removeTree } from '../../lib/remove-tree.ts'
 import { walkTree } from '../../lib/tree.ts'
 import { type Answer, lineageOf } from '../asking/ask.ts'
 import { placeTask } from '../rolling/place-tasks.ts'
@@ -27,7 +27,7 @@ export async function retoldTask(
   tell: (old: JudgedBy) => Promise<{ readonly instruction: string; readonly told: Answer<unknown> } | Dropped>,
 ): Promise<TaskRow | Dropped> {
   await mkdir(at.workDir, { recursive: true })
-  const parent = await mkdtemp(join(at.workDir, `${telling.manner}-`))
+  const parent = await makeScratchDir(join(at.workDir, `${telling.manner}-`))
   const dir = join(parent, 'task')
   try {
     const refused = await placeTask(row, parent, 'task')
@@ -41,7 +41,7 @@ export async function retoldTask(
     const made = await taskRowOf(dir, row.source, `${row.name}-${telling.suffix}`)
     return isDropped(made) ? made : { ...made, signals: row.signals }
   } finally {
-    await removeTree(parent)
+    await removeDraft(parent)
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { TaskRow } from '../../core/row.ts'
@@ -12,7 +12,7 @@ import {
 } from '../../core/stage.ts'
 import type { TraceRow } from '../../formats/traces/row.ts'
 import { digestJson } from '../../lib/digest-json.ts'
-import { halfMade } from '../../lib/half-made.ts'
+import { draftOf, renameDraft } from '../../lib/drafts.ts'
 import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import { identityOfModel } from './options.ts'
 import { folderOf, type PlacedTask, placeTask } from './place-tasks.ts'
@@ -81,7 +81,7 @@ type Placed = ReadonlyMap<string, PlacedTask>
 
 /** Puts all tasks into a folder that is named after them and the settings, as their job is. */
 async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settings: object, at: StageContext) {
-  const placing = join(at.workDir, `placing${halfMade}`)
+  const placing = draftOf(join(at.workDir, 'placing'))
   await rm(placing, { recursive: true, force: true })
   await mkdir(placing, { recursive: true })
   const placed = new Map<string, PlacedTask>()
@@ -100,7 +100,7 @@ async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settin
   const tasksDir = join(at.workDir, 'tasks', name)
   await rm(tasksDir, { recursive: true, force: true })
   await mkdir(dirname(tasksDir), { recursive: true })
-  await rename(placing, tasksDir)
+  await renameDraft(placing, tasksDir)
   return { placed, refused, name, tasksDir }
 }
 

@@ -1,10 +1,11 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { Dropped } from '../../core/stage.ts'
 import { parseLineage, safeTaskName } from '../../formats/harbor-task/draft.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { ArchiveError, extractInto, packDirToBytes } from '../../lib/tar.ts'
 
 /** How many tasks of a source are read at once. */
@@ -40,7 +41,7 @@ export async function archivedTaskRow(
   { name, source, workDir }: { readonly name: string; readonly source: string; readonly workDir: string },
 ): Promise<TaskRow | Dropped> {
   await mkdir(workDir, { recursive: true })
-  const dir = await mkdtemp(join(workDir, 'task-'))
+  const dir = await makeScratchDir(join(workDir, 'task-'))
   try {
     await extractInto(archive, dir, { blocking: true })
     return await taskRowOf(dir, source, name)
@@ -48,6 +49,6 @@ export async function archivedTaskRow(
     if (!(error instanceof ArchiveError)) throw error
     return { drop: 'bad-archive', detail: error.message, id: name }
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { HostEnv } from '../../core/redact.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { syncDir } from '../../lib/sync-dir.ts'
@@ -107,8 +108,8 @@ async function explained<T>(trial: string, work: () => Promise<T>): Promise<T> {
 /** Removes every trial directory whose files are packed, byte for byte. */
 async function removePacked(job: JobDir, options: ConvertOptions): Promise<PackedJob> {
   const store = await openPackedStore(job.dir, options)
-  const [packed, trash] = [join(job.dir, 'packed'), join(job.dir, '.work')]
-  await mkdir(trash, { recursive: true })
+  const packed = join(job.dir, 'packed')
+  const trash = await makeScratchDir(join(job.dir, '.packed-'))
   const judge = async (name: string): Promise<LeftAlone | null> => {
     const dir = join(job.dir, name)
     if (!(await exists(join(dir, 'result.json')))) return { trial: name, reason: 'it is not finished' }
@@ -121,7 +122,8 @@ async function removePacked(job: JobDir, options: ConvertOptions): Promise<Packe
   }
   const leftAlone: LeftAlone[] = []
   for await (const left of mapInOrder(await trialDirs(job.dir), trialsAtOnce, judge)) if (left) leftAlone.push(left)
-  await rm(trash, { recursive: true, force: true })
+  await removeDraft(trash)
+  await rm(join(job.dir, '.work'), { recursive: true, force: true })
   const packedBytes = [...store.index.trials.values()].reduce((sum, { length }) => sum + length, 0)
   return { trials: store.index.trials.size, packedBytes, leftAlone }
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, truncate } from 'node:fs/promises'
+import { mkdir, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
@@ -6,6 +6,7 @@ import type { TrialConfig } from '../../core/job.ts'
 import type { HostEnv } from '../../core/redact.ts'
 import type { RecordedAttempt } from '../../core/replay.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { readLines } from '../../lib/lines.ts'
 import { type PackOptions, packDir } from '../../lib/tar.ts'
@@ -135,19 +136,19 @@ export class PackedStore implements TrialStore {
     await rm(join(this.#dirs.work, trialName), { recursive: true, force: true })
     await mkdir(this.#dirs.work, { recursive: true })
     // Into a directory of its own: other trials may be at work beside it.
-    const stage = await mkdtemp(join(this.#dirs.work, '.retract-'))
+    const stage = await makeScratchDir(join(this.#dirs.work, '.retract-'))
     await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
     if (record.end.kind === 'cancelled') await this.#tapes.keep(trialName, join(stage, trialName))
     const tryStore = openHarborLayout(stage, this.#host)
     const addition = await this.#packTry(trialName, 1, record, tryStore, stage)
     await appender.append([addition, { kind: 'forget', trial: trialName }]).finally(() => addition.payload.discard())
-    await rm(stage, { recursive: true, force: true })
+    await removeDraft(stage)
   }
 
   async open(trialName: string): Promise<OpenTrial> {
     if (!this.index.trials.has(trialName)) throw this.#noSuchTrial(trialName)
-    const stage = await mkdtemp(join(tmpdir(), 'ot-agent-trial-'))
-    const discard = () => rm(stage, { recursive: true, force: true })
+    const stage = await makeScratchDir(join(tmpdir(), 'ot-agent-trial-'))
+    const discard = () => removeDraft(stage)
     try {
       await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
     } catch (error) {

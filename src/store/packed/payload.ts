@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
+import { draftBeside, removeDraft } from '../../lib/drafts.ts'
 
 /** Bytes on their way into a segment: in memory when they are few, in a file of their own otherwise. */
 export interface Payload {
@@ -44,18 +45,18 @@ async function* each(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array, 
 
 class Spill {
   readonly #dir: string
-  readonly #path: string
+  #path = ''
   #file: FileHandle | undefined
   used = false
 
   constructor(dir: string) {
     this.#dir = dir
-    this.#path = join(dir, `.${randomBytes(6).toString('hex')}.member`)
   }
 
   async write(chunks: readonly Uint8Array[]): Promise<void> {
     if (!this.#file) {
       await mkdir(this.#dir, { recursive: true })
+      this.#path = draftBeside(join(this.#dir, 'member'))
       this.#file = await open(this.#path, 'wx')
       this.used = true
     }
@@ -73,6 +74,6 @@ class Spill {
 
   async discard(): Promise<void> {
     await this.close()
-    if (this.used) await rm(this.#path, { force: true })
+    if (this.used) await removeDraft(this.#path)
   }
 }

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { draftBeside, makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
@@ -41,9 +41,8 @@ export async function unpackJob(jobDir: string, options: ConvertOptions = {}): P
 }
 
 async function restoreAll(job: JobDir, index: PackedIndex, options: ConvertOptions): Promise<number> {
-  const [packed, work] = [join(job.dir, 'packed'), join(job.dir, '.work')]
-  await rm(work, { recursive: true, force: true })
-  await mkdir(work)
+  const packed = join(job.dir, 'packed')
+  await rm(join(job.dir, '.work'), { recursive: true, force: true })
   const missing = await namesToRestore(job.dir, packed, index)
   let droppedLinks = 0
   let done = 0
@@ -59,12 +58,11 @@ async function restoreAll(job: JobDir, index: PackedIndex, options: ConvertOptio
 
 /** Renamed away first, because for a job that Harbor made the name `packed` alone says how it is laid out. */
 async function removeAway(jobDir: string, name: string): Promise<void> {
-  const work = join(jobDir, '.work')
-  await mkdir(work, { recursive: true })
-  if (await exists(join(jobDir, name)))
-    await rename(join(jobDir, name), join(work, `${name}-${randomBytes(4).toString('hex')}`))
+  const away = draftBeside(join(jobDir, name))
+  if (await exists(join(jobDir, name))) await rename(join(jobDir, name), away)
   await syncDir(jobDir)
-  await rm(work, { recursive: true, force: true })
+  await removeDraft(away)
+  await rm(join(jobDir, '.work'), { recursive: true, force: true })
 }
 
 /** Before anything is written: a finished directory that is not what is packed is somebody's work. */
@@ -81,12 +79,12 @@ async function namesToRestore(jobDir: string, packed: string, index: PackedIndex
 }
 
 async function restoreOne(jobDir: string, name: string, index: PackedIndex): Promise<number> {
-  const stage = await mkdtemp(join(jobDir, '.work', 'unpack-'))
+  const stage = await makeScratchDir(join(jobDir, '.unpack-'))
   const dropped = await restoreTrial(join(jobDir, 'packed'), index, name, stage)
   // What a crash left of a trial that was never finished.
   if (await exists(join(jobDir, name))) await rename(join(jobDir, name), join(stage, '.unfinished'))
   await rename(join(stage, name), join(jobDir, name))
-  await rm(stage, { recursive: true, force: true })
+  await removeDraft(stage)
   return dropped
 }
 

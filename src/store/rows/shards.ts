@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, rename, stat } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { StageCount } from '../../core/recipe.ts'
+import { draftOf, removeDraft } from '../../lib/drafts.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
-import { halfMade } from '../../lib/half-made.ts'
 import { readJson } from '../../lib/parse-json.ts'
 
 const countSchema = z.strictObject({
@@ -68,7 +68,7 @@ export async function saveShard(
 ): Promise<Shard> {
   await mkdir(dir, { recursive: true })
   const files = shardFiles(dir, index)
-  const temporary = { part: files.part + halfMade, rejects: files.rejects + halfMade }
+  const temporary = { part: draftOf(files.part), rejects: draftOf(files.rejects) }
   try {
     const { rows, counts, kept } = await write(temporary)
     const mark: Mark = {
@@ -86,7 +86,7 @@ export async function saveShard(
     return shardOf(dir, index, mark)
   } finally {
     // What could not be finished would take the room that may be what was missing.
-    for (const file of Object.values(temporary)) await rm(file, { force: true })
+    for (const file of Object.values(temporary)) await removeDraft(file)
   }
 }
 

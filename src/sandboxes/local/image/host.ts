@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { standInNote } from '../../../core/sandbox.ts'
 import { exists } from '../../../lib/files.ts'
 import { type Base, directoryBase } from '../base.ts'
+import type { Cache } from '../cache.ts'
 import type { OwnedMachine, Workshop } from '../workshop.ts'
 
 export interface BuildMachineRequest {
@@ -17,6 +18,7 @@ export interface BuildMachineRequest {
 /** What building an image needs of the place where it is built. */
 export interface ImageHost {
   readonly layersDir: string
+  readonly cache: Cache
   /** The files an image starts from; `note` says when they only stand in for it. Null: there is no Dockerfile. */
   findBase(image: string | null): Promise<{ readonly base: Base; readonly note: string | null }>
   /** A machine whose changes collect in `<dir>/upper`; the builder gives it back. */
@@ -30,6 +32,7 @@ const buildPids = 4096
 export function makeImageHost(workshop: Workshop, base: Base, baseName = "the host's root"): ImageHost {
   return {
     layersDir: join(workshop.home, 'layers'),
+    cache: workshop.cache,
     async findBase(image) {
       if (image === null) return { base, note: null }
       const dir = join(workshop.home, 'images', image.replace(/[/:]/g, '_'))

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { lstat, readdir, rename } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { codeOf, exists, readTextIfExists, writeAtomic } from '../../../lib/files.ts'
 import { SharedWork } from '../../../lib/shared-work.ts'
+import type { Cache } from '../cache.ts'
 import type { OwnedMachine } from '../workshop.ts'
 
 /** One entry of the cache. */
@@ -15,6 +16,7 @@ export interface Layer {
 
 export interface LayerRequest {
   readonly layersDir: string
+  readonly cache: Cache
   readonly key: string
   /** Build it even if it is there; whoever comes later gets the new one. Once per process is enough. */
   readonly force: boolean
@@ -42,6 +44,7 @@ export async function findOrBuildLayer(request: LayerRequest): Promise<Layer> {
   const { layersDir, key, force, signal } = request
   const name = force ? `${key}-${generation}` : await currentName(layersDir, key)
   const dir = join(layersDir, name)
+  request.cache.use('layers', name)
   if (!(await exists(dir))) await shared.run(dir, signal, (shared) => build(request, dir, shared))
   if (force) await writeAtomic(pointerPath(layersDir, key), name)
   return { name, dir, isEmpty: await isEmptyLayer(dir) }
@@ -57,6 +60,7 @@ async function build(request: LayerRequest, dir: string, signal: AbortSignal): P
     await owned.machine.stop()
     signal.throwIfAborted()
     await publish(join(owned.dir, 'upper'), dir)
+    await request.cache.added('layers', basename(dir))
   } finally {
     await owned.dispose()
   }

@@ -85,7 +85,8 @@ async function addLayer(step: Step, below: BuiltStage, force: boolean, build: St
     return host.makeMachine({ base: below.base, layers: below.layers, network, memoryMb, purpose: at })
   }
   const key = layerKey([below.key, step.kind, work.facts])
-  const layer = await findOrBuildLayer({ layersDir: host.layersDir, key, force, signal, makeMachine, fill: work.fill })
+  const { layersDir, cache } = host
+  const layer = await findOrBuildLayer({ layersDir, cache, key, force, signal, makeMachine, fill: work.fill })
   return { base: below.base, layers: layer.isEmpty ? below.layers : [...below.layers, layer.dir], key: layer.name }
 }
 

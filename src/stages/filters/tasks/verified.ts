@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
@@ -6,7 +5,7 @@ import { definePlugin } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { Dropped, MapStage, SpineRequest, StageContext } from '../../../core/stage.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
-import { halfMade } from '../../../lib/half-made.ts'
+import { draftOf, removeDraft } from '../../../lib/drafts.ts'
 import { chosen, identityOfModel, rollingOptions } from '../../rolling/options.ts'
 import { folderOf, placeTask } from '../../rolling/place-tasks.ts'
 
@@ -61,7 +60,7 @@ async function* checkBatch(
   at.signal.throwIfAborted()
   if (rows.length === 0) return
   if (!at.services) throw new UserError('tasks are verified by recipes only', 'ot-agent tasks check checks a folder')
-  const dir = join(at.workDir, `checking${halfMade}`)
+  const dir = draftOf(join(at.workDir, 'checking'))
   try {
     const placed = new Map<string, TaskRow>()
     for (const [nth, row] of rows.entries()) {
@@ -78,7 +77,7 @@ async function* checkBatch(
       yield reason === null ? row : { drop: reason, id: row.id, ...(detail !== undefined && { detail }) }
     }
   } finally {
-    await rm(dir, { recursive: true, force: true })
+    await removeDraft(dir)
   }
 }
 

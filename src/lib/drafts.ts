@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { basename, dirname, join, resolve } from 'node:path'
+import { beginDraft, endDraft } from './draft-places.ts'
+import { identify, livenessOf, markName, ourselves, type ProcessIdentity, parseMarkName } from './process-identity.ts'
+import { removeTree } from './remove-tree.ts'
+
+let suffix: string | undefined
+
+/** How the name of everything half-made ends: it says who makes it, so that others know what a dead process left. */
+function draftSuffix(): string {
+  suffix ??= `.${markName(ourselves())}.tmp`
+  return suffix
+}
+
+/** A new hidden name beside a path, for what is renamed to that path once it is whole. */
+export function draftBeside(path: string): string {
+  // A name may have 255 bytes.
+  return begun(join(dirname(path), `.${basename(path).slice(0, 40)}.${random()}${draftSuffix()}`))
+}
+
+/** The one name of this process for a draft of a path; a second draft of the same path is the same. */
+export function draftOf(path: string): string {
+  return begun(path + draftSuffix())
+}
+
+/** A new hidden name for what lies at a path while something else takes its place; after a crash between the two it is put back. */
+export function asideOf(path: string): string {
+  return begun(join(dirname(path), `.${basename(path)}.${random()}.old${draftSuffix()}`))
+}
+
+/** Makes a new directory for a short time, as `mkdtemp` does: its name begins as `prefix`. */
+export async function makeScratchDir(prefix: string): Promise<string> {
+  const dir = begun(`${prefix}${random()}${draftSuffix()}`)
+  await mkdir(dir, { mode: 0o700 })
+  return dir
+}
+
+/** Moves a finished draft to its place. */
+export async function renameDraft(draft: string, path: string): Promise<void> {
+  await rename(draft, path)
+  endDraft(resolve(draft))
+}
+
+/** Removes a draft, where it is still there, however deep it is. */
+export async function removeDraft(path: string): Promise<void> {
+  await rm(path, { recursive: true, force: true }).catch(() => removeTree(path))
+  endDraft(resolve(path))
+}
+
+function begun(path: string): string {
+  const at = resolve(path)
+  // What lies in a draft goes with it.
+  if (!dirname(at).includes(`${draftSuffix()}/`) && !dirname(at).endsWith(draftSuffix())) beginDraft(at)
+  return path
+}
+
+function random(): string {
+  return randomBytes(6).toString('hex')
+}
+
+/** Who makes a draft, and what is to be put back when it is left; null for the name of anything else. */
+export function parseDraftName(
+  name: string,
+): { readonly maker: ProcessIdentity; readonly putBack: string | null } | null {
+  const [, before = '', mark = ''] = /^(.*)\.([^.]+)\.tmp$/s.exec(name) ?? []
+  const maker = parseMarkName(mark)
+  return maker && { maker, putBack: /^\.(.+)\.[0-9a-f]{12}\.old$/s.exec(before)?.[1] ?? null }
+}
+
+/** Whether a name is that of something whose maker died before it was finished. */
+export function isDeadDraft(name: string, ownersDir?: string): boolean {
+  const draft = parseDraftName(name)
+  if (draft !== null) return livenessOf(draft.maker, ownersDir === undefined ? {} : { ownersDir }) === 'dead'
+  // As earlier versions named them.
+  const [, pid = ''] = /-(\d+)\.tmp$/.exec(name) ?? []
+  return name.endsWith(`.${hostname()}-${pid}.tmp`) && identify(Number(pid)) === null
+}
