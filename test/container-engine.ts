@@ -180,7 +180,7 @@ function unmountBelow(dir: string): void {
 
 const programs = (
   'bash sh cat chmod chown cp cut date dd dirname basename echo env expr false find getent grep head id install kill ln ls mkdir mkfifo ' +
-  'mktemp mount mv nohup od printf pwd readlink realpath rm rmdir sed seq setpriv setsid sha256sum sleep sort stat stty su tail tar tee ' +
+  'mktemp mount mv nl nohup od printf pwd readlink realpath rm rmdir sed seq setpriv setsid sha256sum sleep sort stat stty su tac tail tar tee ' +
   'test timeout touch tr true truncate tty umount uname uniq unshare wc whoami xargs dmesg gzip awk diff cmp'
 ).split(' ')
 
@@ -202,7 +202,9 @@ export async function withBaseFiles<T>(
       mkdirSync(join(root, 'usr', name), { recursive: true })
       symlinkSync(`usr/${name}`, join(root, name))
     }
-    for (const name of 'tmp var/tmp root home opt mnt etc proc sys dev run srv var/lib'.split(' '))
+    for (const name of 'tmp var/tmp root home opt mnt etc/profile.d etc/ld.so.conf.d proc sys dev run srv var/lib usr/local/bin usr/local/sbin'.split(
+      ' ',
+    ))
       mkdirSync(join(root, name), { recursive: true })
     writeFileSync(
       join(root, 'etc/passwd'),
@@ -210,6 +212,9 @@ export async function withBaseFiles<T>(
     )
     writeFileSync(join(root, 'etc/group'), 'root:x:0:\nnogroup:x:65534:\n')
     writeFileSync(join(root, 'etc/passwd-'), '')
+    writeFileSync(join(root, 'etc/profile.d/base.sh'), ':\n')
+    writeFileSync(join(root, 'etc/ld.so.conf.d/base.conf'), '/usr/local/lib\n')
+    writeFileSync(join(root, 'root/.bashrc'), '# base\n')
     addPrograms(root, [...programs, ...more])
     return await use(tarDir(root, { links: 'keep', modes: 'kept', special: 'skip' }))
   } finally {

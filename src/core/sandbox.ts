@@ -124,6 +124,9 @@ export interface FreezeOptions {
   readonly scratch?: boolean
 }
 
+/** The code of a freeze that fails because an agent left a system on which nothing runs. */
+export const brokenSystem = 'AgentSystemError'
+
 export interface Frozen {
   readonly isolation: Isolation
   /** What `image` put back, perhaps nothing; null where the system is the agent's: that was asked for, or is all this kind can. */

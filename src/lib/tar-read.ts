@@ -17,6 +17,11 @@ export interface TarEntry extends TarHeader {
   readonly body: AsyncIterable<Uint8Array>
 }
 
+/** An entry with its header blocks as they came, for handing it on unchanged. */
+export interface RawTarEntry extends TarEntry {
+  readonly head: Uint8Array
+}
+
 /** Longest extended header that is read into memory. */
 const metaLimitBytes = 1 << 20
 /** What may follow the end of an archive; tools pad to 10 KiB. */
@@ -26,21 +31,28 @@ const tailLimitBytes = 64 << 20
  * Reads a tar archive (plain, not compressed) entry by entry, holding no more than a chunk of it in memory.
  * Says what the archive says and judges nothing: names may be absolute, links may leave. Damage throws ArchiveError.
  */
-export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry, void, void> {
+export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerator<RawTarEntry, void, void> {
   const bytes = new ByteReader(source)
   try {
     let extra = new Extras()
+    let head: Uint8Array[] = []
     for (;;) {
-      const raw = parseHeader(await bytes.exactly(blockBytes, 'a header'))
+      // Copies: they are kept while later chunks are read, and a source may reuse its buffer.
+      const block = (await bytes.exactly(blockBytes, 'a header')).slice()
+      const raw = parseHeader(block)
       if (raw === null) return await bytes.drain(tailLimitBytes)
+      head.push(block)
       if (isMeta(raw.flag)) {
-        extra.add(raw.flag, await readMeta(bytes, raw))
+        const meta = await readMeta(bytes, raw)
+        head.push(meta)
+        extra.add(raw.flag, meta.subarray(0, raw.size))
         continue
       }
       const entry = extra.apply(raw)
-      extra = new Extras()
       const body = new Body(bytes, entry.size)
-      yield { ...entry, body }
+      yield { ...entry, head: Buffer.concat(head), body }
+      extra = new Extras()
+      head = []
       await body.skip()
     }
   } finally {
@@ -55,9 +67,7 @@ function isMeta(flag: string): boolean {
 async function readMeta(bytes: ByteReader, raw: RawHeader): Promise<Uint8Array> {
   if (raw.size > metaLimitBytes)
     throw new ArchiveError(`an extended header of ${raw.size} bytes: expected at most ${metaLimitBytes}`)
-  const padded = await bytes.exactly(raw.size + paddingOf(raw.size), 'an extended header')
-  // A copy: it is kept while later chunks are read, and a source may reuse its buffer.
-  return padded.slice(0, raw.size)
+  return (await bytes.exactly(raw.size + paddingOf(raw.size), 'an extended header')).slice()
 }
 
 /** What extended headers said about the entry that follows them. */

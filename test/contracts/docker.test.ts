@@ -30,11 +30,6 @@ describe('an engine of our own', { skip: skipReason !== null, meta: skipReason =
   sandboxContract('docker', {
     makeProvider,
     room: '/logs/agent',
-    exceptions: {
-      'brings up /tests and /logs where a program left a file in their place':
-        'the engine cannot mount over it: the trial fails at its sandbox and is not scored',
-    },
-    cannotRestore: 'not written for container engines yet',
     takeAway: { 'its container is removed': (box) => removeSandbox(engine.engine, box.id) },
   })
   allowlistLaw(makeProvider)

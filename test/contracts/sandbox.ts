@@ -560,6 +560,21 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       expect(await sh(box, 'cd /tests && cd /logs/verifier && pwd -P')).toMatchObject({ stdout: '/logs/verifier\n' })
     })
 
+    law('hides no directory behind a link that a program left in the place of /tests or /logs', async () => {
+      for (const system of ['agent', 'image'] as const) {
+        await using box = await lease()
+        const plant =
+          'mkdir -p /srv/work && echo kept > /srv/work/file && rm -rf /tests && ln -s /srv/work /tests && rm -rf /logs/verifier && ln -s /usr/bin /logs/verifier; mv /logs /moved; mkdir /logs; ln -s /etc /logs/verifier; ln -s /srv/work /logs/agent'
+        await sh(box, plant)
+        await box.freeze({ system })
+        await box.uploadDir(join(scratch, 'environment'), '/tests')
+        const seen =
+          'cat /srv/work/file; test -s /etc/passwd && ls /usr/bin/env; cd /tests && pwd -P; cd /logs/verifier && pwd -P; ls -A'
+        expect((await sh(box, seen)).stdout).toBe('kept\n/usr/bin/env\n/tests\n/logs/verifier\n')
+        expect((await sh(box, 'cd /logs/agent && pwd -P')).stdout).toBe('/logs/agent\n')
+      }
+    })
+
     systemLaws(law, lease, contract.cannotRestore)
 
     law('opens a terminal that answers, resizes and takes control keys', async () => {

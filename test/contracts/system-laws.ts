@@ -83,6 +83,45 @@ export function systemLaws(law: Law, lease: Lease, cannot: string | undefined): 
     }
   })
 
+  law('finds a changed program whose size and time are as before, and startup files of any name', async () => {
+    await using box = await lease()
+    const ownsPrograms = (await sh(box, '[ -w /usr/bin ]')).exitCode === 0
+    const change = [
+      'cp -p /usr/bin/tac /opt/tac && printf "\\0\\0\\0\\0" | dd of=/usr/bin/tac bs=1 conv=notrunc 2>/dev/null; touch -r /opt/tac /usr/bin/tac',
+      'echo echo evil > /etc/profile.d/$(printf "\\377").sh; cp /etc/profile.d/*.sh /etc/',
+    ].join('\n')
+    expect(await sh(box, change)).toMatchObject({ exitCode: 0 })
+    expect((await sh(box, 'echo x | tac')).stdout).toBe(ownsPrograms ? '' : 'x\n')
+    await box.freeze({ system: 'image' })
+    expect((await sh(box, 'echo x | tac')).stdout).toBe('x\n')
+    expect(
+      (await sh(box, 'for f in /etc/profile.d/*.sh; do case $f in *base.sh) ;; *) . $f;; esac; done')).stdout,
+    ).toBe('')
+    expect((await sh(box, 'cat /etc/$(printf "\\377").sh')).stdout).toBe('echo evil\n')
+  })
+
+  law('leaves ordinary work as it is when system files are put back', async () => {
+    await using box = await lease()
+    await sh(box, 'mkdir -p /srv/old/a && echo old > /srv/old/a/b && echo same > /srv/old/same')
+    await box.freeze()
+    const work = [
+      'mkdir -p /srv/work/empty /srv/work/deep/er && cd /srv/work && echo one > one && ln one two && ln -s one link && ln -s /nothing dangling',
+      'mkfifo pipe && printf x > "a b\n$(printf "\\377")ü" && chmod 1770 deep && { chown 12:34 one deep/er 2>/dev/null || :; } && chmod 4751 one && touch -d 2001-02-03 one',
+      'head -c 3000000 /dev/urandom > big && rm -rf /srv/old/a && echo x > /srv/old/a && echo evil > /etc/ld.so.preload && rm -f /etc/ld.so.preload',
+      'echo : > /etc/profile.d/new.sh && echo added > /etc/added && rm -f /etc/passwd-',
+    ].join('\n')
+    const look =
+      'cd /srv; find . | LC_ALL=C sort; find . -type f -exec stat -c "%n %A %u %g %s %Y %h" {} + | LC_ALL=C sort; find . -type d -exec stat -c "%n %A %u %g" {} + | LC_ALL=C sort; sha256sum work/big old/*; readlink work/*; stat -c %F work/pipe; ls /etc/passwd- /etc/added'
+    expect(await sh(box, work)).toMatchObject({ exitCode: 0 })
+    const before = (await sh(box, look)).stdout
+    expect(before).toContain('./work/one -rwsr-x--x ')
+    const { restored } = await box.freeze({ system: 'image' })
+    expect(restored?.files).toEqual([{ path: '/etc/profile.d/new.sh', change: 'added' }])
+    expect((await sh(box, look)).stdout).toBe(before)
+    await box.freeze()
+    expect((await sh(box, look)).stdout).toBe(before)
+  })
+
   law('puts nothing back where nothing of the system was changed', async () => {
     await using box = await lease()
     await sh(box, 'mkdir -p /srv/work && echo kept > /srv/work/file && echo new > /etc/new && mkdir -p /usr/bin')
@@ -99,9 +138,9 @@ export function systemLaws(law: Law, lease: Lease, cannot: string | undefined): 
       'echo tests > /srv/work/file; echo tests > /srv/work/new; rm -rf /etc/profile.d; echo x > /tests-were-here',
     )
     await box.freeze()
-    expect((await sh(box, 'cat /srv/work/file /logs/agent/log; ls /srv/work / | grep -c tests')).stdout).toBe(
-      'agent\nagent\n0\n',
-    )
+    expect(
+      (await sh(box, 'cat /srv/work/file /logs/agent/log; ls /srv/work / | grep -c -e new -e were-here')).stdout,
+    ).toBe('agent\nagent\n0\n')
     await sh(box, 'echo again > /srv/work/file')
     await box.freeze()
     expect((await sh(box, 'cat /srv/work/file; ls -d /etc/profile.d /usr/bin/env')).stdout).toBe(

@@ -1,5 +1,5 @@
 import { BoundaryError } from '../../core/errors.ts'
-import type { FreezeOptions, Frozen, SandboxLease } from '../../core/sandbox.ts'
+import { brokenSystem, type FreezeOptions, type Frozen, type SandboxLease } from '../../core/sandbox.ts'
 import { mayModifySystem } from '../../core/task.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { restoreArtifacts, type SavedArtifact } from './artifacts.ts'
@@ -53,8 +53,10 @@ export async function verifyInPlace(
   }
   scene.log('the tests run again, on the system as the agent left it')
   const again = { ...how, system: 'agent' as const }
-  const left = await freeze(scene, bench.lease, again)
-  const onAgent = await resultOf(() => runInPlace(scene, bench, round, again, left, 'verifier/agent-system'))
+  const onAgent = await resultOf(async () => {
+    const left = await freeze(scene, bench.lease, again)
+    return runInPlace(scene, bench, round, again, left, 'verifier/agent-system')
+  })
   return settleSystems(restored, onImage, onAgent)
 }
 
@@ -82,7 +84,7 @@ async function runInPlace(
 /** What tests came to, also when they came to nothing: on one of two systems that is a result. */
 async function resultOf(work: () => Promise<Verified>): Promise<Verified | BoundaryError> {
   return work().catch((error: unknown) => {
-    if (error instanceof BoundaryError && error.boundary === 'verifier') return error
+    if (error instanceof BoundaryError && (error.boundary === 'verifier' || error.code === brokenSystem)) return error
     throw error
   })
 }

@@ -87,6 +87,7 @@ export class Commands {
     argv: readonly string[],
     options: StreamedOptions,
     data?: Buffer,
+    attempt = 1,
   ): Promise<{ exitCode: number; timedOut: boolean }> {
     const { signal, timeoutSec, sinks } = options
     signal?.throwIfAborted()
@@ -119,7 +120,7 @@ export class Commands {
       if (end.kind === 'ended') return { exitCode: end.exitCode, timedOut }
       await this.revive()
       // The shell was killed while it waited, and we had not heard of it yet.
-      if (!end.started) return await this.perform(argv, options, data)
+      if (!end.started && attempt < 5) return await this.perform(argv, options, data, attempt + 1)
       return { exitCode: 137, timedOut }
     } finally {
       clearTimeout(timer)

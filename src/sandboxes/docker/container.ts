@@ -57,6 +57,14 @@ export function waitingProgram(entrypoint: readonly string[]): readonly string[]
 
 /** Makes a container and starts it. When this throws there may be one of that name: the caller removes it. */
 export async function startContainer(engine: Engine, spec: ContainerSpec): Promise<void> {
+  await createContainer(engine, spec)
+  await engine.ask({ method: 'POST', path: url`/containers/${spec.name}/start` }).catch((error: unknown) => {
+    throw blameGpu(blameImage(error, spec), spec)
+  })
+}
+
+/** Makes a container. */
+export async function createContainer(engine: Engine, spec: ContainerSpec): Promise<void> {
   const { entrypoint, command } = mainCommand(spec.program)
   const json = {
     Image: spec.image,
@@ -74,9 +82,6 @@ export async function startContainer(engine: Engine, spec: ContainerSpec): Promi
   const path = '/containers/create'
   await engine.ask({ method: 'POST', path, query: { name: spec.name }, json }).catch((error: unknown) => {
     throw blameGpu(error, spec)
-  })
-  await engine.ask({ method: 'POST', path: url`/containers/${spec.name}/start` }).catch((error: unknown) => {
-    throw blameGpu(blameImage(error, spec), spec)
   })
 }
 
@@ -136,6 +141,8 @@ function blameImage(error: unknown, { image }: ContainerSpec): unknown {
 
 const stateSchema = z.object({
   State: z.object({ Running: z.boolean(), Pid: z.number().nullish() }),
+  Config: z.object({ Hostname: z.string().nullish(), Env: z.array(z.string()).nullish() }).nullish(),
+  Mounts: z.array(z.object({ Destination: z.string() })).nullish(),
   NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()).nullish() }).nullish(),
 })
 
@@ -144,14 +151,26 @@ export interface ContainerState {
   /** Its process 1, by its number where the engine runs; 0 when it does not run. */
   readonly pid: number
   readonly networks: readonly string[]
+  readonly hostname: string
+  /** The variables of its programs, as `NAME=value`. */
+  readonly env: readonly string[]
+  /** The paths where something is mounted. */
+  readonly mounts: readonly string[]
 }
 
 /** How a container is; null when there is none of that name. */
 export async function inspectContainer(engine: Engine, name: string): Promise<ContainerState | null> {
   const answer = await engine.ask({ method: 'GET', path: url`/containers/${name}/json`, accept: [404] })
   if (answer.status === 404) return null
-  const { State, NetworkSettings } = stateSchema.parse(answer.body)
-  return { running: State.Running, pid: State.Pid ?? 0, networks: Object.keys(NetworkSettings?.Networks ?? {}) }
+  const { State, Config, Mounts, NetworkSettings } = stateSchema.parse(answer.body)
+  return {
+    running: State.Running,
+    pid: State.Pid ?? 0,
+    networks: Object.keys(NetworkSettings?.Networks ?? {}),
+    hostname: Config?.Hostname ?? '',
+    env: Config?.Env ?? [],
+    mounts: Mounts?.map(({ Destination }) => Destination) ?? [],
+  }
 }
 
 /** Ends every process of a container; its files stay. */

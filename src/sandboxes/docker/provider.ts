@@ -73,6 +73,9 @@ interface Opened {
   readonly limits: SandboxFacts['limits']
   readonly gpuDevices: boolean
   readonly resolvesNames: boolean
+  readonly listsEveryChange: boolean
+  /** By image. */
+  readonly knownDirs: Map<string, Set<string>>
   readonly seccompProfile: string | null
 }
 
@@ -89,7 +92,7 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
   const opened = lazily(async (): Promise<Opened> => {
     const engine = await connect()
     const { stateDir } = context
-    const { gpuDevices, resolvesNames, looseProfile } = kind
+    const { gpuDevices, resolvesNames, listsEveryChange, looseProfile } = kind
     const seccompProfile = looseProfile && (await saveTightProfile(looseProfile, join(stateDir, kind.name)))
     const { base, buildNetwork, builds, lifetimeSec } = options
     const [server, limits] = await Promise.all([findServer(engine), findLimits(engine)])
@@ -100,6 +103,8 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
       images: new Images(engine, { ...shared, base, buildNetwork, builds, lifetimeSec }),
       gpuDevices,
       resolvesNames,
+      listsEveryChange,
+      knownDirs: new Map(),
     }
   })
   return {
@@ -132,6 +137,7 @@ async function lease(
   request: SandboxRequest,
 ): Promise<DockerLease> {
   const { engine, server, stateDir, images, limits, gpuDevices, resolvesNames, seccompProfile } = opened
+  const { listsEveryChange, knownDirs } = opened
   const { environment, owner, signal, toolDirs = [] } = request
   signal?.throwIfAborted()
   if (environment.os === 'windows')
@@ -144,6 +150,8 @@ async function lease(
   const hasOthers = (plan?.project.others.length ?? 0) > 0
   // Several services have the networks of their project.
   const shared = options.network === 'own' && hasOthers ? 'bridge' : options.network
+  const dirs = knownDirs.get(image.id) ?? new Set<string>()
+  knownDirs.set(image.id, dirs)
   const mounted = file?.services[mainService]?.mounts.map(({ target }) => target) ?? []
   return DockerLease.open(
     {
@@ -169,6 +177,8 @@ async function lease(
       healthcheck: plan ? plan.healthcheck : image.healthcheck,
       verify: options.verify,
       project: plan?.project ?? null,
+      listsEveryChange,
+      knownDirs: dirs,
       log: request.log,
     },
     signal,

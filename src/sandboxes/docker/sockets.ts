@@ -19,6 +19,8 @@ export interface EngineKind {
   readonly networkPerPhase: boolean
   /** Whether containers of one network always find each other by name. */
   readonly resolvesNames: boolean
+  /** Whether its list of changes has every file that its image of a container has. Docker's goes by size and time of a file. */
+  readonly listsEveryChange: boolean
   readonly startHint: string
   readonly permissionHint: string
 }
@@ -35,6 +37,7 @@ export const dockerKind: EngineKind = {
   looseProfile: null,
   networkPerPhase: true,
   resolvesNames: true,
+  listsEveryChange: false,
   startHint:
     'start it (sudo systemctl start docker), or name its socket: --ek socket=/path/to/docker.sock or DOCKER_HOST=unix:///path',
   permissionHint: 'join the group docker (sudo usermod -aG docker $USER, then log in again), or run as root',
@@ -52,6 +55,7 @@ export const podmanKind: EngineKind = {
   looseProfile: '/usr/share/containers/seccomp.json',
   networkPerPhase: false,
   resolvesNames: false,
+  listsEveryChange: true,
   startHint:
     'start it (systemctl --user start podman.socket, or podman system service --time=0), or name its socket: --ek socket=/path/to/podman.sock',
   permissionHint: 'use your own service (systemctl --user start podman.socket), or run as root',

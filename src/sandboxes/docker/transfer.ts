@@ -74,12 +74,17 @@ export async function writeFile(
 
 /** Copies a host directory's contents into a directory inside, as root's files. The engine unpacks, with no help from inside. */
 export async function uploadDir(engine: Engine, commands: Commands, source: string, target: string): Promise<void> {
-  const made = await commands.exec(['mkdir', '-p', '--', target], asRoot)
-  if (made.exitCode !== 0) throw transferFailure(`cannot copy ${source} to ${target}: ${made.stderr.trim()}`)
   const path = posix.normalize(target)
-  const tar = tarDir(source, { links: 'keep', special: 'skip', modes: 'kept' })
+  const put = async () => {
+    const tar = tarDir(source, { links: 'keep', special: 'skip', modes: 'kept' })
+    const at = url`/containers/${commands.container}/archive`
+    return (await engine.ask({ method: 'PUT', path: at, query: { path }, tar, accept: [404] })).status !== 404
+  }
   try {
-    await engine.ask({ method: 'PUT', path: url`/containers/${commands.container}/archive`, query: { path }, tar })
+    // A directory that is there needs no program inside.
+    if (await put()) return
+    const made = await commands.exec(['mkdir', '-p', '--', target], asRoot)
+    if (made.exitCode !== 0 || !(await put())) throw new Error(made.stderr.trim() || 'there is no such directory')
   } catch (error) {
     if (error instanceof BoundaryError && error.code === 'SandboxGoneError') throw error
     throw transferFailure(`cannot copy ${source} to ${target}: ${messageOf(error)}`)

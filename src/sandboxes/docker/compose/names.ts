@@ -10,8 +10,8 @@ const addressSchema = z.object({
 })
 const serviceLabel = 'com.docker.compose.service'
 /** At the end of each line of ours, so that the next time finds them. */
-const mark = '# ot-agent'
-const rewrite = `t=$1; k=; while IFS= read -r l; do case $l in *'${mark}') ;; *) k="$k$l
+export const hostsMark = '# ot-agent'
+const rewrite = `t=$1; k=; while IFS= read -r l; do case $l in *'${hostsMark}') ;; *) k="$k$l
 ";; esac; done < /etc/hosts; printf '%s%s' "$k" "$t" > /etc/hosts`
 
 /**
@@ -27,7 +27,7 @@ export async function writeHosts(engine: Engine, project: string): Promise<void>
     const answer = await engine.ask({ method: 'GET', path: url`/containers/${Id}/json`, accept: [404] })
     const networks = addressSchema.safeParse(answer.body).data?.NetworkSettings.Networks ?? {}
     for (const { IPAddress } of Object.values(networks))
-      if (IPAddress) lines.push(`${IPAddress} ${Labels?.[serviceLabel]} ${mark}\n`)
+      if (IPAddress) lines.push(`${IPAddress} ${Labels?.[serviceLabel]} ${hostsMark}\n`)
   }
   for (const { Id } of containers) await write(engine, Id, lines.join('')).catch(() => {})
 }

@@ -45,6 +45,19 @@ export class ComposeProject {
     return Object.keys(this.options.file.services).filter((name) => name !== mainService)
   }
 
+  /** Files of the environment that the agent's container has as files of its own, by their paths in it. */
+  get mainFiles(): readonly string[] {
+    return this.files().flatMap(({ service, source, target }) =>
+      service === mainService && !this.directories.has(source) ? [target] : [],
+    )
+  }
+
+  /** Gives a container some of those files as they were at first. */
+  async fillMain(container: string, paths: readonly string[]): Promise<void> {
+    for (const { service, source, target } of this.files())
+      if (service === mainService && paths.includes(target)) await this.fill(container, source, target)
+  }
+
   /** Starts the agent's container as `main` says; the first time every other service too. */
   async start(main: ContainerSpec): Promise<void> {
     if (this.isStarted) await this.run(main, ['up', '-d', '--no-deps', mainService])

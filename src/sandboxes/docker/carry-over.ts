@@ -1,0 +1,76 @@
+import type { SystemChange } from '../../core/system-files.ts'
+import { blockBytes, paddingOf } from '../../lib/tar-format.ts'
+import { type RawTarEntry, readTar, type TarEntry } from '../../lib/tar-read.ts'
+import { CarryRules, type CarryRulesOptions } from './carry-rules.ts'
+import { entryPath } from './changes.ts'
+import { type Engine, url } from './engine.ts'
+
+export interface CarryOptions extends CarryRulesOptions {
+  readonly engine: Engine
+  /** The container with the agent's files; nothing runs in it. */
+  readonly from: string
+  /** A running container of the image, in which nothing of the agent's has been yet. */
+  readonly to: string
+  /** Removes files of `to`. */
+  readonly remove: (paths: readonly string[]) => Promise<void>
+}
+
+/** The longest path that is carried over; no program reaches further in one go. */
+const pathLimitBytes = 4000
+
+/**
+ * Makes the files of a fresh container those of the agent: removes what the agent removed, then copies what it made or changed,
+ * from engine to engine. System files are left out, where that is asked for, and what they are is given back. A change that the
+ * engine does not list is not carried over either: nothing of the agent's comes along by mistake.
+ */
+export async function carryOver(options: CarryOptions): Promise<SystemChange[]> {
+  const { engine, from, log, to, remove } = options
+  const rules = await CarryRules.make(options)
+  await remove([...log.removed].filter((path) => !path.includes('\ufffd') && rules.mayRemove(path)))
+  const exported = await engine.stream({ method: 'GET', path: url`/containers/${from}/export` })
+  try {
+    const tar = chosen(readTar(exported), rules)
+    await engine.ask({ method: 'PUT', path: url`/containers/${to}/archive`, query: { path: '/' }, tar })
+  } finally {
+    exported.destroy()
+  }
+  return rules.finish()
+}
+
+/** The archive of those entries that are carried over, byte by byte as the engine wrote them. */
+async function* chosen(entries: AsyncIterable<RawTarEntry>, rules: CarryRules): AsyncGenerator<Uint8Array, void, void> {
+  for await (const entry of entries) {
+    const path = entryPath(entry.name, entry.garbled)
+    if (!rules.isListed(path)) continue
+    if (Buffer.byteLength(path) > pathLimitBytes || entry.kind === 'device' || entry.kind === 'other') {
+      rules.leaveOut(path)
+      continue
+    }
+    const head = entry.kind === 'file' && rules.wantsText(path) ? await beginning(entry) : null
+    const text = entry.kind === 'file' ? (head?.toString('latin1') ?? '') : null
+    if (!rules.decide(path, entry.kind === 'dir' ? 'dir' : 'other', text)) continue
+    if (entry.kind === 'hardlink' && !rules.hasTarget(entryPath(entry.link, entry.garbled))) {
+      rules.leaveOut(path)
+      continue
+    }
+    yield entry.head
+    if (head) yield head
+    for await (const chunk of entry.body) yield chunk
+    if (entry.size > 0) yield new Uint8Array(paddingOf(entry.size))
+  }
+  yield new Uint8Array(2 * blockBytes)
+}
+
+/** At least as much of a file as decides about it, if there is as much. */
+async function beginning(entry: TarEntry): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  const chunksOf = entry.body[Symbol.asyncIterator]()
+  while (size < 64 * 1024) {
+    const { done, value } = await chunksOf.next()
+    if (done) break
+    chunks.push(value.slice())
+    size += value.length
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { blockBytes } from '../../lib/tar-format.ts'
+import { type RawTarEntry, readTar } from '../../lib/tar-read.ts'
+import { type Engine, url } from './engine.ts'
+
+const changeSchema = z.object({ Path: z.string(), Kind: z.number() })
+const kinds = ['modified', 'added', 'removed'] as const
+
+/** One path of a container that is not as its image has it. */
+export interface Change {
+  readonly path: string
+  readonly kind: (typeof kinds)[number]
+}
+
+/** What the engine says that programs changed in a container, read piece by piece: there may be a million of them. */
+export async function* listChanges(engine: Engine, container: string): AsyncGenerator<Change, void, void> {
+  const answer = await engine.stream({ method: 'GET', path: url`/containers/${container}/changes` })
+  let rest = ''
+  for await (const text of answer.setEncoding('utf8')) {
+    rest += text
+    const object = /\{(?:"(?:[^"\\]|\\.)*"|[^"{}])*\}/g
+    let end = 0
+    for (let found = object.exec(rest); found !== null; found = object.exec(rest)) {
+      end = object.lastIndex
+      const { Path, Kind } = changeSchema.parse(JSON.parse(found[0]))
+      yield { path: pathKey(Path), kind: kinds[Kind] ?? 'modified' }
+    }
+    rest = rest.slice(end)
+  }
+}
+
+/** Deeper than any honest tree. Docker lists no changes of paths that are too long, and Podman takes hours over them. */
+const deepest = 200
+
+/** Whether a container has a tree that is too deep for the engine's list of changes. */
+export async function isDeep(engine: Engine, container: string): Promise<boolean> {
+  for await (const [path] of looksOf(engine, container)) if (path.split('/').length > deepest) return true
+  return false
+}
+
+/**
+ * The same by a look at all files of both, for containers of which the engine cannot tell. As Docker does it: what counts are
+ * owner, mode, size, time and where a link leads.
+ */
+export async function* compareFiles(
+  engine: Engine,
+  image: string,
+  container: string,
+): AsyncGenerator<Change, void, void> {
+  const before = new Map<string, string>()
+  for await (const [path, look] of looksOf(engine, image)) before.set(path, look)
+  for await (const [path, look] of looksOf(engine, container)) {
+    const known = before.get(path)
+    before.delete(path)
+    if (known === undefined) yield { path, kind: 'added' }
+    else if (known !== look) yield { path, kind: 'modified' }
+  }
+  let gone: string | null = null
+  for (const path of before.keys()) {
+    if (gone === null || !path.startsWith(`${gone}/`)) yield { path, kind: 'removed' }
+    else continue
+    gone = path
+  }
+}
+
+async function* looksOf(engine: Engine, container: string): AsyncGenerator<[path: string, look: string], void, void> {
+  const exported = await engine.stream({ method: 'GET', path: url`/containers/${container}/export` })
+  try {
+    for await (const entry of readTar(exported)) {
+      const path = entryPath(entry.name, entry.garbled)
+      if (path !== '/') yield [path, lookOf(entry)]
+    }
+  } finally {
+    exported.destroy()
+  }
+}
+
+/** Mode, owner and, but for directories, size and time, as the header has them. */
+function lookOf({ kind, head, link }: RawTarEntry): string {
+  const fields = head.subarray(head.length - blockBytes + 100, head.length - blockBytes + (kind === 'dir' ? 124 : 148))
+  return `${kind} ${Buffer.from(fields).toString('latin1')} ${link}`
+}
+
+/** The path of an archive's entry as lists of changes have it. */
+export function entryPath(name: string, isGarbled: boolean): string {
+  const text = isGarbled ? Buffer.from(name, 'latin1').toString('utf8') : name
+  return pathKey(`/${text.replace(/^(?:\.?\/)+|\/+$/g, '')}`)
+}
+
+/** A path as lists of changes have it: of bytes that are no text they say only that there are some. */
+export function pathKey(path: string): string {
+  return path.replaceAll(/\ufffd+/g, '\ufffd')
+}
+
+/** The paths above a path, from its directory up, without the root. */
+export function* above(path: string): Generator<string, void, void> {
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) yield path.slice(0, end)
+}
+
+/** How a container's files differ from its image. */
+export class ChangeLog {
+  private constructor(
+    /** What was made or changed. */
+    readonly touched: ReadonlySet<string>,
+    /** What the image has and is gone. */
+    readonly removed: ReadonlySet<string>,
+    private readonly added: ReadonlySet<string>,
+  ) {}
+
+  static async of(changes: AsyncIterable<Change>): Promise<ChangeLog> {
+    const [touched, removed, added] = [new Set<string>(), new Set<string>(), new Set<string>()]
+    for await (const { path, kind } of changes) {
+      if (kind === 'removed') removed.add(path)
+      else touched.add(path)
+      if (kind === 'added') added.add(path)
+    }
+    return new ChangeLog(touched, removed, added)
+  }
+
+  /** Whether the image has nothing at a path that changed. */
+  isAdded(path: string): boolean {
+    return this.added.has(path)
+  }
+}

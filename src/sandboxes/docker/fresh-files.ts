@@ -1,0 +1,67 @@
+import { BoundaryError } from '../../core/errors.ts'
+import type { ImageKind } from './carry-rules.ts'
+import type { Commands } from './commands.ts'
+import { asRoot } from './transfer.ts'
+
+/** What a verifier gets fresh: paths where no file of the agent's can be. */
+export const freshPaths: readonly string[] = ['/tests', '/logs/verifier']
+
+/** Makes the directories for logs, whatever is in their place. */
+export const makeLogs =
+  'for d in /logs/agent /logs/verifier /logs/artifacts; do [ -d $d ] && [ ! -h $d ] || { rm -rf $d; mkdir -p $d; }; chmod 777 $d || exit 1; done'
+
+/** Fails where a link leads fresh directories elsewhere: they would hide what is there. */
+export const areNoLinks =
+  'for d in /tests /logs /logs/verifier; do [ ! -h $d ] || { echo "$d is a link" >&2; exit 3; }; done'
+
+const addHosts =
+  'n="\n"; k=$n; while IFS= read -r l; do k="$k$l$n"; done < /etc/hosts; for l do case $k in *"$n$l$n"*) ;; *) printf "%s\\n" "$l" >> /etc/hosts;; esac; done'
+const tellKinds =
+  'for p do if [ -h "$p" ]; then printf o; elif [ -d "$p" ]; then printf d; elif [ -e "$p" ]; then printf o; else printf n; fi; done'
+const kinds: Readonly<Record<string, ImageKind>> = { d: 'dir', o: 'other' }
+
+/** How much a command line may hold. */
+const batchBytes = 64 * 1024
+
+/** Work of ours on the files of a container that has just started, before anyone else's. */
+export class FreshFiles {
+  constructor(private readonly commands: Commands) {}
+
+  /** Prepares directories; `hosts` are lines that /etc/hosts must have. */
+  async prepare(script: string, hosts: readonly string[] = []): Promise<void> {
+    const all = hosts.length > 0 ? `${script}; ${addHosts}` : script
+    const made = await this.commands.exec(['/bin/sh', '-c', all, 'sh', ...hosts], asRoot)
+    if (made.exitCode !== 0)
+      throw new BoundaryError('sandbox', `cannot make /logs in the container: ${made.stderr.trim().slice(0, 300)}`)
+  }
+
+  /** What is at some paths. A link is none of what it leads to. */
+  async lookAt(paths: readonly string[]): Promise<readonly ImageKind[]> {
+    const found: ImageKind[] = []
+    for (const batch of batches(paths)) {
+      const { stdout } = await this.commands.exec(['/bin/sh', '-c', tellKinds, 'sh', ...batch], asRoot)
+      if (stdout.length !== batch.length) throw new BoundaryError('sandbox', 'cannot look at files of the image')
+      found.push(...[...stdout].map((letter) => kinds[letter] ?? 'nothing'))
+    }
+    return found
+  }
+
+  async remove(paths: readonly string[]): Promise<void> {
+    for (const batch of batches(paths)) await this.commands.exec(['rm', '-rf', '--', ...batch], asRoot)
+  }
+}
+
+function* batches(paths: readonly string[]): Generator<string[], void, void> {
+  let batch: string[] = []
+  let size = 0
+  for (const path of paths) {
+    if (size > batchBytes) {
+      yield batch
+      batch = []
+      size = 0
+    }
+    batch.push(path)
+    size += Buffer.byteLength(path) + 8
+  }
+  if (batch.length > 0) yield batch
+}

@@ -1,0 +1,286 @@
+import { BoundaryError, messageOf } from '../../core/errors.ts'
+import { brokenSystem, type FreezeOptions, type SandboxFacts } from '../../core/sandbox.ts'
+import { ruleFor, type SystemChange } from '../../core/system-files.ts'
+import type { Healthcheck, Network } from '../../core/task.ts'
+import { carryOver } from './carry-over.ts'
+import { mayTouchSystem } from './carry-rules.ts'
+import { ChangeLog, compareFiles, isDeep, listChanges } from './changes.ts'
+import { Commands, gone, isRoot } from './commands.ts'
+import type { ComposeProject } from './compose/project.ts'
+import {
+  type ContainerSpec,
+  commitContainer,
+  createContainer,
+  inspectContainer,
+  type MountedVolume,
+  makeVolume,
+  networkMode,
+  removeContainer,
+  removeImage,
+  removeVolume,
+  startContainer,
+  stopContainer,
+} from './container.ts'
+import type { Engine } from './engine.ts'
+import { areNoLinks, FreshFiles, freshPaths, makeLogs } from './fresh-files.ts'
+import { readHosts } from './hosts.ts'
+import { frozenRepo } from './labels.ts'
+import type { PublicNetwork } from './public-network.ts'
+
+export interface LeaseOptions {
+  readonly engine: Engine
+  readonly id: string
+  readonly workdir: string
+  readonly spec: Omit<ContainerSpec, 'name' | 'network'>
+  readonly network: Network
+  readonly publicNetwork: PublicNetwork
+  readonly facts: SandboxFacts
+  readonly healthcheck: Healthcheck | null
+  readonly verify: 'fresh' | 'shared'
+  /** Starts the container among those of a compose file; null for a container on its own. */
+  readonly project: ComposeProject | null
+  /** Whether the engine's list of changes has every file that its images of containers have. */
+  readonly listsEveryChange: boolean
+  /** Directories that an image is known to have; shared by all its sandboxes. */
+  readonly knownDirs: Set<string>
+  /** One line of news, for the trial's log. */
+  readonly log: ((line: string) => void) | undefined
+}
+
+/** A container that holds the agent's files, and in which nothing runs. */
+interface Holder {
+  readonly container: string
+  /** An image of it, once there is one. */
+  image: string | null
+  /** Whether its image is the task's own, so that the engine can say what changed. */
+  readonly isDirect: boolean
+  /** Lines of its /etc/hosts, which is no file of the container. */
+  readonly hosts: readonly string[]
+  /** The directories of its PATH. */
+  readonly searchPath: readonly string[]
+}
+
+/** Files and directories that engines put into every container. */
+const engineFiles =
+  '/dev /proc /sys /etc/hosts /etc/hostname /etc/resolv.conf /run/.containerenv /run/secrets /.dockerenv'.split(' ')
+
+/** The containers of one sandbox, one after the other, and the files that go from each to the next. */
+export class Generations {
+  commands: Commands
+  network: Network
+  private generation = 0
+  /** Whether the current container's image is the task's own. */
+  private isDirect = true
+  /** Has the agent's files while what happens in the current container must not last. */
+  private kept: Holder | null = null
+  /** Everything made for this sandbox, named before it was made. */
+  private readonly made = { containers: new Set<string>(), volumes: new Set<string>(), images: new Set<string>() }
+
+  constructor(private readonly options: LeaseOptions) {
+    this.network = options.network
+    this.commands = this.makeCommands()
+  }
+
+  get container(): string {
+    return `${this.options.id}-${this.generation}`
+  }
+
+  async open(): Promise<void> {
+    await this.start(this.options.spec)
+    await new FreshFiles(this.commands).prepare(makeLogs)
+  }
+
+  /**
+   * Ends every process and starts another container with the agent's files and nothing else of the old one. What comes back are
+   * system files that are as the image has them now; null where that was not asked for.
+   */
+  async renew({ system = 'agent', scratch = false }: FreezeOptions): Promise<readonly SystemChange[] | null> {
+    const source = await this.takeFiles()
+    // Until the next container runs: the one after a failure needs them.
+    this.kept = source
+    const found = system === 'image' ? await this.restore(source) : await this.startOver(source)
+    if (found.length === 0 && !scratch) {
+      this.kept = null
+      await this.forget(source.container)
+    }
+    return system === 'image' ? found : null
+  }
+
+  /** Removes everything, whatever state it is in. */
+  async dispose(): Promise<void> {
+    const { engine, project, publicNetwork } = this.options
+    this.commands.close()
+    for (const name of this.made.containers) await removeContainer(engine, name)
+    await project?.remove()
+    await publicNetwork.remove()
+    await Promise.all([...this.made.volumes].map((name) => removeVolume(engine, name)))
+    for (const name of [...this.made.images].reverse()) await removeImage(engine, name)
+  }
+
+  /** Ends the current container. The agent's files are in it, or where they were kept. */
+  private async takeFiles(): Promise<Holder> {
+    const { engine, project } = this.options
+    const { container, kept } = this
+    this.commands.close()
+    this.kept = null
+    if (kept) {
+      await this.forget(container)
+      return kept
+    }
+    const state = await inspectContainer(engine, container)
+    if (state === null) throw gone()
+    const hosts = await readHosts({ engine, container }, [state.hostname, container])
+    await stopContainer(engine, container)
+    const path = state.env.findLast((line) => line.startsWith('PATH='))?.slice(5) ?? ''
+    const holder = { container, image: null, isDirect: this.isDirect, hosts, searchPath: path.split(':') }
+    return project ? this.moved(holder) : holder
+  }
+
+  /** How its files differ from the task's image; `isWhole` where no change can be missing. */
+  private async changesOf({ container, isDirect }: Holder): Promise<{ log: ChangeLog; isWhole: boolean }> {
+    const { engine, spec, listsEveryChange } = this.options
+    if (isDirect && !(await isDeep(engine, container)))
+      return { log: await ChangeLog.of(listChanges(engine, container)), isWhole: listsEveryChange }
+    const image = await this.makeBare(`${container}-image`, spec.image)
+    const log = await ChangeLog.of(compareFiles(engine, image, container))
+    await this.forget(image)
+    return { log, isWhole: false }
+  }
+
+  /** A project has one container of each service, so another container has to hold its files. */
+  private async moved(holder: Holder): Promise<Holder> {
+    const image = await this.commit(holder)
+    const container = await this.makeBare(`${holder.container}-files`, image)
+    await this.forget(holder.container)
+    return { ...holder, container, image, isDirect: false }
+  }
+
+  /** A container that only has files. */
+  private async makeBare(name: string, image: string): Promise<string> {
+    const { engine, spec } = this.options
+    this.made.containers.add(name)
+    // The image of a service's container names its project, and the compose command would take this one for the service.
+    const labels = { ...spec.labels, 'com.docker.compose.project': '' }
+    const alone = { network: 'none', program: [], volumes: [], toolDirs: [] }
+    await createContainer(engine, { ...spec, ...alone, labels, image, name })
+    return name
+  }
+
+  /** Where no system file changed, the agent's files are used as they are. A list that may miss one is not asked about that. */
+  private async restore(source: Holder): Promise<SystemChange[]> {
+    const { log, isWhole } = await this.changesOf(source)
+    const { knownDirs } = this.options
+    if (isWhole && !mayTouchSystem(log, source.searchPath, (path) => knownDirs.has(path))) return this.startOver(source)
+    return this.rebuild(source, log, true)
+  }
+
+  /** A container over an image of the agent's files. Where that cannot start, a container of the task's image gets them. */
+  private async startOver(source: Holder): Promise<[]> {
+    const image = await this.commit(source)
+    const fresh = this.next()
+    try {
+      await this.start({ ...this.options.spec, image, program: [], volumes: fresh })
+      await new FreshFiles(this.commands).prepare(`${areNoLinks}; ${makeLogs}`, source.hosts)
+      this.isDirect = false
+    } catch (error) {
+      const why = messageOf(error).split('\n')[0]?.slice(0, 300)
+      this.options.log?.(`no container can start over the agent’s files, so they are copied into a fresh one: ${why}`)
+      this.commands.close()
+      await this.forget(this.container)
+      await this.rebuild(source, (await this.changesOf(source)).log, false)
+    }
+    return []
+  }
+
+  /** A container of the task's image that gets the agent's files, with or without those of the system. */
+  private async rebuild(source: Holder, log: ChangeLog, restore: boolean): Promise<SystemChange[]> {
+    const { engine, knownDirs, spec, project } = this.options
+    await this.start({ ...spec, program: [], volumes: this.next() })
+    const files = new FreshFiles(this.commands)
+    const provided = (project?.mainFiles ?? []).filter((path) => isOfSystem(path, source.searchPath))
+    await project?.fillMain(this.container, restore ? provided : [])
+    const found = await carryOver({
+      engine,
+      from: source.container,
+      log,
+      to: this.container,
+      searchPath: source.searchPath,
+      restore,
+      provided,
+      mounts: [...engineFiles, ...((await inspectContainer(engine, this.container))?.mounts ?? [])],
+      lookAt: async (paths) => {
+        const kinds = await files.lookAt(paths)
+        for (const path of paths.filter((_, index) => kinds[index] === 'dir')) knownDirs.add(path)
+        return kinds
+      },
+      remove: (paths) => files.remove(paths),
+    })
+    await files.prepare(makeLogs, source.hosts).catch((error: unknown) => {
+      // The image's own shell worked a moment ago.
+      throw restore ? error : doesNotRun(error)
+    })
+    this.isDirect = true
+    return found
+  }
+
+  /** Gives the next container its name; what comes back are its volumes. */
+  private next(): MountedVolume[] {
+    this.generation++
+    this.commands = this.makeCommands()
+    const fresh = freshPaths.map((path, index) => ({ name: `${this.container}-fresh-${index}`, path, filled: false }))
+    // Volumes of the image go from one container to the next as they are.
+    return [...this.options.spec.volumes.filter(({ path }) => !freshPaths.includes(path)), ...fresh]
+  }
+
+  private async start(spec: Omit<ContainerSpec, 'name' | 'network'>): Promise<void> {
+    const { engine, publicNetwork, project } = this.options
+    for (const { name } of spec.volumes) {
+      if (this.made.volumes.has(name)) continue
+      this.made.volumes.add(name)
+      await makeVolume(engine, name, spec.labels)
+    }
+    this.made.containers.add(this.container)
+    const network = networkMode(this.network, publicNetwork.name)
+    if (network !== 'none') await publicNetwork.ready()
+    const full = { ...spec, name: this.container, network }
+    await (project ? project.start(full) : startContainer(engine, full))
+    // Root's shell is there after the next command anyway.
+    if (!isRoot(spec.user)) this.commands.warm()
+  }
+
+  private async commit(holder: Holder): Promise<string> {
+    if (holder.image !== null) return holder.image
+    const image = `${frozenRepo}:${holder.container}`
+    this.made.images.add(image)
+    await commitContainer(this.options.engine, holder.container, { repo: frozenRepo, tag: holder.container })
+    holder.image = image
+    return image
+  }
+
+  /** Removes a container that was replaced, and its own fresh directories. Its image may be below a newer one. */
+  private async forget(container: string): Promise<void> {
+    const { engine } = this.options
+    await removeContainer(engine, container)
+    this.made.containers.delete(container)
+    for (const name of this.made.volumes) {
+      if (!name.startsWith(`${container}-fresh-`)) continue
+      await removeVolume(engine, name)
+      this.made.volumes.delete(name)
+    }
+  }
+
+  private makeCommands(): Commands {
+    const { engine, workdir: cwd, spec, log } = this.options
+    return new Commands(engine, this.container, { user: spec.user, cwd }, log)
+  }
+}
+
+function doesNotRun(error: unknown): unknown {
+  if (!(error instanceof BoundaryError) || error.code === 'EngineUnreachableError') return error
+  const what = 'no shell runs on the system as the agent left it'
+  return new BoundaryError('sandbox', what, { code: brokenSystem, retryable: false, cause: error })
+}
+
+function isOfSystem(path: string, searchPath: readonly string[]): boolean {
+  return ruleFor({ path, change: 'modified' }, searchPath) !== 'ordinary'
+}
