@@ -72,7 +72,7 @@ export function systemLaws(law: Law, lease: Lease, cannot: string | undefined): 
   law('gives the agent’s system back after tests ran on the image’s', async () => {
     await using box = await lease()
     await sh(box, attack)
-    const mine = `${look}\nls /etc/profile.d /etc/ld.so.conf.d; cat /etc/ld.so.preload; ls -l /usr/local; cat /root/.bashrc`
+    const mine = `${look}\nls /etc/profile.d /etc/ld.so.conf.d; cat /etc/ld.so.preload; ls -p /usr/local; cat /root/.bashrc`
     const before = (await sh(box, mine)).stdout
     for (let round = 0; round < 2; round++) {
       await box.freeze({ system: 'image' })
