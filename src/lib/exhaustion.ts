@@ -1,5 +1,5 @@
 import { sleep } from './deadline.ts'
-import { codeOf } from './files.ts'
+import { codeOf } from './errno.ts'
 
 /** What a machine can run out of for a while. Files that do not fit are another matter: see run/disk-full.ts. */
 export type Resource = 'file descriptors' | 'processes' | 'memory' | 'pseudo-terminals'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { readJson } from '../../lib/parse-json.ts'
 import { blockBytes } from '../../lib/tar-format.ts'
 import { type RawTarEntry, readTar } from '../../lib/tar-read.ts'
 import { type Engine, url } from './engine.ts'
@@ -22,7 +23,7 @@ export async function* listChanges(engine: Engine, container: string): AsyncGene
     let end = 0
     for (let found = object.exec(rest); found !== null; found = object.exec(rest)) {
       end = object.lastIndex
-      const { Path, Kind } = changeSchema.parse(JSON.parse(found[0]))
+      const { Path, Kind } = changeSchema.parse(readJson(found[0]))
       yield { path: pathKey(Path), kind: kinds[Kind] ?? 'modified' }
     }
     rest = rest.slice(end)
