@@ -46,10 +46,10 @@ test('what is missing is told before a run, with the command that provides it, u
 test('a pack of another benchmark is refused', async () => {
   const packs = await folderWith({ 'gaia.pack': 'bfcl' })
   for (const look of [
-    missingPacks({ packs, benchmarks: ['gaia'] }),
-    loadPacks({ packs, benchmarks: ['gaia'], words: 8 }),
+    () => missingPacks({ packs, benchmarks: ['gaia'] }),
+    () => loadPacks({ packs, benchmarks: ['gaia'], words: 8 }),
   ])
-    await expect(look).rejects.toThrow(/expected a pack of gaia, found one of bfcl/)
+    await expect(look()).rejects.toThrow(/expected a pack of gaia, found one of bfcl/)
 })
 
 test('a stage cannot ask for fewer words in a row than a pack has runs of', async () => {
