@@ -11,7 +11,7 @@ export interface Screen {
 const unguarded = new WeakMap<object, (text: string) => unknown>()
 
 /**
- * Escapes everything that is written to a stream from now on, whoever writes it: names of tasks, output of agents, errors of
+ * Escapes everything that is written to a stream from now on: names of tasks, output of agents, errors of
  * servers and dataset cells all end up here, and a command cannot forget to escape them.
  */
 export function guardOutput(stream: NodeJS.WriteStream): void {

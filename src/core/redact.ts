@@ -91,7 +91,7 @@ function redactVerifier(verifier: VerifierConfig, host: HostEnv): VerifierConfig
   return { ...verifier, env: redactEnv(verifier.env, host) }
 }
 
-/** The name of a variable says little about its value: any literal may be a password. A default with a password in it goes too. */
+/** A variable's name says little about its value: any literal may be a password. A default that contains a password is removed too. */
 function redactVariable(key: string, value: string, host: HostEnv): string {
   if (isTemplate(value)) return hideUrlPassword(value) === value ? value : value.replace(/:-.*\}$/s, '}')
   if (value === '') return value

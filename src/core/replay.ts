@@ -12,10 +12,10 @@ export interface RecordedTurn {
   /** `main`, or what the conversation was for. */
   readonly source: string
   readonly sent: readonly ChatMessage[]
-  /** Null when nobody wrote them down. */
+  /** Null when they were not recorded. */
   readonly tools: readonly ToolDefinition[] | null
   readonly reply: Pick<ModelReply, 'text' | 'reasoning' | 'reasoningBlocks' | 'toolCalls' | 'finish'>
-  /** What the server counted; null when nobody wrote it down. */
+  /** What the server counted; null when it was not recorded. */
   readonly usage: TokenUsage | null
   /** The rest of the reply, as it was paid for; absent in datasets. */
   readonly paid?: Omit<

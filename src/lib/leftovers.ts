@@ -20,7 +20,7 @@ export interface Leftover {
 export interface SweepOptions {
   readonly stateDir: string
   readonly dryRun: boolean
-  /** Processes of which it is unknown whether they live count as dead after so many seconds without a sign. */
+  /** Processes of which it is unknown whether they live count as dead after this many seconds without a sign. */
   readonly olderThanSec?: number | undefined
   /** Further files of a process in a directory where it had drafts, which are of no use after its death. */
   readonly claims: (dir: string, of: ProcessIdentity) => Promise<readonly string[]>

@@ -68,7 +68,7 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
       await store.close().catch((error: unknown) => Promise.reject(storeFailure(error, job.dir)))
     }
   } finally {
-    // Without a descriptor the file stays; it names a process that has ended, so that it is in nobody's way.
+    // Without a descriptor the file stays; it names a process that has ended, so it does no harm.
     await letGo().catch((error: unknown) => {
       if (exhaustedBy(error) === null) throw error
     })

@@ -645,7 +645,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
           )
           await expect.poll(() => sh(box, 'cat /logs/verifier/reward.txt').then(({ stdout }) => stdout)).toBe('0\n')
           await takeAway(box)
-          // A command may also be seen to be killed: whoever asks then whether the sandbox lives learns the rest.
+          // A command may also be seen to be killed: asking whether the sandbox lives tells the rest.
           const ended = await running
           if (ended instanceof Error) expect(ended).toEqual(gone)
           else expect(ended).toMatchObject({ exitCode: 137 })

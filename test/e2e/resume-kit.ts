@@ -37,7 +37,7 @@ export class CountingModel implements ModelService {
     return this.server?.origin ?? ''
   }
 
-  /** Answers no request with so many replies in it, and resolves when one comes. */
+  /** Answers no request with this many replies in it, and resolves when one comes. */
   hold(turn: number): Promise<void> {
     this.holdsAt = turn
     return new Promise((resolve) => {
@@ -75,7 +75,7 @@ export interface JobUnderTest {
   start(...more: string[]): ChildProcess
   /** Runs it to its end. */
   finish(...more: string[]): Promise<{ code: number | null; stderr: string; summary: Record<string, unknown> }>
-  /** Starts it and stops it with a signal as soon as the model is asked with so many replies. */
+  /** Starts it and stops it with a signal as soon as the model is asked with this many replies. */
   interruptAt(turn: number, signal: NodeJS.Signals, ...more: string[]): Promise<void>
   record(): Promise<TrialRecord>
   exchanges(): Promise<ReturnType<typeof readExchanges>>

@@ -8,7 +8,7 @@ import { playTrial, stateDir, withSandboxes } from './kit.ts'
 const sandboxes = join(stateDir, 'local/sandboxes')
 const dirs = () => (existsSync(sandboxes) ? readdirSync(sandboxes).map((id) => join(sandboxes, id)) : [])
 
-/** What somebody else may do to a sandbox. */
+/** What another process may do to a sandbox. */
 const ways = {
   'its files are removed': (dir: string) => rmSync(dir, { recursive: true, force: true }),
   'its processes are killed': (dir: string) => {

@@ -13,7 +13,7 @@ import { checkInstaller, installTool, specOf } from './install-tool.ts'
 import { runBehind, toolDir } from './run-behind.ts'
 
 export const blackboxOptions = z.strictObject({
-  api_base: z.string().nullish().describe('Used by whoever makes the model client; nothing to the agent itself.'),
+  api_base: z.string().nullish().describe('Where the model is served. The model client uses it; the agent does not.'),
   model_info: z.looseObject({}).nullish(),
   version: z
     .string()

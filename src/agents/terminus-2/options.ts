@@ -13,7 +13,7 @@ export const optionsSchema = z
     max_episodes: turns,
     episodes: turns,
     parser_name: z.enum(['json', 'xml']).default('json'),
-    api_base: z.string().nullish().describe('Used by whoever makes the model client; nothing to the agent itself.'),
+    api_base: z.string().nullish().describe('Where the model is served. The model client uses it; the agent does not.'),
     temperature: z
       .number()
       .min(0)
@@ -87,7 +87,7 @@ export const optionsSchema = z
       .default('C-j')
       .describe('The key that types a line end: `C-j` as tmux does, `Enter` as a person does.'),
     tell_deadline: z.boolean().default(false).describe('Tell the model how much time is left.'),
-    max_parse_errors: times.default(10).describe('So many useless replies in a row end the run.'),
+    max_parse_errors: times.default(10).describe('The run ends after this many useless replies in a row.'),
     max_length_recoveries: times.default(5),
     max_content_filters: times.default(3),
     max_context_recoveries: times.default(3),

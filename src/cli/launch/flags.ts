@@ -166,7 +166,7 @@ const ignored: readonly Line[] = [
   ['pinggy_ssh_command', 'text', 'tunnels are not opened'],
   ['pinggy_debugger_url', 'text', 'tunnels are not opened'],
   ['train_sbatch_path', 'text', 'scripts are composed here'],
-  ['pretok_large', 'switch', 'tokenizing takes a node as any job does'],
+  ['pretok_large', 'switch', 'tokenizing is a job on a node like any other'],
   ['watchdog_check_interval', 'whole', 'the upload is a job that depends on training'],
 ]
 

@@ -61,7 +61,7 @@ export async function makeLaunch(
 /** Read before a launch is planned, or after it. */
 const readElsewhere = new Set(['config', 'cluster', 'name', 'dry_run', 'explain', 'json'])
 
-/** Names what somebody asked for and this launch has no use for. */
+/** Names what was asked for but has no effect in this launch. */
 function uselessNotes(jobType: JobType, settings: Settings): readonly string[] {
   const useless = settings
     .unread()

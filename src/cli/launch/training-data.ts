@@ -34,7 +34,7 @@ const tagFlags = [
 /** Flags that say how rows are written: they go into dataset_info.json, never into the training file. */
 export const shapeFlags: readonly string[] = [...Object.keys(columnFlags), ...tagFlags, 'formatting']
 
-/** So many rows are looked at. */
+/** How many rows are looked at. */
 const sampleRows = 200
 
 /** What a training reads, found and looked at before anything is submitted. */
@@ -142,7 +142,7 @@ function hintsOf(settings: Settings): ShapeHints {
   }
 }
 
-/** The Hub as somebody asks it who does not want to wait; null where they said not to. */
+/** A Hub client with short waits; null when the user asked for no network. */
 export function hubOf(env: Readonly<Record<string, string | undefined>>) {
   if (/^(1|true|yes|on)$/i.test(env.HF_HUB_OFFLINE ?? '')) return null
   return { env, signal: AbortSignal.timeout(120_000), patience: { tries: 2, firstWaitMs: 500, longestWaitMs: 2_000 } }

@@ -90,7 +90,7 @@ async function requestOf(
   const data = await trainingData(at, settings, { path: presetFile, values: { dataset, eval_dataset, dataset_dir } })
   expectData(data, { ...values, ...overrides })
   const checkpoints = dirOf(at, settings, 'checkpoints_dir', 'checkpoints')
-  // A path in a file leads from where checkpoints are kept, not from where somebody happens to launch.
+  // A path in a file leads from where checkpoints are kept, not from the directory of the launch command.
   const preset =
     typeof values.output_dir === 'string' ? { ...values, output_dir: resolve(checkpoints, values.output_dir) } : values
   const name = overrides.model_name_or_path ?? preset.model_name_or_path

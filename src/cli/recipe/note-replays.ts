@@ -2,7 +2,7 @@ import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
 import { describeReplay } from '../../run/recipe/replay-sample.ts'
 import { note, oneLine } from '../output.ts'
 
-/** Says what the replay of a sample of each dataset's rows came to; a row that does not hold is a warning nobody overlooks. */
+/** Says what the replay of a sample of each dataset's rows came to; a row that does not hold is a warning. */
 export function noteReplays(sinks: RecipeOutcome['sinks']): void {
   for (const { id, replay } of sinks) {
     if (replay === null) continue

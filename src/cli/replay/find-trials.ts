@@ -41,7 +41,7 @@ export async function findTrials(
   return { trials: await trialsOfRows(rows, at), packed }
 }
 
-/** Whole trials at random, in their old order, until they have so many rows; the same ones every time. */
+/** Whole trials at random, in their old order, until they have the wanted number of rows; the same ones every time. */
 export function chooser({ rows, seed }: Sample): Choose {
   return (all, sizeOf = () => 1) => {
     if (rows === null) return all

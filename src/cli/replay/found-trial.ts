@@ -11,7 +11,7 @@ export interface FoundTrial {
   readonly rows: readonly FoundRow[]
   /** Of all conversations, those that are not asked about included. */
   readonly turns: readonly RecordedTurn[]
-  /** When it began; null when nobody knows. */
+  /** When it began; null when unknown. */
   readonly at: Date | null
   readonly isCut: boolean
   readonly reward: number | null

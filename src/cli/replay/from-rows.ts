@@ -208,7 +208,7 @@ function trialOfRows(rows: readonly NamedRow[], { rows: found, turns }: Played, 
     rows: found.map((row) => ({ ...row, cannot: row.cannot ?? reason })),
     turns: reason === null ? turns : [],
     at: first.date === null || Number.isNaN(Date.parse(first.date)) ? null : new Date(first.date),
-    // Where nobody says how it ended, an agent that asks for more has not diverged.
+    // Where its end is unknown, an agent that asks for more has not diverged.
     isCut: first.end === null ? true : first.end !== 'scored' || !['finished', 'exited'].includes(first.exit ?? ''),
     reward: first.reward,
     agent: {

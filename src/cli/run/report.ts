@@ -6,7 +6,7 @@ import { renderJudge, renderNoValidReply, renderPassAtK } from '../progress/rend
 import type { ResumedSums } from './interrupted.ts'
 import { writeOutputFile } from './output-file.ts'
 
-/** A job that was run in front of somebody. */
+/** A job that was run at a terminal. */
 export interface PerformedJob extends JobOutcome {
   /** Trials were cut short or not started because a budget was spent. */
   readonly stoppedByBudget: boolean

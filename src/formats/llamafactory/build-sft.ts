@@ -156,7 +156,7 @@ function refuseMegatron(values: TrainingValues, { kind }: Strategy): void {
     throw new UserError(`${key} is a key of Megatron, and this training does not use it`, 'add --use-mca')
 }
 
-/** A number of steps over a file's global batch is meant: whoever tries a preset out on a small machine wants just that. */
+/** A number of steps over a file's global batch is intended: it is how a preset is tried out on a small machine. */
 function batchOf({ preset, overrides }: SftRequest, asked: TrainingValues): TrainingValues {
   const isOver = overrides.gradient_accumulation_steps !== undefined && overrides.global_batch_size === undefined
   const { global_batch_size: _, ...rest } = asked

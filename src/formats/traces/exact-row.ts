@@ -15,7 +15,7 @@ export interface ExactRowOptions {
   readonly reasoning: 'column' | 'inline'
 }
 
-/** The row of one conversation; null when nobody asked for what the model said first. */
+/** The row of one conversation; null when no user message comes before the model's first reply. */
 export function buildExactRow(
   said: ExactConversation,
   agent: string,

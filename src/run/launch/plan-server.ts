@@ -110,7 +110,7 @@ export function startRay(
   }
 }
 
-/** Waits until Ray has so many nodes. `ray status` needs nothing but Ray itself; `ray list nodes` needs its dashboard. */
+/** Waits until Ray has the wanted number of nodes. `ray status` needs nothing but Ray itself; `ray list nodes` needs its dashboard. */
 export const awaitRay: readonly string[] = [
   'await_ray() {',
   '  local until=$((SECONDS + 600)) said nodes',

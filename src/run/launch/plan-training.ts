@@ -87,7 +87,7 @@ const meeting: ScriptPiece = {
 }
 
 /**
- * What trainers keep beside their results goes below the experiments directory, never to where somebody launched from; what was
+ * What trainers keep beside their results goes below the experiments directory, never to the directory of the launch command; what was
  * said otherwise stays. What is downloaded is shared by launches, and a login or a model that is there already is used.
  */
 function keepCaches(at: PlanContext): ScriptPiece {

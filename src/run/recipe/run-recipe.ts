@@ -78,7 +78,7 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   })
   let digests: ReadonlyMap<string, string> = new Map()
   const dirOf = (id: string) => stepDir(run.dir, id, digests.get(id) ?? '')
-  // How many rows a rehearsal would have without its limit is nobody's business: it makes as few as it can.
+  // How many rows a rehearsal would have without its limit does not matter: it makes as few as it can.
   const whole = lock.rehearsal
     ? () => ({ wholeRows: null })
     : await wholeRows(stages, lock.limit, (stage) => stageContext(run, stage))

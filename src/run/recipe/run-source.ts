@@ -45,7 +45,7 @@ export async function runSource(work: StepWork): Promise<readonly (Shard | null)
 
 async function* none(): AsyncIterable<object> {}
 
-/** At most so many of some rows; null: all of them. */
+/** At most `limit` of some rows; null: all of them. */
 export async function* limited(rows: AsyncIterable<object>, limit: number | null): AsyncIterable<object> {
   let left = limit ?? Number.POSITIVE_INFINITY
   if (left <= 0) return

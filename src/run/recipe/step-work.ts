@@ -11,7 +11,7 @@ export interface StepWork {
   readonly kind: StoredKind
   readonly inputKind: StoredKind
   readonly limit: number | null
-  /** At most so many rows for each shard, or as many as it took; null: no such limit. A rehearsal tries what multiplies rows on few. */
+  /** The most rows for each shard, or as many as it took; null: no such limit. A rehearsal tries what multiplies rows on few. */
   readonly mostRows: number | null
   readonly shardRows: number
   /** Which shards this process makes: all of them, unless several share a recipe. */

@@ -5,7 +5,7 @@ import { differenceOf } from './compare-text.ts'
 
 /** When each side of a comparison was made. */
 export interface Times {
-  /** Null when nobody knows. */
+  /** Null when unknown. */
   readonly recorded: Date | null
   readonly received: Date | null
 }

@@ -1,7 +1,7 @@
 /** One side of a comparison, and when it was made: what a clock on that side may have said. */
 export interface Side {
   readonly text: string
-  /** Null when nobody knows. */
+  /** Null when unknown. */
   readonly at: Date | null
 }
 
@@ -91,7 +91,7 @@ export const rules: readonly Rule[] = [
     kind: 'duration',
     why: 'the same command takes another time',
     pattern: /\b\d+m\d+(?:\.\d+)?s\b|\b\d+(?:\.\d+)? ?(?:ms|µs|us|ns|s|secs?|seconds?)\b/g,
-    // Whole seconds on both sides are somebody's setting rather than a measurement.
+    // Whole seconds on both sides are a setting rather than a measurement.
     alike: (recorded, received) => isMeasured(recorded) || isMeasured(received),
   },
   {

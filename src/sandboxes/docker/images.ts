@@ -254,7 +254,7 @@ export class Images {
     }
   }
 
-  /** An image may bring instructions for the builds that start from it, which nobody has read. */
+  /** An image may bring instructions for the builds that start from it, which have not been checked. */
   private async checkBase(image: string, how: PrepareOptions): Promise<void> {
     if ((await this.inspect(image)) === null) await pullImage(this.engine, image, how)
     const { body } = await this.engine.ask({ method: 'GET', path: url`/images/${image}/json`, accept: [404, 400] })

@@ -74,7 +74,7 @@ async function listVolumes(engine: Engine): Promise<Found[]> {
   )
 }
 
-/** One that a container of somebody else's uses stays. */
+/** One that another user's container uses stays. */
 async function listNetworks(engine: Engine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/networks', query: { filters: query.filters } })
   return networksSchema

@@ -84,7 +84,7 @@ export class Workshop {
 
   /**
    * Removes what is left of a machine whose processes are dead or to be killed. Files that cannot be removed are put
-   * aside, where they are in nobody's way; true when that was needed.
+   * aside, where they do no harm; true when that was needed.
    */
   async discard(id: string, dir: string): Promise<boolean> {
     await this.groups.at(id).remove()

@@ -9,7 +9,7 @@ import { apportion } from '../mixing/mix.ts'
 
 const options = z.strictObject({
   target: z.int().positive().optional().describe('Rollouts in all, exactly.'),
-  perTask: z.number().min(1).optional().describe('Or so many for each task, on average.'),
+  perTask: z.number().min(1).optional().describe('Or this many for each task, on average.'),
   by: z
     .string()
     .min(1)

@@ -13,7 +13,7 @@ import { runHashes, wordHashes } from '../../lib/word-hashes.ts'
 
 /** What counts as held by a benchmark. */
 export interface Likeness {
-  /** So many words in a row. */
+  /** How many words in a row. */
   readonly words: number
   /** This part of all short runs of words. */
   readonly similarity: number
@@ -25,7 +25,7 @@ export class Contamination {
   private readonly tasks: readonly { readonly benchmark: string; readonly id: string }[]
   private readonly similar: SimilarTexts
   private readonly wholes = new Map<string, number>()
-  /** How many tasks have at most so many words. */
+  /** How many tasks have at most this many words. */
   private readonly upTo: Uint32Array
 
   constructor(
@@ -91,7 +91,7 @@ export class Contamination {
   }
 }
 
-/** Which task has a run of so many words. Most runs are of none, which one bit tells without a look into the table. */
+/** Which task has a given run of words. Most runs are of none, which one bit tells without a look into the table. */
 class KnownRuns {
   private readonly bits = new Uint32Array(2 ** (keyBits - 5))
   private readonly first = new Map<number, number>()

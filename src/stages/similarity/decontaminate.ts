@@ -35,7 +35,7 @@ export const decontaminationOptions = z.strictObject({
     .min(4)
     .max(50)
     .default(8)
-    .describe('A row that has so many words in a row in common with a benchmark task is out.'),
+    .describe('A row that shares this many words in a row with a benchmark task is dropped.'),
   similarity: z
     .number()
     .min(0.3)

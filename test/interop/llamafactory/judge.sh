@@ -46,7 +46,7 @@ on_third() {
   launched third --job-type sft --train-config-path "$scratch/small.yaml" --dataset "file:$scratch/third.jsonl" &&
     "$bin/python" test/interop/llamafactory/trained.py "$scratch"/launch-third/checkpoints/* 2
 }
-judge 'launch --job-type sft trains on a dataset of somebody else without further flags' on_third
+judge 'launch --job-type sft trains on a third-party dataset without further flags' on_third
 on_pretokenized() {
   launched pretokenize --job-type pretokenize --train-config-path "$scratch/small.yaml" --cutoff-len 32768 --dataset "$scratch/demo/out/dataset" &&
     "$bin/python" test/interop/llamafactory/same_tokens.py "$scratch"/launch-pretokenize/tokenized/* "$scratch/demo/out/dataset" "$scratch/trained" "$scratch/first-prompt.json"

@@ -1,4 +1,4 @@
-"""What a training left is a model that loads and that learned for so many steps: trained.py FOLDER STEPS"""
+"""What a training left is a model that loads and that learned for the given number of steps: trained.py FOLDER STEPS"""
 
 import json
 import math

@@ -7,7 +7,7 @@ const options = z.strictObject({
   unverified: z
     .enum(['drop', 'keep'])
     .default('drop')
-    .describe('What becomes of a trace that nobody verified: no reward is not a reward of 0.'),
+    .describe('What to do with a trace that was not verified: no reward is not a reward of 0.'),
 })
 
 /** Drops traces whose reward is below a floor. */

@@ -4,8 +4,8 @@ import { type AgentTurn, agentTurns } from '../../rollout-text/commands.ts'
 import { brief, traceFilter } from '../../rollout-text/trace-row.ts'
 
 const options = z.strictObject({
-  times: z.int().min(2).default(5).describe('So many times the same in a row is a loop.'),
-  period: z.int().positive().default(3).describe('What is repeated may be up to so many turns long.'),
+  times: z.int().min(2).default(5).describe('This many repetitions in a row are a loop.'),
+  period: z.int().positive().default(3).describe('The most turns that one repetition may have.'),
 })
 
 /** Drops traces in which the agent does the same over and over. Only waiting for output is no loop. */

@@ -15,7 +15,7 @@ const options = z.strictObject({
   path: z.string().min(1).describe('`Posts.xml` of a Stack Exchange dump, plain or .gz, or the .7z that holds it.'),
   source: z.string().min(1).optional().describe("Name of the source (default: the file's name without its ending)."),
   minScore: z.number().int().default(0).describe('Questions with a lower score are left out.'),
-  minAnswerScore: z.number().int().default(1).describe('The same for answers that nobody accepted.'),
+  minAnswerScore: z.number().int().default(1).describe('The same for answers that were not accepted.'),
   minChars: z.number().int().min(0).default(100).describe('Questions whose HTML is shorter or longer are left out.'),
   maxChars: z.number().int().min(1).default(30_000),
   tags: z.array(z.string().min(1)).default([]).describe('Only questions with one of these tags; none means all.'),
@@ -24,7 +24,7 @@ const options = z.strictObject({
     .number()
     .positive()
     .optional()
-    .describe('Reads only so many megabytes of the XML, for a first look at a large dump.'),
+    .describe('Reads only this many megabytes of the XML, for a first look at a large dump.'),
 })
 type Options = z.output<typeof options>
 
