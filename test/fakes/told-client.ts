@@ -1,4 +1,5 @@
 import type { CallOptions, ModelClient, ModelOutcome, ModelReply, ModelRequest } from '../../src/core/model.ts'
+import { modelReply } from './model-reply.ts'
 
 export type Answer = (request: ModelRequest, options: CallOptions) => ModelOutcome | Promise<ModelOutcome>
 
@@ -28,16 +29,11 @@ export function clientThat(...answers: Answer[]): ModelClient & { readonly asked
 
 /** A reply with some usual counts. */
 export function replies(text: string, more: Partial<ModelReply> = {}): Answer {
-  const reply: ModelReply = {
-    text,
-    reasoning: null,
-    toolCalls: [],
-    finish: 'stop',
+  const reply = modelReply(text, {
     usage: { inputTokens: 10, cacheTokens: 4, outputTokens: 3 },
     costUsd: 0.25,
     tokens: { promptIds: [1, 2], completionIds: [3], logprobs: [-0.5] },
-    latencyMs: 1,
     ...more,
-  }
+  })
   return () => ({ kind: 'reply', reply })
 }

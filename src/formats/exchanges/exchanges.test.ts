@@ -1,25 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { modelReply } from '../../../test/fakes/model-reply.ts'
 import type { ChatMessage, ModelReply, ModelRequest } from '../../core/model.ts'
 import { plainMessage } from './exchange.ts'
 import { type Exchanges, readExchanges } from './read-exchanges.ts'
 import { ExchangeLog } from './write-exchanges.ts'
-
-const usage = { inputTokens: 1, cacheTokens: 0, outputTokens: 1 }
-
-function says(text: string, more: Partial<ModelReply> = {}): ModelReply {
-  return {
-    text,
-    reasoning: null,
-    toolCalls: [],
-    finish: 'stop',
-    usage,
-    costUsd: null,
-    tokens: null,
-    latencyMs: 1,
-    ...more,
-  }
-}
 
 function user(content: string): ChatMessage {
   return { role: 'user', content }
@@ -66,7 +51,7 @@ const message: fc.Arbitrary<ChatMessage> = fc
 const tools = fc.array(fc.record({ name: word, description: word, parameters: fc.constant({}) }), { maxLength: 2 })
 const reply = fc
   .record({ text: word, reasoning: fc.option(word), toolCalls: fc.array(call, { maxLength: 1 }) })
-  .map(({ text, ...more }) => says(text, more))
+  .map(({ text, ...more }) => modelReply(text, more))
 
 /** How agents really ask: mostly they go on, sometimes they change a word of what was, sometimes they begin anew. */
 const step = fc.record({
@@ -116,8 +101,8 @@ test('whatever was sent is read again exactly, however the requests follow each 
 
 test('any prefix of a file gives the calls it holds whole', () => {
   const text = fileOf([
-    [{ messages: [user('do')] }, says('first')],
-    [{ messages: [user('do'), assistant('first'), user('more')] }, says('second')],
+    [{ messages: [user('do')] }, modelReply('first')],
+    [{ messages: [user('do'), assistant('first'), user('more')] }, modelReply('second')],
   ])
   const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
   for (let length = 0; length <= text.length; length++) {
@@ -131,7 +116,7 @@ test('any prefix of a file gives the calls it holds whole', () => {
 test('a conversation that goes on is one thread, and every message is written once', () => {
   const messages: ChatMessage[] = [user('the task')]
   const calls = Array.from({ length: 50 }, (_, i) => {
-    const entry = [{ messages: [...messages] }, says(`reply ${i}`)] as const
+    const entry = [{ messages: [...messages] }, modelReply(`reply ${i}`)] as const
     messages.push(assistant(`reply ${i}`), user(`result ${i}`))
     return entry
   })
@@ -148,9 +133,9 @@ test('a conversation that goes on is one thread, and every message is written on
 test('a hand-off begins a thread of its own, calls beside it are named, and neither repeats what is known', () => {
   const history = [user('the task'), assistant('reply'), user('result')]
   const text = fileOf([
-    [{ messages: history.slice(0, 1) }, says('reply')],
-    [{ messages: [...history, user('sum up')], purpose: 'summarization-1-summary' }, says('a summary')],
-    [{ messages: [...history.slice(0, 1), user('go on from: a summary')] }, says('going on')],
+    [{ messages: history.slice(0, 1) }, modelReply('reply')],
+    [{ messages: [...history, user('sum up')], purpose: 'summarization-1-summary' }, modelReply('a summary')],
+    [{ messages: [...history.slice(0, 1), user('go on from: a summary')] }, modelReply('going on')],
   ])
   expect(text.split('the task')).toHaveLength(2)
   const { threads } = read(text)
@@ -175,8 +160,8 @@ test('white space, ids and system messages may change on the way back; the words
   const result: ChatMessage = { role: 'tool', content: 'done', toolCallId: 'b' }
   const { threads } = read(
     fileOf([
-      [{ messages: [system('one'), user('do')], tools }, says('so', { toolCalls, finish: 'tool-calls' })],
-      [{ messages: [system('two'), user('do'), handedBack, result], tools }, says('well')],
+      [{ messages: [system('one'), user('do')], tools }, modelReply('so', { toolCalls, finish: 'tool-calls' })],
+      [{ messages: [system('two'), user('do'), handedBack, result], tools }, modelReply('well')],
       [
         {
           messages: [
@@ -189,9 +174,9 @@ test('white space, ids and system messages may change on the way back; the words
           ],
           tools,
         },
-        says('end'),
+        modelReply('end'),
       ],
-      [{ messages: [system('three'), user('do!'), handedBack, result], tools }, says('other')],
+      [{ messages: [system('three'), user('do!'), handedBack, result], tools }, modelReply('other')],
     ]),
   )
   expect(threads.map(({ calls }) => calls.map(({ call }) => call))).toEqual([[1, 2, 3], [4]])
@@ -208,9 +193,9 @@ test('white space, ids and system messages may change on the way back; the words
 test('an empty reply that is left out, and a reply that is asked for again, stay in their thread', () => {
   const { threads } = read(
     fileOf([
-      [{ messages: [user('do')] }, says('')],
-      [{ messages: [user('do\n\ndo it')] }, says('lost')],
-      [{ messages: [user('do\n\ndo it')] }, says('found')],
+      [{ messages: [user('do')] }, modelReply('')],
+      [{ messages: [user('do\n\ndo it')] }, modelReply('lost')],
+      [{ messages: [user('do\n\ndo it')] }, modelReply('found')],
     ]),
   )
   expect(threads.map(({ calls }) => calls.length)).toEqual([3])
@@ -221,9 +206,9 @@ test('what a black-box agent asks beside its conversation with tools gets a name
   const rules: ChatMessage = { role: 'system', content: 'You are an agent.' }
   const { threads } = read(
     fileOf([
-      [{ messages: [{ role: 'system', content: 'Make a title.' }, user('do')] }, says('A title')],
-      [{ messages: [rules, user('do')], tools }, says('doing')],
-      [{ messages: [rules, user('do, shortly')], tools }, says('goes on')],
+      [{ messages: [{ role: 'system', content: 'Make a title.' }, user('do')] }, modelReply('A title')],
+      [{ messages: [rules, user('do')], tools }, modelReply('doing')],
+      [{ messages: [rules, user('do, shortly')], tools }, modelReply('goes on')],
     ]),
   )
   expect(threads.map(({ conversation }) => conversation)).toEqual(['side-1', 'main', 'main'])
@@ -233,9 +218,9 @@ test('marks say what became of a reply', () => {
   const log = new ExchangeLog()
   const lines = [
     log.head(),
-    log.reply({ messages: [user('do')] }, says('?')),
+    log.reply({ messages: [user('do')] }, modelReply('?')),
     log.mark(1, 'unparsed'),
-    log.reply({ messages: [user('do'), assistant('?'), user('again')] }, says('cut of', { finish: 'length' })),
+    log.reply({ messages: [user('do'), assistant('?'), user('again')] }, modelReply('cut of', { finish: 'length' })),
     log.failure({}, 'RateLimitError', 'later'),
   ]
   expect(log.mark(9, 'unparsed')).toBeNull()
@@ -265,7 +250,7 @@ test.each([
 })
 
 function lineOf() {
-  return new ExchangeLog().reply({ messages: [user('do')] }, says('done'))
+  return new ExchangeLog().reply({ messages: [user('do')] }, modelReply('done'))
 }
 
 test('any bytes are read to some end', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { modelReply } from '../../../test/fakes/model-reply.ts'
 import { agentRecord, fixtureFiles, someTrajectory, trialFile } from '../../../test/traces.ts'
 import type { ChatMessage, ModelReply, ModelRequest } from '../../core/model.ts'
 import type { TrialFile } from '../../core/trace.ts'
@@ -27,18 +28,7 @@ function traces(files: readonly TrialFile[], over: Partial<TraceOptions> = {}, r
 }
 
 function says(text: string, more: Partial<ModelReply> = {}): ModelReply {
-  const usage = { inputTokens: 10, cacheTokens: 0, outputTokens: 2 }
-  return {
-    text,
-    reasoning: null,
-    toolCalls: [],
-    finish: 'stop',
-    usage,
-    costUsd: null,
-    tokens: null,
-    latencyMs: 1,
-    ...more,
-  }
+  return modelReply(text, { usage: { inputTokens: 10, cacheTokens: 0, outputTokens: 2 }, ...more })
 }
 
 const user = (content: string): ChatMessage => ({ role: 'user', content })

@@ -1,0 +1,16 @@
+import type { ModelReply } from '../../src/core/model.ts'
+
+/** What a model says, with nothing unusual about it. */
+export function modelReply(text: string, more: Partial<ModelReply> = {}): ModelReply {
+  return {
+    text,
+    reasoning: null,
+    toolCalls: [],
+    finish: 'stop',
+    usage: { inputTokens: 1, cacheTokens: 0, outputTokens: 1 },
+    costUsd: null,
+    tokens: null,
+    latencyMs: 1,
+    ...more,
+  }
+}
