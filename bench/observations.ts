@@ -80,7 +80,7 @@ async function tokens(
     signal: new AbortController().signal,
     hooks: [],
     hostEnv: {},
-    whoCan: {
+    alternatives: {
       compose: [],
       images: [],
       gpu: [],

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Task } from '../src/core/task.ts'
 import { saveTaskDraft } from '../src/formats/harbor-task/draft.ts'
 import { loadTask } from '../src/formats/harbor-task/load.ts'
-import { makeAgent, whoCan } from '../src/plugins.ts'
+import { makeAgent, sandboxAlternatives } from '../src/plugins/make.ts'
 import { checkTasks } from '../src/run/check/check-tasks.ts'
 import local from '../src/sandboxes/local/index.ts'
 import { composeTask } from '../src/stages/sources/compose/compose-task.ts'
@@ -48,7 +48,7 @@ async function check(tasks: readonly Task[], concurrency: number, dir: string) {
   await provider.preflight()
   const start = performance.now()
   const reports = await checkTasks(tasks, {
-    ...{ provider, makeAgent, concurrency, whoCan: await whoCan() },
+    ...{ provider, makeAgent, concurrency, alternatives: await sandboxAlternatives() },
     ...{ sandboxOptions: {}, hostEnv: {}, repeats: 2, lintOnly: false, keep: false },
     signal: new AbortController().signal,
     workDir: join(dir, 'trials'),

@@ -114,7 +114,7 @@ async function measure({ trials }: Level, scratch: string, baseUrl: string): Pro
       signal,
       hooks: [],
       hostEnv: {},
-      whoCan: {
+      alternatives: {
         compose: [],
         images: [],
         gpu: [],

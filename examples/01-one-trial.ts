@@ -3,7 +3,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadTask, makeAgent, makeProvider, parseTrialConfigDocument, runTrial, whoCan } from 'ot-agent'
+import { loadTask, makeAgent, makeProvider, parseTrialConfigDocument, runTrial, sandboxAlternatives } from 'ot-agent'
 
 const task = await loadTask(process.argv[2] ?? 'examples/tasks/csv-to-json')
 const dir = await mkdtemp(join(tmpdir(), 'one-trial-'))
@@ -22,7 +22,7 @@ const record = await runTrial({
   signal: new AbortController().signal,
   hooks: [({ event }) => console.error(event)],
   hostEnv: {},
-  whoCan: await whoCan(),
+  alternatives: await sandboxAlternatives(),
 })
 
 // A trial never throws for what happens in it: it is scored, failed with somebody to blame, or cancelled.

@@ -1,7 +1,7 @@
 // Tasks x agents x attempts, four at a time, recorded in a directory that the same program continues after a crash.
 // npm run example examples/02-a-job.ts [JOBS_DIR]
 import { readdir } from 'node:fs/promises'
-import { loadTask, makeAgent, makeProvider, openJob, parseJobConfig, runJob, whoCan } from 'ot-agent'
+import { loadTask, makeAgent, makeProvider, openJob, parseJobConfig, runJob, sandboxAlternatives } from 'ot-agent'
 
 const folder = 'examples/tasks'
 const paths = (await readdir(folder)).slice(0, 3).map((name) => `${folder}/${name}`)
@@ -24,7 +24,7 @@ const outcome = await runJob({
   makeAgent: ({ name, kwargs }) => makeAgent(name ?? 'nop', kwargs),
   hooks: [],
   hostEnv: {},
-  whoCan: await whoCan(),
+  alternatives: await sandboxAlternatives(),
   signal: new AbortController().signal,
   watch: () => ({ started: () => {}, retrying: () => {}, ended: ({ name, end }) => console.error(name, end.kind) }),
 })

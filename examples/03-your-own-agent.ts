@@ -3,7 +3,7 @@
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Agent, loadTask, makeProvider, parseTrialConfigDocument, runTrial, whoCan } from 'ot-agent'
+import { type Agent, loadTask, makeProvider, parseTrialConfigDocument, runTrial, sandboxAlternatives } from 'ot-agent'
 
 const curious: Agent = {
   name: 'curious',
@@ -29,6 +29,6 @@ const record = await runTrial({
   signal: new AbortController().signal,
   hooks: [],
   hostEnv: {},
-  whoCan: await whoCan(),
+  alternatives: await sandboxAlternatives(),
 })
 console.log(JSON.stringify({ end: record.end, saw: record.metadata }))

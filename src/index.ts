@@ -51,7 +51,15 @@ export { checkStarts, type StartsAsk } from './generation/starts.ts'
 export { digestJson, rowDigest } from './lib/digest-json.ts'
 export { makeRandom, type Random } from './lib/random.ts'
 export { MissingField, renderTemplate } from './lib/template.ts'
-export { defineRecipe, makeAgent, makeEngine, makeProvider, makeStage, type TypedStage, whoCan } from './plugins.ts'
+export {
+  defineRecipe,
+  makeAgent,
+  makeEngine,
+  makeProvider,
+  makeStage,
+  sandboxAlternatives,
+  type TypedStage,
+} from './plugins/make.ts'
 export { type JobToOpen, type OpenedJob, openJob } from './run/job/open-job.ts'
 export { type JobOutcome, type JobRequest, runJob } from './run/job.ts'
 export { runTrial, type TrialRequest } from './run/trial.ts'

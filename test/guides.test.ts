@@ -5,8 +5,8 @@ import check from '../src/cli/recipe/check.ts'
 import { loadRecipe } from '../src/cli/recipe/load-recipe.ts'
 import runCommand from '../src/cli/recipe/run.ts'
 import { splitShellWords } from '../src/lib/shell-words.ts'
-import { makeAnyStage } from '../src/plugins.ts'
-import { registry } from '../src/registry.ts'
+import { makeAnyStage } from '../src/plugins/make.ts'
+import { registry } from '../src/plugins/table.ts'
 
 const guides = readdirSync('docs/guides').map((name) => join('docs/guides', name))
 const pages = ['README.md', 'CHANGELOG.md', ...guides].map((path) => [path, readFileSync(path, 'utf8')] as const)

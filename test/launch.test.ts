@@ -10,7 +10,7 @@ import { renderLaunch } from '../src/cli/launch/print-launch.ts'
 import launchCommand from '../src/cli/launch.ts'
 import { UserError } from '../src/core/errors.ts'
 import type { Launch } from '../src/core/launch.ts'
-import { makeScheduler } from '../src/plugins.ts'
+import { makeScheduler } from '../src/plugins/make.ts'
 import { Settings } from '../src/run/launch/settings.ts'
 import { catchPrinted } from './printed.ts'
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { MakeCommand } from '../src/cli/command.ts'
 import { commands, type Group } from '../src/cli/commands.ts'
 import { splitShellWords } from '../src/lib/shell-words.ts'
-import { registry } from '../src/registry.ts'
+import { registry } from '../src/plugins/table.ts'
 
 const documents = ['README.md', 'AGENTS.md', 'CHANGELOG.md', ...pages('docs')]
 const scripts: Record<string, string> = JSON.parse(readFileSync('package.json', 'utf8')).scripts

@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Plugin } from '../src/core/plugin.ts'
-import { makeAgent, makeEngine, makeProvider } from '../src/plugins.ts'
-import { registry } from '../src/registry.ts'
+import { makeAgent, makeEngine, makeProvider } from '../src/plugins/make.ts'
+import { registry } from '../src/plugins/table.ts'
 
 const kinds = ['agents', 'sandboxes', 'engines', 'schedulers', 'stages']
 const tables: Record<string, Record<string, () => Promise<{ readonly default: Plugin<unknown> }>>> = registry

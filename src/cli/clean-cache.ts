@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { UserError } from '../core/errors.ts'
 import type { CacheEntry, SandboxProvider } from '../core/sandbox.ts'
 import { diskBytesOf } from '../lib/disk-bytes.ts'
-import { pluginContext } from '../plugins.ts'
+import { pluginContext } from '../plugins/make.ts'
 import { printJson, printTable } from './output.ts'
 import { sizeText } from './size-text.ts'
 

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../core/errors.ts'
-import { pluginContext } from '../plugins.ts'
+import { pluginContext } from '../plugins/make.ts'
 import { type Check, type Finding, runCheck, type Surroundings } from './doctor/check.ts'
 import { databaseChecks } from './doctor/database-checks.ts'
 import { machineChecks } from './doctor/machine-checks.ts'

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder'
-import { visible } from './visible.ts'
+import { visible } from '../lib/visible.ts'
 
 /** Where text is written that a person sees. */
 export interface Screen {

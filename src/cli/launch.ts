@@ -5,6 +5,7 @@ import { Command, Option } from '@commander-js/extra-typings'
 import { UserError } from '../core/errors.ts'
 import { readDocument } from '../formats/harbor-job/read-config.ts'
 import { orUserError } from '../formats/harbor-task/read.ts'
+import { packageRoot } from '../lib/package-root.ts'
 import { secretsFileOf } from '../run/launch/secrets.ts'
 import { type SettingLayer, type SettingSpec, Settings } from '../run/launch/settings.ts'
 import { chooseCluster } from './launch/clusters.ts'
@@ -12,7 +13,6 @@ import { settingSpecs } from './launch/flags.ts'
 import { clusterSettings, makeLaunch } from './launch/make-launch.ts'
 import { explainSettings } from './launch/print-launch.ts'
 import { showLaunch, submitLaunch } from './launch/submit-launch.ts'
-import { packageRoot } from './package-root.ts'
 
 const about =
   'Sends work to a cluster: plans the jobs, composes their scripts, hands them over and writes down what was done.\n' +

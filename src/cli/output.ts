@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '@commander-js/extra-typings'
-import { visible, visibleJson } from './visible.ts'
+import { oneLine, visibleJson } from '../lib/visible.ts'
 
 /** Writes a result for a machine: one JSON document on stdout. */
 export function printJson(value: unknown): void {
@@ -16,11 +16,6 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
       .join('  ')
       .trimEnd()
   process.stdout.write(`${table.map(line).join('\n')}\n`)
-}
-
-/** Text that may come from a hostile task or agent: no line breaks, and nothing a terminal would obey. */
-export function oneLine(text: string): string {
-  return visible(text.replace(/[\s\p{Cc}]+/gu, ' ').trim())
 }
 
 /** News for a person while something runs, on stderr so that stdout stays the result. */

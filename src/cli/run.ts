@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
 import type { AgentConfig, JobConfig } from '../core/job.ts'
 import { unresumableSecrets } from '../core/redact.ts'
-import { pluginContext } from '../plugins.ts'
+import { pluginContext } from '../plugins/make.ts'
+import { absoluteImportPath } from '../plugins/user-modules/import-path.ts'
 import { fingerprintsIn } from '../run/job/fingerprint.ts'
 import { openJob } from '../run/job/open-job.ts'
-import { absoluteImportPath } from './imported/import-path.ts'
 import { note } from './output.ts'
 import { absoluteEngine } from './run/agent-engine.ts'
 import { importDigests } from './run/configured.ts'
@@ -60,7 +60,7 @@ async function runAction(options: RunOptions, invocation: readonly string[]): Pr
   const showing = { quiet: config.quiet, json, verbose, ...(output !== undefined && { output }) }
   const consent = { yes: options.yes, passEnv: [...fromFile, ...(options.passEnv ?? [])] }
   const { restartInterrupted } = options
-  await runAskedJob({ config, tasks, consent, use, ahead: options, open, restartInterrupted }, showing)
+  await runAskedJob({ config, tasks, consent, use, prefetch: options, open, restartInterrupted }, showing)
 }
 
 function tellUnwritten(config: JobConfig): void {

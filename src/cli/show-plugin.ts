@@ -3,8 +3,8 @@ import { UserError } from '../core/errors.ts'
 import type { Plugin } from '../core/plugin.ts'
 import { describeOptions, optionsSchema } from '../lib/describe-options.ts'
 import { nearest } from '../lib/nearest.ts'
-import { loadImported } from './imported/load-imported.ts'
-import { isPlugin } from './imported/make-imported.ts'
+import { loadImported } from '../plugins/user-modules/load-imported.ts'
+import { isPlugin } from '../plugins/user-modules/make-imported.ts'
 import { note, printJson, printTable } from './output.ts'
 
 type Table = Readonly<Record<string, () => Promise<{ readonly default: Plugin<unknown> }>>>

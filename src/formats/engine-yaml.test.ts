@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { makeEngine } from '../plugins.ts'
+import { makeEngine } from '../plugins/make.ts'
 import { chooseEngine, loadEngineFile, parseEngineFile } from './engine-yaml.ts'
 
 const read = (text: string) => parseEngineFile(text, 'engine.yaml')

@@ -7,13 +7,13 @@ import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
 import { mapInOrder } from '../lib/map-in-order.ts'
 import { checkTrialConfig } from '../run/check/trial-config.ts'
 import { type Check, judgeStart } from '../run/check/verdict.ts'
-import { runTrial, type WhoCan } from '../run/trial.ts'
+import { runTrial, type SandboxAlternatives } from '../run/trial.ts'
 
 export interface StartsAsk {
   readonly provider: SandboxProvider
   /** An agent that does nothing, fresh for every task. */
   readonly makeAgent: () => Promise<Agent>
-  readonly whoCan: WhoCan
+  readonly alternatives: SandboxAlternatives
   /** The variables that templates of tasks may name (default: none). */
   readonly hostEnv?: Readonly<Record<string, string | undefined>>
   readonly concurrency: number
@@ -28,7 +28,10 @@ export async function* checkStarts(
   yield* mapInOrder(tasks, ask.concurrency, async (task) => ({ task, start: await startOf(task, ask) }))
 }
 
-async function startOf(task: Task, { provider, makeAgent, whoCan, hostEnv = {}, signal }: StartsAsk): Promise<Check> {
+async function startOf(
+  task: Task,
+  { provider, makeAgent, alternatives, hostEnv = {}, signal }: StartsAsk,
+): Promise<Check> {
   signal.throwIfAborted()
   const dir = await makeScratchDir(join(tmpdir(), 'ot-agent-start-'))
   try {
@@ -42,7 +45,7 @@ async function startOf(task: Task, { provider, makeAgent, whoCan, hostEnv = {}, 
     }
     const config = checkTrialConfig(task, place)
     const record = await runTrial({
-      ...{ task, agent, provider, dir, signal, whoCan },
+      ...{ task, agent, provider, dir, signal, alternatives },
       config: { ...config, verifier: { ...config.verifier, disable: true } },
       ...{ jobName: 'starts', attempt: 0, retries: 0, hooks: [], hostEnv },
     })

@@ -10,7 +10,7 @@ import { openExchangeFiles } from '../store/exchange-files.ts'
 import type { Resumption } from './replay/resumption.ts'
 import { findToolDirs, prepareAgent } from './trial/agent-phase.ts'
 import { atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
-import { acceptableEnvironment, type WhoCan } from './trial/environment.ts'
+import { acceptableEnvironment, type SandboxAlternatives } from './trial/environment.ts'
 import { giveBack, giveBackSec } from './trial/give-back.ts'
 import { makeAnnouncer } from './trial/hooks.ts'
 import { makeMask } from './trial/mask.ts'
@@ -25,7 +25,7 @@ import { asTrial } from './trial/stray-errors.ts'
 import { openTrialLog } from './trial/trial-log.ts'
 import { describeEnd, makeRecord, maskEnd, startNotes, type TrialNotes } from './trial/trial-record.ts'
 
-export type { WhoCan } from './trial/environment.ts'
+export type { SandboxAlternatives } from './trial/environment.ts'
 export type { HostEnv } from './trial/scene.ts'
 
 export interface TrialRequest {
@@ -46,7 +46,7 @@ export interface TrialRequest {
   readonly signal: AbortSignal
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
-  readonly whoCan: WhoCan
+  readonly alternatives: SandboxAlternatives
   /** What an interrupted attempt of it recorded, to be replayed. */
   readonly resumption?: Resumption | undefined
   /** For tasks that a model judges. */
@@ -79,7 +79,7 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
     scene.log(`trial ${request.config.trialName}: task ${request.task.name}, agent ${request.agent.name}`)
     const end = await settle(request.signal, async () => {
       await atBoundary('store', request.signal, () => log.ready)
-      const playing = () => play(scene, notes, request.whoCan)
+      const playing = () => play(scene, notes, request.alternatives)
       return usesImportedCode(request.config) ? asTrial(request.config.trialName, scene.log, playing) : playing()
     })
     scene.log(describeEnd(end))
@@ -96,10 +96,10 @@ function usesImportedCode({ agent, environment }: TrialConfig): boolean {
   return agent.importPath !== null || environment.importPath !== null
 }
 
-async function play(scene: Play, notes: TrialNotes, whoCan: WhoCan): Promise<TrialEnd> {
+async function play(scene: Play, notes: TrialNotes, alternatives: SandboxAlternatives): Promise<TrialEnd> {
   scene.signal.throwIfAborted()
   await scene.announce('trial-start')
-  const environment = await acceptableEnvironment(scene.task, scene.config, scene.provider, whoCan)
+  const environment = await acceptableEnvironment(scene.task, scene.config, scene.provider, alternatives)
   const { record } = makeRecorder(scene.log)
   const toolDirs = await findToolDirs(scene, record)
   await scene.announce('environment-start')

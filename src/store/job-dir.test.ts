@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { someTrialConfig } from '../../test/records.ts'
-import { makeScoreboard } from '../board/scoreboard.ts'
 import { defaultJobConfig } from '../formats/harbor-job/job-config.ts'
 import { parseJobLock } from '../formats/harbor-job/lock.ts'
+import { makeScoreboard } from '../stats/scoreboard.ts'
 import {
   appendJobLog,
   createJobDir,

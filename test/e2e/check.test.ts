@@ -13,7 +13,7 @@ import type { TaskReport } from '../../src/run/check/check-task.ts'
 import { checkTasks } from '../../src/run/check/check-tasks.ts'
 import { faultyProvider } from '../fakes/faulty-provider.ts'
 import { type Tree, writeTree } from '../trees.ts'
-import { provider, scratch, stateDir, whoCan, withSandboxes } from './kit.ts'
+import { alternatives, provider, scratch, stateDir, withSandboxes } from './kit.ts'
 
 const reward = '/logs/verifier/reward.txt'
 const honestTest = `[ "$(cat /app/lines.txt)" = 3 ] && reward=1 || reward=0\necho $reward > ${reward}`
@@ -200,7 +200,7 @@ withSandboxes('tasks check', () => {
         sandboxOptions: {},
         makeAgent: async (name, options) =>
           agents[name]!.make(agents[name]!.options.parse(options), { env: {}, stateDir }),
-        whoCan,
+        alternatives,
         hostEnv: {},
         repeats: 1,
         lintOnly: false,

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { countSolved } from '../../src/generation/solved.ts'
 import { checkStarts } from '../../src/generation/starts.ts'
-import { makeAgent } from '../../src/plugins.ts'
-import { provider, scratch, whoCan, withSandboxes } from './kit.ts'
+import { makeAgent } from '../../src/plugins/make.ts'
+import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
@@ -82,7 +82,7 @@ withSandboxes('ot-agent generate', () => {
     const ask = {
       provider,
       makeAgent: () => makeAgent('nop'),
-      whoCan,
+      alternatives,
       concurrency: 2,
       signal: new AbortController().signal,
     }

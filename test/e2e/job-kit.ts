@@ -5,17 +5,17 @@ import type { AgentConfig, JobConfig } from '../../src/core/job.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../src/core/trial.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
-import { type AheadSettings, nothingAhead } from '../../src/run/ahead.ts'
 import { type OpenedJob, openJob } from '../../src/run/job/open-job.ts'
 import type { JobTask } from '../../src/run/job/plan.ts'
 import type { JobWatch } from '../../src/run/job/run-trials.ts'
 import { type JobOutcome, type JobRequest, runJob } from '../../src/run/job.ts'
+import { noPrefetch, type PrefetchSettings } from '../../src/run/prefetch.ts'
 import type { Layout } from '../../src/store/job-dir.ts'
 import { openTrialStore } from '../../src/store/open-store.ts'
 import { solver } from '../fakes/agents.ts'
 import { jobConfig, taskConfig } from '../fakes/configs.ts'
 import { type TaskFiles, writeTask } from '../fakes/tasks.ts'
-import { provider, scratch, whoCan } from './kit.ts'
+import { alternatives, provider, scratch } from './kit.ts'
 
 /** A folder of tasks and a folder for jobs. */
 export interface Place {
@@ -38,7 +38,7 @@ export interface JobPlay {
   readonly layout?: Layout
   readonly makeAgent?: (config: AgentConfig) => Promise<Agent>
   readonly clientFor?: JobRequest['clientFor']
-  readonly ahead?: AheadSettings
+  readonly prefetch?: PrefetchSettings
   readonly provider?: SandboxProvider
   readonly hooks?: readonly TrialHook[]
   readonly signal?: AbortSignal
@@ -68,10 +68,10 @@ export async function playJob(place: Place, play: JobPlay = {}): Promise<JobOutc
     makeAgent: play.makeAgent ?? (async () => solver),
     hooks: play.hooks ?? [],
     hostEnv: {},
-    whoCan,
+    alternatives,
     signal: play.signal ?? new AbortController().signal,
     ...(play.clientFor && { clientFor: play.clientFor }),
-    ahead: play.ahead ?? { ...nothingAhead, imageKey: alike },
+    prefetch: play.prefetch ?? { ...noPrefetch, imageKey: alike },
     ...(play.again && { again: play.again }),
     watch: () => ({ started: () => {}, retrying: () => {}, ended: () => {}, ...play.watch }),
   })

@@ -8,7 +8,7 @@ import type { ModelClient } from '../../src/core/model.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
 import type { TrialHook, TrialRecord } from '../../src/core/trial.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
-import type { WhoCan } from '../../src/run/trial/environment.ts'
+import type { SandboxAlternatives } from '../../src/run/trial/environment.ts'
 import { runTrial } from '../../src/run/trial.ts'
 import local from '../../src/sandboxes/local/index.ts'
 import { solver } from '../fakes/agents.ts'
@@ -34,7 +34,7 @@ export function withSandboxes(title: string, suite: () => void, alsoUnable: stri
   describe(title, { skip: skipReason !== null, meta: skipReason === null ? {} : { skipReason } }, suite)
 }
 
-export const whoCan: WhoCan = {
+export const alternatives: SandboxAlternatives = {
   compose: ['docker'],
   images: ['docker'],
   gpu: ['modal'],
@@ -81,7 +81,7 @@ export async function playTrial(play: Play): Promise<{ record: TrialRecord; dir:
     signal: play.signal ?? new AbortController().signal,
     hooks: play.hooks ?? [],
     hostEnv: {},
-    whoCan,
+    alternatives,
     giveBackSec: play.giveBackSec ?? 600,
   })
   return { record, dir }

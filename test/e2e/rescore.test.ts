@@ -6,7 +6,7 @@ import { rescoreJob } from '../../src/run/rescore.ts'
 import { loadJobDir } from '../../src/store/job-dir.ts'
 import { writeTask } from '../fakes/tasks.ts'
 import { makePlace, type Place, playJob, recordsOf } from './job-kit.ts'
-import { leftovers, provider, whoCan, withSandboxes } from './kit.ts'
+import { alternatives, leftovers, provider, withSandboxes } from './kit.ts'
 
 const separate = 'artifacts = ["/answer"]\n[verifier]\nenvironment_mode = "separate"\n'
 const shared = 'artifacts = ["/answer"]\n'
@@ -63,7 +63,7 @@ async function rescore(place: Place, toml: string, artifactsSuffice = false, tes
     tasks,
     provider,
     hostEnv: {},
-    whoCan,
+    alternatives,
     signal,
     artifactsSuffice,
     nConcurrent: 2,

@@ -7,12 +7,12 @@ import type { RawRow, TaskDraft } from '../../src/core/row.ts'
 import { isDropped } from '../../src/core/stage.ts'
 import { saveTaskDraft } from '../../src/formats/harbor-task/draft.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
-import { makeAgent } from '../../src/plugins.ts'
+import { makeAgent } from '../../src/plugins/make.ts'
 import { checkTask } from '../../src/run/check/check-task.ts'
 import bugInjection from '../../src/stages/makers/bug-injection/index.ts'
 import { mutators } from '../../src/stages/makers/bug-injection/mutate.ts'
 import { runStage } from '../contracts/stage.ts'
-import { provider, scratch, whoCan, withSandboxes } from '../e2e/kit.ts'
+import { alternatives, provider, scratch, withSandboxes } from '../e2e/kit.ts'
 
 /** A package that strangers wrote, with the tests that it ships; tape runs them. */
 const packages = ['minimist@1.2.8', 'tape@2.14.1']
@@ -52,7 +52,16 @@ withSandboxes('bugs in a package of the npm registry', () => {
 async function proveTask(draft: TaskDraft): Promise<void> {
   const task = await loadTask(await saveTaskDraft(draft, join(scratch, 'tasks')))
   const { signal } = new AbortController()
-  const request = { provider, sandboxOptions: {}, makeAgent, whoCan, hostEnv: {}, repeats: 2, lintOnly: false, signal }
+  const request = {
+    provider,
+    sandboxOptions: {},
+    makeAgent,
+    alternatives,
+    hostEnv: {},
+    repeats: 2,
+    lintOnly: false,
+    signal,
+  }
   const { verdict, checks } = await checkTask(task, request, join(scratch, 'checks', draft.name))
   expect(verdict, JSON.stringify(checks)).toBe('accepted')
 }

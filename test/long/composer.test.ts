@@ -6,7 +6,7 @@ import type { TaskDraft } from '../../src/core/row.ts'
 import { saveTaskDraft } from '../../src/formats/harbor-task/draft.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { makeRandom } from '../../src/lib/random.ts'
-import { makeAgent, makeProvider, makeStage } from '../../src/plugins.ts'
+import { makeAgent, makeProvider, makeStage } from '../../src/plugins/make.ts'
 import { checkTasks } from '../../src/run/check/check-tasks.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { environmentDigest } from '../../src/stages/sources/compose/compose-task.ts'
@@ -33,7 +33,7 @@ describe.skipIf(missingPrograms().length > 0)('the composer (needs bubblewrap)',
       provider: await makeProvider('local'),
       sandboxOptions: {},
       makeAgent,
-      whoCan: {
+      alternatives: {
         compose: [],
         images: [],
         gpu: [],

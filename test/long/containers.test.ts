@@ -17,7 +17,7 @@ import local from '../../src/sandboxes/local/index.ts'
 import { baseImage, type TestEngine, withBaseFiles } from '../container-engine.ts'
 import { everything, makeHoldProgram, onEachEngine } from '../container-kit.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
-import { whoCan } from '../e2e/kit.ts'
+import { alternatives } from '../e2e/kit.ts'
 import { agentConfig, trialConfig } from '../fakes/configs.ts'
 import { startRegistry } from '../fakes/registry.ts'
 
@@ -122,7 +122,7 @@ async function rewardsIn(provider: SandboxProvider, name: string): Promise<Recor
       signal: new AbortController().signal,
       hooks: [],
       hostEnv: {},
-      whoCan,
+      alternatives,
     })
     ended[path] = record.end.kind === 'scored' ? record.end.rewards : record.end
   }

@@ -12,7 +12,7 @@ import type { Plugin } from '../../src/core/plugin.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { withBaseFiles } from '../container-engine.ts'
 import { everything, onEachEngine } from '../container-kit.ts'
-import { whoCan } from '../e2e/kit.ts'
+import { alternatives } from '../e2e/kit.ts'
 import { startRegistry } from '../fakes/registry.ts'
 import { writeTree } from '../make-task.ts'
 import { needs } from '../needs.ts'
@@ -59,7 +59,7 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
       sandboxOptions: {},
       makeAgent: async (agent: string, options: object) =>
         agents[agent]!.make(agents[agent]!.options.parse(options), { env: {}, stateDir }),
-      whoCan,
+      alternatives,
       hostEnv: {},
       repeats: 1,
       lintOnly: false,

@@ -1,4 +1,4 @@
-import type { OfferForms, Offers } from '../offers/make-offers.ts'
+import type { OfferForms, Offers } from '../skills-and-mcp/make-offers.ts'
 import type { ToolSource } from './install-tool.ts'
 
 /** What a command-line agent is told about the trial it runs in. */

@@ -5,7 +5,7 @@ import type { ModelClient } from '../../core/model.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Gateway } from '../gateway/open-gateway.ts'
-import { makeOffers } from '../offers/make-offers.ts'
+import { makeOffers } from '../skills-and-mcp/make-offers.ts'
 import type { AgentScene, CommandAgent } from './command-agent.ts'
 
 /** Directly under the root, where a mount of it cannot be moved away from inside. */

@@ -1,6 +1,6 @@
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { Engine, ModelOutcome } from '../../core/model.ts'
-import { oneLine } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
 
 /** One thing that was tried. */
 export interface Check {

@@ -8,7 +8,7 @@ import type { Task } from '../../core/task.ts'
 import type { TrialEnd } from '../../core/trial.ts'
 import { parseTrialConfigDocument } from '../../formats/harbor-job/trial-config.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
-import { whoCan } from '../../plugins.ts'
+import { sandboxAlternatives } from '../../plugins/make.ts'
 import { runTrial } from '../../run/trial.ts'
 import { explainDisk } from '../disk-errors.ts'
 import type { Check } from './check-model.ts'
@@ -47,7 +47,7 @@ export async function checkTrial(asked: TrialToTry, signal: AbortSignal): Promis
       signal,
       hooks: [],
       hostEnv: process.env,
-      whoCan: await whoCan(),
+      alternatives: await sandboxAlternatives(),
     })
     signal.throwIfAborted()
     const says = `task ${task.name}: ${renderEnd(end)}`

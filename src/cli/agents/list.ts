@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { registry } from '../../registry.ts'
+import { registry } from '../../plugins/table.ts'
 import { note, printJson, printTable } from '../output.ts'
 
 /** `ot-agent agents list`: the agents that have a name. */

@@ -7,7 +7,8 @@ import { obtainSource, parseSource, renderSource } from '../../formats/benchmark
 import type { BenchmarkText } from '../../formats/benchmark/pack.ts'
 import { readBenchmarkTexts } from '../../formats/benchmark/read-texts.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
-import { note, oneLine } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { note } from '../output.ts'
 
 /** Where a command gets tasks from, as its options say. */
 export interface SourceOptions {

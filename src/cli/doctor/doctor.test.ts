@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, describe, expect, test } from 'vitest'
 import { UserError } from '../../core/errors.ts'
-import { registry } from '../../registry.ts'
+import { registry } from '../../plugins/table.ts'
 import { ok, runCheck, type Surroundings } from './check.ts'
 import { machineChecks, node, program } from './machine-checks.ts'
 

@@ -2,8 +2,8 @@ import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
 import type { Plugin } from '../../core/plugin.ts'
 import { findProgram } from '../../lib/programs.ts'
-import { makeAgent, makeEngine, makeProvider } from '../../plugins.ts'
-import { registry } from '../../registry.ts'
+import { makeAgent, makeEngine, makeProvider } from '../../plugins/make.ts'
+import { registry } from '../../plugins/table.ts'
 import { type Check, type Found, limited, missing, ok, type Surroundings } from './check.ts'
 
 /** Every kind of sandbox, engine and agent that can be named. */

@@ -4,7 +4,7 @@ import type { Engine } from '../../core/model.ts'
 import type { ModelSettings } from '../../core/stage.ts'
 import { apiBase, loadEndpoint } from '../../formats/endpoint-json.ts'
 import { chooseEngine, loadEngineFile } from '../../formats/engine-yaml.ts'
-import { makeEngine } from '../../plugins.ts'
+import { makeEngine } from '../../plugins/make.ts'
 
 /** Where a model is to be found, as far as somebody said so; kept with a job, so that it can be resumed. */
 export const engineRequestSchema = z.strictObject({

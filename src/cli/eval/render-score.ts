@@ -1,5 +1,5 @@
 import type { Interval } from '../../core/clustered-interval.ts'
-import { oneLine } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
 import type { JobScore } from './score-job.ts'
 
 /** A score as a short page of Markdown. */

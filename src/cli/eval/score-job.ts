@@ -1,6 +1,6 @@
-import { passAtK } from '../../board/pass-at-k.ts'
 import { clusteredInterval, type Interval, type RewardsByTask } from '../../core/clustered-interval.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { passAtK } from '../../stats/pass-at-k.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 

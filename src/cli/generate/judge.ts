@@ -5,7 +5,7 @@ import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { Judgement } from '../../generation/make-tasks.ts'
-import { makeAgent, whoCan } from '../../plugins.ts'
+import { makeAgent, sandboxAlternatives } from '../../plugins/make.ts'
 import { checkTask, type TaskReport } from '../../run/check/check-task.ts'
 import { unnamedRefusal } from '../run/consent.ts'
 
@@ -24,7 +24,13 @@ export interface Judging {
 /** Proves tasks as `tasks check` does, one at a time; what fails is the reason it is left out. */
 export async function makeJudge(judging: Judging): Promise<(task: Task) => Promise<Judgement>> {
   const { workDir, passEnv, ...rest } = judging
-  const request = { ...rest, makeAgent, whoCan: await whoCan(), hostEnv: process.env, lintOnly: false }
+  const request = {
+    ...rest,
+    makeAgent,
+    alternatives: await sandboxAlternatives(),
+    hostEnv: process.env,
+    lintOnly: false,
+  }
   return async (task) => {
     const refused = unnamedRefusal(task, { passEnv })
     if (refused !== null) return { verdict: 'rejected', reason: 'host-variables', detail: refused }

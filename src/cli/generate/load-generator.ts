@@ -4,8 +4,8 @@ import { UserError } from '../../core/errors.ts'
 import type { DataGenerator } from '../../generation/data-generator.ts'
 import { DeclaredGenerator } from '../../generation/declared-generator.ts'
 import type { Pipeline } from '../../generation/pipeline.ts'
-import { loadImported } from '../imported/load-imported.ts'
-import { isClass, isObject } from '../imported/pick-export.ts'
+import { loadImported } from '../../plugins/user-modules/load-imported.ts'
+import { isClass, isObject } from '../../plugins/user-modules/pick-export.ts'
 
 /** A pipeline that was found, and what its tasks depend on. */
 export interface LoadedGenerator {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { GenerationRequest } from '../../generation/request.ts'
-import { oneLine, printJson } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { printJson } from '../output.ts'
 import { megabytes } from '../ticker.ts'
 import { describePacked, packedTasksOf } from './from-parquet.ts'
 import type { GenerateOptions } from './options.ts'

@@ -7,7 +7,7 @@ import type { GenerationContext, GenerationRequest, SourceChoice } from '../../g
 import { type GenerationOutcome, runGenerator } from '../../generation/run-generator.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { utcNow } from '../../lib/time.ts'
-import { makeProvider, makeStage } from '../../plugins.ts'
+import { makeProvider, makeStage } from '../../plugins/make.ts'
 import { openTaskSet, type TaskSet } from '../../store/task-set.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'

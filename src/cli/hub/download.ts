@@ -10,9 +10,10 @@ import {
 import { chooseParquet, chooseTaskFiles, downloadTasks } from '../../formats/hub/download-tasks.ts'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, oneLine, printJson } from '../output.ts'
+import { note, printJson } from '../output.ts'
 import { factor } from '../run/numbers.ts'
 import { makeTicker, megabytes } from '../ticker.ts'
 

@@ -1,7 +1,8 @@
 import { Command } from '@commander-js/extra-typings'
 import { toLocalNaive } from '../../lib/time.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { listJobs } from '../../store/job-dir.ts'
-import { note, oneLine, printJson, printTable } from '../output.ts'
+import { note, printJson, printTable } from '../output.ts'
 import { type JobState, stateOf } from './find-job.ts'
 import { type JobRow, rowOf } from './list-row.ts'
 

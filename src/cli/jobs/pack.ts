@@ -1,8 +1,9 @@
 import { Command } from '@commander-js/extra-typings'
+import { oneLine } from '../../lib/visible.ts'
 import { packJob } from '../../store/packed/pack-job.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, oneLine, printJson } from '../output.ts'
+import { note, printJson } from '../output.ts'
 import { makeTicker, megabytes } from '../ticker.ts'
 import { findJob } from './find-job.ts'
 

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { whoCan } from '../../plugins.ts'
+import { sandboxAlternatives } from '../../plugins/make.ts'
 import { type Rescored, rescoreJob } from '../../run/rescore.ts'
 import { networksOf } from '../../run/trial/environment.ts'
 import { interruptSignal } from '../interrupt.ts'
@@ -65,7 +65,7 @@ async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: num
       tasks,
       provider,
       hostEnv: process.env,
-      whoCan: await whoCan(),
+      alternatives: await sandboxAlternatives(),
       judgeFor: models.judgeFor,
       signal: interrupt.signal,
       artifactsSuffice,

@@ -1,8 +1,8 @@
 import { UserError } from '../../core/errors.ts'
 import type { Span, TrialRecord } from '../../core/trial.ts'
+import { oneLine } from '../../lib/visible.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
-import { oneLine } from '../output.ts'
 import { describeResumed } from '../run/interrupted.ts'
 import { describeEnd, describeRewards, trialRowOf } from './trial-row.ts'
 

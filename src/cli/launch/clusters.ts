@@ -7,7 +7,7 @@ import { UserError } from '../../core/errors.ts'
 import { detectCluster, parseClusterYaml } from '../../formats/cluster-yaml.ts'
 import { exists } from '../../lib/files.ts'
 import { nearest } from '../../lib/nearest.ts'
-import { packageRoot } from '../package-root.ts'
+import { packageRoot } from '../../lib/package-root.ts'
 
 /** Where people keep files of their own clusters. */
 export function ownClustersDir(): string {

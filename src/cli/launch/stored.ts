@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../../core/errors.ts'
 import type { Scheduler } from '../../core/launch.ts'
-import { makeScheduler } from '../../plugins.ts'
+import { makeScheduler } from '../../plugins/make.ts'
 import { listLaunches, loadLaunch, readMarks, type StoredLaunch } from '../../run/launch/journal.ts'
 import { type UnitStatus, unitsOf } from '../../run/launch/status.ts'
 

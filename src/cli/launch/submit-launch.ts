@@ -1,7 +1,7 @@
 import type { Launch } from '../../core/launch.ts'
 import { redactArgv } from '../../core/redact.ts'
 import { utcNow } from '../../lib/time.ts'
-import { makeScheduler } from '../../plugins.ts'
+import { makeScheduler } from '../../plugins/make.ts'
 import { launchDir, saveLaunch, scriptPath } from '../../run/launch/journal.ts'
 import { checkSecretsFile, knownSecrets, refuseSecrets, secretsFileOf } from '../../run/launch/secrets.ts'
 import type { Settings } from '../../run/launch/settings.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { failed, someRecord } from '../../../test/records.ts'
-import { makeScoreboard } from '../../board/scoreboard.ts'
+import { makeScoreboard } from '../../stats/scoreboard.ts'
 import { makeProgress } from './progress.ts'
 import { renderCount, renderDuration, renderLine, renderTable } from './render.ts'
 import { makeTally } from './tally.ts'

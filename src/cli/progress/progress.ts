@@ -1,7 +1,7 @@
+import { visible } from '../../lib/visible.ts'
 import type { JobWatch } from '../../run/job/run-trials.ts'
 import { describeEnd } from '../../run/trial/trial-record.ts'
 import { pastGuard, type Screen } from '../guard-output.ts'
-import { visible } from '../visible.ts'
 import { renderLine, renderTable } from './render.ts'
 import type { Tally } from './tally.ts'
 

@@ -1,5 +1,5 @@
-import type { Scoreboard } from '../../board/scoreboard.ts'
 import type { Boundary } from '../../core/errors.ts'
+import type { Scoreboard } from '../../stats/scoreboard.ts'
 
 /** How a job stands, for people. */
 export interface Standing {

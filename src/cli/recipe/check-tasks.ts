@@ -7,7 +7,7 @@ import type { CheckedTask, ModelSettings, SpineRequest, StageServices } from '..
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
-import { makeProvider } from '../../plugins.ts'
+import { makeProvider } from '../../plugins/make.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { makeJudge } from '../generate/judge.ts'

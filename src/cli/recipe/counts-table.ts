@@ -1,5 +1,6 @@
 import type { StageCount } from '../../core/recipe.ts'
-import { oneLine, printTable } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { printTable } from '../output.ts'
 
 /** Prints what every stage took, gave and dropped, and why. */
 export function printCounts(stages: readonly StageCount[]): void {

@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../../core/errors.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { type RowLineage, type Sighting, traceLineage } from '../../run/recipe/lineage.ts'
 import { readReport } from '../../run/recipe/read-report.ts'
-import { oneLine, printJson } from '../output.ts'
+import { printJson } from '../output.ts'
 
 /** `ot-agent recipe lineage`: the way of one row from its source to where it ended. */
 export default () =>

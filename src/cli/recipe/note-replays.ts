@@ -1,6 +1,7 @@
+import { oneLine } from '../../lib/visible.ts'
 import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
 import { describeReplay } from '../../run/recipe/replay-sample.ts'
-import { note, oneLine } from '../output.ts'
+import { note } from '../output.ts'
 
 /** Says what the replay of a sample of each dataset's rows came to; a row that does not hold is a warning. */
 export function noteReplays(sinks: RecipeOutcome['sinks']): void {

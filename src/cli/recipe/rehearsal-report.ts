@@ -1,4 +1,5 @@
-import { note, oneLine, printJson, printTable } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { note, printJson, printTable } from '../output.ts'
 import type { RehearsalReport } from './rehearse.ts'
 
 /** Prints what every stage of a rehearsal took, gave and dropped, and what it was tried without; ends with 3 when one broke. */

@@ -11,7 +11,7 @@ import {
 import { DeclaredGenerator } from '../../generation/declared-generator.ts'
 import { readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { makeAgent } from '../../plugins.ts'
+import { makeAgent } from '../../plugins/make.ts'
 import type { LoadedGenerator } from '../generate/load-generator.ts'
 import { checkTasksWith } from './check-tasks.ts'
 import { rehearsalModel } from './rehearsal-model.ts'

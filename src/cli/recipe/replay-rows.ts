@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os'
 import type { ReplayResult } from '../../core/replay.ts'
 import type { ReplaySample } from '../../core/stage.ts'
-import { oneLine } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { nameRow, trialsOfRows } from '../replay/from-rows.ts'
 import { performReplay, type ReplayedRow } from '../replay/perform-replay.ts'
 import { settingsFor } from '../replay/settings-for.ts'

@@ -8,11 +8,11 @@ import { Arguments } from '../../generation/arguments.ts'
 import { DeclaredGenerator } from '../../generation/declared-generator.ts'
 import { exists, namesIn, readTextIfExists } from '../../lib/files.ts'
 import { readJsonLines } from '../../lib/jsonl.ts'
-import { makeStage } from '../../plugins.ts'
+import { packageRoot } from '../../lib/package-root.ts'
+import { makeStage } from '../../plugins/make.ts'
 import { type LoadedGenerator, loadGenerator } from '../generate/load-generator.ts'
 import { type GenerateOptions, generateOptions, withArguments } from '../generate/options.ts'
 import { performGeneration, requestOf } from '../generate/run-generate.ts'
-import { packageRoot } from '../package-root.ts'
 import { parsedAssignments } from '../run/values.ts'
 
 /** Runs the tasks stage of a pipeline, going on where an earlier run stopped, and gives every task's directory and every reject. */

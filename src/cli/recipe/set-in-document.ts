@@ -1,6 +1,6 @@
 import { messageOf, UserError } from '../../core/errors.ts'
 import { jsonOrText } from '../../lib/parse-json.ts'
-import { oneLine } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
 
 /**
  * Lays `path=value` settings over a recipe: `seed=3`, or `STAGE.OPTION=VALUE` for an option of a stage, by the stage's id.

@@ -1,4 +1,4 @@
-import { registry } from '../../registry.ts'
+import { registry } from '../../plugins/table.ts'
 import { showPlugin } from '../show-plugin.ts'
 
 /** `ot-agent recipe stages`: the options of a stage. */

@@ -7,13 +7,13 @@ import type { ModelFacts } from '../../core/model.ts'
 import type { ReplayVerdict } from '../../core/replay.ts'
 import type { Task } from '../../core/task.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
-import { makeEngine, whoCan } from '../../plugins.ts'
+import { makeEngine, sandboxAlternatives } from '../../plugins/make.ts'
 import { type ReplayedTrial, replayTrials, type TrialToReplay } from '../../run/replay/replay-trials.ts'
 import { engineOf } from '../run/agent-engine.ts'
-import { aheadSettings } from '../run/ahead-settings.ts'
 import { agentOf, providerOf } from '../run/configured.ts'
 import { unnamedRefusal } from '../run/consent.ts'
 import { maskedIn } from '../run/hidden-values.ts'
+import { prefetchSettings } from '../run/prefetch-settings.ts'
 import { type FoundRow, type FoundTrial, unplayable } from './found-trial.ts'
 import { findTasksOf, type TaskPlaces } from './task-finder.ts'
 
@@ -89,7 +89,7 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
     const byTrial = new Map(group.trials.map(([found, trial]) => [trial, found]))
     const request = {
       ...{ provider, makeAgent: agentOf, dir, nConcurrent: ask.nConcurrent, hostEnv: process.env, signal },
-      ...{ whoCan: await whoCan(), ahead: aheadSettings({}, ask.nConcurrent, provider) },
+      ...{ alternatives: await sandboxAlternatives(), prefetch: prefetchSettings({}, ask.nConcurrent, provider) },
     }
     await replayTrials([...byTrial.keys()], request, (ended) => {
       const found = byTrial.get(ended.trial)

@@ -2,9 +2,9 @@ import type { Agent } from '../../core/agent.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, EnvironmentConfig, JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
-import { makeAgent, makeProvider } from '../../plugins.ts'
-import { loadImported } from '../imported/load-imported.ts'
-import { makeImportedAgent, makeImportedProvider } from '../imported/make-imported.ts'
+import { makeAgent, makeProvider } from '../../plugins/make.ts'
+import { loadImported } from '../../plugins/user-modules/load-imported.ts'
+import { makeImportedAgent, makeImportedProvider } from '../../plugins/user-modules/make-imported.ts'
 import { withoutEngine } from './agent-engine.ts'
 
 /** The agent a job's settings name. */

@@ -1,3 +1,8 @@
+import { UserError } from '../../core/errors.ts'
+import type { JobConfig } from '../../core/job.ts'
+import type { ModelFacts } from '../../core/model.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { makeEngine } from '../../plugins/make.ts'
 import {
   assumeConversation,
   assumeFromRecords,
@@ -5,12 +10,7 @@ import {
   estimateJob,
   type TrialAssumptions,
   usualConversation,
-} from '../../board/estimate.ts'
-import { UserError } from '../../core/errors.ts'
-import type { JobConfig } from '../../core/job.ts'
-import type { ModelFacts } from '../../core/model.ts'
-import type { TrialRecord } from '../../core/trial.ts'
-import { makeEngine } from '../../plugins.ts'
+} from '../../stats/estimate.ts'
 import { loadJobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { printJson } from '../output.ts'

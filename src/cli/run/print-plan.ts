@@ -4,9 +4,14 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Environment, Task } from '../../core/task.ts'
 import { findNeededImage, type NeededImage } from '../../formats/harbor-task/needed-image.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
-import { whoCan } from '../../plugins.ts'
+import { sandboxAlternatives } from '../../plugins/make.ts'
 import { type JobTask, type PlannedTrial, planTrials } from '../../run/job/plan.ts'
-import { acceptableEnvironment, effectiveEnvironment, networksOf, type WhoCan } from '../../run/trial/environment.ts'
+import {
+  acceptableEnvironment,
+  effectiveEnvironment,
+  networksOf,
+  type SandboxAlternatives,
+} from '../../run/trial/environment.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { providerOf } from './configured.ts'
 
@@ -36,7 +41,7 @@ export interface RunPlan {
 
 /** Says what a job would start from, before anything is built; touches nothing. */
 export async function printPlan(config: JobConfig, tasks: readonly JobTask[], json: boolean): Promise<void> {
-  const plan = await planRun(config, tasks, await providerOf(config.environment), await whoCan())
+  const plan = await planRun(config, tasks, await providerOf(config.environment), await sandboxAlternatives())
   if (json) return printJson({ schema: 'plan/1', ...plan })
   const { trials, agents, attempts, images, unmet } = plan
   process.stdout.write(
@@ -62,7 +67,7 @@ export async function planRun(
   config: JobConfig,
   tasks: readonly JobTask[],
   provider: SandboxProvider,
-  who: WhoCan,
+  who: SandboxAlternatives,
 ): Promise<RunPlan> {
   const planned = planTrials(config, 'plan', config.jobsDir, tasks)
   const first = planned.slice(0, tasks.length * config.agents.length)
@@ -125,7 +130,7 @@ function environmentsOf(task: Task, withoutVerifiers: boolean): Environment[] {
   return [task.environment, ...verifiers.flatMap(({ environment }) => environment ?? [])]
 }
 
-async function unmetNeed({ task, config }: PlannedTrial, provider: SandboxProvider, who: WhoCan) {
+async function unmetNeed({ task, config }: PlannedTrial, provider: SandboxProvider, who: SandboxAlternatives) {
   try {
     await acceptableEnvironment(task, config, provider, who)
     return null

@@ -3,25 +3,25 @@ import type { JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { exhaustedBy, noteExhaustion } from '../../lib/exhaustion.ts'
-import { whoCan } from '../../plugins.ts'
-import type { AheadSettings } from '../../run/ahead.ts'
+import { sandboxAlternatives } from '../../plugins/make.ts'
 import { checkJob } from '../../run/job/check-job.ts'
 import type { OpenedJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import { runJob } from '../../run/job.ts'
+import type { PrefetchSettings } from '../../run/prefetch.ts'
 import { blameTrial } from '../../run/trial/stray-errors.ts'
 import type { Screen } from '../guard-output.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note } from '../output.ts'
 import { makeProgress } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
-import { type AheadOptions, aheadSettings } from './ahead-settings.ts'
 import { agentOf, providerOf } from './configured.ts'
 import { askConsent, type Consent } from './consent.ts'
 import { makeResumedTally, renderResumed } from './interrupted.ts'
 import { refuseUnjudged } from './judging.ts'
 import { freeUse, type ModelUse } from './model-options.ts'
 import { findModels, type JobModels } from './models.ts'
+import { type PrefetchOptions, prefetchSettings } from './prefetch-settings.ts'
 import { type PerformedJob, reportOutcome } from './report.ts'
 
 /** How a command wants its job to be shown. */
@@ -44,7 +44,7 @@ export interface JobToRun {
   /** How its models may be used (default: as they like). */
   readonly use?: ModelUse
   /** What may be done for trials before they run (default: what this machine can take). */
-  readonly ahead?: AheadOptions
+  readonly prefetch?: PrefetchOptions
   /** Called once nothing can be wrong with the job any more: makes or finds its directory. */
   readonly open: () => Promise<OpenedJob>
   readonly again?: (record: TrialRecord) => boolean
@@ -87,9 +87,9 @@ export async function performJob(asked: JobToRun, showing: Showing, signal: Abor
   const job = await asked.open()
   if (job.continued) note(`continues the job in ${job.dir}`)
   const models = await served.open(job.dir, asked.config.nConcurrentTrials)
-  const ahead = aheadSettings(asked.ahead ?? {}, asked.config.nConcurrentTrials, provider)
+  const prefetch = prefetchSettings(asked.prefetch ?? {}, asked.config.nConcurrentTrials, provider)
   try {
-    return await runWatched(asked, job, { ...makeIt, ...models, ahead }, signal, showing)
+    return await runWatched(asked, job, { ...makeIt, ...models, prefetch }, signal, showing)
   } finally {
     await models.close()
   }
@@ -120,7 +120,7 @@ type MakeIt = {
   provider: SandboxProvider
   makeAgent: typeof agentOf
   hostEnv: NodeJS.ProcessEnv
-  ahead: AheadSettings
+  prefetch: PrefetchSettings
 } & JobModels
 
 async function runWatched(
@@ -139,7 +139,7 @@ async function runWatched(
       job,
       ...makeIt,
       hooks: [],
-      whoCan: await whoCan(),
+      alternatives: await sandboxAlternatives(),
       signal,
       replayInterrupted: !restartInterrupted,
       ...(again && { again }),

@@ -1,8 +1,9 @@
 import { UserError } from '../../core/errors.ts'
 import { apiBase, loadEndpoint } from '../../formats/endpoint-json.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { type Check, checkCompletion, checkConnection } from '../agents/check-model.ts'
 import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
-import { oneLine, printJson } from '../output.ts'
+import { printJson } from '../output.ts'
 import type { ServeOptions } from './serve-engine.ts'
 
 /** Looks at a server that runs already: is it there, does it have the model, does it answer a few words? */

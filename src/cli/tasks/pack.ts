@@ -4,9 +4,10 @@ import { UserError } from '../../core/errors.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
 import { kindAt } from '../../lib/files.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, oneLine, printJson } from '../output.ts'
+import { note, printJson } from '../output.ts'
 import { makeTicker, megabytes } from '../ticker.ts'
 
 /** `ot-agent tasks pack`: a folder of tasks becomes one parquet file. */

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Spent } from '../../core/budget.ts'
 import type { Task } from '../../core/task.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
-import { makeAgent, makeProvider, whoCan } from '../../plugins.ts'
+import { makeAgent, makeProvider, sandboxAlternatives } from '../../plugins/make.ts'
 import { makeBudget } from '../../run/budget.ts'
 import type { CheckRequest } from '../../run/check/check-task.ts'
 import { networksOf } from '../../run/trial/environment.ts'
@@ -56,7 +56,7 @@ export async function withSpine<T>(
       provider,
       sandboxOptions,
       makeAgent,
-      whoCan: await whoCan(),
+      alternatives: await sandboxAlternatives(),
       hostEnv: process.env,
       judge: judge?.(purse.account(null, 'judge')),
       repeats,

@@ -5,9 +5,9 @@ import type { TraceOptions } from '../../formats/traces/make-traces.ts'
 import { readTraceFacts } from '../../formats/traces/read-parquet.ts'
 import { factsOfRow, factsOfTrial } from '../../formats/traces/trial-facts.ts'
 import { isMissing } from '../../lib/files.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
-import { oneLine } from '../output.ts'
 import { traceMaker } from './export.ts'
 
 export interface FactsAsk {

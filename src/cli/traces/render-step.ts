@@ -1,7 +1,6 @@
 import { renderToolCall } from '../../formats/traces/tool-call.ts'
 import type { TraceContent, TraceStep } from '../../formats/traces/trajectory.ts'
-import { oneLine } from '../output.ts'
-import { visible } from '../visible.ts'
+import { oneLine, visible } from '../../lib/visible.ts'
 
 /** One step of a trajectory for a terminal; of texts longer than `limit` the middle is left out. */
 export function renderStep(step: TraceStep, number: number, limit: number): string {

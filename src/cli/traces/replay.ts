@@ -1,15 +1,15 @@
 import { Command } from '@commander-js/extra-typings'
 import type { EnvironmentConfig } from '../../core/job.ts'
+import { oneLine, visible } from '../../lib/visible.ts'
 import { noEnvironmentConfig } from '../../run/check/trial-config.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, oneLine, printJson, wholeNumber } from '../output.ts'
+import { note, printJson, wholeNumber } from '../output.ts'
 import { findTrials } from '../replay/find-trials.ts'
 import { performReplay, type ReplayedRow } from '../replay/perform-replay.ts'
 import { settingsFor } from '../replay/settings-for.ts'
 import { summarize } from '../replay/summary.ts'
 import { parsedAssignments } from '../run/values.ts'
 import { makeTicker } from '../ticker.ts'
-import { visible } from '../visible.ts'
 
 /** More divergences than that are only counted. */
 const shownLimit = 20

@@ -6,11 +6,11 @@ import { limitOfFile } from '../../formats/traces/make-traces.ts'
 import type { TraceStep, TraceTrajectory } from '../../formats/traces/trajectory.ts'
 import { readMain } from '../../formats/traces/trial-trajectories.ts'
 import { exists } from '../../lib/files.ts'
+import { oneLine, visible } from '../../lib/visible.ts'
 import { openForReading } from '../../store/trial-files.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { findJob } from '../jobs/find-job.ts'
-import { oneLine, wholeNumber } from '../output.ts'
-import { visible } from '../visible.ts'
+import { wholeNumber } from '../output.ts'
 import { renderStep } from './render-step.ts'
 
 /** `ot-agent traces show`: what was said and done in one trial. */

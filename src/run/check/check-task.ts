@@ -7,7 +7,7 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import { mayModifySystem, type Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
 import type { SecondRun } from '../trial/scene.ts'
-import { type HostEnv, runTrial, type WhoCan } from '../trial.ts'
+import { type HostEnv, runTrial, type SandboxAlternatives } from '../trial.ts'
 import type { Finding } from './finding.ts'
 import { verifiesSeparately } from './lint-scripts.ts'
 import { lintTask } from './lints.ts'
@@ -21,7 +21,7 @@ export interface CheckRequest {
   readonly sandboxOptions: Readonly<Record<string, unknown>>
   /** `oracle`, `nop` and `forger`, fresh for every trial. */
   readonly makeAgent: (name: string, options: Readonly<Record<string, unknown>>) => Promise<Agent>
-  readonly whoCan: WhoCan
+  readonly alternatives: SandboxAlternatives
   readonly hostEnv: HostEnv
   /** How often the oracle runs. */
   readonly repeats: number
@@ -128,7 +128,7 @@ async function playTrial(
   { agent, options, secondRun }: PlayedAgent,
   dir: string,
 ): Promise<TrialRecord> {
-  const { provider, sandboxOptions, hostEnv, whoCan, signal } = request
+  const { provider, sandboxOptions, hostEnv, alternatives, signal } = request
   const config = checkTrialConfig(task, {
     agentName: agent,
     trialName: `check-${agent}`,
@@ -149,7 +149,7 @@ async function playTrial(
     signal,
     hooks: [],
     hostEnv,
-    whoCan,
+    alternatives,
     judge: request.judge,
     secondRun,
   })

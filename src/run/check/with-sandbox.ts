@@ -16,7 +16,7 @@ export async function withSandbox<T>(
   const { provider, sandboxOptions, hostEnv, signal } = request
   const names = { agentName: 'nop', trialName: 'look', trialsDir: dir, sandbox: provider.name, sandboxOptions }
   const config = checkTrialConfig(task, names)
-  const environment = await acceptableEnvironment(task, config, provider, request.whoCan)
+  const environment = await acceptableEnvironment(task, config, provider, request.alternatives)
   const scene = { task, provider, config, jobName: 'tasks-look', dir, hostEnv, signal, log: () => {}, giveBackSec }
   const lease = await startSandbox(scene, environment)
   try {

@@ -8,12 +8,12 @@ import type { TrialEnd, TrialHook, TrialRecord } from '../../core/trial.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { exhaustedBy, onExhaustion, patiently } from '../../lib/exhaustion.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
-import { type Ahead, type AheadSettings, makeAhead, nothingAhead } from '../ahead.ts'
 import { isExhausted } from '../exhausted.ts'
 import { observed } from '../observed-client.ts'
+import { makePrefetch, noPrefetch, type Prefetch, type PrefetchSettings } from '../prefetch.ts'
 import type { Resumption } from '../replay/resumption.ts'
 import { makeSlots, type Slots } from '../slots.ts'
-import type { WhoCan } from '../trial/environment.ts'
+import type { SandboxAlternatives } from '../trial/environment.ts'
 import type { HostEnv } from '../trial/scene.ts'
 import { runTrial } from '../trial.ts'
 import { type AtOnce, makeAtOnce, type Try } from './at-once.ts'
@@ -47,7 +47,7 @@ export interface TrialsRequest {
   /** For tasks that a model judges: a judge whose calls are the trial's. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
   /** What may be done for trials before they run; default: only building, without knowing which images are equal. */
-  readonly ahead?: AheadSettings
+  readonly prefetch?: PrefetchSettings
   /** Asked before each trial; false leaves this one and all after it for another day. */
   readonly mayStart?: () => boolean
   /** Changes how many run at once, for as long as its signal lasts. */
@@ -56,7 +56,7 @@ export interface TrialsRequest {
   readonly replayInterrupted?: boolean | undefined
   readonly hooks: readonly TrialHook[]
   readonly hostEnv: HostEnv
-  readonly whoCan: WhoCan
+  readonly alternatives: SandboxAlternatives
   readonly watch: JobWatch
   readonly signal: AbortSignal
 }
@@ -82,39 +82,39 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
     fatal.push(error)
     stop.abort()
   })
-  const ahead = makeAhead(trials, { ...request, settings: request.ahead ?? nothingAhead })
-  signal.addEventListener('abort', () => void ahead.close(), { once: true })
-  while (await ahead.any()) {
+  const prefetch = makePrefetch(trials, { ...request, settings: request.prefetch ?? noPrefetch })
+  signal.addEventListener('abort', () => void prefetch.close(), { once: true })
+  while (await prefetch.any()) {
     const leave = await slots.take(signal).catch(() => null)
     if (leave === null || request.mayStart?.() === false) {
       leave?.()
       break
     }
-    const trial = ahead.shift()
-    const work = runToEnd(trial, { ...request, ...servedAhead(request, ahead), signal }, { slots, atOnce }, leave)
+    const trial = prefetch.shift()
+    const work = runToEnd(trial, { ...request, ...prefetched(request, prefetch), signal }, { slots, atOnce }, leave)
       .catch((error: unknown) => {
         fatal.push(error)
         stop.abort()
       })
       .finally(() => {
         running.delete(work)
-        ahead.ended(trial)
+        prefetch.ended(trial)
       })
     running.add(work)
   }
   await Promise.all(running)
   over.abort()
-  await ahead.close()
+  await prefetch.close()
   await pacing?.catch(() => {})
   stopListening()
   if (fatal.length > 0) throw exhaustedBy(fatal[0]) === null ? fatal[0] : storeFailure(fatal[0], request.jobDir)
 }
 
 /** Sandboxes come from what was started ahead, and every call of a model is a moment to start more. */
-function servedAhead({ clientFor }: TrialsRequest, ahead: Ahead): Pick<TrialsRequest, 'provider' | 'clientFor'> {
-  const watched = (client: ModelClient) => observed(client, { began: ahead.idle, ended: () => {} })
+function prefetched({ clientFor }: TrialsRequest, prefetch: Prefetch): Pick<TrialsRequest, 'provider' | 'clientFor'> {
+  const watched = (client: ModelClient) => observed(client, { began: prefetch.idle, ended: () => {} })
   return {
-    provider: ahead.provider,
+    provider: prefetch.provider,
     clientFor: (agent, trial) => {
       const client = clientFor?.(agent, trial) ?? null
       return client && watched(client)
@@ -171,12 +171,12 @@ function waitAfter(
 }
 
 async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: number): Promise<TrialRecord> {
-  const { jobName, provider, hooks, hostEnv, whoCan, signal, store } = request
+  const { jobName, provider, hooks, hostEnv, alternatives, signal, store } = request
   const { task, config, attempt, name } = trial
   const play = async (agent: Agent, dir: string, resumption?: Resumption) => {
     const client = request.clientFor?.(config.agent, name) ?? null
     const run = { task, agent, client, provider, config, jobName, attempt, retries, dir, resumption }
-    return runTrial({ ...run, signal, hooks, hostEnv, whoCan, judge: request.judgeFor?.(name) })
+    return runTrial({ ...run, signal, hooks, hostEnv, alternatives, judge: request.judgeFor?.(name) })
   }
   const dir = await inStore(request, () => store.begin(config))
   const recorded = await inStore(request, () => store.tapeOf(name))

@@ -7,9 +7,9 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { openTrialStore } from '../../store/open-store.ts'
-import type { AheadSettings } from '../ahead.ts'
 import { runTrials } from '../job/run-trials.ts'
-import type { WhoCan } from '../trial/environment.ts'
+import type { PrefetchSettings } from '../prefetch.ts'
+import type { SandboxAlternatives } from '../trial/environment.ts'
 import type { HostEnv } from '../trial/scene.ts'
 import { describeEnd } from '../trial/trial-record.ts'
 import { Tape } from './tape.ts'
@@ -29,9 +29,9 @@ export interface ReplayRequest {
   /** An empty directory for what the trials leave. */
   readonly dir: string
   readonly nConcurrent: number
-  readonly ahead: AheadSettings
+  readonly prefetch: PrefetchSettings
   readonly hostEnv: HostEnv
-  readonly whoCan: WhoCan
+  readonly alternatives: SandboxAlternatives
   readonly signal: AbortSignal
 }
 

@@ -13,7 +13,7 @@ import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { utcNow } from '../../lib/time.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { loadManifest, type SavedArtifact } from '../trial/artifacts.ts'
-import { effectiveEnvironment, refuseUnmetNeeds, type WhoCan } from '../trial/environment.ts'
+import { effectiveEnvironment, refuseUnmetNeeds, type SandboxAlternatives } from '../trial/environment.ts'
 import { giveBackSec } from '../trial/give-back.ts'
 import { makeMask } from '../trial/mask.ts'
 import { timed } from '../trial/round.ts'
@@ -27,7 +27,7 @@ export interface RescoreRequest {
   readonly store: TrialStore
   readonly provider: SandboxProvider
   readonly hostEnv: HostEnv
-  readonly whoCan: WhoCan
+  readonly alternatives: SandboxAlternatives
   readonly signal: AbortSignal
   /** For tasks that a model judges: a judge whose calls are the trial's. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
@@ -99,7 +99,7 @@ async function verifyAgain(
   let span: Span | null = null
   try {
     const environment = await effectiveEnvironment(task.verifier.environment ?? task.environment, config.environment)
-    await refuseUnmetNeeds(task, [environment], config, request.provider, request.whoCan)
+    await refuseUnmetNeeds(task, [environment], config, request.provider, request.alternatives)
     scene.log('verified again, on the kept artefacts')
     const note = (timing: Span) => {
       span = timing

@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 import { jobConfig, taskNamed, trialConfig } from '../../../test/fakes/configs.ts'
 import type { SandboxAbilities, SandboxProvider } from '../../core/sandbox.ts'
 import type { Environment, Task } from '../../core/task.ts'
-import { effectiveEnvironment, needs, refuseUnmetNeeds, type WhoCan } from './environment.ts'
+import { effectiveEnvironment, needs, refuseUnmetNeeds, type SandboxAlternatives } from './environment.ts'
 
 const task = taskNamed('t')
-const whoCan = Object.fromEntries(needs.map((need) => [need, [`${need}-box`]])) as unknown as WhoCan
+const alternatives = Object.fromEntries(needs.map((need) => [need, [`${need}-box`]])) as unknown as SandboxAlternatives
 
 test.each<[string, Partial<Environment>, string]>([
   ['a prebuilt image', { dockerImage: 'debian:12' }, 'images-box'],
@@ -80,5 +80,5 @@ const poor: SandboxAbilities = {
 
 async function refuse(task: Task, config = trialConfig(), can = poor): Promise<void> {
   const provider: Pick<SandboxProvider, 'name' | 'can'> = { name: 'small', can }
-  await refuseUnmetNeeds(task, [task.environment], config, provider, whoCan)
+  await refuseUnmetNeeds(task, [task.environment], config, provider, alternatives)
 }

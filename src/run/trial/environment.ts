@@ -20,7 +20,7 @@ export const needs = [
 export type Need = (typeof needs)[number]
 
 /** For each need, the names of the sandboxes that meet it: told to a user whose sandbox does not. */
-export type WhoCan = Readonly<Record<Need, readonly string[]>>
+export type SandboxAlternatives = Readonly<Record<Need, readonly string[]>>
 
 /** The environment a trial really gets: the job's overrides win, and a forced build ignores a prebuilt image. */
 export async function effectiveEnvironment(environment: Environment, config: EnvironmentConfig): Promise<Environment> {
@@ -42,11 +42,11 @@ export async function acceptableEnvironment(
   task: Task,
   config: TrialConfig,
   provider: Pick<SandboxProvider, 'name' | 'can'>,
-  whoCan: WhoCan,
+  alternatives: SandboxAlternatives,
 ): Promise<Environment> {
   const environment = await effectiveEnvironment(task.environment, config.environment)
   const ofVerifiers = [task, ...task.steps].flatMap(({ verifier }) => verifier.environment ?? [])
-  await refuseUnmetNeeds(task, [environment, ...ofVerifiers], config, provider, whoCan)
+  await refuseUnmetNeeds(task, [environment, ...ofVerifiers], config, provider, alternatives)
   return environment
 }
 
@@ -56,12 +56,13 @@ export async function refuseUnmetNeeds(
   environments: readonly Environment[],
   config: TrialConfig,
   provider: Pick<SandboxProvider, 'name' | 'can'>,
-  whoCan: WhoCan,
+  alternatives: SandboxAlternatives,
 ): Promise<void> {
   const asked = (await Promise.all(environments.map((it) => environmentNeeds(it, config)))).flat()
   for (const [need, what] of [...asked, ...taskNeeds(task, config)]) {
     if (meets(provider.can, need)) continue
-    const can = whoCan[need].length > 0 ? `sandboxes that can: ${whoCan[need].join(', ')}` : 'no sandbox can'
+    const can =
+      alternatives[need].length > 0 ? `sandboxes that can: ${alternatives[need].join(', ')}` : 'no sandbox can'
     const message = `task ${task.name} needs ${what}, which sandbox ${provider.name} cannot give; ${can}`
     throw new BoundaryError('task', message, { code: 'UnsupportedEnvironmentError', retryable: false })
   }

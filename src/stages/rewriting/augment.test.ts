@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
-import { provider, scratch, whoCan, withSandboxes } from '../../../test/e2e/kit.ts'
+import { alternatives, provider, scratch, withSandboxes } from '../../../test/e2e/kit.ts'
 import { writeTask } from '../../../test/fakes/tasks.ts'
 import { clientThat, replies } from '../../../test/fakes/told-client.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
 import type { ModelRequest } from '../../core/model.ts'
 import type { TaskRow } from '../../core/row.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
-import { makeAgent } from '../../plugins.ts'
+import { makeAgent } from '../../plugins/make.ts'
 import { checkTask } from '../../run/check/check-task.ts'
 import constrain from '../augment/constrain.ts'
 import harden from '../augment/harden.ts'
@@ -120,7 +120,7 @@ withSandboxes('a task that was told anew', () => {
     const place = await makeTempDir()
     await placeTask(made, place, 'task')
     const request = {
-      ...{ provider, sandboxOptions: {}, makeAgent, whoCan, hostEnv: {}, repeats: 1, lintOnly: false },
+      ...{ provider, sandboxOptions: {}, makeAgent, alternatives, hostEnv: {}, repeats: 1, lintOnly: false },
       signal: new AbortController().signal,
     }
     const report = await checkTask(await loadTask(join(place, 'task')), request, await makeTempDir())

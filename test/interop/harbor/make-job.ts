@@ -1,9 +1,9 @@
 // Writes a job with every ending of a trial into the directory given, through the real store: something for other people's tools to judge.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { makeScoreboard } from '../../../src/board/scoreboard.ts'
 import type { StepRecord, TrialRecord } from '../../../src/core/trial.ts'
 import { defaultJobConfig } from '../../../src/formats/harbor-job/job-config.ts'
+import { makeScoreboard } from '../../../src/stats/scoreboard.ts'
 import { openHarborLayout } from '../../../src/store/harbor-layout.ts'
 import { createJobDir, saveJobResult } from '../../../src/store/job-dir.ts'
 import { failed, someFailure, someRecord } from '../../records.ts'

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { commands, conversation, someTrace } from '../../../../test/recipe-traces.ts'
 import { type AnyStage, type Dropped, isDropped, type StageContext } from '../../../core/stage.ts'
 import { streamOf } from '../../../core/stream-stage.ts'
-import { makeAnyStage, makePlugin } from '../../../plugins.ts'
+import { makeAnyStage, makePlugin } from '../../../plugins/make.ts'
 import type { RecipeTrace } from '../../rollout-text/trace-row.ts'
 import secrets from './secrets.ts'
 

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
 import type { TaskDraft } from '../../../core/row.ts'
 import { isDropped } from '../../../core/stage.ts'
-import { makeStage } from '../../../plugins.ts'
+import { makeStage } from '../../../plugins/make.ts'
 import { composeTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
 
 stageLaws('sources/compose', { make: () => makeStage('sources/compose', { count: 12 }), rows: [] })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { stageLaws } from '../../../../test/contracts/stage.ts'
 import type { TaskDraft } from '../../../core/row.ts'
-import { makeStage } from '../../../plugins.ts'
+import { makeStage } from '../../../plugins/make.ts'
 import { familyNames, makePuzzle } from './make-puzzle.ts'
 
 stageLaws('sources/puzzles', { make: () => makeStage('sources/puzzles', { count: 24 }), rows: [] })

@@ -19,3 +19,8 @@ export function visibleJson(json: string): string {
 
 /** Control, format, private and lone surrogate characters and the odd line breaks; emoji need their joiner. */
 const unseen = /(?![\n\t\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Surrogate}\p{Zl}\p{Zp}]/gu
+
+/** Text that may come from a hostile task or agent: no line breaks, and nothing a terminal would obey. */
+export function oneLine(text: string): string {
+  return visible(text.replace(/[\s\p{Cc}]+/gu, ' ').trim())
+}

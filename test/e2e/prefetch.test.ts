@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { BoundaryError } from '../../src/core/errors.ts'
 import type { SandboxProvider } from '../../src/core/sandbox.ts'
-import { type AheadSettings, nothingAhead } from '../../src/run/ahead.ts'
 import type { OpenedJob } from '../../src/run/job/open-job.ts'
+import { noPrefetch, type PrefetchSettings } from '../../src/run/prefetch.ts'
 import { agentThat, solver } from '../fakes/agents.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { faultyProvider } from '../fakes/faulty-provider.ts'
@@ -14,7 +14,7 @@ import { alike, makePlace, playJob, recordsOf } from './job-kit.ts'
 import { leftovers, provider, scratch, withSandboxes } from './kit.ts'
 
 const roomy = { cpus: 1000, memoryMb: 1_000_000 }
-const two: AheadSettings = { sandboxes: 2, builds: 2, limit: roomy, imageKey: alike }
+const two: PrefetchSettings = { sandboxes: 2, builds: 2, limit: roomy, imageKey: alike }
 
 /** Tells which trials asked for a sandbox while the first one was at its model. */
 function watched(real: SandboxProvider) {
@@ -62,7 +62,7 @@ withSandboxes('sandboxes started ahead', () => {
         await until(3)
         atFirst = [...asked]
       })
-    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: watching, ahead: two })
+    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: watching, prefetch: two })
     // Which of those ahead comes first is a matter of chance.
     expect(atFirst[0]).toBe('a')
     expect(atFirst.sort()).toEqual(['a', 'b', 'c'])
@@ -81,7 +81,7 @@ withSandboxes('sandboxes started ahead', () => {
       ...asking(async () => until(2)),
       toolDirs: async () => [{ source: tools, target: '/my-tools' }],
     })
-    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: watching, ahead: two })
+    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: watching, prefetch: two })
     expect(asked).toEqual(['a', 'b'])
     expect(await startedAhead(job)).toEqual(['b'])
   })
@@ -90,7 +90,7 @@ withSandboxes('sandboxes started ahead', () => {
     const place = await makePlace(['a', 'b'])
     const { asked, provider: watching } = watched(provider)
     const makeAgent = async () => asking(async () => {})
-    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, provider: watching, ahead: two })
+    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, provider: watching, prefetch: two })
     expect(asked).toEqual(['a', 'b'])
     expect(await startedAhead(job)).toEqual([])
   })
@@ -103,8 +103,8 @@ withSandboxes('sandboxes started ahead', () => {
       const place = await makePlace(['a', 'b'])
       const { asked, provider: watching } = watched(provider)
       const makeAgent = async () => asking(async () => {})
-      const ahead = { ...two, limit }
-      const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: watching, ahead })
+      const prefetch = { ...two, limit }
+      const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: watching, prefetch })
       expect(asked).toEqual(['a', 'b'])
       expect(await startedAhead(job)).toEqual([])
     }
@@ -119,7 +119,7 @@ withSandboxes('sandboxes started ahead', () => {
         await until(3)
         stop.abort()
       })
-    const play = { config: oneAtOnce, makeAgent, clientFor, provider: watching, ahead: two, signal: stop.signal }
+    const play = { config: oneAtOnce, makeAgent, clientFor, provider: watching, prefetch: two, signal: stop.signal }
     const { job } = await playJob(place, play)
     expect(asked[0]).toBe('a')
     expect(asked.sort()).toEqual(['a', 'b', 'c'])
@@ -151,7 +151,7 @@ withSandboxes('sandboxes started ahead', () => {
         }
         return solver.solve(at)
       })
-    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: breaking, ahead: two })
+    const { job } = await playJob(place, { config: oneAtOnce, makeAgent, clientFor, provider: breaking, prefetch: two })
     expect(seen.sort()).toEqual(['a', 'b', 'b', 'c', 'c'])
     const records = await recordsOf(job)
     expect(records.map(({ end }) => end.kind === 'scored' && end.rewards?.reward)).toEqual([1, 1, 1])
@@ -176,7 +176,7 @@ withSandboxes('environments built ahead', () => {
     await playJob(place, {
       config: { nConcurrentTrials: 1 },
       provider: building((dir) => (dir.includes('/a/') ? bIsDone : Promise.resolve())),
-      ahead: nothingAhead,
+      prefetch: noPrefetch,
       watch: {
         ended: ({ task }) => {
           ends.push(task.name)
@@ -194,7 +194,7 @@ withSandboxes('environments built ahead', () => {
     await playJob(place, {
       config: { nAttempts: 2 },
       provider: building(async (dir) => void built.push(dir)),
-      ahead: { ...two, imageKey },
+      prefetch: { ...two, imageKey },
     })
     expect(built).toHaveLength(1)
     expect(built[0]).not.toContain('/none/')
@@ -223,7 +223,7 @@ withSandboxes('environments built ahead', () => {
         await at.sandbox.exec(['sh', '-c', 'test -e /built && echo 42 > /answer'])
         return { kind: 'finished' }
       })
-    const { job } = await playJob(place, { makeAgent, ahead: two })
+    const { job } = await playJob(place, { makeAgent, prefetch: two })
     const records = await recordsOf(job)
     expect(records.map(({ end }) => end.kind === 'scored' && end.rewards?.reward)).toEqual([1, 1])
   })

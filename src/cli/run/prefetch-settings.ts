@@ -2,9 +2,9 @@ import { availableParallelism, totalmem } from 'node:os'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Environment } from '../../core/task.ts'
 import { findNeededImage } from '../../formats/harbor-task/needed-image.ts'
-import type { AheadSettings } from '../../run/ahead.ts'
+import type { PrefetchSettings } from '../../run/prefetch.ts'
 
-export interface AheadOptions {
+export interface PrefetchOptions {
   readonly prefetch?: number | undefined
   readonly maxCpus?: number | undefined
   readonly maxMemoryMb?: number | undefined
@@ -15,11 +15,11 @@ export interface AheadOptions {
 const ownShareOfMemory = 0.1
 
 /** What may be done for trials before they run: by default what this machine can take, or anything where others do the work. */
-export function aheadSettings(
-  options: AheadOptions,
+export function prefetchSettings(
+  options: PrefetchOptions,
   nConcurrent: number,
   { remote = false }: Pick<SandboxProvider, 'remote'>,
-): AheadSettings {
+): PrefetchSettings {
   const memoryMb = Math.floor((totalmem() / 2 ** 20) * (1 - ownShareOfMemory))
   const here = remote
     ? { cpus: Number.POSITIVE_INFINITY, memoryMb: Number.POSITIVE_INFINITY }

@@ -1,18 +1,18 @@
 import type { z } from 'zod'
-import type { Agent } from './core/agent.ts'
-import { UserError } from './core/errors.ts'
-import type { Scheduler } from './core/launch.ts'
-import type { Engine } from './core/model.ts'
-import type { Plugin, PluginContext } from './core/plugin.ts'
-import type { Recipe } from './core/recipe.ts'
-import type { SandboxProvider } from './core/sandbox.ts'
-import type { AnyStage, MapStage, Source } from './core/stage.ts'
-import { describeOptions } from './lib/describe-options.ts'
-import { nearest } from './lib/nearest.ts'
-import { defaultStateDir } from './lib/process-identity.ts'
-import { tellingIssue } from './lib/telling-issue.ts'
-import { registry } from './registry.ts'
-import { meets, type Need, type WhoCan } from './run/trial/environment.ts'
+import type { Agent } from '../core/agent.ts'
+import { UserError } from '../core/errors.ts'
+import type { Scheduler } from '../core/launch.ts'
+import type { Engine } from '../core/model.ts'
+import type { Plugin, PluginContext } from '../core/plugin.ts'
+import type { Recipe } from '../core/recipe.ts'
+import type { SandboxProvider } from '../core/sandbox.ts'
+import type { AnyStage, MapStage, Source } from '../core/stage.ts'
+import { describeOptions } from '../lib/describe-options.ts'
+import { nearest } from '../lib/nearest.ts'
+import { defaultStateDir } from '../lib/process-identity.ts'
+import { tellingIssue } from '../lib/telling-issue.ts'
+import { meets, type Need, type SandboxAlternatives } from '../run/trial/environment.ts'
+import { registry } from './table.ts'
 
 /** Where caches and leases live: `$XDG_CACHE_HOME/ot-agent`. */
 export function pluginContext(): PluginContext {
@@ -70,7 +70,7 @@ export async function makeStage(name: string, options: Options = {}): Promise<So
 }
 
 /** Which kinds of sandbox meet which need, for messages that name an alternative. */
-export async function whoCan(): Promise<WhoCan> {
+export async function sandboxAlternatives(): Promise<SandboxAlternatives> {
   const providers = await Promise.all(Object.keys(registry.sandboxes).map((name) => makeProvider(name)))
   const meeting = (need: Need) => providers.filter(({ can }) => meets(can, need)).map(({ name }) => name)
   return {

@@ -5,19 +5,19 @@ import type { AgentConfig } from '../core/job.ts'
 import type { SandboxProvider, SandboxRequest } from '../core/sandbox.ts'
 import type { Environment } from '../core/task.ts'
 import { expired, withDeadline } from '../lib/deadline.ts'
-import { makeReadyTrials, type Preparation, type ReadyTrials } from './ahead/ready-trials.ts'
-import { makeRoom, type Resources, resourcesOf } from './ahead/room.ts'
-import { makeWarmSandboxes } from './ahead/warm-sandboxes.ts'
 import type { PlannedTrial } from './job/plan.ts'
+import { makeReadyTrials, type Preparation, type ReadyTrials } from './prefetch/ready-trials.ts'
+import { makeRoom, type Resources, resourcesOf } from './prefetch/room.ts'
+import { makeWarmSandboxes } from './prefetch/warm-sandboxes.ts'
 import { atBoundary } from './trial/boundary.ts'
-import { acceptableEnvironment, type WhoCan } from './trial/environment.ts'
+import { acceptableEnvironment, type SandboxAlternatives } from './trial/environment.ts'
 import { makeRecorder } from './trial/recorder.ts'
 import type { HostEnv } from './trial/scene.ts'
 import { requestFor } from './trial/start-sandbox.ts'
 import { environmentStartLimitSec } from './trial/time-limits.ts'
 
 /** What may be done for trials before they run. */
-export interface AheadSettings {
+export interface PrefetchSettings {
   /** How many sandboxes are started before their trials, at most; 0: none. */
   readonly sandboxes: number
   /** How many environments are built at once. */
@@ -28,21 +28,21 @@ export interface AheadSettings {
   readonly imageKey?: (environment: Environment) => Promise<string | null>
 }
 
-export const nothingAhead: AheadSettings = { sandboxes: 0, builds: 2, limit: { cpus: 0, memoryMb: 0 } }
+export const noPrefetch: PrefetchSettings = { sandboxes: 0, builds: 2, limit: { cpus: 0, memoryMb: 0 } }
 
-export interface AheadRequest {
-  readonly settings: AheadSettings
+export interface PrefetchRequest {
+  readonly settings: PrefetchSettings
   readonly provider: SandboxProvider
   readonly jobName: string
   readonly nConcurrent: number
   readonly makeAgent: (config: AgentConfig) => Promise<Agent>
   readonly hostEnv: HostEnv
-  readonly whoCan: WhoCan
+  readonly alternatives: SandboxAlternatives
   readonly mayStart?: () => boolean
 }
 
 /** What is done for a job's trials before they run. */
-export interface Ahead extends Pick<ReadyTrials<PlannedTrial>, 'any'> {
+export interface Prefetch extends Pick<ReadyTrials<PlannedTrial>, 'any'> {
   /** Takes the next trial that can start, to run it with `provider`. */
   shift(): PlannedTrial
   /** The provider, with what was started ahead. */
@@ -58,7 +58,7 @@ export interface Ahead extends Pick<ReadyTrials<PlannedTrial>, 'any'> {
  * Builds the environments of the next trials in a queue of their own, and starts their sandboxes while the running ones wait
  * for their models, as far as processors and memory reach. A trial gets just the sandbox it would have leased itself.
  */
-export function makeAhead(trials: readonly PlannedTrial[], request: AheadRequest): Ahead {
+export function makePrefetch(trials: readonly PlannedTrial[], request: PrefetchRequest): Prefetch {
   const { settings, provider } = request
   const over = new AbortController()
   setMaxListeners(0, over.signal)
@@ -127,20 +127,20 @@ function whole(provider: SandboxProvider): SandboxProvider {
 
 async function askFor(
   { task, config }: PlannedTrial,
-  request: AheadRequest,
+  request: PrefetchRequest,
   signal: AbortSignal,
 ): Promise<SandboxRequest> {
-  const environment = await acceptableEnvironment(task, config, request.provider, request.whoCan)
+  const environment = await acceptableEnvironment(task, config, request.provider, request.alternatives)
   const agent = await request.makeAgent(config.agent)
   const toolDirs = (await agent.toolDirs?.({ signal, record: makeRecorder(() => {}).record })) ?? []
   return { ...requestFor({ ...request, config }, environment), toolDirs }
 }
 
 /** How to build what a trial's environment needs; null when there is nothing to build, or the trial cannot run anyway. */
-async function preparationOf({ task, config }: PlannedTrial, request: AheadRequest): Promise<Preparation | null> {
+async function preparationOf({ task, config }: PlannedTrial, request: PrefetchRequest): Promise<Preparation | null> {
   const { provider, settings, hostEnv, jobName } = request
   if (!provider.prepare) return null
-  const environment = await acceptableEnvironment(task, config, provider, request.whoCan).catch(() => null)
+  const environment = await acceptableEnvironment(task, config, provider, request.alternatives).catch(() => null)
   if (environment === null) return null
   const key = await (settings.imageKey ?? ownKey)(environment).catch(() => ownKey(environment))
   if (key === null) return null

@@ -1,7 +1,7 @@
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
 import type { AnyStage } from '../../core/stage.ts'
-import { oneLine } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { loadImported } from './load-imported.ts'
 import { makeOf, type Parts, problemsOf } from './make-imported.ts'
 

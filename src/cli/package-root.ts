@@ -1,1 +1,0 @@
-export { packageRoot } from '../lib/package-root.ts'
