@@ -172,7 +172,7 @@ async function starts(provider: SandboxProvider, scratch: string): Promise<Row[]
       value: (containers / ms) * 1000,
       unit: '/s',
     },
-    { name: 'given back per second', value: (containers / gone) * 1000, unit: '/s' },
+    { name: 'released per second', value: (containers / gone) * 1000, unit: '/s' },
   ]
 }
 

@@ -51,7 +51,7 @@ export default {
         goal: 'at most 4',
         ok: perSandbox - shellMb <= 4,
       },
-      { name: 'all given back in', value: closedSec, unit: 's' },
+      { name: 'all released in', value: closedSec, unit: 's' },
     ]
   },
 }

@@ -17,7 +17,7 @@ export default definePipeline({
       .default('examples')
       .describe('examples of input and output, or functions in Python'),
     minScore: z.number().int().default(0).describe('questions with a lower score are left out'),
-    maxMb: z.number().min(0).default(0).describe('read only so many megabytes of the dump (0: all)'),
+    maxMb: z.number().min(0).default(0).describe('read only this many megabytes of the dump (0: all)'),
   }),
   source: {
     fixture: {

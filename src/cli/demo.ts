@@ -24,7 +24,7 @@ export default () =>
         'sandboxes, filtered and exported. Needs no network and no account; the second time it comes from the cache.',
     )
     .option('-o, --out <dir>', 'where its rows and results are kept', 'runs/demo')
-    .option('--limit <n>', 'at most so many tasks of each pipeline', wholeNumber(1))
+    .option('--limit <n>', 'most tasks to take from each pipeline', wholeNumber(1))
     .option('--model <name>', 'a real model as the teacher, instead of the stand-in')
     .option('--api-base <url>', 'where that model is served')
     .option('--api-key-env <name>', 'the variable that holds its key')

@@ -10,7 +10,7 @@ import { runGenerate } from './generate/run-generate.ts'
 const about =
   'Runs a data pipeline: rows of a source become tasks that are proven one by one, and agents run over tasks leave traces.\n' +
   'FILE is a pipeline such as data/NAME/generate.ts, and comes first; with --help it lists its own options too. --from-parquet first runs agents over packed tasks instead.\n' +
-  'The same command after a crash or Ctrl-C goes on where it stopped. Rows that became no task are in rejects.jsonl with the reason.'
+  'After a crash or Ctrl-C, run the same command again to resume. Rows that did not become a task are listed in rejects.jsonl with the reason.'
 
 /** `ot-agent generate`: what it takes depends on the pipeline, so the file is read before the other words. */
 export default () =>

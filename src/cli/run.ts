@@ -28,7 +28,7 @@ export const makeRun = (words: readonly string[]) =>
   runOptions()
     .description(
       'Runs tasks with an agent in sandboxes and keeps every trial in a job directory that Harbor can open.\n' +
-        'The same command after a crash or Ctrl-C goes on where it stopped.',
+        'After a crash or Ctrl-C, run the same command again to resume.',
     )
     .action((options) => runAction(options, ['ot-agent', 'run', ...words]))
 

@@ -31,7 +31,7 @@ export default () =>
     )
     .option('--no-key', 'ask for no key although other machines reach it: only in a network of your own')
     .option('--advertise <host>', 'name of this machine that others reach it by, to be told instead of --host')
-    .option('--replicas <n>', 'of a model server: so many copies, instead of what its file says', wholeNumber(1))
+    .option('--replicas <n>', 'for a model server: number of copies, instead of what its file says', wholeNumber(1))
     .option('--hosts <names>', 'of a model server: nodes of this Slurm job to spread the copies over')
     .option('--port <n>', 'where to listen; 0 takes any that is free (default: 8000)', portNumber)
     .option('--endpoint-json <file>', 'write down here where it is served; with --check: read it from here')

@@ -209,7 +209,7 @@ test('keeps the compose file of one container with needs of its own', async () =
       },
     },
   })
-  expect(warnings).toEqual(['docker-compose.yaml: variables T_BENCH_* are left that nobody will set'])
+  expect(warnings).toEqual(['docker-compose.yaml: variables T_BENCH_* remain that nothing sets'])
 })
 
 test('makes a script of a solution.yaml', async () => {

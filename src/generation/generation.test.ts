@@ -248,7 +248,7 @@ test('the pipeline’s own verifier and environment fill what a draft leaves out
   })
 })
 
-test('sampling by seed takes so many rows, and the same every time', async () => {
+test('sampling by seed takes the given number of rows, and the same ones every time', async () => {
   const sampled = () => new DeclaredGenerator(pipeline({ sampling: { order: 'shuffled', rows: 3 } }))
   const [a, b, c] = [await play(sampled()), await play(sampled()), await play(sampled(), { seed: 5 })]
   expect(await tasksIn(a.out)).toHaveLength(3)

@@ -262,7 +262,7 @@ function taskCount({ done }: TaskSet): number {
 function tooMany(limit: number, set: TaskSet): UserError {
   return new UserError(
     `--limit: expected at least the ${taskCount(set)} tasks that ${set.dir} already has, got ${limit}`,
-    'name another --output-dir, or begin anew with --overwrite',
+    'name another --output-dir, or start over with --overwrite',
   )
 }
 

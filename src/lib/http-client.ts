@@ -151,7 +151,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-const hungUp = new Error('nobody waits for this answer any more')
+const hungUp = new Error('the caller no longer waits for this answer')
 
 /** A refused connection to a name with several addresses has its reasons inside, and an empty message. */
 function said(error: Error): string {

@@ -109,7 +109,7 @@ async function play(scene: Play, notes: TrialNotes, alternatives: SandboxAlterna
   const lease = await timed(noteStart, () => startSandbox(scene, environment, toolDirs))
   notes.sandbox = lease.facts
   for (const line of lease.facts.notes) scene.log(`sandbox: ${line}`)
-  if (!scene.config.environment.delete) scene.log('the sandbox is given back all the same: delete = false is not kept')
+  if (!scene.config.environment.delete) scene.log('the sandbox is released anyway: delete = false is ignored')
   const shortage = watchShortage(scene.provider)
   try {
     const end = await playIn(scene, lease, toolDirs, environment, notes)

@@ -219,7 +219,7 @@ async function checkIdentity(dir: string, identity: SetIdentity): Promise<void> 
   }
   throw new UserError(
     `${dir}: expected tasks made with the same ${changed}, ${show(identity[changed])}, found ${show(before[changed])}`,
-    'name another --output-dir, or begin anew with --overwrite',
+    'name another --output-dir, or start over with --overwrite',
   )
 }
 

@@ -148,7 +148,7 @@ test.each([
   expect(stderr).not.toMatch(/\n\s+at /)
 })
 
-test('a run that is killed goes on where it was, and makes no row twice', { timeout: 120_000 }, async () => {
+test('a killed run resumes, and makes no row twice', { timeout: 120_000 }, async () => {
   const file = pipeline(
     'slow',
     `make: async ({ id }, { workDir }) => {

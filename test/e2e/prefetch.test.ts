@@ -52,7 +52,7 @@ const clientFor = () => playedClient(['yes'])
 withSandboxes('sandboxes started ahead', () => {
   afterEach(async () => expect(await leftovers()).toEqual([]))
 
-  test('start while a trial waits for its model, so many at most, and are the ones their trials use', async () => {
+  test('start while a trial waits for its model, up to a limit, and are the ones their trials use', async () => {
     const place = await makePlace(['a', 'b', 'c', 'd'])
     const { asked, until, provider: watching } = watched(provider)
     let atFirst: string[] = []
@@ -110,7 +110,7 @@ withSandboxes('sandboxes started ahead', () => {
     }
   })
 
-  test('are given back when the job is stopped', async () => {
+  test('are released when the job is stopped', async () => {
     const place = await makePlace(['a', 'b', 'c'])
     const stop = new AbortController()
     const { asked, until, provider: watching } = watched(provider)

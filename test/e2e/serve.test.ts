@@ -272,7 +272,7 @@ describe('serve with vllm_server', () => {
     expect(stderr).toMatch(/^error: vllm_server: expected no --api-key .+\nhint: .+--key-env\n$/)
   })
 
-  test('a server that ends by itself is a failure of the world, and leaves no endpoint file', async () => {
+  test('a server that ends by itself is an infrastructure failure, and leaves no endpoint file', async () => {
     const { bin, config } = await fakeVllm('vllm-dies', 'setTimeout(() => process.exit(7), 100)')
     const { code, stdout, stderr } = await otAgent(['serve', '--config', config], {
       PATH: `${bin}:${process.env.PATH}`,

@@ -195,7 +195,7 @@ withSandboxes('terminus-2 whose context is full', () => {
     expect(files).toContain('trajectory.summarization-1-short.json')
   })
 
-  test('gives up when nothing fits, after so many tries', async () => {
+  test('gives up after a few tries when nothing fits', async () => {
     const { record, client } = await run([says('echo 42 > /answer'), full])
     expect(record.end).toMatchObject({ rewards: { reward: 1 }, exit: { limit: 'context' } })
     expect(record.metadata).toMatchObject({ stop_reason: 'context', n_episodes: 1 })

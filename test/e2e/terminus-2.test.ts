@@ -213,7 +213,7 @@ withSandboxes('terminus-2', () => {
     expect(record.end).toMatchObject({ rewards: { reward: 1 } })
   })
 
-  test('gives up after so many replies in a row that cannot be read', async () => {
+  test('gives up after several unreadable replies in a row', async () => {
     const { record, client, trajectory } = await run(['no', solves, 'no'], { options: { max_parse_errors: 3 } })
     expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'turns' } })
     expect(record.metadata).toMatchObject({ stop_reason: 'parse-errors', n_episodes: 5 })

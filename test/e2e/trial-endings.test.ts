@@ -64,7 +64,7 @@ withSandboxes('a trial', () => {
     expect(record.end).toMatchObject(failedAt('sandbox', 'SandboxError'))
   })
 
-  test('whose sandbox takes too long to start is tried twice, then fails; a late one is given back', async () => {
+  test('whose sandbox takes too long to start is tried twice, then fails; a late one is released', async () => {
     let asked = 0
     const faulty = faultyProvider(provider, {
       lease: async (request, really) => {
@@ -354,7 +354,7 @@ withSandboxes('giving a sandbox back', () => {
     })
     const { record, dir } = await playTrial({ provider: faulty })
     expect(record.end).toEqual(scored(1))
-    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('could not be given back: already gone')
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('could not be released: already gone')
     expect(await leftovers()).toEqual([])
   })
 
@@ -368,7 +368,7 @@ withSandboxes('giving a sandbox back', () => {
     })
     const { record, dir } = await playTrial({ provider: faulty, giveBackSec: 0.1 })
     expect(record.end).toEqual(scored(1))
-    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('was not given back within 0.1 s')
+    expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('was not released within 0.1 s')
     for (const lease of kept) await lease[Symbol.asyncDispose]()
   })
 })

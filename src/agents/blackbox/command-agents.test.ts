@@ -82,7 +82,7 @@ describe.each(plugins.map((plugin) => ({ name: plugin.name, plugin })))('$name',
     for (const path of Object.keys(files)) expect(path.startsWith(`${env.HOME}/`)).toBe(true)
   })
 
-  test('is told of MCP servers and skills in its own way, or else in words', async () => {
+  test('gets MCP servers and skills by its own configuration, or else in the instruction', async () => {
     const { files: path, spelt, skills } = offersOf[name] ?? { spelt: [] }
     const { line, env, files, ran } = await staged(make(), { mcpServers, skillsDir: '/the/skills' })
     const text = files[`${env.HOME}/${path}`] ?? ''

@@ -30,8 +30,8 @@ export async function makeOffers(agent: OfferForms, home: string, at: AgentAt): 
     const spelt = agent.mcp?.(server) ?? null
     if (spelt) mcpServers[freeName(server.name, mcpServers)] = spelt
     else inWords.push(server)
-    const way = spelt ? 'its configuration' : 'words: it cannot be configured to reach it'
-    at.record.log(`${agent.name} is told of MCP server ${server.name} (${server.transport}) in ${way}`)
+    const way = spelt ? 'its configuration' : 'the instruction: the agent has no configuration for it'
+    at.record.log(`MCP server ${server.name} (${server.transport}) is passed to ${agent.name} in ${way}`)
   }
   const skillsDir = agent.skills === undefined ? null : await linkSkills(`${home}/${agent.skills}`, at)
   const skills = agent.skills === undefined ? await findSkills(at) : []

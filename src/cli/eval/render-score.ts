@@ -11,7 +11,7 @@ export function renderScore(report: JobScore): string {
     `Agent ${list(report.agents)}, model ${list(report.models)}.`,
     '',
     `- score: ${renderInterval(report.score)}`,
-    `- at least ${percent(report.leastScore)}, if every failure of the world were a 0`,
+    `- at least ${percent(report.leastScore)}, if every infrastructure failure counted as 0`,
     ...Object.entries(report.passAtK).map(([name, value]) => `- ${name}: ${percent(value)}`),
     `- trials: ${scored} scored, ${failed} failed, ${cancelled} cancelled`,
     ...Object.entries(report.failures).map(([code, count]) => `- failed as ${oneLine(code)}: ${count}`),

@@ -27,11 +27,11 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
       'fixture: the few rows that come with the pipeline; real: its source; or a file of rows in that shape',
       'fixture',
     )
-    .option('--limit <n>', 'at most so many tasks, in the order of the source', wholeNumber(1))
+    .option('--limit <n>', 'most tasks to make, in the order of the source', wholeNumber(1))
     .option('--seed <n>', 'of every random choice', wholeNumber(0), 42)
     .option('--input-dir <dir>', 'a folder for pipelines that read one')
     .option('--output-dir <dir>', 'where everything is written (default: generated/NAME)')
-    .option('--overwrite', 'begin anew in a folder that has other tasks of an earlier run')
+    .option('--overwrite', 'start over in a folder that holds tasks of an earlier, different run')
     .option('--tasks-input <dir>', 'for --stage traces: a folder of tasks')
     .option(
       '--from-parquet [file]',
@@ -95,7 +95,7 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
         'none',
       ] as const),
     )
-    .option('--trace-dataset-type <name>', 'kept with the result, for whoever trains on it (default: SFT)')
+    .option('--trace-dataset-type <name>', 'recorded with the result, for the trainer (default: SFT)')
     .option('--trace-export-subagents', 'rows of their own for what agents of agents did (default)')
     .option('--trace-skip-subagents', 'leave out what agents of agents did')
     .option('--trace-agent-timeout-sec <seconds>', 'time limit of each agent', factor)

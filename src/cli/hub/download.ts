@@ -31,8 +31,8 @@ export default () =>
     .option('--tasks', 'only tasks: unpacked from parquet files, or the folders that have a task.toml')
     .option('-o, --out <dir>', 'folder to make (default: the name of the dataset)')
     .option('--overwrite', 'put it in the place of what is there')
-    .option('--max-gb <n>', 'refuse more than so many GB', factor, 100)
-    .option('--max-file-mb <n>', 'leave out files of more than so many MB, such as a model’s weights', factor)
+    .option('--max-gb <n>', 'refuse downloads of more than this many GB', factor, 100)
+    .option('--max-file-mb <n>', 'skip files of more than this many MB, such as a model’s weights', factor)
     .option('--dry-run', 'tell what would be fetched, and fetch nothing')
     .option('--json', 'print the result as JSON')
     .action(async (dataset, options) => {

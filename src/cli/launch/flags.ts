@@ -12,7 +12,7 @@ const launch: readonly Line[] = [
   ['cluster', 'text', 'a cluster by its name, or a file of facts about one (default: the one this machine belongs to)'],
   ['time_limit', 'time', 'of every job'],
   ['max_restarts', 'whole', 'how often a job that did not finish is submitted again to go on', 0],
-  ['stop_sec', 'whole', 'so many seconds before its time is up a job is told to stop and save', 120],
+  ['stop_sec', 'whole', 'seconds before the time limit at which a job is told to stop and save', 120],
   ['dependency', 'text', 'what the first jobs wait for, as sbatch spells it: afterok:123'],
   ['num_nodes', 'whole', 'nodes of a training job'],
   ['num_gpus', 'whole', 'GPUs of a training job on each node'],

@@ -12,7 +12,7 @@ export default () =>
     .description('Prints the end of what the jobs of a launch printed.')
     .option('--job <name>', 'only this job, for example traces')
     .option('--task <n>', 'only this task of an array', wholeNumber(0))
-    .option('--bytes <n>', 'at most so many bytes of each', wholeNumber(1), 20_000)
+    .option('--bytes <n>', 'print at most this many bytes of each', wholeNumber(1), 20_000)
     .action(async (asked, { experimentsDir, job, task, bytes }) => {
       const { stored } = await openLaunch(asked, experimentsDir)
       const { jobs, experimentsDir: dir } = stored.launch

@@ -165,6 +165,6 @@ function checkTime({ timeLimit, cluster: { name, maxTimeLimit } }: PlanContext):
   if (maxTimeLimit !== undefined && secondsOf(timeLimit) > secondsOf(maxTimeLimit))
     throw new UserError(
       `--time-limit: expected at most ${maxTimeLimit} on ${name}, got ${timeLimit}`,
-      'ask for less, and let --max-restarts go on where a job stopped',
+      'ask for less, and let --max-restarts resume the job',
     )
 }

@@ -12,7 +12,7 @@ export async function recipeJobs(at: PlanContext, settings: Settings): Promise<P
   const file = resolve(settings.required('recipe', 'for example --recipe recipes/demo.ts'))
   const shards = settings.number('shards') ?? 1
   if (shards < 1)
-    throw new UserError(`--shards: expected at least 1, got ${shards}`, 'so many processes share the recipe')
+    throw new UserError(`--shards: expected at least 1, got ${shards}`, 'number of processes that share the recipe')
   const extra = settings.words('recipe_extra_args')
   const { stages } = await loadRecipe(file, { set: valuesOf(extra, '--set') })
   const jobs = planRecipe(at, {

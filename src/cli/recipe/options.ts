@@ -9,7 +9,11 @@ export function recipeOptions() {
   return new Command()
     .argument('<file>', 'a recipe, for example recipes/demo.ts')
     .option('--set <path=value>', 'an option of a stage, STAGE.OPTION=VALUE, or seed=N; repeatable', several)
-    .option('--limit <n>', 'at most so many rows of each source: a dry pass through all stages', wholeNumber(1))
+    .option(
+      '--limit <n>',
+      'read at most this many rows from each source: a trial pass through all stages',
+      wholeNumber(1),
+    )
     .option('-o, --out <dir>', 'where its rows and results are kept (default: runs/NAME)')
     .option('--json', 'print the result as JSON')
 }

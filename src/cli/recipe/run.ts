@@ -17,8 +17,8 @@ import { rehearse } from './rehearse.ts'
 export default () =>
   recipeOptions()
     .description(
-      'Runs a recipe stage by stage. What is there already is not made again: the same command after a crash goes on, and a changed stage\n' +
-        'makes only what stands below it anew.',
+      'Runs a recipe stage by stage. Finished work is kept: after a crash, run the same command again to resume. A changed stage\n' +
+        'rebuilds only itself and the stages below it.',
     )
     .option('--share <i/n>', 'make every n-th shard, beginning with i: for several processes on one recipe', share)
     .option('--until <stage>', 'stop when the rows of this stage are there')

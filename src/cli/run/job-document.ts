@@ -56,7 +56,7 @@ async function loadDocument(path: string): Promise<JobFile> {
   if (isAgentConfig(read)) {
     const settings = parseAgentConfig(read, path)
     if (settings.agentName !== null)
-      note(`${path}: agent_name ${settings.agentName} is kept nowhere: it is only a name`)
+      note(`${path}: agent_name ${settings.agentName} is ignored: it is only a display name`)
     return { ...noFile(), document: oneModel(settings), isOneModel: true }
   }
   const adaptive = adaptiveIn(read)

@@ -31,8 +31,8 @@ export function withModel<A extends unknown[], O extends OptionValues>(command: 
     .option('--budget-requests <n>', 'the same for requests to models', wholeNumber(1))
     .option('--budget-sec <seconds>', 'the same for time', factor)
     .option('--adaptive', 'let the number of trials at once follow what the server can take')
-    .option('--adaptive-min <n>', 'at least so many at once (default: 1)', wholeNumber(1))
-    .option('--adaptive-max <n>', 'at most so many at once (default: 256)', wholeNumber(1))
+    .option('--adaptive-min <n>', 'fewest trials at once (default: 1)', wholeNumber(1))
+    .option('--adaptive-max <n>', 'most trials at once (default: 256)', wholeNumber(1))
     .option('--adaptive-interval <seconds>', 'how often to look at the server (default: 120)', factor)
     .option('--estimate [job]', 'run nothing: say what it would take, by usual numbers or by an earlier job')
 }

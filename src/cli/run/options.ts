@@ -22,7 +22,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
     .option('--set <path=value>', 'any key of the job file, for example agents[0].kwargs.x=3; repeatable', several)
     .option('-i, --include-task-name <glob>', 'only tasks with such a name; repeatable', several)
     .option('-x, --exclude-task-name <glob>', 'no task with such a name; repeatable', several)
-    .option('-l, --n-tasks <n>', 'at most so many tasks, after the filters', wholeNumber(1))
+    .option('-l, --n-tasks <n>', 'run at most this many tasks, counted after the filters', wholeNumber(1))
     .option('-a, --agent <name>', 'agent (default: oracle; terminus-2 where a server is named)')
     .option(
       '--agent-import-path <path>',
@@ -69,7 +69,11 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
       'sandboxes started before their trials while models are busy, at most (default: half of -n)',
       wholeNumber(0),
     )
-    .option('--max-cpus <n>', 'start none ahead past so many processors in all (default: this machine’s)', factor)
+    .option(
+      '--max-cpus <n>',
+      'prefetch no sandbox beyond this many processors in total (default: this machine’s)',
+      factor,
+    )
     .option('--max-memory-mb <mb>', 'the same for memory (default: this machine’s)', wholeNumber(1))
     .option('--max-builds <n>', 'environments built at once (default: 2)', wholeNumber(1))
     .option('-k, --n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))

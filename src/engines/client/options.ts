@@ -38,7 +38,7 @@ export const serverOptions = {
     .default({})
     .describe('sent with every request unless it says otherwise'),
   headers: z.record(z.string(), z.string()).default({}),
-  stream: z.boolean().default(false).describe('ask for streams even where nobody listens to the pieces'),
+  stream: z.boolean().default(false).describe('stream replies even when the caller needs only the whole reply'),
   request_timeout_sec: z.number().positive().default(1800).describe('for one request, from sending to its last byte'),
   max_attempts: z.number().int().positive().default(6).describe('requests for one call, when the server fails'),
   min_wait_sec: z

@@ -34,7 +34,7 @@ export type Mistake = (typeof mistakes)[number]
 /** One thing that goes wrong, and when: every n-th request, with a chance, or always; only for some tasks or turns. */
 export const faultSchema = z.strictObject({
   kind: z.enum([...wireFaults, ...mistakes]),
-  every: z.number().int().positive().optional().describe('every so many requests'),
+  every: z.number().int().positive().optional().describe('every n-th request'),
   probability: z.number().min(0).max(1).optional().describe('the chance of each request, drawn from the seed'),
   match: z.string().min(1).optional().describe('only for conversations that hold this text'),
   turns: z.array(z.number().int().positive()).optional().describe('only at these turns, counted from 1'),

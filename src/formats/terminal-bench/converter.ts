@@ -67,7 +67,7 @@ export class Converter {
     if (plan.kind === 'image') await writeFile(join(environment, 'Dockerfile'), `FROM ${plan.image}\n`)
     if (plan.kind === 'compose') await writeFile(join(environment, 'docker-compose.yaml'), plan.text)
     if (plan.kind === 'compose' && plan.text.includes('T_BENCH_')) {
-      this.warnings.push('docker-compose.yaml: variables T_BENCH_* are left that nobody will set')
+      this.warnings.push('docker-compose.yaml: variables T_BENCH_* remain that nothing sets')
     }
   }
 

@@ -109,7 +109,7 @@ export function endWithConsumers(consumers: readonly Consumer[]): ScriptPiece {
     ({ job, tasks }) => `  consumer ${shellQuote(job)} ${tasks ?? 0} || { [ $? = 2 ] && return 0; open=1; }`,
   )
   return {
-    about: 'end when nobody needs it any more',
+    about: 'end when no job needs it any more',
     lines: [
       '# 0: done; 1: may still run; 2: failed for good.',
       'consumer() {',
@@ -122,12 +122,12 @@ export function endWithConsumers(consumers: readonly Consumer[]): ScriptPiece {
       '  done',
       '  return "$failed"',
       '}',
-      'nobody_left() {',
+      'none_left() {',
       '  local open=',
       ...cases,
       '  [ -z "$open" ]',
       '}',
-      'watch_consumers() { while sleep 3; do if nobody_left; then kill -HUP $$; return; fi; done; }',
+      'watch_consumers() { while sleep 3; do if none_left; then kill -HUP $$; return; fi; done; }',
       'watch_consumers & helpers+=($!)',
     ],
   }

@@ -68,7 +68,7 @@ export function planServer(
       endWithConsumers(consumers),
       runOurs('serve, on any free port, and tell where only when the model answers', args),
       // A server ends well also when it is told to stop before its time is up; its restart has to go on then.
-      { about: 'its work is done only when nobody needs it any more', lines: ['exit 75'] },
+      { about: 'its work is done only when no job needs it any more', lines: ['exit 75'] },
     ],
   })
   return [...fetched, job]

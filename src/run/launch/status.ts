@@ -85,7 +85,7 @@ function unitStatus(
 /** `75 0/2 time-limit`: exit code, which link of how many, why it stopped. */
 function endOf(text: string): { state: JobState; reason: string } {
   const [code = '?', , why = ''] = text.split(' ')
-  if (why === 'over') return { state: 'done', reason: 'nobody needs it any more' }
+  if (why === 'over') return { state: 'done', reason: 'no job needs it any more' }
   if (why === 'time-limit') return { state: 'resumable', reason: 'stopped before its time was up' }
   if (why === 'cancelled') return { state: 'cancelled', reason: 'told to stop' }
   if (why === 'dependency') return { state: 'cancelled', reason: 'a job before it failed' }

@@ -21,7 +21,7 @@ function explained(stage: string, error: unknown): unknown {
   if (message.startsWith('Out of Memory Error'))
     return new UserError(
       `${stage}: its rows need more memory than the database was given`,
-      'give it more with --memory-mb: finished shards are kept. Or begin anew in another directory with a smaller --shard-rows',
+      'give it more with --memory-mb: finished shards are kept. Or start over in another directory with a smaller --shard-rows',
     )
   if (message.startsWith('stage ')) return error
   if (error instanceof UserError) return new UserError(`${stage}: ${message}`, error.hint, error.exitCode)

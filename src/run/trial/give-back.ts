@@ -17,9 +17,9 @@ export async function giveBack(lease: SandboxLease, { log, giveBackSec }: Patien
   try {
     const outcome = await withDeadline(giveBackSec, neverAborted(), () => Promise.resolve(lease[Symbol.asyncDispose]()))
     if (outcome === expired)
-      log(`sandbox ${lease.id} was not given back within ${giveBackSec} s; ot-agent clean removes it`)
+      log(`sandbox ${lease.id} was not released within ${giveBackSec} s; ot-agent clean removes it`)
   } catch (error) {
-    log(`sandbox ${lease.id} could not be given back: ${messageOf(error)}; ot-agent clean removes it`)
+    log(`sandbox ${lease.id} could not be released: ${messageOf(error)}; ot-agent clean removes it`)
   }
 }
 

@@ -158,7 +158,7 @@ export class CloudLease implements SandboxLease {
   }
 
   private check(): void {
-    if (this.returned !== undefined) throw cloudFailure('SandboxGoneError', 'the sandbox was given back')
+    if (this.returned !== undefined) throw cloudFailure('SandboxGoneError', 'the sandbox was released')
   }
 
   private surroundings({ cwd, user, env }: Pick<ExecOptions, 'cwd' | 'user' | 'env'>) {

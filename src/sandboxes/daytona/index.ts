@@ -22,12 +22,7 @@ export default definePlugin({
         'evict: when the account has all the snapshots it may have, delete our own that was not used for longest',
       ),
     startSec: z.number().positive().default(300).describe('how long a sandbox may take to start'),
-    idleMin: z
-      .number()
-      .int()
-      .positive()
-      .default(15)
-      .describe('minutes after which the provider stops what nobody uses'),
+    idleMin: z.number().int().positive().default(15).describe('minutes after which the provider stops an idle sandbox'),
     lifetimeMin: z
       .number()
       .int()

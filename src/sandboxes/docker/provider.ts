@@ -43,7 +43,7 @@ export const engineOptions = z.strictObject({
     .number()
     .positive()
     .default(86_400)
-    .describe('after this, a sandbox of a machine nobody can ask may be cleaned away'),
+    .describe('seconds after which `clean` may remove a sandbox whose machine cannot be asked'),
   verify: z
     .enum(['fresh', 'shared'])
     .default('fresh')

@@ -31,7 +31,7 @@ export class AllowedHosts {
 
   /**
    * Where to connect for a host: its addresses, or none when it is not allowed. A name that leads inside, to this machine or
-   * its neighbours, needs that address on the list too: whoever owns a name may point it anywhere.
+   * its neighbours, needs that address on the list too: the owner of a name may point it anywhere.
    */
   async find(host: string): Promise<readonly Address[]> {
     const name = plainName(host)

@@ -72,7 +72,7 @@ function replayOf({ replay }: MadeSoFar): readonly string[] {
   if (replay === undefined) return []
   if (replay === null) return ['## Replay', 'No row was replayed before this dataset was written.']
   const { rows, holds, trouble } = replay
-  const found = `Before this dataset was written, ${rows} of its rows were replayed: their assistant turns were given back to the same agent, on the same task in a fresh sandbox. ${holds} of ${rows} hold: the agent sent the same messages, but for clocks and random names.`
+  const found = `Before this dataset was written, ${rows} of its rows were replayed: their assistant turns were played back to the same agent, on the same task in a fresh sandbox. ${holds} of ${rows} hold: the agent sent the same messages, but for clocks and random names.`
   return ['## Replay', found, ...(trouble === null ? [] : [`One that does not: ${escaped(trouble)}.`])]
 }
 

@@ -38,7 +38,7 @@ test('the mean z-score over sources decides, not the mean over tasks', () => {
   expect(scores[2]?.againstChoice).toMatchObject({ mean: -0.7, tasks: 10 })
 })
 
-test('a failure of the world is no failure of the teacher', () => {
+test('an infrastructure failure is no failure of the teacher', () => {
   const unlucky = teacher('unlucky', { a: [1, null, null, null] })
   const poor = teacher('poor', { a: [1, 0, 0, 0] })
   const { scores, choice } = compareTeachers([poor, unlucky])

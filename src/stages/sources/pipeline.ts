@@ -122,7 +122,7 @@ function countOf({ limit, count }: Args): number | null {
 }
 
 function unknownCount(pipeline: string): string {
-  return `nobody knows how many tasks ${pipeline} makes before it runs; args.limit caps them`
+  return `the number of tasks that ${pipeline} makes is not known before it runs; args.limit caps it`
 }
 
 function servicesOf({ services }: StageContext): StageServices {

@@ -8,7 +8,7 @@ const known = boundaries.map((boundary) => `'${boundary}'`).join(', ')
 /** Drops traces of trials that the world ended: a sandbox, model or verifier that failed, or somebody who stopped the job. */
 export default definePlugin({
   name: 'filters/rollouts/no-infrastructure-failures',
-  summary: 'Drop traces of trials that failed for reasons of the world, or were stopped',
+  summary: 'Drop traces of trials that ended in an infrastructure failure or were cancelled',
   options: z.strictObject({}),
   make: (): SqlFilter => ({
     kind: 'sql-filter',

@@ -7,7 +7,7 @@ import { saveChoice } from '../../mixing/choice.ts'
 /** Keeps at most so many rows of each stratum, drawn at random with the recipe's seed. */
 export default definePlugin({
   name: 'filters/tasks/stratified',
-  summary: 'Keep a seeded sample of so many rows of each source, pipeline or strategy',
+  summary: 'Keep a seeded sample of at most `each` rows per source, pipeline or strategy',
   options: z.strictObject({
     by: z.enum(['source', 'pipeline', 'strategy']).default('source'),
     each: z.int().positive(),

@@ -30,7 +30,7 @@ export async function* findCandidates(
     return
   }
   const { model } = at
-  if (model === null) throw new Error('a model is needed, and whoever made the stage saw to it')
+  if (model === null) throw new Error('expected a model: the stage checks for one when it is made')
   const functions = bench.sources.flatMap((source) => functionsOf(source).map((node) => ({ source, node })))
   for (const { source, node } of random.shuffle(functions).filter(isShare)) {
     const written = await askForBug(model, source, node, at.signal)

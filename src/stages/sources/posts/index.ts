@@ -96,7 +96,7 @@ function toRow({ question, answer }: Answered, source: string, { minAnswerScore 
   const id = String(question.id)
   const isAccepted = question.acceptedAnswerId === answer.id
   if (!isAccepted && answer.score < minAnswerScore)
-    return { drop: 'no-answer', detail: `nobody accepted one, and the best has a score of ${answer.score}`, id }
+    return { drop: 'no-answer', detail: `no answer was accepted, and the best has a score of ${answer.score}`, id }
   const [asked, said] = [htmlToMarkdown(question.body), htmlToMarkdown(answer.body)]
   const fields = {
     title: question.title,
