@@ -29,5 +29,6 @@ const outcome = await runJob({
   watch: () => ({ started: () => {}, retrying: () => {}, ended: ({ name, end }) => console.error(name, end.kind) }),
 })
 
-for (const [group, ends] of outcome.board.groups()) console.log(group, ends.scored, 'scored, mean', ends.meanOverScored)
+for (const [group, ends] of outcome.liveStats.groups())
+  console.log(group, ends.scored, 'scored, mean', ends.meanOverScored)
 console.log(`results in ${outcome.job.dir}`)

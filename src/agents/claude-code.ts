@@ -1,4 +1,4 @@
-import type { AgentScene } from './blackbox/command-agent.ts'
+import type { CommandAgentContext } from './blackbox/command-agent.ts'
 import { defineBlackbox } from './blackbox/make-blackbox.ts'
 
 /** The only ones it has of its own: others reach for the network or for a person. */
@@ -13,11 +13,11 @@ export default defineBlackbox(
       transport === 'stdio' ? { type: 'stdio', command, args } : { type: transport === 'sse' ? 'sse' : 'http', url },
     skills: '.claude/skills',
     files: ({ home, mcpServers }) => ({ [`${home}/mcp.json`]: JSON.stringify({ mcpServers }, null, 2) }),
-    env: (scene) => ({
-      ANTHROPIC_BASE_URL: scene.baseUrl,
-      ANTHROPIC_API_KEY: scene.key,
-      ...modelNames(scene),
-      CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(scene.outputTokens),
+    env: (context) => ({
+      ANTHROPIC_BASE_URL: context.baseUrl,
+      ANTHROPIC_API_KEY: context.key,
+      ...modelNames(context),
+      CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(context.outputTokens),
       // The model's client behind the gateway tries again by itself, but not once a reply has begun.
       CLAUDE_CODE_MAX_RETRIES: '2',
       MCP_TIMEOUT: '60000',
@@ -39,14 +39,14 @@ export default defineBlackbox(
 )
 
 /** Nobody is there to be asked whether it may. */
-function toolFlags({ mcpServers, skillsDir }: Pick<AgentScene, 'mcpServers' | 'skillsDir'>): string[] {
+function toolFlags({ mcpServers, skillsDir }: Pick<CommandAgentContext, 'mcpServers' | 'skillsDir'>): string[] {
   const tools = [...ownTools, ...(skillsDir === null ? [] : ['Skill'])]
   const allowed = [...tools, ...Object.keys(mcpServers).map((name) => `mcp__${name}`)]
   return ['--tools', tools.join(), '--allowedTools', allowed.join()]
 }
 
 /** Whatever size of model it thinks of, there is only this one. */
-function modelNames({ model }: AgentScene): Record<string, string> {
+function modelNames({ model }: CommandAgentContext): Record<string, string> {
   const sizes = ['OPUS', 'SONNET', 'HAIKU'].map((size) => `ANTHROPIC_DEFAULT_${size}_MODEL`)
   return Object.fromEntries([...sizes, 'ANTHROPIC_SMALL_FAST_MODEL'].map((name) => [name, model]))
 }

@@ -1,5 +1,5 @@
 import { stringify } from 'smol-toml'
-import type { AgentScene } from './blackbox/command-agent.ts'
+import type { CommandAgentContext } from './blackbox/command-agent.ts'
 import { defineBlackbox } from './blackbox/make-blackbox.ts'
 
 /** OpenAI's Codex, which speaks the responses API only. */
@@ -13,7 +13,7 @@ export default defineBlackbox(
     },
     // Not in its own home, where it puts skills that it brings along.
     skills: '.agents/skills',
-    files: (scene) => ({ [`${scene.home}/.codex/config.toml`]: stringify(config(scene)) }),
+    files: (context) => ({ [`${context.home}/.codex/config.toml`]: stringify(config(context)) }),
     env: ({ home, key }) => ({ CODEX_HOME: `${home}/.codex`, GATEWAY_KEY: key }),
     argv: ({ toolDir, instruction }) => [
       `${toolDir}/node_modules/.bin/codex`,
@@ -26,7 +26,7 @@ export default defineBlackbox(
 )
 
 /** Everything that reaches for the network without being asked is off. */
-function config({ baseUrl, model, contextTokens, mcpServers }: AgentScene) {
+function config({ baseUrl, model, contextTokens, mcpServers }: CommandAgentContext) {
   return {
     model,
     model_provider: 'gateway',

@@ -1,4 +1,4 @@
-import type { AgentScene } from './blackbox/command-agent.ts'
+import type { CommandAgentContext } from './blackbox/command-agent.ts'
 import { defineBlackbox } from './blackbox/make-blackbox.ts'
 
 /** The opencode agent, a program of its own that needs no Node; asked here over chat completions. */
@@ -9,7 +9,9 @@ export default defineBlackbox(
     mcp: ({ transport, url, command, args }) =>
       transport === 'stdio' ? { type: 'local', command: [command, ...args] } : { type: 'remote', url },
     skills: '.config/opencode/skills',
-    files: (scene) => ({ [`${scene.home}/.config/opencode/opencode.json`]: JSON.stringify(config(scene), null, 2) }),
+    files: (context) => ({
+      [`${context.home}/.config/opencode/opencode.json`]: JSON.stringify(config(context), null, 2),
+    }),
     env: () => ({
       OPENCODE_DISABLE_AUTOUPDATE: '1',
       OPENCODE_DISABLE_MODELS_FETCH: '1',
@@ -26,7 +28,7 @@ export default defineBlackbox(
   'the opencode agent, from npm',
 )
 
-function config({ baseUrl, key, model, contextTokens, outputTokens, mcpServers }: AgentScene) {
+function config({ baseUrl, key, model, contextTokens, outputTokens, mcpServers }: CommandAgentContext) {
   const name = `gateway/${model}`
   return {
     autoupdate: false,

@@ -1,4 +1,4 @@
-import type { AgentScene } from './blackbox/command-agent.ts'
+import type { CommandAgentContext } from './blackbox/command-agent.ts'
 import { defineBlackbox } from './blackbox/make-blackbox.ts'
 
 /** The pi coding agent; needs Node 20.6 or later in the sandbox. */
@@ -8,7 +8,7 @@ export default defineBlackbox(
     tool: { npm: '@mariozechner/pi-coding-agent', version: '0.73.1' },
     // It knows no MCP: its makers want programs with a page of help instead.
     skills: '.pi/agent/skills',
-    files: (scene) => ({ [`${scene.home}/.pi/agent/models.json`]: JSON.stringify(models(scene), null, 2) }),
+    files: (context) => ({ [`${context.home}/.pi/agent/models.json`]: JSON.stringify(models(context), null, 2) }),
     env: () => ({ PI_OFFLINE: '1', PI_SKIP_VERSION_CHECK: '1', PI_TELEMETRY: '0' }),
     argv: ({ toolDir, model, instruction }) => [
       `${toolDir}/node_modules/.bin/pi`,
@@ -19,7 +19,7 @@ export default defineBlackbox(
   'the pi coding agent, from npm',
 )
 
-function models({ baseUrl, key, model, contextTokens, outputTokens }: AgentScene) {
+function models({ baseUrl, key, model, contextTokens, outputTokens }: CommandAgentContext) {
   const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
   const limits = { contextWindow: contextTokens, maxTokens: outputTokens }
   const described = { id: model, name: model, reasoning: false, input: ['text'], ...limits, cost }

@@ -33,7 +33,7 @@ export default () =>
     .action(async ({ out, json, limit, quiet = false, ...asked }) => {
       const dir = resolve(out)
       const recipe = await loadRecipe(join(packageRoot, 'recipes/demo.ts'), { set: settingsFor(asked), limit })
-      if (!quiet) note(whoTeaches(asked))
+      if (!quiet) note(describeTeacher(asked))
       const started = performance.now()
       const outcome = await performRecipe({ recipe, dir, quiet })
       const stages = countsOf(outcome.steps)
@@ -49,7 +49,7 @@ function settingsFor({ model, apiBase, apiKeyEnv }: ModelAsked): readonly string
   return [`rollout.teacher=${settings}`, `length.model=${settings}`]
 }
 
-function whoTeaches({ model, apiBase }: ModelAsked): string {
+function describeTeacher({ model, apiBase }: ModelAsked): string {
   if (model !== undefined || apiBase !== undefined)
     return `The teacher is ${model ?? 'the model'}${apiBase ? ` at ${apiBase}` : ''}.\n`
   return 'The teacher is a stand-in, no model: it plays each task’s own solution. --api-base and --model put a real one in its place.\n'

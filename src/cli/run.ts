@@ -43,7 +43,7 @@ async function runAction(options: RunOptions, invocation: readonly string[]): Pr
   const imports = await importDigests(config)
   const fingerprint = fingerprintsIn(pluginContext().stateDir)
   const open = () => {
-    tellUnwritten(config)
+    warnUnwritten(config)
     return openJob({
       config,
       fingerprint,
@@ -63,7 +63,7 @@ async function runAction(options: RunOptions, invocation: readonly string[]): Pr
   await runAskedJob({ config, tasks, consent, use, prefetch: options, open, restartInterrupted }, showing)
 }
 
-function tellUnwritten(config: JobConfig): void {
+function warnUnwritten(config: JobConfig): void {
   const hidden = unresumableSecrets(config, process.env)
   if (hidden.length > 0)
     note(

@@ -2,7 +2,7 @@ import type { JobResult } from '../core/job-stats.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { exhaustedBy } from '../lib/exhaustion.ts'
 import { utcNow } from '../lib/time.ts'
-import { makeScoreboard, type Scoreboard } from '../stats/scoreboard.ts'
+import { type LiveStats, makeLiveStats } from '../stats/live-stats.ts'
 import { appendJobLog, saveJobConfig } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
@@ -20,7 +20,7 @@ export interface JobStart {
   readonly job: OpenedJob
   readonly pending: number
   /** Live: it counts every trial that ended, those of earlier runs included. */
-  readonly board: Scoreboard
+  readonly liveStats: LiveStats
 }
 
 export interface JobRequest
@@ -48,7 +48,7 @@ export interface JobRequest
 export interface JobOutcome {
   readonly job: OpenedJob
   readonly result: JobResult
-  readonly board: Scoreboard
+  readonly liveStats: LiveStats
 }
 
 /**
@@ -57,7 +57,7 @@ export interface JobOutcome {
  */
 export async function runJob(request: JobRequest): Promise<JobOutcome> {
   const { job } = request
-  const letGo = await acquireOwner(job.dir)
+  const releaseOwner = await acquireOwner(job.dir)
   try {
     // A job that goes on may do so with other settings of no weight.
     if (job.continued) await saveJobConfig(job.dir, job.config)
@@ -69,7 +69,7 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
     }
   } finally {
     // Without a descriptor the file stays; it names a process that has ended, so it does no harm.
-    await letGo().catch((error: unknown) => {
+    await releaseOwner().catch((error: unknown) => {
       if (exhaustedBy(error) === null) throw error
     })
   }
@@ -77,11 +77,11 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
 
 async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome> {
   const { job, signal } = request
-  const board = makeScoreboard(job.config.metrics)
-  const pending = await takeStock(store, board, request)
+  const liveStats = makeLiveStats(job.config.metrics)
+  const pending = await findPending(store, liveStats, request)
   const counts = { running: new Set<string>(), retries: 0 }
   const current = (final: boolean): JobResult => {
-    const stats = board.stats({
+    const stats = liveStats.stats({
       total: job.plan.length,
       running: counts.running.size,
       retries: counts.retries,
@@ -96,9 +96,9 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   const log = makeJobLog(job.dir)
   log.say(`${job.continued ? 'continues' : 'starts'}: ${pending.length} of ${job.plan.length} trials to run`)
   const watch = joinWatches(
-    counter(counts, board, writer.touch),
+    counter(counts, liveStats, writer.touch),
     logger(log.say),
-    request.watch({ job, pending: pending.length, board }),
+    request.watch({ job, pending: pending.length, liveStats }),
   )
   try {
     writer.touch()
@@ -110,7 +110,7 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   log.say(signal.aborted ? 'stopped before its end' : 'ends')
   await log.end()
   await writer.finish().catch((error: unknown) => Promise.reject(storeFailure(error, job.dir)))
-  return { job, result: current(true), board }
+  return { job, result: current(true), liveStats }
 }
 
 function trialSettings({ dir, config }: OpenedJob) {
@@ -118,7 +118,11 @@ function trialSettings({ dir, config }: OpenedJob) {
 }
 
 /** Counts the trials that are finished and takes back those that are to run again; what remains is to be run. */
-async function takeStock(store: TrialStore, board: Scoreboard, { job, again }: JobRequest): Promise<PlannedTrial[]> {
+async function findPending(
+  store: TrialStore,
+  liveStats: LiveStats,
+  { job, again }: JobRequest,
+): Promise<PlannedTrial[]> {
   const planned = new Set(job.plan.map(({ name }) => name))
   const finished = new Set<string>()
   const takenBack: string[] = []
@@ -127,14 +131,14 @@ async function takeStock(store: TrialStore, board: Scoreboard, { job, again }: J
     if (record.end.kind === 'cancelled' || isExhausted(record.end) || again?.(record)) takenBack.push(record.name)
     else {
       finished.add(record.name)
-      board.add(record)
+      liveStats.add(record)
     }
   }
   for (const name of takenBack) await store.retract(name)
   return job.plan.filter(({ name }) => !finished.has(name))
 }
 
-function counter(counts: { running: Set<string>; retries: number }, board: Scoreboard, touch: () => void): JobWatch {
+function counter(counts: { running: Set<string>; retries: number }, liveStats: LiveStats, touch: () => void): JobWatch {
   return {
     started: ({ name }) => {
       counts.running.add(name)
@@ -147,7 +151,7 @@ function counter(counts: { running: Set<string>; retries: number }, board: Score
     },
     ended: (record) => {
       counts.running.delete(record.name)
-      board.add(record)
+      liveStats.add(record)
       touch()
     },
   }

@@ -10,9 +10,9 @@ import { makeReadyTrials, type Preparation, type ReadyTrials } from './prefetch/
 import { makeRoom, type Resources, resourcesOf } from './prefetch/room.ts'
 import { makeWarmSandboxes } from './prefetch/warm-sandboxes.ts'
 import { atBoundary } from './trial/boundary.ts'
+import type { HostEnv } from './trial/context.ts'
 import { acceptableEnvironment, type SandboxAlternatives } from './trial/environment.ts'
 import { makeRecorder } from './trial/recorder.ts'
-import type { HostEnv } from './trial/scene.ts'
 import { requestFor } from './trial/start-sandbox.ts'
 import { environmentStartLimitSec } from './trial/time-limits.ts'
 

@@ -2,7 +2,7 @@ import type { JobConfig } from '../core/job.ts'
 import type { Task } from '../core/task.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { utcNow } from '../lib/time.ts'
-import { makeScoreboard } from '../stats/scoreboard.ts'
+import { makeLiveStats } from '../stats/live-stats.ts'
 import { type JobDir, saveJobResult } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
@@ -24,7 +24,7 @@ export interface JobToRescore extends Omit<RescoreRequest, 'store' | 'jobName'> 
 /** Verifies every finished trial of a job again that can be, and writes the job's new result. Says of each what became of it. */
 export async function rescoreJob(request: JobToRescore): Promise<ReadonlyMap<string, Rescored>> {
   const { there } = request
-  const letGo = await acquireOwner(there.dir)
+  const releaseOwner = await acquireOwner(there.dir)
   try {
     const store = await openTrialStore(there.dir, there.layout)
     try {
@@ -35,7 +35,7 @@ export async function rescoreJob(request: JobToRescore): Promise<ReadonlyMap<str
       await store.close()
     }
   } finally {
-    await letGo()
+    await releaseOwner()
   }
 }
 
@@ -70,9 +70,9 @@ function taskOf({ task }: TrialRecord, tasks: readonly Task[]): Task | undefined
 async function saveNewResult({ there, config }: JobToRescore, store: TrialStore): Promise<void> {
   const { result, own } = there
   if (!result || !own) return
-  const board = makeScoreboard(config.metrics)
-  for await (const record of store.records()) board.add(record)
+  const liveStats = makeLiveStats(config.metrics)
+  for await (const record of store.records()) liveStats.add(record)
   const { retries } = result.stats
-  const stats = board.stats({ total: result.totalTrials, running: 0, retries, passAtK: true })
+  const stats = liveStats.stats({ total: result.totalTrials, running: 0, retries, passAtK: true })
   await saveJobResult(there.dir, { ...result, updatedAt: utcNow(), stats })
 }

@@ -10,14 +10,14 @@ import { openExchangeFiles } from '../store/exchange-files.ts'
 import type { Resumption } from './replay/resumption.ts'
 import { findToolDirs, prepareAgent } from './trial/agent-phase.ts'
 import { atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
+import { type AgentTrial, type HostEnv, type SecondRun, wholeTask } from './trial/context.ts'
 import { acceptableEnvironment, type SandboxAlternatives } from './trial/environment.ts'
-import { giveBack, giveBackSec } from './trial/give-back.ts'
 import { makeAnnouncer } from './trial/hooks.ts'
 import { makeMask } from './trial/mask.ts'
 import { makePhaseNetwork } from './trial/phase-network.ts'
 import { makeRecorder } from './trial/recorder.ts'
+import { releaseSandbox, releaseSec } from './trial/release.ts'
 import { runRound, timed } from './trial/round.ts'
-import { type HostEnv, type Play, type SecondRun, wholeTask } from './trial/scene.ts'
 import { watchShortage } from './trial/shortage.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
@@ -25,8 +25,8 @@ import { asTrial } from './trial/stray-errors.ts'
 import { openTrialLog } from './trial/trial-log.ts'
 import { describeEnd, makeRecord, maskEnd, startNotes, type TrialNotes } from './trial/trial-record.ts'
 
+export type { HostEnv } from './trial/context.ts'
 export type { SandboxAlternatives } from './trial/environment.ts'
-export type { HostEnv } from './trial/scene.ts'
 
 export interface TrialRequest {
   readonly task: Task
@@ -54,7 +54,7 @@ export interface TrialRequest {
   /** Default `always`. */
   readonly secondRun?: SecondRun | undefined
   /** How long giving the sandbox back may take; default 20. */
-  readonly giveBackSec?: number
+  readonly releaseSec?: number
 }
 
 /**
@@ -65,8 +65,8 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   const mask = makeMask(request.config, request.hostEnv)
   const log = openTrialLog(join(request.dir, 'trial.log'), mask)
   const exchanges = openExchangeFiles(mask, (line) => log.write(line))
-  const scene: Play = {
-    giveBackSec,
+  const context: AgentTrial = {
+    releaseSec,
     client: null,
     ...request,
     exchanges,
@@ -76,18 +76,18 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   }
   const notes = startNotes()
   try {
-    scene.log(`trial ${request.config.trialName}: task ${request.task.name}, agent ${request.agent.name}`)
+    context.log(`trial ${request.config.trialName}: task ${request.task.name}, agent ${request.agent.name}`)
     const end = await settle(request.signal, async () => {
       await atBoundary('store', request.signal, () => log.ready)
-      const playing = () => play(scene, notes, request.alternatives)
-      return usesImportedCode(request.config) ? asTrial(request.config.trialName, scene.log, playing) : playing()
+      const phases = () => runPhases(context, notes, request.alternatives)
+      return usesImportedCode(request.config) ? asTrial(request.config.trialName, context.log, phases) : phases()
     })
-    scene.log(describeEnd(end))
-    if (end.kind === 'cancelled') await afterwards(scene, 'hooks', () => scene.announce('trial-cancel'))
-    return await conclude(scene, makeRecord(request, notes, maskEnd(end, mask)))
+    context.log(describeEnd(end))
+    if (end.kind === 'cancelled') await afterwards(context, 'hooks', () => context.announce('trial-cancel'))
+    return await conclude(context, makeRecord(request, notes, maskEnd(end, mask)))
   } finally {
-    await afterwards(scene, 'exchanges', () => exchanges.close())
-    await afterwards(scene, 'trial.log', () => log.close())
+    await afterwards(context, 'exchanges', () => exchanges.close())
+    await afterwards(context, 'trial.log', () => log.close())
   }
 }
 
@@ -96,64 +96,64 @@ function usesImportedCode({ agent, environment }: TrialConfig): boolean {
   return agent.importPath !== null || environment.importPath !== null
 }
 
-async function play(scene: Play, notes: TrialNotes, alternatives: SandboxAlternatives): Promise<TrialEnd> {
-  scene.signal.throwIfAborted()
-  await scene.announce('trial-start')
-  const environment = await acceptableEnvironment(scene.task, scene.config, scene.provider, alternatives)
-  const { record } = makeRecorder(scene.log)
-  const toolDirs = await findToolDirs(scene, record)
-  await scene.announce('environment-start')
-  const noteStart = (span: TrialNotes['environmentSetup']) => {
+async function runPhases(context: AgentTrial, notes: TrialNotes, alternatives: SandboxAlternatives): Promise<TrialEnd> {
+  context.signal.throwIfAborted()
+  await context.announce('trial-start')
+  const environment = await acceptableEnvironment(context.task, context.config, context.provider, alternatives)
+  const { record } = makeRecorder(context.log)
+  const toolDirs = await findToolDirs(context, record)
+  await context.announce('environment-start')
+  const setStart = (span: TrialNotes['environmentSetup']) => {
     notes.environmentSetup = span
   }
-  const lease = await timed(noteStart, () => startSandbox(scene, environment, toolDirs))
+  const lease = await timed(setStart, () => startSandbox(context, environment, toolDirs))
   notes.sandbox = lease.facts
-  for (const line of lease.facts.notes) scene.log(`sandbox: ${line}`)
-  if (!scene.config.environment.delete) scene.log('the sandbox is released anyway: delete = false is ignored')
-  const shortage = watchShortage(scene.provider)
+  for (const line of lease.facts.notes) context.log(`sandbox: ${line}`)
+  if (!context.config.environment.delete) context.log('the sandbox is released anyway: delete = false is ignored')
+  const shortage = watchShortage(context.provider)
   try {
-    const end = await playIn(scene, lease, toolDirs, environment, notes)
+    const end = await runInSandbox(context, lease, toolDirs, environment, notes)
     const exhausted = shortage.met()
     if (exhausted) throw exhausted
     return end
   } finally {
     shortage.stop()
-    await giveBack(lease, scene)
+    await releaseSandbox(lease, context)
   }
 }
 
-async function playIn(
-  scene: Play,
+async function runInSandbox(
+  context: AgentTrial,
   lease: SandboxLease,
   toolDirs: readonly ToolDir[],
   environment: Environment,
   notes: TrialNotes,
 ): Promise<TrialEnd> {
-  const noteSetup = (span: TrialNotes['agentSetup']) => {
+  const setSetup = (span: TrialNotes['agentSetup']) => {
     notes.agentSetup = span
   }
-  const { record } = makeRecorder(scene.log)
-  await timed(noteSetup, () => prepareAgent(scene, lease, toolDirs, wholeTask(scene), record))
-  const bench = { lease, network: makePhaseNetwork(lease, environment.network, scene.signal) }
-  if (scene.task.steps.length > 0) return runSteps(scene, bench, notes)
-  await runRound(scene, bench, wholeTask(scene), notes.round)
+  const { record } = makeRecorder(context.log)
+  await timed(setSetup, () => prepareAgent(context, lease, toolDirs, wholeTask(context), record))
+  const bench = { lease, network: makePhaseNetwork(lease, environment.network, context.signal) }
+  if (context.task.steps.length > 0) return runSteps(context, bench, notes)
+  await runRound(context, bench, wholeTask(context), notes.round)
   return { kind: 'scored', rewards: notes.round.rewards, exit: notes.round.exit ?? { kind: 'finished' } }
 }
 
 /** Tells the hooks that the trial is over; one that throws then fails a trial that had a score. */
-async function conclude(scene: Play, record: TrialRecord): Promise<TrialRecord> {
+async function conclude(context: AgentTrial, record: TrialRecord): Promise<TrialRecord> {
   if (record.end.kind !== 'scored') {
-    await afterwards(scene, 'hooks', () => scene.announce('trial-end', record))
+    await afterwards(context, 'hooks', () => context.announce('trial-end', record))
     return record
   }
   const end = await settle(neverAborted(), async () => {
-    await scene.announce('trial-end', record)
+    await context.announce('trial-end', record)
     return record.end
   })
   return { ...record, end }
 }
 
 /** What has to happen even after a cancel, and must not change the ending: a full disk is met again when the record is written. */
-async function afterwards(scene: Play, what: string, work: () => Promise<void>): Promise<void> {
-  await bestEffort(what, 20, { log: scene.log, signal: neverAborted() }, work).catch(() => {})
+async function afterwards(context: AgentTrial, what: string, work: () => Promise<void>): Promise<void> {
+  await bestEffort(what, 20, { log: context.log, signal: neverAborted() }, work).catch(() => {})
 }

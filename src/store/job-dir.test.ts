@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { someTrialConfig } from '../../test/records.ts'
 import { defaultJobConfig } from '../formats/harbor-job/job-config.ts'
 import { parseJobLock } from '../formats/harbor-job/lock.ts'
-import { makeScoreboard } from '../stats/scoreboard.ts'
+import { makeLiveStats } from '../stats/live-stats.ts'
 import {
   appendJobLog,
   createJobDir,
@@ -61,7 +61,7 @@ const result = (finishedAt: string | null) => ({
   updatedAt: null,
   finishedAt,
   totalTrials: 1,
-  stats: makeScoreboard().stats({ total: 1, running: 0, retries: 0 }),
+  stats: makeLiveStats().stats({ total: 1, running: 0, retries: 0 }),
 })
 
 test('a new job has its config, lock and own file, and reads back', async () => {

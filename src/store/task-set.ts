@@ -72,7 +72,7 @@ export async function openTaskSet(path: string, identity: SetIdentity, overwrite
   const tasksDir = join(dir, 'tasks')
   await refuseStranger(dir)
   await mkdir(workDir, { recursive: true })
-  const letGo = await acquireOwner(workDir)
+  const releaseOwner = await acquireOwner(workDir)
   try {
     if (overwrite) await empty(dir)
     await checkIdentity(dir, identity)
@@ -80,9 +80,9 @@ export async function openTaskSet(path: string, identity: SetIdentity, overwrite
     const scratchDir = draftOf(join(workDir, 'scratch'))
     await mkdir(scratchDir, { recursive: true })
     await mkdir(tasksDir, { recursive: true })
-    return await openFiles({ dir, workDir, tasksDir, scratchDir, letGo })
+    return await openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner })
   } catch (error) {
-    await letGo()
+    await releaseOwner()
     throw error
   }
 }
@@ -92,10 +92,10 @@ interface Places {
   readonly workDir: string
   readonly tasksDir: string
   readonly scratchDir: string
-  readonly letGo: () => Promise<void>
+  readonly releaseOwner: () => Promise<void>
 }
 
-async function openFiles({ dir, workDir, tasksDir, scratchDir, letGo }: Places): Promise<TaskSet> {
+async function openFiles({ dir, workDir, tasksDir, scratchDir, releaseOwner }: Places): Promise<TaskSet> {
   const journalPath = join(workDir, 'rows.jsonl')
   const rejectsPath = join(dir, 'rejects.jsonl')
   const done = await readJournal(journalPath, new Set(await readdir(tasksDir)))
@@ -121,7 +121,7 @@ async function openFiles({ dir, workDir, tasksDir, scratchDir, letGo }: Places):
         await removeDraft(scratchDir)
         if (summary) await writeAtomic(join(dir, 'summary.json'), `${JSON.stringify(summary, null, 2)}\n`)
       } finally {
-        await letGo()
+        await releaseOwner()
       }
     },
   }

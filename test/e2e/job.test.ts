@@ -99,8 +99,8 @@ withSandboxes('a job', () => {
     const faulty = faultyProvider(provider, {
       lease: (request, really) => (request.owner.trial.startsWith('b') ? Promise.reject(new Error('no')) : really()),
     })
-    const { board } = await playJob(place, { provider: faulty })
-    expect(board.denominators()).toMatchObject({
+    const { liveStats } = await playJob(place, { provider: faulty })
+    expect(liveStats.denominators()).toMatchObject({
       scored: 2,
       failed: 1,
       failedByBoundary: { sandbox: 1 },
@@ -156,9 +156,9 @@ withSandboxes('a job', () => {
     const broken = agentThat(async (at) => (at.task.name === 'b' ? Promise.reject(new Error('no')) : solver.solve(at)))
     await playJob(place, { makeAgent: async () => broken })
     const unasked = await playJob(place)
-    expect(unasked.board.denominators()).toMatchObject({ scored: 1, failed: 1 })
+    expect(unasked.liveStats.denominators()).toMatchObject({ scored: 1, failed: 1 })
     const asked = await playJob(place, { again: ({ end }) => end.kind === 'failed' })
-    expect(asked.board.denominators()).toMatchObject({ scored: 2, failed: 0 })
+    expect(asked.liveStats.denominators()).toMatchObject({ scored: 2, failed: 0 })
   })
 
   test('whose records cannot be written stops, gives every sandbox back and says so', async () => {

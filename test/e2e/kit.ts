@@ -55,7 +55,7 @@ export interface Play {
   readonly hooks?: readonly TrialHook[]
   readonly signal?: AbortSignal
   /** How long a sandbox may take to be given back; as long as it likes, when nothing is said. */
-  readonly giveBackSec?: number
+  readonly releaseSec?: number
   /** Meddles with the place of the trial's directory before it starts. */
   readonly prepareDir?: (dir: string) => void
 }
@@ -82,7 +82,7 @@ export async function playTrial(play: Play): Promise<{ record: TrialRecord; dir:
     hooks: play.hooks ?? [],
     hostEnv: {},
     alternatives,
-    giveBackSec: play.giveBackSec ?? 600,
+    releaseSec: play.releaseSec ?? 600,
   })
   return { record, dir }
 }

@@ -366,7 +366,7 @@ withSandboxes('giving a sandbox back', () => {
         return { [Symbol.asyncDispose]: never }
       },
     })
-    const { record, dir } = await playTrial({ provider: faulty, giveBackSec: 0.1 })
+    const { record, dir } = await playTrial({ provider: faulty, releaseSec: 0.1 })
     expect(record.end).toEqual(scored(1))
     expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toContain('was not released within 0.1 s')
     for (const lease of kept) await lease[Symbol.asyncDispose]()

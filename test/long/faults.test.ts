@@ -65,29 +65,29 @@ exec ${becomeUser.join(' ')} "$@"`
 /** What is taken from the runner while trials are under way, and how it is given back. */
 interface Fault {
   readonly take: (pid: number) => void
-  readonly giveBack: (pid: number) => void
+  readonly restore: (pid: number) => void
 }
 
 const descriptors: Fault = {
   take: (pid) => prlimit(pid, 'nofile', '10'),
-  giveBack: (pid) => prlimit(pid, 'nofile', '4096'),
+  restore: (pid) => prlimit(pid, 'nofile', '4096'),
 }
 
 /** Above the sandboxes' own groups: what they take is killed although none has reached a limit of its own. */
 const memory: Fault = {
   take: () => writeFileSync(join(sandboxes(), 'memory.limit_in_bytes'), '64M'),
-  giveBack: () => writeFileSync(join(sandboxes(), 'memory.limit_in_bytes'), '-1'),
+  restore: () => writeFileSync(join(sandboxes(), 'memory.limit_in_bytes'), '-1'),
 }
 
 /** Its last byte goes to a file that has nothing to do with the job. */
 const disk: Fault = {
   take: () => void spawnSync('dd', ['if=/dev/zero', `of=${jobs}/filler`, 'bs=64k'], { stdio: 'ignore' }),
-  giveBack: () => rmSync(join(jobs, 'filler')),
+  restore: () => rmSync(join(jobs, 'filler')),
 }
 
 const processes: Fault = {
   take: () => writeFileSync(join(pids, 'pids.max'), '1'),
-  giveBack: () => writeFileSync(join(pids, 'pids.max'), 'max'),
+  restore: () => writeFileSync(join(pids, 'pids.max'), 'max'),
 }
 
 describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null || !hasPids)(
@@ -104,7 +104,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       await running.sleeps()
       for (const fault of faults) fault.take(running.pid)
       await running.says(/ran out of .* with 4 trials at once; 2 run at once from now on/)
-      for (const fault of faults) fault.giveBack(running.pid)
+      for (const fault of faults) fault.restore(running.pid)
       const { code, stderr } = await running.ended
       expect(code, stderr).toBe(0)
       expect(stderr).not.toMatch(/^\s+at /m)
@@ -117,7 +117,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       await running.sleeps()
       processes.take(running.pid)
       const { code, stderr } = await running.ended
-      processes.giveBack(running.pid)
+      processes.restore(running.pid)
       expect(code, stderr).toBe(3)
       expect(stderr).not.toMatch(/^\s+at /m)
       const blamed = { boundary: 'sandbox', code: 'MachineExhaustedError' }
@@ -145,7 +145,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
       await running.sleeps()
       for (const fault of faults) fault.take(running.pid)
       const { code, stderr } = await running.ended
-      for (const fault of faults) fault.giveBack(running.pid)
+      for (const fault of faults) fault.restore(running.pid)
       expect(code, stderr).toBe(2)
       expect(stderr).toMatch(/^error: expected room to write, found the disk of \S+ full; the job stopped\nhint: .*$/m)
       expect(stderr).not.toMatch(/^\s+at /m)
@@ -179,7 +179,7 @@ describe.skipIf(missingPrograms().length > 0 || findProgram('prlimit') === null 
     test('a run that needs more processes than its control group can have says so before it starts', async () => {
       const line = `echo 60 > ${pids}/pids.max; echo $$ > ${pids}/cgroup.procs; exec "$@"`
       const { code, stderr } = await start('crowd', ['-n', '16', '-k', '4'], line).ended
-      processes.giveBack(0)
+      processes.restore(0)
       expect(code, stderr).toBe(3)
       expect(stderr).toMatch(
         /^error: 16 trials at once need about \d+ processes, but pids.max of \S+ is 60 and leaves \d+\n/,

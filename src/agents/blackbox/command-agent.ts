@@ -1,8 +1,8 @@
-import type { OfferForms, Offers } from '../skills-and-mcp/make-offers.ts'
+import type { SkillsAndMcp, SkillsAndMcpSupport } from '../skills-and-mcp/set-up.ts'
 import type { ToolSource } from './install-tool.ts'
 
 /** What a command-line agent is told about the trial it runs in. */
-export interface AgentScene extends Offers {
+export interface CommandAgentContext extends SkillsAndMcp {
   /** Where its tools are inside the sandbox; nothing can be written there. */
   readonly toolDir: string
   /** A home of its own inside the sandbox. */
@@ -19,11 +19,11 @@ export interface AgentScene extends Offers {
 }
 
 /** A command-line agent that others wrote, described: what to install, what to write, what to run. */
-export interface CommandAgent extends OfferForms {
+export interface CommandAgent extends SkillsAndMcpSupport {
   readonly tool: ToolSource
   /** Files to write before it starts, by their path inside. */
-  files(scene: AgentScene): Readonly<Record<string, string>>
-  env(scene: AgentScene): Readonly<Record<string, string>>
+  files(context: CommandAgentContext): Readonly<Record<string, string>>
+  env(context: CommandAgentContext): Readonly<Record<string, string>>
   /** Run directly, in the task's working directory, with nothing on stdin. */
-  argv(scene: AgentScene): readonly string[]
+  argv(context: CommandAgentContext): readonly string[]
 }

@@ -5,8 +5,8 @@ import type { ModelClient } from '../../core/model.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import type { Gateway } from '../gateway/open-gateway.ts'
-import { makeOffers } from '../skills-and-mcp/make-offers.ts'
-import type { AgentScene, CommandAgent } from './command-agent.ts'
+import { setUpSkillsAndMcp } from '../skills-and-mcp/set-up.ts'
+import type { CommandAgent, CommandAgentContext } from './command-agent.ts'
 
 /** Directly under the root, where a mount of it cannot be moved away from inside. */
 export const toolDir = '/ot-agent-tools'
@@ -24,11 +24,11 @@ export async function runBehind(
 ): Promise<number> {
   const door = await at.sandbox.openDoor(gateway.accept)
   try {
-    const scene = await setScene(agent, gateway, door.url, client, at)
+    const context = await prepareContext(agent, gateway, door.url, client, at)
     const output = `${sandboxPaths.agentLogs}/${agent.name}.txt`
-    const line = agent.argv(scene).map(shellQuote).join(' ')
+    const line = agent.argv(context).map(shellQuote).join(' ')
     const ran = await at.sandbox.exec(['sh', '-c', `${line} < /dev/null > ${output} 2>&1`], {
-      env: { ...at.env, HOME: scene.home, NO_COLOR: '1', ...agent.env(scene) },
+      env: { ...at.env, HOME: context.home, NO_COLOR: '1', ...agent.env(context) },
       signal: AbortSignal.any([at.signal, over]),
       ...(at.user !== undefined && { user: at.user }),
     })
@@ -41,16 +41,16 @@ export async function runBehind(
   }
 }
 
-async function setScene(
+async function prepareContext(
   agent: CommandAgent,
   { key }: Gateway,
   baseUrl: string,
   client: ModelClient,
   at: AgentAt,
-): Promise<AgentScene> {
+): Promise<CommandAgentContext> {
   // Not under the temporary directory, where some agents refuse to live; anew for each step of a task.
   const home = `${homes}/${randomBytes(4).toString('hex')}`
-  const scene: AgentScene = {
+  const context: CommandAgentContext = {
     toolDir,
     home,
     baseUrl,
@@ -60,9 +60,9 @@ async function setScene(
     contextTokens: client.facts.contextTokens ?? 128_000,
     outputTokens: client.facts.outputTokens ?? 8192,
     cpu: process.arch,
-    ...(await makeOffers(agent, home, at)),
+    ...(await setUpSkillsAndMcp(agent, home, at)),
   }
-  for (const [path, text] of Object.entries(agent.files(scene))) await at.sandbox.write(path, text, { mode: 0o644 })
+  for (const [path, text] of Object.entries(agent.files(context))) await at.sandbox.write(path, text, { mode: 0o644 })
   await at.sandbox.exec(['sh', '-c', `mkdir -p ${home} && chmod -R a+rwX ${home}`], { user: 'root', signal: at.signal })
-  return scene
+  return context
 }

@@ -16,7 +16,7 @@ type Next = { readonly prompt: string } | { readonly stop: StopReason }
 /** Asks and types, turn by turn, until the task is done or a limit is reached. */
 export async function runLoop(run: Run): Promise<StopReason> {
   const loop = new Loop(run)
-  return loop.play()
+  return loop.runToEnd()
 }
 
 class Loop {
@@ -32,7 +32,7 @@ class Loop {
     this.context = new Context(run)
   }
 
-  async play(): Promise<StopReason> {
+  async runToEnd(): Promise<StopReason> {
     try {
       return await this.converse()
     } finally {

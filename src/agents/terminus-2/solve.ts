@@ -57,7 +57,7 @@ async function untilStopped(at: AgentAt, making: Making, client: ModelClient, cl
   try {
     const terminal = await openAgentTerminal(at, making.settings)
     try {
-      return await play(at, making, client, clock, terminal)
+      return await converse(at, making, client, clock, terminal)
     } finally {
       await terminal.leave()
     }
@@ -69,7 +69,7 @@ async function untilStopped(at: AgentAt, making: Making, client: ModelClient, cl
 }
 
 /** The conversation itself. Its trajectory is rendered however it ends. */
-async function play(
+async function converse(
   at: AgentAt,
   making: Making,
   client: ModelClient,

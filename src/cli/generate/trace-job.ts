@@ -33,8 +33,8 @@ export async function runTraceJob(
 ): Promise<GenerationResult> {
   const outcome = await runJobOver(resolve(tasksDir), request, options, signal)
   if (outcome === null) return nothingToDo(request)
-  const { job, board } = outcome
-  const ends = board.denominators()
+  const { job, liveStats } = outcome
+  const ends = liveStats.denominators()
   const scores = { trials: ends.trials, scored: ends.scored, failed: ends.failed, meanReward: ends.meanOverScored }
   const status = ends.failed === 0 ? 'success' : ends.failed < ends.trials ? 'partial' : 'failed'
   const artifacts = { job: job.dir }

@@ -6,7 +6,7 @@ import { catchPrinted } from '../../../test/printed.ts'
 import { failed, someRecord } from '../../../test/records.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { defaultJobConfig } from '../../formats/harbor-job/job-config.ts'
-import { makeScoreboard } from '../../stats/scoreboard.ts'
+import { makeLiveStats } from '../../stats/live-stats.ts'
 import { createJobDir, saveJobResult } from '../../store/job-dir.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import { openTrialStore } from '../../store/open-store.ts'
@@ -39,11 +39,11 @@ async function makeJob(
   const lock = { createdAt: startedAt, invocation: null, nConcurrentTrials: 4, retry: config.retry, trials: [] }
   await createJobDir(dir, { id: 'an-id', identity: {}, startedAt, layout, config, lock })
   const store = await openTrialStore(dir, layout)
-  const board = makeScoreboard()
+  const liveStats = makeLiveStats()
   for (const record of records) {
     await store.begin(record.config)
     await store.commit(record)
-    board.add(record)
+    liveStats.add(record)
   }
   await store.close()
   const finishedAt = records.length === total ? '2026-11-15T00:05:00.000000Z' : null
@@ -53,7 +53,7 @@ async function makeJob(
     updatedAt: startedAt,
     finishedAt,
     totalTrials: total,
-    stats: board.stats({ total, running: 0, retries: 0 }),
+    stats: liveStats.stats({ total, running: 0, retries: 0 }),
   })
   return dir
 }

@@ -1,7 +1,7 @@
 import type { Denominators } from '../../core/job-stats.ts'
 import { toLocalNaive } from '../../lib/time.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { makeScoreboard, type Scoreboard } from '../../stats/scoreboard.ts'
+import { type LiveStats, makeLiveStats } from '../../stats/live-stats.ts'
 import { isFinished, type JobDir } from '../../store/job-dir.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { openTrialStore } from '../../store/open-store.ts'
@@ -41,16 +41,16 @@ export interface JobReport {
 /** Reads every trial of a job and adds them up. */
 export async function reportJob(job: JobDir): Promise<JobReport> {
   // A metric that only Python can compute must not keep a Harbor job from being shown.
-  const board = makeScoreboard(job.config.metrics.filter(({ type }) => type !== 'uv-script'))
+  const liveStats = makeLiveStats(job.config.metrics.filter(({ type }) => type !== 'uv-script'))
   const trials: TrialRow[] = []
   const store = await openTrialStore(job.dir, job.layout)
   for await (const record of store.records()) {
-    board.add(record)
+    liveStats.add(record)
     trials.push(trialRowOf(record))
   }
   await store.close()
   const total = job.result?.totalTrials ?? null
-  const stats = board.stats({ total: total ?? 0, running: 0, retries: 0, passAtK: true })
+  const stats = liveStats.stats({ total: total ?? 0, running: 0, retries: 0, passAtK: true })
   return {
     name: job.name,
     dir: job.dir,
@@ -63,15 +63,15 @@ export async function reportJob(job: JobDir): Promise<JobReport> {
     tokens: { input: stats.inputTokens, cache: stats.cacheTokens, output: stats.outputTokens },
     costUsd: stats.costUsd,
     judge: await judgeSums(job.dir),
-    all: board.denominators(),
-    groups: groupsOf(board),
+    all: liveStats.denominators(),
+    groups: groupsOf(liveStats),
     trials: trials.sort((a, b) => (a.name < b.name ? -1 : 1)),
   }
 }
 
-function groupsOf(board: Scoreboard): GroupReport[] {
-  const { evals } = board.stats({ total: 0, running: 0, retries: 0 })
-  return [...board.groups()].map(([key, denominators]) => ({
+function groupsOf(liveStats: LiveStats): GroupReport[] {
+  const { evals } = liveStats.stats({ total: 0, running: 0, retries: 0 })
+  return [...liveStats.groups()].map(([key, denominators]) => ({
     key,
     metrics: (evals.get(key)?.metrics ?? []).map((metric) => Object.fromEntries(metric)),
     passAtK: Object.fromEntries(evals.get(key)?.passAtK ?? []),

@@ -1,27 +1,27 @@
 import { expect, test } from 'vitest'
 import { failed, someRecord } from '../../../test/records.ts'
-import { makeScoreboard } from '../../stats/scoreboard.ts'
+import { makeLiveStats } from '../../stats/live-stats.ts'
 import { makeProgress } from './progress.ts'
 import { renderCount, renderDuration, renderLine, renderTable } from './render.ts'
 import { makeTally } from './tally.ts'
 
 test('a standing counts what earlier runs finished, who runs, and when it will end', () => {
   let now = 0
-  const board = makeScoreboard()
-  board.add(someRecord({ name: 'earlier' }))
-  const tally = makeTally(5, board, () => now)
+  const liveStats = makeLiveStats()
+  liveStats.add(someRecord({ name: 'earlier' }))
+  const tally = makeTally(5, liveStats, () => now)
   tally.started('a')
   tally.started('b')
   now = 10_000
-  board.add(someRecord({ name: 'a' }))
+  liveStats.add(someRecord({ name: 'a' }))
   tally.ended('a')
   expect(tally.standing()).toMatchObject({ done: 2, total: 5, running: [{ name: 'b', sinceMs: 0 }], etaSec: 30 })
 })
 
 test('a table shows failures by boundary and fits the terminal', () => {
-  const board = makeScoreboard()
-  board.add(someRecord({ name: 'x', end: failed({ boundary: 'sandbox' }) }))
-  const tally = makeTally(2, board, () => 0)
+  const liveStats = makeLiveStats()
+  liveStats.add(someRecord({ name: 'x', end: failed({ boundary: 'sandbox' }) }))
+  const tally = makeTally(2, liveStats, () => 0)
   tally.started('a-very-long-name-of-a-trial__abcdefg')
   const lines = renderTable(tally.standing(), 65_000, 60)
   expect(lines).toHaveLength(3)
@@ -31,20 +31,20 @@ test('a table shows failures by boundary and fits the terminal', () => {
 })
 
 test('a line leaves out what is not known', () => {
-  expect(renderLine(makeTally(3, makeScoreboard()).standing())).toBe('0/3 done, running 0')
+  expect(renderLine(makeTally(3, makeLiveStats()).standing())).toBe('0/3 done, running 0')
 })
 
 test('a terminal is redrawn in place, anything else gets lines, and quiet gets nothing', () => {
   const write = (isTTY: boolean, quiet: boolean) => {
     const written: string[] = []
-    const board = makeScoreboard()
+    const liveStats = makeLiveStats()
     const progress = makeProgress(
-      makeTally(1, board),
+      makeTally(1, liveStats),
       { isTTY, columns: 80, write: (text) => written.push(text) },
       quiet,
     )
     const record = someRecord({ name: 'done' })
-    board.add(record)
+    liveStats.add(record)
     progress.ended(record)
     progress.stop()
     return written
@@ -57,7 +57,7 @@ test('a terminal is redrawn in place, anything else gets lines, and quiet gets n
 test('a terminal that does not tell its width is taken for a usual one', () => {
   const written: string[] = []
   const screen = { isTTY: true, columns: 0, write: (text: string) => written.push(text) }
-  makeProgress(makeTally(1, makeScoreboard()), screen, false).stop()
+  makeProgress(makeTally(1, makeLiveStats()), screen, false).stop()
   expect(written[0]).toContain('ETA')
 })
 

@@ -1,5 +1,5 @@
 import type { Boundary } from '../../core/errors.ts'
-import type { Scoreboard } from '../../stats/scoreboard.ts'
+import type { LiveStats } from '../../stats/live-stats.ts'
 
 /** How a job stands, for people. */
 export interface Standing {
@@ -17,7 +17,7 @@ export interface Standing {
   readonly etaSec: number | null
 }
 
-/** Adds to a job's scoreboard what is only known while it runs: who runs, how fast it goes. */
+/** Adds to a job's statistics what is known only while it runs: which trials run, and how fast. */
 export interface Tally {
   started(name: string): void
   retried(name: string): void
@@ -25,7 +25,7 @@ export interface Tally {
   standing(): Standing
 }
 
-export function makeTally(total: number, board: Scoreboard, nowMs: () => number = () => performance.now()): Tally {
+export function makeTally(total: number, liveStats: LiveStats, nowMs: () => number = () => performance.now()): Tally {
   const running = new Map<string, number>()
   const startedMs = nowMs()
   let ended = 0
@@ -41,8 +41,8 @@ export function makeTally(total: number, board: Scoreboard, nowMs: () => number 
       ended++
     },
     standing: () => {
-      const { trials: done, meanOverScored, failedByBoundary, cancelled } = board.denominators()
-      const { inputTokens, outputTokens, costUsd } = board.stats({ total, running: running.size, retries })
+      const { trials: done, meanOverScored, failedByBoundary, cancelled } = liveStats.denominators()
+      const { inputTokens, outputTokens, costUsd } = liveStats.stats({ total, running: running.size, retries })
       const secPerTrial = ended === 0 ? null : (nowMs() - startedMs) / 1000 / ended
       return {
         done,

@@ -7,7 +7,7 @@ import { turnsOfExchanges } from '../../formats/exchanges/recorded-turns.ts'
 import { rewardOf } from '../../formats/traces/trial-facts.ts'
 import { findInputs, type TraceInput } from '../../run/traces/find-inputs.ts'
 import { openForReading, type ReadableStore } from '../../store/trial-files.ts'
-import { type FoundTrial, isCut, unplayable } from './found-trial.ts'
+import { type FoundTrial, isCut, notReplayable } from './found-trial.ts'
 
 /** Which of all trials are wanted; `sizeOf` tells how many rows one has. */
 export type Choose = <T>(all: readonly T[], sizeOf?: (one: T) => number) => readonly T[]
@@ -55,7 +55,7 @@ export function trialOf(job: string, record: TrialRecord, files: readonly TrialF
       turns.push(turn)
     }
   }
-  const none = { id: `${job}/${record.name}`, cannot: unplayable.noExchanges }
+  const none = { id: `${job}/${record.name}`, cannot: notReplayable.noExchanges }
   const { task, agent, config } = record
   return {
     job,

@@ -5,7 +5,7 @@ import { recordedTurns } from '../../formats/traces/recorded-turns.ts'
 import type { RunFacts } from '../../formats/traces/run-facts.ts'
 import { shareGptOf } from '../../formats/traces/sharegpt.ts'
 import { trialsBelow } from '../../store/rows/run-jobs.ts'
-import { type FoundRow, type FoundTrial, type ReplaySettings, unplayable } from './found-trial.ts'
+import { type FoundRow, type FoundTrial, notReplayable, type ReplaySettings } from './found-trial.ts'
 import { limitOf, trialOf } from './from-job.ts'
 
 const text = z.string().nullish().default(null)
@@ -95,19 +95,19 @@ export async function trialsOfRows(rows: readonly NamedRow[], at: RowsAt): Promi
       recorded.set(trialKey(job, record.name), trialOf(job, record, await store.readFiles(record.name, limitOf)))
   return [...byTrial].map(([key, ofTrial]) => {
     const trial = recorded.get(key)
-    const played = playRows(ofTrial)
+    const played = prepareRows(ofTrial)
     if (!trial) return trialOfRows(ofTrial, played, at)
     return { ...trial, ...complete(withTools(played, ofTrial, trial.turns), trial.turns) }
   })
 }
 
-interface Played {
+interface ReplayableRows {
   readonly rows: readonly FoundRow[]
   readonly turns: readonly RecordedTurn[]
 }
 
 /** The turns of the rows of one trial; a row that begins another is part of it. */
-function playRows(rows: readonly NamedRow[]): Played {
+function prepareRows(rows: readonly NamedRow[]): ReplayableRows {
   const all = rows.map(({ id, row }) => ({ id, turns: recordedTurns(id, row) }))
   const found = all.map(({ id, turns }): FoundRow => {
     if (typeof turns === 'string') return { id, cannot: turns }
@@ -136,7 +136,11 @@ function begins(turns: readonly RecordedTurn[], others: readonly RecordedTurn[])
  * A row in ShareGPT's spelling has calls of tools in its texts, from which they cannot be told again. It is played by the turns of
  * its trial when these are spelt the very same.
  */
-function withTools({ rows, turns }: Played, named: readonly NamedRow[], recorded: readonly RecordedTurn[]): Played {
+function withTools(
+  { rows, turns }: ReplayableRows,
+  named: readonly NamedRow[],
+  recorded: readonly RecordedTurn[],
+): ReplayableRows {
   const threads = new Map<string, RecordedTurn[]>()
   for (const turn of recorded) threads.set(turn.row, [...(threads.get(turn.row) ?? []), turn])
   const spelt = new Map([...threads.values()].map((thread) => [JSON.stringify(shareGptOf(messagesOf(thread))), thread]))
@@ -162,7 +166,7 @@ function messagesOf(thread: readonly RecordedTurn[]): ChatMessage[] {
  * What the rows say, with what only the job knows: conversations that are no rows, replies that the agent threw away, how the
  * model stopped and what it counted. A row whose words are not those of the job is played as the row says.
  */
-function complete({ rows, turns }: Played, recorded: readonly RecordedTurn[]): Played {
+function complete({ rows, turns }: ReplayableRows, recorded: readonly RecordedTurn[]): ReplayableRows {
   const left = new Set(turns)
   const merged = recorded.map((turn): RecordedTurn => {
     const said = [...left].find((each) => isSameTurn(each, turn))
@@ -196,12 +200,16 @@ function withIds(recorded: RecordedTurn, said: RecordedTurn): RecordedTurn['repl
   return said.reply.toolCalls.map((call, i) => ({ ...call, ...recorded.reply.toolCalls[i] }))
 }
 
-function trialOfRows(rows: readonly NamedRow[], { rows: found, turns }: Played, at: RowsAt): FoundTrial {
+function trialOfRows(rows: readonly NamedRow[], { rows: found, turns }: ReplayableRows, at: RowsAt): FoundTrial {
   const [first] = rows
   if (!first) throw new Error('a trial has a row')
   const run = at.runOf?.(first.job, first.trial) ?? null
   const file = run?.agent.importPath ?? null
-  const reason = !isComplete(rows, turns) ? unplayable.incomplete : file === null ? null : unplayable.customAgent(file)
+  const reason = !isComplete(rows, turns)
+    ? notReplayable.incomplete
+    : file === null
+      ? null
+      : notReplayable.customAgent(file)
   return {
     job: first.job,
     name: first.trial,

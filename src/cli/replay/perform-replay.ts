@@ -14,7 +14,7 @@ import { agentOf, providerOf } from '../run/configured.ts'
 import { unnamedRefusal } from '../run/consent.ts'
 import { maskedIn } from '../run/hidden-values.ts'
 import { prefetchSettings } from '../run/prefetch-settings.ts'
-import { type FoundRow, type FoundTrial, unplayable } from './found-trial.ts'
+import { type FoundRow, type FoundTrial, notReplayable } from './found-trial.ts'
 import { findTasksOf, type TaskPlaces } from './task-finder.ts'
 
 export interface ReplayAsk extends Omit<TaskPlaces, 'workDir'> {
@@ -110,7 +110,7 @@ async function prepare(
 ): Promise<TrialToReplay | string> {
   const { settings, turns, at, isCut } = found
   const [reason] = found.rows.flatMap(({ cannot }) => cannot ?? [])
-  if (turns.length === 0) return reason ?? unplayable.noExchanges
+  if (turns.length === 0) return reason ?? notReplayable.noExchanges
   const lost = maskedIn({ agent: settings.agent, environment: settings.environment }, 'settings')
   if (lost.length > 0) return `${lost[0]} held a literal value, which is not written to a job's files`
   const task = await taskOf(found)

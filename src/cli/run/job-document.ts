@@ -31,7 +31,7 @@ export async function askedJob(options: RunOptions, defaultSandbox: string): Pro
     setAt(document, parsePath('--set', path), parseValue(value))
   }
   const parsed = parseJobConfig(JSON.stringify(document), { path: 'the command line', format: 'json' })
-  refuseStrangers(parsed.warnings, warnings)
+  refuseUnknownKeys(parsed.warnings, warnings)
   const environment = { ...parsed.config.environment }
   environment.type ??= environment.importPath === null ? defaultSandbox : null
   return { config: { ...parsed.config, environment }, named: typeof document.job_name === 'string', adaptive }
@@ -84,11 +84,11 @@ function adaptiveIn(read: unknown): unknown {
 }
 
 /** A key the job file already has was noted; one that `--set` brings is a mistake. */
-function refuseStrangers(found: readonly ConfigWarning[], known: readonly ConfigWarning[]): void {
-  const stranger = found.find(({ path, kind }) => kind === 'unknown' && !known.some((warning) => warning.path === path))
-  if (stranger)
+function refuseUnknownKeys(found: readonly ConfigWarning[], known: readonly ConfigWarning[]): void {
+  const unknown = found.find(({ path, kind }) => kind === 'unknown' && !known.some((warning) => warning.path === path))
+  if (unknown)
     throw new UserError(
-      `--set: ${stranger.path} is no key of a job file`,
+      `--set: ${unknown.path} is no key of a job file`,
       'use the keys of a Harbor job file, for example n_attempts or agents[0].model_name',
     )
 }

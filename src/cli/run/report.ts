@@ -31,14 +31,14 @@ export async function reportOutcome(outcome: PerformedJob, { json, interrupted, 
 }
 
 function printOutcome(outcome: PerformedJob): void {
-  const groups = [...outcome.board.groups()]
+  const groups = [...outcome.liveStats.groups()]
   const rows = groups.map(([name, ends]) => [name, ...cellsOf(ends, outcome.result.stats.evals.get(name)?.passAtK)])
   printTable(['agent, model, dataset', 'trials', 'scored', 'mean', 'mean of all', 'failed', 'pass@k'], rows)
   const { pending, cancelled, evals } = outcome.result.stats
   for (const { exceptionStats } of evals.values()) {
     for (const [code, names] of exceptionStats) note(`${code}: ${someOf(names)}`)
   }
-  const lost = renderNoValidReply(outcome.board.denominators())
+  const lost = renderNoValidReply(outcome.liveStats.denominators())
   if (lost !== null) note(lost)
   if (pending + cancelled > 0) note(`${pending + cancelled} trials are still to be run; the same command goes on`)
   note(`results in ${outcome.job.dir}`)
@@ -62,9 +62,9 @@ function cellsOf(ends: Denominators, passAtK: ReadonlyMap<number, number> = new 
 }
 
 function outcomeDocument(outcome: PerformedJob, interrupted: boolean, judge: Sums | null): object {
-  const { job, result, board, resumed } = outcome
+  const { job, result, liveStats, resumed } = outcome
   const { stats } = result
-  const groups = board.groups()
+  const groups = liveStats.groups()
   return {
     schema: 'job-summary/1',
     jobDir: job.dir,
@@ -76,7 +76,7 @@ function outcomeDocument(outcome: PerformedJob, interrupted: boolean, judge: Sum
     totalTrials: result.totalTrials,
     pending: stats.pending,
     retries: stats.retries,
-    ends: board.denominators(),
+    ends: liveStats.denominators(),
     usage: {
       inputTokens: stats.inputTokens,
       cacheTokens: stats.cacheTokens,

@@ -71,7 +71,7 @@ export async function performJob(asked: JobToRun, showing: Showing, signal: Abor
     asked.tasks.map(({ task }) => task),
     { ...asked.consent, verifies: !asked.config.verifier.disable },
   )
-  outliveStrayErrors()
+  surviveStrayErrors()
   const provider = await providerOf(asked.config.environment)
   const makeIt = { provider, makeAgent: agentOf, hostEnv: process.env }
   await checkJob({ ...asked, ...makeIt })
@@ -95,15 +95,15 @@ export async function performJob(asked: JobToRun, showing: Showing, signal: Abor
   }
 }
 
-let outlives = false
+let isListening = false
 
 /**
  * An error that an agent throws from a timer it left behind is told, and ends no job; nor does a machine that ran out of
  * something. An error of ours still ends the process.
  */
-function outliveStrayErrors(): void {
-  if (outlives) return
-  outlives = true
+function surviveStrayErrors(): void {
+  if (isListening) return
+  isListening = true
   const onError = (error: unknown) => {
     const blamed = blameTrial(error)
     if (blamed) return note(`trial ${blamed.trial}: an error outside of any call, the job goes on: ${blamed.message}`)
@@ -143,8 +143,8 @@ async function runWatched(
       signal,
       replayInterrupted: !restartInterrupted,
       ...(again && { again }),
-      watch: ({ board }) => {
-        const progress = makeProgress(makeTally(job.plan.length, board), screen, quiet, verbose)
+      watch: ({ liveStats }) => {
+        const progress = makeProgress(makeTally(job.plan.length, liveStats), screen, quiet, verbose)
         stop = progress.stop
         const ended = (record: TrialRecord) => {
           for (const text of record.sandbox?.notes ?? []) notes.add(text)
@@ -173,7 +173,7 @@ function isOutOfBudget(exit: AgentExit): boolean {
 }
 
 /** 0 when every trial was scored, 3 when some failed or the budget was spent first, 130 when the job was stopped. */
-function exitCodeOf({ board, stoppedByBudget }: PerformedJob, interrupted: boolean): number {
+function exitCodeOf({ liveStats, stoppedByBudget }: PerformedJob, interrupted: boolean): number {
   if (interrupted) return 130
-  return board.denominators().failed > 0 || stoppedByBudget ? 3 : 0
+  return liveStats.denominators().failed > 0 || stoppedByBudget ? 3 : 0
 }

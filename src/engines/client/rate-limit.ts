@@ -29,11 +29,11 @@ export function makeRateLimit(
         // A pause may be made longer while one waits for its end.
         for (let rest = pausedUntil - now(); rest > 0; rest = pausedUntil - now()) await wait(rest, signal)
       } catch (error) {
-        requests?.giveBack(1)
-        tokens?.giveBack(count)
+        requests?.refund(1)
+        tokens?.refund(count)
         throw error
       }
-      return (used) => tokens?.giveBack(count - used)
+      return (used) => tokens?.refund(count - used)
     },
     pause(ms) {
       pausedUntil = Math.max(pausedUntil, now() + ms)
@@ -57,7 +57,7 @@ function makeBucket(perMinute: number, now: () => number) {
       level -= amount
       return level >= 0 ? 0 : -level / perMs
     },
-    giveBack(amount: number): void {
+    refund(amount: number): void {
       fill()
       level = Math.min(capacity, level + amount)
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatMessage, ModelRequest, ToolDefinition } from '../../core/model.ts'
 import { mannerOf, shellArguments } from './manner.ts'
-import { nextTurn } from './play.ts'
+import { nextTurn } from './next-turn.ts'
 import { progressMark } from './progress.ts'
 import { renderTurn } from './render-turn.ts'
 import { type Turn, work } from './turn.ts'

@@ -7,7 +7,7 @@ export interface Look {
   readonly text: string
 }
 
-export interface Scene {
+export interface ScreenState {
   /** Lines that scrolled off; the first row has the number after them. */
   readonly past: LineHistory
   readonly rows: readonly string[]
@@ -26,14 +26,14 @@ interface Memory {
  * Remembers the rows down to the cursor by their number since the beginning, so that the same text again is new text,
  * and nothing is shown twice. Where a program wrote over what was seen, the whole screen is shown.
  */
-export class Onlooker {
+export class ScreenObserver {
   private memory: Memory | null = null
 
-  look(scene: Scene): Look {
-    const fresh = this.memory === null ? '' : freshText(scene, this.memory)
-    this.memory = { top: scene.past.end, rows: scene.rows.slice(0, scene.cursor + 1) }
+  look(screen: ScreenState): Look {
+    const fresh = this.memory === null ? '' : freshText(screen, this.memory)
+    this.memory = { top: screen.past.end, rows: screen.rows.slice(0, screen.cursor + 1) }
     if (fresh.trim() !== '') return { kind: 'new', text: fresh }
-    return { kind: 'screen', text: scene.rows.join('\n').trimEnd() }
+    return { kind: 'screen', text: screen.rows.join('\n').trimEnd() }
   }
 
   forget(): void {
@@ -42,18 +42,18 @@ export class Onlooker {
 }
 
 /** Empty when nothing is new or nothing can be said. */
-function freshText(scene: Scene, { top, rows: seen }: Memory): string {
+function freshText(screen: ScreenState, { top, rows: seen }: Memory): string {
   const last = top + seen.length - 1
-  const isOverwritten = seen.slice(0, -1).some((text, i) => (rowAt(scene, top + i) ?? text) !== text)
+  const isOverwritten = seen.slice(0, -1).some((text, i) => (rowAt(screen, top + i) ?? text) !== text)
   if (isOverwritten) return ''
-  const from = rowAt(scene, last) === seen.at(-1) ? last + 1 : last
-  const { past, rows } = scene
+  const from = rowAt(screen, last) === seen.at(-1) ? last + 1 : last
+  const { past, rows } = screen
   const lines = [...past.slice(from), ...rows.slice(Math.max(0, from - past.end))]
   const forgotten = past.start - from
   const notice = forgotten > 0 ? [`[... ${forgotten} earlier lines are no longer kept ...]`] : []
   return [...notice, ...lines].join('\n').trimEnd()
 }
 
-function rowAt({ past, rows }: Scene, number: number): string | undefined {
+function rowAt({ past, rows }: ScreenState, number: number): string | undefined {
   return number < past.end ? past.at(number) : rows[number - past.end]
 }

@@ -2,7 +2,7 @@ import xterm, { type IBuffer, type Terminal } from '@xterm/headless'
 import { Feeder } from './feeder.ts'
 import { refuseEndlessSequences } from './guard.ts'
 import { LineHistory } from './line-history.ts'
-import { type Look, Onlooker } from './look.ts'
+import { type Look, ScreenObserver } from './look.ts'
 import { PaneHistory, PaneReader, paneText } from './pane.ts'
 import { endsInText, fewestCols, mostRowsPerSlice } from './slices.ts'
 import { unicodeWidths } from './width.ts'
@@ -29,7 +29,7 @@ export class Screen {
   private readonly emulator: Terminal
   private readonly feeder: Feeder
   private readonly past: LineHistory
-  private readonly onlooker = new Onlooker()
+  private readonly onlooker = new ScreenObserver()
   private readonly pane: PaneHistory
   private readonly paneReader = new PaneReader()
   /** Screens copied in this slice before they were erased. */

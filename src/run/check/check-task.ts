@@ -6,7 +6,7 @@ import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import { mayModifySystem, type Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
-import type { SecondRun } from '../trial/scene.ts'
+import type { SecondRun } from '../trial/context.ts'
 import { type HostEnv, runTrial, type SandboxAlternatives } from '../trial.ts'
 import type { Finding } from './finding.ts'
 import { verifiesSeparately } from './lint-scripts.ts'
@@ -57,7 +57,7 @@ export interface TaskReport {
 export async function checkTask(task: Task, request: CheckRequest, workDir: string): Promise<TaskReport> {
   const files = await loadTaskFiles(task)
   const findings = await lintTask(task, files)
-  const spine = request.lintOnly ? noSpine : await playSpine(task, files, request, workDir)
+  const spine = request.lintOnly ? noSpine : await runSpine(task, files, request, workDir)
   const checks = [verdicts.judgeLints(findings), ...spine.checks]
   const { name, dir, digests } = task
   const { notes, runs } = spine
@@ -79,30 +79,30 @@ interface Spine {
 
 const noSpine: Spine = { checks: skipped('start', 'oracle', 'repeat', 'nop', 'forger'), notes: [], runs: [] }
 
-async function playSpine(task: Task, files: TaskFiles, request: CheckRequest, workDir: string): Promise<Spine> {
+async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, workDir: string): Promise<Spine> {
   if (!files.rounds.every(({ testScript, step }) => testScript || verifiesSeparately(task, step))) return noSpine
   const unset = unsetHostVars(task, request.hostEnv)
   if (unset.length > 0) return unknownStart(`needs host variables that are not set: ${unset.join(', ')}`)
   const runs: CheckRun[] = []
-  const play = async (agent: string, nth = 1, secondRun: SecondRun = 'always', options = {}) => {
+  const runAgent = async (agent: string, nth = 1, secondRun: SecondRun = 'always', options = {}) => {
     const dir = join(workDir, `${agent}-${nth}`)
-    const record = await playTrial(task, request, { agent, options, secondRun }, dir)
+    const record = await runCheckTrial(task, request, { agent, options, secondRun }, dir)
     runs.push({ agent, end: record.end, dir })
     return record
   }
   // A forger that was paid nothing on the image's system has failed; a solution may need the system that it changed.
-  const forge = (nth: number, options = {}) => play('forger', nth, 'if-paid', options)
+  const forge = (nth: number, options = {}) => runAgent('forger', nth, 'if-paid', options)
   const solvable = files.rounds.every((round) => round.solveScript)
-  const first = await play(solvable ? 'oracle' : 'nop')
+  const first = await runAgent(solvable ? 'oracle' : 'nop')
   const start = verdicts.judgeStart(first)
   const notes = notesOf(first)
   if (start.outcome !== 'ok') return { checks: [start, ...skipped('oracle', 'repeat', 'nop', 'forger')], notes, runs }
   const oracles = solvable ? [first] : []
-  for (let nth = 2; solvable && nth <= request.repeats; nth++) oracles.push(await play('oracle', nth))
+  for (let nth = 2; solvable && nth <= request.repeats; nth++) oracles.push(await runAgent('oracle', nth))
   const ofOracle = solvable
     ? [verdicts.judgeOracle(oracles, task.steps), verdicts.judgeRepeats(oracles)]
     : skipped('oracle', 'repeat')
-  const nop = verdicts.judgeNop(solvable ? await play('nop') : first)
+  const nop = verdicts.judgeNop(solvable ? await runAgent('nop') : first)
   const whole = await forge(1)
   const linked = await forge(2, { system: false, link: true })
   const isProtected = whole.system !== undefined || whole.steps?.some(({ system }) => system) === true
@@ -116,16 +116,16 @@ async function playSpine(task: Task, files: TaskFiles, request: CheckRequest, wo
 const unprotected =
   'this kind of sandbox does not put system files back: an agent that replaces bash can forge the reward'
 
-interface PlayedAgent {
+interface CheckAgent {
   readonly agent: string
   readonly options: Readonly<Record<string, unknown>>
   readonly secondRun: SecondRun
 }
 
-async function playTrial(
+async function runCheckTrial(
   task: Task,
   request: CheckRequest,
-  { agent, options, secondRun }: PlayedAgent,
+  { agent, options, secondRun }: CheckAgent,
   dir: string,
 ): Promise<TrialRecord> {
   const { provider, sandboxOptions, hostEnv, alternatives, signal } = request

@@ -1,7 +1,7 @@
 import type { SandboxLease } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import { acceptableEnvironment } from '../trial/environment.ts'
-import { giveBack, giveBackSec } from '../trial/give-back.ts'
+import { releaseSandbox, releaseSec } from '../trial/release.ts'
 import { startSandbox } from '../trial/start-sandbox.ts'
 import type { CheckRequest } from './check-task.ts'
 import { checkTrialConfig } from './trial-config.ts'
@@ -17,11 +17,11 @@ export async function withSandbox<T>(
   const names = { agentName: 'nop', trialName: 'look', trialsDir: dir, sandbox: provider.name, sandboxOptions }
   const config = checkTrialConfig(task, names)
   const environment = await acceptableEnvironment(task, config, provider, request.alternatives)
-  const scene = { task, provider, config, jobName: 'tasks-look', dir, hostEnv, signal, log: () => {}, giveBackSec }
-  const lease = await startSandbox(scene, environment)
+  const context = { task, provider, config, jobName: 'tasks-look', dir, hostEnv, signal, log: () => {}, releaseSec }
+  const lease = await startSandbox(context, environment)
   try {
     return await use(lease)
   } finally {
-    await giveBack(lease, scene)
+    await releaseSandbox(lease, context)
   }
 }

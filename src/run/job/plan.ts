@@ -2,7 +2,7 @@ import { requiredHostVars } from '../../core/env-template.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig, TaskConfig, TrialConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
-import type { HostEnv } from '../trial/scene.ts'
+import type { HostEnv } from '../trial/context.ts'
 import { agentIdentities } from './identity.ts'
 import { makeTrialNamer } from './trial-names.ts'
 

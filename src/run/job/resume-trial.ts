@@ -3,8 +3,8 @@ import type { TrialConfig } from '../../core/job.ts'
 import type { RecordedAttempt } from '../../core/replay.ts'
 import type { Resumed, TrialRecord } from '../../core/trial.ts'
 import { Resumption, whyUnfit } from '../replay/resumption.ts'
+import type { HostEnv } from '../trial/context.ts'
 import { makeMask, masked, secretsOf } from '../trial/mask.ts'
-import type { HostEnv } from '../trial/scene.ts'
 
 /** What it takes to run a trial again that was interrupted. */
 export interface TrialToResume {
@@ -15,7 +15,7 @@ export interface TrialToResume {
   /** Whether the recorded replies may be used at all. */
   readonly isAllowed: boolean
   readonly makeAgent: () => Promise<Agent>
-  readonly play: (agent: Agent, dir: string, resumption?: Resumption) => Promise<TrialRecord>
+  readonly runInDir: (agent: Agent, dir: string, resumption?: Resumption) => Promise<TrialRecord>
   /** Forgets what was recorded. */
   readonly drop: () => Promise<void>
   /** The same, and gives the trial's directory without anything of the attempt under way. */
@@ -33,16 +33,16 @@ export async function resumeTrial(recorded: RecordedAttempt, trial: TrialToResum
   const reason = whyNot(recorded, agent, trial)
   if (reason !== null) {
     await drop()
-    return { ...(await trial.play(agent, trial.dir)), resumed: { kind: 'not-replayed', reason } }
+    return { ...(await trial.runInDir(agent, trial.dir)), resumed: { kind: 'not-replayed', reason } }
   }
   const resumption = new Resumption(recorded, { mask: makeMask(config, hostEnv), drop })
-  const record = await trial.play(agent, trial.dir, resumption)
+  const record = await trial.runInDir(agent, trial.dir, resumption)
   const mustStartOver = resumption.mustStartOver(record.end)
   const resumed: Resumed = resumption.record()
   if (!mustStartOver) return { ...record, resumed }
   if (trial.signal.aborted) return { ...record, end: { kind: 'cancelled' }, resumed }
   const dir = await trial.startOver()
-  return { ...(await trial.play(await trial.makeAgent(), dir)), resumed }
+  return { ...(await trial.runInDir(await trial.makeAgent(), dir)), resumed }
 }
 
 function whyNot(recorded: RecordedAttempt, agent: Agent, { isAllowed, config, hostEnv }: TrialToResume): string | null {

@@ -13,8 +13,8 @@ import { observed } from '../observed-client.ts'
 import { makePrefetch, noPrefetch, type Prefetch, type PrefetchSettings } from '../prefetch.ts'
 import type { Resumption } from '../replay/resumption.ts'
 import { makeSlots, type Slots } from '../slots.ts'
+import type { HostEnv } from '../trial/context.ts'
 import type { SandboxAlternatives } from '../trial/environment.ts'
-import type { HostEnv } from '../trial/scene.ts'
 import { runTrial } from '../trial.ts'
 import { type AtOnce, makeAtOnce, type Try } from './at-once.ts'
 import type { PlannedTrial } from './plan.ts'
@@ -173,7 +173,7 @@ function waitAfter(
 async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: number): Promise<TrialRecord> {
   const { jobName, provider, hooks, hostEnv, alternatives, signal, store } = request
   const { task, config, attempt, name } = trial
-  const play = async (agent: Agent, dir: string, resumption?: Resumption) => {
+  const runInDir = async (agent: Agent, dir: string, resumption?: Resumption) => {
     const client = request.clientFor?.(config.agent, name) ?? null
     const run = { task, agent, client, provider, config, jobName, attempt, retries, dir, resumption }
     return runTrial({ ...run, signal, hooks, hostEnv, alternatives, judge: request.judgeFor?.(name) })
@@ -181,11 +181,11 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   const dir = await inStore(request, () => store.begin(config))
   const recorded = await inStore(request, () => store.tapeOf(name))
   const makeAgent = () => patiently(() => request.makeAgent(config.agent))
-  if (recorded === null) return play(await makeAgent(), dir)
+  if (recorded === null) return runInDir(await makeAgent(), dir)
   const isAllowed = request.replayInterrupted ?? true
   const drop = () => inStore(request, () => store.dropTape(name))
   const startOver = () => inStore(request, () => store.startOver(config))
-  return resumeTrial(recorded, { config, hostEnv, dir, isAllowed, makeAgent, play, drop, startOver, signal })
+  return resumeTrial(recorded, { config, hostEnv, dir, isAllowed, makeAgent, runInDir, drop, startOver, signal })
 }
 
 /** What the job's own budget cut short was not a fair try: it is left for a day with more of it. */

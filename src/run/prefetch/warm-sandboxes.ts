@@ -1,7 +1,7 @@
 import type { SandboxLease, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { neverAborted } from '../trial/boundary.ts'
-import { giveBackLate, giveBackSec } from '../trial/give-back.ts'
+import { releaseLate, releaseSec } from '../trial/release.ts'
 
 /** Sandboxes that were started before their trials. */
 export interface WarmSandboxes {
@@ -40,7 +40,7 @@ export function makeWarmSandboxes(provider: SandboxProvider): WarmSandboxes {
     close: async () => {
       const left = [...warm.values()]
       warm.clear()
-      await Promise.all(left.map((entry) => throwAway(entry, () => {})))
+      await Promise.all(left.map((entry) => discard(entry, () => {})))
     },
   }
 }
@@ -87,7 +87,7 @@ async function used(entry: Warm, request: SandboxRequest): Promise<SandboxLease 
       log('the sandbox was started ahead')
       return lease
     }
-    await throwAway(entry, log)
+    await discard(entry, log)
     signal?.throwIfAborted()
     if (lease !== null) log('the sandbox that was started ahead is of no use any more; another one is started')
     return null
@@ -105,7 +105,7 @@ async function isAlive(lease: SandboxLease): Promise<boolean> {
   }
 }
 
-async function throwAway({ controller, lease }: Warm, log: (line: string) => void): Promise<void> {
+async function discard({ controller, lease }: Warm, log: (line: string) => void): Promise<void> {
   controller.abort()
-  await giveBackLate(lease, { log, giveBackSec })
+  await releaseLate(lease, { log, releaseSec })
 }

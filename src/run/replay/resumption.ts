@@ -105,7 +105,7 @@ export class Resumption {
       await this.options.drop()
       return null
     }
-    const played = tape.play(this.masked(request))
+    const played = tape.advance(this.masked(request))
     if (played.kind === 'turn') return this.paid(played.turn)
     if (played.kind === 'refused') return handedOff
     if (played.kind === 'over' && !this.isGoneOnElsewhere) return null

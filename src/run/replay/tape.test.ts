@@ -24,7 +24,7 @@ function turnsOf(row: string, texts: readonly string[], source = 'main'): Record
   })
 }
 
-function play(turns: readonly RecordedTurn[], more: Partial<RecordedTrial> = {}) {
+function replay(turns: readonly RecordedTurn[], more: Partial<RecordedTrial> = {}) {
   const tape = new Tape({ turns, at: recordedAt, isCut: false, ...more }, new Date('2026-12-02T08:30:00Z'))
   const client = tape.client('m', facts)
   const ask = async (...messages: ChatMessage[]) => {
@@ -35,7 +35,7 @@ function play(turns: readonly RecordedTurn[], more: Partial<RecordedTrial> = {})
 }
 
 test('the agent that sends the same gets the same replies, for nothing', async () => {
-  const { client, ask, verdict } = play(turnsOf('a', ['do it', 'ls', 'f', 'done']))
+  const { client, ask, verdict } = replay(turnsOf('a', ['do it', 'ls', 'f', 'done']))
   const heard: string[] = []
   const outcome = await client.complete({ messages: [user('do it')] }, { onText: (text) => void heard.push(text) })
   expect(outcome).toMatchObject({
@@ -47,14 +47,14 @@ test('the agent that sends the same gets the same replies, for nothing', async (
 })
 
 test('clocks and random names may differ', async () => {
-  const { ask, verdict } = play(turnsOf('a', ['do it', 'date', 'Sun Nov 15 21:00:14 UTC 2026', 'done']))
+  const { ask, verdict } = replay(turnsOf('a', ['do it', 'date', 'Sun Nov 15 21:00:14 UTC 2026', 'done']))
   await ask(user('do it'))
   expect(await ask(user('do it'), said('date'), user('Wed Dec  2 08:30:02 UTC 2026'))).toBe('done')
   expect(verdict()).toEqual({ kind: 'holds' })
 })
 
 test('an observation that changed ends the run and is shown', async () => {
-  const { ask, verdict } = play(turnsOf('a', ['do it', 'ls', 'total 3', 'cat f', 'x', 'done']))
+  const { ask, verdict } = replay(turnsOf('a', ['do it', 'ls', 'total 3', 'cat f', 'x', 'done']))
   await ask(user('do it'))
   expect(await ask(user('do it'), said('ls'), user('total 4'))).toBe('budget-exceeded')
   expect(await ask(user('do it'), said('ls'), user('total 3'))).toBe('budget-exceeded')
@@ -63,34 +63,34 @@ test('an observation that changed ends the run and is shown', async () => {
 })
 
 test('another first prompt is a divergence at the first turn', async () => {
-  const { ask, verdict } = play(turnsOf('a', ['do it', 'ls']))
+  const { ask, verdict } = replay(turnsOf('a', ['do it', 'ls']))
   await ask(user('do that'))
   expect(verdict()).toMatchObject({ kind: 'diverged', turn: 1, message: 1, expected: 'do it', got: 'do that' })
 })
 
 test('an agent that stops early has diverged, and so has one that goes on', async () => {
-  const early = play(turnsOf('a', ['do it', 'ls', 'f', 'done']))
+  const early = replay(turnsOf('a', ['do it', 'ls', 'f', 'done']))
   await early.ask(user('do it'))
   expect(early.verdict('a', 'the agent finished')).toMatchObject({
     kind: 'diverged',
     turn: 2,
     got: 'the agent finished',
   })
-  const on = play(turnsOf('a', ['do it', 'ls']))
+  const on = replay(turnsOf('a', ['do it', 'ls']))
   await on.ask(user('do it'))
   await on.ask(user('do it'), said('ls'), user('more?'))
   expect(on.verdict()).toMatchObject({ kind: 'diverged', what: expect.stringContaining('asked again'), got: 'more?' })
 })
 
 test('where a limit cut the recording, the replay ends too and holds', async () => {
-  const { ask, verdict } = play(turnsOf('a', ['do it', 'ls']), { isCut: true })
+  const { ask, verdict } = replay(turnsOf('a', ['do it', 'ls']), { isCut: true })
   await ask(user('do it'))
   expect(await ask(user('do it'), said('ls'), user('more?'))).toBe('budget-exceeded')
   expect(verdict()).toEqual({ kind: 'holds' })
 })
 
 test('a conversation beside the main one is told apart, whichever is asked first', async () => {
-  const { ask, verdict } = play([
+  const { ask, verdict } = replay([
     ...turnsOf('a', ['do it', 'ls']),
     ...turnsOf('b', ['give it a title', 'Work'], 'side-1'),
   ])
@@ -100,7 +100,7 @@ test('a conversation beside the main one is told apart, whichever is asked first
 })
 
 test('rows that a divergence elsewhere kept from being played do not hold', async () => {
-  const { ask, verdict } = play([...turnsOf('a', ['do it', 'ls']), ...turnsOf('b', ['sum up', 'Work'], 'side-1')])
+  const { ask, verdict } = replay([...turnsOf('a', ['do it', 'ls']), ...turnsOf('b', ['sum up', 'Work'], 'side-1')])
   await ask(user('do what?'))
   expect(verdict('b')).toMatchObject({ kind: 'diverged', got: expect.stringContaining('turn 1 of a') })
 })
@@ -112,7 +112,7 @@ const handedOff = [
 ]
 
 test('an agent that counts tokens hands off where the recording did', async () => {
-  const { ask, client, verdict } = play(handedOff)
+  const { ask, client, verdict } = replay(handedOff)
   const history = [user('do it'), said('ls')]
   await ask(user('do it'))
   expect(client.countTokens(history).tokens).toBe(0)
@@ -125,7 +125,7 @@ test('an agent that counts tokens hands off where the recording did', async () =
 
 test('a request that was recorded without a reply gets none, and what was kept of the conversation fits', async () => {
   const short = turnsOf('sum', ['do it', 'ls', 'sum up', 'short'], 'summarization-1-summary').slice(-1)
-  const { ask, client, verdict } = play([...handedOff.slice(0, 2), ...short, ...handedOff.slice(3)])
+  const { ask, client, verdict } = replay([...handedOff.slice(0, 2), ...short, ...handedOff.slice(3)])
   await ask(user('do it'))
   await ask(user('do it'), said('ls'), user('f'))
   const all = [user('do it'), said('ls'), user('f'), said('cat f'), user('too much')]
@@ -138,7 +138,7 @@ test('a request that was recorded without a reply gets none, and what was kept o
 })
 
 test('a request that no context limit explains is the one that is shown', async () => {
-  const { ask, verdict } = play([...turnsOf('a', ['do it', 'ls']), ...turnsOf('b', ['next', 'ok'])])
+  const { ask, verdict } = replay([...turnsOf('a', ['do it', 'ls']), ...turnsOf('b', ['next', 'ok'])])
   await ask(user('do it'))
   expect(await ask(user('do it'), said('ls'), user('unheard of'))).toBe('context-exceeded')
   expect(await ask(user('nonsense'))).toBe('budget-exceeded')
@@ -161,7 +161,7 @@ function withTool(over: Partial<RecordedTurn> = {}): RecordedTurn[] {
 }
 
 test('tool calls keep their ids, and may be handed back in another shape', async () => {
-  const { client, verdict } = play(withTool())
+  const { client, verdict } = replay(withTool())
   const first = await client.complete({ messages: [user('do it')], tools })
   expect(first).toMatchObject({ reply: { toolCalls: [{ id: 'call_1' }], reasoning: 'hm', finish: 'tool-calls' } })
   const toolCalls = [{ id: 'fc-9', name: 'shell', arguments: '{"command":"ls"}' }]
@@ -175,7 +175,7 @@ test.each([
   ['the call a result belongs to', {}, { toolCallId: 'call_2' }],
   ['the result', {}, { content: 'g' }],
 ])('%s is a real difference', async (_, inReply, inResult) => {
-  const { client, verdict } = play(withTool())
+  const { client, verdict } = replay(withTool())
   await client.complete({ messages: [user('do it')], tools })
   const asked: ChatMessage = { role: 'assistant', content: 'Looking.', toolCalls: [call('call_1', 'ls')], ...inReply }
   const result: ChatMessage = { role: 'tool', content: 'f', toolCallId: 'call_1', ...inResult }
@@ -184,7 +184,7 @@ test.each([
 })
 
 test('other tools are a real difference', async () => {
-  const { client, verdict } = play(withTool())
+  const { client, verdict } = replay(withTool())
   await client.complete({ messages: [user('do it')], tools: [{ name: 'shell', description: 'runs!', parameters: {} }] })
   expect(verdict()).toMatchObject({ kind: 'diverged', turn: 1, what: 'the tool definitions differ' })
 })

@@ -19,7 +19,7 @@ export const handedOff: ModelOutcome = {
 const tooMany = 1e12
 
 /** What a recording has for a request. */
-export type Played =
+export type TapeStep =
   | { readonly kind: 'turn'; readonly turn: RecordedTurn }
   /** It did not fit into the model's context, as far as the recording tells. */
   | { readonly kind: 'refused' }
@@ -89,7 +89,7 @@ export class Tape {
   }
 
   /** Finds what was recorded for a request; each turn is played once. */
-  play(request: ModelRequest): Played {
+  advance(request: ModelRequest): TapeStep {
     this.isTouched = true
     if (this.diverged) return { kind: 'diverged', where: this.diverged }
     const turn = this.find(request)
@@ -107,7 +107,7 @@ export class Tape {
   }
 
   private answer(request: ModelRequest): ModelOutcome {
-    const played = this.play(request)
+    const played = this.advance(request)
     if (played.kind === 'turn') return replyOf(played.turn)
     return played.kind === 'refused' ? handedOff : noMore
   }

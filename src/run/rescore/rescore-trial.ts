@@ -13,11 +13,11 @@ import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { utcNow } from '../../lib/time.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { loadManifest, type SavedArtifact } from '../trial/artifacts.ts'
+import { type HostEnv, type TrialContext, wholeTask } from '../trial/context.ts'
 import { effectiveEnvironment, refuseUnmetNeeds, type SandboxAlternatives } from '../trial/environment.ts'
-import { giveBackSec } from '../trial/give-back.ts'
 import { makeMask } from '../trial/mask.ts'
+import { releaseSec } from '../trial/release.ts'
 import { timed } from '../trial/round.ts'
-import { type HostEnv, type Scene, wholeTask } from '../trial/scene.ts'
 import { openTrialLog } from '../trial/trial-log.ts'
 import type { Verified } from '../trial/two-systems.ts'
 import { verifySeparately } from '../trial/verify.ts'
@@ -95,17 +95,17 @@ async function verifyAgain(
 ): Promise<NewScore | { readonly reason: string }> {
   const log = openTrialLog(join(dir, 'trial.log'), makeMask(config, request.hostEnv))
   const judge = request.judgeFor?.(config.trialName)
-  const scene: Scene = { ...request, judge, giveBackSec, task, config, dir, log: (line) => log.write(line) }
+  const context: TrialContext = { ...request, judge, releaseSec, task, config, dir, log: (line) => log.write(line) }
   let span: Span | null = null
   try {
     const environment = await effectiveEnvironment(task.verifier.environment ?? task.environment, config.environment)
     await refuseUnmetNeeds(task, [environment], config, request.provider, request.alternatives)
-    scene.log('verified again, on the kept artefacts')
+    context.log('verified again, on the kept artefacts')
     const note = (timing: Span) => {
       span = timing
     }
-    const verified = await timed(note, () => verifySeparately(scene, wholeTask(scene), saved))
-    scene.log(`rewards ${JSON.stringify(verified.rewards)}`)
+    const verified = await timed(note, () => verifySeparately(context, wholeTask(context), saved))
+    context.log(`rewards ${JSON.stringify(verified.rewards)}`)
     return { verified, span }
   } catch (error) {
     if (request.signal.aborted || !(error instanceof BoundaryError)) throw error

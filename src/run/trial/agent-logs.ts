@@ -5,7 +5,7 @@ import { sandboxPaths } from '../../core/task-paths.ts'
 import { exists } from '../../lib/files.ts'
 import { dropLeavingLinks } from '../../lib/leaving-links.ts'
 import { bestEffort } from './boundary.ts'
-import { agentDirOf, type Round, type Scene } from './scene.ts'
+import { agentDirOf, type Round, type TrialContext } from './context.ts'
 
 const limitBytes = 256 * 1024 * 1024
 const limitSec = 300
@@ -17,10 +17,10 @@ const oursOnly = /^(?:trajectory|exchanges|model-calls)/i
  * Brings `/logs/agent` home, as far as possible. A file the agent wrote on the host is never replaced by one of the sandbox,
  * and none of the sandbox gets a name that readers of traces trust: it is kept as `from-sandbox.NAME`.
  */
-export async function saveAgentLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
+export async function saveAgentLogs(context: TrialContext, lease: SandboxLease, round: Round): Promise<void> {
   const target = agentDirOf(round)
   const incoming = join(round.dir, '.agent-logs')
-  await bestEffort('agent logs', limitSec, scene, async (signal) => {
+  await bestEffort('agent logs', limitSec, context, async (signal) => {
     try {
       await mkdir(target, { recursive: true })
       await lease.downloadDir(sandboxPaths.agentLogs, incoming, { limitBytes })

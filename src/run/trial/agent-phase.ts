@@ -6,76 +6,81 @@ import type { ModelClient } from '../../core/model.ts'
 import type { SandboxLease, ToolDir } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { atBoundary } from './boundary.ts'
-import { hearReplies } from './heard-replies.ts'
-import { lend } from './lend.ts'
+import { type AgentTrial, agentDirOf, type Round, type TrialContext } from './context.ts'
+import { countReplies } from './count-replies.ts'
+import { grantSandbox } from './grant-sandbox.ts'
 import { isGone, sandboxGone } from './sandbox-gone.ts'
-import { agentDirOf, type Play, type Round, type Scene } from './scene.ts'
 import { agentLimitSec, agentSetupLimitSec } from './time-limits.ts'
 
 /** Lets the agent find or install what its sandboxes share; no sandbox waits meanwhile. */
-export async function findToolDirs(scene: Play, record: Recorder): Promise<readonly ToolDir[]> {
-  const { agent, signal } = scene
-  const limitSec = agentSetupLimitSec(scene.config)
+export async function findToolDirs(context: AgentTrial, record: Recorder): Promise<readonly ToolDir[]> {
+  const { agent, signal } = context
+  const limitSec = agentSetupLimitSec(context.config)
   const found = await atBoundary('agent', signal, () =>
     withDeadline(limitSec, signal, async (signal) => (await agent.toolDirs?.({ signal, record })) ?? []),
   )
-  if (found === expired) throw notReady(scene, limitSec)
+  if (found === expired) throw notReady(context, limitSec)
   return found
 }
 
 /** Lets the agent make its sandbox ready; too slow is a failure here, because nothing was solved yet. */
 export async function prepareAgent(
-  scene: Play,
+  context: AgentTrial,
   lease: SandboxLease,
   toolDirs: readonly ToolDir[],
   round: Round,
   record: Recorder,
 ): Promise<void> {
-  const { agent, provider } = scene
+  const { agent, provider } = context
   const toUpload = provider.can.toolDirs ? [] : toolDirs
   if (!agent.prepare && toUpload.length === 0) return
-  const limitSec = agentSetupLimitSec(scene.config)
-  const done = await withAgent(scene, lease, round, record, limitSec, async (at) => {
+  const limitSec = agentSetupLimitSec(context.config)
+  const done = await withAgent(context, lease, round, record, limitSec, async (at) => {
     for (const { source, target } of toUpload) await at.sandbox.uploadDir(source, target)
     await agent.prepare?.(at)
   })
-  if (done === expired) throw notReady(scene, limitSec)
+  if (done === expired) throw notReady(context, limitSec)
 }
 
-function notReady({ agent }: Play, limitSec: number | null): BoundaryError {
+function notReady({ agent }: AgentTrial, limitSec: number | null): BoundaryError {
   const code = 'AgentSetupTimeoutError'
   return new BoundaryError('agent', `agent ${agent.name} was not ready within ${limitSec} s`, { code })
 }
 
 /** Lets the agent work. Running out of time is an exit like any other: its work is verified as it stands. */
-export async function solve(scene: Play, lease: SandboxLease, round: Round, record: Recorder): Promise<AgentExit> {
-  const limitSec = agentLimitSec(round.agent, scene.config)
-  const heard = scene.client && hearReplies(modelOf(scene, scene.client, round))
-  const conclude = (exit: AgentExit) => heard?.conclude(exit, scene.agent, record) ?? exit
-  const listening = heard ? { ...scene, client: heard.client } : scene
-  const exit = await unlessDiverged(listening, (scene) =>
-    withAgent(scene, lease, round, record, limitSec, (at) => scene.agent.solve(at)),
+export async function solve(
+  context: AgentTrial,
+  lease: SandboxLease,
+  round: Round,
+  record: Recorder,
+): Promise<AgentExit> {
+  const limitSec = agentLimitSec(round.agent, context.config)
+  const heard = context.client && countReplies(modelOf(context, context.client, round))
+  const conclude = (exit: AgentExit) => heard?.conclude(exit, context.agent, record) ?? exit
+  const listening = heard ? { ...context, client: heard.client } : context
+  const exit = await unlessDiverged(listening, (context) =>
+    withAgent(context, lease, round, record, limitSec, (at) => context.agent.solve(at)),
   )
   if (exit !== expired) return conclude(exit)
-  scene.log(`agent ran out of time after ${limitSec} s`)
+  context.log(`agent ran out of time after ${limitSec} s`)
   return conclude({ kind: 'limit', limit: 'time' })
 }
 
 /** The model, or what it replied to an interrupted attempt and then the model. */
-function modelOf({ resumption, log }: Play, client: ModelClient, round: Round): ModelClient {
+function modelOf({ resumption, log }: AgentTrial, client: ModelClient, round: Round): ModelClient {
   return resumption?.client(round.step?.name ?? null, client, log) ?? client
 }
 
 /** Stops an agent whose replay diverged; what it did after that counts for nothing. */
-async function unlessDiverged<T>(scene: Play, work: (scene: Play) => Promise<T>): Promise<T> {
-  const { resumption, signal } = scene
-  if (!resumption) return work(scene)
+async function unlessDiverged<T>(context: AgentTrial, work: (context: AgentTrial) => Promise<T>): Promise<T> {
+  const { resumption, signal } = context
+  if (!resumption) return work(context)
   const diverged = () => {
     const message = 'the replay of an interrupted attempt diverged'
     return new BoundaryError('agent', message, { code: 'ReplayDivergedError', retryable: false })
   }
   try {
-    const done = await work({ ...scene, signal: AbortSignal.any([signal, resumption.signal]) })
+    const done = await work({ ...context, signal: AbortSignal.any([signal, resumption.signal]) })
     if (resumption.signal.aborted) throw diverged()
     return done
   } catch (error) {
@@ -85,21 +90,21 @@ async function unlessDiverged<T>(scene: Play, work: (scene: Play) => Promise<T>)
 
 /** One call of the agent, with a sandbox that is taken back as soon as the call or its time is over. */
 async function withAgent<T>(
-  scene: Play,
+  context: AgentTrial,
   lease: SandboxLease,
   round: Round,
   record: Recorder,
   limitSec: number | null,
   call: (at: AgentAt) => Promise<T>,
 ): Promise<T | typeof expired> {
-  const loan = lend(lease)
+  const loan = grantSandbox(lease)
   const logsDir = agentDirOf(round)
   const deadline = limitSec === null ? null : new Date(Date.now() + limitSec * 1000)
   try {
-    await atBoundary('store', scene.signal, () => mkdir(logsDir, { recursive: true }))
-    const done = await atBoundary('agent', scene.signal, () =>
-      withDeadline(limitSec, scene.signal, async (signal) =>
-        call({ ...agentView(scene, round, logsDir), sandbox: loan.sandbox, signal, deadline, logsDir, record }),
+    await atBoundary('store', context.signal, () => mkdir(logsDir, { recursive: true }))
+    const done = await atBoundary('agent', context.signal, () =>
+      withDeadline(limitSec, context.signal, async (signal) =>
+        call({ ...agentView(context, round, logsDir), sandbox: loan.sandbox, signal, deadline, logsDir, record }),
       ),
     )
     // An agent may take it for a failed command, and give up.
@@ -107,14 +112,14 @@ async function withAgent<T>(
     if (exhausted) throw exhausted
     return done
   } catch (error) {
-    throw loan.exhausted() ?? (await diedUnderneath(scene, lease, error)) ?? error
+    throw loan.exhausted() ?? (await diedUnderneath(context, lease, error)) ?? error
   } finally {
-    loan.takeBack()
+    loan.revoke()
   }
 }
 
-function agentView(scene: Play, round: Round, logsDir: string) {
-  const { task, config, client, exchanges } = scene
+function agentView(context: AgentTrial, round: Round, logsDir: string) {
+  const { task, config, client, exchanges } = context
   return {
     task,
     step: round.step && { name: round.step.name, dir: round.step.dir },
@@ -122,14 +127,18 @@ function agentView(scene: Play, round: Round, logsDir: string) {
     user: round.agent.user,
     model: config.agent.modelName,
     client: client && exchanges.recorded(client, logsDir),
-    env: resolveEnv(config.agent.env, scene.hostEnv),
+    env: resolveEnv(config.agent.env, context.hostEnv),
     mcpServers: task.environment.mcpServers,
-    mask: scene.mask,
+    mask: context.mask,
   }
 }
 
 /** An agent that fails because its sandbox is gone is not to blame. */
-async function diedUnderneath(scene: Scene, lease: SandboxLease, error: unknown): Promise<BoundaryError | null> {
-  if (scene.signal.aborted || !(error instanceof BoundaryError) || error.boundary !== 'agent') return null
-  return (await isGone(scene, lease)) ? sandboxGone('while the agent worked', error) : null
+async function diedUnderneath(
+  context: TrialContext,
+  lease: SandboxLease,
+  error: unknown,
+): Promise<BoundaryError | null> {
+  if (context.signal.aborted || !(error instanceof BoundaryError) || error.boundary !== 'agent') return null
+  return (await isGone(context, lease)) ? sandboxGone('while the agent worked', error) : null
 }

@@ -10,7 +10,7 @@ import { dropLeavingLinks } from '../../lib/leaving-links.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { isDiskFull } from '../disk-full.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
-import type { Round, Scene } from './scene.ts'
+import type { Round, TrialContext } from './context.ts'
 
 const savedSchema = z.object({
   source: z.string(),
@@ -29,30 +29,34 @@ const fileLimitBytes = 256 * 1024 * 1024
 const limitSec = 600
 
 /** Brings the declared artefacts and `/logs/artifacts` home, as far as possible, and says in a manifest what came. */
-export async function saveArtifacts(scene: Scene, lease: Sandbox, round: Round): Promise<readonly SavedArtifact[]> {
+export async function saveArtifacts(
+  context: TrialContext,
+  lease: Sandbox,
+  round: Round,
+): Promise<readonly SavedArtifact[]> {
   const saved: SavedArtifact[] = []
-  await bestEffort('artefacts', limitSec, scene, async (signal) => {
-    saved.push(...(await saveConvention(scene, lease, round, signal)))
+  await bestEffort('artefacts', limitSec, context, async (signal) => {
+    saved.push(...(await saveConvention(context, lease, round, signal)))
     const found = await probe(lease, round.artifacts, signal)
     for (const [i, artifact] of round.artifacts.entries()) {
-      saved.push(await saveOne(scene, lease, round, artifact, found[i] ?? { kind: 'missing' }))
+      saved.push(await saveOne(context, lease, round, artifact, found[i] ?? { kind: 'missing' }))
       signal.throwIfAborted()
     }
   })
   // Each copy kept only links that stay inside it; together they could still lead out.
-  await atBoundary('store', scene.signal, () => dropLeavingLinks(join(round.dir, 'artifacts')))
+  await atBoundary('store', context.signal, () => dropLeavingLinks(join(round.dir, 'artifacts')))
   // A download that was given up on may still add to the list.
   const settled = [...saved]
   if (settled.length > 0) {
     const text = `${JSON.stringify(settled, null, 2)}\n`
-    await atBoundary('store', scene.signal, () => writeAtomic(manifestOf(round.dir), text))
+    await atBoundary('store', context.signal, () => writeAtomic(manifestOf(round.dir), text))
   }
   return settled
 }
 
 /** What lies in `/logs/artifacts` was not promised, so that nothing there is nothing to tell. */
 async function saveConvention(
-  scene: Scene,
+  context: TrialContext,
   lease: Sandbox,
   round: Round,
   signal: AbortSignal,
@@ -69,7 +73,7 @@ async function saveConvention(
   } catch (error) {
     if (isDiskFull(error)) throw error
     if (signal.aborted) return []
-    scene.log(`artefact ${conventionDir}: ${messageOf(error)}`)
+    context.log(`artefact ${conventionDir}: ${messageOf(error)}`)
     await rm(target, { recursive: true, force: true })
     return [{ ...entry, status: 'failed' }]
   }
@@ -111,7 +115,7 @@ type Found =
   | { readonly kind: 'file'; readonly executable: boolean; readonly sizeBytes: number }
 
 async function saveOne(
-  scene: Scene,
+  context: TrialContext,
   lease: Sandbox,
   round: Round,
   artifact: Artifact,
@@ -131,7 +135,7 @@ async function saveOne(
     return { ...entry, status: 'ok' }
   } catch (error) {
     if (isDiskFull(error)) throw error
-    scene.log(`artefact ${source}: ${messageOf(error)}`)
+    context.log(`artefact ${source}: ${messageOf(error)}`)
     return { ...entry, status: 'failed' }
   }
 }

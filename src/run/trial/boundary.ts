@@ -28,10 +28,10 @@ export async function atBoundary<T>(
   }
 }
 
-/** Runs a trial's play to its one ending. What is neither a boundary's failure nor an abort is our bug, and passes through. */
-export async function settle(signal: AbortSignal, play: () => Promise<TrialEnd>): Promise<TrialEnd> {
+/** Runs a trial to its one ending. An error that is neither a boundary's failure nor an abort is our bug, and is rethrown. */
+export async function settle(signal: AbortSignal, attempt: () => Promise<TrialEnd>): Promise<TrialEnd> {
   try {
-    return await play()
+    return await attempt()
   } catch (error) {
     if (signal.aborted) return { kind: 'cancelled' }
     return { kind: 'failed', failure: failureOf(error) }

@@ -5,7 +5,7 @@ import { parseRewards, type RewardFiles, type Rewards } from '../../core/rewards
 import type { Task } from '../../core/task.ts'
 import { testsDir } from '../../core/task-paths.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
-import type { Round, Scene } from './scene.ts'
+import type { Round, TrialContext } from './context.ts'
 
 /** Whether a judge decides about a task, or about one of its steps. */
 export async function isJudged(task: Task): Promise<boolean> {
@@ -14,7 +14,7 @@ export async function isJudged(task: Task): Promise<boolean> {
 }
 
 /** Whether a judge decides about a round. */
-export function isJudgedRound({ task }: Scene, { step }: Round): Promise<boolean> {
+export function isJudgedRound({ task }: TrialContext, { step }: Round): Promise<boolean> {
   return exists(join(testsDir(step?.dir ?? task.dir), judgeFileName))
 }
 
@@ -23,19 +23,19 @@ export function isJudgedRound({ task }: Scene, { step }: Round): Promise<boolean
  * There the tests only have the first word: a reward of 0, or below, is final, and nobody is asked.
  */
 export async function settleRewards(
-  scene: Scene,
+  context: TrialContext,
   round: Round,
   files: RewardFiles,
   signal: AbortSignal,
 ): Promise<Rewards> {
-  const rubric = await readTextIfExists(join(testsDir(round.step?.dir ?? scene.task.dir), judgeFileName))
-  const precedence = scene.config.verifier.rewardPrecedence
+  const rubric = await readTextIfExists(join(testsDir(round.step?.dir ?? context.task.dir), judgeFileName))
+  const precedence = context.config.verifier.rewardPrecedence
   if (rubric === null) return parseRewards(files, precedence)
   const hasWord = files.txt !== null || files.json !== null
   const first = hasWord ? parseRewards(files, precedence) : null
   if (first !== null && Object.values(first).every((reward) => reward <= 0)) return first
   const verifierDir = join(round.dir, 'verifier')
-  if (!scene.judge)
+  if (!context.judge)
     throw new BoundaryError(
       'verifier',
       'the task is judged by a model, and none was given: name one with --judge-model',
@@ -45,8 +45,8 @@ export async function settleRewards(
       },
     )
   const submissionDir = join(verifierDir, submissionDirName)
-  const { reward, report } = await scene.judge({ rubric, instruction: round.instruction, submissionDir, signal })
-  scene.log(`the judge gives ${reward}`)
+  const { reward, report } = await context.judge({ rubric, instruction: round.instruction, submissionDir, signal })
+  context.log(`the judge gives ${reward}`)
   await writeAtomic(
     join(verifierDir, 'judgement.json'),
     `${JSON.stringify({ schema: 'judgement/1', reward, ...report }, null, 2)}\n`,

@@ -1,7 +1,7 @@
 import { requiredHostVars } from '../../core/env-template.ts'
 import type { TrialConfig } from '../../core/job.ts'
 import { isSecretName, isTemplate } from '../../core/redact.ts'
-import type { HostEnv } from './scene.ts'
+import type { HostEnv } from './context.ts'
 
 /** Shorter values would hide half of every text. */
 const shortest = 6

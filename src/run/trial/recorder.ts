@@ -1,7 +1,7 @@
 import type { Recorder, Usage } from '../../core/agent.ts'
 
 /** What an agent said about one round, as far as it came. */
-export interface Told {
+export interface AgentReport {
   readonly usage: Usage | null
   readonly metadata: Readonly<Record<string, unknown>> | null
 }
@@ -10,7 +10,7 @@ export interface Told {
 export function makeRecorder(
   log: (line: string) => void,
   { mark, refused }: Pick<Recorder, 'mark' | 'refused'> = { mark: () => {}, refused: () => {} },
-): { readonly record: Recorder; told(): Told } {
+): { readonly record: Recorder; report(): AgentReport } {
   let usage: Usage | null = null
   let metadata: Readonly<Record<string, unknown>> | null = null
   const record: Recorder = {
@@ -24,5 +24,5 @@ export function makeRecorder(
     mark,
     refused,
   }
-  return { record, told: () => ({ usage, metadata }) }
+  return { record, report: () => ({ usage, metadata }) }
 }

@@ -7,8 +7,8 @@ import { saveAgentLogs } from './agent-logs.ts'
 import { solve } from './agent-phase.ts'
 import { saveArtifacts } from './artifacts.ts'
 import { bestEffort } from './boundary.ts'
-import { makeRecorder, type Told } from './recorder.ts'
-import { agentDirOf, type Play, type Round, type Scene } from './scene.ts'
+import { type AgentTrial, agentDirOf, type Round, type TrialContext } from './context.ts'
+import { type AgentReport, makeRecorder } from './recorder.ts'
 import type { TestBench } from './tests-run.ts'
 import { describeSystem, type Verified } from './two-systems.ts'
 import { forTests, freeze, verifyInPlace, verifySeparately } from './verify.ts'
@@ -22,7 +22,7 @@ export interface RoundNotes {
   system: SystemReport | null
   agentExecution: Span | null
   verifier: Span | null
-  told: () => Told
+  report: () => AgentReport
 }
 
 export function emptyNotes(): RoundNotes {
@@ -34,90 +34,95 @@ export function emptyNotes(): RoundNotes {
     system: null,
     agentExecution: null,
     verifier: null,
-    told: () => ({ usage: null, metadata: null }),
+    report: () => ({ usage: null, metadata: null }),
   }
 }
 
 /** Lets the agent work, kills whatever it left running, keeps its logs, verifies, keeps the artefacts. */
-export async function runRound(scene: Play, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
-  notes.exit = await agentTurn(scene, bench, round, notes)
-  scene.log(`agent ended: ${JSON.stringify(notes.exit)}`)
-  const frozen = await freeze(scene, bench.lease, forTests(scene, round))
-  await saveAgentLogs(scene, bench.lease, round)
-  if (scene.config.verifier.disable) {
-    await saveArtifacts(scene, bench.lease, round)
+export async function runRound(context: AgentTrial, bench: TestBench, round: Round, notes: RoundNotes): Promise<void> {
+  notes.exit = await agentTurn(context, bench, round, notes)
+  context.log(`agent ended: ${JSON.stringify(notes.exit)}`)
+  const frozen = await freeze(context, bench.lease, forTests(context, round))
+  await saveAgentLogs(context, bench.lease, round)
+  if (context.config.verifier.disable) {
+    await saveArtifacts(context, bench.lease, round)
     return
   }
-  await scene.announce('verification-start')
+  await context.announce('verification-start')
   const verified = await timed(
     (span) => {
       notes.verifier = span
     },
     () =>
       round.verifier.mode === 'separate'
-        ? separately(scene, bench, round, frozen)
-        : inPlace(scene, bench, round, frozen),
+        ? separately(context, bench, round, frozen)
+        : inPlace(context, bench, round, frozen),
   )
-  scene.log(`rewards ${JSON.stringify(verified.rewards)}, verifier isolation ${verified.isolation}`)
+  context.log(`rewards ${JSON.stringify(verified.rewards)}, verifier isolation ${verified.isolation}`)
   notes.rewards = verified.rewards
   notes.isolation = verified.isolation
   notes.bothRewardFiles = verified.bothRewardFiles
   notes.system = verified.system ?? null
-  if (verified.system?.differ) scene.log(`rewards differ: ${describeSystem(verified.system)}`)
+  if (verified.system?.differ) context.log(`rewards differ: ${describeSystem(verified.system)}`)
 }
 
 async function agentTurn(
-  scene: Play,
+  context: AgentTrial,
   { lease, network }: TestBench,
   round: Round,
   notes: RoundNotes,
 ): Promise<AgentExit> {
   const dir = agentDirOf(round)
-  const { record, told } = makeRecorder(scene.log, {
-    mark: (reply, mark) => scene.exchanges.mark(dir, reply, mark),
-    refused: (call) => scene.exchanges.refused(dir, call),
+  const { record, report } = makeRecorder(context.log, {
+    mark: (reply, mark) => context.exchanges.mark(dir, reply, mark),
+    refused: (call) => context.exchanges.refused(dir, call),
   })
-  notes.told = told
+  notes.report = report
   await network.use(round.agent.network)
-  await scene.announce('agent-start')
+  await context.announce('agent-start')
   try {
     const note = (span: Span) => {
       notes.agentExecution = span
     }
-    return await timed(note, () => solve(scene, lease, round, record))
+    return await timed(note, () => solve(context, lease, round, record))
   } catch (error) {
-    if (!scene.signal.aborted) await salvageAgentLogs(scene, lease, round)
+    if (!context.signal.aborted) await salvageAgentLogs(context, lease, round)
     throw error
   } finally {
-    const last = told()
-    notes.told = () => last
+    const last = report()
+    notes.report = () => last
   }
 }
 
 /** What an agent that failed wrote before is the best hint at why. */
-async function salvageAgentLogs(scene: Scene, lease: SandboxLease, round: Round): Promise<void> {
-  const frozen = await bestEffort('freeze after a failure', 120, scene, async () => {
-    await freeze(scene, lease)
+async function salvageAgentLogs(context: TrialContext, lease: SandboxLease, round: Round): Promise<void> {
+  const frozen = await bestEffort('freeze after a failure', 120, context, async () => {
+    await freeze(context, lease)
   })
-  if (frozen) await saveAgentLogs(scene, lease, round)
+  if (frozen) await saveAgentLogs(context, lease, round)
 }
 
 /** Harbor keeps artefacts after the tests, which may add to them; also those of tests that failed. */
-function inPlace(scene: Scene, bench: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
-  return verifyInPlace(scene, bench, round, frozen, async () => {
-    if (!scene.signal.aborted) await saveArtifacts(scene, bench.lease, round)
+function inPlace(context: TrialContext, bench: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
+  return verifyInPlace(context, bench, round, frozen, async () => {
+    if (!context.signal.aborted) await saveArtifacts(context, bench.lease, round)
   })
 }
 
-async function separately(scene: Scene, { lease }: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
+async function separately(
+  context: TrialContext,
+  { lease }: TestBench,
+  round: Round,
+  frozen: Frozen,
+): Promise<Verified> {
   for (const { command, timeoutSec, user } of round.verifier.collect) {
-    await bestEffort('collect', timeoutSec + 30, scene, async (signal) => {
+    await bestEffort('collect', timeoutSec + 30, context, async (signal) => {
       const options = { timeoutSec, signal, ...(user !== undefined && { user }) }
       const { exitCode, stderr } = await lease.exec(['bash', '-c', command], options)
-      if (exitCode !== 0) scene.log(`collect command exited with ${exitCode}: ${stderr.slice(0, 500)}`)
+      if (exitCode !== 0) context.log(`collect command exited with ${exitCode}: ${stderr.slice(0, 500)}`)
     })
   }
-  const verified = await verifySeparately(scene, round, await saveArtifacts(scene, lease, round))
+  const verified = await verifySeparately(context, round, await saveArtifacts(context, lease, round))
   const { restored } = frozen
   if (restored === null || restored.total === 0) return verified
   // What was collected came from the image's system; nothing else of the agent's reached the tests.

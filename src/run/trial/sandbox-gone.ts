@@ -1,12 +1,12 @@
 import { BoundaryError } from '../../core/errors.ts'
 import type { SandboxLease } from '../../core/sandbox.ts'
 import { bestEffort } from './boundary.ts'
-import type { Scene } from './scene.ts'
+import type { TrialContext } from './context.ts'
 
 /** Whether a sandbox is known to be gone; one that does not answer is not. */
-export async function isGone(scene: Scene, lease: SandboxLease): Promise<boolean> {
+export async function isGone(context: TrialContext, lease: SandboxLease): Promise<boolean> {
   let alive = true
-  await bestEffort('is the sandbox alive', 10, scene, async () => {
+  await bestEffort('is the sandbox alive', 10, context, async () => {
     alive = await lease.alive()
   })
   return !alive

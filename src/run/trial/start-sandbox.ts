@@ -4,9 +4,9 @@ import type { SandboxLease, SandboxRequest, ToolDir } from '../../core/sandbox.t
 import type { Environment } from '../../core/task.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { atBoundary } from './boundary.ts'
-import { giveBack, giveBackLate } from './give-back.ts'
+import type { TrialContext } from './context.ts'
 import { waitUntilHealthy } from './healthcheck.ts'
-import type { Scene } from './scene.ts'
+import { releaseLate, releaseSandbox } from './release.ts'
 import { environmentStartLimitSec } from './time-limits.ts'
 
 /** A start that ran out of time is tried this often in all. */
@@ -14,38 +14,38 @@ const tries = 2
 
 /** Leases a sandbox and waits until it is healthy; whoever gets it gives it back. */
 export async function startSandbox(
-  scene: Scene,
+  context: TrialContext,
   environment: Environment,
   toolDirs: readonly ToolDir[] = [],
 ): Promise<SandboxLease> {
-  const limitSec = environmentStartLimitSec(environment, scene.config)
-  const lease = await leaseInTime(scene, { ...requestFor(scene, environment), toolDirs }, limitSec)
+  const limitSec = environmentStartLimitSec(environment, context.config)
+  const lease = await leaseInTime(context, { ...requestFor(context, environment), toolDirs }, limitSec)
   try {
     const healthcheck = environment.healthcheck ?? lease.healthcheck
-    if (healthcheck) await waitUntilHealthy(lease, healthcheck, scene)
+    if (healthcheck) await waitUntilHealthy(lease, healthcheck, context)
     return lease
   } catch (error) {
-    await giveBack(lease, scene)
+    await releaseSandbox(lease, context)
     throw error
   }
 }
 
-async function leaseInTime(scene: Scene, request: SandboxRequest, limitSec: number): Promise<SandboxLease> {
+async function leaseInTime(context: TrialContext, request: SandboxRequest, limitSec: number): Promise<SandboxLease> {
   for (let attempt = 1; attempt <= tries; attempt++) {
-    const lease = await leaseOnce(scene, request, limitSec)
+    const lease = await leaseOnce(context, request, limitSec)
     if (lease !== expired) return lease
-    scene.log(`sandbox did not start within ${limitSec} s (try ${attempt} of ${tries})`)
+    context.log(`sandbox did not start within ${limitSec} s (try ${attempt} of ${tries})`)
   }
   const code = 'EnvironmentStartTimeoutError'
   throw new BoundaryError('sandbox', `the sandbox did not start within ${limitSec} s, tried ${tries} times`, { code })
 }
 
 async function leaseOnce(
-  scene: Scene,
+  context: TrialContext,
   request: SandboxRequest,
   limitSec: number,
 ): Promise<SandboxLease | typeof expired> {
-  const { provider, signal, log } = scene
+  const { provider, signal, log } = context
   const asked: Promise<SandboxLease>[] = []
   const answered = await atBoundary('sandbox', signal, () =>
     withDeadline(limitSec, signal, async (signal) => {
@@ -54,21 +54,21 @@ async function leaseOnce(
       return lease
     }),
   ).catch(async (error: unknown) => {
-    await Promise.all(asked.map((lease) => giveBackLate(lease, scene)))
+    await Promise.all(asked.map((lease) => releaseLate(lease, context)))
     throw error
   })
-  if (answered === expired) await Promise.all(asked.map((lease) => giveBackLate(lease, scene)))
+  if (answered === expired) await Promise.all(asked.map((lease) => releaseLate(lease, context)))
   return answered
 }
 
 /** What a trial asks a provider for; asked ahead of time, it must be the same. */
 export function requestFor(
-  scene: Pick<Scene, 'config' | 'hostEnv' | 'jobName'>,
+  context: Pick<TrialContext, 'config' | 'hostEnv' | 'jobName'>,
   environment: Environment,
 ): SandboxRequest {
-  const { config, hostEnv } = scene
+  const { config, hostEnv } = context
   return {
-    owner: { job: scene.jobName, trial: config.trialName },
+    owner: { job: context.jobName, trial: config.trialName },
     environment: { ...environment, env: resolveEnv(environment.env, hostEnv) },
     env: resolveEnv(config.environment.env, hostEnv),
     forceBuild: config.environment.forceBuild,

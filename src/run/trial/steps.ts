@@ -6,9 +6,9 @@ import { setupScript, stepWorkdir } from '../../core/task-paths.ts'
 import type { StepRecord, TrialEnd } from '../../core/trial.ts'
 import { exists } from '../../lib/files.ts'
 import { atBoundary, failureOf } from './boundary.ts'
+import { type AgentTrial, type Round, roundOfStep, type TrialContext } from './context.ts'
 import { waitUntilHealthy } from './healthcheck.ts'
 import { emptyNotes, type RoundNotes, runRound } from './round.ts'
-import { type Play, type Round, roundOfStep, type Scene } from './scene.ts'
 import type { TestBench } from './tests-run.ts'
 import { environmentStartLimitSec } from './time-limits.ts'
 import { freeze } from './verify.ts'
@@ -20,14 +20,14 @@ export interface StepNotes {
 }
 
 /** Runs the steps of a task in one sandbox, in order, until one does not reach its gate. */
-export async function runSteps(scene: Play, bench: TestBench, notes: StepNotes): Promise<TrialEnd> {
-  const { steps, stepReward } = scene.task
+export async function runSteps(context: AgentTrial, bench: TestBench, notes: StepNotes): Promise<TrialEnd> {
+  const { steps, stepReward } = context.task
   const records = notes.steps
   for (const [index, step] of steps.entries()) {
-    scene.log(`step ${step.name}`)
-    const record = await runStep(scene, bench, step, index > 0, notes)
-    if (!scene.config.verifier.disable && !reaches(record.rewards, step.minReward)) {
-      scene.log(`step ${step.name} did not reach its minimum reward; later steps do not run`)
+    context.log(`step ${step.name}`)
+    const record = await runStep(context, bench, step, index > 0, notes)
+    if (!context.config.verifier.disable && !reaches(record.rewards, step.minReward)) {
+      context.log(`step ${step.name} did not reach its minimum reward; later steps do not run`)
       break
     }
   }
@@ -37,18 +37,18 @@ export async function runSteps(scene: Play, bench: TestBench, notes: StepNotes):
 }
 
 async function runStep(
-  scene: Play,
+  context: AgentTrial,
   bench: TestBench,
   step: Step,
   again: boolean,
   whole: StepNotes,
 ): Promise<StepRecord> {
   const notes = emptyNotes()
-  const round = roundOfStep(scene, step, join(scene.dir, 'steps', step.name))
+  const round = roundOfStep(context, step, join(context.dir, 'steps', step.name))
   try {
-    if (again) await clearUp(scene, bench)
-    await setUpStep(scene, bench, step, round)
-    await runRound(scene, bench, round, notes)
+    if (again) await clearUp(context, bench)
+    await setUpStep(context, bench, step, round)
+    await runRound(context, bench, round, notes)
     const record = recordOf(step, notes, null)
     whole.steps.push(record)
     return record
@@ -63,13 +63,18 @@ async function runStep(
 }
 
 /** The step's files go where commands run; its `setup.sh` has to succeed before the agent is asked. */
-async function setUpStep(scene: Scene, { lease, network }: TestBench, step: Step, round: Round): Promise<void> {
-  const { signal } = scene
+async function setUpStep(
+  context: TrialContext,
+  { lease, network }: TestBench,
+  step: Step,
+  round: Round,
+): Promise<void> {
+  const { signal } = context
   const files = stepWorkdir(step.dir)
   await network.use(undefined)
   if (await exists(files)) await atBoundary('sandbox', signal, () => lease.uploadDir(files, lease.workdir))
   if (await exists(join(files, setupScript))) {
-    const timeoutSec = environmentStartLimitSec(scene.task.environment, scene.config)
+    const timeoutSec = environmentStartLimitSec(context.task.environment, context.config)
     const user = round.agent.user
     const options = { timeoutSec, signal, ...(user !== undefined && { user }) }
     const ran = await atBoundary('sandbox', signal, () =>
@@ -77,7 +82,7 @@ async function setUpStep(scene: Scene, { lease, network }: TestBench, step: Step
     )
     if (ran.exitCode !== 0) throw setupFailed(step, ran.exitCode, ran.stderr)
   }
-  if (step.healthcheck) await waitUntilHealthy(lease, step.healthcheck, scene)
+  if (step.healthcheck) await waitUntilHealthy(lease, step.healthcheck, context)
 }
 
 function setupFailed(step: Step, exitCode: number, stderr: string): BoundaryError {
@@ -88,17 +93,17 @@ function setupFailed(step: Step, exitCode: number, stderr: string): BoundaryErro
 }
 
 /** What the step before left was saved already; of its tests no process, and no file where that can be, stays for the next agent to see. */
-async function clearUp(scene: Scene, { lease }: TestBench): Promise<void> {
-  await freeze(scene, lease)
+async function clearUp(context: TrialContext, { lease }: TestBench): Promise<void> {
+  await freeze(context, lease)
   const script =
     'rm -rf /logs/agent/* /logs/agent/.[!.]* /logs/agent/..?*; mkdir -p /logs/agent && chmod 777 /logs/agent'
-  const options = { user: 'root', signal: scene.signal, timeoutSec: 60 }
-  await atBoundary('sandbox', scene.signal, () => lease.exec(['sh', '-c', script], options))
+  const options = { user: 'root', signal: context.signal, timeoutSec: 60 }
+  await atBoundary('sandbox', context.signal, () => lease.exec(['sh', '-c', script], options))
 }
 
 function recordOf(step: Step, notes: RoundNotes, failure: StepRecord['failure']): StepRecord {
   const { exit, rewards, agentExecution, verifier, system } = notes
-  const known = { name: step.name, rewards, exit, failure, ...notes.told(), agentExecution, verifier }
+  const known = { name: step.name, rewards, exit, failure, ...notes.report(), agentExecution, verifier }
   return { ...known, ...(system && { system }) }
 }
 

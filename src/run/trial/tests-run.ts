@@ -11,11 +11,11 @@ import { expired, withDeadline } from '../../lib/deadline.ts'
 import { exists } from '../../lib/files.ts'
 import { isDiskFull } from '../disk-full.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
+import type { Round, TrialContext } from './context.ts'
 import { settleRewards } from './judge-phase.ts'
 import type { PhaseNetwork } from './phase-network.ts'
 import { readRewardFiles } from './reward-files.ts'
 import { isGone, sandboxGone } from './sandbox-gone.ts'
-import type { Round, Scene } from './scene.ts'
 import { verifierLimitSec } from './time-limits.ts'
 
 export interface TestsOutcome {
@@ -40,63 +40,70 @@ const stdoutKeptBytes = 16 * 1024 * 1024
  * round's directory.
  */
 export async function runTests(
-  scene: Scene,
+  context: TrialContext,
   bench: TestBench,
   round: Round,
   logs = 'verifier',
 ): Promise<TestsOutcome | typeof expired> {
-  const outcome = await atBoundary('verifier', scene.signal, () =>
-    withDeadline(verifierLimitSec(round.verifier, scene.config), scene.signal, (signal) =>
-      test(scene, bench, round, logs, signal),
+  const outcome = await atBoundary('verifier', context.signal, () =>
+    withDeadline(verifierLimitSec(round.verifier, context.config), context.signal, (signal) =>
+      test(context, bench, round, logs, signal),
     ),
   ).catch(async (error: unknown) => {
-    const ofTests = error instanceof BoundaryError && error.boundary === 'verifier' && !scene.signal.aborted
-    throw ofTests && (await isGone(scene, bench.lease)) ? sandboxGone('while the tests ran', error) : error
+    const ofTests = error instanceof BoundaryError && error.boundary === 'verifier' && !context.signal.aborted
+    throw ofTests && (await isGone(context, bench.lease)) ? sandboxGone('while the tests ran', error) : error
   })
   if (outcome === expired)
-    await bestEffort('verifier logs', 60, scene, (signal) => saveVerifierLogs(scene, bench.lease, round, logs, signal))
+    await bestEffort('verifier logs', 60, context, (signal) =>
+      saveVerifierLogs(context, bench.lease, round, logs, signal),
+    )
   return outcome
 }
 
 async function test(
-  scene: Scene,
+  context: TrialContext,
   bench: TestBench,
   round: Round,
   logs: string,
   signal: AbortSignal,
 ): Promise<TestsOutcome> {
   const { lease } = bench
-  await atBoundary('sandbox', signal, () => uploadTests(scene, lease, round, signal), { code: 'AddTestsDirError' })
+  await atBoundary('sandbox', signal, () => uploadTests(context, lease, round, signal), { code: 'AddTestsDirError' })
   await bench.network.use(round.verifier.network)
   const command = `(${script}) > ${stdoutFile} 2>&1`
   const { exitCode, stderr } = await atBoundary('sandbox', signal, () =>
     lease.exec(['bash', '-c', command], {
-      env: resolveEnv({ ...round.verifier.env, ...scene.config.verifier.env }, scene.hostEnv),
+      env: resolveEnv({ ...round.verifier.env, ...context.config.verifier.env }, context.hostEnv),
       ...(round.verifier.user !== undefined && { user: round.verifier.user }),
       signal,
     }),
   )
   // What the tests say goes into their file: this is about why they could not even start.
   const reason = stderr.trim().slice(0, 500)
-  scene.log(`tests exited with ${exitCode}${reason && `: ${reason}`}`)
+  context.log(`tests exited with ${exitCode}${reason && `: ${reason}`}`)
   // The time may be up although this sandbox did not stop the command: then nothing below is wanted any more.
   signal.throwIfAborted()
   // Tests that were killed may have gone first, and the rest of their sandbox a moment later: a command that takes that long tells.
   if (exitCode === 128 + constants.signals.SIGKILL)
     await atBoundary('sandbox', signal, () => lease.exec(['sleep', '0.1'], { user: 'root', timeoutSec: 30, signal }))
-  await atBoundary('sandbox', signal, () => saveVerifierLogs(scene, lease, round, logs, signal), {
+  await atBoundary('sandbox', signal, () => saveVerifierLogs(context, lease, round, logs, signal), {
     code: 'DownloadVerifierDirError',
   })
   // What the tests wrote until their sandbox was taken away is no verdict.
-  if (await isGone(scene, lease)) throw sandboxGone('while the tests ran')
+  if (await isGone(context, lease)) throw sandboxGone('while the tests ran')
   const files = await readRewardFiles(join(round.dir, logs))
-  const rewards = await settleRewards(scene, round, files, signal)
+  const rewards = await settleRewards(context, round, files, signal)
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
 }
 
 /** The task's tests, then the step's own over them; neither when the image of a separate verifier brings the script itself. */
-async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, signal: AbortSignal): Promise<void> {
-  const dirs = [scene.task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
+async function uploadTests(
+  context: TrialContext,
+  lease: SandboxLease,
+  round: Round,
+  signal: AbortSignal,
+): Promise<void> {
+  const dirs = [context.task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
   const scripts = await Promise.all(dirs.map((dir) => stat(join(dir, testScript('linux'))).catch(() => null)))
   const winner = scripts.findLast((found) => found !== null)
   if (!winner) return
@@ -111,7 +118,7 @@ async function uploadTests(scene: Scene, lease: SandboxLease, round: Round, sign
  * not their rewards. What still cannot be brought home is what the tests made of it: theirs is the blame.
  */
 async function saveVerifierLogs(
-  scene: Scene,
+  context: TrialContext,
   lease: SandboxLease,
   round: Round,
   logs: string,
@@ -136,7 +143,7 @@ async function saveVerifierLogs(
     if (!(error instanceof BoundaryError) || error.retryable || isDiskFull(error)) throw error
     const options = { code: 'DownloadVerifierDirError', retryable: false, cause: error }
     if (!(await shortenStdout(lease))) throw new BoundaryError('verifier', error.message, options)
-    scene.log(`${stdoutFile} is cut to its first ${stdoutKeptBytes} bytes: ${error.message}`)
+    context.log(`${stdoutFile} is cut to its first ${stdoutKeptBytes} bytes: ${error.message}`)
     await download().catch((again: unknown) => {
       throw new BoundaryError('verifier', messageOf(again), options)
     })

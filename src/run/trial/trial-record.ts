@@ -5,8 +5,8 @@ import type { SandboxFacts } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { Span, StepRecord, TrialEnd, TrialRecord } from '../../core/trial.ts'
 import { utcNow } from '../../lib/time.ts'
+import type { HostEnv } from './context.ts'
 import { emptyNotes, type RoundNotes } from './round.ts'
-import type { HostEnv } from './scene.ts'
 
 /** What becomes known while a trial plays, whether or not it comes to a score. */
 export interface TrialNotes {
@@ -50,7 +50,7 @@ export function makeRecord(subject: TrialSubject, notes: TrialNotes, end: TrialE
     isolation: round.isolation,
     bothRewardFiles: round.bothRewardFiles,
     ...(round.system && { system: round.system }),
-    ...round.told(),
+    ...round.report(),
     sandbox: notes.sandbox,
     spans: {
       environmentSetup: notes.environmentSetup,

@@ -4,11 +4,11 @@ import { mayModifySystem } from '../../core/task.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { restoreArtifacts, type SavedArtifact } from './artifacts.ts'
 import { atBoundary } from './boundary.ts'
+import type { Round, TrialContext } from './context.ts'
 import { effectiveEnvironment } from './environment.ts'
-import { giveBack } from './give-back.ts'
 import { isJudgedRound } from './judge-phase.ts'
 import { makePhaseNetwork } from './phase-network.ts'
-import type { Round, Scene } from './scene.ts'
+import { releaseSandbox } from './release.ts'
 import { startSandbox } from './start-sandbox.ts'
 import { runTests, type TestBench } from './tests-run.ts'
 import { verifierLimitSec } from './time-limits.ts'
@@ -22,8 +22,8 @@ const freezeSec = 120
  * How a round's sandbox is frozen for its tests: on the image's system unless the task or the job lets the agent change it, so that no
  * program of the agent's runs them. Between steps, what tests leave is dropped, and with it copies of the tests.
  */
-export function forTests(scene: Scene, round: Round): FreezeOptions {
-  const isAllowed = scene.config.verifier.agentMayModifySystem === true || mayModifySystem(scene.task)
+export function forTests(context: TrialContext, round: Round): FreezeOptions {
+  const isAllowed = context.config.verifier.agentMayModifySystem === true || mayModifySystem(context.task)
   return { system: isAllowed ? 'agent' : 'image', scratch: round.step !== null }
 }
 
@@ -33,29 +33,29 @@ export function forTests(scene: Scene, round: Round): FreezeOptions {
  * the first run is over, whatever came of it.
  */
 export async function verifyInPlace(
-  scene: Scene,
+  context: TrialContext,
   bench: TestBench,
   round: Round,
   frozen: Frozen,
   saveFiles: () => Promise<void>,
 ): Promise<Verified> {
-  const how = forTests(scene, round)
+  const how = forTests(context, round)
   const { restored } = frozen
   const isChanged = restored !== null && restored.total > 0
   if (isChanged)
-    scene.log(`system files that the agent changed are put back for the tests: ${describeChanges(restored)}`)
-  const onImage = await resultOf(() => runInPlace(scene, bench, round, how, frozen)).finally(saveFiles)
+    context.log(`system files that the agent changed are put back for the tests: ${describeChanges(restored)}`)
+  const onImage = await resultOf(() => runInPlace(context, bench, round, how, frozen)).finally(saveFiles)
   // A judge may say something else when asked twice about the same.
-  const isOnce = (scene.secondRun === 'if-paid' && !pays(onImage)) || (await isJudgedRound(scene, round))
+  const isOnce = (context.secondRun === 'if-paid' && !pays(onImage)) || (await isJudgedRound(context, round))
   if (!isChanged || isOnce) {
     if (onImage instanceof BoundaryError) throw onImage
     return isChanged ? { ...onImage, system: { restored, onImage: onImage.rewards, differ: false } } : onImage
   }
-  scene.log('the tests run again, on the system as the agent left it')
+  context.log('the tests run again, on the system as the agent left it')
   const again = { ...how, system: 'agent' as const }
   const onAgent = await resultOf(async () => {
-    const left = await freeze(scene, bench.lease, again)
-    return runInPlace(scene, bench, round, again, left, 'verifier/agent-system')
+    const left = await freeze(context, bench.lease, again)
+    return runInPlace(context, bench, round, again, left, 'verifier/agent-system')
   })
   return settleSystems(restored, onImage, onAgent)
 }
@@ -66,7 +66,7 @@ function pays(onImage: Verified | BoundaryError): boolean {
 }
 
 async function runInPlace(
-  scene: Scene,
+  context: TrialContext,
   bench: TestBench,
   round: Round,
   how: FreezeOptions,
@@ -74,9 +74,9 @@ async function runInPlace(
   logs?: string,
 ): Promise<Verified> {
   let { isolation } = frozen
-  return inTime(scene, round, async (attempt) => {
-    if (attempt > 1) isolation = (await freeze(scene, bench.lease, how)).isolation
-    const outcome = await runTests(scene, bench, round, logs)
+  return inTime(context, round, async (attempt) => {
+    if (attempt > 1) isolation = (await freeze(context, bench.lease, how)).isolation
+    const outcome = await runTests(context, bench, round, logs)
     return outcome === expired ? expired : { ...outcome, isolation }
   })
 }
@@ -90,28 +90,32 @@ async function resultOf(work: () => Promise<Verified>): Promise<Verified | Bound
 }
 
 /** Verifies in another sandbox that gets nothing of the agent's but the saved artefacts. */
-export async function verifySeparately(scene: Scene, round: Round, saved: readonly SavedArtifact[]): Promise<Verified> {
+export async function verifySeparately(
+  context: TrialContext,
+  round: Round,
+  saved: readonly SavedArtifact[],
+): Promise<Verified> {
   const environment = await effectiveEnvironment(
-    round.verifier.environment ?? scene.task.environment,
-    scene.config.environment,
+    round.verifier.environment ?? context.task.environment,
+    context.config.environment,
   )
-  return inTime(scene, round, async () => {
-    const lease = await startSandbox(scene, environment)
+  return inTime(context, round, async () => {
+    const lease = await startSandbox(context, environment)
     try {
-      await atBoundary('sandbox', scene.signal, () => restoreArtifacts(lease, saved, round.dir))
-      const network = makePhaseNetwork(lease, environment.network, scene.signal)
-      const outcome = await runTests(scene, { lease, network }, round)
+      await atBoundary('sandbox', context.signal, () => restoreArtifacts(lease, saved, round.dir))
+      const network = makePhaseNetwork(lease, environment.network, context.signal)
+      const outcome = await runTests(context, { lease, network }, round)
       return outcome === expired ? expired : { ...outcome, isolation: 'separate' }
     } finally {
-      await giveBack(lease, scene)
+      await releaseSandbox(lease, context)
     }
   })
 }
 
 /** Kills everything in a sandbox, bounded even if the sandbox does not answer. */
-export async function freeze(scene: Scene, lease: SandboxLease, how: FreezeOptions = {}): Promise<Frozen> {
-  const frozen = await atBoundary('sandbox', scene.signal, () =>
-    withDeadline(freezeSec, scene.signal, async () => lease.freeze(how)),
+export async function freeze(context: TrialContext, lease: SandboxLease, how: FreezeOptions = {}): Promise<Frozen> {
+  const frozen = await atBoundary('sandbox', context.signal, () =>
+    withDeadline(freezeSec, context.signal, async () => lease.freeze(how)),
   )
   if (frozen === expired) throw new BoundaryError('sandbox', `the sandbox did not freeze within ${freezeSec} s`)
   return frozen
@@ -119,12 +123,12 @@ export async function freeze(scene: Scene, lease: SandboxLease, how: FreezeOptio
 
 type Attempt = (attempt: number) => Promise<Verified | typeof expired>
 
-async function inTime(scene: Scene, round: Round, verifyOnce: Attempt): Promise<Verified> {
-  const limitSec = verifierLimitSec(round.verifier, scene.config)
+async function inTime(context: TrialContext, round: Round, verifyOnce: Attempt): Promise<Verified> {
+  const limitSec = verifierLimitSec(round.verifier, context.config)
   for (let attempt = 1; attempt <= tries; attempt++) {
     const verified = await verifyOnce(attempt)
     if (verified !== expired) return verified
-    scene.log(`tests did not finish within ${limitSec} s (try ${attempt} of ${tries})`)
+    context.log(`tests did not finish within ${limitSec} s (try ${attempt} of ${tries})`)
   }
   const code = 'VerifierTimeoutError'
   throw new BoundaryError('verifier', `the tests did not finish within ${limitSec} s, tried ${tries} times`, { code })

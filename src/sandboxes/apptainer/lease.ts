@@ -121,12 +121,12 @@ export class ApptainerLease implements SandboxLease {
 
   /** Another instance over the same files: no process of the old one is left, /tests and the verifier's logs are new mounts. */
   async freeze(): Promise<Frozen> {
-    const freezing = this.startAnew()
+    const freezing = this.startAgain()
     this.freezing = freezing.catch(() => {})
     return freezing
   }
 
-  private async startAnew(): Promise<Frozen> {
+  private async startAgain(): Promise<Frozen> {
     this.closeDoors()
     // Its number is asked for because that throws when the instance was taken away: an agent that was cut off is not verified.
     void this.instance.pid

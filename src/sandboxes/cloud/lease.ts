@@ -145,11 +145,11 @@ export class CloudLease implements SandboxLease {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.returned ??= this.giveBack()
+    this.returned ??= this.release()
     return this.returned
   }
 
-  private async giveBack(): Promise<void> {
+  private async release(): Promise<void> {
     clearInterval(this.heart)
     void this.closeDoors()
     // Who goes away while another machine takes the place of this one leaves a machine that nobody knows.

@@ -15,7 +15,7 @@ const mark = 'OT_AGENT_COMMAND'
  * Kills everything that carries the mark of command $id, until nothing is left. Root without the right to trace cannot read
  * another user's variables; that user can.
  */
-const slay = `slay() {
+const killAll = `slay() {
   n=0
   while [ $n -lt 60 ]; do
     found=$(grep -ls "${mark}=$id" /proc/[0-9]*/environ 2>/dev/null)
@@ -50,7 +50,7 @@ const execText = `id=$1 limit=$2 sec=$3 user=$4 cwd=$5 input=$6 old=$7; shift 7
 d=${home}/$id
 for o in $old; do rm -rf "${home}/$o" "${home}/$o".*; done
 mkdir -p -m 700 ${home} && mkdir -m 700 "$d" && mkfifo "$d/o" "$d/e" || exit 125
-${slay}
+${killAll}
 ${become}
 flush=; command -v stdbuf > /dev/null && flush='stdbuf -o0'
 keep() { $flush head -c $((limit + 1)) > "$d/$1.kept"; cat > /dev/null; : > "$d/$1.done"; }
@@ -128,7 +128,7 @@ tell`
 /** Stops a command, even one that is only about to start. */
 export function stopScript(id: string, user: string): string {
   const text = `id=$1 user=$2 d=${home}/$1
-${slay}
+${killAll}
 ${become}
 as
 mkdir -p -m 700 ${home}; : > "$d.stop"

@@ -141,12 +141,12 @@ export class LocalLease implements SandboxLease {
   }
 
   async freeze(how: FreezeOptions = {}): Promise<Frozen> {
-    const freezing = this.startAnew(how)
+    const freezing = this.startAgain(how)
     this.freezing = freezing.catch(() => {})
     return freezing
   }
 
-  private async startAnew(how: FreezeOptions): Promise<Frozen> {
+  private async startAgain(how: FreezeOptions): Promise<Frozen> {
     this.closeDoors()
     const fresh = this.options.verify === 'fresh'
     const restored = fresh ? await this.files.renew(how) : null

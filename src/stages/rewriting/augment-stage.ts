@@ -50,11 +50,11 @@ async function augment(
 ): Promise<(TaskRow | Dropped)[]> {
   const made: (TaskRow | Dropped)[] = options.keepOriginal ? [row] : []
   for (let variant = 1; variant <= options.variants; variant++)
-    made.push(await tellAnew(row, manner, variant, options, at))
+    made.push(await rewrite(row, manner, variant, options, at))
   return made
 }
 
-async function tellAnew(
+async function rewrite(
   row: TaskRow,
   manner: Manner,
   variant: number,

@@ -197,10 +197,10 @@ test('does not unpack over a directory that is something else', async () => {
 test('touches no job that a live process runs', async () => {
   const jobDir = join(await tempDir(), 'job')
   await makeJob(jobDir, few)
-  const letGo = await acquireOwner(jobDir)
+  const releaseOwner = await acquireOwner(jobDir)
   const before = await readTree(jobDir)
   await expect(packJob(jobDir)).rejects.toThrow('is already running this job')
   await expect(unpackJob(jobDir)).rejects.toThrow('is already running this job')
   expect(await readTree(jobDir)).toEqual(before)
-  await letGo()
+  await releaseOwner()
 })

@@ -43,13 +43,13 @@ const trialsAtOnce = 4
  * and the same call goes on: every directory stays until all are packed, synced, and the job says that it is packed.
  */
 export async function packJob(jobDir: string, options: ConvertOptions = {}): Promise<PackedJob> {
-  const letGo = await acquireOwner(jobDir)
+  const releaseOwner = await acquireOwner(jobDir)
   try {
     const job = await loadJobDir(jobDir)
     if (job.layout === 'harbor') await packTrials(job, options)
     return await removePacked(job, options)
   } finally {
-    await letGo()
+    await releaseOwner()
   }
 }
 

@@ -27,7 +27,7 @@ const trialsAtOnce = 4
  * and the same call goes on: the packed files stay until every directory is in place, synced, and the job says so.
  */
 export async function unpackJob(jobDir: string, options: ConvertOptions = {}): Promise<UnpackedJob> {
-  const letGo = await acquireOwner(jobDir)
+  const releaseOwner = await acquireOwner(jobDir)
   try {
     const job = await loadJobDir(jobDir)
     const index = await loadIndex(join(job.dir, 'packed'))
@@ -36,7 +36,7 @@ export async function unpackJob(jobDir: string, options: ConvertOptions = {}): P
     await removeAway(job.dir, 'packed')
     return { trials: index.trials.size, droppedLinks }
   } finally {
-    await letGo()
+    await releaseOwner()
   }
 }
 

@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { StepRecord, TrialRecord } from '../../../src/core/trial.ts'
 import { defaultJobConfig } from '../../../src/formats/harbor-job/job-config.ts'
-import { makeScoreboard } from '../../../src/stats/scoreboard.ts'
+import { makeLiveStats } from '../../../src/stats/live-stats.ts'
 import { openHarborLayout } from '../../../src/store/harbor-layout.ts'
 import { createJobDir, saveJobResult } from '../../../src/store/job-dir.ts'
 import { failed, someFailure, someRecord } from '../../records.ts'
@@ -108,7 +108,7 @@ await createJobDir(jobDir, {
 })
 
 const store = openHarborLayout(jobDir)
-const board = makeScoreboard()
+const board = makeLiveStats()
 for (const record of records) {
   const trialDir = await store.begin(record.config)
   for (const name of ['agent', 'verifier', 'artifacts']) await mkdir(join(trialDir, name))

@@ -5,14 +5,14 @@ import { wrapClient } from '../../core/wrap-client.ts'
 import { estimateTokens } from '../../lib/estimate-tokens.ts'
 
 /** What an agent heard from its model in one round. */
-export interface HeardReplies {
+export interface CountedReplies {
   readonly client: ModelClient
   /** Throws when every reply was empty; marks a round whose agent received none. */
   conclude(exit: AgentExit, agent: Agent, record: Recorder): AgentExit
 }
 
 /** Counts the replies that pass through a client, whichever agent asks for them. A small first prompt that is called too long fails its call. */
-export function hearReplies(client: ModelClient): HeardReplies {
+export function countReplies(client: ModelClient): CountedReplies {
   let calls = 0
   let replies = 0
   let empty = 0

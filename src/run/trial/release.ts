@@ -4,33 +4,33 @@ import { expired, withDeadline } from '../../lib/deadline.ts'
 import { neverAborted } from './boundary.ts'
 
 /** How long giving a sandbox back may take before it is left to `ot-agent clean`. */
-export const giveBackSec = 20
+export const releaseSec = 20
 
 /** Where to note what went wrong, and how long to wait for it. */
-export interface Patience {
+export interface ReleaseOptions {
   readonly log: (line: string) => void
-  readonly giveBackSec: number
+  readonly releaseSec: number
 }
 
 /** Gives a sandbox back. One that refuses or hangs is noted and left to `ot-agent clean`; it changes nothing else. */
-export async function giveBack(lease: SandboxLease, { log, giveBackSec }: Patience): Promise<void> {
+export async function releaseSandbox(lease: SandboxLease, { log, releaseSec }: ReleaseOptions): Promise<void> {
   try {
-    const outcome = await withDeadline(giveBackSec, neverAborted(), () => Promise.resolve(lease[Symbol.asyncDispose]()))
+    const outcome = await withDeadline(releaseSec, neverAborted(), () => Promise.resolve(lease[Symbol.asyncDispose]()))
     if (outcome === expired)
-      log(`sandbox ${lease.id} was not released within ${giveBackSec} s; ot-agent clean removes it`)
+      log(`sandbox ${lease.id} was not released within ${releaseSec} s; ot-agent clean removes it`)
   } catch (error) {
     log(`sandbox ${lease.id} could not be released: ${messageOf(error)}; ot-agent clean removes it`)
   }
 }
 
 /** Waits a while for a lease nobody wants any more; one that comes later is given back when it comes. */
-export async function giveBackLate(pending: Promise<SandboxLease>, patience: Patience): Promise<void> {
-  const { log, giveBackSec } = patience
+export async function releaseLate(pending: Promise<SandboxLease>, patience: ReleaseOptions): Promise<void> {
+  const { log, releaseSec } = patience
   const returned = pending.then(
-    (lease) => giveBack(lease, patience),
+    (lease) => releaseSandbox(lease, patience),
     () => {},
   )
-  const outcome = await withDeadline(giveBackSec, neverAborted(), () => returned)
+  const outcome = await withDeadline(releaseSec, neverAborted(), () => returned)
   if (outcome === expired)
     log('a sandbox that took too long to start still has not answered; ot-agent clean removes it')
 }

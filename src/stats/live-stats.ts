@@ -18,7 +18,7 @@ export interface Progress {
 }
 
 /** What a job's finished trials add up to. Adding one costs the same however many there are. */
-export interface Scoreboard {
+export interface LiveStats {
   add(record: TrialRecord): void
   /** As Harbor counts. The lists of names inside are live. */
   stats(progress: Progress): JobStats
@@ -29,7 +29,7 @@ export interface Scoreboard {
 }
 
 /** Without metrics the mean is computed, as in Harbor. */
-export function makeScoreboard(metrics: readonly MetricConfig[] = []): Scoreboard {
+export function makeLiveStats(metrics: readonly MetricConfig[] = []): LiveStats {
   refuseUnknownMetrics(metrics)
   const wanted: readonly MetricConfig[] = metrics.length === 0 ? [{ type: 'mean', kwargs: {} }] : metrics
   const all = makeEndTally()

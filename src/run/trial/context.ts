@@ -16,7 +16,7 @@ export type HostEnv = Readonly<Record<string, string | undefined>>
 export type SecondRun = 'always' | 'if-paid'
 
 /** What every phase of one trial shares. */
-export interface Scene {
+export interface TrialContext {
   readonly task: Task
   readonly provider: SandboxProvider
   readonly config: TrialConfig
@@ -26,14 +26,14 @@ export interface Scene {
   readonly hostEnv: HostEnv
   readonly signal: AbortSignal
   readonly log: (line: string) => void
-  readonly giveBackSec: number
+  readonly releaseSec: number
   readonly secondRun?: SecondRun | undefined
   /** For tasks that a model judges; absent where nobody named one. */
   readonly judge?: Judge | undefined
 }
 
-/** A scene with an agent in it, and hooks that look on. */
-export interface Play extends Scene {
+/** The context of a trial that an agent runs in, with its model, its exchanges and the hooks to notify. */
+export interface AgentTrial extends TrialContext {
   readonly agent: Agent
   readonly client: ModelClient | null
   /** What an interrupted attempt recorded, to be replayed. */
@@ -63,27 +63,29 @@ export function agentDirOf({ dir }: Round): string {
 }
 
 /** The only round of a single-step task. */
-export function wholeTask(scene: Scene): Round {
-  const { task, dir } = scene
+export function wholeTask(context: TrialContext): Round {
+  const { task, dir } = context
   const { instruction, agent, verifier } = task
-  return { step: null, instruction, agent, verifier, artifacts: declaredArtifacts(scene, []), dir }
+  return { step: null, instruction, agent, verifier, artifacts: declaredArtifacts(context, []), dir }
 }
 
 /** One step as a round: what the step leaves open is the task's, except the time its tests may take. */
-export function roundOfStep(scene: Scene, step: Step, dir: string): Round {
-  const { task } = scene
+export function roundOfStep(context: TrialContext, step: Step, dir: string): Round {
+  const { task } = context
   return {
     step,
     instruction: step.instruction,
     agent: { ...task.agent, ...step.agent },
     verifier: { ...task.verifier, ...step.verifier, env: { ...task.verifier.env, ...step.verifier.env } },
-    artifacts: declaredArtifacts(scene, step.artifacts),
+    artifacts: declaredArtifacts(context, step.artifacts),
     dir,
   }
 }
 
 /** The artefacts of task, step and job, in that order. */
-function declaredArtifacts(scene: Scene, ofStep: readonly Artifact[]): readonly Artifact[] {
-  const ofJob = scene.config.artifacts.map((item) => (typeof item === 'string' ? { source: item, exclude: [] } : item))
-  return [...scene.task.artifacts, ...ofStep, ...ofJob]
+function declaredArtifacts(context: TrialContext, ofStep: readonly Artifact[]): readonly Artifact[] {
+  const ofJob = context.config.artifacts.map((item) =>
+    typeof item === 'string' ? { source: item, exclude: [] } : item,
+  )
+  return [...context.task.artifacts, ...ofStep, ...ofJob]
 }

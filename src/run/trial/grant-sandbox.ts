@@ -3,10 +3,10 @@ import type { Sandbox } from '../../core/sandbox.ts'
 import { exhaustedFailure } from '../exhausted.ts'
 
 /** A sandbox in an agent's hands. */
-export interface Loan {
+export interface SandboxGrant {
   readonly sandbox: Sandbox
   /** From now on every call is refused, and commands still running through this handle are stopped. */
-  takeBack(): void
+  revoke(): void
   /** What this machine ran out of in a call, whatever the agent made of that. */
   readonly exhausted: () => BoundaryError | null
 }
@@ -15,7 +15,7 @@ export interface Loan {
  * Lends a sandbox to an agent: what breaks in it is blamed on the sandbox, and an agent that
  * does not hear that its time is up can do nothing more to it.
  */
-export function lend(owned: Sandbox): Loan {
+export function grantSandbox(owned: Sandbox): SandboxGrant {
   const taken = new AbortController()
   let exhausted: BoundaryError | null = null
   const call = <T>(work: () => Promise<T>): Promise<T> => {
@@ -39,5 +39,5 @@ export function lend(owned: Sandbox): Loan {
     openTerminal: (options) => call(() => owned.openTerminal(options)),
     openDoor: (accept) => call(() => owned.openDoor(accept)),
   }
-  return { sandbox, takeBack: () => taken.abort(), exhausted: () => exhausted }
+  return { sandbox, revoke: () => taken.abort(), exhausted: () => exhausted }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mcpText, parseSkill, skillsText } from './offers-text.ts'
+import { mcpText, parseSkill, skillsText } from './instruction-text.ts'
 
 test('MCP servers are told with what is needed to reach them', () => {
   expect(mcpText([])).toBe('')

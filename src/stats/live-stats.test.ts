@@ -7,16 +7,16 @@ import type { TrialRecord } from '../core/trial.ts'
 import { renderJobResult } from '../formats/harbor-job/job-result.ts'
 import { parseTrialResult } from '../formats/harbor-job/trial-result.ts'
 import { evalKeyOf } from './eval-key.ts'
+import { makeLiveStats } from './live-stats.ts'
 import { makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
 import { makePassTally, passAtK } from './pass-at-k.ts'
-import { makeScoreboard } from './scoreboard.ts'
 
 const scored = (name: string, rewards: Rewards | null, over: Partial<TrialRecord> = {}) =>
   someRecord({ name, end: { kind: 'scored', rewards, exit: { kind: 'finished' } }, ...over })
-const boardOf = (records: readonly TrialRecord[], ...args: Parameters<typeof makeScoreboard>) => {
-  const board = makeScoreboard(...args)
-  for (const record of records) board.add(record)
-  return board
+const boardOf = (records: readonly TrialRecord[], ...args: Parameters<typeof makeLiveStats>) => {
+  const liveStats = makeLiveStats(...args)
+  for (const record of records) liveStats.add(record)
+  return liveStats
 }
 const metric = (type: 'mean' | 'sum' | 'min' | 'max', ...rewards: (Rewards | null)[]) => {
   const tally = makeRewardTally()
@@ -28,7 +28,7 @@ test("Harbor's own trials add up to Harbor's own job result, byte by byte", () =
   const fixture = (name: string) =>
     readFileSync(new URL(`../../test/fixtures/harbor-job/made-by-harbor/${name}`, import.meta.url), 'utf8')
   const names = ['hello__AbC23de', 'hello__Timeou2', 'heap__NoStart3', 'heap__Cancel44']
-  const board = boardOf(
+  const liveStats = boardOf(
     names.map((name) => parseTrialResult(fixture(`${name}/result.json`))),
     [
       { type: 'mean', kwargs: {} },
@@ -48,7 +48,7 @@ test("Harbor's own trials add up to Harbor's own job result, byte by byte", () =
       id,
       ...times,
       totalTrials: 4,
-      stats: board.stats({ total: 4, running: 0, retries: 0, passAtK: true }),
+      stats: liveStats.stats({ total: 4, running: 0, retries: 0, passAtK: true }),
     }),
   ).toBe(text)
 })
@@ -74,7 +74,7 @@ describe('metrics', () => {
   })
 
   test('a metric that needs Python is refused, and so are options nobody reads', () => {
-    expect(() => makeScoreboard([{ type: 'uv-script', kwargs: { script_path: 'm.py' } }])).toThrow(
+    expect(() => makeLiveStats([{ type: 'uv-script', kwargs: { script_path: 'm.py' } }])).toThrow(
       /^metrics\[0\]: uv-script needs Python/,
     )
     expect(() => refuseUnknownMetrics([{ type: 'mean', kwargs: { digits: 2 } }])).toThrow(
@@ -132,7 +132,7 @@ describe('groups', () => {
   })
 
   test('an infrastructure failure is seen and is no reward', () => {
-    const board = boardOf([
+    const liveStats = boardOf([
       scored('a', { reward: 1 }),
       scored('b', { reward: 0.5 }),
       scored('c', null),
@@ -153,8 +153,8 @@ describe('groups', () => {
       meanOverScored: 2 / 3,
       meanOverAll: 0.25,
     }
-    expect(board.denominators()).toEqual(counted)
-    expect(board.groups().get('oracle__tasks')).toEqual(counted)
+    expect(liveStats.denominators()).toEqual(counted)
+    expect(liveStats.groups().get('oracle__tasks')).toEqual(counted)
   })
 
   test('rewards and exceptions list the trials that had them', () => {
@@ -201,9 +201,9 @@ describe('groups', () => {
   })
 
   test('pass@k stays what it was until it is asked for again', () => {
-    const board = boardOf([scored('a', { r: 1 }), scored('b', { r: 0 })])
+    const liveStats = boardOf([scored('a', { r: 1 }), scored('b', { r: 0 })])
     const passes = (passAtK: boolean) =>
-      board.stats({ total: 3, running: 0, retries: 0, passAtK }).evals.get('oracle__tasks')?.passAtK.get(2)
+      liveStats.stats({ total: 3, running: 0, retries: 0, passAtK }).evals.get('oracle__tasks')?.passAtK.get(2)
     expect([passes(false), passes(true), passes(false)]).toEqual([undefined, 1, 1])
   })
 })

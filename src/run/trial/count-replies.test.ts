@@ -3,13 +3,13 @@ import { type Answer, clientThat, replies } from '../../../test/fakes/told-clien
 import type { Agent, AgentExit, Recorder } from '../../core/agent.ts'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
-import { hearReplies } from './heard-replies.ts'
+import { countReplies } from './count-replies.ts'
 
 const finished: AgentExit = { kind: 'finished' }
 const agent = { name: 'any', version: '1', solve: async () => finished } satisfies Agent
 
 async function marksOf(client: ModelClient, calls: number, needsModel = true) {
-  const heard = hearReplies(client)
+  const heard = countReplies(client)
   for (let call = 0; call < calls; call++) await heard.client.complete({ messages: [] }).catch(() => {})
   const marks: object[] = []
   const record = { metadata: (values: object) => marks.push(values) } as unknown as Recorder
@@ -50,7 +50,7 @@ function counting(tokens: number, answer: Answer, contextTokens: number | null =
 }
 
 test('a model that calls a small first prompt too long has failed', async () => {
-  const ask = (client: ModelClient) => hearReplies(client).client.complete({ messages: [] })
+  const ask = (client: ModelClient) => countReplies(client).client.complete({ messages: [] })
   const failure = {
     boundary: 'model',
     code: 'PromptRefusedError',
@@ -60,7 +60,7 @@ test('a model that calls a small first prompt too long has failed', async () => 
   await expect(ask(counting(500, tooLong, null))).rejects.toMatchObject(failure)
   expect(await ask(counting(4000, tooLong, null))).toEqual(tooLong())
   expect(await ask(counting(50_000, tooLong))).toEqual(tooLong())
-  const { client } = hearReplies(clientThat(replies('hello'), tooLong))
+  const { client } = countReplies(clientThat(replies('hello'), tooLong))
   await client.complete({ messages: [] })
   expect(await client.complete({ messages: [] })).toEqual(tooLong())
 })

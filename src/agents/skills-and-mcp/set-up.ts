@@ -1,10 +1,10 @@
 import { posix } from 'node:path'
 import type { AgentAt } from '../../core/agent.ts'
 import type { McpServer } from '../../core/task.ts'
-import { findSkills, mcpText, skillsText } from './offers-text.ts'
+import { findSkills, mcpText, skillsText } from './instruction-text.ts'
 
 /** How an agent can be told what a task offers; of what it cannot take so, it reads in its instruction. */
-export interface OfferForms {
+export interface SkillsAndMcpSupport {
   readonly name: string
   /** One MCP server as the agent's own configuration spells it; null for one it cannot reach. */
   mcp?(server: McpServer): object | null
@@ -13,7 +13,7 @@ export interface OfferForms {
 }
 
 /** What a task offers its agent, in the forms that this agent takes. */
-export interface Offers {
+export interface SkillsAndMcp {
   /** By names that every agent can take, as its own configuration spells them. */
   readonly mcpServers: Readonly<Record<string, object>>
   /** Where the agent finds the task's skills; null when there are none for it. */
@@ -23,7 +23,7 @@ export interface Offers {
 }
 
 /** Makes ready, in an agent's home inside the sandbox, the MCP servers and skills that the task offers. */
-export async function makeOffers(agent: OfferForms, home: string, at: AgentAt): Promise<Offers> {
+export async function setUpSkillsAndMcp(agent: SkillsAndMcpSupport, home: string, at: AgentAt): Promise<SkillsAndMcp> {
   const mcpServers: Record<string, object> = {}
   const inWords: McpServer[] = []
   for (const server of at.mcpServers) {
