@@ -3,6 +3,7 @@ import base from './vitest.config.ts'
 
 /** Crash tests and other slow ones: one file at a time, so that they measure and kill only themselves. */
 export default defineConfig({
+  ...base,
   test: {
     ...base.test,
     include: ['test/long/**/*.test.ts'],

@@ -1,4 +1,4 @@
-import { composeTask, environmentDigest } from '../src/stages/sources/compose/compose-task.ts'
+import { composeTask, environmentDigest } from '../data/terminal-composer/compose/compose-task.ts'
 
 const count = 2000
 const goalPerSec = 200

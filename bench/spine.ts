@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { composeTask } from '../data/terminal-composer/compose/compose-task.ts'
 import type { Task } from '../src/core/task.ts'
 import { saveTaskDraft } from '../src/formats/harbor-task/draft.ts'
 import { loadTask } from '../src/formats/harbor-task/load.ts'
 import { makeAgent, sandboxAlternatives } from '../src/plugins/make.ts'
 import { checkTasks } from '../src/run/check/check-tasks.ts'
 import local from '../src/sandboxes/local/index.ts'
-import { composeTask } from '../src/stages/sources/compose/compose-task.ts'
 import type { Row } from './lib/rows.ts'
 
 const count = 48

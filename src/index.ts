@@ -49,17 +49,13 @@ export * from './generation/sampling.ts'
 export { countSolved, type SolvedCount } from './generation/solved.ts'
 export { checkStarts, type StartsAsk } from './generation/starts.ts'
 export { digestJson, rowDigest } from './lib/digest-json.ts'
+export { type Draws, makeDraws } from './lib/draws.ts'
 export { makeRandom, type Random } from './lib/random.ts'
+export { shellQuote } from './lib/shell.ts'
 export { MissingField, renderTemplate } from './lib/template.ts'
-export {
-  defineRecipe,
-  makeAgent,
-  makeEngine,
-  makeProvider,
-  makeStage,
-  sandboxAlternatives,
-  type TypedStage,
-} from './plugins/make.ts'
+export { defineRecipe, type TypedStage } from './plugins/define-recipe.ts'
+export { makeAgent, makeEngine, makeProvider, sandboxAlternatives } from './plugins/make.ts'
+export { makeStage } from './plugins/make-stage.ts'
 export { type JobToOpen, type OpenedJob, openJob } from './run/job/open-job.ts'
 export { type JobOutcome, type JobRequest, runJob } from './run/job.ts'
 export { runTrial, type TrialRequest } from './run/trial.ts'

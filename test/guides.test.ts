@@ -5,7 +5,7 @@ import check from '../src/cli/recipe/check.ts'
 import { loadRecipe } from '../src/cli/recipe/load-recipe.ts'
 import runCommand from '../src/cli/recipe/run.ts'
 import { splitShellWords } from '../src/lib/shell-words.ts'
-import { makeAnyStage } from '../src/plugins/make.ts'
+import { makeAnyStage, pipelineStageFile } from '../src/plugins/make-stage.ts'
 import { registry } from '../src/plugins/table.ts'
 
 const guides = readdirSync('docs/guides').map((name) => join('docs/guides', name))
@@ -19,7 +19,11 @@ const blocks = pages.flatMap(([path, text]) =>
 test.each(pages)('%s names only stages that exist', (_, text) => {
   const folders = 'augment|exporters|filters/tasks|filters/rollouts|makers|maps|mixers|rollouts|sources'
   const named = text.matchAll(new RegExp(`(?<=[\`'])(?:${folders})/[a-z][a-z0-9-]*(?=[\`'])`, 'g'))
-  expect([...named].map(([name]) => name).filter((name) => !Object.hasOwn(registry.stages, name))).toEqual([])
+  expect(
+    [...named]
+      .map(([name]) => name)
+      .filter((name) => !Object.hasOwn(registry.stages, name) && pipelineStageFile(name) === null),
+  ).toEqual([])
 })
 
 const stages = blocks.flatMap(([path, block]) =>

@@ -1,8 +1,10 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Plugin } from '../src/core/plugin.ts'
+import type { AnyStage } from '../src/core/stage.ts'
 import { makeAgent, makeEngine, makeProvider } from '../src/plugins/make.ts'
+import { makeAnyStage, pipelineStages } from '../src/plugins/make-stage.ts'
 import { registry } from '../src/plugins/table.ts'
 
 const kinds = ['agents', 'sandboxes', 'engines', 'schedulers', 'stages']
@@ -39,6 +41,21 @@ test.each(['constructor', 'toString', '__proto__', 'no-such'])(
 
 test('an unknown option of a plug-in is an error that names it', async () => {
   await expect(makeAgent('nop', { volume: 11 })).rejects.toThrow(/nop.*volume/)
+})
+
+test.each(Object.entries(pipelineStages))('%s is next to its pipeline, with strict options', async (name, file) => {
+  expect(Object.hasOwn(registry.stages, name)).toBe(false)
+  const { default: plugin }: { default: Plugin<AnyStage> } = await import(/* @vite-ignore */ resolve(file))
+  expect(plugin).toMatchObject({ name: name.split('/').at(-1), summary: expect.stringMatching(/\S/) })
+  const unknownKey = plugin.options.safeParse({ 'no such option': 1 })
+  expect(unknownKey.error?.issues.map((issue) => issue.code)).toContain('unrecognized_keys')
+})
+
+test('a recipe may name a stage that is next to its pipeline', async () => {
+  const stage = await makeAnyStage('sources/puzzles', { count: 2 })
+  expect(stage).toMatchObject({ kind: 'source', gives: 'task' })
+  expect(stage.code).toMatch(/^[0-9a-f]{64}$/)
+  await expect(makeAnyStage('sources/puzzles', { cuont: 2 })).rejects.toThrow('cuont')
 })
 
 /** The names of a kind: `NAME.ts` or `NAME/index.ts`; whatever else lies in a plug-in's own folder is its own business. */

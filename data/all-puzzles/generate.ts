@@ -1,4 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
+import puzzles from './puzzles/index.ts'
 
 const options = z.object({
   count: z.int().min(1).default(36).describe('how many puzzles to invent'),
@@ -13,6 +14,6 @@ export default definePipeline({
   summary: 'Puzzles of twelve kinds, invented offline, with checks that accept every right answer',
   options,
   // Puzzles are invented here: published ones come with one answer in words, which no exact check can be made from.
-  source: { fixture: { use: 'sources/puzzles', with: ({ options }) => options }, real: null },
+  source: { fixture: { use: puzzles, with: ({ options }) => options }, real: null },
   strategy: 'puzzles',
 })

@@ -1,4 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
+import compose from './compose/index.ts'
 
 const options = z.object({
   count: z.int().min(1).default(50).describe('how many tasks to compose'),
@@ -14,6 +15,6 @@ export default definePipeline({
   summary: 'Terminal tasks composed offline, without a model, from tables of domains, operations, shapes and faults',
   options,
   // Tasks are invented here, so there is no other source: a seed and a number name each of them.
-  source: { fixture: { use: 'sources/compose', with: ({ options }) => options }, real: null },
+  source: { fixture: { use: compose, with: ({ options }) => options }, real: null },
   strategy: 'compose',
 })

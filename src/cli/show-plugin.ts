@@ -55,7 +55,12 @@ async function find(kind: string, table: Table, name: string): Promise<Plugin<un
       near === null ? `known: ${Object.keys(table).sort().join(', ')}` : `did you mean ${near}?`,
     )
   }
-  const { value, where } = await loadImported(name)
+  return loadPluginFile(name)
+}
+
+/** The plug-in that a file exports. */
+export async function loadPluginFile(path: string): Promise<Plugin<unknown>> {
+  const { value, where } = await loadImported(path)
   if (isPlugin(value)) return value
   throw new UserError(
     `${where}: expected a plug-in, whose options can be shown`,

@@ -9,7 +9,7 @@ import type { Arguments } from './arguments.ts'
 import { DataGenerator, type GeneratorDefaults } from './data-generator.ts'
 import { InputValidationError } from './errors.ts'
 import type { NewDraft } from './make-tasks.ts'
-import type { MakeRow, Pipeline, PipelineAt, Sampling, SourceUse, StageUse } from './pipeline.ts'
+import type { MakeRow, Pipeline, PipelineAt, Sampling, SourceUse, StageChoice, StageUse } from './pipeline.ts'
 import type { GenerationContext, GenerationRequest, GenerationResult, GenerationStage } from './request.ts'
 import { resultOf } from './result.ts'
 import { stratifiedSample, subsample } from './sampling.ts'
@@ -86,7 +86,7 @@ export class DeclaredGenerator extends DataGenerator {
 function likeFixture(fixture: SourceUse<Options>, path: string): StageUse<Options> {
   if (typeof fixture !== 'object') return { use: 'sources/file', with: { path: resolve(path) } }
   return {
-    use: (at) => ('path' in optionsOf(fixture, at) ? nameOf(fixture, at) : 'sources/file'),
+    use: (at) => ('path' in optionsOf(fixture, at) ? chosenBy(fixture, at) : 'sources/file'),
     with: (at) => {
       const options = optionsOf(fixture, at)
       return { ...('path' in options && options), path: resolve(path) }
@@ -111,15 +111,19 @@ async function stageOfSource(
   const use = typeof source === 'string' ? { use: 'sources/file', with: { path: source } } : source
   const options = optionsOf(use, at)
   const path = typeof options.path === 'string' ? { path: resolve(at.dir, options.path) } : {}
-  const name = nameOf(use, at)
-  const stage = await makeStage(name, { ...options, ...path })
+  const chosen = chosenBy(use, at)
+  const stage = await makeStage(chosen, { ...options, ...path })
   if (stage.kind !== 'source')
-    throw new UserError(`${name}: expected a source, got a stage that takes rows`, 'name one of sources/...')
+    throw new UserError(`${nameOf(chosen)}: expected a source, got a stage that takes rows`, 'name one of sources/...')
   return stage
 }
 
-function nameOf({ use }: StageUse<Options>, at: At): string {
+function chosenBy({ use }: StageUse<Options>, at: At): StageChoice {
   return typeof use === 'function' ? use(at) : use
+}
+
+function nameOf(chosen: StageChoice): string {
+  return typeof chosen === 'string' ? chosen : chosen.name
 }
 
 function optionsOf({ with: options = {} }: StageUse<Options>, at: At): Options {
@@ -135,11 +139,11 @@ async function makerOf(make: Pipeline['make'], at: At, context: GenerationContex
   if (make === undefined) return null
   if (typeof make === 'function')
     return { strategy: null, make: (row) => madeInline(make as MakeRow<Options>, row, at, context) }
-  const name = nameOf(make, at)
-  const stage = await context.makeStage(name, optionsOf(make, at))
+  const chosen = chosenBy(make, at)
+  const stage = await context.makeStage(chosen, optionsOf(make, at))
   const within = stageContext(at, context)
   return {
-    strategy: name.replace(/^makers\//, ''),
+    strategy: nameOf(chosen).replace(/^makers\//, ''),
     // Row by row, so that it is known which tasks are whose; makers look at one row at a time.
     make: (row) => streamOf(stage, stream([row]), within) as AsyncIterable<Made>,
   }

@@ -1,8 +1,9 @@
 import type { ZodObject, z } from 'zod'
 import type { ModelClient } from '../core/model.ts'
+import type { Plugin } from '../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../core/row.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
-import type { Dropped, Need } from '../core/stage.ts'
+import type { AnyStage, Dropped, Need } from '../core/stage.ts'
 import type { Random } from '../lib/random.ts'
 import type { NewDraft } from './make-tasks.ts'
 import type { TraceRequest } from './request.ts'
@@ -30,9 +31,12 @@ export interface MakeAt<Options> extends PipelineAt<Options> {
   log(line: string): void
 }
 
-/** A stage by its name, with its options; a relative `path` of a source counts from where the pipeline lies. */
+/** A stage by its name, or the plug-in itself where it is a file of your own. */
+export type StageChoice = string | Plugin<AnyStage>
+
+/** A stage with its options; a relative `path` of a source counts from where the pipeline lies. */
 export interface StageUse<Options> {
-  readonly use: string | ((at: PipelineAt<Options>) => string)
+  readonly use: StageChoice | ((at: PipelineAt<Options>) => StageChoice)
   readonly with?: Readonly<Record<string, unknown>> | ((at: PipelineAt<Options>) => Readonly<Record<string, unknown>>)
 }
 

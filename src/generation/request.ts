@@ -1,6 +1,7 @@
 import type { ModelClient } from '../core/model.ts'
+import type { Plugin } from '../core/plugin.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
-import type { MapStage, Source } from '../core/stage.ts'
+import type { AnyStage, MapStage, Source } from '../core/stage.ts'
 import type { MadeTasks, TasksToMake } from './make-tasks.ts'
 
 /** What is to be made: tasks, traces of tasks, or both one after the other. */
@@ -68,7 +69,11 @@ export interface GenerationContext {
   readonly model: ModelClient | null
   readonly sandboxes: SandboxProvider | null
   log(line: string): void
-  makeStage(name: string, options: Readonly<Record<string, unknown>>): Promise<Source | MapStage<never, unknown>>
+  /** Makes a stage by its name or from its plug-in. */
+  makeStage(
+    stage: string | Plugin<AnyStage>,
+    options: Readonly<Record<string, unknown>>,
+  ): Promise<Source | MapStage<never, unknown>>
   /** Makes tasks of rows: journal, resume, check, rejects and limit come with it. */
   makeTasks(work: TasksToMake): Promise<MadeTasks>
   /** Runs agents over a folder of tasks and exports what they did. */

@@ -4,9 +4,7 @@ import { UserError } from '../core/errors.ts'
 import type { Scheduler } from '../core/launch.ts'
 import type { Engine } from '../core/model.ts'
 import type { Plugin, PluginContext } from '../core/plugin.ts'
-import type { Recipe } from '../core/recipe.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
-import type { AnyStage, MapStage, Source } from '../core/stage.ts'
 import { describeOptions } from '../lib/describe-options.ts'
 import { nearest } from '../lib/nearest.ts'
 import { defaultStateDir } from '../lib/process-identity.ts'
@@ -23,17 +21,17 @@ type Options = Readonly<Record<string, unknown>>
 
 /** Makes a kind of sandbox by its name, for example `local`; a wrong name or option is a UserError. */
 export async function makeProvider(name: string, options: Options = {}): Promise<SandboxProvider> {
-  return make('sandbox', registry.sandboxes, name, options)
+  return makeNamed('sandbox', registry.sandboxes, name, options)
 }
 
 /** Makes an agent by its name, for example `oracle`; a wrong name or option is a UserError. */
 export async function makeAgent(name: string, options: Options = {}): Promise<Agent> {
-  return make('agent', registry.agents, name, options)
+  return makeNamed('agent', registry.agents, name, options)
 }
 
 /** Makes an engine by its name, for example `openai-compatible`; a wrong name or option, or a missing key, is a UserError. */
 export async function makeEngine(name: string, options: Options = {}): Promise<Engine> {
-  return make('engine', registry.engines, name, options)
+  return makeNamed('engine', registry.engines, name, options)
 }
 
 /** Refuses an engine that does not exist, or options that are not its own; a key that is missing is not looked for. */
@@ -47,26 +45,7 @@ export async function checkEngineOptions(name: string, options: Options): Promis
 
 /** Makes what gives jobs to machines by its name, for example `slurm`; a wrong name is a UserError. */
 export async function makeScheduler(name: string): Promise<Scheduler> {
-  return make('scheduler', registry.schedulers, name, {})
-}
-
-/** Makes a stage of a recipe by its name, for example `filters/rollouts/min-turns`; a wrong name or option is a UserError. */
-export async function makeAnyStage(
-  name: string,
-  options: Options = {},
-  more: Partial<PluginContext> = {},
-): Promise<AnyStage> {
-  return make<AnyStage>('stage', registry.stages, name, options, more)
-}
-
-/** Makes a stage that streams rows, for example `sources/file`; a wrong name or option is a UserError. */
-export async function makeStage(name: string, options: Options = {}): Promise<Source | MapStage<never, unknown>> {
-  const stage = await makeAnyStage(name, options)
-  if (stage.kind === 'source' || stage.kind === 'map') return stage
-  throw new UserError(
-    `${name} cannot stand in a pipeline`,
-    'sources and makers can; mixers, sinks and filters in SQL stand in recipes',
-  )
+  return makeNamed('scheduler', registry.schedulers, name, {})
 }
 
 /** Which kinds of sandbox meet which need, for messages that name an alternative. */
@@ -88,7 +67,8 @@ export async function sandboxAlternatives(): Promise<SandboxAlternatives> {
 
 type Table<T> = Readonly<Record<string, () => Promise<{ readonly default: Plugin<T> }>>>
 
-async function make<T>(
+/** Makes what the plug-in of this name in a table makes. */
+export async function makeNamed<T>(
   kind: string,
   table: Table<T>,
   name: string,
@@ -127,32 +107,4 @@ function optionsHint({ name, options }: Plugin<unknown>, issue: z.core.$ZodIssue
   const near = issue?.code === 'unrecognized_keys' ? nearest(issue.keys[0] ?? '', known) : null
   const listed = known.length === 0 ? `${name} has no options` : `the options of ${name}: ${known.join(', ')}`
   return near === null ? listed : `did you mean ${near}? ${listed}`
-}
-
-type StageTable = typeof registry.stages
-type StagePlugin<Name extends keyof StageTable> = Awaited<ReturnType<StageTable[Name]>>['default']
-
-/** A stage of a recipe; the options of one that comes with the package are those of its plug-in. */
-export type TypedStage = NamedStage | OwnStage
-
-/** A stage of your own: a file relative to the recipe, or an installed package. */
-export interface OwnStage {
-  readonly id?: string
-  readonly use: `./${string}` | `../${string}` | `/${string}` | `npm:${string}`
-  readonly with?: Readonly<Record<string, unknown>>
-  readonly from?: string | readonly string[]
-}
-
-type NamedStage = {
-  [Name in keyof StageTable]: {
-    readonly id?: string
-    readonly use: Name
-    readonly with?: z.input<StagePlugin<Name>['options']>
-    readonly from?: string | readonly string[]
-  }
-}[keyof StageTable]
-
-/** Declares a recipe; only there so that a wrong stage or option does not compile. */
-export function defineRecipe(recipe: Omit<Recipe, 'stages'> & { readonly stages: readonly TypedStage[] }): Recipe {
-  return { ...recipe, stages: recipe.stages.map((stage) => ({ ...stage, with: { ...stage.with } })) }
 }

@@ -2,14 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { environmentDigest } from '../../data/terminal-composer/compose/compose-task.ts'
+import compose from '../../data/terminal-composer/compose/index.ts'
 import type { TaskDraft } from '../../src/core/row.ts'
 import { saveTaskDraft } from '../../src/formats/harbor-task/draft.ts'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { makeRandom } from '../../src/lib/random.ts'
-import { makeAgent, makeProvider, makeStage } from '../../src/plugins/make.ts'
+import { makeAgent, makeProvider } from '../../src/plugins/make.ts'
+import { makeStage } from '../../src/plugins/make-stage.ts'
 import { checkTasks } from '../../src/run/check/check-tasks.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
-import { environmentDigest } from '../../src/stages/sources/compose/compose-task.ts'
 import { runStage } from '../contracts/stage.ts'
 
 const total = 10_000
@@ -17,7 +19,7 @@ const checked = 300
 
 describe.skipIf(missingPrograms().length > 0)('the composer (needs bubblewrap)', () => {
   test('10,000 tasks are all distinct, and a seeded sample of 300 all pass the spine', async () => {
-    const stage = await makeStage('sources/compose', { count: total })
+    const stage = await makeStage(compose, { count: total })
     const drafts = (await runStage(stage, [], { seed: 20 })) as TaskDraft[]
     // Those that are not distinct would have been dropped, and dropped rows have neither.
     expect(new Set(drafts.map(({ instruction }) => instruction)).size).toBe(total)

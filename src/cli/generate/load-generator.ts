@@ -5,6 +5,7 @@ import type { DataGenerator } from '../../generation/data-generator.ts'
 import { DeclaredGenerator } from '../../generation/declared-generator.ts'
 import type { Pipeline } from '../../generation/pipeline.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
+import { isPlugin } from '../../plugins/user-modules/make-imported.ts'
 import { isClass, isObject } from '../../plugins/user-modules/pick-export.ts'
 
 /** A pipeline that was found, and what its tasks depend on. */
@@ -63,7 +64,7 @@ function isSource(value: unknown): boolean {
 }
 
 function isUse(value: unknown): boolean {
-  return isObject(value) && (typeof value.use === 'string' || typeof value.use === 'function')
+  return isObject(value) && (typeof value.use === 'string' || typeof value.use === 'function' || isPlugin(value.use))
 }
 
 /** It becomes the first part of names of directories. */

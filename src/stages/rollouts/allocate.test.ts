@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
 import type { StageContext, WholeStage } from '../../core/stage.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
-import { makeAnyStage } from '../../plugins/make.ts'
+import { makeAnyStage } from '../../plugins/make-stage.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))
 const sql = await SqlDatabase.open({ memoryMb: 128, threads: 1, tempDir: dir })

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { someTrace } from '../../../../test/recipe-traces.ts'
 import type { SqlFilter } from '../../../core/stage.ts'
 import { SqlDatabase } from '../../../lib/duckdb.ts'
-import { makeAnyStage } from '../../../plugins/make.ts'
+import { makeAnyStage } from '../../../plugins/make-stage.ts'
 import { encodeRow, rowColumns } from '../../../store/rows/columns.ts'
 import type { RecipeTrace } from '../../rollout-text/trace-row.ts'
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { StageEntry } from '../../../core/recipe.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { AnyStage, StageServices } from '../../../core/stage.ts'
-import { makeAnyStage } from '../../../plugins/make.ts'
+import { makeAnyStage } from '../../../plugins/make-stage.ts'
 import { resolveRecipe } from '../../../run/recipe/resolve.ts'
 import { runRecipe } from '../../../run/recipe/run-recipe.ts'
 

@@ -1,4 +1,4 @@
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import { cell, type Table } from './table.ts'
 
 /** Steps run in the order of their phases: choose records, add to them, bring them together, arrange the result. */

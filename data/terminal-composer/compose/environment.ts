@@ -1,5 +1,4 @@
-import type { DraftFile } from '../../../core/row.ts'
-import { shellQuote } from '../../../lib/shell.ts'
+import { type DraftFile, shellQuote } from 'ot-agent'
 import type { Tree } from './work.ts'
 
 /** The image every task starts from: its essential packages are all that instructions and solutions rely on. */

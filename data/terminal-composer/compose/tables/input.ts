@@ -1,4 +1,4 @@
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import { type CellFault, cellFaults, type FileFault, fileFaults, type LineFault, lineFaults } from './faults.ts'
 import type { Shape } from './shapes.ts'
 import type { Column, Table } from './table.ts'

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { TaskDraft } from '../../../core/row.ts'
-import { makeDraws } from '../../procedural/draws.ts'
+import { makeDraws, type TaskDraft } from 'ot-agent'
 import { lights, maze, queens, sudoku } from './families/grids.ts'
 import { cryptarithm, jugs, knapsack, subsetSum } from './families/numbers.ts'
 import { colouring, satisfy, scheduling } from './families/relations.ts'

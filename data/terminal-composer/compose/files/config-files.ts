@@ -1,4 +1,4 @@
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import { adjectives, nouns, plainWords } from '../words.ts'
 import { byLevel, file, type Operation } from '../work.ts'
 import { simpleWork } from './simple-work.ts'

@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
-import type { TaskDraft } from '../../../core/row.ts'
-import { isDropped } from '../../../core/stage.ts'
-import { makeStage } from '../../../plugins/make.ts'
+import type { TaskDraft } from '../../../src/core/row.ts'
+import { isDropped } from '../../../src/core/stage.ts'
+import { makeStage } from '../../../src/plugins/make-stage.ts'
+import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
 import { composeTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
+import compose from './index.ts'
 
-stageLaws('sources/compose', { make: () => makeStage('sources/compose', { count: 12 }), rows: [] })
+stageLaws('compose', { make: () => makeStage(compose, { count: 12 }), rows: [] })
 
 const sample = Array.from({ length: 2000 }, (_, index) => composeTask({ seed: 1, index }))
 
@@ -35,7 +36,7 @@ test('a task depends on its seed and index alone', () => {
 })
 
 test('only what is asked for is drawn', async () => {
-  const stage = await makeStage('sources/compose', {
+  const stage = await makeStage(compose, {
     count: 30,
     first: 5,
     domains: ['sales', 'config'],
@@ -53,7 +54,7 @@ test('only what is asked for is drawn', async () => {
 })
 
 test('a domain that is not there is an error that names those that are', async () => {
-  await expect(makeStage('sources/compose', { domains: ['cooking'] })).rejects.toMatchObject({
+  await expect(makeStage(compose, { domains: ['cooking'] })).rejects.toMatchObject({
     name: 'UserError',
     message: expect.stringContaining('domains'),
   })

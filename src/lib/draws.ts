@@ -1,4 +1,4 @@
-import { makeRandom, type Random } from '../../lib/random.ts'
+import { makeRandom, type Random } from './random.ts'
 
 /** Random choices as makers of invented tasks need them. */
 export interface Draws extends Random {

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { DraftFile } from '../../../core/row.ts'
-import { shellQuote } from '../../../lib/shell.ts'
+import { type DraftFile, shellQuote } from 'ot-agent'
 import type { Entry, Tree, Work } from './work.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import { byLevel, type Family, lines } from '../family.ts'
 
 /** A filled square from the usual pattern, with digits, rows, columns and bands mixed up. */

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { DraftFile, TaskDraft } from '../../../core/row.ts'
-import { type Draws, makeDraws } from '../../procedural/draws.ts'
+import { type DraftFile, type Draws, makeDraws, type TaskDraft } from 'ot-agent'
 import { isDoneAlready, renderTests } from './checker.ts'
 import { renderEnvironment } from './environment.ts'
 import { operations } from './operations.ts'

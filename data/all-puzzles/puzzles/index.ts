@@ -1,7 +1,4 @@
-import { z } from 'zod'
-import { definePlugin } from '../../../core/plugin.ts'
-import type { TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Source } from '../../../core/stage.ts'
+import { type Dropped, definePlugin, type Source, type TaskDraft, z } from 'ot-agent'
 import { levels } from './family.ts'
 import { familyNames, makePuzzle } from './make-puzzle.ts'
 
@@ -14,7 +11,7 @@ const options = z.strictObject({
 
 /** Puzzles with checks that accept every right answer, drawn from a seed. */
 export default definePlugin<Source<TaskDraft>, typeof options>({
-  name: 'sources/puzzles',
+  name: 'puzzles',
   summary: 'Puzzles of many kinds (sudoku, mazes, knapsacks, ladders, ...) with exact checks',
   options,
   make: ({ count, first, families, levels }) => ({

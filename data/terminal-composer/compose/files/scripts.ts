@@ -1,4 +1,4 @@
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import { nouns, plainWords } from '../words.ts'
 import { byLevel, file, type Operation, type Probe } from '../work.ts'
 import { simpleWork } from './simple-work.ts'

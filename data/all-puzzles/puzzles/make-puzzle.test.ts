@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { stageLaws } from '../../../../test/contracts/stage.ts'
-import type { TaskDraft } from '../../../core/row.ts'
-import { makeStage } from '../../../plugins/make.ts'
+import type { TaskDraft } from '../../../src/core/row.ts'
+import { makeStage } from '../../../src/plugins/make-stage.ts'
+import { stageLaws } from '../../../test/contracts/stage.ts'
+import puzzles from './index.ts'
 import { familyNames, makePuzzle } from './make-puzzle.ts'
 
-stageLaws('sources/puzzles', { make: () => makeStage('sources/puzzles', { count: 24 }), rows: [] })
+stageLaws('puzzles', { make: () => makeStage(puzzles, { count: 24 }), rows: [] })
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-puzzles-'))
 afterAll(() => rmSync(scratch, { recursive: true }))

@@ -1,7 +1,4 @@
-import { z } from 'zod'
-import { definePlugin } from '../../../core/plugin.ts'
-import type { TaskDraft } from '../../../core/row.ts'
-import type { Dropped, Source } from '../../../core/stage.ts'
+import { type Dropped, definePlugin, type Source, type TaskDraft, z } from 'ot-agent'
 import { composeTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
 import { levels } from './work.ts'
 
@@ -15,7 +12,7 @@ const options = z.strictObject({
 
 /** Terminal tasks drawn from domain x operation x data shape x constraints x fault, with exact tests, without a model. */
 export default definePlugin<Source<TaskDraft>, typeof options>({
-  name: 'sources/compose',
+  name: 'compose',
   summary: 'Terminal tasks composed from tables of domains, operations, shapes, constraints and faults',
   options,
   make: ({ count, first, domains, operations, levels }) => ({

@@ -1,4 +1,4 @@
-import type { Draws } from '../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 
 export const levels = ['easy', 'medium', 'hard'] as const
 export type Level = (typeof levels)[number]

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import { file, type Probe, type Tree } from '../work.ts'
 import type { Shape } from './shapes.ts'
 import type { Table } from './table.ts'

@@ -1,4 +1,4 @@
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 
 /** `id` is unique, `name` is free text, `category` has few values, `money` has two decimals, `date` is YYYY-MM-DD. */
 export type ColumnKind = 'id' | 'name' | 'category' | 'int' | 'money' | 'date'

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import type { Shape } from './shapes.ts'
 import { awk } from './step.ts'
 import { type Column, cell, columnsOf, type Table } from './table.ts'

@@ -1,4 +1,4 @@
-import type { Draws } from '../../../procedural/draws.ts'
+import type { Draws } from 'ot-agent'
 import type { Draw } from '../work.ts'
 import type { Fault } from './faults.ts'
 import type { TableDraft } from './table-draft.ts'

@@ -1,4 +1,4 @@
-import { shellQuote } from '../../../../lib/shell.ts'
+import { shellQuote } from 'ot-agent'
 import { byLevel, type Draw, file, type Operation, type Probe, type Tree, type Work } from '../work.ts'
 import { type Constraint, constraints, type Output } from './constraints.ts'
 import { tableDomains } from './domains.ts'

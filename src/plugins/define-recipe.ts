@@ -1,0 +1,32 @@
+import type { z } from 'zod'
+import type { Recipe } from '../core/recipe.ts'
+import type { pipelineStages } from './make-stage.ts'
+import type { registry } from './table.ts'
+
+type StageTable = typeof registry.stages
+type StagePlugin<Name extends keyof StageTable> = Awaited<ReturnType<StageTable[Name]>>['default']
+
+/** A stage of a recipe; the options of one that comes with the package are those of its plug-in. */
+export type TypedStage = NamedStage | OwnStage
+
+/** A stage of your own: a file relative to the recipe, or an installed package. Those beside pipelines are such files, too. */
+export interface OwnStage {
+  readonly id?: string
+  readonly use: `./${string}` | `../${string}` | `/${string}` | `npm:${string}` | keyof typeof pipelineStages
+  readonly with?: Readonly<Record<string, unknown>>
+  readonly from?: string | readonly string[]
+}
+
+type NamedStage = {
+  [Name in keyof StageTable]: {
+    readonly id?: string
+    readonly use: Name
+    readonly with?: z.input<StagePlugin<Name>['options']>
+    readonly from?: string | readonly string[]
+  }
+}[keyof StageTable]
+
+/** Declares a recipe; only there so that a wrong stage or option does not compile. */
+export function defineRecipe(recipe: Omit<Recipe, 'stages'> & { readonly stages: readonly TypedStage[] }): Recipe {
+  return { ...recipe, stages: recipe.stages.map((stage) => ({ ...stage, with: { ...stage.with } })) }
+}
