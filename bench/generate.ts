@@ -71,7 +71,7 @@ async function makeAll(dir: string): Promise<MadeTasks> {
 
 function context(workDir: string) {
   const signal = new AbortController().signal
-  return { seed: 1, signal, workDir, model: null, sandboxes: null, log: () => {} }
+  return { seed: 1, signal, workDir, log: () => {} }
 }
 
 const same = <T>(draft: T): T => draft

@@ -25,7 +25,7 @@ export default {
       const cpu = process.cpuUsage()
       const stage = posts.make(posts.options.parse({ path }), { env: {}, stateDir: dir })
       const { signal } = new AbortController()
-      const at = { seed: 1, signal, workDir: dir, model: null, sandboxes: null, log: () => {} }
+      const at = { seed: 1, signal, workDir: dir, log: () => {} }
       let rows = 0
       for await (const row of stage.rows(at)) if (!isDropped(row)) rows++
       const rate = bytes / 1e6 / ((performance.now() - start) / 1000)

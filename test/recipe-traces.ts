@@ -1,4 +1,4 @@
-import type { RecipeTrace } from '../src/stages/rollout-text/trace-row.ts'
+import type { RecipeTrace } from '../src/stages/shared/rollout-text/trace-row.ts'
 
 /** A trace that every filter of rollouts keeps, changed as a test needs it. */
 export function someTrace(over: Partial<RecipeTrace> = {}): RecipeTrace {

@@ -1,5 +1,5 @@
-import type { CommandAgentContext } from './blackbox/command-agent.ts'
-import { defineBlackbox } from './blackbox/make-blackbox.ts'
+import type { CommandAgentContext } from './shared/blackbox/command-agent.ts'
+import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
 /** The only ones it has of its own: others reach for the network or for a person. */
 const ownTools = ['Bash', 'Read', 'Edit', 'Write']

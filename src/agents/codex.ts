@@ -1,6 +1,6 @@
 import { stringify } from 'smol-toml'
-import type { CommandAgentContext } from './blackbox/command-agent.ts'
-import { defineBlackbox } from './blackbox/make-blackbox.ts'
+import type { CommandAgentContext } from './shared/blackbox/command-agent.ts'
+import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
 /** OpenAI's Codex, which speaks the responses API only. */
 export default defineBlackbox(

@@ -1,4 +1,4 @@
-import { defineBlackbox } from './blackbox/make-blackbox.ts'
+import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
 /** The mini-SWE-agent, asked over chat completions; needs in the sandbox the Python it was installed for. */
 export default defineBlackbox(

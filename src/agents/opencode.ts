@@ -1,5 +1,5 @@
-import type { CommandAgentContext } from './blackbox/command-agent.ts'
-import { defineBlackbox } from './blackbox/make-blackbox.ts'
+import type { CommandAgentContext } from './shared/blackbox/command-agent.ts'
+import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
 /** The opencode agent, a program of its own that needs no Node; asked here over chat completions. */
 export default defineBlackbox(

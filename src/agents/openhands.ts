@@ -1,4 +1,4 @@
-import { defineBlackbox } from './blackbox/make-blackbox.ts'
+import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
 /** The OpenHands command line, asked over chat completions; needs Python 3.12 in the sandbox. */
 export default defineBlackbox(

@@ -1,5 +1,5 @@
-import type { CommandAgentContext } from './blackbox/command-agent.ts'
-import { defineBlackbox } from './blackbox/make-blackbox.ts'
+import type { CommandAgentContext } from './shared/blackbox/command-agent.ts'
+import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
 /** The pi coding agent; needs Node 20.6 or later in the sandbox. */
 export default defineBlackbox(

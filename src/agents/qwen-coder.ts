@@ -1,4 +1,4 @@
-import { defineBlackbox } from './blackbox/make-blackbox.ts'
+import { defineBlackbox } from './shared/blackbox/make-blackbox.ts'
 
 /** Everything that reaches for the network without being asked is off. */
 const settings = {

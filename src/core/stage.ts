@@ -19,10 +19,10 @@ export interface StageContext {
   readonly signal: AbortSignal
   /** A directory of the stage's own, kept between runs of the same stage on the same input. */
   readonly workDir: string
-  /** Null when the run has no model; a stage that needs one then throws UserError before its first row. */
-  readonly model: ModelClient | null
-  /** Null when the run has no sandboxes. */
-  readonly sandboxes: SandboxProvider | null
+  /** The model of a pipeline; absent when it has none, and in recipes, whose stages name theirs. A stage that needs one then throws UserError before its first row. */
+  readonly model?: ModelClient | undefined
+  /** The sandboxes in which a pipeline tries what it makes; absent when it has none, and in recipes. */
+  readonly sandboxes?: SandboxProvider | undefined
   /** More rows than that nobody takes of a source; absent: all of them. */
   readonly limit?: number | undefined
   /** In a run with a limit: how many rows the stage would take without one; null when nobody knows. Absent: there is no limit. */

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { definePlugin } from '../core/plugin.ts'
 import { anthropicMessages } from '../formats/anthropic-messages.ts'
-import { findApiKey } from './client/api-key.ts'
-import { makeEngine } from './client/make-engine.ts'
-import { serverOptions } from './client/options.ts'
+import { findApiKey } from './shared/client/api-key.ts'
+import { makeEngine } from './shared/client/make-engine.ts'
+import { serverOptions } from './shared/client/options.ts'
 
 /** Anthropic's API. */
 export default definePlugin({

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { definePlugin } from '../core/plugin.ts'
 import { openaiChat } from '../formats/openai-chat.ts'
-import { findApiKey } from './client/api-key.ts'
-import { makeEngine } from './client/make-engine.ts'
-import { address, serverOptions } from './client/options.ts'
+import { findApiKey } from './shared/client/api-key.ts'
+import { makeEngine } from './shared/client/make-engine.ts'
+import { address, serverOptions } from './shared/client/options.ts'
 
 /** One address or several: a list, or with commas between them. */
 const addresses = z

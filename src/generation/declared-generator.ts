@@ -252,7 +252,7 @@ async function* sampled(rows: AsyncIterable<Row>, sampling: Sampling, seed: numb
 }
 
 function stageContext({ seed }: At, { signal, workDir, model, sandboxes, log }: GenerationContext): StageContext {
-  return { seed, signal, workDir, model, sandboxes, log: (line) => log(line) }
+  return { seed, signal, workDir, ...(model && { model }), ...(sandboxes && { sandboxes }), log: (line) => log(line) }
 }
 
 async function* stream<T>(rows: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T, void, void> {

@@ -72,7 +72,7 @@ export async function runStage<Out>(
 async function makeContext(): Promise<StageContext> {
   const workDir = await mkdtemp(join(tmpdir(), 'ot-agent-stage-'))
   onTestFinished(() => rm(workDir, { recursive: true, force: true }))
-  return { seed: 42, signal: new AbortController().signal, workDir, model: null, sandboxes: null, log: () => {} }
+  return { seed: 42, signal: new AbortController().signal, workDir, log: () => {} }
 }
 
 async function* stream<T>(rows: readonly T[], signal: AbortSignal): AsyncGenerator<T, void, void> {

@@ -4,7 +4,7 @@ import { stageServices } from '../../src/cli/recipe/services.ts'
 import type { TaskRow } from '../../src/core/row.ts'
 import { type Dropped, isDropped, type MapStage } from '../../src/core/stage.ts'
 import { makeAnyStage } from '../../src/plugins/make-stage.ts'
-import { taskRowOf } from '../../src/stages/task-rows/task-row.ts'
+import { taskRowOf } from '../../src/stages/shared/task-row.ts'
 import { clientThat, replies } from '../fakes/told-client.ts'
 import { makeTempDir } from '../make-task.ts'
 import { withSandboxes } from './kit.ts'
@@ -25,7 +25,7 @@ async function hint(teacher: object, ...answers: Parameters<typeof clientThat>) 
     yield row
   })()
   const made: (TaskRow | Dropped)[] = []
-  const place = { seed: 1, workDir: await makeTempDir(), sandboxes: null, log: () => {} }
+  const place = { seed: 1, workDir: await makeTempDir(), log: () => {} }
   for await (const each of stage.run(rows, { ...place, signal, model, services: stageServices(signal) }))
     made.push(each)
   return { made, model }

@@ -12,7 +12,7 @@ import type { MapStage } from '../../src/core/stage.ts'
 import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
 import sharegptExporter from '../../src/stages/exporters/sharegpt.ts'
 import maskTurns from '../../src/stages/maps/mask-turns.ts'
-import type { RecipeTrace } from '../../src/stages/rollout-text/trace-row.ts'
+import type { RecipeTrace } from '../../src/stages/shared/rollout-text/trace-row.ts'
 import { encodeRow, rowColumns } from '../../src/store/rows/columns.ts'
 import { selectNumbered } from '../../src/store/rows/shard-sql.ts'
 import { gitFile } from '../fakes/hub/repo.ts'
@@ -288,7 +288,7 @@ describe('before anything is submitted', () => {
 })
 
 const around = {
-  ...{ seed: 7, signal: new AbortController().signal, workDir: '', model: null, sandboxes: null, log: () => {} },
+  ...{ seed: 7, signal: new AbortController().signal, workDir: '', log: () => {} },
 }
 const plugin = { env: {}, stateDir: '/nonexistent' }
 

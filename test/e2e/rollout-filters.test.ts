@@ -8,7 +8,7 @@ import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
 import { makeAnyStage } from '../../src/plugins/make-stage.ts'
 import { resolveRecipe } from '../../src/run/recipe/resolve.ts'
 import { runRecipe } from '../../src/run/recipe/run-recipe.ts'
-import type { RecipeTrace } from '../../src/stages/rollout-text/trace-row.ts'
+import type { RecipeTrace } from '../../src/stages/shared/rollout-text/trace-row.ts'
 import { commands, conversation, someTrace } from '../recipe-traces.ts'
 
 let dir: string

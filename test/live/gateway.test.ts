@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openGateway } from '../../src/agents/gateway/open-gateway.ts'
+import { openGateway } from '../../src/agents/shared/gateway/open-gateway.ts'
 import { parseTrajectory } from '../../src/formats/atif/parse.ts'
 import { openCallRecorder } from '../../src/formats/atif/recorder/call-recorder.ts'
 import { readExchanges } from '../../src/formats/exchanges/read-exchanges.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { AgentAt } from '../../core/agent.ts'
 import { messageOf, UserError } from '../../core/errors.ts'
-import { findSkills, mcpText, skillsText } from '../skills-and-mcp/instruction-text.ts'
+import { findSkills, mcpText, skillsText } from '../shared/skills-and-mcp/instruction-text.ts'
 
 /** Puts an instruction into the user's own text; made from a template file that knows one variable and nothing else. */
 export type Template = (instruction: string) => string

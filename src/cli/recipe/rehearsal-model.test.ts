@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { asJson, asList, asNumber, asText, asYesNo, type ReplyForm } from '../../stages/asking/forms.ts'
+import { asJson, asList, asNumber, asText, asYesNo, type ReplyForm } from '../../stages/shared/asking/forms.ts'
 import { rehearsalModel } from './rehearsal-model.ts'
 
 async function replyTo(form: ReplyForm<unknown>, prompt = 'Why?'): Promise<string> {

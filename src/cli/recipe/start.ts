@@ -15,8 +15,6 @@ export function contextBefore({ lock }: ResolvedRecipe, dir: string, signal: Abo
     seed: lock.seed,
     signal,
     workDir: resolve(dir, 'work', id),
-    model: null,
-    sandboxes: null,
     services,
     log: () => {},
   })

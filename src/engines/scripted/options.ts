@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { serverOptions } from '../client/options.ts'
+import { serverOptions } from '../shared/client/options.ts'
 import { faultSchema } from './fault.ts'
 
 const { api_base: _, api_key: __, api_key_env: ___, headers: ____, ...ofClient } = serverOptions

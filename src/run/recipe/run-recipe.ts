@@ -233,8 +233,6 @@ function stageContext(run: RecipeRun, stage: LiveStage): StageContext {
     ...(stage.form === 'source' && { limit: run.recipe.lock.limit ?? undefined }),
     signal: run.signal,
     workDir: join(run.dir, 'work', stage.id),
-    model: null,
-    sandboxes: null,
     services,
     log: (line) => run.onEvent?.({ kind: 'log', stage: stage.id, line }),
   }

@@ -1,5 +1,5 @@
 import { definePlugin } from '../../core/plugin.ts'
-import { augmentOptions, augmentStage } from '../rewriting/augment-stage.ts'
+import { augmentOptions, augmentStage } from '../shared/rewriting/augment-stage.ts'
 
 /** S6: the same task in other words. */
 export default definePlugin({

@@ -14,7 +14,7 @@ import { shareGptOf } from '../../formats/traces/sharegpt.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { encodeRow, rowColumns } from '../../store/rows/columns.ts'
 import { selectNumbered } from '../../store/rows/shard-sql.ts'
-import { taskRowOf } from '../task-rows/task-row.ts'
+import { taskRowOf } from '../shared/task-row.ts'
 import ladder from './ladder.ts'
 import rl from './rl.ts'
 import sharegpt from './sharegpt.ts'
@@ -66,7 +66,7 @@ async function exporting(
   await sql.run(`CREATE VIEW input_0 AS ${parts.map(({ select }) => select).join(' UNION ALL ')}`)
   const input = { stage: 'above', view: 'input_0', rows: rows.length, parts }
   const report = await sink.write(input, {
-    ...{ seed, signal: new AbortController().signal, workDir: work, model: null, sandboxes: null, log: () => {} },
+    ...{ seed, signal: new AbortController().signal, workDir: work, log: () => {} },
     ...{ sql, outDir, made: { ...made, stages } },
   })
   const read = (glob: string) => sql.rows(`SELECT * FROM read_parquet(${sqlText(join(outDir, glob))})`)

@@ -4,10 +4,10 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { Sink } from '../../core/stage.ts'
 import { sqlText } from '../../lib/duckdb.ts'
 import { writeAtomic } from '../../lib/files.ts'
-import { renderCard } from '../exporting/card.ts'
-import { copyRows, rowsIn } from '../exporting/files.ts'
-import { planSplit, sampleOrder } from '../exporting/split.ts'
-import { traceColumnList, traceExportOptions } from '../exporting/trace-columns.ts'
+import { renderCard } from '../shared/exporting/card.ts'
+import { copyRows, rowsIn } from '../shared/exporting/files.ts'
+import { planSplit, sampleOrder } from '../shared/exporting/split.ts'
+import { traceColumnList, traceExportOptions } from '../shared/exporting/trace-columns.ts'
 
 const options = z.strictObject({
   ...traceExportOptions,

@@ -4,9 +4,9 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { Sink, SqlSession } from '../../core/stage.ts'
 import { sqlText } from '../../lib/duckdb.ts'
 import { writeAtomic } from '../../lib/files.ts'
-import { renderCard } from '../exporting/card.ts'
-import { copyRows, rowsIn } from '../exporting/files.ts'
-import { planSplit, type Side } from '../exporting/split.ts'
+import { renderCard } from '../shared/exporting/card.ts'
+import { copyRows, rowsIn } from '../shared/exporting/files.ts'
+import { planSplit, type Side } from '../shared/exporting/split.ts'
 
 const trainers = ['skyrl', 'verl', 'trl'] as const
 type Trainer = (typeof trainers)[number]

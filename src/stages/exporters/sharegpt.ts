@@ -4,12 +4,17 @@ import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { Sink, SqlSession } from '../../core/stage.ts'
 import { writeAtomic } from '../../lib/files.ts'
-import { renderCard } from '../exporting/card.ts'
-import { copyRows, fileFormats, rowsIn, type WrittenFile } from '../exporting/files.ts'
-import { renderDatasetInfo, renderTraining, type Trained, trainingOptions } from '../exporting/llama-factory.ts'
-import { planSplit, type Side } from '../exporting/split.ts'
-import { messagesColumn, type Spelling, traceColumnList, traceExportOptions } from '../exporting/trace-columns.ts'
-import { masked } from '../rollout-text/turn-marks.ts'
+import { renderCard } from '../shared/exporting/card.ts'
+import { copyRows, fileFormats, rowsIn, type WrittenFile } from '../shared/exporting/files.ts'
+import { renderDatasetInfo, renderTraining, type Trained, trainingOptions } from '../shared/exporting/llama-factory.ts'
+import { planSplit, type Side } from '../shared/exporting/split.ts'
+import {
+  messagesColumn,
+  type Spelling,
+  traceColumnList,
+  traceExportOptions,
+} from '../shared/exporting/trace-columns.ts'
+import { masked } from '../shared/rollout-text/turn-marks.ts'
 
 /** Few enough to cost seconds. */
 const replayedRows = 5

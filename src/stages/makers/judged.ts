@@ -5,11 +5,11 @@ import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
 import type { Dropped, MapStage } from '../../core/stage.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { renderTemplate } from '../../lib/template.ts'
-import { asJson } from '../asking/forms.ts'
-import type { AskingContext } from '../asking/mapping.ts'
-import { authorTask } from '../authoring/author-task.ts'
-import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
-import type { rubricSchema } from '../judging/rubric.ts'
+import { asJson } from '../shared/asking/forms.ts'
+import type { AskingContext } from '../shared/asking/mapping.ts'
+import { authorTask } from '../shared/authoring/author-task.ts'
+import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
+import type { rubricSchema } from '../shared/judging/rubric.ts'
 
 const options = z.strictObject({
   ...authorOptions,
@@ -65,7 +65,7 @@ async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promis
     },
     given,
     // Without a judge in the sandbox nothing can be proven there: the check of finished tasks has one.
-    { ...at, sandboxes: null },
+    { ...at, sandboxes: undefined },
   )
 }
 

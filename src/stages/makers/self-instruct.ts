@@ -4,12 +4,12 @@ import type { RawRow, TaskDraft } from '../../core/row.ts'
 import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { renderTemplate } from '../../lib/template.ts'
-import { ask } from '../asking/ask.ts'
-import { asJson } from '../asking/forms.ts'
-import type { AskingContext } from '../asking/mapping.ts'
-import { authorTask } from '../authoring/author-task.ts'
-import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
-import { asTask, filesOf, taskRules } from '../authoring/task-form.ts'
+import { ask } from '../shared/asking/ask.ts'
+import { asJson } from '../shared/asking/forms.ts'
+import type { AskingContext } from '../shared/asking/mapping.ts'
+import { authorTask } from '../shared/authoring/author-task.ts'
+import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
+import { asTask, filesOf, taskRules } from '../shared/authoring/task-form.ts'
 
 const difficulties = ['easy', 'medium', 'hard'] as const
 

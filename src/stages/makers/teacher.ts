@@ -4,9 +4,9 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../core/row.ts'
 import type { MapStage } from '../../core/stage.ts'
 import { renderTemplate } from '../../lib/template.ts'
-import { authorTask } from '../authoring/author-task.ts'
-import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
-import { asTask, filesOf, taskRules } from '../authoring/task-form.ts'
+import { authorTask } from '../shared/authoring/author-task.ts'
+import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
+import { asTask, filesOf, taskRules } from '../shared/authoring/task-form.ts'
 
 const options = z.strictObject({
   ...authorOptions,
@@ -25,7 +25,7 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   options,
   make: (given) =>
     draftStage(given, async (row, at) => {
-      if (at.sandboxes === null)
+      if (!at.sandboxes)
         throw new UserError(
           'makers/teacher: expected sandboxes to try tasks out in, got none',
           'name a kind of sandbox',

@@ -3,12 +3,12 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
 import type { Dropped, MapStage } from '../../core/stage.ts'
 import { MissingField } from '../../lib/template.ts'
-import { asJson } from '../asking/forms.ts'
-import type { AskingContext } from '../asking/mapping.ts'
-import { authorTask } from '../authoring/author-task.ts'
-import { authorOptions, draftStage } from '../authoring/draft-stage.ts'
-import { replayScript } from '../authoring/replay.ts'
-import { testRules } from '../authoring/task-form.ts'
+import { asJson } from '../shared/asking/forms.ts'
+import type { AskingContext } from '../shared/asking/mapping.ts'
+import { authorTask } from '../shared/authoring/author-task.ts'
+import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
+import { replayScript } from '../shared/authoring/replay.ts'
+import { testRules } from '../shared/authoring/task-form.ts'
 
 const options = z.strictObject({
   ...authorOptions,

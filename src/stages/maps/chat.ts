@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
-import { asText } from '../asking/forms.ts'
-import { mapOptions, mapRaw } from '../asking/mapping.ts'
+import { asText } from '../shared/asking/forms.ts'
+import { mapOptions, mapRaw } from '../shared/asking/mapping.ts'
 
 /** Asks about every row; the reply becomes a field of it. */
 export default definePlugin({

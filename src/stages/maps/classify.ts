@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { AnyStage } from '../../core/stage.ts'
-import { asYesNo } from '../asking/forms.ts'
-import { mapOptions, mapRaw, mapTasks } from '../asking/mapping.ts'
+import { asYesNo } from '../shared/asking/forms.ts'
+import { mapOptions, mapRaw, mapTasks } from '../shared/asking/mapping.ts'
 
 const options = z.strictObject({
   ...mapOptions,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
-import { asList } from '../asking/forms.ts'
-import { mapOptions, mapRaw } from '../asking/mapping.ts'
+import { asList } from '../shared/asking/forms.ts'
+import { mapOptions, mapRaw } from '../shared/asking/mapping.ts'
 
 /** Asks for a list about every row; each item becomes a row of its own. */
 export default definePlugin({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { someTrace } from '../../../test/recipe-traces.ts'
 import type { MapStage } from '../../core/stage.ts'
-import type { RecipeTrace } from '../rollout-text/trace-row.ts'
+import type { RecipeTrace } from '../shared/rollout-text/trace-row.ts'
 import maskTurns from './mask-turns.ts'
 
 const row = someTrace({
@@ -30,7 +30,7 @@ async function treat(options: object, given: RecipeTrace = row) {
   async function* rows() {
     yield given
   }
-  const at = { seed: 1, signal: new AbortController().signal, workDir: '', model: null, sandboxes: null, log: () => {} }
+  const at = { seed: 1, signal: new AbortController().signal, workDir: '', log: () => {} }
   const all: object[] = []
   for await (const each of stage.run(rows(), at as never)) all.push(each)
   return all

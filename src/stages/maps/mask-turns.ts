@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { Dropped, MapStage } from '../../core/stage.ts'
-import type { RecipeTrace } from '../rollout-text/trace-row.ts'
-import { masked, turnMarks } from '../rollout-text/turn-marks.ts'
+import type { RecipeTrace } from '../shared/rollout-text/trace-row.ts'
+import { masked, turnMarks } from '../shared/rollout-text/turn-marks.ts'
 
 const options = z.strictObject({
   marks: z

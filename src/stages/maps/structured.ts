@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
-import { asJson } from '../asking/forms.ts'
-import { mapOptions, mapRaw } from '../asking/mapping.ts'
+import { asJson } from '../shared/asking/forms.ts'
+import { mapOptions, mapRaw } from '../shared/asking/mapping.ts'
 
 const kinds = {
   text: z.string().min(1),

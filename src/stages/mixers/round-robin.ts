@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
-import { apportion, mixOf, mixOptions } from '../mixing/mix.ts'
+import { apportion, mixOf, mixOptions } from '../shared/mixing/mix.ts'
 
 const { total, upsample } = mixOptions
 

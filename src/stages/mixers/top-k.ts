@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
-import { apportion, mixOf, mixOptions } from '../mixing/mix.ts'
+import { apportion, mixOf, mixOptions } from '../shared/mixing/mix.ts'
 
 /** Mixes the best k of several sources in equal shares: `total` / k rows each. */
 export default definePlugin({

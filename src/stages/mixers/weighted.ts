@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { WholeInput } from '../../core/stage.ts'
-import { apportion, mixOf, mixOptions } from '../mixing/mix.ts'
+import { apportion, mixOf, mixOptions } from '../shared/mixing/mix.ts'
 
 const weight = z.number().nonnegative()
 

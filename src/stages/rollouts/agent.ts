@@ -3,10 +3,10 @@ import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { MapStage, ModelSettings, StageContext } from '../../core/stage.ts'
-import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
-import { rollTasks } from '../rolling/roll-tasks.ts'
-import type { RecipeTrace } from '../rollout-text/trace-row.ts'
+import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
+import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../shared/rolling/options.ts'
+import { rollTasks } from '../shared/rolling/roll-tasks.ts'
+import type { RecipeTrace } from '../shared/rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   ...rollingOptions,

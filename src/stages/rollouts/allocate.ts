@@ -4,8 +4,8 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { WholeStage } from '../../core/stage.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { makeRandom } from '../../lib/random.ts'
-import { type Chosen, saveChoice } from '../mixing/choice.ts'
-import { apportion } from '../mixing/mix.ts'
+import { type Chosen, saveChoice } from '../shared/mixing/choice.ts'
+import { apportion } from '../shared/mixing/mix.ts'
 
 const options = z.strictObject({
   target: z.int().positive().optional().describe('Rollouts in all, exactly.'),

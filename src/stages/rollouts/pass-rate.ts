@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type MapStage, type StageContext } from '../../core/stage.ts'
-import { batches } from '../rolling/batches.ts'
-import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
-import type { PlacedTask } from '../rolling/place-tasks.ts'
-import { type Rolled, type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
+import { batches } from '../shared/rolling/batches.ts'
+import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
+import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../shared/rolling/options.ts'
+import type { PlacedTask } from '../shared/rolling/place-tasks.ts'
+import { type Rolled, type Rolling, rollTasks } from '../shared/rolling/roll-tasks.ts'
 
 const options = z.strictObject({
   ...rollingOptions,

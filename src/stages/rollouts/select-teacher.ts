@@ -7,12 +7,12 @@ import { isDropped, type ModelSettings, type SqlSession, type StageContext, type
 import { writeAtomic } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { makeRandom } from '../../lib/random.ts'
-import { type Comparison, compareTeachers, type TeacherTrial, type Tried } from '../rolling/compare-teachers.ts'
-import { assumedOptions, expectRollouts } from '../rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../rolling/options.ts'
-import type { PlacedTask } from '../rolling/place-tasks.ts'
-import { type Rolling, rollTasks } from '../rolling/roll-tasks.ts'
-import { renderComparison } from '../rolling/teacher-report.ts'
+import { type Comparison, compareTeachers, type TeacherTrial, type Tried } from '../shared/rolling/compare-teachers.ts'
+import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
+import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../shared/rolling/options.ts'
+import type { PlacedTask } from '../shared/rolling/place-tasks.ts'
+import { type Rolling, rollTasks } from '../shared/rolling/roll-tasks.ts'
+import { renderComparison } from '../shared/rolling/teacher-report.ts'
 
 const options = z.strictObject({
   ...rollingOptions,

@@ -7,7 +7,7 @@ import type { RawRow } from '../../core/row.ts'
 import type { Source } from '../../core/stage.ts'
 import { readRecords } from '../../formats/records/read-records.ts'
 import { isMissing } from '../../lib/files.ts'
-import { toRow } from '../records/to-row.ts'
+import { toRow } from '../shared/records/to-row.ts'
 
 const options = z.strictObject({
   path: z

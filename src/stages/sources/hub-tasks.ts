@@ -10,7 +10,7 @@ import { chooseTaskFiles, downloadTasks, type TaskFiles } from '../../formats/hu
 import { openRepository } from '../../formats/hub/open.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { compareBytes } from '../../lib/tree.ts'
-import { taskRowOf, tasksAtOnce } from '../task-rows/task-row.ts'
+import { taskRowOf, tasksAtOnce } from '../shared/task-row.ts'
 
 const options = z.strictObject({
   repo: z.string().min(1).describe('`org/name`, or `file:PATH` for a folder laid out the same way.'),

@@ -58,8 +58,6 @@ test('a revision keeps its rows, and its fingerprint, when the dataset goes on',
     seed: 1,
     signal: new AbortController().signal,
     workDir: stateDir,
-    model: null,
-    sandboxes: null,
     log: () => {},
   }
   const before = await make({ repo: 'me/moving' }).fingerprint?.(at)

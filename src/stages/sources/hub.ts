@@ -9,7 +9,7 @@ import { fetchFile } from '../../formats/hub/fetch-file.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
 import { readRecords } from '../../formats/records/read-records.ts'
 import { digestJson } from '../../lib/digest-json.ts'
-import { toRow } from '../records/to-row.ts'
+import { toRow } from '../shared/records/to-row.ts'
 
 const options = z.strictObject({
   repo: z.string().min(1).describe('`org/name`, or `file:PATH` for a folder laid out the same way.'),

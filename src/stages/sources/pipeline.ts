@@ -9,7 +9,7 @@ import type { TaskRow } from '../../core/row.ts'
 import { isDropped, type Source, type StageContext, type StageServices } from '../../core/stage.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { namesIn } from '../../lib/files.ts'
-import { taskRowOf } from '../task-rows/task-row.ts'
+import { taskRowOf } from '../shared/task-row.ts'
 
 const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number()]))])
 

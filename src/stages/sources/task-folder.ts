@@ -7,7 +7,7 @@ import { digestTask } from '../../formats/harbor-task/digests.ts'
 import { type FoundTasks, findTasks } from '../../formats/harbor-task/find.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
-import { taskRowOf, tasksAtOnce } from '../task-rows/task-row.ts'
+import { taskRowOf, tasksAtOnce } from '../shared/task-row.ts'
 
 const options = z.strictObject({
   path: z.string().min(1).describe('A folder of Harbor tasks, or one task.'),

@@ -9,7 +9,7 @@ import type { Source } from '../../core/stage.ts'
 import { openTaskRows, type TaskRows } from '../../formats/task-parquet/read-rows.ts'
 import { parseTaskPath } from '../../formats/task-parquet/task-path.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
-import { archivedTaskRow, tasksAtOnce } from '../task-rows/task-row.ts'
+import { archivedTaskRow, tasksAtOnce } from '../shared/task-row.ts'
 
 const options = z.strictObject({
   path: z

@@ -1,5 +1,5 @@
 import { definePlugin } from '../../../core/plugin.ts'
-import { decontaminate, decontaminationOptions } from '../../similarity/decontaminate.ts'
+import { decontaminate, decontaminationOptions } from '../../shared/similarity/decontaminate.ts'
 
 /** Keeps rollouts that share no words with a benchmark. */
 export default definePlugin({

@@ -3,8 +3,8 @@ import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { RowFilter, SqlFilter, Verdict } from '../../../core/stage.ts'
 import { estimateTokens } from '../../../lib/estimate-tokens.ts'
-import { digestTokenizer, loadTokenizer } from '../../rollout-text/tokenizer.ts'
-import type { RecipeTrace } from '../../rollout-text/trace-row.ts'
+import { digestTokenizer, loadTokenizer } from '../../shared/rollout-text/tokenizer.ts'
+import type { RecipeTrace } from '../../shared/rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   most: z.int().positive().default(32_768),

@@ -1,5 +1,5 @@
 import { definePlugin } from '../../../core/plugin.ts'
-import { nearDuplicates, nearOptions } from '../../similarity/near-duplicates.ts'
+import { nearDuplicates, nearOptions } from '../../shared/similarity/near-duplicates.ts'
 
 /** Keeps the first of rollouts that say nearly the same. */
 export default definePlugin({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
-import { type AgentTurn, agentTurns } from '../../rollout-text/commands.ts'
-import { brief, traceFilter } from '../../rollout-text/trace-row.ts'
+import { type AgentTurn, agentTurns } from '../../shared/rollout-text/commands.ts'
+import { brief, traceFilter } from '../../shared/rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   times: z.int().min(2).default(5).describe('This many repetitions in a row are a loop.'),

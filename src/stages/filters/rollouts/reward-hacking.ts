@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
-import { agentTurns } from '../../rollout-text/commands.ts'
-import { findSign, type HackingSign, hackingSigns } from '../../rollout-text/hacking-signs.ts'
-import { brief, type RecipeTrace, traceFilter } from '../../rollout-text/trace-row.ts'
+import { agentTurns } from '../../shared/rollout-text/commands.ts'
+import { findSign, type HackingSign, hackingSigns } from '../../shared/rollout-text/hacking-signs.ts'
+import { brief, type RecipeTrace, traceFilter } from '../../shared/rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   waive: z.array(z.enum(hackingSigns)).default([]).describe('Signs that are fine for these tasks.'),

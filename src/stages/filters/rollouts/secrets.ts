@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import { isSecretName } from '../../../core/redact.ts'
 import type { MapStage, RowFilter } from '../../../core/stage.ts'
-import { findSecrets, redactSecrets } from '../../rollout-text/secret-shapes.ts'
-import { type RecipeTrace, traceFilter } from '../../rollout-text/trace-row.ts'
+import { findSecrets, redactSecrets } from '../../shared/rollout-text/secret-shapes.ts'
+import { type RecipeTrace, traceFilter } from '../../shared/rollout-text/trace-row.ts'
 
 const options = z.strictObject({
   how: z

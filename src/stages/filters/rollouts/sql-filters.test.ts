@@ -7,7 +7,7 @@ import type { SqlFilter } from '../../../core/stage.ts'
 import { SqlDatabase } from '../../../lib/duckdb.ts'
 import { makeAnyStage } from '../../../plugins/make-stage.ts'
 import { encodeRow, rowColumns } from '../../../store/rows/columns.ts'
-import type { RecipeTrace } from '../../rollout-text/trace-row.ts'
+import type { RecipeTrace } from '../../shared/rollout-text/trace-row.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))
 const sql = await SqlDatabase.open({ memoryMb: 128, threads: 1, tempDir: dir })

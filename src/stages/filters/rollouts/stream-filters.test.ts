@@ -7,7 +7,7 @@ import { type AnyStage, type Dropped, isDropped, type StageContext } from '../..
 import { streamOf } from '../../../core/stream-stage.ts'
 import { makePlugin } from '../../../plugins/make.ts'
 import { makeAnyStage } from '../../../plugins/make-stage.ts'
-import type { RecipeTrace } from '../../rollout-text/trace-row.ts'
+import type { RecipeTrace } from '../../shared/rollout-text/trace-row.ts'
 import secrets from './secrets.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'ot-agent-test-'))

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { MapStage } from '../../../core/stage.ts'
-import { loadExamples, needsOfExamples } from '../../similarity/examples.ts'
-import { trainClassifier } from '../../similarity/linear-classifier.ts'
+import { loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
+import { trainClassifier } from '../../shared/similarity/linear-classifier.ts'
 
 /** Learns from two files of examples which tasks are wanted, and keeps those that look like them. */
 export default definePlugin({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
-import { exactDuplicates } from '../../similarity/exact-duplicates.ts'
+import { exactDuplicates } from '../../shared/similarity/exact-duplicates.ts'
 
 /** Keeps the first of tasks that are the same. */
 export default definePlugin({

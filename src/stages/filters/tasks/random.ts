@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { WholeStage } from '../../../core/stage.ts'
 import { makeRandom } from '../../../lib/random.ts'
-import { rowNumbers, saveChoice } from '../../mixing/choice.ts'
+import { rowNumbers, saveChoice } from '../../shared/mixing/choice.ts'
 
 /** Keeps a seeded random sample: the baseline every other filter is measured against. */
 export default definePlugin({

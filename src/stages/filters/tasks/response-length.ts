@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { AnyStage } from '../../../core/stage.ts'
 import { estimateTokens } from '../../../lib/estimate-tokens.ts'
-import { asText } from '../../asking/forms.ts'
-import { askOptions, mapTasks } from '../../asking/mapping.ts'
+import { asText } from '../../shared/asking/forms.ts'
+import { askOptions, mapTasks } from '../../shared/asking/mapping.ts'
 
 const options = z.strictObject({
   ...askOptions,

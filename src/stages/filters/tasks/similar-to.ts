@@ -3,8 +3,8 @@ import { UserError } from '../../../core/errors.ts'
 import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { MapStage } from '../../../core/stage.ts'
-import { embedderOf, embeddingOptions, needsOfEmbeddings } from '../../similarity/embed.ts'
-import { loadExamples, needsOfExamples } from '../../similarity/examples.ts'
+import { embedderOf, embeddingOptions, needsOfEmbeddings } from '../../shared/similarity/embed.ts'
+import { loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
 
 /** Scores tasks by how much nearer they are to wanted examples than to unwanted ones. */
 export default definePlugin({

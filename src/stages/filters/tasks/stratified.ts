@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { WholeStage } from '../../../core/stage.ts'
 import { makeRandom } from '../../../lib/random.ts'
-import { saveChoice } from '../../mixing/choice.ts'
+import { saveChoice } from '../../shared/mixing/choice.ts'
 
 /** Keeps at most so many rows of each stratum, drawn at random with the recipe's seed. */
 export default definePlugin({

@@ -5,7 +5,7 @@ import { runStage } from '../../../../test/contracts/stage.ts'
 import { makeTempDir } from '../../../../test/make-task.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { StageServices } from '../../../core/stage.ts'
-import { taskRowOf } from '../../task-rows/task-row.ts'
+import { taskRowOf } from '../../shared/task-row.ts'
 import verified from './verified.ts'
 
 const stage = () =>

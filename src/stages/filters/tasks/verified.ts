@@ -6,8 +6,8 @@ import type { TaskRow } from '../../../core/row.ts'
 import type { Dropped, MapStage, SpineRequest, StageContext } from '../../../core/stage.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { draftOf, removeDraft } from '../../../lib/drafts.ts'
-import { chosen, identityOfModel, rollingOptions } from '../../rolling/options.ts'
-import { folderOf, placeTask } from '../../rolling/place-tasks.ts'
+import { chosen, identityOfModel, rollingOptions } from '../../shared/rolling/options.ts'
+import { folderOf, placeTask } from '../../shared/rolling/place-tasks.ts'
 
 const { sandbox, concurrency, judge } = rollingOptions
 const options = z.strictObject({

@@ -5,9 +5,15 @@ import type { SandboxProvider } from '../../../core/sandbox.ts'
 import type { Environment } from '../../../core/task.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { AlreadyThere, makeDirWhole } from '../../../lib/new-dir.ts'
-import { openRepository, parseRepositorySpec, type RepositoryFiles } from '../../repositories/repository.ts'
-import { asText, isTestFile } from '../../repositories/test-files.ts'
-import { parseReport, renderTestRun, reportAwk, type TestRun, type TestStatus } from '../../repositories/test-run.ts'
+import { openRepository, parseRepositorySpec, type RepositoryFiles } from '../../shared/repositories/repository.ts'
+import { asText, isTestFile } from '../../shared/repositories/test-files.ts'
+import {
+  parseReport,
+  renderTestRun,
+  reportAwk,
+  type TestRun,
+  type TestStatus,
+} from '../../shared/repositories/test-run.ts'
 import type { Options, RepositoryRow } from './options.ts'
 import { parseSource, type Source } from './source.ts'
 

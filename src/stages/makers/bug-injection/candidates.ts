@@ -21,7 +21,7 @@ export async function* findCandidates(
   bench: Bench,
   row: RepositoryRow,
   given: Options,
-  at: { readonly seed: number; readonly model: ModelClient | null; readonly signal: AbortSignal },
+  at: { readonly seed: number; readonly model?: ModelClient | undefined; readonly signal: AbortSignal },
 ): AsyncGenerator<Candidate | Dropped, void, void> {
   const random = makeRandom(at.seed, bench.digest)
   const isShare = (_: unknown, index: number) => index % row.slices === row.slice
@@ -30,7 +30,7 @@ export async function* findCandidates(
     return
   }
   const { model } = at
-  if (model === null) throw new Error('expected a model: the stage checks for one when it is made')
+  if (!model) throw new Error('expected a model: the stage checks for one when it is made')
   const functions = bench.sources.flatMap((source) => functionsOf(source).map((node) => ({ source, node })))
   for (const { source, node } of random.shuffle(functions).filter(isShare)) {
     const written = await askForBug(model, source, node, at.signal)

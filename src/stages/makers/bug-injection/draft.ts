@@ -1,8 +1,8 @@
 import type { DraftFile, TaskDraft } from '../../../core/row.ts'
 import { renderPatch } from '../../../formats/unified-diff.ts'
 import { shellQuote } from '../../../lib/shell.ts'
-import { asText, isTestFile } from '../../repositories/test-files.ts'
-import { verifierFiles } from '../../repositories/test-run.ts'
+import { asText, isTestFile } from '../../shared/repositories/test-files.ts'
+import { verifierFiles } from '../../shared/repositories/test-run.ts'
 import type { Bench } from './bench.ts'
 import type { Options } from './options.ts'
 

@@ -175,7 +175,7 @@ function benchOf(row: RepositoryRow, { given, at, benches, queue }: Shop): Promi
   const { repo, commands, format, image, setup } = row
   const key = digestJson([repo, commands, format, image, setup])
   const { sandboxes, signal, log } = at
-  if (sandboxes === null) throw noSandboxes()
+  if (!sandboxes) throw noSandboxes()
   const workDir = join(at.workDir, 'bug-injection')
   const bench =
     benches.get(key) ?? queue(() => openBench(row, given, { sandboxes, workDir, signal, log: (line) => log(line) }))
@@ -186,8 +186,8 @@ function benchOf(row: RepositoryRow, { given, at, benches, queue }: Shop): Promi
 }
 
 function checkNeeds({ strategy, issue }: Options, { model, sandboxes }: StageContext): void {
-  if (sandboxes === null) throw noSandboxes()
-  if (model === null && (strategy === 'model' || issue === 'model'))
+  if (!sandboxes) throw noSandboxes()
+  if (!model && (strategy === 'model' || issue === 'model'))
     throw new UserError(
       'makers/bug-injection: expected a model that writes bugs or issues, got none',
       'name one with --model',

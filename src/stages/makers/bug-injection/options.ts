@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { RawRow } from '../../../core/row.ts'
-import { type TestFormat, testFormats } from '../../repositories/test-run.ts'
+import { type TestFormat, testFormats } from '../../shared/repositories/test-run.ts'
 import { mutators } from './mutate.ts'
 
 const names = mutators.map(({ name }) => name)

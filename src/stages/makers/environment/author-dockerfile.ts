@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { BoundaryError, UserError } from '../../../core/errors.ts'
 import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
 import type { Dropped, StageContext } from '../../../core/stage.ts'
-import { authorTask } from '../../authoring/author-task.ts'
-import { openRepository, parseRepositorySpec } from '../../repositories/repository.ts'
-import { asText } from '../../repositories/test-files.ts'
+import { authorTask } from '../../shared/authoring/author-task.ts'
+import { openRepository, parseRepositorySpec } from '../../shared/repositories/repository.ts'
+import { asText } from '../../shared/repositories/test-files.ts'
 import { asDockerfile } from './write-dockerfile.ts'
 
 const shape = z.object({
@@ -34,7 +34,7 @@ export async function authorDockerfile(
 ): Promise<TaskDraft | Dropped> {
   const parsed = shape.safeParse(row.fields)
   if (!parsed.success) return { drop: 'missing-field', detail: z.prettifyError(parsed.error).slice(0, 300), id: row.id }
-  if (at.sandboxes === null)
+  if (!at.sandboxes)
     throw new UserError('makers/environment: expected sandboxes to build in, got none', 'name a kind of sandbox')
   const { instruction, repo } = parsed.data
   const own = Object.fromEntries(Object.entries(parsed.data.files).map(([path, data]) => [path, { data }]))

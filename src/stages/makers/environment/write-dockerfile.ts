@@ -1,6 +1,6 @@
 import type { Dropped, StageContext } from '../../../core/stage.ts'
-import { type Answer, ask } from '../../asking/ask.ts'
-import { BadReply, type ReplyForm } from '../../asking/forms.ts'
+import { type Answer, ask } from '../../shared/asking/ask.ts'
+import { BadReply, type ReplyForm } from '../../shared/asking/forms.ts'
 
 /** A Dockerfile, of which only the environment is taken: who starts what in it is not its matter. */
 export const asDockerfile: ReplyForm<string> = {

@@ -5,7 +5,7 @@ import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { MissingField, renderTemplate } from '../../../lib/template.ts'
-import { draftEach } from '../../records/draft-each.ts'
+import { draftEach } from '../../shared/records/draft-each.ts'
 import { normaliserNames, renderOutputTest } from './output-check.ts'
 import { type Case, varyCase } from './vary.ts'
 

@@ -3,7 +3,7 @@ import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
-import { draftEach } from '../../records/draft-each.ts'
+import { draftEach } from '../../shared/records/draft-each.ts'
 import { type Language, languages, renderIoTest, runCasesPy } from './run-cases.ts'
 
 const options = z.strictObject({

@@ -5,7 +5,7 @@ import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { shellQuote } from '../../../lib/shell.ts'
 import { MissingField, renderTemplate, valueAt } from '../../../lib/template.ts'
-import { draftEach } from '../../records/draft-each.ts'
+import { draftEach } from '../../shared/records/draft-each.ts'
 import { answerChecks, answerHints, compareAwk, renderAnswerTest } from './answer-check.ts'
 import { pythonBlock, renderCodeTest, takeApart } from './code-check.ts'
 

@@ -4,7 +4,7 @@ import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { makeRandom } from '../../../lib/random.ts'
-import { draftEach } from '../../records/draft-each.ts'
+import { draftEach } from '../../shared/records/draft-each.ts'
 import { checkQueryPy, renderQueryTest } from './check-query.ts'
 import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
 

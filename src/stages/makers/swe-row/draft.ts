@@ -1,9 +1,9 @@
 import type { DraftFile, TaskDraft } from '../../../core/row.ts'
 import { applyFilePatch, type FilePatch } from '../../../formats/unified-diff.ts'
 import { shellQuote } from '../../../lib/shell.ts'
-import type { RepositoryFiles } from '../../repositories/repository.ts'
-import { asText, isTestFile } from '../../repositories/test-files.ts'
-import { type TestRun, verifierFiles } from '../../repositories/test-run.ts'
+import type { RepositoryFiles } from '../../shared/repositories/repository.ts'
+import { asText, isTestFile } from '../../shared/repositories/test-files.ts'
+import { type TestRun, verifierFiles } from '../../shared/repositories/test-run.ts'
 import type { SweRow } from './parse-row.ts'
 
 type Files = Record<string, DraftFile>

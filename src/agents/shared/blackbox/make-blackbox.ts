@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import type { Agent, AgentAt, AgentExit } from '../../../core/agent.ts'
+import { UserError } from '../../../core/errors.ts'
+import type { ModelClient } from '../../../core/model.ts'
+import { definePlugin, type PluginContext } from '../../../core/plugin.ts'
+import { openCallRecorder } from '../../../formats/atif/recorder/call-recorder.ts'
+import type { CallCounts } from '../gateway/ask-model.ts'
+import { openGateway } from '../gateway/open-gateway.ts'
+import type { CommandAgent } from './command-agent.ts'
+import { exitOf, isOver } from './exit-of.ts'
+import { checkInstaller, installTool, specOf } from './install-tool.ts'
+import { runBehind, toolDir } from './run-behind.ts'
+
+export const blackboxOptions = z.strictObject({
+  api_base: z.string().nullish().describe('Where the model is served. The model client uses it; the agent does not.'),
+  model_info: z.looseObject({}).nullish(),
+  version: z
+    .string()
+    .regex(/^[0-9][\w.+-]*$/, 'expected an exact version, for example 1.2.3')
+    .optional()
+    .describe('another version of the agent than the one that was tried'),
+  collect_rollout_details: z.boolean().default(false).describe('ask for token ids and log probabilities'),
+})
+export type BlackboxOptions = z.output<typeof blackboxOptions>
+
+/** Declares a plug-in that runs a command-line agent others wrote, behind a gateway that records it. */
+export function defineBlackbox(agent: CommandAgent, summary: string) {
+  return definePlugin({
+    name: agent.name,
+    summary,
+    options: blackboxOptions,
+    make: ({ version, ...options }, context) =>
+      makeBlackbox(version === undefined ? agent : withVersion(agent, version), options, context),
+  })
+}
+
+function withVersion(agent: CommandAgent, version: string): CommandAgent {
+  return { ...agent, tool: { ...agent.tool, version } }
+}
+
+/** Makes such an agent: installed before the clock of the task starts, with a key that is good for its trial only. */
+export function makeBlackbox(
+  agent: CommandAgent,
+  options: Pick<BlackboxOptions, 'collect_rollout_details'>,
+  { stateDir }: PluginContext,
+): Agent {
+  return {
+    name: agent.name,
+    version: agent.tool.version,
+    needsModel: true,
+    // Its program may ask for several things at once, and of an interrupted attempt some of them have no reply.
+    repeats: false,
+    check: () => checkInstaller(agent.tool),
+    async toolDirs({ signal, record }) {
+      record.log(`uses ${specOf(agent.tool)}, installed once on this machine`)
+      return [{ source: await installTool(stateDir, agent.tool, signal), target: toolDir }]
+    },
+    solve: (at) => solve(agent, options, at),
+  }
+}
+
+async function solve(
+  agent: CommandAgent,
+  options: Pick<BlackboxOptions, 'collect_rollout_details'>,
+  at: AgentAt,
+): Promise<AgentExit> {
+  const client = clientOf(agent, at)
+  const sessionId = randomBytes(8).toString('hex')
+  const recorded = { name: agent.name, version: agent.tool.version, model: client.model, sessionId }
+  const recorder = await openCallRecorder(at.logsDir, recorded, at.mask)
+  const over = new AbortController()
+  const gateway = openGateway({
+    client,
+    recorder,
+    refused: (call) => at.record.refused(call),
+    tokenDetails: options.collect_rollout_details,
+    onCount: (counts) => void (isOver(counts) && over.abort()),
+  })
+  try {
+    const exitCode = await runBehind(agent, gateway, client, at, over.signal)
+    return exitOf(exitCode, gateway.counts(), at)
+  } finally {
+    await gateway.close()
+    note(gateway.counts(), at)
+    await recorder.finish()
+  }
+}
+
+function note(counts: CallCounts, { record }: AgentAt): void {
+  const { inputTokens, cacheTokens, outputTokens, costUsd, calls, succeeded } = counts
+  record.usage({ inputTokens, cacheTokens, outputTokens, costUsd })
+  record.metadata({ model_calls: calls, model_calls_succeeded: succeeded })
+}
+
+function clientOf({ name }: CommandAgent, { client }: AgentAt): ModelClient {
+  if (client) return client
+  throw new UserError(`agent ${name} needs a model, and none was given`, 'name one with -m, for example openai/gpt-x')
+}

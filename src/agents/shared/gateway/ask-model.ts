@@ -1,0 +1,115 @@
+import { BoundaryError, isAbort, messageOf } from '../../../core/errors.ts'
+import type { CallOptions, ModelClient, ModelReply, ModelRequest } from '../../../core/model.ts'
+import type { RecordedCall } from '../../../formats/atif/recorder/call-recorder.ts'
+import type { ServiceAnswer } from '../../../formats/dialect-server/model-service.ts'
+import type { ServedCall } from '../../../formats/dialect-server/server-dialect.ts'
+import { faultOf } from './fault-of.ts'
+
+/** What the calls of a trial came to. */
+export interface CallCounts {
+  readonly calls: number
+  readonly succeeded: number
+  readonly inputTokens: number
+  readonly cacheTokens: number
+  readonly outputTokens: number
+  /** Null when no call had a known price. */
+  readonly costUsd: number | null
+  /** The budget that is spent, once one is. */
+  readonly spentBudget: string | null
+  /** The last failure of the model's server; null again once a call succeeded. */
+  readonly lastFailure: BoundaryError | null
+  /** Failures of the model's server since a call last succeeded. */
+  readonly failuresInARow: number
+}
+
+export const noCalls: CallCounts = {
+  calls: 0,
+  succeeded: 0,
+  inputTokens: 0,
+  cacheTokens: 0,
+  outputTokens: 0,
+  costUsd: null,
+  spentBudget: null,
+  lastFailure: null,
+  failuresInARow: 0,
+}
+
+export interface Ask {
+  readonly client: ModelClient
+  readonly tokenDetails: boolean
+  readonly signal: AbortSignal
+  /** Who hears the reply while it is said. */
+  readonly hearing?: Pick<CallOptions, 'onText' | 'onReasoning'>
+  readonly count: (change: (counts: CallCounts) => Partial<CallCounts>) => void
+}
+
+/** Asks the model what an agent asked it, writes down what came of it, and gives what the agent is told. */
+export async function askModel(
+  ask: Ask,
+  { request }: ServedCall,
+  dialect: string,
+  record: RecordedCall,
+): Promise<ServiceAnswer> {
+  ask.count(({ calls }) => ({ calls: calls + 1 }))
+  try {
+    const outcome = await ask.client.complete(
+      { ...asAsked(ask, request), dialect },
+      { signal: ask.signal, ...ask.hearing },
+    )
+    if (outcome.kind === 'reply') {
+      record.reply(outcome.reply)
+      ask.count((counts) => withReply(counts, outcome.reply))
+      return { kind: 'reply', reply: outcome.reply }
+    }
+    if (outcome.kind === 'context-exceeded') {
+      record.fail('ContextLengthExceededError', outcome.message)
+      return { kind: 'fault', fault: { kind: 'context-exceeded', message: outcome.message } }
+    }
+    const message = `the budget of this run is spent: ${outcome.budget}`
+    record.fail('BudgetExceededError', message)
+    ask.count(() => ({ spentBudget: outcome.budget }))
+    return { kind: 'fault', fault: { kind: 'forbidden', message } }
+  } catch (error) {
+    return failed(ask, error, record)
+  }
+}
+
+function failed(ask: Ask, error: unknown, record: RecordedCall): ServiceAnswer {
+  if (isAbort(error) || ask.signal.aborted) {
+    record.fail('Aborted', 'the agent hung up, or its time was over')
+    return { kind: 'hang-up' }
+  }
+  // What a provider says about a key may quote it, so that only the kind of failure is written down.
+  const fault = faultOf(error)
+  if (error instanceof BoundaryError) {
+    record.fail(error.code, fault.message)
+    ask.count(({ failuresInARow }) => ({ lastFailure: error, failuresInARow: failuresInARow + 1 }))
+  } else {
+    record.fail('ModelError', messageOf(error))
+  }
+  return { kind: 'fault', fault }
+}
+
+/** Agents ask for as much output as they know of; a server refuses more than it has. */
+function asAsked({ client, tokenDetails }: Ask, request: ModelRequest): ModelRequest {
+  const { outputTokens } = client.facts
+  const { maxOutputTokens } = request
+  const isTooMuch = outputTokens !== null && maxOutputTokens !== undefined && maxOutputTokens > outputTokens
+  return {
+    ...request,
+    ...(isTooMuch && { maxOutputTokens: outputTokens }),
+    ...(tokenDetails && { tokenDetails: true }),
+  }
+}
+
+function withReply(counts: CallCounts, { usage, costUsd }: ModelReply): Partial<CallCounts> {
+  return {
+    succeeded: counts.succeeded + 1,
+    inputTokens: counts.inputTokens + usage.inputTokens,
+    cacheTokens: counts.cacheTokens + usage.cacheTokens,
+    outputTokens: counts.outputTokens + usage.outputTokens,
+    costUsd: costUsd === null ? counts.costUsd : (counts.costUsd ?? 0) + costUsd,
+    lastFailure: null,
+    failuresInARow: 0,
+  }
+}

@@ -1,0 +1,66 @@
+import { createServer } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { HttpShare, turnAway } from '../../../lib/http-share.ts'
+import { type Ask, type CallCounts, noCalls } from './ask-model.ts'
+import { type GatewayOptions, gatewayLimits, gatewayPool, sureShare } from './gateway-options.ts'
+import { serveAgent } from './serve-agent.ts'
+import { makeTrialKey } from './trial-key.ts'
+
+/** An endpoint for one trial: every call of its agent passes through here and is recorded. */
+export interface Gateway {
+  /** What the agent shows instead of a provider's key; good here only. */
+  readonly key: string
+  /** Takes a connection, for example from a sandbox's door. */
+  accept(socket: Duplex): void
+  counts(): CallCounts
+  /** Hangs up on everybody; waits until every call is written down. */
+  close(): Promise<void>
+}
+
+/** Opens an endpoint that speaks four APIs, lets in only whoever has the trial's key, and asks the trial's model. */
+export function openGateway(options: GatewayOptions): Gateway {
+  const key = makeTrialKey()
+  const closing = new AbortController()
+  /** Every open connection, with the clock that ends it unless it says what it wants. */
+  const heads = new Map<Duplex, NodeJS.Timeout>()
+  const running = new Set<Promise<void>>()
+  let counts = noCalls
+  const count: Ask['count'] = (change) => {
+    counts = { ...counts, ...change(counts) }
+    options.onCount?.(counts)
+  }
+  const limits = { ...gatewayLimits, ...options.limits }
+  const share = new HttpShare(limits, sureShare, gatewayPool)
+  const serving = { ...options, key, count, closing: closing.signal, limits, share }
+  const server = createServer((request, response) => {
+    clearTimeout(heads.get(request.socket))
+    const work = serveAgent(serving, request, response).catch(() => void response.destroy())
+    running.add(work)
+    void work.finally(() => running.delete(work))
+  })
+  // An agent asks again when its command has ended; a connection that is closed meanwhile may lose that call.
+  server.keepAliveTimeout = 0
+  return {
+    key,
+    accept(socket) {
+      if (closing.signal.aborted) return void socket.destroy()
+      if (!share.take('connections')) return turnAway(socket, '429 Too Many Requests')
+      // A server that does not listen itself watches over no time.
+      const late = () => turnAway(socket, '408 Request Timeout')
+      heads.set(socket, setTimeout(late, limits.headMs))
+      socket.once('close', () => {
+        clearTimeout(heads.get(socket))
+        heads.delete(socket)
+        share.release('connections')
+      })
+      socket.on('error', () => {})
+      server.emit('connection', socket)
+    },
+    counts: () => counts,
+    async close() {
+      closing.abort()
+      for (const socket of heads.keys()) socket.destroy()
+      await Promise.all(running)
+    },
+  }
+}

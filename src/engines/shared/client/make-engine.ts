@@ -1,0 +1,110 @@
+import { join } from 'node:path'
+import type { Engine, Health } from '../../../core/model.ts'
+import type { PluginContext } from '../../../core/plugin.ts'
+import type { Dialect, Quirks } from '../../../formats/model-dialect.ts'
+import { type HttpClient, makeHttpClient } from '../../../lib/http-client.ts'
+import { type Checked, makeHealthCheck } from './health.ts'
+import { makeClient } from './make-client.ts'
+import { nameOnServer } from './model-name.ts'
+import { factsOf, type ServerOptions } from './options.ts'
+import { makeRateLimit } from './rate-limit.ts'
+import { type Replica, Replicas } from './replicas.ts'
+import { parseRequestParams } from './request-params.ts'
+import { makeResponseCache } from './response-cache.ts'
+import { type Server, servedBy } from './server.ts'
+
+/** What makes one engine different from another. */
+export interface EngineTraits {
+  readonly name: string
+  readonly dialect: Dialect
+  /** Several serve the same, and share the calls. */
+  readonly apiBases: readonly [string, ...string[]]
+  readonly apiKey: string | null
+  /** Prefixes of model names that mean this engine: `anthropic/`. */
+  readonly ownPrefixes: readonly string[]
+  readonly maxTokensField: Quirks['maxTokensField']
+  /** Whether a server that nobody has looked at for so long is looked at before a call; 0: never. */
+  readonly healthcheckIntervalSec: number
+  readonly metricsUrls: readonly string[]
+  /** When the server is reached in a way of its own. */
+  readonly http?: HttpClient
+}
+
+/** Makes an engine that talks to a server over HTTP. Nothing is sent before it is asked for something. */
+export function makeEngine(traits: EngineTraits, options: ServerOptions, context: PluginContext): Engine {
+  const server = makeServer(traits, options, context)
+  const { model = null } = options
+  const { all } = server.replicas
+  return {
+    name: traits.name,
+    get endpoint() {
+      return {
+        baseUrls: all.map(({ wire }) => wire.base),
+        modelName: model === null ? null : nameOnServer(model, servedBy(server.replicas, model), traits.ownPrefixes),
+        apiKey: traits.apiKey,
+        metricsUrls: traits.metricsUrls,
+      }
+    },
+    health: async (signal) => healthOf(await Promise.all(all.map(({ health }) => health.check(model, signal)))),
+    client: (name, account) => makeClient(server, name, account ?? null),
+  }
+}
+
+/** One that answers is enough to work with. */
+function healthOf(checks: readonly Checked[]): Health {
+  const down = checks.filter((checked) => checked.kind === 'unhealthy')
+  const [served] = checks.filter((checked) => checked.kind === 'healthy').map((checked) => checked.served)
+  const reason = down.map((checked) => checked.reason).join('; ')
+  if (served === undefined) return { healthy: false, reason, ...(down[0] && { code: down[0].code }) }
+  return { healthy: true, models: served.map(({ id }) => id), ...(down.length > 0 && { down: reason }) }
+}
+
+function makeReplica(traits: EngineTraits, options: ServerOptions, http: HttpClient, address: string): Replica {
+  const { dialect, apiKey, ownPrefixes } = traits
+  const wire = {
+    http,
+    dialect,
+    base: dialect.base(address),
+    headers: { ...dialect.headers(apiKey), ...options.headers },
+    hide: (text: string) => (isSecret(apiKey) ? text.replaceAll(apiKey, '****') : text),
+  }
+  const intervalSec = options.healthcheck_interval ?? traits.healthcheckIntervalSec
+  const health = makeHealthCheck(wire, {
+    intervalMs: intervalSec * 1000,
+    maxAttempts: options.healthcheck_max_attempts,
+    retryDelayMs: options.healthcheck_retry_delay * 1000,
+    ownPrefixes,
+  })
+  return { wire, health }
+}
+
+function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDir }: PluginContext): Server {
+  const { dialect, ownPrefixes } = traits
+  const http = traits.http ?? makeHttpClient(env)
+  const [first, ...others] = traits.apiBases
+  const make = (address: string) => makeReplica(traits, options, http, address)
+  const { cache } = options
+  return {
+    dialect,
+    replicas: new Replicas([make(first), ...others.map(make)]),
+    rateLimit: makeRateLimit(options.rpm ?? null, options.tpm ?? null),
+    retry: {
+      maxAttempts: options.max_attempts,
+      minWaitMs: options.min_wait_sec * 1000,
+      maxWaitMs: options.max_wait_sec * 1000,
+    },
+    cache: cache ? makeResponseCache(cache.dir ?? join(stateDir, 'responses'), cache.ttl_sec ?? null) : null,
+    facts: factsOf(options.model_info),
+    defaults: parseRequestParams(traits.name, options.request_params),
+    stream: options.stream,
+    requestTimeoutMs: options.request_timeout_sec * 1000,
+    ownPrefixes,
+    firstQuirks: { maxTokensField: traits.maxTokensField, dropped: [] },
+    quirks: new Map(),
+  }
+}
+
+/** A stand-in such as `x` for servers that want some key is no secret, and all of its letters would be hidden. */
+function isSecret(apiKey: string | null): apiKey is string {
+  return apiKey !== null && apiKey.length >= 6
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import type { ModelFacts } from '../../../core/model.ts'
+
+const price = z.number().nonnegative()
+const tokens = z.number().int().positive()
+
+/** What a user knows about a model; the names are LiteLLM's, so that settings can be carried over. */
+const modelInfo = z.strictObject({
+  max_input_tokens: tokens.optional(),
+  max_output_tokens: tokens.optional(),
+  max_tokens: tokens.optional().describe('used for the context when max_input_tokens is not given'),
+  input_cost_per_token: price.optional(),
+  output_cost_per_token: price.optional(),
+  cache_read_input_token_cost: price.optional(),
+  cache_creation_input_token_cost: price.optional(),
+})
+
+/** Where a server answers. A secret in it would be written down with it, and is sent nowhere. */
+export const address = z
+  .url({ protocol: /^https?$/ })
+  .refine((text) => isPlain(text), 'expected an address without name, password or query; name the key by its variable')
+
+function isPlain(text: string): boolean {
+  if (!URL.canParse(text)) return true
+  const { username, password, search, hash } = new URL(text)
+  return username + password + search + hash === ''
+}
+
+/** Options that every engine with a server behind it has. */
+export const serverOptions = {
+  model: z.string().min(1).optional().describe('the model to look for when the server is checked'),
+  api_base: address.optional().describe('address of the API, for example http://localhost:8000/v1'),
+  api_key: z.string().optional().describe('the key itself, or the variable that holds it in a template'),
+  api_key_env: z.string().min(1).optional().describe('environment variable that holds the key'),
+  model_info: modelInfo.optional(),
+  request_params: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe('sent with every request unless it says otherwise'),
+  headers: z.record(z.string(), z.string()).default({}),
+  stream: z.boolean().default(false).describe('stream replies even when the caller needs only the whole reply'),
+  request_timeout_sec: z.number().positive().default(1800).describe('for one request, from sending to its last byte'),
+  max_attempts: z.number().int().positive().default(6).describe('requests for one call, when the server fails'),
+  min_wait_sec: z
+    .number()
+    .nonnegative()
+    .default(1)
+    .describe('the wait after a first failure is up to this, then doubles'),
+  max_wait_sec: z.number().nonnegative().default(60),
+  rpm: z.number().positive().optional().describe('requests per minute'),
+  tpm: z.number().positive().optional().describe('tokens per minute, input and output'),
+  cache: z
+    .strictObject({ dir: z.string().min(1).optional(), ttl_sec: z.number().positive().optional() })
+    .optional()
+    .describe('keep replies on disk and give them again for equal requests'),
+  healthcheck_interval: z
+    .number()
+    .nonnegative()
+    .optional()
+    .describe('seconds after which a call checks the server again; 0: never'),
+  healthcheck_max_attempts: z.number().int().positive().default(3),
+  healthcheck_retry_delay: z.number().nonnegative().default(2),
+}
+
+const schema = z.strictObject(serverOptions)
+export type ServerOptions = z.output<typeof schema>
+
+/** What the user says about a model, as facts. */
+export function factsOf(info: ServerOptions['model_info']): ModelFacts {
+  return {
+    contextTokens: info?.max_input_tokens ?? info?.max_tokens ?? null,
+    outputTokens: info?.max_output_tokens ?? null,
+    inputUsdPerToken: info?.input_cost_per_token ?? null,
+    cacheUsdPerToken: info?.cache_read_input_token_cost ?? null,
+    outputUsdPerToken: info?.output_cost_per_token ?? null,
+    cacheWriteUsdPerToken: info?.cache_creation_input_token_cost ?? null,
+  }
+}

@@ -1,0 +1,175 @@
+import { UserError } from '../../../core/errors.ts'
+import type { ChatMessage, ModelClient, ModelRequest } from '../../../core/model.ts'
+import type { TaskLineage } from '../../../core/row.ts'
+import type { Dropped } from '../../../core/stage.ts'
+import { digestJson } from '../../../lib/digest-json.ts'
+import { asText, BadReply, commonest, type ReplyForm } from './forms.ts'
+import { forgetReply, replyTo } from './reply-store.ts'
+import { Spending } from './spending.ts'
+
+/** Who asks: the context of a stage, or what a pipeline's `make` is given. */
+export interface AskAt {
+  readonly model?: ModelClient | null | undefined
+  /** Replies are kept here. */
+  readonly workDir: string
+  readonly signal: AbortSignal
+  /** The books, and what may be spent; default: nobody counts. */
+  readonly spending?: Spending | undefined
+}
+
+export interface Question<T = string> {
+  readonly prompt: string
+  readonly system?: string | undefined
+  /** What the answer has to look like (default: any text). */
+  readonly form?: ReplyForm<T>
+  readonly temperature?: number | undefined
+  readonly maxOutputTokens?: number | undefined
+  /** Replies to the same prompt that are settled into one value (default 1). */
+  readonly repeats?: number | undefined
+  /** The answer is dropped when fewer of the repeats agree, as a share. */
+  readonly minAgreement?: number | undefined
+  /** How often a reply of the wrong form is asked for in all (default 3). */
+  readonly tries?: number | undefined
+  /** Whether replies that came to no answer are forgotten, so that whoever asks again may get another (default: they are kept). */
+  readonly forgetFailure?: boolean | undefined
+  /** Which row it is about, for the reason it is dropped with. */
+  readonly id?: string
+}
+
+export interface Answer<T> {
+  readonly value: T
+  /** Of every repeat, in order. */
+  readonly values: readonly T[]
+  /** Share of the repeats that say so. */
+  readonly agreement: number
+  /** SHA-256 of what was asked, hex. */
+  readonly promptDigest: string
+  readonly model: string
+  /** What the replies cost when they were made; null when no price is known. */
+  readonly costUsd: number | null
+}
+
+/**
+ * Asks a model for one thing. A reply of the wrong form is asked for again, with what was wrong about it; when that does not
+ * help, the answer is a dropped row. A server that is down, or a spent budget, throws BoundaryError.
+ */
+export async function ask<T = string>(question: Question<T>, at: AskAt): Promise<Answer<T> | Dropped> {
+  const model = modelOf(at)
+  const form = question.form ?? (asText as unknown as ReplyForm<T>)
+  const messages = openingOf(question, form)
+  const promptDigest = digestJson({ messages, shape: form.jsonSchema ?? null })
+  const values: T[] = []
+  const costs: (number | null)[] = []
+  for (let repeat = 0; repeat < (question.repeats ?? 1); repeat++) {
+    const sent: ModelRequest[] = []
+    const said = await askOnce(question, form, messages, repeat, { ...at, model, sent })
+    if ('drop' in said && question.forgetFailure)
+      for (const request of sent) await forgetReply(request, repeat, { ...at, model })
+    if ('drop' in said) return { ...said, ...(question.id !== undefined && { id: question.id }) }
+    values.push(said.value)
+    costs.push(said.costUsd)
+  }
+  const { value, agreement } = (form.settle ?? commonest)(values)
+  if (agreement < (question.minAgreement ?? 0))
+    return {
+      drop: 'no-agreement',
+      detail: `${Math.round(agreement * 100)} % of ${values.length} replies agree`,
+      ...(question.id !== undefined && { id: question.id }),
+    }
+  const known = costs.filter((cost) => cost !== null)
+  const costUsd = known.length === 0 ? null : known.reduce((sum, cost) => sum + cost, 0)
+  return { value, values, agreement, promptDigest, model: model.model, costUsd }
+}
+
+/** What a task's lineage says about the model that helped to make it. */
+export function lineageOf(...answers: readonly Answer<unknown>[]): Pick<TaskLineage, 'promptDigest' | 'model'> {
+  const [first, ...others] = answers
+  if (!first) return {}
+  const promptDigest =
+    others.length === 0 ? first.promptDigest : digestJson(answers.map((answer) => answer.promptDigest))
+  return { promptDigest, model: first.model }
+}
+
+/** The model of a run that cannot do without one. */
+export function modelOf({ model }: { readonly model?: ModelClient | null | undefined }): ModelClient {
+  if (model) return model
+  throw new UserError(
+    'expected a model to ask, got none',
+    'name one: -m on the command line, `model` in a stage of a recipe',
+  )
+}
+
+async function askOnce<T>(
+  question: Question<T>,
+  form: ReplyForm<T>,
+  opening: readonly ChatMessage[],
+  repeat: number,
+  at: AskAt & { readonly model: ModelClient; readonly sent: ModelRequest[] },
+): Promise<{ readonly value: T; readonly costUsd: number | null } | Dropped> {
+  const { tries = 3 } = question
+  const { spending = new Spending() } = at
+  let messages = opening
+  let complaint = ''
+  let costUsd: number | null = null
+  for (let nth = 1; nth <= tries; nth++) {
+    at.signal.throwIfAborted()
+    const request = requestOf(question, form, messages)
+    at.sent.push(request)
+    const replied = await booked(request, repeat, at, spending)
+    if (replied === 'context-exceeded')
+      return { drop: 'context-exceeded', detail: 'the prompt is too long for the model' }
+    const { text, finish, costUsd: cost } = replied
+    costUsd = cost === null ? costUsd : (costUsd ?? 0) + cost
+    if (finish === 'length')
+      return { drop: 'reply-cut', detail: `the reply was cut off after ${text.length} characters` }
+    if (finish === 'content-filter')
+      return { drop: 'reply-filtered', detail: 'the server’s filter held the reply back' }
+    try {
+      return { value: form.read(text), costUsd }
+    } catch (error) {
+      if (!(error instanceof BadReply)) throw error
+      complaint = error.message
+      messages = [...messages, { role: 'assistant', content: text }, { role: 'user', content: again(complaint) }]
+    }
+  }
+  return { drop: 'bad-reply', detail: complaint }
+}
+
+async function booked(
+  request: ModelRequest,
+  repeat: number,
+  at: AskAt & { readonly model: ModelClient },
+  spending: Spending,
+) {
+  let admitted = false
+  try {
+    const replied = await replyTo(request, repeat, at, () => {
+      spending.admit()
+      admitted = true
+    })
+    if (replied === 'context-exceeded') return replied
+    spending.add(replied)
+    return replied.reply
+  } finally {
+    if (admitted) spending.settle()
+  }
+}
+
+function requestOf<T>(question: Question<T>, form: ReplyForm<T>, messages: readonly ChatMessage[]): ModelRequest {
+  const { temperature, maxOutputTokens } = question
+  return {
+    messages,
+    ...(form.jsonSchema && { jsonSchema: form.jsonSchema }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+  }
+}
+
+function openingOf<T>({ prompt, system }: Question<T>, { rules }: ReplyForm<T>): ChatMessage[] {
+  const told: ChatMessage[] = system === undefined ? [] : [{ role: 'system', content: system }]
+  return [...told, { role: 'user', content: rules === null ? prompt : `${prompt.trimEnd()}\n\n${rules}` }]
+}
+
+function again(complaint: string): string {
+  return `That reply cannot be used: ${complaint}. Answer again, in full.`
+}

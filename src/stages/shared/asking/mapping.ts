@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import type { RawRow, TaskRow } from '../../../core/row.ts'
+import type { Dropped, Expectation, MapStage, Need, StageContext } from '../../../core/stage.ts'
+import { isDropped } from '../../../core/stage.ts'
+import { renderTemplate } from '../../../lib/template.ts'
+import { identityOfModel } from '../rolling/options.ts'
+import type { AskAt } from './ask.ts'
+import { type Asked, askEach } from './ask-each.ts'
+import type { ReplyForm } from './forms.ts'
+import type { Spending } from './spending.ts'
+
+/** Which model a stage of a recipe asks; in a pipeline it is the pipeline's own. */
+const modelSettings = z.strictObject({
+  model: z.string().min(1),
+  engine: z.string().optional(),
+  apiBase: z.string().optional(),
+  apiKeyEnv: z.string().optional(),
+  options: z.record(z.string(), z.unknown()).optional(),
+})
+
+/** How a stage asks, whatever it asks for. */
+export const askOptions = {
+  model: modelSettings.optional(),
+  system: z.string().optional(),
+  temperature: z.number().min(0).optional(),
+  maxOutputTokens: z.number().int().positive().optional(),
+  /** Replies of the wrong form are asked for so often in all. */
+  tries: z.number().int().min(1).default(3),
+  concurrency: z.number().int().min(1).default(8),
+  maxCalls: z.number().int().positive().optional(),
+  maxCostUsd: z.number().positive().optional(),
+}
+const askSchema = z.strictObject(askOptions)
+export type AskOptions = z.output<typeof askSchema>
+
+/** Options of a map: a prompt with `{{field}}` of the row, and where the answer goes. */
+export const mapOptions = {
+  ...askOptions,
+  prompt: z.string().min(1),
+  into: z.string().min(1),
+  /** Replies to the same prompt; they are settled into one. */
+  repeats: z.number().int().min(1).default(1),
+  /** Rows are dropped when a smaller share of the repeats agree. */
+  minAgreement: z.number().min(0).max(1).default(0),
+}
+const mapSchema = z.strictObject(mapOptions)
+export type MapOptions = z.output<typeof mapSchema>
+
+/** What of a stage's options its rows depend on: not how many are asked at once, what they may cost, nor where the model is reached. */
+export function identityOf<O extends AskOptions>(options: O): object {
+  const { concurrency: _, maxCalls: __, maxCostUsd: ___, model, ...identity } = options
+  return { ...identity, ...(model && { model: identityOfModel(model) }) }
+}
+
+/** What a stage that asks cannot do without. */
+export function needsOfAsking({ model }: AskOptions): readonly Need[] {
+  if (model) return [{ kind: 'model', model }]
+  const provide = "name it among the stage's options: model: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
+  return [{ kind: 'missing', what: 'a model to ask', provide }]
+}
+
+/** The context of a stage that asks. */
+export type AskingContext = StageContext & Pick<AskAt, 'spending'>
+
+/** The context of a stage with the model that its options name, if they name one, and with its books. */
+export async function withModel(at: StageContext, { model }: AskOptions, spending?: Spending): Promise<AskingContext> {
+  const client = model && at.services ? await at.services.model(model) : at.model
+  return { ...at, log: (line) => at.log(line), model: client, spending }
+}
+
+/** A map over rows of a source. */
+export function mapRaw<T>(
+  options: MapOptions,
+  form: ReplyForm<T>,
+  give: (asked: Asked<RawRow, T>) => readonly (RawRow | Dropped)[],
+): MapStage<RawRow, RawRow> {
+  return mapRows('raw', options, form, ({ fields }) => fields, give)
+}
+
+/** A map over tasks, which leaves what it found among their signals. */
+export function mapTasks<T>(
+  options: MapOptions,
+  form: ReplyForm<T>,
+  give: (asked: Asked<TaskRow, T>) => readonly (TaskRow | Dropped)[],
+): MapStage<TaskRow, TaskRow> {
+  const fieldsOf = ({ id, name, source, instruction, signals }: TaskRow) => ({
+    id,
+    name,
+    source,
+    instruction,
+    ...signals,
+  })
+  return mapRows('task', options, form, fieldsOf, give)
+}
+
+function mapRows<Row extends { readonly id: string }, T>(
+  kind: 'raw' | 'task',
+  options: MapOptions,
+  form: ReplyForm<T>,
+  fieldsOf: (row: Row) => Readonly<Record<string, unknown>>,
+  give: (asked: Asked<Row, T>) => readonly (Row | Dropped)[],
+): MapStage<Row, Row> {
+  const { prompt, into: _, model: __, ...asking } = options
+  return {
+    kind: 'map',
+    takes: kind,
+    gives: kind,
+    expensive: true,
+    identity: identityOf(options),
+    needs: () => needsOfAsking(options),
+    expect: (taken): Expectation => ({
+      rows: taken,
+      modelCalls: taken === null ? null : taken * options.repeats,
+      assumes: ['every reply is of the right form at once'],
+    }),
+    async *run(rows, at) {
+      const questions = { ...asking, form, prompt: (row: Row) => renderTemplate(prompt, fieldsOf(row)) }
+      for await (const asked of askEach(rows, questions, await withModel(at, options))) {
+        at.signal.throwIfAborted()
+        if (isDropped(asked)) yield asked
+        else yield* give(asked)
+      }
+    },
+  }
+}

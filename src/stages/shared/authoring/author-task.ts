@@ -1,0 +1,77 @@
+import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import type { Dropped } from '../../../core/stage.ts'
+import { isDropped } from '../../../core/stage.ts'
+import { rowDigest } from '../../../lib/digest-json.ts'
+import { type Answer, ask, lineageOf, type Question } from '../asking/ask.ts'
+import type { AskingContext, AskOptions } from '../asking/mapping.ts'
+import { proveDraft } from './prove-draft.ts'
+import { reviewDraft } from './review-draft.ts'
+
+/** Something a model writes that becomes a task, and how. */
+export interface Authoring<T> {
+  readonly row: RawRow
+  readonly pipeline: string
+  readonly strategy: string
+  /** Unique among the pipeline's tasks. */
+  readonly name: string
+  readonly prompt: string
+  readonly form: NonNullable<Question<T>['form']>
+  /** The draft's parts of what was written. */
+  readonly parts: (written: T) => Pick<TaskDraft, 'instruction' | 'files' | 'config'>
+  /** Answers that led to this prompt. */
+  readonly before?: readonly Answer<unknown>[]
+  /** How often what fails in the sandbox goes back to its author. */
+  readonly repairs: number
+}
+
+/**
+ * Lets a model write a task, runs it in a sandbox, and hands what failed back to the model, a few times; what is still not
+ * right is dropped. Without sandboxes nothing is run here: the check of finished tasks decides alone.
+ */
+export async function authorTask<T>(
+  authoring: Authoring<T>,
+  asking: Pick<AskOptions, 'system' | 'temperature' | 'maxOutputTokens' | 'tries'>,
+  at: AskingContext,
+): Promise<TaskDraft | Dropped> {
+  const { row, form, repairs, before = [] } = authoring
+  const { system, temperature, maxOutputTokens, tries } = asking
+  let prompt = authoring.prompt
+  let first: Answer<T> | null = null
+  let problem = ''
+  for (let round = 0; round <= repairs; round++) {
+    const answer: Answer<T> | Dropped = await ask(
+      { prompt, form, system, temperature, maxOutputTokens, tries, id: row.id },
+      at,
+    )
+    if (isDropped(answer)) return answer
+    first ??= answer
+    const draft = draftOf(authoring, answer.value, { ...lineageOf(...before, first) }, at.seed)
+    const found =
+      reviewDraft(draft) ?? (at.sandboxes ? await proveDraft(draft, { ...at, sandboxes: at.sandboxes }) : null)
+    if (found === null) return draft
+    problem = found
+    prompt = repairPrompt(authoring.prompt, answer.value, problem)
+  }
+  return { drop: 'not-proven', detail: problem.slice(0, 1000), id: row.id }
+}
+
+function draftOf<T>(
+  { row, pipeline, strategy, name, parts }: Authoring<T>,
+  written: T,
+  helped: Pick<TaskDraft['lineage'], 'promptDigest' | 'model'>,
+  seed: number,
+): TaskDraft {
+  const lineage = { pipeline, strategy, rowId: row.id, rowDigest: rowDigest(row), seed, ...helped }
+  return { name, ...parts(written), lineage }
+}
+
+function repairPrompt(prompt: string, written: unknown, problem: string): string {
+  return `${prompt.trimEnd()}
+
+You wrote this before:
+${JSON.stringify(written)}
+
+It was tried out. ${problem}
+
+Write all of it again, with that repaired. Repair the cause: never make the tests accept less than what the instruction asks for.`
+}

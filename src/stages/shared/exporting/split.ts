@@ -1,0 +1,50 @@
+import type { SqlSession } from '../../../core/stage.ts'
+import { sqlText } from '../../../lib/duckdb.ts'
+
+export type Side = 'train' | 'validation'
+
+/** How rows are told apart: SQL conditions over their columns, by the side they are on. */
+export interface Split {
+  readonly where: Readonly<Record<Side, string>>
+  /** Source tasks on each side. */
+  readonly tasks: Readonly<Record<Side, number>>
+}
+
+interface SplitRequest {
+  readonly view: string
+  readonly kind: 'task' | 'trace'
+  readonly seed: number
+  /** Which part of the source tasks is held out. */
+  readonly validation: number
+}
+
+/**
+ * Puts every source task, with all that was made of it, on one side. Which one is a matter of its hash and the seed, so that a
+ * condition over one row decides it and no row has to be looked up.
+ */
+export async function planSplit(sql: SqlSession, { view, kind, seed, validation }: SplitRequest): Promise<Split> {
+  const hash = `md5(${sqlText(`split ${seed} `)} || ${sourceTask(kind)})`
+  const [{ groups = 0 } = {}] = await sql.rows(`SELECT count(DISTINCT ${hash}) AS groups FROM ${view}`)
+  const total = Number(groups)
+  const held = validation > 0 ? Math.min(total - 1, Math.max(1, Math.round(total * validation))) : 0
+  if (held < 1) return { where: { train: 'true', validation: 'false' }, tasks: { train: total, validation: 0 } }
+  const [last = {}] = await sql.rows(
+    `SELECT hash FROM (SELECT DISTINCT ${hash} AS hash FROM ${view}) ORDER BY hash LIMIT 1 OFFSET ${held - 1}`,
+  )
+  const limit = sqlText(String(last.hash))
+  return {
+    where: { train: `${hash} > ${limit}`, validation: `${hash} <= ${limit}` },
+    tasks: { train: total - held, validation: held },
+  }
+}
+
+/** The row of a source that a task was made of; a task that does not say is its own source. */
+function sourceTask(kind: 'task' | 'trace'): string {
+  const own = kind === 'trace' ? ['task_digest', 'task', 'id'] : ['digest']
+  return `COALESCE(json_extract_string(lineage, '$.rowDigest'), ${own.join(', ')})`
+}
+
+/** The order in which a nested series of samples takes rows: by hash, and where copies share an id, by their number. */
+export function sampleOrder(seed: number): string {
+  return `md5(${sqlText(`sample ${seed} `)} || id) || printf('%015d', row)`
+}

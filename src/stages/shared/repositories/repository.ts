@@ -1,0 +1,133 @@
+import { createReadStream } from 'node:fs'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { isAbsolute, join, resolve } from 'node:path'
+import { BoundaryError, messageOf, UserError } from '../../../core/errors.ts'
+import type { DraftFile } from '../../../core/row.ts'
+import { makeScratchDir, removeDraft } from '../../../lib/drafts.ts'
+import { isMissing } from '../../../lib/files.ts'
+import { execProcess } from '../../../lib/spawn-process.ts'
+import { extractInto } from '../../../lib/tar.ts'
+import { walkTree } from '../../../lib/tree.ts'
+
+/** The files of a repository at one moment, without its history. */
+export type RepositoryFiles = Readonly<Record<string, DraftFile>>
+
+/** Where a repository comes from: a folder, a git repository, or a package of the npm registry. */
+export type RepositorySpec =
+  | { readonly kind: 'folder'; readonly path: string }
+  | { readonly kind: 'git'; readonly url: string; readonly ref: string }
+  | { readonly kind: 'npm'; readonly spec: string }
+
+/** More than this is no repository one would copy into a task. */
+const limits = { files: 5000, bytes: 64 * 1024 * 1024 }
+
+/**
+ * Understands `./folder`, `git+URL#REF` (or a URL that ends in .git) and `npm:NAME@VERSION`. Relative folders count from `root`.
+ */
+export function parseRepositorySpec(text: string, root: string): RepositorySpec {
+  const npm = /^npm:((?:@[\w.-]+\/)?[\w][\w.-]*(?:@[\w.^~-]+)?)$/.exec(text)
+  if (npm) return { kind: 'npm', spec: npm[1] ?? '' }
+  const git = /^(?:git\+)?((?:https|ssh|file):\/\/[^#\s]+|git@[^#\s]+)(?:#([\w./-]+))?$/.exec(text)
+  if (git && (text.startsWith('git') || git[1]?.endsWith('.git')))
+    return { kind: 'git', url: git[1] ?? '', ref: git[2]?.replace(/^-+/, '') || 'HEAD' }
+  if (/^\w[\w+]*:/.test(text))
+    throw new UserError(
+      `repository: expected a folder, git+URL#REF or npm:NAME@VERSION, got ${JSON.stringify(text.slice(0, 200))}`,
+      'for example git+https://example.org/a.git#v1.2',
+    )
+  return { kind: 'folder', path: isAbsolute(text) ? text : resolve(root, text) }
+}
+
+/** Reads a repository; nothing of it is run. Links, history and what is too large to copy are left out or refused. */
+export async function openRepository(
+  spec: RepositorySpec,
+  workDir: string,
+  signal: AbortSignal,
+): Promise<RepositoryFiles> {
+  if (spec.kind === 'folder') return readFolder(spec.path)
+  await mkdir(workDir, { recursive: true })
+  const dir = await makeScratchDir(join(workDir, 'repository-'))
+  try {
+    const archive = spec.kind === 'git' ? await fetchGit(spec, dir, signal) : await fetchNpm(spec.spec, dir, signal)
+    const files = join(dir, 'files')
+    await mkdir(files)
+    await extractInto(createReadStream(archive), files, {
+      ...{ onRefused: 'drop', limitBytes: limits.bytes, limitEntries: limits.files * 2, signal },
+    })
+    return await readFolder(spec.kind === 'npm' ? join(files, (await readdir(files))[0] ?? '') : files)
+  } finally {
+    await removeDraft(dir)
+  }
+}
+
+async function fetchGit(
+  { url, ref }: { readonly url: string; readonly ref: string },
+  dir: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const clone = join(dir, 'clone')
+  const archive = join(dir, 'archive.tar')
+  const safe = ['-c', 'core.hooksPath=/dev/null', '-c', 'protocol.ext.allow=never', '-C', clone]
+  const git = (...args: string[]) => program('git', [...safe, ...args], signal)
+  await mkdir(clone)
+  await git('init', '--quiet')
+  await git('fetch', '--quiet', '--depth', '1', '--', url, ref).catch(async () => {
+    // Not every server gives a commit that is no tip; then the history is needed to find it.
+    await git('fetch', '--quiet', '--tags', '--', url, '+refs/*:refs/other/*')
+    await git('update-ref', 'FETCH_HEAD', ref)
+  })
+  await git('archive', '--format=tar', '-o', archive, 'FETCH_HEAD')
+  return archive
+}
+
+async function fetchNpm(spec: string, dir: string, signal: AbortSignal): Promise<string> {
+  await program('npm', ['pack', spec, '--ignore-scripts', '--silent', '--pack-destination', dir], signal)
+  const archive = (await readdir(dir)).find((name) => name.endsWith('.tgz'))
+  if (archive === undefined) throw new BoundaryError('task', `npm pack ${spec} left no archive`)
+  return join(dir, archive)
+}
+
+async function program(name: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+  try {
+    const env = { ...process.env, GIT_TERMINAL_PROMPT: '0' }
+    await execProcess(name, args, { signal, env, timeout: 600_000, maxBuffer: 16 * 1024 * 1024 })
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isMissing(error))
+      throw new UserError(`expected the program ${name} on this machine, found none`, `install ${name}`)
+    throw new BoundaryError('task', `${name} could not fetch the repository: ${lastLine(error)}`, { cause: error })
+  }
+}
+
+function lastLine(error: unknown): string {
+  const stderr = Object(error).stderr
+  const lines = (typeof stderr === 'string' ? stderr : messageOf(error)).trim().split('\n')
+  return (lines.at(-1) ?? '').slice(0, 300)
+}
+
+async function readFolder(dir: string): Promise<RepositoryFiles> {
+  const files: Record<string, DraftFile> = {}
+  let bytes = 0
+  try {
+    for await (const { path, kind, mode, size } of walkTree(dir)) {
+      if (kind !== 'file' || leftOut.test(path)) continue
+      bytes += size
+      if (Object.keys(files).length >= limits.files || bytes > limits.bytes) throw tooLarge(dir)
+      files[path] = { data: await readFile(join(dir, path)), ...((mode & 0o111) !== 0 && { executable: true }) }
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    throw new UserError(`${dir}: expected the folder of a repository, found none`, 'check the path')
+  }
+  return files
+}
+
+const leftOut = /(?:^|\/)(?:\.git|\.hg|\.svn|__pycache__|\.pytest_cache)(?:\/|$)/
+
+function tooLarge(dir: string): UserError {
+  const { files, bytes } = limits
+  return new UserError(
+    `${dir}: expected a repository of at most ${files} files and ${bytes / 1024 / 1024} MiB, got a larger one`,
+    'leave out installed packages and build results; a set-up command can bring them into the environment',
+  )
+}

@@ -1,0 +1,16 @@
+import type { TaskRow } from '../../../core/row.ts'
+
+/** Rows that are rolled out together, and in memory at once. */
+const batchRows = 256
+
+/** Tasks so many at a time, for stages that give each back once its trials have ended. */
+export async function* batches(rows: AsyncIterable<TaskRow>): AsyncIterable<readonly TaskRow[]> {
+  let batch: TaskRow[] = []
+  for await (const row of rows) {
+    batch.push(row)
+    if (batch.length < batchRows) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}

@@ -1,0 +1,131 @@
+import { type Interval, mean, pairedDifference } from '../../../core/clustered-interval.ts'
+
+/** One trial of a teacher at a task. */
+export interface TeacherTrial {
+  readonly task: string
+  /** The task's source: what scores are standardised by. */
+  readonly source: string
+  /** Null when the world failed or nobody verified: that is no failure of the teacher. */
+  readonly reward: number | null
+  readonly turns: number | null
+  readonly tokens: number | null
+  readonly costUsd: number | null
+}
+
+/** How a teacher did on the sample. */
+export interface TeacherScore {
+  readonly name: string
+  readonly trials: number
+  /** Trials without a reward, which count for nothing. */
+  readonly unscored: number
+  /** Share of scored trials with a full reward. */
+  readonly success: number | null
+  readonly meanReward: number | null
+  readonly meanTurns: number | null
+  readonly meanTokens: number | null
+  readonly costUsd: number | null
+  /** Mean over sources of how far its mean reward is from that of all teachers, in deviations; null when it has no reward in one of them. */
+  readonly meanZ: number | null
+  /** How much higher its reward is than the chosen one's, by task; null for the choice, and with fewer than two tasks in common. */
+  readonly againstChoice: Interval | null
+}
+
+export interface Comparison {
+  readonly scores: readonly TeacherScore[]
+  /** Index of the choice; null when no teacher has a score. */
+  readonly choice: number | null
+  /** Of the pairs of teachers and tasks both scored, those with the same verdict; null when there is no pair. */
+  readonly agreement: number | null
+}
+
+export interface Tried {
+  readonly name: string
+  readonly trials: readonly TeacherTrial[]
+}
+
+/** Scores teachers that were tried on the same tasks; the highest mean z-score is the choice, then the cheaper, then the first named. */
+export function compareTeachers(tried: readonly Tried[]): Comparison {
+  const sources = [...new Set(tried.flatMap(({ trials }) => trials.map(({ source }) => source)))].sort()
+  const z = meanZs(tried, sources)
+  const plain = tried.map(({ name, trials }, i) => ({ name, ...summary(trials), meanZ: z[i] ?? null }))
+  const choice = best(plain)
+  const rewards = tried.map(({ trials }) => rewardsByTask(trials))
+  const chosen = choice === null ? undefined : rewards[choice]
+  const scores = plain.map((score, i) => {
+    const own = rewards[i]
+    const against = own && chosen && i !== choice ? pairedDifference(own, chosen) : null
+    return { ...score, againstChoice: against }
+  })
+  return { scores, choice, agreement: agreementOf(rewards) }
+}
+
+function summary(trials: readonly TeacherTrial[]) {
+  const rewards = present(trials.map(({ reward }) => reward))
+  const costs = present(trials.map(({ costUsd }) => costUsd))
+  return {
+    trials: trials.length,
+    unscored: trials.length - rewards.length,
+    success: meanOrNull(rewards.map((reward) => (reward >= 1 ? 1 : 0))),
+    meanReward: meanOrNull(rewards),
+    meanTurns: meanOrNull(present(trials.map(({ turns }) => turns))),
+    meanTokens: meanOrNull(present(trials.map(({ tokens }) => tokens))),
+    costUsd: costs.length === 0 ? null : costs.reduce((sum, cost) => sum + cost, 0),
+  }
+}
+
+function meanZs(tried: readonly Tried[], sources: readonly string[]): (number | null)[] {
+  const means = tried.map(({ trials }) =>
+    sources.map((source) =>
+      meanOrNull(present(trials.filter((trial) => trial.source === source).map(({ reward }) => reward))),
+    ),
+  )
+  const whole = means.map((own) => own.length > 0 && own.every((value) => value !== null))
+  const sums: number[] = tried.map(() => 0)
+  for (const at of sources.keys()) {
+    const scored = tried.map((_, i) => i).filter((i) => whole[i])
+    const z = zScores(scored.map((i) => means[i]?.[at] ?? 0))
+    for (const [place, i] of scored.entries()) sums[i] = (sums[i] ?? 0) + (z[place] ?? 0)
+  }
+  return sums.map((sum, i) => (whole[i] ? sum / sources.length : null))
+}
+
+/** How far each value is from the mean of all, in standard deviations; 0 for all when they are equal. */
+function zScores(values: readonly number[]): number[] {
+  if (values.length === 0) return []
+  const middle = mean(values)
+  const deviation = Math.sqrt(mean(values.map((value) => (value - middle) ** 2)))
+  return values.map((value) => (deviation < 1e-12 ? 0 : (value - middle) / deviation))
+}
+
+function best(scores: readonly Pick<TeacherScore, 'meanZ' | 'costUsd'>[]): number | null {
+  const ranked = scores
+    .map((score, i) => ({ ...score, i }))
+    .filter(({ meanZ }) => meanZ !== null)
+    .sort((a, b) => (b.meanZ ?? 0) - (a.meanZ ?? 0) || (a.costUsd ?? Infinity) - (b.costUsd ?? Infinity) || a.i - b.i)
+  return ranked[0]?.i ?? null
+}
+
+function rewardsByTask(trials: readonly TeacherTrial[]): Map<string, number[]> {
+  const rewards = new Map<string, number[]>()
+  for (const { task, reward } of trials) if (reward !== null) rewards.set(task, [...(rewards.get(task) ?? []), reward])
+  return rewards
+}
+
+function agreementOf(rewards: readonly ReadonlyMap<string, readonly number[]>[]): number | null {
+  const same: number[] = []
+  for (const [i, a] of rewards.entries())
+    for (const b of rewards.slice(i + 1))
+      for (const [task, own] of a) {
+        const other = b.get(task)
+        if (other) same.push(mean(own) >= 0.5 === mean(other) >= 0.5 ? 1 : 0)
+      }
+  return meanOrNull(same)
+}
+
+function present(values: readonly (number | null)[]): number[] {
+  return values.filter((value) => value !== null)
+}
+
+function meanOrNull(values: readonly number[]): number | null {
+  return values.length === 0 ? null : mean(values)
+}

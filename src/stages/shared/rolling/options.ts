@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import type { ModelSettings, Need, PlugInChoice } from '../../../core/stage.ts'
+
+const values = z.record(z.string(), z.unknown())
+
+/** A model and where it is reached. */
+export const modelSettings = z.strictObject({
+  model: z.string().min(1),
+  engine: z.string().min(1).optional(),
+  apiBase: z.string().min(1).optional(),
+  apiKeyEnv: z.string().min(1).optional().describe('The variable that holds the key.'),
+  options: values.optional().describe("The engine's own options."),
+})
+
+const choice = z.union([z.string().min(1), z.strictObject({ name: z.string().min(1), options: values.optional() })])
+
+/** How many rollouts are made, by whom and where; each of these has a default that works on any machine. */
+export const rollingOptions = {
+  agent: choice.default('terminus-2').describe('A name, or a name with options.'),
+  sandbox: choice.default('local'),
+  concurrency: z.int().positive().default(4),
+  timeoutMultiplier: z.number().positive().optional(),
+  agentMayModifySystem: z
+    .boolean()
+    .optional()
+    .describe('Lets agents change the system in every task, as `agent_may_modify_system` of a task does in one.'),
+  judge: modelSettings.optional().describe('Who scores tasks that ask for a judge.'),
+  budgetUsd: z
+    .number()
+    .positive()
+    .optional()
+    .describe('For all rollouts of the stage; a recipe that stops at it goes on when it is raised.'),
+}
+
+/** The part of a model's settings that its answers depend on: not where it is reached. */
+export function identityOfModel({ apiBase: _, apiKeyEnv: __, ...rest }: ModelSettings): object {
+  return rest
+}
+
+/** A plug-in that was named with or without options. */
+export function chosen(plugIn: z.output<typeof choice>): PlugInChoice {
+  return typeof plugIn === 'string' ? { name: plugIn } : plugIn
+}
+
+/** What rollouts cannot be made without. */
+export function needsOfRolling({
+  teachers,
+  agent,
+  sandbox,
+  judge,
+}: {
+  readonly teachers: readonly (ModelSettings | null)[]
+  readonly agent: PlugInChoice
+  readonly sandbox: PlugInChoice
+  readonly judge?: ModelSettings | undefined
+}): readonly Need[] {
+  const models = [...teachers, judge ?? null].filter((model) => model !== null)
+  return [
+    { kind: 'sandbox', sandbox },
+    { kind: 'agent', agent, hasModel: teachers.every((teacher) => teacher !== null) },
+    ...models.map((model) => ({ kind: 'model', model }) as const),
+  ]
+}

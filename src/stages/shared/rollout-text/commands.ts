@@ -1,0 +1,107 @@
+import { canonicalJson } from '../../../lib/digest-json.ts'
+import { readJson } from '../../../lib/parse-json.ts'
+import type { RecipeTrace } from './trace-row.ts'
+
+/** Something an agent had done in one of its turns. */
+export interface AgentCommand {
+  /** What was typed, run or written, without its wrapping. */
+  readonly text: string
+  /** Equal for equal commands, however long they were waited for. */
+  readonly key: string
+  /** Where its wrapping begins and ends in the turn. */
+  readonly start: number
+  readonly end: number
+}
+
+export interface AgentTurn {
+  /** From 1, counted over the messages of the agent. */
+  readonly number: number
+  readonly content: string
+  readonly commands: readonly AgentCommand[]
+}
+
+/** The turns of the agent with what it had done in each; context that was copied from elsewhere is left out. */
+export function agentTurns({ conversations, context_messages, tool_calls }: RecipeTrace): readonly AgentTurn[] {
+  return conversations
+    .map(({ role, content }, message) => ({
+      role,
+      content,
+      calls: tool_calls.filter((call) => call.message === message),
+    }))
+    .slice(Math.min(context_messages, conversations.length))
+    .filter(({ role }) => role === 'assistant')
+    .map(({ content, calls }, i) => ({
+      number: i + 1,
+      content,
+      commands: [...commandsOf(content), ...calls.map(called(content))],
+    }))
+}
+
+/** A call that stands in a column of its own comes after all that was said. */
+function called(content: string) {
+  return ({ name, arguments: text }: RecipeTrace['tool_calls'][number]): AgentCommand => {
+    const found = fromJson(`{"name": ${JSON.stringify(name)}, "arguments": ${text || '{}'}}`) ?? plain(text)
+    return { ...found, start: content.length, end: content.length }
+  }
+}
+
+/** The commands in one message of an agent: tool calls, the JSON or XML that terminal agents answer with, and blocks of code. */
+export function commandsOf(content: string): readonly AgentCommand[] {
+  const said = withoutThoughts(content)
+  const called = matches(said, /<tool_call>\s*(\{[\s\S]*?\})\s*<\/tool_call>/g, fromJson)
+  if (called.length > 0) return called
+  const typed = matches(said, /<keystrokes[^>]*>([\s\S]*?)<\/keystrokes>/g, (text) => plain(text))
+  if (typed.length > 0) return typed
+  const listed = fromReply(said)
+  if (listed.length > 0) return listed
+  return matches(said, /```(?:bash|sh|shell|zsh|console|python|py)\s*\n([\s\S]*?)```/g, (text) => plain(text))
+}
+
+/** What was only thought of was not done. Blanks keep every place where it was. */
+function withoutThoughts(content: string): string {
+  return content.replace(/<think>[\s\S]*?(<\/think>|$)/g, (thought) => ' '.repeat(thought.length))
+}
+
+type Found = Pick<AgentCommand, 'text' | 'key'>
+
+function matches(content: string, pattern: RegExp, read: (text: string) => Found | null): AgentCommand[] {
+  return [...content.matchAll(pattern)].flatMap((match) => {
+    const found = read(match[1] ?? '')
+    return found ? [{ ...found, start: match.index, end: match.index + match[0].length }] : []
+  })
+}
+
+function plain(text: string): Found {
+  return { text, key: text.trim() }
+}
+
+function fromJson(text: string): Found | null {
+  const call = parse(text)
+  if (call === null) return plain(text)
+  const { name, arguments: args } = call
+  const { duration: _, timeout: __, ...rest } = Object(args) as Record<string, unknown>
+  return { text: textsIn(rest).join('\n'), key: canonicalJson([name, rest]) }
+}
+
+/** A reply that is JSON with a list of commands, possibly among other words. */
+function fromReply(content: string): AgentCommand[] {
+  const [start, end] = [content.indexOf('{'), content.lastIndexOf('}') + 1]
+  const reply = start < 0 ? null : parse(content.slice(start, end))
+  if (!Array.isArray(reply?.commands)) return []
+  return reply.commands.map((command: unknown) => ({ ...plain(textsIn(command).join('\n')), start, end }))
+}
+
+function parse(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = readJson(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
+  } catch {
+    return null
+  }
+}
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.values(value).flatMap(textsIn)
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { type PluginContext, pathFrom } from '../../../core/plugin.ts'
+import type { Need, StageContext, WholeFilter } from '../../../core/stage.ts'
+import { isPackPath, type LoadedPack, loadPacks, missingPacks } from '../../../formats/benchmark/find-packs.ts'
+import { digestJson } from '../../../lib/digest-json.ts'
+import { Contamination } from './contamination.ts'
+import { type Judged, judgeTexts } from './texts.ts'
+
+/** Benchmarks that training sets of agents are measured by: the seven that are reported, an earlier one, and the two that recipes are chosen by. */
+const usualBenchmarks = [
+  'swe-bench-verified',
+  'terminal-bench-2',
+  'terminal-bench-core',
+  'aider-polyglot',
+  'bfcl',
+  'medagentbench',
+  'gaia',
+  'financeagent',
+  'swe-bench-verified-100',
+  'openthoughts-tblite',
+]
+
+/** Options of decontamination. */
+export const decontaminationOptions = z.strictObject({
+  packs: z
+    .string()
+    .optional()
+    .describe(
+      'A folder of packs, NAME.pack, or of texts, NAME.jsonl; looked in before ./benchmarks and what comes with the package.',
+    ),
+  benchmarks: z.array(z.string().min(1)).default(usualBenchmarks).describe('Names of benchmarks, or paths of packs.'),
+  waive: z.array(z.string()).default([]).describe('Benchmarks whose pack may be missing.'),
+  words: z
+    .int()
+    .min(4)
+    .max(50)
+    .default(8)
+    .describe('A row that shares this many words in a row with a benchmark task is dropped.'),
+  similarity: z
+    .number()
+    .min(0.3)
+    .max(1)
+    .default(0.8)
+    .describe('So is one that shares this part of its short runs of words with one.'),
+})
+
+type Options = z.output<typeof decontaminationOptions>
+
+/** Drops every row that holds words of a benchmark; its result says which benchmark lost whom. */
+export function decontaminate(of: Judged, written: Options, context: PluginContext): WholeFilter {
+  const options = located(written, context)
+  return {
+    kind: 'set-filter',
+    takes: of,
+    version: 5,
+    needs: () => needsOf(options),
+    fingerprint: async (at) => {
+      const { packs, waived } = await loadPacks(await rehearsed(options, at))
+      return digestJson([packs.map(({ asked, digest }) => [asked, digest]), waived])
+    },
+    findDrops: async (input, at) => {
+      const { packs, waived } = await loadPacks(await rehearsed(options, at))
+      const once = [...new Map(packs.map((each) => [each.file, each.pack])).values()]
+      const known = new Contamination(once, options)
+      const hits: { id: string; why: string }[] = []
+      const table = await judgeTexts(at.sql, input, of, ({ id, text }) => {
+        const why = known.find(text)
+        if (why === null) return null
+        hits.push({ id, why })
+        return { reason: 'contaminated', detail: why }
+      })
+      await at.saveResult?.(reportOf(options, packs, waived, hits))
+      const tasks = once.reduce((sum, pack) => sum + pack.tasks.length, 0)
+      at.log(`${hits.length} rows hold words of ${tasks} benchmark tasks`)
+      return table
+    },
+  }
+}
+
+/** Paths count from where they were written down. */
+function located(options: Options, context: PluginContext): Options {
+  const { packs, benchmarks } = options
+  return {
+    ...options,
+    ...(packs !== undefined && { packs: pathFrom(context, packs) }),
+    benchmarks: benchmarks.map((name) => (isPackPath(name) ? pathFrom(context, name) : name)),
+  }
+}
+
+async function needsOf(options: Options): Promise<readonly Need[]> {
+  return (await missingPacks(options)).map(({ benchmark, command, why }) => ({
+    kind: 'missing',
+    what: `the decontamination pack of ${benchmark}${why === undefined ? '' : ` (${why})`}`,
+    provide: `${command}, or leave it out knowingly with waive: ['${benchmark}']`,
+  }))
+}
+
+/** A rehearsal compares with the packs that are there. */
+async function rehearsed(options: Options, { rehearsal }: StageContext): Promise<Options> {
+  if (!rehearsal) return options
+  const missing = (await missingPacks(options)).map(({ benchmark }) => benchmark)
+  if (missing.length > 0) rehearsal.notExercised(`benchmarks whose packs are missing: ${missing.join(', ')}`)
+  return { ...options, waive: [...options.waive, ...missing] }
+}
+
+function reportOf(
+  { words, similarity }: Options,
+  packs: readonly LoadedPack[],
+  waived: readonly string[],
+  hits: readonly { id: string; why: string }[],
+) {
+  return {
+    schema: 'decontamination/1',
+    words,
+    similarity,
+    benchmarks: packs.map(({ asked, benchmark, pack }) => ({
+      name: asked,
+      tasks: pack.tasks.length,
+      ...(benchmark === asked ? {} : { pack: benchmark }),
+    })),
+    waived,
+    dropped: hits.length,
+    rows: hits.slice(0, 1000),
+  }
+}
