@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import posts from '../data/stackexchange/posts/index.ts'
 import { isDropped } from '../src/core/stage.ts'
 import { makeRandom } from '../src/lib/random.ts'
-import posts from '../src/stages/sources/posts/index.ts'
 import type { Row } from './lib/rows.ts'
 
 const bytes = 1e9

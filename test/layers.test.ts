@@ -73,6 +73,25 @@ const folders: Record<string, Record<string, readonly string[]>> = {
 /** Rooms whose folders are not in the table: commands use each other's parts, and move to the application layer one by one. */
 const withoutFolders = ['cli', 'app']
 
+/** What the plug-ins of a kind share. */
+const sharedFolders = [
+  'agents/shared',
+  'engines/shared',
+  'sandboxes/cloud',
+  'sandboxes/common',
+  'sandboxes/namespaces',
+  'schedulers/shared',
+  'stages/shared',
+]
+
+/** Imports between plug-ins that still wait for their parts to move to a shared folder. This list may only get shorter. */
+const siblingExceptions = [
+  ['src/sandboxes/podman.ts', 'src/sandboxes/docker/'],
+  ['src/sandboxes/apptainer/', 'src/sandboxes/local/'],
+  ['src/sandboxes/cloud/recipe.ts', 'src/sandboxes/local/image/'],
+  ['src/sandboxes/namespaces/transfer.ts', 'src/sandboxes/local/holder.ts'],
+] as const
+
 /** Written by users of the package, or as if by one: they know its public face only. */
 const outside = ['examples', 'recipes', 'data']
 
@@ -119,16 +138,16 @@ test('every folder of a room is in the table, unless the room holds plug-ins', (
 
 test('a plug-in imports no other plug-in of its kind, only what they share', () => {
   const breaches = sources
-    .filter((path) => keepsPlugInLaw(roomOf(path)))
+    .filter((path) => isPlugInRoom(roomOf(path)))
     .flatMap((path) => importsOf(path).map((target) => [path, target] as const))
     .filter(([path, target]) => roomOf(path) === roomOf(target))
     .filter(([path, target]) => !isShared(target) && ownerOf(path) !== ownerOf(target))
     .map(([path, target]) => `${path} -> ${target}`)
-  expect(breaches).toEqual([])
+  expect(breaches.filter((breach) => !isException(breach))).toEqual([])
 })
 
 test('every file in a room of plug-ins belongs to one of them, or is shared', () => {
-  const lost = sources.filter((path) => keepsPlugInLaw(roomOf(path)) && !isShared(path) && ownerOf(path) === null)
+  const lost = sources.filter((path) => isPlugInRoom(roomOf(path)) && !isShared(path) && ownerOf(path) === null)
   expect(lost).toEqual([])
 })
 
@@ -246,13 +265,13 @@ function isPlugInRoom(room: string): room is keyof typeof registry {
   return Object.hasOwn(registry, room)
 }
 
-/** Sandboxes do not keep the law of plug-ins yet. */
-function keepsPlugInLaw(room: string): boolean {
-  return isPlugInRoom(room) && room !== 'sandboxes'
+function isShared(path: string): boolean {
+  return sharedFolders.some((folder) => path.startsWith(`src/${folder}/`))
 }
 
-function isShared(path: string): boolean {
-  return path.startsWith(`src/${roomOf(path)}/shared/`)
+function isException(breach: string): boolean {
+  const [from, to] = breach.split(' -> ')
+  return siblingExceptions.some(([path, target]) => from?.startsWith(path) && to?.startsWith(target))
 }
 
 /** The plug-in that a file is part of: `NAME.ts`, or anything in the folder `NAME`. */

@@ -1,4 +1,5 @@
 import { definePipeline, type RawRow, z } from 'ot-agent'
+import documents from './documents/index.ts'
 import { readPage } from './read-page.ts'
 
 /** Scripts of a textbook, to be written again from what the page says about them. */
@@ -11,11 +12,11 @@ export default definePipeline({
   }),
   source: {
     fixture: {
-      use: 'sources/documents',
+      use: documents,
       with: ({ options: { maxPages } }) => ({ path: 'pages', source: 'bash-textbook', maxPages }),
     },
     real: {
-      use: 'sources/documents',
+      use: documents,
       with: ({ options: { maxPages }, inputDir }) => ({
         path: inputDir ?? process.cwd(),
         source: 'bash-textbook',

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { definePipeline, z } from 'ot-agent'
+import posts from './posts/index.ts'
 import { shapeExample, shapeFunctions } from './shape.ts'
 import { sites } from './sites.ts'
 
@@ -21,11 +22,11 @@ export default definePipeline({
   }),
   source: {
     fixture: {
-      use: 'sources/posts',
+      use: posts,
       with: ({ options }) => ({ path: `fixtures/${options.site}.xml`, ...read(options) }),
     },
     real: {
-      use: 'sources/posts',
+      use: posts,
       with: ({ options, inputDir }) => ({
         path: join(inputDir ?? process.cwd(), archives[options.site]),
         ...read(options),

@@ -1,4 +1,5 @@
 import { definePipeline, type RawRow, z } from 'ot-agent'
+import sqlQuery from './sql-query/index.ts'
 
 const subsets = ['man_python', 'man_sql', 'sca_python', 'sca_sql', 'mca_python', 'mca_sql'] as const
 const pair = z.object({
@@ -28,7 +29,7 @@ export default definePipeline({
   },
   split: (row) => [shape(row)],
   make: {
-    use: ({ options: { subset } }) => (languageOf(subset) === 'sql' ? 'makers/sql-query' : 'makers/row-template'),
+    use: ({ options: { subset } }) => (languageOf(subset) === 'sql' ? sqlQuery : 'makers/row-template'),
     with: ({ options: { subset } }) => ({
       pipeline: subset.replace('_', '-'),
       ...(languageOf(subset) === 'python' && { instruction: '{{question}}', code: { field: 'program' } }),

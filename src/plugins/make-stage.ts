@@ -11,7 +11,10 @@ type Options = Readonly<Record<string, unknown>>
 
 /** Stages that lie next to the pipeline that uses them, by the name that recipes may use instead of the path. */
 export const pipelineStages = {
+  'makers/sql-query': 'data/staqc/sql-query/index.ts',
   'sources/compose': 'data/terminal-composer/compose/index.ts',
+  'sources/documents': 'data/bash-textbook/documents/index.ts',
+  'sources/posts': 'data/stackexchange/posts/index.ts',
   'sources/puzzles': 'data/all-puzzles/puzzles/index.ts',
 } as const satisfies Readonly<Record<string, string>>
 

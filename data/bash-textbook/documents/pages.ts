@@ -1,8 +1,6 @@
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
-import { UserError } from '../../../core/errors.ts'
-import { findProgram } from '../../../lib/programs.ts'
-import { spawnProcess } from '../../../lib/spawn-process.ts'
+import { findProgram, spawnProcess, UserError } from 'ot-agent'
 
 /** Caps on one document: what a hostile one may cost. */
 export interface PageCaps {

@@ -1,4 +1,4 @@
-import { UserError } from '../../../core/errors.ts'
+import { UserError } from 'ot-agent'
 
 /** What can be told of a question or an answer without reading its words. */
 export interface PostHead {

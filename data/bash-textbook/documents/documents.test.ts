@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
-import { makeTempDir } from '../../../../test/make-task.ts'
-import { needs } from '../../../../test/needs.ts'
+import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
+import { makeTempDir } from '../../../test/make-task.ts'
+import { needs } from '../../../test/needs.ts'
 import documents from './index.ts'
 
 const context = { env: {}, stateDir: '/nonexistent' }
@@ -17,7 +17,7 @@ async function save(files: Readonly<Record<string, string>>): Promise<string> {
 
 const book = { 'a book.txt': 'page one  \n\n\fpage two\r\nmore\f\fx\f', 'b.md': '# Notes', 'c.doc': 'not read' }
 
-stageLaws('sources/documents', { make: async () => make({ path: await save(book) }), rows: [] })
+stageLaws('documents', { make: async () => make({ path: await save(book) }), rows: [] })
 
 test('every page of every document is a row, cleaned of what is no text', async () => {
   expect(await runStage(make({ path: await save(book), source: 'books' }), [])).toEqual([

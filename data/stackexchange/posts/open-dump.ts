@@ -2,9 +2,7 @@ import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
-import { messageOf, UserError } from '../../../core/errors.ts'
-import { findProgram } from '../../../lib/programs.ts'
-import { spawnProcess } from '../../../lib/spawn-process.ts'
+import { findProgram, messageOf, spawnProcess, UserError } from 'ot-agent'
 
 /** The bytes of a dump: a plain file, one packed with gzip, or `Posts.xml` inside a .7z, through a program that unpacks it into a pipe. */
 export function openDump(path: string, signal: AbortSignal): AsyncIterable<Buffer> {

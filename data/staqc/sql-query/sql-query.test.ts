@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
-import { makeTempDir } from '../../../../test/make-task.ts'
-import { needs } from '../../../../test/needs.ts'
-import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import type { RawRow, TaskDraft } from '../../../src/core/row.ts'
+import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
+import { makeTempDir } from '../../../test/make-task.ts'
+import { needs } from '../../../test/needs.ts'
 import sqlQuery from './index.ts'
 import { inferSchema } from './infer-schema.ts'
 
@@ -22,7 +22,7 @@ const rows = [
   { id: '3', source: 'test', fields: {} },
 ]
 
-stageLaws('makers/sql-query', { make: async () => make() as never, rows })
+stageLaws('sql-query', { make: async () => make() as never, rows })
 
 test.each([
   [

@@ -1,11 +1,6 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { z } from 'zod'
-import { UserError } from '../../../core/errors.ts'
-import { definePlugin, pathFrom } from '../../../core/plugin.ts'
-import type { RawRow } from '../../../core/row.ts'
-import type { Dropped, Source } from '../../../core/stage.ts'
-import { isMissing } from '../../../lib/files.ts'
+import { type Dropped, definePlugin, pathFrom, type RawRow, type Source, UserError, z } from 'ot-agent'
 import { readPages } from './pages.ts'
 
 const options = z.strictObject({
@@ -24,7 +19,7 @@ type Options = z.output<typeof options>
 
 /** S4: the pages of documents, each a row with its text. */
 export default definePlugin<Source<RawRow>, typeof options>({
-  name: 'sources/documents',
+  name: 'documents',
   summary: 'Pages of documents: PDF (through pdftotext), text or Markdown',
   options,
   make: (asked, context) => {
@@ -76,7 +71,7 @@ async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory()
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
     throw new UserError(`${path}: expected a document or a folder of them, found nothing there`, 'check the path')
   }
 }

@@ -1,10 +1,14 @@
-import { z } from 'zod'
-import { definePlugin } from '../../../core/plugin.ts'
-import type { RawRow, TaskDraft } from '../../../core/row.ts'
-import type { Dropped, MapStage } from '../../../core/stage.ts'
-import { rowDigest } from '../../../lib/digest-json.ts'
-import { makeRandom } from '../../../lib/random.ts'
-import { draftEach } from '../../shared/records/draft-each.ts'
+import {
+  type Dropped,
+  definePlugin,
+  draftEach,
+  type MapStage,
+  makeRandom,
+  type RawRow,
+  rowDigest,
+  type TaskDraft,
+  z,
+} from 'ot-agent'
 import { checkQueryPy, renderQueryTest } from './check-query.ts'
 import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
 
@@ -19,7 +23,7 @@ const asked = z.object({ question: z.string().min(5), query: z.string().min(10) 
 
 /** V2 for SQL: a query is right when it gives what a known query gives, on databases that are made here. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
-  name: 'makers/sql-query',
+  name: 'sql-query',
   summary: 'One task a row: a SQL query, compared with a known one on databases that are not shown',
   options,
   make: (given) => draftEach((row, seed) => makeDraft(row, given, seed)),

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
-import { makeTempDir } from '../../../../test/make-task.ts'
-import { needs } from '../../../../test/needs.ts'
-import { findProgram } from '../../../lib/programs.ts'
+import { findProgram } from '../../../src/lib/programs.ts'
+import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
+import { makeTempDir } from '../../../test/make-task.ts'
+import { needs } from '../../../test/needs.ts'
 import posts from './index.ts'
 import { parsePost, readPosts } from './read-posts.ts'
 
@@ -52,7 +52,7 @@ const small = xml(
   row({ Id: 9, PostTypeId: 5, Body: 'a wiki' }),
 )
 
-stageLaws('sources/posts', { make: async () => make({ path: await save(small), minChars: 10 }), rows: [] })
+stageLaws('posts', { make: async () => make({ path: await save(small), minChars: 10 }), rows: [] })
 
 test('a question comes with its accepted answer, else with the best, code and title and tags kept', async () => {
   const found = await runStage(make({ path: await save(small), minChars: 10, source: 'unix' }), [])

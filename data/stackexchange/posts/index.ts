@@ -1,12 +1,16 @@
 import { stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { z } from 'zod'
-import { UserError } from '../../../core/errors.ts'
-import { definePlugin, pathFrom } from '../../../core/plugin.ts'
-import type { RawRow } from '../../../core/row.ts'
-import type { Dropped, Source, StageContext } from '../../../core/stage.ts'
-import { isMissing } from '../../../lib/files.ts'
-import { htmlToMarkdown } from '../../../lib/html-to-markdown.ts'
+import {
+  type Dropped,
+  definePlugin,
+  htmlToMarkdown,
+  pathFrom,
+  type RawRow,
+  type Source,
+  type StageContext,
+  UserError,
+  z,
+} from 'ot-agent'
 import { type Answered, AnswerJoin } from './join-answers.ts'
 import { openDump } from './open-dump.ts'
 import { type PostHead, readPosts } from './read-posts.ts'
@@ -30,7 +34,7 @@ type Options = z.output<typeof options>
 
 /** S2: questions of a Stack Exchange dump, each with the answer that counts. */
 export default definePlugin<Source<RawRow>, typeof options>({
-  name: 'sources/posts',
+  name: 'posts',
   summary: 'Questions and answers of a Stack Exchange dump (Posts.xml, plain or 7z), read as a stream',
   options,
   make: (asked, context) => {
@@ -133,7 +137,7 @@ async function checkFile(path: string): Promise<void> {
   try {
     if ((await stat(path)).isFile()) return
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
     throw new UserError(`${path}: expected a dump of posts, found nothing there`, 'check the path')
   }
   throw new UserError(`${path}: expected a dump of posts, found a folder`, 'name its Posts.xml')

@@ -1,4 +1,4 @@
-import { sandboxPaths } from '../../../core/task-paths.ts'
+import { sandboxPaths } from 'ot-agent'
 
 /** Starts the comparison; the reward is 0 unless it says otherwise. */
 export function renderQueryTest(): string {
