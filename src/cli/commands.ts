@@ -13,7 +13,7 @@ export const commands: Group = {
   demo: { summary: 'Make a small dataset offline, start to finish', load: () => import('./demo.ts') },
   run: { summary: 'Run tasks with an agent in sandboxes', load: () => import('./run.ts') },
   jobs: {
-    summary: 'Look at jobs, resume, retry, rescore and pack them',
+    summary: 'List, show, resume, retry, rescore and pack jobs',
     group: {
       list: { summary: 'List the jobs of a directory', load: () => import('./jobs/list.ts') },
       show: { summary: 'Show one job, trial by trial', load: () => import('./jobs/show.ts') },
@@ -57,7 +57,7 @@ export const commands: Group = {
   },
   generate: { summary: 'Make tasks, and traces, from any source', load: () => import('./generate.ts') },
   traces: {
-    summary: 'Turn trials into training data, and look at it',
+    summary: 'Export trials as training data, inspect and replay it',
     group: {
       export: { summary: 'Write trials as a dataset of conversations', load: () => import('./traces/export.ts') },
       stats: { summary: 'Count turns, tokens, results and failures', load: () => import('./traces/stats.ts') },
@@ -66,14 +66,14 @@ export const commands: Group = {
     },
   },
   hub: {
-    summary: 'Bring datasets to the Hugging Face Hub, and from it',
+    summary: 'Upload datasets to the Hugging Face Hub, and download them',
     group: {
       upload: { summary: 'Upload a folder, or tasks as one file', load: () => import('./hub/upload.ts') },
       download: { summary: 'Download a dataset, or the tasks in it', load: () => import('./hub/download.ts') },
     },
   },
   recipe: {
-    summary: 'Make a dataset by a recipe, and explain every row of it',
+    summary: 'Make a dataset from a recipe, and explain every row of it',
     group: {
       check: {
         summary: 'Tell what a recipe would do and cost, and what it lacks',
@@ -86,7 +86,7 @@ export const commands: Group = {
     },
   },
   benchmarks: {
-    summary: 'Know benchmarks, keep data apart from them, fetch their tasks',
+    summary: 'List benchmarks, fetch their tasks, and keep them out of datasets',
     group: {
       list: { summary: 'List benchmarks and the packs that are here', load: () => import('./benchmarks/list.ts') },
       pack: { summary: 'Build a pack that recipes keep away from', load: () => import('./benchmarks/pack.ts') },
@@ -94,22 +94,22 @@ export const commands: Group = {
     },
   },
   launch: {
-    summary: 'Run the same work on a cluster',
+    summary: 'Run generation, training and evaluation on a cluster',
     load: () => import('./launch.ts'),
     group: {
       status: { summary: 'Tell how the jobs of a launch stand', load: () => import('./launch/status.ts') },
       watch: { summary: 'Follow a launch until it is over', load: () => import('./launch/watch.ts') },
       logs: { summary: 'Print what the jobs of a launch printed', load: () => import('./launch/logs.ts') },
       cancel: { summary: 'Stop what waits or runs of a launch', load: () => import('./launch/cancel.ts') },
-      resume: { summary: 'Hand over again what is not done', load: () => import('./launch/resume.ts') },
+      resume: { summary: 'Submit unfinished jobs again', load: () => import('./launch/resume.ts') },
       list: { summary: 'List the launches of a directory', load: () => import('./launch/list.ts') },
-      summary: { summary: 'Write down what a training came to', load: () => import('./launch/summary.ts') },
+      summary: { summary: 'Record the outcome of a training', load: () => import('./launch/summary.ts') },
       cluster: {
-        summary: 'Look at clusters, and add your own',
+        summary: 'List and check clusters, and add your own',
         group: {
           list: { summary: 'List the clusters that are known', load: () => import('./launch/cluster/list.ts') },
           check: {
-            summary: 'Check a file, and what is there of its cluster',
+            summary: 'Check a cluster file against this machine',
             load: () => import('./launch/cluster/check.ts'),
           },
           init: { summary: 'Write a file of facts to start from', load: () => import('./launch/cluster/init.ts') },
@@ -125,6 +125,6 @@ export const commands: Group = {
     },
   },
   serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },
-  doctor: { summary: 'Say what this machine and account can run', load: () => import('./doctor.ts') },
+  doctor: { summary: 'Check what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
 }

@@ -29,7 +29,7 @@ export default () =>
     .option('--api-base <url>', 'where that model is served')
     .option('--api-key-env <name>', 'the variable that holds its key')
     .option('--json', 'print the result as JSON')
-    .option('-q, --quiet', 'no progress')
+    .option('-q, --quiet', 'print no progress')
     .action(async ({ out, json, limit, quiet = false, ...asked }) => {
       const dir = resolve(out)
       const recipe = await loadRecipe(join(packageRoot, 'recipes/demo.ts'), { set: settingsFor(asked), limit })

@@ -19,7 +19,7 @@ export default () =>
     .option('--api-base <url>', 'also try a model server, for example http://localhost:8000/v1')
     .option(
       '--require <name>',
-      'end with 3 unless this is there, for example sandbox/local; repeatable',
+      'exit with 3 unless this is available, for example sandbox/local; repeatable',
       (text: string, before: string[] = []) => [...before, text],
     )
     .option('--json', 'print the result as JSON')

@@ -8,8 +8,8 @@ import { generateOptions, withArguments } from './generate/options.ts'
 import { runGenerate } from './generate/run-generate.ts'
 
 const about =
-  'Runs a data pipeline: rows of a source become tasks that are proven one by one, and agents run over tasks leave traces.\n' +
-  'FILE is a pipeline such as data/NAME/generate.ts, and comes first; with --help it lists its own options too. --from-parquet first runs agents over packed tasks instead.\n' +
+  'Runs a data pipeline: it turns rows of a source into tasks, checks each task, and runs agents on tasks to record traces.\n' +
+  'FILE is a pipeline such as data/NAME/generate.ts and comes first; FILE --help also lists its own options. With --from-parquet in its place, agents run on packed tasks.\n' +
   'After a crash or Ctrl-C, run the same command again to resume. Rows that did not become a task are listed in rejects.jsonl with the reason.'
 
 /** `ot-agent generate`: what it takes depends on the pipeline, so the file is read before the other words. */

@@ -16,7 +16,7 @@ import { showLaunch, submitLaunch } from './launch/submit-launch.ts'
 
 const about =
   'Sends work to a cluster: plans the jobs, composes their scripts, hands them over and writes down what was done.\n' +
-  'Every flag may also be spelt with underscores, stand in a file (--config), or come from the cluster; flags win.'
+  'Every flag may also be written with underscores, set in a file (--config), or come from the cluster; flags override both.'
 
 const more = `
 Other commands: launch status, logs, cancel, watch, resume, list; launch cluster list, check, init.

@@ -14,7 +14,7 @@ export default () =>
   new Command()
     .description(
       'Serves an engine over HTTP in the APIs of OpenAI, Anthropic and Google, until it is stopped.\n' +
-        'With a file that has vllm_server it starts that server instead. With --check it only looks whether one answers.',
+        'With a file that has vllm_server it starts that server instead. With --check it only checks that one answers.',
     )
     .option('--engine <name>', 'what answers, for example scripted, a stand-in that needs no model')
     .option('-c, --config <file>', 'an engine file, YAML or JSON')
@@ -27,10 +27,10 @@ export default () =>
     .option('--host <address>', 'where to listen', '127.0.0.1')
     .option(
       '--key-env <name>',
-      'variable that holds the key callers must bring (default: on loopback none, else one is made and shown)',
+      'variable that holds the key that callers must send (default: none on loopback, else one is generated and shown)',
     )
     .option('--no-key', 'ask for no key although other machines reach it: only in a network of your own')
-    .option('--advertise <host>', 'name of this machine that others reach it by, to be told instead of --host')
+    .option('--advertise <host>', 'name under which others reach this machine, published instead of --host')
     .option('--replicas <n>', 'for a model server: number of copies, instead of what its file says', wholeNumber(1))
     .option('--hosts <names>', 'of a model server: nodes of this Slurm job to spread the copies over')
     .option('--port <n>', 'where to listen; 0 takes any that is free (default: 8000)', portNumber)

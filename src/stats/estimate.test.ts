@@ -59,7 +59,7 @@ test('earlier trials that told their usage are averaged, others are passed over'
     cacheTokens: 10,
     outputTokens: 5,
     sec: 60,
-    source: 'averages of 2 earlier trials that told their usage',
+    source: 'averages of 2 earlier trials that reported their usage',
   })
   expect(assumeFromRecords([{ ...base, usage: null }])).toBeNull()
 })

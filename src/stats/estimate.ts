@@ -61,7 +61,7 @@ export function assumeConversation(shape: ConversationShape): TrialAssumptions {
   }
 }
 
-/** Averages of earlier trials that told their usage; null when none did. */
+/** Averages of earlier trials that reported their usage; null when none did. */
 export function assumeFromRecords(records: Iterable<TrialRecord>): TrialAssumptions | null {
   let trials = 0
   const sum = { inputTokens: 0, cacheTokens: 0, outputTokens: 0, sec: 0, turns: 0, withTurns: 0 }
@@ -85,7 +85,7 @@ export function assumeFromRecords(records: Iterable<TrialRecord>): TrialAssumpti
     cacheTokens: sum.cacheTokens / trials,
     outputTokens: sum.outputTokens / trials,
     sec: sum.sec / trials,
-    source: `averages of ${trials} earlier trials that told their usage`,
+    source: `averages of ${trials} earlier trials that reported their usage`,
   }
 }
 
@@ -109,7 +109,7 @@ export function estimateJob(
     hours: (Math.ceil(trials / atOnce) * each.sec) / 3600,
     assumptions: [
       `per trial: ${each.source}`,
-      `${atOnce} trials at once all the time, and a server that is no slower for it`,
+      `${atOnce} trials at once all the time, and a server that does not slow down`,
       'no retries',
       facts ? pricesLine(facts) : 'no model, so no cost',
     ],

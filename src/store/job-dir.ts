@@ -130,7 +130,7 @@ async function readFileOf(dir: string, name: string): Promise<string | null> {
     if (codeOf(error) === undefined) throw error
     throw new UserError(
       `${join(dir, name)}: expected a file that can be read, got ${codeOf(error)}`,
-      'look at the permissions of the directory',
+      'check the permissions of the directory',
     )
   }
 }

@@ -42,7 +42,7 @@ const asking = (meanwhile: (name: string) => Promise<void>) =>
 /** The trials whose sandbox was there before them. */
 async function startedAhead(job: OpenedJob): Promise<string[]> {
   const names = (await recordsOf(job)).map(({ name }) => name)
-  const isAhead = (name: string) => readFileSync(join(job.dir, name, 'trial.log'), 'utf8').includes('was started ahead')
+  const isAhead = (name: string) => readFileSync(join(job.dir, name, 'trial.log'), 'utf8').includes('was prefetched')
   return names.filter(isAhead).map((name) => name.split('__')[0] ?? '')
 }
 

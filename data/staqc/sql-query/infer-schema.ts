@@ -23,7 +23,7 @@ export function inferSchema(query: string): readonly TableSchema[] | string {
   const tokens = tokensOf(query)
   if (tokens === null) return 'it holds what a plain query does not'
   if (tokens[0]?.toLowerCase() !== 'select' || tokens.filter((token) => token.toLowerCase() === 'select').length > 1)
-    return 'it is no single SELECT'
+    return 'it is not a single SELECT'
   const tables = tablesOf(tokens)
   if (typeof tables === 'string') return tables
   const columns = new Map<string, Map<string, Use>>([...new Set(tables.values())].map((name) => [name, new Map()]))

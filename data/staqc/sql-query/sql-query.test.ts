@@ -42,8 +42,8 @@ test.each([
 })
 
 test.each([
-  ['UPDATE t SET a = 1', 'no single SELECT'],
-  ['SELECT a FROM t WHERE b = (SELECT 1)', 'no single SELECT'],
+  ['UPDATE t SET a = 1', 'not a single SELECT'],
+  ['SELECT a FROM t WHERE b = (SELECT 1)', 'not a single SELECT'],
   ['SELECT a FROM t, u', 'which table a is of'],
   ['SELECT 1', 'no table'],
   ['SELECT COUNT(*) FROM t', 'names no columns'],

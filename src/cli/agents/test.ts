@@ -31,7 +31,7 @@ export default () =>
     .option('-e, --environment <sandbox>', 'kind of sandbox for the task', 'local')
     .option(
       '--pass-env <name>',
-      'let the task have this variable of yours if it names it; repeatable',
+      'pass this environment variable of yours to the task if it asks for it; repeatable',
       several,
       [] as string[],
     )

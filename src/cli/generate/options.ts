@@ -18,52 +18,56 @@ export type GenerateOptions = ReturnType<ReturnType<typeof generateOptions>['opt
 function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .addOption(
-      new Option('--stage <stage>', 'make tasks, run agents over tasks, or both')
+      new Option('--stage <stage>', 'make tasks, run agents on tasks, or both')
         .choices(['tasks', 'traces', 'both'] as const)
         .default('tasks' as const),
     )
     .option(
       '--source <source>',
-      'fixture: the few rows that come with the pipeline; real: its source; or a file of rows in that shape',
+      'fixture: the few rows that come with the pipeline; real: its real source; or a file of rows in the same format',
       'fixture',
     )
     .option('--limit <n>', 'most tasks to make, in the order of the source', wholeNumber(1))
-    .option('--seed <n>', 'of every random choice', wholeNumber(0), 42)
-    .option('--input-dir <dir>', 'a folder for pipelines that read one')
+    .option('--seed <n>', 'seed of every random choice', wholeNumber(0), 42)
+    .option('--input-dir <dir>', 'input folder, for pipelines that read one')
     .option('--output-dir <dir>', 'where everything is written (default: generated/NAME)')
     .option('--overwrite', 'start over in a folder that holds tasks of an earlier, different run')
     .option('--tasks-input <dir>', 'for --stage traces: a folder of tasks')
     .option(
       '--from-parquet [file]',
-      'run agents over packed tasks: of this file, or of --tasks-repo; a pipeline may be left out then',
+      'run agents on packed tasks from this file, or from --tasks-repo; no pipeline is needed then',
     )
     .option('--tasks-repo <dataset>', 'with --from-parquet: org/name, or file:PATH')
     .option('--tasks-revision <revision>', 'branch, tag or commit of --tasks-repo (default: the newest)')
     .option('--parquet-name <file>', 'only this parquet file of --tasks-repo')
-    .option('--dry-run', 'tell what would be done, and do nothing')
-    .option('--target-repo <target>', 'publish what the last stage makes: org/name, or file:PATH')
+    .option('--dry-run', 'print what would be done, and do nothing')
+    .option('--target-repo <target>', 'publish the result of the last stage: org/name, or file:PATH')
     .option('--no-upload', 'publish nothing')
 }
 
 function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
-    .option('--no-check', 'keep tasks without proving them: no oracle, nop and forger are run')
-    .option('--check-repeats <n>', 'runs of the oracle that have to agree', wholeNumber(1), 2)
+    .option('--no-check', 'keep tasks without checking them: oracle, nop and forger do not run')
+    .option('--check-repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 2)
     .option(
       '-n, --n-concurrent <n>',
-      'rows worked on at once (default: 4 with checks or a model, else 16)',
+      'rows processed concurrently (default: 4 with checks or a model, else 16)',
       wholeNumber(1),
     )
     .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
-    .option('--sandbox-cpu <n>', 'processors of every task', wholeNumber(1))
-    .option('--sandbox-memory-gb <n>', 'memory of every task', wholeNumber(1))
-    .option('--sandbox-disk-gb <n>', 'disk of every task', wholeNumber(1))
-    .option('--sandbox-gpu <n>', 'GPUs of every task', wholeNumber(0))
-    .option('--endpoint-json <file>', 'the file that a running model server left')
-    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option('--sandbox-cpu <n>', 'processors for every task', wholeNumber(1))
+    .option('--sandbox-memory-gb <n>', 'memory for every task', wholeNumber(1))
+    .option('--sandbox-disk-gb <n>', 'disk for every task', wholeNumber(1))
+    .option('--sandbox-gpu <n>', 'GPUs for every task', wholeNumber(0))
+    .option('--endpoint-json <file>', 'the endpoint file that a running model server wrote')
+    .option(
+      '--pass-env <name>',
+      'pass this environment variable of yours to tasks that ask for it; repeatable',
+      several,
+    )
     .option(...restartInterrupted)
-    .option('-q, --quiet', 'no progress')
+    .option('-q, --quiet', 'print no progress')
     .option('--json', 'print the result as JSON')
 }
 
@@ -72,18 +76,18 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
     .option('--trace-agent-name <name>', 'agent (default: terminus-2)')
     .option('--trace-model <name>', 'model of the agent (default: --model)')
     .option('--trace-agent-kwargs <json>', 'options of the agent, a JSON object')
-    .option('--trace-harbor-config <file>', 'a Harbor job file, YAML or JSON; options given here win over it')
+    .option('--trace-harbor-config <file>', 'a Harbor job file, YAML or JSON; options given here override it')
     .option('--trace-jobs-dir <dir>', 'where the job is kept (default: jobs in the output folder)')
     .option(
       '--trace-share <i/n>',
-      'run agents over every n-th task, beginning with i: for several processes',
+      'run agents on every n-th task, starting with i: to split the work between processes',
       parseShare,
     )
     .option('--trace-env <sandbox>', 'kind of sandbox (default: --environment)')
     .option('--trace-n-concurrent <n>', 'trials at once (default: 8)', wholeNumber(1))
     .option('--trace-n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
     .addOption(
-      new Option('--trace-episodes <which>', 'last: one row a trial (default); all: one row a turn').choices([
+      new Option('--trace-episodes <which>', 'last: one row per trial (default); all: one row per turn').choices([
         'last',
         'all',
       ] as const),
@@ -96,13 +100,16 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
       ] as const),
     )
     .option('--trace-dataset-type <name>', 'recorded with the result, for the trainer (default: SFT)')
-    .option('--trace-export-subagents', 'rows of their own for what agents of agents did (default)')
-    .option('--trace-skip-subagents', 'leave out what agents of agents did')
+    .option('--trace-export-subagents', 'export conversations of subagents as separate rows (default)')
+    .option('--trace-skip-subagents', 'skip conversations of subagents')
     .option('--trace-agent-timeout-sec <seconds>', 'time limit of each agent', factor)
     .option('--trace-verifier-timeout-sec <seconds>', 'time limit of the tests', factor)
     .option('--trace-eval-only', 'run and score, export nothing')
-    .option('--disable-verification', 'do not run the tests over what agents did')
-    .option('--agent-may-modify-system', 'let agents change system files in every task; tests run on what they left')
+    .option('--disable-verification', 'do not run the tests after the agents')
+    .option(
+      '--agent-may-modify-system',
+      'let agents change system files in every task; tests then run on the changed system',
+    )
 }
 
 /** Adds a pipeline's own options; one that every pipeline has already cannot be taken for another meaning. */

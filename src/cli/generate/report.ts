@@ -60,7 +60,8 @@ function tell(summary: GenerationSummary, request: GenerationRequest): void {
 function tellTasks({ datasetPath, metadata }: GenerationResult): void {
   const rejects = Object.entries(Object(metadata.rejects) as Record<string, number>)
   for (const [reason, count] of rejects) note(`left out, ${oneLine(reason)}: ${count}`)
-  if (Number(metadata.failed) > 0) note(`${metadata.failed} rows the world failed; the same command tries them again`)
+  if (Number(metadata.failed) > 0)
+    note(`${metadata.failed} rows hit an infrastructure failure; the same command tries them again`)
   const rows = metadata.rows === undefined ? '' : `${metadata.tasks} tasks of ${metadata.rows} rows: `
   process.stdout.write(`${rows}${shown(datasetPath)}\n`)
 }

@@ -36,7 +36,9 @@ export async function openTaskModels(
   if (!found && !judge) return { client: null, judge: undefined, close: async () => {} }
   const ledger = await openLedger(ledgerFile(workDir))
   const onSpent = (budget: string) =>
-    note(`the budget of ${budget} is spent: rows that need the model fail; the same command goes on with a larger one`)
+    note(
+      `the budget of ${budget} is spent: rows that need the model fail; run the same command with a larger budget to resume`,
+    )
   const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
   const ofJudge = budget.account(null, 'judge')
   return {

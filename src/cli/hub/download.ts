@@ -22,7 +22,7 @@ export default () =>
   new Command()
     .description(
       'Downloads a dataset of the Hugging Face Hub into a folder that appears whole or not at all; every file is checked against its digest.\n' +
-        'The same command goes on after an interruption. Private datasets need HF_TOKEN.',
+        'The same command resumes after an interruption. Private datasets need HF_TOKEN.',
     )
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
     .option('--model', 'it is a model, not a dataset')
@@ -30,10 +30,10 @@ export default () =>
     .option('--parquet-name <file>', 'only this parquet file, by its path or the last part of it')
     .option('--tasks', 'only tasks: unpacked from parquet files, or the folders that have a task.toml')
     .option('-o, --out <dir>', 'folder to make (default: the name of the dataset)')
-    .option('--overwrite', 'put it in the place of what is there')
+    .option('--overwrite', 'replace a folder that is there')
     .option('--max-gb <n>', 'refuse downloads of more than this many GB', factor, 100)
     .option('--max-file-mb <n>', 'skip files of more than this many MB, such as a model’s weights', factor)
-    .option('--dry-run', 'tell what would be fetched, and fetch nothing')
+    .option('--dry-run', 'print what would be fetched, and fetch nothing')
     .option('--json', 'print the result as JSON')
     .action(async (dataset, options) => {
       const type = options.model ? 'model' : 'dataset'

@@ -16,7 +16,7 @@ export default () =>
   new Command()
     .description(
       'Uploads a folder to a dataset of the Hugging Face Hub: a folder of tasks is packed into one parquet file, anything else goes as it is.\n' +
-        'Files that are there already are not sent again, so the same command goes on after an interruption. The token comes from HF_TOKEN.',
+        'Files that are there already are not sent again, so the same command resumes after an interruption. The token comes from HF_TOKEN.',
     )
     .argument('<dir>', 'a folder of tasks, a dataset that traces export wrote, or any other folder')
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
@@ -27,7 +27,7 @@ export default () =>
     .option('--unpacked', 'tasks as folders instead of a parquet file; the Hub forgets which files are executable')
     .option('-m, --message <text>', 'message of the commit')
     .option('--revision <branch>', 'branch to write to', 'main')
-    .option('--dry-run', 'tell what would be sent, and send nothing')
+    .option('--dry-run', 'print what would be sent, and send nothing')
     .option('--json', 'print the result as JSON')
     .action(async (dir, dataset, options) => {
       const type = options.model ? 'model' : 'dataset'

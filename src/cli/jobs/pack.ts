@@ -12,7 +12,7 @@ export default () =>
   new Command()
     .description(
       'Turns the trial directories of a job into a few packed files. Nothing is lost: jobs unpack turns them back.\n' +
-        'Directories go only when all are packed. Interrupted, the job is as it was, and the same command goes on.',
+        'Directories go only when all are packed. If it is interrupted, the job is unchanged, and the same command resumes.',
     )
     .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
     .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')

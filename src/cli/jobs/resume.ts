@@ -18,7 +18,7 @@ export default () =>
         .argument('<job>', 'the directory of the job')
         .option(...restartInterrupted)
         .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
-        .option('-q, --quiet', 'no progress')
+        .option('-q, --quiet', 'print no progress')
         .option('--json', 'print the result as JSON'),
     ),
   ).action(async (path, { nConcurrent, quiet = false, json = false, ...options }) => {

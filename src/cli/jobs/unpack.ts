@@ -11,7 +11,7 @@ export default () =>
   new Command()
     .description(
       'Turns a packed job back into trial directories, which Harbor’s own tools can open.\n' +
-        'The packed files go only when all directories are in place. Interrupted, the job is as it was, and the same command goes on.',
+        'The packed files go only when all directories are in place. If it is interrupted, the job is unchanged, and the same command resumes.',
     )
     .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
     .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')

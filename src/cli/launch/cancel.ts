@@ -5,7 +5,9 @@ import { launchCommand, lookAt, openLaunch } from './stored.ts'
 /** `ot-agent launch cancel`: stops what waits or runs. */
 export default () =>
   launchCommand()
-    .description('Stops what waits or runs of a launch. What is finished stays; launch resume goes on from there.')
+    .description(
+      'Cancels the waiting and running jobs of a launch. Finished jobs are kept; launch resume continues from there.',
+    )
     .option('--job <name>', 'only this job')
     .option('--json', 'print the result as JSON')
     .action(async (asked, { experimentsDir, job, json }) => {

@@ -241,10 +241,7 @@ async function chunksOf(settings: Settings, extra: readonly string[]): Promise<D
 
 async function countFolders(dir: string): Promise<number> {
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => {
-    throw new UserError(
-      `--trace-input-path: expected a folder of tasks, found none at ${dir}`,
-      'name one that is there',
-    )
+    throw new UserError(`--trace-input-path: expected a folder of tasks, found none at ${dir}`, 'name one that exists')
   })
   return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).length
 }

@@ -5,18 +5,18 @@ type Line = readonly [name: string, kind: SettingKind, help: string, preset?: un
 
 const launch: readonly Line[] = [
   ['job_type', 'text', 'what the launch is for; train is sft', undefined, [...jobTypes, 'train']],
-  ['job_name', 'text', 'begins the names of its jobs (default: made of what it is for)'],
-  ['job_creator', 'text', 'who is named as the author of models and runs', 'DCAgent'],
+  ['job_name', 'text', 'prefix of the job names (default: made from what the launch is for)'],
+  ['job_creator', 'text', 'the author named for models and runs', 'DCAgent'],
   ['experiments_dir', 'text', 'where scripts, configs, logs, outputs and the journal are kept', 'experiments'],
-  ['config', 'text', 'a YAML file of settings, spelt like the flags'],
+  ['config', 'text', 'a YAML file of settings, with the names of the flags'],
   ['cluster', 'text', 'a cluster by its name, or a file of facts about one (default: the one this machine belongs to)'],
-  ['time_limit', 'time', 'of every job'],
-  ['max_restarts', 'whole', 'how often a job that did not finish is submitted again to go on', 0],
+  ['time_limit', 'time', 'time limit of every job'],
+  ['max_restarts', 'whole', 'how often an unfinished job is submitted again to resume', 0],
   ['stop_sec', 'whole', 'seconds before the time limit at which a job is told to stop and save', 120],
-  ['dependency', 'text', 'what the first jobs wait for, as sbatch spells it: afterok:123'],
+  ['dependency', 'text', 'what the first jobs wait for, in the syntax of sbatch: afterok:123'],
   ['num_nodes', 'whole', 'nodes of a training job'],
   ['num_gpus', 'whole', 'GPUs of a training job on each node'],
-  ['array_max', 'whole', 'tasks of an array that run at the same time'],
+  ['array_max', 'whole', 'most tasks of an array that run at the same time'],
   ['dry_run', 'switch', 'print everything that would be submitted, and write nothing', false],
   ['explain', 'switch', 'print every setting and where its value comes from, and do nothing', false],
   ['json', 'switch', 'print the result as JSON', false],
@@ -24,13 +24,13 @@ const launch: readonly Line[] = [
 
 const places: readonly Line[] = [
   ['name', 'text', 'another name for --cluster'],
-  ['account', 'text', 'account that pays'],
+  ['account', 'text', 'account to charge'],
   ['partition', 'text', 'partition of the cluster'],
   ['qos', 'text', 'quality of service'],
   ['exclude_nodes', 'list', 'nodes to leave out; repeatable'],
-  ['gpus_per_node', 'whole', 'GPUs of a node'],
-  ['cpus_per_node', 'whole', 'processors of a node'],
-  ['mem_per_node_gb', 'whole', 'memory of a node'],
+  ['gpus_per_node', 'whole', 'GPUs per node'],
+  ['cpus_per_node', 'whole', 'processors per node'],
+  ['mem_per_node_gb', 'whole', 'memory per node'],
   ['internet_node', 'switch', 'compute nodes reach the internet'],
   ['checkpoints_dir', 'text', 'where training leaves its checkpoints'],
   ['models_dir', 'text', 'where models are downloaded to'],
@@ -45,7 +45,7 @@ const datagen: readonly Line[] = [
   [
     'datagen_engine',
     'text',
-    'the model behind task making: vllm_local, openai, anthropic, google_gemini, none, or a file',
+    'the model that makes tasks: vllm_local, openai, anthropic, google_gemini, none, or a file',
   ],
   ['datagen_config', 'text', 'an engine file, YAML or JSON'],
   ['datagen_backend', 'text', 'overrides backend.type of the engine file'],
@@ -54,51 +54,51 @@ const datagen: readonly Line[] = [
     'words',
     'more arguments for the pipeline, for example "--limit 200"; rows come from the real source unless it says --source',
   ],
-  ['datagen_input_dir', 'text', 'a folder for pipelines that read one'],
+  ['datagen_input_dir', 'text', 'input folder, for pipelines that read one'],
   ['datagen_output_dir', 'text', 'where tasks are written (default: outputs/tasks)'],
   ['enable_task_gen', 'switch', 'make tasks', true],
-  ['enable_trace_gen', 'switch', 'run agents over the tasks', false],
-  ['task_type', 'text', 'handed on to the pipeline'],
+  ['enable_trace_gen', 'switch', 'run agents on the tasks', false],
+  ['task_type', 'text', 'passed on to the pipeline'],
   ['set', 'list', 'any key of the engine file, for example vllm_server.model_path=Qwen/Qwen3-8B; repeatable'],
-  ['sandbox_cpu', 'whole', 'processors of every task'],
-  ['sandbox_memory_gb', 'whole', 'memory of every task'],
-  ['sandbox_disk_gb', 'whole', 'disk of every task'],
-  ['sandbox_gpu', 'whole', 'GPUs of every task'],
-  ['chunk_size', 'whole', 'tasks of one part; the parts run as an array and are joined'],
-  ['disable_verification', 'switch', 'do not run the tests over what agents did'],
+  ['sandbox_cpu', 'whole', 'processors for every task'],
+  ['sandbox_memory_gb', 'whole', 'memory for every task'],
+  ['sandbox_disk_gb', 'whole', 'disk for every task'],
+  ['sandbox_gpu', 'whole', 'GPUs for every task'],
+  ['chunk_size', 'whole', 'tasks per part; the parts run as an array and are joined at the end'],
+  ['disable_verification', 'switch', 'do not run the tests after the agents'],
 ]
 
 const traces: readonly Line[] = [
   ['trace_script', 'text', 'the pipeline whose traces stage is run (default: --datagen-script)'],
-  ['trace_input_path', 'text', 'a folder of tasks that is there already (default: those of the tasks job)'],
+  ['trace_input_path', 'text', 'an existing folder of tasks (default: the output of the tasks job)'],
   ['trace_target_repo', 'text', 'where traces are published: org/name, or file:PATH'],
   ['trace_output_dir', 'text', 'where traces are written (default: outputs/traces)'],
   ['trace_jobs_dir', 'text', 'where trials are kept (default: trace_jobs)'],
   ['trace_harbor_config', 'text', 'a Harbor job file'],
   ['trace_model', 'text', 'model of the agent'],
-  ['trace_engine', 'text', 'the model behind the agent, if not the one of --datagen-engine'],
-  ['trace_backend', 'text', 'overrides backend.type of the engine file behind the agent'],
+  ['trace_engine', 'text', 'the model of the agent, if not the one of --datagen-engine'],
+  ['trace_backend', 'text', 'overrides backend.type of the engine file of the agent'],
   ['trace_agent_name', 'text', 'agent'],
   ['trace_agent_kwargs', 'text', 'options of the agent, a JSON object'],
   ['trace_n_concurrent', 'whole', 'trials at once'],
   ['trace_n_attempts', 'whole', 'attempts of each task'],
   ['trace_env', 'text', 'kind of sandbox'],
-  ['trace_episodes', 'text', 'one row a trial or one row a turn', undefined, ['last', 'all']],
+  ['trace_episodes', 'text', 'last: one row per trial; all: one row per turn', undefined, ['last', 'all']],
   ['trace_export_filter', 'text', 'trials to export', undefined, ['success', 'failure', 'none']],
   ['trace_dataset_type', 'text', 'kept with the result'],
-  ['trace_export_subagents', 'switch', 'rows of their own for what agents of agents did', true],
+  ['trace_export_subagents', 'switch', 'export conversations of subagents as separate rows', true],
   ['trace_eval_only', 'switch', 'run and score, export nothing'],
   ['trace_use_gpu', 'switch', 'the agents themselves need a GPU: their job gets one'],
   ['trace_agent_timeout_sec', 'number', 'time limit of each agent'],
   ['trace_verifier_timeout_sec', 'number', 'time limit of the tests'],
-  ['trace_endpoint_json', 'text', 'the file of a server that runs already; none is started'],
+  ['trace_endpoint_json', 'text', 'the endpoint file of a running server; none is started'],
 ]
 
 const published: readonly Line[] = [
   ['tasks_repo', 'text', 'a dataset of tasks on the Hub: it is downloaded first, and agents run over it'],
   ['tasks_revision', 'text', 'branch, tag or commit of it'],
   ['parquet_name', 'text', 'only this parquet file of it'],
-  ['overwrite', 'switch', 'put these tasks in the place of others that were unpacked there before', false],
+  ['overwrite', 'switch', 'replace tasks that were unpacked there before', false],
   ['vllm_model_path', 'text', 'the model to serve; the same as --set vllm_server.model_path=...'],
 ]
 
@@ -110,34 +110,34 @@ const recipe: readonly Line[] = [
 ]
 
 const training: readonly Line[] = [
-  ['train_config_path', 'text', 'a training file; its keys win over presets, flags win over it'],
+  ['train_config_path', 'text', 'a training file; its keys override presets, and flags override it'],
   ['train_extra_args', 'words', 'any LLaMA-Factory argument, for example "--learning_rate 1e-5 --packing true"'],
-  ['base_model', 'text', 'the model to begin with'],
+  ['base_model', 'text', 'the model to start from'],
   ['chat_template', 'text', 'another chat template'],
   [
     'preflight',
     'switch',
-    'look at rows as the trainer will before anything is submitted: tokens, what is cut, roles',
+    'read rows as the trainer will before anything is submitted: tokens, truncation, roles',
     true,
   ],
   ['use_mca', 'switch', 'train with Megatron-Core; the same as --job-type sft_mca'],
-  ['pretokenize', 'switch', 'tokenize in a job of its own first'],
+  ['pretokenize', 'switch', 'tokenize first, in a separate job'],
   ['consolidate_input', 'text', 'a directory of checkpoints, or a repository'],
   ['consolidate_base_repo', 'text', 'where missing small files are taken from'],
-  ['consolidate_output_repo', 'text', 'where the whole model goes'],
-  ['consolidate_workdir', 'text', 'where it is put together'],
-  ['consolidate_commit_message', 'text', 'what the commit says'],
+  ['consolidate_output_repo', 'text', 'where the consolidated model is published'],
+  ['consolidate_workdir', 'text', 'working directory of the consolidation'],
+  ['consolidate_commit_message', 'text', 'commit message'],
 ]
 
 const rl: readonly Line[] = [
   ['rl_config', 'text', 'a preset of configs/rl, or a file'],
   ['train_data', 'list', 'tasks to train on: folders, parquet files or repositories; repeatable'],
   ['val_data', 'list', 'tasks to validate on; repeatable'],
-  ['model_path', 'text', 'the model to begin with'],
+  ['model_path', 'text', 'the model to start from'],
   ['skyrl_entrypoint', 'text', 'the Python module that trains'],
   ['skyrl', 'list', 'any key of SkyRL, as key=value; repeatable. -S is the same'],
   ['final_model_name', 'text', 'name of the model at the end'],
-  ['enable_hf_upload', 'switch', 'upload the last checkpoint in a job of its own'],
+  ['enable_hf_upload', 'switch', 'upload the last checkpoint in a separate job'],
   ['hf_repo_name', 'text', 'where it is uploaded to'],
 ]
 
@@ -151,7 +151,7 @@ const evaluation: readonly Line[] = [
 ]
 
 const judge: readonly Line[] = [
-  ['judge_model', 'text', 'model that judges results of tasks which ask for a judge'],
+  ['judge_model', 'text', 'model that judges the results of tasks that ask for a judge'],
   ['judge_api_base', 'text', 'where that model is served'],
   ['judge_api_key_env', 'text', 'variable that holds its key; jobs read it from the file of keys'],
   ['judge_engine_kwarg', 'list', 'option of its engine, as key=value, for example its prices; repeatable'],
@@ -200,10 +200,10 @@ function argumentHelp(name: string): string {
   if (name === 'dataset')
     return 'what to train on: a folder of a recipe or of traces export, a file, org/name, or names of --dataset-dir; with a comma, several'
   if (name === 'dataset_dir') return 'a folder with a dataset_info.json that lists the datasets'
-  if (name.endsWith('_tag')) return 'as dataset_info.json has it (default: as the rows say)'
-  if (/(_column|^system|^tools|^messages)$/.test(name)) return 'name of that column (default: as the rows say)'
-  if (name === 'formatting') return 'sharegpt, openai or alpaca (default: as the rows say)'
-  return 'as LLaMA-Factory has it'
+  if (name.endsWith('_tag')) return 'as in dataset_info.json (default: detected from the rows)'
+  if (/(_column|^system|^tools|^messages)$/.test(name)) return 'name of that column (default: detected from the rows)'
+  if (name === 'formatting') return 'sharegpt, openai or alpaca (default: detected from the rows)'
+  return 'passed to LLaMA-Factory'
 }
 
 /** Everything a launch can be told. */

@@ -26,7 +26,7 @@ export function isHubName(text: string): boolean {
 /** Refuses a folder of tasks that is not there. A dry run may be far from the cluster, and what is waited for may make it. */
 export async function expectFolder(settings: Settings, name: string, dir: string): Promise<void> {
   if (settings.is('dry_run') || settings.has('dependency') || (await exists(dir))) return
-  throw new UserError(`${flagOf(name)}: expected a folder of tasks, found none at ${dir}`, 'name one that is there')
+  throw new UserError(`${flagOf(name)}: expected a folder of tasks, found none at ${dir}`, 'name one that exists')
 }
 
 /** A directory that was named, variables of this machine put in, or one below the experiments directory. */

@@ -27,7 +27,7 @@ export function renderLaunch(launch: Launch, scheduler: Scheduler, notes: readon
   for (const line of notes) lines.push(`note: ${line}`)
   lines.push('', 'jobs:')
   for (const job of jobs) lines.push(`  ${job.name}: ${job.summary}${detailsOf(job)}`)
-  lines.push('', 'handed over as:')
+  lines.push('', 'submitted as:')
   for (const command of commandsOf(launch, scheduler)) lines.push(`  ${command}`)
   for (const [path, text] of Object.entries(files)) lines.push('', `==> ${path} <==`, text.trimEnd())
   for (const job of jobs)
@@ -47,7 +47,7 @@ export function commandsOf(launch: Launch, scheduler: Scheduler): string[] {
 }
 
 function detailsOf({ resources, place, array, after, restarts }: LaunchJob): string {
-  if (place === 'login') return ' (here, before anything is handed over)'
+  if (place === 'login') return ' (on this machine, before anything is submitted)'
   const { nodes, gpusPerNode, timeLimit } = resources
   const parts = [
     ...(place === 'internet' ? ['where there is internet'] : []),

@@ -8,9 +8,9 @@ import { launchCommand, lookAt, openLaunch } from './stored.ts'
 export default () =>
   launchCommand()
     .description(
-      'Hands over again what is not done: failed, cancelled and lost jobs, and of arrays only the tasks that are missing. What is done stays.',
+      'Submits unfinished work again: failed, cancelled and lost jobs, and only the missing tasks of arrays. Finished work is kept.',
     )
-    .option('--dry-run', 'say what would be handed over, and do nothing')
+    .option('--dry-run', 'print what would be submitted, and do nothing')
     .option('--json', 'print the result as JSON')
     .action(async (asked, { experimentsDir, dryRun, json }) => {
       const { stored, scheduler } = await openLaunch(asked, experimentsDir)

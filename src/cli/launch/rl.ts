@@ -71,7 +71,7 @@ async function requestOf(at: PlanContext, settings: Settings, jobName: string, o
   const val = settings.words('val_data').map((each) => placeOf(at, each))
   if (train.length === 0)
     throw new UserError('expected --train-data, got none', 'a folder of tasks, a parquet file of tasks, or org/name')
-  const model = settings.required('model_path', 'the model to begin with, for example Qwen/Qwen3-8B')
+  const model = settings.required('model_path', 'the model to start from, for example Qwen/Qwen3-8B')
   const local = localOf(at, settings, model, 'model')
   const presetFile = await presetOf(settings)
   const preset = await readPreset(presetFile)

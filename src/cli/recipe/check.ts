@@ -14,7 +14,7 @@ import { contextBefore, printMissing } from './start.ts'
 export default () =>
   recipeOptions()
     .description(
-      'Checks that the stages of a recipe fit together, tells what each takes, gives and costs, and looks for everything a run needs:\n' +
+      'Checks that the stages of a recipe fit together, prints what each takes, gives and costs, and looks for everything a run needs:\n' +
         'files, packs, pipelines, keys, model servers, sandboxes, agents. Ends with 3 and lists what is missing. Runs and writes nothing.',
     )
     .option('--offline', 'ask nothing of the network: servers, clouds and datasets are taken to be there')

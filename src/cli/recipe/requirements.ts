@@ -167,12 +167,12 @@ async function orGap(signal: AbortSignal, look: (signal: AbortSignal) => Promise
   try {
     const gap = await withDeadline(lookSec, signal, look)
     if (gap !== expired) return gap
-    return { what: `no answer within ${lookSec} s`, provide: 'look whether it is up, and try again', later: true }
+    return { what: `no answer within ${lookSec} s`, provide: 'check that it is running, and try again', later: true }
   } catch (error) {
     if (isAbort(error)) throw error
     if (error instanceof UserError) return { what: error.message, provide: error.hint, later: false }
     if (!(error instanceof BoundaryError)) throw error
-    return { what: messageOf(error), provide: 'look at the network and the account, and try again', later: true }
+    return { what: messageOf(error), provide: 'check the network and the account, and try again', later: true }
   }
 }
 

@@ -20,22 +20,26 @@ export default () =>
       'Runs a recipe stage by stage. Finished work is kept: after a crash, run the same command again to resume. A changed stage\n' +
         'rebuilds only itself and the stages below it.',
     )
-    .option('--share <i/n>', 'make every n-th shard, beginning with i: for several processes on one recipe', share)
-    .option('--until <stage>', 'stop when the rows of this stage are there')
+    .option('--share <i/n>', 'make every n-th shard, starting with i: to split a recipe between processes', share)
+    .option('--until <stage>', 'stop when this stage is finished')
     .option(
       '--shard-rows <n>',
-      'rows of a shard, the unit of resuming; a step that was begun keeps its own',
+      'rows per shard, the unit of resume; a step that has started keeps its number',
       wholeNumber(1),
     )
-    .option('--memory-mb <mb>', 'memory for whole-set stages', wholeNumber(64))
+    .option('--memory-mb <mb>', 'memory for stages that need all rows at once', wholeNumber(64))
     .option('--no-replay', 'write datasets without replaying a few of their rows first')
-    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option(
+      '--pass-env <name>',
+      'pass this environment variable of yours to tasks that ask for it; repeatable',
+      several,
+    )
     .option(...restartInterrupted)
     .option(
       '--rehearse',
-      'try every stage on two rows of each source: fixtures, a stand-in for the teacher, local sandboxes; needs no network and no key',
+      'try every stage on two rows of each source: fixtures, a stand-in for the teacher and local sandboxes; needs no network and no key',
     )
-    .option('-q, --quiet', 'no progress')
+    .option('-q, --quiet', 'print no progress')
     .action(async (file, options) => {
       if (options.rehearse) {
         refuseWith(options)

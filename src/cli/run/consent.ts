@@ -27,7 +27,7 @@ export async function askConsent(tasks: readonly Task[], consent: Consent): Prom
   if (!/^y(es)?$/i.test(answer.trim()))
     throw new UserError(
       'expected a yes to pass variables on, got none',
-      '--pass-env NAME passes one on; tasks can be left out with -x',
+      '--pass-env NAME passes one on; -x skips tasks',
     )
 }
 

@@ -24,20 +24,24 @@ export function withHiddenValues<A extends unknown[], O extends OptionValues>(co
   return command
     .option(
       '--ae, --agent-env <key=value>',
-      'a hidden variable for the agent, as the job was started; repeatable',
+      'a hidden variable for the agent, as when the job was started; repeatable',
       several,
     )
     .option(
       '--ak, --agent-kwarg <key=value>',
-      'a hidden option of the agent, as the job was started; repeatable',
+      'a hidden option of the agent, as when the job was started; repeatable',
       several,
     )
     .option(
       '--ve, --verifier-env <key=value>',
-      'a hidden variable for the tests, as the job was started; repeatable',
+      'a hidden variable for the tests, as when the job was started; repeatable',
       several,
     )
-    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option(
+      '--pass-env <name>',
+      'pass this environment variable of yours to tasks that ask for it; repeatable',
+      several,
+    )
 }
 
 /** The job's config with every hidden value from the flags or from the variable of the same name; what is still hidden is refused. */
@@ -127,7 +131,7 @@ function refuseHidden(config: JobConfig, dir: string): void {
   const flag = example?.startsWith('--') ? `give it again (${example}=...), ` : ''
   throw new UserError(
     `${dir}: ${lost.join(', ')}: literal values are never written to a job's files, and nothing else gives ${lost.length > 1 ? 'them' : 'it'}`,
-    `${flag}run the original command again, or write such a value as \${VARIABLE}: then it is found by itself`,
+    `${flag}run the original command again, or write such a value as \${VARIABLE}: then it is found automatically`,
   )
 }
 

@@ -4,7 +4,7 @@ import { renderCount } from '../progress/render.ts'
 /** The flag of every command that may come upon interrupted trials, and what it is for. */
 export const restartInterrupted = [
   '--restart-interrupted',
-  'run interrupted trials from their beginning (default: replay the replies of the model that they recorded, and go on from there)',
+  'start interrupted trials over (default: replay the model replies they recorded, and continue from there)',
 ] as const
 
 /** What became of the trials of a run that had been interrupted before. */

@@ -88,7 +88,7 @@ function refuseUnknownKeys(found: readonly ConfigWarning[], known: readonly Conf
   const unknown = found.find(({ path, kind }) => kind === 'unknown' && !known.some((warning) => warning.path === path))
   if (unknown)
     throw new UserError(
-      `--set: ${unknown.path} is no key of a job file`,
+      `--set: ${unknown.path} is not a key of a job file`,
       'use the keys of a Harbor job file, for example n_attempts or agents[0].model_name',
     )
 }

@@ -17,7 +17,7 @@ const several = (text: string, before: string[] = []) => [...before, text]
 /** Options that say which model judges, the same for every command that runs tests. */
 export function withJudge<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
-    .option('--judge-model <name>', 'model that judges results of tasks which ask for a judge')
+    .option('--judge-model <name>', 'model that judges the results of tasks that ask for a judge')
     .option('--judge-api-base <url>', 'where that model is served')
     .option('--judge-api-key-env <name>', 'variable that holds its key')
     .option('--judge-engine-kwarg <key=value>', 'option of its engine, for example its prices; repeatable', several)

@@ -17,24 +17,24 @@ export function withModel<A extends unknown[], O extends OptionValues>(command: 
     .option('-m, --model <name>', 'model for the agent; repeatable', several)
     .option(
       '--api-base <url>',
-      'where the model is served, for example http://localhost:8000/v1 (vLLM and others); several share the calls',
+      'where the model is served, for example http://localhost:8000/v1 (vLLM and others); several addresses share the calls',
       joinAddresses,
     )
-    .option('--engine <name>', "what reaches the model (default: told by --api-base or the model's prefix)")
+    .option('--engine <name>', "engine that calls the model (default: chosen by --api-base or the model's prefix)")
     .option('--engine-config <file>', 'an engine file, YAML or JSON')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
     .option('--api-key-env <name>', 'variable that holds the key')
-    .option('--rpm <n>', 'requests per minute to each server, at most', factor)
-    .option('--tpm <n>', 'tokens per minute, input and output, at most', factor)
-    .option('--budget-usd <amount>', 'stop starting trials once so much is spent', factor)
+    .option('--rpm <n>', 'most requests per minute to each server', factor)
+    .option('--tpm <n>', 'most tokens per minute, input and output together', factor)
+    .option('--budget-usd <amount>', 'start no more trials once this much is spent', factor)
     .option('--budget-tokens <n>', 'the same for tokens, input and output', wholeNumber(1))
     .option('--budget-requests <n>', 'the same for requests to models', wholeNumber(1))
     .option('--budget-sec <seconds>', 'the same for time', factor)
-    .option('--adaptive', 'let the number of trials at once follow what the server can take')
-    .option('--adaptive-min <n>', 'fewest trials at once (default: 1)', wholeNumber(1))
-    .option('--adaptive-max <n>', 'most trials at once (default: 256)', wholeNumber(1))
-    .option('--adaptive-interval <seconds>', 'how often to look at the server (default: 120)', factor)
-    .option('--estimate [job]', 'run nothing: say what it would take, by usual numbers or by an earlier job')
+    .option('--adaptive', 'adapt the number of concurrent trials to the load of the server')
+    .option('--adaptive-min <n>', 'fewest concurrent trials (default: 1)', wholeNumber(1))
+    .option('--adaptive-max <n>', 'most concurrent trials (default: 256)', wholeNumber(1))
+    .option('--adaptive-interval <seconds>', 'how often to measure the load (default: 120)', factor)
+    .option('--estimate [job]', 'run nothing: estimate time and cost, from typical numbers or from an earlier job')
 }
 
 export interface ModelOptions extends JudgeOptions {

@@ -136,7 +136,7 @@ async function openModels(
   const ledger = await openLedger(ledgerFile(jobDir))
   const onSpent = (budget: string) =>
     note(
-      `the budget of ${budget} is spent: running trials end, no new one starts; the same command goes on with a larger budget`,
+      `the budget of ${budget} is spent: running trials end, no new one starts; run the same command with a larger budget to resume`,
     )
   const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
   const pacing =

@@ -17,13 +17,13 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
     .option('-d, --dataset <dir>', 'the same as --path')
     .option(
       '-c, --config <file>',
-      'a Harbor job file, YAML or JSON, or a file that sets up one model as an agent; options given here win over it',
+      'a Harbor job file, YAML or JSON, or a file that configures one model as an agent; options given here override it',
     )
-    .option('--set <path=value>', 'any key of the job file, for example agents[0].kwargs.x=3; repeatable', several)
-    .option('-i, --include-task-name <glob>', 'only tasks with such a name; repeatable', several)
-    .option('-x, --exclude-task-name <glob>', 'no task with such a name; repeatable', several)
+    .option('--set <path=value>', 'set any key of the job file, for example agents[0].kwargs.x=3; repeatable', several)
+    .option('-i, --include-task-name <glob>', 'run only tasks whose name matches; repeatable', several)
+    .option('-x, --exclude-task-name <glob>', 'skip tasks whose name matches; repeatable', several)
     .option('-l, --n-tasks <n>', 'run at most this many tasks, counted after the filters', wholeNumber(1))
-    .option('-a, --agent <name>', 'agent (default: oracle; terminus-2 where a server is named)')
+    .option('-a, --agent <name>', 'agent (default: oracle, or terminus-2 when a model server is named)')
     .option(
       '--agent-import-path <path>',
       'your own agent: ./my-agent.ts, ./my-agent.ts:ClassName, ./dir or npm:package',
@@ -35,7 +35,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
 function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .option('-e, --environment <sandbox>', 'kind of sandbox (default: local)')
-    .option('--environment-import-path <path>', 'your own kind of sandbox, named as an agent is')
+    .option('--environment-import-path <path>', 'your own kind of sandbox, written like --agent-import-path')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
     .option('--force-build', 'build the environment again, ignoring prebuilt images and caches')
     .option('--override-cpus <n>', 'processors for each sandbox', wholeNumber(1))
@@ -44,7 +44,10 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--override-gpus <n>', 'GPUs for each sandbox', wholeNumber(0))
     .option('--ve, --verifier-env <key=value>', 'variable for the tests; repeatable', several)
     .option('--disable-verification', 'do not run the tests')
-    .option('--agent-may-modify-system', 'let agents change system files in every task; tests run on what they left')
+    .option(
+      '--agent-may-modify-system',
+      'let agents change system files in every task; tests then run on the changed system',
+    )
     .addOption(
       new Option('--reward-precedence <file>', 'which reward file wins when tests write both').choices([
         'txt',
@@ -52,21 +55,28 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
       ] as const),
     )
     .option('--artifact <path>', 'a path inside the sandbox to keep; repeatable', several)
-    .option('--timeout-multiplier <x>', 'stretches every time limit', factor)
-    .option('--agent-timeout-multiplier <x>', 'stretches the time limit of agents', factor)
-    .option('--verifier-timeout-multiplier <x>', 'stretches the time limit of tests', factor)
-    .option('--agent-setup-timeout-multiplier <x>', 'stretches the time limit of agent setup', factor)
-    .option('--environment-build-timeout-multiplier <x>', 'stretches the time limit of starting a sandbox', factor)
+    .option('--timeout-multiplier <x>', 'multiply every time limit', factor)
+    .option('--agent-timeout-multiplier <x>', 'multiply the time limit of agents', factor)
+    .option('--verifier-timeout-multiplier <x>', 'multiply the time limit of tests', factor)
+    .option('--agent-setup-timeout-multiplier <x>', 'multiply the time limit of agent setup', factor)
+    .option(
+      '--environment-build-timeout-multiplier <x>',
+      'multiply the time limit of building and starting a sandbox',
+      factor,
+    )
 }
 
 function withJob<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .option('-o, --jobs-dir <dir>', 'where jobs are kept (default: jobs)')
-    .option('--job-name <name>', 'name of the job (default: the time; an interrupted equal job is continued)')
+    .option(
+      '--job-name <name>',
+      'name of the job (default: the current time; the same command resumes an interrupted job)',
+    )
     .option('-n, --n-concurrent <n>', 'trials at once (default: 4)', wholeNumber(1))
     .option(
       '--prefetch <n>',
-      'sandboxes started before their trials while models are busy, at most (default: half of -n)',
+      'most sandboxes to start before their trials, while models are busy (default: half of -n)',
       wholeNumber(0),
     )
     .option(
@@ -77,9 +87,9 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--max-memory-mb <mb>', 'the same for memory (default: this machine’s)', wholeNumber(1))
     .option('--max-builds <n>', 'environments built at once (default: 2)', wholeNumber(1))
     .option('-k, --n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
-    .option('-r, --max-retries <n>', 'tries more for a trial the world failed (default: 0)', wholeNumber(0))
-    .option('--retry-include <code>', 'retry only such failures; repeatable', several)
-    .option('--retry-exclude <code>', 'never retry such failures; repeatable', several)
+    .option('-r, --max-retries <n>', 'retries of a trial after an infrastructure failure (default: 0)', wholeNumber(0))
+    .option('--retry-include <code>', 'retry only failures with this code; repeatable', several)
+    .option('--retry-exclude <code>', 'never retry failures with this code; repeatable', several)
     .addOption(
       new Option('--store <layout>', 'trial directories, or a few packed files (default: harbor)').choices([
         'harbor',
@@ -87,13 +97,20 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
       ] as const),
     )
     .option(...restartInterrupted)
-    .option('--plan', 'run and build nothing: say which images are needed, who shares them and what cannot run')
+    .option(
+      '--plan',
+      'run and build nothing: print which images are needed, which tasks share them and what cannot run',
+    )
     .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')
-    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
-    .option('-y, --yes', 'let tasks have every variable of yours that they name')
-    .option('-q, --quiet', 'no progress')
-    .option('--debug', 'more words when something fails')
-    .option('--verbose', 'a line for each trial, however many there are')
+    .option(
+      '--pass-env <name>',
+      'pass this environment variable of yours to tasks that ask for it; repeatable',
+      several,
+    )
+    .option('-y, --yes', 'pass every environment variable of yours that tasks ask for')
+    .option('-q, --quiet', 'print no progress')
+    .option('--debug', 'print details when something fails')
+    .option('--verbose', 'print a line for each trial, however many there are')
     .option('--output <file>', 'also write the result to this file, as JSON')
     .option('--json', 'print the result as JSON')
 }

@@ -40,7 +40,7 @@ function printOutcome(outcome: PerformedJob): void {
   }
   const lost = renderNoValidReply(outcome.liveStats.denominators())
   if (lost !== null) note(lost)
-  if (pending + cancelled > 0) note(`${pending + cancelled} trials are still to be run; the same command goes on`)
+  if (pending + cancelled > 0) note(`${pending + cancelled} trials have not run yet; the same command resumes the job`)
   note(`results in ${outcome.job.dir}`)
 }
 

@@ -106,7 +106,7 @@ function surviveStrayErrors(): void {
   isListening = true
   const onError = (error: unknown) => {
     const blamed = blameTrial(error)
-    if (blamed) return note(`trial ${blamed.trial}: an error outside of any call, the job goes on: ${blamed.message}`)
+    if (blamed) return note(`trial ${blamed.trial}: an error outside of any call; the job continues: ${blamed.message}`)
     const resource = exhaustedBy(error)
     if (resource !== null) return noteExhaustion(resource)
     note(error instanceof Error ? String(error.stack) : String(error))

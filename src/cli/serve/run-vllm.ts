@@ -27,7 +27,7 @@ export async function runVllm(file: EngineFile, options: ServeOptions, signal: A
     const found = await Promise.all(groups.map(async (group) => ({ group, urls: await group.answers(signal) })))
     const model = servedName(settings, file.engine.model ?? null)
     if (key.madeKey && endpointJson === undefined)
-      note(`callers must bring this key, which is shown only here: ${key.madeKey}`)
+      note(`callers must send this key, which is shown only here: ${key.madeKey}`)
     await announce({ engine: 'vllm', model, origins: found.flatMap(({ urls }) => urls) }, told)
     await watchReplicas(found, (left) => saveAddresses(model, left, told), signal)
   } catch (error) {

@@ -62,7 +62,7 @@ export async function serveEngine(request: EngineRequest, options: ServeOptions,
   const server = await serveModel(service, settings)
   try {
     const origin = advertised(server.origin, options)
-    if (isNew) note(`callers must bring this key, which is shown only here: ${apiKey}`)
+    if (isNew) note(`callers must send this key, which is shown only here: ${apiKey}`)
     await announce({ engine: engine.name, model: model?.id ?? '', origins: [origin] }, options)
     await stopped(signal)
   } finally {

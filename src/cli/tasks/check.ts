@@ -23,11 +23,16 @@ export default () =>
       )
       .argument('<path>', 'a task, or a folder of tasks')
       .option('-n, --n-concurrent <n>', 'tasks checked at once', wholeNumber(1), 4)
-      .option('--repeats <n>', 'runs of the oracle that have to agree', wholeNumber(1), 3)
+      .option('--repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 3)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
-      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; may be repeated', collect, [])
+      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', collect, [])
       .addOption(new Option('--only <part>', 'only lints, which start nothing').choices(['lint'] as const))
-      .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', collect, [])
+      .option(
+        '--pass-env <name>',
+        'pass this environment variable of yours to tasks that ask for it; repeatable',
+        collect,
+        [],
+      )
       .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {

@@ -15,10 +15,10 @@ export default () =>
   new Command()
     .description(
       'Packs a task or a folder of tasks into a parquet file with the columns path and task_binary (a tar.gz of each task).\n' +
-        'The same tasks give the same bytes. A directory with a task.toml that is no task is left out; the exit code is then 3.',
+        'The same tasks give the same bytes. A directory with a task.toml that is not a valid task is skipped; the exit code is then 3.',
     )
     .argument('<path>', 'a task, or a folder of tasks')
-    .requiredOption('-o, --out <file>', 'parquet file to write; one that is there is replaced')
+    .requiredOption('-o, --out <file>', 'parquet file to write; an existing one is replaced')
     .option('--json', 'print the result as JSON')
     .action(async (path, { out, json }) => {
       const { tasks, broken } = await findTasks(path, { allowNoTests: true })

@@ -29,8 +29,13 @@ export default () =>
       .option('--no-check', 'only build before and after, without proving that the tasks hold')
       .option('-n, --n-concurrent <n>', 'tasks pinned at once', wholeNumber(1), 4)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
-      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; may be repeated', collect, [])
-      .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', collect, [])
+      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', collect, [])
+      .option(
+        '--pass-env <name>',
+        'pass this environment variable of yours to tasks that ask for it; repeatable',
+        collect,
+        [],
+      )
       .option('--trust-stand-in', 'take versions from a base that only stands in for the one that FROM names')
       .option('--json', 'print the result as JSON'),
   ).action(async (paths, options) => {

@@ -9,13 +9,13 @@ import { makeTicker, megabytes } from '../ticker.ts'
 export default () =>
   new Command()
     .description(
-      'Unpacks tasks from a parquet file with the columns path and task_binary, ours or anybody else’s.\n' +
+      'Unpacks tasks from a parquet file with the columns path and task_binary, written by this program or another.\n' +
         'All of them are unpacked and checked before the first is put in place; a bad row is named and nothing is written.',
     )
     .argument('<file>', 'parquet file of tasks')
     .requiredOption('-o, --out <dir>', 'folder to put the tasks in; made if missing')
     .addOption(
-      new Option('--on-exist <what>', 'what happens to a task that is there already')
+      new Option('--on-exist <what>', 'what happens to a task that already exists')
         .choices(['error', 'skip', 'overwrite'] as const)
         .default('error' as const),
     )

@@ -35,9 +35,13 @@ export default () =>
       several,
     )
     .option('--tasks <path>', 'a folder with the tasks, where they are not where they were')
-    .option('--pass-env <name>', 'let tasks that name this variable of yours have it; repeatable', several)
+    .option(
+      '--pass-env <name>',
+      'pass this environment variable of yours to tasks that ask for it; repeatable',
+      several,
+    )
     .option('--verify', 'run the tests too, and compare the rewards')
-    .option('-q, --quiet', 'no progress')
+    .option('-q, --quiet', 'print no progress')
     .option('--json', 'print the result as JSON')
     .action(
       async (path, { sample, seed, nConcurrent, environment, agentKwarg = [], tasks, verify = false, ...how }) => {

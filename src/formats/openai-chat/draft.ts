@@ -174,7 +174,7 @@ function logprobsIn(value: unknown): readonly number[] | null {
 }
 
 function described(document: unknown): string {
-  if (document === undefined) return 'something that is no JSON'
+  if (document === undefined) return 'something that is not JSON'
   if (typeof document !== 'object' || document === null) return JSON.stringify(document).slice(0, 40)
   return `an object with the keys ${Object.keys(document).slice(0, 8).join(', ').slice(0, 120) || '(none)'}`
 }

@@ -182,7 +182,7 @@ async function ofHub(search: DatasetSearch): Promise<FoundDatasets> {
       hub,
     )
     const [sample, listed] = await Promise.all([peekRows(at, search.rows), hubInfo(at)])
-    if (sample.rows.length === 0) return unseen(search, place, 'its rows are too large to look at from here')
+    if (sample.rows.length === 0) return unseen(search, place, 'its rows are too large to read from here')
     const train = [...(listed ?? [])].find(([name, { ranking }]) => !isHeldOut(name) && ranking !== true)
     const own = train ? hintsOf(train[1]) : {}
     const hints = {

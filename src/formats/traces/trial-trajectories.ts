@@ -43,9 +43,7 @@ export function readMain(files: readonly TrialFile[], media: Media = 'refused'):
 
 function missing(files: readonly TrialFile[]): { readonly trouble: Trouble } {
   const journal = files.some(({ name }) => name === journalName)
-  const detail = journal
-    ? `only ${journalName}: the agent never came to an end`
-    : 'the agent wrote no agent/trajectory.json'
+  const detail = journal ? `only ${journalName}: the agent never finished` : 'the agent wrote no agent/trajectory.json'
   return trouble('no-trajectory', detail)
 }
 

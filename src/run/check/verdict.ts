@@ -76,7 +76,7 @@ export function judgeRepeats(records: readonly TrialRecord[]): Check {
     return { name: 'repeat', outcome: 'fail', reasons: [reason] }
   }
   if (known.length === records.length) return ok('repeat')
-  const reason = `${records.length - known.length} of ${records.length} runs of the oracle came to no end`
+  const reason = `${records.length - known.length} of ${records.length} runs of the oracle did not finish`
   return { name: 'repeat', outcome: 'unknown', reasons: [reason] }
 }
 

@@ -66,7 +66,7 @@ function summarized(
     { about: 'when it begins', lines: ['started="$(date -u +%FT%TZ)" code=0'] },
     { ...work, lines: work.lines.map((line, i) => (i < work.lines.length - 1 ? line : `${line} || code=$?`)) },
     {
-      about: 'what it came to, however it ended',
+      about: 'record the outcome, however it ended',
       lines: [
         `"\${ot_agent[@]}" launch summary ${[...words, ...found].join(' ')} || note 'no summary of the run was written'`,
         'if [ "$code" != 0 ]; then exit "$code"; fi',

@@ -17,5 +17,5 @@ export async function runHere(job: string, scriptPath: string): Promise<void> {
   // What it left running may hold its output open, and is not waited for.
   await Promise.race([printed, delay(lastWordsMs, null, { ref: false })])
   if (end === null) return
-  throw new BoundaryError('scheduler', `${job}, which runs before anything is handed over, ended with ${end}`)
+  throw new BoundaryError('scheduler', `${job}, which runs before anything is submitted, ended with ${end}`)
 }

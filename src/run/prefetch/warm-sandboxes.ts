@@ -84,12 +84,12 @@ async function used(entry: Warm, request: SandboxRequest): Promise<SandboxLease 
     const lease = await entry.lease.catch(() => null)
     for (const line of entry.lines) log(line)
     if (lease !== null && !signal?.aborted && entry.asked === fingerprint(request) && (await isAlive(lease))) {
-      log('the sandbox was started ahead')
+      log('the sandbox was prefetched')
       return lease
     }
     await discard(entry, log)
     signal?.throwIfAborted()
-    if (lease !== null) log('the sandbox that was started ahead is of no use any more; another one is started')
+    if (lease !== null) log('the prefetched sandbox is no longer usable; another one is started')
     return null
   } finally {
     signal?.removeEventListener('abort', stop)

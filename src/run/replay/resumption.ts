@@ -56,7 +56,7 @@ export class Resumption {
         if (outcome?.kind === 'reply' && outcome.reply.text !== '') options?.onText?.(outcome.reply.text)
         if (outcome) return outcome
         if (!isLive)
-          log(this.isUseless ? 'they are of no use; the model answers' : 'they are replayed; the model goes on')
+          log(this.isUseless ? 'they are of no use; the model answers' : 'they are replayed, and the model continues')
         isLive = true
         return live.complete(request, options)
       },

@@ -28,7 +28,7 @@ export function watchShortage({ remote = false }: Pick<SandboxProvider, 'remote'
     stop,
     met: () => {
       const resource = met ?? (refusedForks() > forks ? 'processes' : null)
-      return resource && ranOut(resource, 'programs in the sandbox may have met that too')
+      return resource && ranOut(resource, 'programs in the sandbox may have run into it too')
     },
   }
 }

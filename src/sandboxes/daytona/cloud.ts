@@ -124,7 +124,7 @@ class DaytonaCloud implements Cloud {
   private async find(name: string): Promise<Sandbox | null> {
     return this.client.get(name).catch((error: unknown) => {
       if (statusOf(error) === 404) return null
-      throw translate(error, 'cannot look for a sandbox')
+      throw translate(error, 'cannot search for a sandbox')
     })
   }
 

@@ -84,7 +84,7 @@ export class DaytonaMachine implements CloudMachine {
 
   async alive(): Promise<boolean> {
     try {
-      await patiently(() => this.sandbox.refreshData(), { doing: 'cannot look at the sandbox' })
+      await patiently(() => this.sandbox.refreshData(), { doing: 'cannot inspect the sandbox' })
       return this.sandbox.state === 'started'
     } catch (error) {
       if (error instanceof BoundaryError && error.code === 'SandboxGoneError') return false

@@ -123,7 +123,7 @@ export class Snapshots {
         if (statusOf(error) === 404) return null
         throw error
       })
-    return patiently(get, { doing: `cannot look for snapshot ${name}` })
+    return patiently(get, { doing: `cannot search for snapshot ${name}` })
   }
 
   private async activate(snapshot: Snapshot): Promise<void> {

@@ -119,6 +119,6 @@ async function checkAdd({ rest }: LogicalLine, at: Place, escapeChar: string, ru
   if (remote.length === 0 && !isUnclear) return
   if (!rules.isPublic)
     throw dockerfileError(at, `ADD ${rest} may need the network, which this build does not have; use COPY for files`)
-  if (isUnclear) throw dockerfileError(at, `ADD ${rest}: what it fetches cannot be told; write it out`)
+  if (isUnclear) throw dockerfileError(at, `ADD ${rest}: what it fetches is not known before it runs; write it out`)
   for (const source of remote) await checkRemote(source, at)
 }

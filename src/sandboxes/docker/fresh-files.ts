@@ -40,7 +40,7 @@ export class FreshFiles {
     const found: ImageKind[] = []
     for (const batch of batches(paths)) {
       const { stdout } = await this.commands.exec(['/bin/sh', '-c', tellKinds, 'sh', ...batch], asRoot)
-      if (stdout.length !== batch.length) throw new BoundaryError('sandbox', 'cannot look at files of the image')
+      if (stdout.length !== batch.length) throw new BoundaryError('sandbox', 'cannot read files of the image')
       found.push(...[...stdout].map((letter) => kinds[letter] ?? 'nothing'))
     }
     return found

@@ -17,7 +17,7 @@ const options = z.strictObject({
     .strictObject({ ...rollingOptions, teacher: modelSettings.nullable() })
     .describe('Who goes first: its trace is what hints are made of.'),
   hints: z.int().min(1).max(10).default(3),
-  keepOriginal: z.boolean().default(false).describe('Whether the old task goes on too, before the new one.'),
+  keepOriginal: z.boolean().default(false).describe('Also pass on the old task, before the new one.'),
 })
 
 /** Has a scout solve each task and adds hints from its trace to the instruction; files, tests and solution stay. */

@@ -15,7 +15,7 @@ const options = z.strictObject({
     .array(z.int().positive())
     .min(1)
     .default([316, 1000, 3160, 10_000, 31_600, 100_000])
-    .describe('Rows of each rung; a rung that there are too few rows for is left out.'),
+    .describe('Rows per rung; a rung with too few rows is skipped.'),
   validation: z
     .number()
     .min(0)

@@ -13,7 +13,9 @@ const options = z.strictObject({
   path: z
     .string()
     .min(1)
-    .describe('JSON lines, a JSON list, CSV, TSV or parquet, told by the ending; `.gz` for the first may follow.'),
+    .describe(
+      'JSON lines, a JSON list, CSV, TSV or parquet, recognized by the file extension; JSON lines may also end in `.gz`.',
+    ),
   source: z.string().min(1).optional().describe("Name of the source (default: the file's name without its ending)."),
   id: z.string().min(1).optional().describe('The field that names a row; without it a row is named by its digest.'),
 })

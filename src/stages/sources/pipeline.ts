@@ -127,5 +127,5 @@ function unknownCount(pipeline: string): string {
 
 function servicesOf({ services }: StageContext): StageServices {
   if (services) return services
-  throw new UserError('sources/pipeline stands in recipes only', 'ot-agent generate runs a pipeline by itself')
+  throw new UserError('sources/pipeline stands in recipes only', 'ot-agent generate runs a pipeline on its own')
 }

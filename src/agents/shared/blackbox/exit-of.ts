@@ -19,7 +19,7 @@ export function exitOf(exitCode: number, counts: CallCounts, at: AgentAt): Agent
   // It gave up after a call that the model's server failed: the server is to blame, and that is no score of 0.
   if (counts.lastFailure) throw counts.lastFailure
   if (counts.succeeded > 0) return { kind: 'exited', exitCode }
-  const failure = counts.calls === 0 ? 'the agent never called its model' : 'no call of the model came to a reply'
+  const failure = counts.calls === 0 ? 'the agent never called its model' : 'no model call produced a reply'
   at.record.log(`${failure}; its command exited with ${exitCode}`)
   at.record.metadata({ failure })
   return { kind: 'exited', exitCode: exitCode || 1 }

@@ -55,6 +55,6 @@ async function linkSkills(target: string, { task, sandbox, signal, record }: Age
   const argv = ['sh', '-c', link, 'sh', source, posix.dirname(target), target]
   const { exitCode } = await sandbox.exec(argv, { user: 'root', signal })
   if (exitCode === 0) return target
-  record.log(`no skills: the task's skills_dir ${source} is no directory in its sandbox`)
+  record.log(`no skills: the task's skills_dir ${source} is not a directory in its sandbox`)
   return null
 }

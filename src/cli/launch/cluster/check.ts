@@ -13,7 +13,7 @@ interface Look {
 export default () =>
   new Command()
     .description(
-      'Reads the file of a cluster and looks what of it is there: its scheduler, its directories. Submits nothing.',
+      'Reads a cluster file and checks it against this machine: its scheduler and directories. Submits nothing.',
     )
     .argument('[cluster]', 'a name or a file (default: the one this machine belongs to)')
     .option('--json', 'print the result as JSON')

@@ -13,7 +13,7 @@ export default () =>
   new Command()
     .description('Writes a file of facts about a cluster to start from. One file is all there is to add.')
     .argument('<name>', 'lower-case letters, digits and dashes')
-    .option('--out <file>', 'where to write it (default: where all launches look for your own clusters)')
+    .option('--out <file>', 'where to write it (default: the folder in which launches look for your clusters)')
     .option('--json', 'print the result as JSON')
     .action(async (name, { out, json }) => {
       const file = resolve(out ?? join(ownClustersDir(), `${name}.yaml`))

@@ -16,7 +16,7 @@ const options = z.strictObject({
     .number()
     .positive()
     .optional()
-    .describe('For all that the judge is asked by the stage; a recipe that stops at it goes on when it is raised.'),
+    .describe('Limit for all judge calls of the stage; a recipe that stops at the limit resumes when it is raised.'),
 })
 
 /** So many tasks lie unpacked on the disk at once. */

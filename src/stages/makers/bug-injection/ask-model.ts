@@ -40,7 +40,7 @@ export async function askForBug(
   const text = mutate(source, [
     { from: node.from, to: node.from + code.length, insert: indentLike(block, source, node) },
   ])
-  if (text === null) return { drop: 'does-not-parse', detail: 'the rewritten function is no program' }
+  if (text === null) return { drop: 'does-not-parse', detail: 'the rewritten function does not parse' }
   if (withoutComments(source.path, text) === withoutComments(source.path, source.text))
     return { drop: 'no-change', detail: 'the rewritten function does the same' }
   if (commentsOf(source.path, text).some((comment) => !source.text.includes(comment)))

@@ -25,7 +25,7 @@ export function makeModelJudge(model: ModelClient, workDir: string): Judge {
     const question = { prompt, form: asScores(rubric), temperature: 0, forgetFailure: true }
     const answer = await ask(question, { model, workDir, signal })
     if (isDropped(answer))
-      throw new BoundaryError('verifier', `the judge came to no verdict: ${answer.drop}, ${answer.detail ?? ''}`, {
+      throw new BoundaryError('verifier', `the judge reached no verdict: ${answer.drop}, ${answer.detail ?? ''}`, {
         code: 'JudgeFailedError',
       })
     const score = scoreOf(rubric, answer.value)

@@ -12,7 +12,7 @@ import { type Manner, rewriteInstruction } from './rewrite-instruction.ts'
 export const augmentOptions = z.strictObject({
   ...askOptions,
   variants: z.number().int().min(1).max(20).default(1).describe('New tellings of each task.'),
-  keepOriginal: z.boolean().default(false).describe('Whether the old task goes on too, before the new ones.'),
+  keepOriginal: z.boolean().default(false).describe('Also pass on the old task, before the new ones.'),
 })
 type Options = z.output<typeof augmentOptions>
 

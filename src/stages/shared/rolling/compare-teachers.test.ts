@@ -67,5 +67,5 @@ test('the report names the rule, the choice, and who cannot be told apart from i
   const text = renderComparison(compareTeachers(tried), { tasks: 8, attempts: 1 })
   expect(text).toContain('| a\\|b | 8 | 0 | 87.5 % |')
   expect(text).toContain('Chosen: a|b.')
-  expect(text).toMatch(/Not told apart from the choice by this sample: close, unknown\.\n/)
+  expect(text).toMatch(/Not distinguishable from the choice by this sample: close, unknown\.\n/)
 })

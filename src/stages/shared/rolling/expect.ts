@@ -16,7 +16,7 @@ export const assumedOptions = {
   prices: z
     .strictObject({ input: z.number().nonnegative(), output: z.number().nonnegative() })
     .optional()
-    .describe('USD for a million tokens; without them no cost is told.'),
+    .describe('USD per million tokens; without prices no cost is reported.'),
 }
 
 type Assumed = z.output<z.ZodObject<typeof assumedOptions>>

@@ -29,7 +29,7 @@ export const rollingOptions = {
     .number()
     .positive()
     .optional()
-    .describe('For all rollouts of the stage; a recipe that stops at it goes on when it is raised.'),
+    .describe('Limit for all rollouts of the stage; a recipe that stops at the limit resumes when it is raised.'),
 }
 
 /** The part of a model's settings that its answers depend on: not where it is reached. */

@@ -18,13 +18,13 @@ export function renderComparison(
     '',
     `Rule: the highest mean z-score of the reward, standardised over teachers within each source of tasks; then the cheaper; then the first named. Chosen: ${chosen?.name ?? 'none'}.`,
     '',
-    'Trials that the world ended are not scored and count for nothing. Intervals are of 95 %, over tasks, paired by task.',
+    'Trials that ended in an infrastructure failure are not scored and do not count. Intervals are of 95 %, over tasks, paired by task.',
     ...(agreement === null
       ? []
       : ['', `Teachers agree on ${percent(agreement)} of the tasks that two of them were scored on.`]),
     ...(close.length === 0
       ? []
-      : ['', `Not told apart from the choice by this sample: ${close.map(({ name }) => name).join(', ')}.`]),
+      : ['', `Not distinguishable from the choice by this sample: ${close.map(({ name }) => name).join(', ')}.`]),
     '',
   ].join('\n')
 }

@@ -43,5 +43,5 @@ function notOne(path: string, error: unknown): UserError {
 function parseObject(text: string): Record<string, unknown> {
   const value: unknown = readJson(text)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>
-  throw new Error('JSON that is no object')
+  throw new Error('JSON that is not an object')
 }
