@@ -89,7 +89,7 @@ async function ask(terminal: Terminal): Promise<number> {
   return performance.now() - start
 }
 
-/** Memory the whole machine uses, less what it could give back. */
+/** Memory the whole machine uses, less what it could free. */
 function usedMb(): number {
   const info = readFileSync('/proc/meminfo', 'utf8')
   const kb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(info)?.[1])

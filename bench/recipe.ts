@@ -9,7 +9,7 @@ import { resolveRecipe } from '../src/run/recipe/resolve.ts'
 import { type RecipeEvent, runRecipe } from '../src/run/recipe/run-recipe.ts'
 import type { Row } from './lib/rows.ts'
 
-/** The sizes the chain runs at: so many traces of so many kilobytes. */
+/** The sizes the chain runs at: a number of traces of a number of kilobytes. */
 const sizes = (process.env.RECIPE_SIZES ?? '100000x20,1000000x2')
   .split(',')
   .map((size) => size.split('x').map(Number) as [number, number])
@@ -152,7 +152,7 @@ const vocabulary = Buffer.from(
   'latin1',
 )
 
-/** So many words; put together by bytes, since gigabytes of them are made. */
+/** A text of a number of words; put together by bytes, since gigabytes of them are made. */
 function words(random: ReturnType<typeof makeRandom>, count: number): string {
   const bytes = Buffer.allocUnsafe(count * wordBytes)
   for (let at = 0; at < bytes.length; at += wordBytes) {

@@ -25,7 +25,7 @@ const record = await runTrial({
   alternatives: await sandboxAlternatives(),
 })
 
-// A trial never throws for what happens in it: it is scored, failed with somebody to blame, or cancelled.
+// A trial never throws for what happens in it: it is scored, failed with a boundary to blame, or cancelled.
 if (record.end.kind === 'scored') console.log(`${task.name}: ${JSON.stringify(record.end.rewards)}`)
 else console.log(`${task.name}: ${JSON.stringify(record.end)}`)
 console.log(`the tests were ${record.isolation} from the agent; its files are in ${dir}`)

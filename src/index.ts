@@ -1,4 +1,4 @@
-/** The public face of the package: what examples, recipes and strangers' plug-ins may import. */
+/** The public face of the package: what examples, recipes and user plug-ins may import. */
 
 /** For the options of a plug-in that lies where no package is installed. */
 export { z } from 'zod'

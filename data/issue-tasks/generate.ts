@@ -14,7 +14,7 @@ export default definePipeline({
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'name' } },
-    // Whoever has repositories names them in a file like the fixture: --source FILE.
+    // To use your own repositories, name them in a file like the fixture: --source FILE.
     real: null,
   },
   needsModel: ({ bugs, issues }) => bugs === 'model' || issues === 'model',

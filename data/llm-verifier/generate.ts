@@ -10,7 +10,7 @@ export default definePipeline({
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } },
-    // Projects are a file of one's own: nobody gives them away.
+    // Projects come from your own file: there is no public source.
     real: null,
   },
   needsModel: true,

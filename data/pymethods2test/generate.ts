@@ -1,7 +1,7 @@
 import { definePipeline } from 'ot-agent'
 import { foreignImports, runner, takeBody, textFields, verifier } from './focal.ts'
 
-/** A method and the test that belongs to it: the agent writes the method anew, and the test decides. */
+/** A method and the test that belongs to it: the agent rewrites the method, and the test decides. */
 export default definePipeline({
   name: 'pymethods2test',
   summary: 'Python methods without their bodies, to be written so that the tests of their repository pass',

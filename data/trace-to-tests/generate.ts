@@ -1,6 +1,6 @@
 import { definePipeline, z } from 'ot-agent'
 
-/** Traces of agents at tasks that nobody wrote tests for: a model writes them, and the trace has to pass them. */
+/** Traces of agents on tasks without tests: a model writes them, and the trace has to pass them. */
 export default definePipeline({
   name: 'trace-to-tests',
   summary: 'Tests for tasks that have none, written from what an agent did and proven by doing it again',

@@ -38,7 +38,7 @@ export default defineBlackbox(
   'Anthropic’s Claude Code, from npm',
 )
 
-/** Nobody is there to be asked whether it may. */
+/** No user is there to give permission. */
 function toolFlags({ mcpServers, skillsDir }: Pick<CommandAgentContext, 'mcpServers' | 'skillsDir'>): string[] {
   const tools = [...ownTools, ...(skillsDir === null ? [] : ['Skill'])]
   const allowed = [...tools, ...Object.keys(mcpServers).map((name) => `mcp__${name}`)]

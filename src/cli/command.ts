@@ -27,7 +27,7 @@ export async function runCommand(make: MakeCommand, path: readonly string[], arg
   }
 }
 
-/** An empty path is a variable that nobody set: taken as a path it would mean the current directory. */
+/** An empty path is an unset variable: taken as a path it would mean the current directory. */
 function refuseEmptyPaths(command: AnyCommand): void {
   const isPath = (name: string) => /^(dir|file|paths?)$/.test(name)
   const values = command.opts()

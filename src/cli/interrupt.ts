@@ -1,7 +1,7 @@
 import { fstatSync, readFileSync } from 'node:fs'
 import { isatty } from 'node:tty'
 
-/** Whoever tells all processes of a job to stop, and a script that passes on what it was told, have said it twice by then. */
+/** A signal to all processes of a job, plus a script that passes on its own, arrives twice within this time. */
 const sameWishMs = 5000
 
 /**

@@ -3,7 +3,7 @@ import { commands, type Group } from './commands.ts'
 import { dashed } from './dashed.ts'
 import { guardOutput } from './guard-output.ts'
 
-// Whoever read our words, `head` for example, may have gone: the work goes on without them.
+// The reader of our output, `head` for example, may have gone: the work continues without it.
 let resultIsLost = false
 for (const stream of [process.stdout, process.stderr]) {
   guardOutput(stream)
@@ -20,7 +20,7 @@ process.exitCode = resultIsLost && exitCode === 0 ? 3 : exitCode
 // An agent that never heard its signal may still hold timers or sockets; they must not hold this process.
 setTimeout(() => process.exit(), 5000).unref()
 
-/** Runs one command line and returns its exit code: 0 done, 2 wrong input, 3 the world failed, 130 cancelled. */
+/** Runs one command line and returns its exit code: 0 done, 2 wrong input, 3 infrastructure failure, 130 cancelled. */
 async function main(argv: readonly string[]): Promise<number> {
   try {
     await dispatch(argv.map(dashed), commands, ['ot-agent'])

@@ -1,4 +1,4 @@
-/** Where in the world a trial can fail. Exactly one boundary takes the blame. */
+/** Where a trial can fail. Every failure is blamed on exactly one boundary. */
 export const boundaries = ['task', 'sandbox', 'agent', 'model', 'verifier', 'store', 'scheduler'] as const
 export type Boundary = (typeof boundaries)[number]
 
@@ -22,7 +22,7 @@ export interface Blame {
   readonly cause?: unknown
 }
 
-/** The world failed at a boundary: recorded, siblings go on. */
+/** A failure at a boundary: it is recorded, and other trials continue. */
 export class BoundaryError extends Error {
   override readonly name = 'BoundaryError'
   readonly code: string

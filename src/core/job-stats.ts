@@ -42,7 +42,7 @@ export interface JobResult {
   readonly stats: JobStats
 }
 
-/** What became of every trial, so that a failure of the world is seen and never passes for a reward of 0. */
+/** What became of every trial, so that an infrastructure failure is seen and never passes for a reward of 0. */
 export interface Denominators {
   readonly trials: number
   readonly scored: number

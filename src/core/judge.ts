@@ -16,7 +16,7 @@ export interface JudgedWork {
 
 export interface JudgeVerdict {
   readonly reward: number
-  /** For whoever reads the trial's files: scores, reasons, the model. */
+  /** For readers of the trial's files: scores, reasons, the model. */
   readonly report: Readonly<Record<string, unknown>>
 }
 

@@ -40,7 +40,7 @@ export interface LaunchJob {
   readonly array: { readonly size: number; readonly throttle: number } | null
   /** How often it is submitted again, each time only when the one before did not finish. */
   readonly restarts: number
-  /** So many seconds before its time is up it is told to stop. */
+  /** How many seconds before its time limit it is told to stop. */
   readonly stopSec: number
   readonly script: readonly ScriptPiece[]
 }

@@ -8,7 +8,7 @@ export interface Plugin<T, Schema extends ZodType = ZodType> {
   make(options: z.output<Schema>, context: PluginContext): T
 }
 
-/** What every plug-in may need from whoever makes it. */
+/** What every plug-in may need from its caller. */
 export interface PluginContext {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Where caches and leases live on this machine. */

@@ -39,7 +39,7 @@ export interface RecipeLock {
   readonly schema: 'recipe-lock/1'
   readonly name: string
   readonly seed: number
-  /** At most so many rows of each source. */
+  /** At most this many rows of each source. */
   readonly limit: number | null
   /** There when the run tried the recipe on stand-ins. */
   readonly rehearsal?: true | undefined

@@ -161,7 +161,7 @@ function hideUrlPassword(text: string): string {
   return text.replace(/(\w+:\/\/[^/\s:@]*):[^/\s@]+@/g, `$1:${mask}@`)
 }
 
-/** `api_key_env: MY_KEY` only says where a secret is; should somebody put the secret itself there, it looks different. */
+/** `api_key_env: MY_KEY` only says where a secret is; a secret put there by mistake looks different. */
 function namesVariable(key: string, value: string, host: HostEnv): boolean {
   return /[_-]env$/i.test(key) && (/^[A-Z_][A-Z0-9_]*$/.test(value) || host[value] !== undefined)
 }

@@ -54,7 +54,7 @@ export interface TaskRow {
   readonly digest: string
   /** The task's directory as tar.gz. */
   readonly archive: Uint8Array
-  /** Null for a task of somebody else's that does not say. */
+  /** Null for an external task that does not say. */
   readonly lineage: TaskLineage | null
   /** What stages measured about it, by name: `response-tokens`, `ask-llm`, `pass-rate`, ... */
   readonly signals: Readonly<Record<string, number>>

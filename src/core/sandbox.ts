@@ -135,7 +135,7 @@ export interface Frozen {
 
 /**
  * The owner's handle on a sandbox. /logs/agent, /logs/verifier and /logs/artifacts are there for anyone to write to,
- * at the start and after every freeze. It must be given back by `[Symbol.asyncDispose]`, which may be called twice.
+ * at the start and after every freeze. It must be released with `[Symbol.asyncDispose]`, which may be called twice.
  */
 export interface SandboxLease extends Sandbox, AsyncDisposable {
   readonly id: string
@@ -172,7 +172,7 @@ export interface SandboxRequest {
   /** Added to the environment of every command. */
   readonly env?: Readonly<Record<string, string>>
   readonly forceBuild?: boolean
-  /** Mounted read-only by a provider whose `can.toolDirs` says so; to any other they are uploaded by whoever asks. */
+  /** Mounted read-only by a provider whose `can.toolDirs` says so; to any other the caller uploads them. */
   readonly toolDirs?: readonly ToolDir[]
   readonly signal?: AbortSignal
   /** One line of news, for the trial's log. */
@@ -281,7 +281,7 @@ export interface SandboxProvider {
   isPrepared?(environment: Environment): Promise<boolean | null>
   /** The digest (`sha256:...`) by which a registry knows an image that is here; null when none is known. Touches nothing. */
   imageDigest?(image: string): Promise<string | null>
-  /** An aborted signal, or any failure, gives back whatever was half-made before it throws. */
+  /** An aborted signal, or any failure, releases whatever was half-made before it throws. */
   lease(request: SandboxRequest): Promise<SandboxLease>
   /** Removes what owners known to be dead left behind. A live owner's things stay, and so does what may have one. */
   reap(options?: ReapOptions): Promise<readonly Reaped[]>

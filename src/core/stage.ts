@@ -12,7 +12,7 @@ export interface Dropped {
   readonly id?: string
 }
 
-/** What every stage may need from whoever runs it. */
+/** What every stage may need from its caller. */
 export interface StageContext {
   /** Every random choice of a stage comes from this and the row. */
   readonly seed: number
@@ -23,15 +23,15 @@ export interface StageContext {
   readonly model?: ModelClient | undefined
   /** The sandboxes in which a pipeline tries what it makes; absent when it has none, and in recipes. */
   readonly sandboxes?: SandboxProvider | undefined
-  /** More rows than that nobody takes of a source; absent: all of them. */
+  /** At most this many rows are read from a source; absent: all of them. */
   readonly limit?: number | undefined
-  /** In a run with a limit: how many rows the stage would take without one; null when nobody knows. Absent: there is no limit. */
+  /** In a run with a limit: how many rows the stage would take without one; null when unknown. Absent: there is no limit. */
   readonly wholeRows?: number | null | undefined
   /** What only a recipe can do for a stage; absent outside of one. */
   readonly services?: StageServices
   /** There when nothing of the run is meant to be used. */
   readonly rehearsal?: Rehearsal | undefined
-  /** Keeps what a whole-set stage found out beside the rows it chose; absent where there is nobody to tell. */
+  /** Keeps what a whole-set stage found out beside the rows it chose; absent where nothing records it. */
   saveResult?(result: object): Promise<void>
   /** What a whole-set stage above this one found out; null when it kept nothing. */
   loadResult?(stage: string): Promise<unknown>
@@ -58,7 +58,7 @@ export interface PlugInChoice {
 export interface RolloutRequest {
   /** A folder of task directories, one trial each. */
   readonly tasksDir: string
-  /** Where the job's record lives: the same directory again goes on where it stopped. */
+  /** Where the job's record lives: the same directory again resumes. */
   readonly jobDir: string
   readonly agent: PlugInChoice
   readonly model: ModelSettings | null
@@ -80,7 +80,7 @@ export interface RolloutRequest {
 export type RolledOut = (object | Dropped) & {
   /** The name of its task's folder. */
   readonly folder: string
-  /** The reward of the whole trial; null when the world failed or nobody verified, which is no failure of the agent. */
+  /** The reward of the whole trial; null after an infrastructure failure or without verification, which is no failure of the agent. */
   readonly scored: number | null
 }
 
@@ -161,7 +161,7 @@ export type Need =
   /** The stage has looked itself. */
   | { readonly kind: 'missing'; readonly what: string; readonly provide: string }
 
-/** What a stage would do and cost, told before it runs. Null: nobody can know. */
+/** What a stage would do and cost, estimated before it runs. Null: unknown. */
 export interface Expectation {
   /** Rows it would give. */
   readonly rows: number | null
@@ -239,7 +239,7 @@ export interface SqlFilter extends Expecting, Cached {
 export interface SqlSession {
   run(sql: string): Promise<void>
   rows(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
-  /** The rows of a query in order, some at a time, each there only while it is looked at; fails if there are not so many. */
+  /** The rows of a query in order, some at a time, each there only while it is looked at; fails if there are fewer. */
   batches(sql: string, count: number): AsyncIterable<Iterable<Readonly<Record<string, unknown>>>>
   /** Makes a table of these columns (name to SQL type) and fills it. */
   fill(
@@ -263,7 +263,7 @@ export interface SinkInput extends WholeInput {
   readonly parts: readonly { readonly select: string; readonly rows: number }[]
 }
 
-/** What became of the rows up to here: for whoever tells readers of a dataset how it was made. */
+/** What became of the rows up to here: to tell readers of a dataset how it was made. */
 export interface MadeSoFar {
   readonly recipe: string
   /** True when the rows come from stand-ins: nothing to train on. */

@@ -2,7 +2,7 @@ import type { ModelRequest } from '../core/model.ts'
 import type { Quirks } from './model-dialect.ts'
 import type { Fault } from './model-fault.ts'
 
-/** Extras that a server may not know and that nobody misses much. */
+/** Extras that a server may not know and that are not essential. */
 const extras = ['session_id', 'return_token_ids', 'stream_options']
 
 /** What else may be left out when a server refuses it by name; the reply says so. */

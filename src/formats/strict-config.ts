@@ -6,14 +6,14 @@ import { parseConfig } from './harbor-job/read-config.ts'
 /** Parses a config file's document; every key must be known, and a UserError names the wrong one and what was meant. */
 export function parseStrict<T>(schema: z.ZodType<T>, document: unknown, path: string, hint: string): T {
   const { value, warnings } = parseConfig(schema, document, path, hint)
-  const [stranger] = warnings
-  if (!stranger) return value
-  const keys = stranger.path.replaceAll(/\[\d+\]/g, '').split('.')
+  const [unknownKey] = warnings
+  if (!unknownKey) return value
+  const keys = unknownKey.path.replaceAll(/\[\d+\]/g, '').split('.')
   const key = keys.pop() ?? ''
   const known = knownKeys(schema, keys)
   const meant = nearest(key, known)
   throw new UserError(
-    `${path}: ${stranger.path} is not a known key`,
+    `${path}: ${unknownKey.path} is not a known key`,
     meant === null ? `known here: ${known.join(', ')}` : `did you mean ${[...keys, meant].join('.')}?`,
   )
 }

@@ -61,7 +61,7 @@ function otherServer(
   return { argv, env: {}, modelName: servedName(settings, model), settable: [] }
 }
 
-/** Not an option of the server: said in another way, or meant for whoever starts it. */
+/** Not an option of the server: said in another way, or meant for the process that starts it. */
 const elsewhere = [
   'command',
   'model_path',

@@ -13,7 +13,7 @@ export interface Argument {
 export class Arguments {
   readonly #all = new Map<string, Argument>()
 
-  /** Adds an option; its schema says what it takes and what it is when nobody gives it. */
+  /** Adds an option; its schema says what it takes and its default. */
   add(name: string, schema: ZodType, help = schema.description ?? ''): this {
     if (!/^[a-z][a-zA-Z0-9]*$/.test(name))
       throw new InputValidationError(

@@ -7,7 +7,7 @@ import type {
   TraceRequest,
 } from './request.ts'
 
-/** What a generator would like where nobody says otherwise. */
+/** Defaults of a generator. */
 export interface GeneratorDefaults {
   /** Where things are published: `org/name` or `file:PATH`. */
   readonly targets?: { readonly tasks?: string; readonly traces?: string }

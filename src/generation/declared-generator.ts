@@ -82,7 +82,7 @@ export class DeclaredGenerator extends DataGenerator {
   }
 }
 
-/** Somebody's own file is read as the fixture is: by the same stage where that reads files too, and the same field names its rows. */
+/** A user's own file is read as the fixture is: by the same stage where that reads files too, and the same field names its rows. */
 function likeFixture(fixture: SourceUse<Options>, path: string): StageUse<Options> {
   if (typeof fixture !== 'object') return { use: 'sources/file', with: { path: resolve(path) } }
   return {
@@ -149,7 +149,7 @@ async function makerOf(make: Pipeline['make'], at: At, context: GenerationContex
   }
 }
 
-/** What a pipeline's own function throws speaks against the row, unless the user, the world or a stop is behind it. */
+/** What a pipeline's own function throws is blamed on the row, unless it is a user error, an infrastructure failure or a stop. */
 async function* madeInline(
   make: MakeRow<Options>,
   row: RawRow,

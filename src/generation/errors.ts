@@ -11,7 +11,7 @@ interface Failing {
   readonly boundary?: Boundary
 }
 
-/** The world failed a pipeline: which phase it was in, and what was behind it. The program ends with 3. */
+/** An infrastructure failure in a pipeline: its phase and its cause. The program exits with 3. */
 export class GenerationError extends BoundaryError {
   readonly stage: GenerationPhase
   constructor(message: string, { stage, cause, retryable, boundary = 'task' }: Failing) {

@@ -40,7 +40,7 @@ export interface SpecsToRun {
 }
 
 /**
- * Makes the datasets of specs, so many at once. A spec that fails leaves an error file and its siblings go on; one that
+ * Makes the datasets of specs, several at once. A spec that fails leaves an error file and its siblings go on; one that
  * has a result already is not run again. Results come in the order of the specs.
  */
 export async function runSpecs(

@@ -57,7 +57,7 @@ export interface MadeTasks {
   readonly tasks: number
   /** Rows and tasks that were left out, by reason. */
   readonly rejects: Readonly<Record<string, number>>
-  /** Of these, how many the world failed: the same command tries them again. */
+  /** Of these, how many had an infrastructure failure: the same command tries them again. */
   readonly failed: number
 }
 
@@ -67,7 +67,7 @@ interface Worked {
   readonly row: string
   readonly staged: readonly StagedTask[]
   readonly rejects: readonly Reject[]
-  /** The world failed: the row is not finished. */
+  /** An infrastructure failure: the row is not finished. */
   readonly failed: boolean
 }
 

@@ -76,7 +76,7 @@ export interface Pipeline<Schema extends ZodObject = ZodObject> {
   readonly strategy?: string
   /** Whether tasks are made with the help of a model, which options may decide (default: no). */
   readonly needsModel?: boolean | ((options: z.output<Schema>) => boolean)
-  /** Whether a model judges its tasks, so that nobody makes them without one; otherwise it is found out task by task. */
+  /** Whether a model judges its tasks, so that they are not made without one; otherwise it is found out task by task. */
   readonly judged?: boolean
   /** Files for every task that has none of that name, for example tests/test.sh. */
   readonly verifier?: { readonly files: Readonly<Record<string, string | DraftFile>>; readonly timeoutSec?: number }
@@ -93,7 +93,7 @@ export interface Pipeline<Schema extends ZodObject = ZodObject> {
 export interface Sampling {
   /** `shuffled`: in an order that only the seed decides. */
   readonly order?: 'source' | 'shuffled'
-  /** At most so many rows. */
+  /** At most this many rows. */
   readonly rows?: number
   /** With `rows`: as many of each value of this field as its share of the source. */
   readonly stratifyBy?: string

@@ -7,7 +7,7 @@ import type { MadeTasks, TasksToMake } from './make-tasks.ts'
 /** What is to be made: tasks, traces of tasks, or both one after the other. */
 export type GenerationStage = 'tasks' | 'traces' | 'both'
 
-/** `partial`: something was made, and something the world failed. `failed`: nothing was made. */
+/** `partial`: something was made, and there was an infrastructure failure. `failed`: nothing was made. */
 export type GenerationStatus = 'success' | 'partial' | 'failed'
 
 /** Where a pipeline's rows come from: the few that come with it, its real source, or a file of the same shape. */
@@ -32,7 +32,7 @@ export interface TraceRequest {
 export interface GenerationRequest<Options = Readonly<Record<string, unknown>>> {
   readonly stage: GenerationStage
   readonly source: SourceChoice
-  /** At most so many tasks; null for all. */
+  /** At most this many tasks; null for all. */
   readonly limit: number | null
   readonly seed: number
   /** Where the pipeline's file lies: what relative paths in it count from. */

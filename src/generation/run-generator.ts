@@ -37,7 +37,7 @@ async function runTaskStage(
   return published(generator, made, 'tasks', request, context, publish)
 }
 
-/** Where a dataset goes: said on the command line, or by the pipeline; nowhere when nobody asks for it. */
+/** Where a dataset goes: said on the command line, or by the pipeline; nowhere unless one of them asks for it. */
 async function published(
   generator: DataGenerator,
   result: GenerationResult,
@@ -47,7 +47,7 @@ async function published(
   publish: Publish,
 ): Promise<GenerationResult> {
   const isLast = request.stage !== 'both' || kind === 'traces'
-  // What comes with a pipeline is for trying it out: nobody wants that in the place of the real dataset.
+  // What comes with a pipeline is for trying it out: it must not replace the real dataset.
   const usual = request.source.kind === 'real' ? generator.defaults.targets?.[kind] : undefined
   const target = (isLast ? request.targetRepo : null) ?? usual ?? null
   if (!request.upload || target === null || (kind === 'traces' && request.trace.evalOnly)) return result

@@ -1,7 +1,7 @@
 import { UserError } from '../core/errors.ts'
 import { makeRandom } from '../lib/random.ts'
 
-/** So many of the items, by seed alone, in their old order; all of them when there are no more. */
+/** A sample of the given size, by seed alone, in the old order; all items when there are no more. */
 export function subsample<T>(items: readonly T[], count: number, seed: number): T[] {
   return makeRandom(seed, 'subsample').sample(items, count)
 }
@@ -20,7 +20,7 @@ export function upsample<T>(
   return [...rounds.flat(), ...rest.map((index) => ({ item: items[index] as T, copy: whole }))]
 }
 
-/** So many of the items that every group keeps its share: by largest remainder, and within a group by seed. */
+/** A sample of the given size in which every group keeps its share: by largest remainder, and within a group by seed. */
 export function stratifiedSample<T>(
   items: readonly T[],
   count: number,

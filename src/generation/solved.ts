@@ -8,7 +8,7 @@ export interface SolvedCount {
 }
 
 /**
- * How often each task of a job was solved, by the task's name; trials that the world failed count for nothing.
+ * How often each task of a job was solved, by the task's name; trials with an infrastructure failure do not count.
  * Tasks with `solved` above 0 are those that a strong agent solved at least once.
  */
 export async function countSolved(jobDir: string, threshold = 1): Promise<ReadonlyMap<string, SolvedCount>> {

@@ -20,7 +20,7 @@ export interface StartsAsk {
   readonly signal: AbortSignal
 }
 
-/** Starts the environment of every task once, in the tasks' order: `ok`, `fail`, or `unknown` when the world was to blame. */
+/** Starts the environment of every task once, in the tasks' order: `ok`, `fail`, or `unknown` after an infrastructure failure. */
 export async function* checkStarts(
   tasks: readonly Task[],
   ask: StartsAsk,

@@ -10,7 +10,7 @@ export interface ModuleToBundle {
   readonly entry: string
   /** Where packages are looked for, best first, when the entry is one. */
   readonly packageDirs: readonly string[]
-  /** Packages that have one place, whoever imports them: name and file. */
+  /** Packages that have one place, whichever file imports them: name and file. */
   readonly own: ReadonlyMap<string, string>
   /** Where the code will be written, for the paths in its source map. */
   readonly outDir: string

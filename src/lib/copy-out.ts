@@ -11,7 +11,7 @@ const depthLimit = 256
 /**
  * Copies a directory that hostile programs may be writing at this moment. Every step goes through an open directory
  * and refuses links, so nothing outside the source can be reached however it is swapped meanwhile; what arrives is
- * checked as an archive of a stranger is, so that no link in the copy leads out of it either.
+ * checked as an untrusted archive is, so that no link in the copy leads out of it either.
  */
 export async function copyOut(source: string, target: string, options: ExtractOptions): Promise<void> {
   await extractEntries(entriesOf(source, '', 0), target, options)

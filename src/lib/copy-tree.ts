@@ -1,7 +1,7 @@
 import { chmod, copyFile, mkdir, readdir, readlink, rm, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Copies the contents of a directory nobody else is changing over another; modes are kept and links stay links. */
+/** Copies the contents of a directory that nothing else is changing over another; modes are kept and links stay links. */
 export async function copyTree(source: string, target: string): Promise<void> {
   await mkdir(target, { recursive: true })
   for (const entry of await readdir(source, { withFileTypes: true })) {

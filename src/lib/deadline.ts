@@ -1,4 +1,4 @@
-/** What a deadline gives back instead of a result when the time is up. */
+/** What a deadline returns instead of a result when the time is up. */
 export const expired = Symbol('expired')
 
 /**

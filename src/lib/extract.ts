@@ -77,7 +77,7 @@ export async function extractEntries(
   }
 }
 
-/** The same into a directory that is empty, that nobody else writes to, and that the caller throws away when this throws. */
+/** The same into a directory that is empty, that nothing else writes to, and that the caller throws away when this throws. */
 export async function extractInto(source: Source, dir: string, options: ExtractOptions = {}): Promise<Extracted> {
   return fill(dir, readTar(tarOf(source, options)), options)
 }

@@ -21,7 +21,7 @@ export interface HttpAnswer {
   readonly body: Buffer
 }
 
-/** Thrown when no whole answer came: nobody answered or the line was cut, time was up, or the answer did not end. */
+/** Thrown when no whole answer came: no server answered or the connection was cut, time was up, or the answer did not end. */
 export class HttpFailure extends Error {
   constructor(
     readonly trouble: 'connection' | 'timeout' | 'too-large',

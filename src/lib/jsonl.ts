@@ -35,7 +35,7 @@ export async function openJsonLines(path: string): Promise<JsonLines> {
   const schedule = () => {
     scheduled = true
     writing = writing.then(write)
-    // Whoever flushes or closes hears of it.
+    // The caller that flushes or closes gets the error.
     writing.catch(() => {})
   }
   const appendText = (line: string) => {

@@ -42,7 +42,7 @@ async function isThere(path: string): Promise<boolean> {
   }
 }
 
-/** Removes `dir` and its parents up to `last`, as far as nobody else put anything there. */
+/** Removes `dir` and its parents up to `last`, as far as they are empty. */
 async function removeEmpty(dir: string, last: string): Promise<void> {
   try {
     await rmdir(dir)

@@ -29,7 +29,7 @@ export function parseJson(text: string, limits = fileLimits): unknown {
   }
 }
 
-/** A value as somebody types it: what it says as JSON, otherwise the text itself. */
+/** A value as a user types it: what it says as JSON, otherwise the text itself. */
 export function jsonOrText(text: string): unknown {
   const value = parseJson(text)
   return value === undefined ? text : value

@@ -9,7 +9,7 @@ export interface Random {
   pick<T>(items: readonly T[]): T
   /** The items in another order; the list itself stays as it is. */
   shuffle<T>(items: readonly T[]): T[]
-  /** So many of the items, none twice, in their old order. */
+  /** A sample of the given size, none twice, in the old order. */
   sample<T>(items: readonly T[], count: number): T[]
 }
 

@@ -49,7 +49,7 @@ async function removeDir(dir: string, depth = 0, calls = { made: 0 }): Promise<v
   unlessMissing(() => rmdirSync(dir))
 }
 
-/** Somebody else removing the same thing is no failure. */
+/** Another process removing the same thing is no failure. */
 function unlessMissing<T>(work: () => T): T | null {
   try {
     return work()

@@ -34,7 +34,7 @@ export class SharedWork<T> {
   }
 
   private async end(key: string, running: Running<T>): Promise<void> {
-    // Forgotten at once: whoever comes now must not join work that is being thrown away.
+    // Forgotten at once: a new caller must not join work that is being discarded.
     this.forget(key, running)
     running.controller.abort()
     await running.result.catch(() => {})

@@ -6,7 +6,7 @@ export class ArchiveError extends Error {
   override readonly name = 'ArchiveError'
 }
 
-/** `other`: a kind nobody should unpack, for example a sparse file. */
+/** `other`: a kind that must not be unpacked, for example a sparse file. */
 export type TarKind = 'file' | 'dir' | 'symlink' | 'hardlink' | 'device' | 'fifo' | 'other'
 
 export interface TarHeader {

@@ -101,7 +101,7 @@ function packedMode(entry: TreeEntry, options: PackOptions): number {
 
 /** Exactly the bytes the header promised: what a file grew meanwhile is left, a file that shrank throws. */
 async function* readExactly(dir: string, entry: TreeEntry, disk: Disk): AsyncGenerator<Uint8Array, void, void> {
-  // NOFOLLOW: whoever swaps the file for a link after the walk gets an error, not a copy of another file.
+  // NOFOLLOW: swapping the file for a link after the walk gives an error, not a copy of another file.
   const file = await disk.open(join(dir, entry.path), constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
     for (let left = entry.size; left > 0; ) {

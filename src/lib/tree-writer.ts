@@ -154,7 +154,7 @@ const placeLimitBytes = 3000
 const nameLimitBytes = 255
 const sameFile = 'another entry has the same name on this file system'
 
-/** Why a relative path from a stranger must not be used, or null. */
+/** Why an untrusted relative path must not be used, or null. */
 export function whyUnsafe(name: string, backslashes: 'refuse' | 'keep' = 'refuse'): string | null {
   if (name.includes('\0')) return 'its name holds a NUL'
   if (name.startsWith('/')) return 'its name is absolute'
@@ -181,7 +181,7 @@ export function leadsOut(path: string, links: ReadonlyMap<string, string>): bool
     at.push(part)
     const next = links.get(at.join('/'))
     if (next === undefined) continue
-    // The kernel gives up here too; whoever would not, must not be led on.
+    // The kernel gives up here too; other readers must not be led on.
     if (++hops > 40) return true
     if (next.startsWith('/')) return true
     at.pop()

@@ -1,6 +1,6 @@
 /**
  * The words of a text as 32-bit hashes, in order: runs of letters and digits, in lower case. Signs and blanks only part words,
- * so that a text that was laid out anew is the same text. Reads UTF-8, which costs half of reading a string sign by sign.
+ * so that a reformatted text is the same text. Reads UTF-8, which costs half of reading a string sign by sign.
  */
 export function wordHashes(text: Uint8Array | string): Uint32Array {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text

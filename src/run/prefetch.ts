@@ -50,7 +50,7 @@ export interface Prefetch extends Pick<ReadyTrials<PlannedTrial>, 'any'> {
   /** A running trial waits for its model: a good moment to start the sandboxes of the next ones. */
   idle(): void
   ended(trial: PlannedTrial): void
-  /** Gives back what was not used and waits until nothing is built any more. */
+  /** Releases what was not used and waits until nothing is built any more. */
   close(): Promise<void>
 }
 

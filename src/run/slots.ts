@@ -1,8 +1,8 @@
-/** A number of places; whoever asks first gets the next free one. */
+/** A semaphore with a number of places, first come, first served. */
 export interface Slots {
   /** Waits for a place and returns how to leave it; rejects with the signal's reason when aborted first. */
   take(signal: AbortSignal): Promise<() => void>
-  /** Changes how many places there are. Nobody is sent away: when there are fewer, places are not given again until enough were left. */
+  /** Changes how many places there are. No holder is evicted: when there are fewer, places are not given again until enough were left. */
   resize(count: number): void
 }
 

@@ -59,7 +59,7 @@ export interface TrialRequest {
 
 /**
  * Runs one trial from sandbox to score. It always gives a record: scored, failed with the boundary to blame, or cancelled;
- * the sandbox is given back before it returns. Only a bug of ours throws.
+ * the sandbox is released before it returns. Only a bug of ours throws.
  */
 export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   const mask = makeMask(request.config, request.hostEnv)

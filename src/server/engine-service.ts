@@ -73,7 +73,7 @@ function fault(kind: FaultKind, message: string): ServiceAnswer {
   return { kind: 'fault', fault: { kind, message } }
 }
 
-/** A key that the server behind refuses is no fault of whoever called us. */
+/** A key that the server behind refuses is not the caller's fault. */
 const faultKinds: Readonly<Record<string, FaultKind>> = {
   AuthenticationError: 'server',
   PermissionDeniedError: 'server',

@@ -5,7 +5,7 @@ import type { WireAnswer } from '../formats/dialect-server/wire-answer.ts'
 import { sleep } from '../lib/deadline.ts'
 import { readJson } from '../lib/parse-json.ts'
 
-/** Sends an answer piece by piece, as it wants to be sent; an aborted signal means that nobody listens any more. */
+/** Sends an answer piece by piece, as it wants to be sent; an aborted signal means that the caller has hung up. */
 export async function send(response: ServerResponse, answer: WireAnswer, signal: AbortSignal): Promise<void> {
   if (!response.headersSent) response.writeHead(answer.status, answer.headers)
   for (const { data, waitMs } of answer.pieces) await write(response, data, waitMs, signal)
@@ -30,7 +30,7 @@ async function write(
   if (!response.write(data)) await once(response, 'drain', { signal })
 }
 
-/** Somebody who waits for a stream hears a sign of life this often. */
+/** How often a caller that waits for a stream gets a keep-alive. */
 const silenceMs = 15_000
 
 /** Keeps the caller of a stream waiting for as long as a slow model takes; returns a function that stops it. */

@@ -116,7 +116,7 @@ const pages: readonly (readonly [pattern: RegExp, route: Route])[] = [
   [/^\/v1beta\/models(\/.+)?$/, geminiModels],
 ]
 
-/** Every API has its own place for a key; whoever watches the server needs none, as with vLLM. */
+/** Every API has its own place for a key; monitoring the server needs none, as with vLLM. */
 function isAllowed({ headers, url = '' }: IncomingMessage, apiKey: string | null): boolean {
   if (apiKey === null || /^\/(health|metrics)$/.test(url)) return true
   const [, bearer] = /^Bearer (.+)$/i.exec(headers.authorization ?? '') ?? []
@@ -181,7 +181,7 @@ function sparingly(log: NonNullable<ServeSettings['log']>): (line: string, statu
   }
 }
 
-/** What the service throws is a failure of the server, whoever is to blame. */
+/** What the service throws is a failure of the server, whatever the cause. */
 function failed(error: unknown): WireAnswer {
   const message = messageOf(error).slice(0, 300)
   return plain(500, 'application/json', JSON.stringify(openaiFault({ kind: 'server', message })))

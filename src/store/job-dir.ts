@@ -15,7 +15,7 @@ import { readJson } from '../lib/parse-json.ts'
 const jobFileSchema = z.object({
   schema: z.literal('job/1'),
   id: z.string(),
-  /** What makes it this job and no other; only whoever runs jobs knows what is in it. */
+  /** What makes it this job and no other; only the code that runs jobs knows what is in it. */
   identity: z.record(z.string(), z.unknown()),
   startedAt: z.string(),
   layout: z.enum(['harbor', 'packed']),

@@ -21,14 +21,14 @@ export interface JobOwner {
   readonly liveness: Liveness
 }
 
-/** Who runs a job, according to its owner.json; null when nobody says so. */
+/** Who runs a job, according to its owner.json; null when there is none. */
 export async function readOwner(jobDir: string): Promise<JobOwner | null> {
   const process = await readIdentity(join(jobDir, 'owner.json'))
   return process && { process, liveness: livenessHere(process) }
 }
 
 /**
- * Makes this process the only one that runs the job, and gives back the way to let go. A dead owner is followed;
+ * Makes this process the only one that runs the job, and returns how to release it. A dead owner is followed;
  * a live one, or one on another machine, is a UserError. Of any number of processes that try at once, one wins. It clears away
  * what dead ones left unfinished in the directory.
  */
@@ -143,7 +143,7 @@ function refuseLiving(holder: ProcessIdentity, jobDir: string): void {
 
 function livenessHere(holder: ProcessIdentity): Liveness {
   const liveness = livenessOf(holder)
-  // A job of a cluster that runs again elsewhere: whoever started it has made sure that the earlier run is gone.
+  // A job of a cluster that runs again elsewhere: its scheduler has made sure that the earlier run is gone.
   return liveness === 'unknown' && holder.host === process.env.OT_AGENT_REPLACED_HOST ? 'dead' : liveness
 }
 

@@ -8,7 +8,7 @@ export interface Sums extends Omit<Spent, 'wallSec'> {
   readonly inputTokens: number
   readonly cacheTokens: number
   readonly outputTokens: number
-  /** Calls with an answer whose price nobody knows: they are missing in `costUsd`. */
+  /** Calls with an answer whose price is unknown: they are missing in `costUsd`. */
   readonly unpricedCalls: number
 }
 
@@ -29,7 +29,7 @@ const entrySchema = z.object({
   /** A run of the job began: time between its last call and this did not count. */
   run: z.literal('start').optional(),
   trial: z.string().nullish(),
-  /** Absent: the agent, or whoever the book is of. */
+  /** Absent: the agent, or the owner of the ledger. */
   asker: z.literal('judge').optional(),
   model: z.string().optional(),
   inputTokens: z.number().default(0),
@@ -105,7 +105,7 @@ export async function openLedger(path: string, now: () => Date = () => new Date(
   }
 }
 
-/** What a ledger that nobody need hold open comes to, and the part of it that judges asked for. */
+/** The sums of a ledger that need not be open, and the part of it that judges asked for. */
 export async function loadSums(path: string): Promise<{ readonly all: Sums; readonly judge: Sums }> {
   const [all, judge] = [makeSum(), makeSum()]
   for await (const value of readJsonLines(path)) {

@@ -70,7 +70,7 @@ export async function openTaskSet(path: string, identity: SetIdentity, overwrite
   const dir = resolve(path)
   const workDir = join(dir, '.work')
   const tasksDir = join(dir, 'tasks')
-  await refuseStranger(dir)
+  await refuseOtherFolder(dir)
   await mkdir(workDir, { recursive: true })
   const releaseOwner = await acquireOwner(workDir)
   try {
@@ -186,8 +186,8 @@ function parseRecord(line: unknown): RowRecord | null {
   return { key, row, tasks, rejects }
 }
 
-/** Never writes into somebody else's folder. */
-async function refuseStranger(dir: string): Promise<void> {
+/** Never writes into a folder of something else. */
+async function refuseOtherFolder(dir: string): Promise<void> {
   const names = await readdir(dir).catch((error: unknown): string[] => {
     if (codeOf(error) === 'ENOENT') return []
     throw new UserError(`${dir}: expected a folder for the tasks, got ${messageOf(error)}`, 'name another --output-dir')
@@ -223,7 +223,7 @@ async function checkIdentity(dir: string, identity: SetIdentity): Promise<void> 
   )
 }
 
-/** What was made with no task to show, and nothing by others, binds nobody: a wrong path, for example, that is right by now. */
+/** What was made with no task to show, and nothing by others, is not binding: a wrong path, for example, that is right by now. */
 async function hasNothing(dir: string): Promise<boolean> {
   const strange = (await namesIn(dir)).filter((name) => name !== '.work' && !shown.includes(name))
   return strange.length === 0 && (await namesIn(join(dir, 'tasks'))).length === 0

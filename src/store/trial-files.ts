@@ -22,7 +22,7 @@ export async function openForReading(jobDir: string, layout: 'harbor' | 'packed'
   const store = openHarborLayout(jobDir)
   return {
     records: () => store.records(),
-    // A stranger's result.json may name any path as its trial.
+    // An untrusted result.json may name any path as its trial.
     readFiles: async (trialName, limitOf) =>
       /[/\\\0]|^\./.test(trialName) ? [] : readTrialDir(join(jobDir, trialName), limitOf),
     close: () => store.close(),

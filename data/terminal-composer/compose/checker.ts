@@ -4,7 +4,7 @@ import type { Entry, Tree, Work } from './work.ts'
 
 /**
  * The tests of a work: every path by kind, content and mode, what must be gone, and what commands must print.
- * Only digests are kept, so that nobody who reads the tests learns the answer.
+ * Only digests are kept, so that reading the tests does not reveal the answer.
  */
 export function renderTests(root: string, work: Work): Record<string, DraftFile> {
   const probes = work.probes ?? []

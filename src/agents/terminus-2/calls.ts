@@ -81,7 +81,7 @@ const known = z.object({
   extra_body: z.record(z.string(), z.unknown()).optional(),
 })
 
-/** Settings of a Python client that say where and how to send, not what: whoever makes the client knows them. */
+/** Settings of a Python client that say where and how to send, not what: the code that makes the client knows them. */
 const notForTheBody = [
   ...Object.keys(known.shape),
   ...['api_key', 'api_base', 'base_url', 'api_version', 'model', 'messages', 'stream', 'max_retries', 'num_retries'],

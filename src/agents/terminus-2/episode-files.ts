@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { blame } from '../../core/errors.ts'
 import type { ModelReply, ModelRequest } from '../../core/model.ts'
 
-/** What a call was, apart from the texts, for whoever looks into a strange reply. */
+/** What a call was, apart from the texts, to investigate a strange reply. */
 export interface CallFacts {
   readonly model: string
   readonly messages: number
@@ -43,7 +43,7 @@ export class EpisodeFiles {
 
   private queue(work: () => Promise<void>): void {
     this.last = this.last.then(work)
-    // Whoever waits for `written` hears of it.
+    // A caller that waits for `written` gets the error.
     this.last.catch(() => {})
   }
 }

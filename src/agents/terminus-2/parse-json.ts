@@ -51,7 +51,7 @@ function readFields(fields: Record<string, unknown>, content: string, warnings: 
   const read = readCommands(fields.commands)
   warnings.push(...read.warnings)
   if (read.error === '') return { analysis, plan, commands: read.commands, isComplete, error: '', warnings }
-  // Whoever says that the task is done is not asked to repeat it because of a command.
+  // A model that says the task is done is not asked to repeat it because of a command.
   if (!isComplete) return unusable(read.error, warnings)
   return { analysis, plan, commands: [], isComplete, error: '', warnings: [...warnings, read.error] }
 }

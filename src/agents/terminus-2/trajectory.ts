@@ -56,7 +56,7 @@ export class Story {
     this.journal.add({ kind: 'observe', file: this.file, observation: { results: [{ content }] } })
   }
 
-  /** A call made aside gets a trajectory of its own; the reference to it is given back. */
+  /** A call made aside gets a trajectory of its own; the reference to it is returned. */
   aside(kind: string, index: number, history: readonly ChatMessage[], prompt: string, reply: ModelReply): SubagentRef {
     const { sessionId } = this.options.settings
     const file = `trajectory.summarization-${index}-${kind}.json`

@@ -8,7 +8,7 @@ export interface Check {
   readonly ok: boolean
   /** One line for a person: what was found. */
   readonly says: string
-  /** Whose turn it is when it failed: a wrong name or key is the user's, a server that is down the world's. */
+  /** Who has to act when it failed: a wrong name or key is a user error, a server that is down an infrastructure failure. */
   readonly blame: 'user' | 'world'
   readonly details: Readonly<Record<string, unknown>>
 }

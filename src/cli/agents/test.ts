@@ -125,7 +125,7 @@ async function engineFor(agent: Agent, { model, apiBase, apiKeyEnv }: Options): 
     ...(apiBase !== undefined && { api_base: apiBase }),
     ...(apiKeyEnv !== undefined && { api_key_env: apiKeyEnv }),
   }
-  // A look is a look: whoever wants to wait for a server can look again.
+  // One check only: a caller that wants to wait for a server can check again.
   const made = model === undefined ? null : await requestedEngine(where, model, { healthcheck_max_attempts: 1 })
   if (made !== null) return made.engine
   const got = model === undefined ? 'none' : `${model}, with nothing that says where it is served`

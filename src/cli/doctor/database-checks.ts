@@ -48,7 +48,7 @@ async function postgresql({ env, signal }: Surroundings): Promise<Found> {
 
 type Place = { readonly host: string; readonly port: number } | { readonly path: string }
 
-/** Where a server listens; null for what is no such address, which may hold a secret and is shown to nobody. */
+/** Where a server listens; null for what is no such address, which may hold a secret and is not shown. */
 function placeOf(address: string): Place | null {
   const url = URL.canParse(address) ? new URL(address) : null
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) return null

@@ -47,7 +47,7 @@ async function engine(name: string, plugin: Plugin<Engine>, at: Surroundings): P
   return server(name, at.apiBase, at.signal)
 }
 
-/** A model server somebody named, asked once. */
+/** A named model server, asked once. */
 async function server(name: string, apiBase: string, signal: AbortSignal): Promise<Found> {
   const made = await makeEngine(name, { api_base: apiBase, healthcheck_max_attempts: 1 })
   const health = await made.health(signal)

@@ -6,7 +6,7 @@ import { apiBase, loadEndpoint } from '../../formats/endpoint-json.ts'
 import { chooseEngine, loadEngineFile } from '../../formats/engine-yaml.ts'
 import { makeEngine } from '../../plugins/make.ts'
 
-/** Where a model is to be found, as far as somebody said so; kept with a job, so that it can be resumed. */
+/** Where a model is to be found, as far as it was given; kept with a job, so that it can be resumed. */
 export const engineRequestSchema = z.strictObject({
   name: z.string().min(1).optional(),
   /** An engine file. */
@@ -89,7 +89,7 @@ function prefixOf(model: string | null): string | null {
   return prefixes.find(([prefix]) => model?.startsWith(prefix))?.[1] ?? null
 }
 
-/** A model behind a server of one's own can be anywhere. */
+/** A model behind a user's own server can be anywhere. */
 function refuseLocal(model: string | null): null {
   if (!model?.startsWith('hosted_vllm/')) return null
   throw new UserError(

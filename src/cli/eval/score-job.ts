@@ -12,7 +12,7 @@ export interface JobScore {
   readonly models: readonly string[]
   /** The mean reward over tasks of trials that were scored. */
   readonly score: Interval | null
-  /** The same when every failure of the world is counted as nothing: the least it can be. */
+  /** The same when every infrastructure failure counts as 0: the least it can be. */
   readonly leastScore: number | null
   readonly passAtK: Readonly<Record<string, number>>
   readonly trials: { readonly scored: number; readonly failed: number; readonly cancelled: number }

@@ -14,7 +14,7 @@ import type { GenerateOptions } from './options.ts'
 export type RefuseDraft = (draft: TaskDraft) => void
 
 /**
- * Refuses to make tasks that a model judges where nobody would judge them: now, where the pipeline says that its tasks are such,
+ * Refuses to make tasks that a model judges where no judge is named: now, where the pipeline says that its tasks are such,
  * otherwise at the first one. What is made until then is kept, and the same command with a judge goes on.
  */
 export async function refuseUnjudgedTasks(

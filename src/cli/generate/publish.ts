@@ -31,6 +31,6 @@ export const publish: Publish = async ({ dir, target, message, signal }) => {
 export async function checkTargetRepo(target: string | null, signal: AbortSignal): Promise<void> {
   if (target === null) return
   const parsed = parseTarget(target, '--target-repo')
-  // Hours of work are not to end at a token that nobody set.
+  // Hours of work are not to end at a missing token.
   if (parsed.kind === 'hub') await checkWriter(parsed.repo, process.env, signal)
 }

@@ -42,7 +42,7 @@ export function summaryOf(
   }
 }
 
-/** Tells a person or a program what was made; the exit code is 3 when the world failed a part of it. */
+/** Tells a person or a program what was made; the exit code is 3 when there was an infrastructure failure. */
 export function reportGeneration(summary: GenerationSummary, request: GenerationRequest, json: boolean): void {
   if (summary.status !== 'success') process.exitCode = 3
   if (json) printJson(summary)

@@ -14,7 +14,7 @@ import { engineRequestOf, type ModelOptions, type ModelUse, modelUseOf } from '.
 
 /** The models that help to make tasks, and the end of their books. */
 export interface TaskModels {
-  /** Null for a pipeline that asks nobody. */
+  /** Null for a pipeline that asks no model. */
   readonly client: ModelClient | null
   /** Who proves tasks that ask for a judge: the one that was named, else the pipeline's own model. */
   readonly judge: Judge | undefined

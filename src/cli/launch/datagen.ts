@@ -73,7 +73,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   }
 }
 
-/** Whether nobody would judge what agents did where `generate` gets these words. */
+/** Whether no judge is named for traces where `generate` gets these arguments. */
 async function lacksJudge(given: readonly string[]): Promise<boolean> {
   const words = given.map(dashed)
   if (words.some((word) => /^--(judge-model(=.*)?|disable-verification)$/s.test(word))) return false
@@ -173,7 +173,7 @@ function taskWords(settings: Settings): string[] {
   ]
 }
 
-/** A launch is no trial run: rows come from the real source, where there is one, unless somebody says otherwise. */
+/** A launch is no trial run: rows come from the real source, where there is one, by default. */
 async function sourceWords(script: string, extra: readonly string[]): Promise<string[]> {
   if (extra.some((word) => word === '--source' || word.startsWith('--source='))) return []
   const { generator } = await loadGenerator(script)

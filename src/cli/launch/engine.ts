@@ -63,13 +63,13 @@ export async function chooseEngineFile(
   const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
   const local = server && weights ? localOf(at, settings, weights, 'model') : null
   if (!server || !local?.download) return { path: ask.as, text: renderYaml(document), server }
-  // Whoever asks for the model goes on to call it what it is called.
+  // Callers go on to use the model's own name.
   setDeep(document, `vllm_server.model_path=${local.path}`)
   setDeep(document, `vllm_server.custom_model_name=${server.model}`)
   return { path: ask.as, text: renderYaml(document), server: { ...server, download: local.download } }
 }
 
-/** A time limit that somebody gave goes for the server too; the cluster's own does not, but nothing may take longer than it allows. */
+/** A given time limit applies to the server too; the cluster's own does not, but nothing may take longer than it allows. */
 function timeLimitOf({ cluster }: PlanContext, settings: Settings, { timeLimit }: ServerRequest): string {
   const asked = settings.get('time_limit')
   if (asked && !asked.origin.startsWith('cluster')) return String(asked.value)

@@ -45,7 +45,7 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   }
 }
 
-/** Whether nobody would judge where `run` gets these words. Words that it does not know are refused. */
+/** Whether no judge is named where `run` gets these arguments. Unknown arguments are refused. */
 async function lacksJudge(words: readonly string[]): Promise<boolean> {
   let asked: RunOptions = {}
   const keep = (options: RunOptions) => {

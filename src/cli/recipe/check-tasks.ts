@@ -37,7 +37,7 @@ export function checkTasksWith(reach: Reach, { passEnv }: RolloutAsk = {}): Stag
         const task = await loadTask(dir)
         await refuseUnjudged([task], judge, judgeHint)
         const { verdict, reason, detail } = await prove(task)
-        // What nobody could judge for lack of money says nothing about the task.
+        // A result that was not judged for lack of money says nothing about the task.
         if (verdict === 'unknown' && books.isSpent()) throw spentUp(request, done, dirs.length)
         done++
         return verdict === 'accepted' ? { dir, reason: null } : { dir, reason, detail }

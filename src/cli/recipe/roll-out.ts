@@ -55,7 +55,7 @@ export async function* rollOut(request: RolloutRequest, asked: RolloutAsk = {}):
   }
 }
 
-/** A trial without a trace is told by its end; a failure of the world is never the agent's. */
+/** A trial without a trace is described by its end; an infrastructure failure is never the agent's. */
 function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): { drop: string; detail: string } {
   if (traceSource !== null || end.kind === 'scored') return { drop: reason, detail }
   if (end.kind === 'cancelled') return { drop: 'cancelled', detail }

@@ -60,7 +60,7 @@ export default () =>
       )
     })
 
-/** A rehearsal is whole, small and begins anew: what says otherwise has no meaning beside it. */
+/** A rehearsal is whole, small and starts over: options that say otherwise have no meaning beside it. */
 function refuseWith(options: Readonly<Record<string, unknown>>): void {
   const given = ['share', 'until', 'limit', 'shardRows'].find((name) => options[name] !== undefined)
   if (given === undefined) return

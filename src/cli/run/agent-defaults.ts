@@ -9,7 +9,7 @@ type Document = Record<string, unknown>
 
 /** What options and files about a model say about the agent that uses it. */
 export interface AgentDefaults {
-  /** Used when nobody names an agent. */
+  /** Used when no agent is named. */
   readonly agent: Document
   /** Options for every agent, below those given by hand. */
   readonly kwargs: Document
@@ -19,7 +19,7 @@ export interface AgentDefaults {
   readonly ofModel: (listed: readonly Document[]) => Document
 }
 
-/** The agent that drives a model which nobody says how to drive. */
+/** The agent that drives a model when none is named. */
 const usualAgent = 'terminus-2'
 
 /** Reads what is said about a model beside its name. */

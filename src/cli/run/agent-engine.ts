@@ -12,7 +12,7 @@ export function withoutEngine(kwargs: AgentConfig['kwargs']): AgentConfig['kwarg
   return own
 }
 
-/** The engine of an agent's model; null when it has no model, or one that nobody says where to find. */
+/** The engine of an agent's model; null when it has no model, or one without an address. */
 export async function engineOf({ modelName, kwargs }: AgentConfig): Promise<NamedEngine | null> {
   const request = requestIn(kwargs)
   if (modelName === null && Object.keys(request).length === 0) return null

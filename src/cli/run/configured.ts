@@ -22,7 +22,7 @@ export async function providerOf({ type, importPath, kwargs }: EnvironmentConfig
   throw new UserError('expected a kind of sandbox, got none', 'give one with -e NAME or --environment-import-path FILE')
 }
 
-/** The digests of strangers' code that a job runs, by import path, and of what its agents are made from: with others it is another job. */
+/** The digests of user code that a job runs, by import path, and of what its agents are made from: with others it is another job. */
 export async function importDigests({ agents, environment }: JobConfig): Promise<Readonly<Record<string, string>>> {
   const ofAgents = agents.map(({ name, importPath }) => (name === null ? importPath : null))
   const paths = [...ofAgents, environment.type === null ? environment.importPath : null].filter((path) => path !== null)

@@ -107,10 +107,10 @@ function envIn(part: JobIdentity['verifier'] | undefined): Readonly<Record<strin
 
 function refuseUnasked(flag: string, given: object, parts: readonly object[]): void {
   const hidden = parts.flatMap((part) => Object.entries(part).filter(([key, value]) => maskedIn(value, key).length > 0))
-  const stranger = Object.keys(given).find((key) => !hidden.some(([name]) => name === key))
-  if (stranger === undefined) return
+  const unexpected = Object.keys(given).find((key) => !hidden.some(([name]) => name === key))
+  if (unexpected === undefined) return
   throw new UserError(
-    `${flag} ${stranger}: expected a value that the job's files hide, got one they do not`,
+    `${flag} ${unexpected}: expected a value that the job's files hide, got one they do not`,
     'a job resumes with the settings it was started with; run a new job to change them',
   )
 }

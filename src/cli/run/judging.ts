@@ -30,7 +30,7 @@ export interface JudgeOptions {
   readonly judgeEngineKwarg?: readonly string[] | undefined
 }
 
-/** The judge that the options name, or nobody. */
+/** The judge that the options name, if any. */
 export function judgeSettingsOf(options: JudgeOptions): ModelSettings | undefined {
   const { judgeModel: model, judgeApiBase: apiBase, judgeApiKeyEnv: apiKeyEnv, judgeEngineKwarg: kwargs } = options
   if (model !== undefined)
@@ -41,10 +41,10 @@ export function judgeSettingsOf(options: JudgeOptions): ModelSettings | undefine
   throw new UserError(`${stray[0]} is given, and no model that it is for`, 'name the judge with --judge-model')
 }
 
-/** Makes a judge whose calls an account pays for; nobody counts them without one. */
+/** Makes a judge whose calls an account pays for; without one they are not counted. */
 export type OpenedJudge = (account?: Account) => Judge
 
-/** Reaches the model that judges results, and asks whether it is up; undefined when nobody named one. */
+/** Reaches the model that judges results, and asks whether it is up; undefined when none was named. */
 export async function openJudge(
   settings: ModelSettings | undefined,
   pace: Readonly<Record<string, unknown>>,
@@ -72,7 +72,7 @@ export function judgeBy(client: ModelClient): Judge {
 /** Where a command line names the judge of its tasks. */
 const flagHint = 'name one with --judge-model, and --judge-api-base for a server of your own'
 
-/** What is said when nobody judges. */
+/** What is said when no judge is named. */
 export function unjudged(what: string, hint = flagHint): UserError {
   return new UserError(`${what} judged by a model, and none was given`, hint)
 }

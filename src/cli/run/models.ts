@@ -22,7 +22,7 @@ import type { ModelUse } from './model-options.ts'
 export interface JobModels {
   /** A client for one trial of an agent; null for an agent without a model that is served anywhere. */
   clientFor(agent: AgentConfig, trial: string): ModelClient | null
-  /** A judge for one trial; there only where somebody named one. */
+  /** A judge for one trial; present only where one was named. */
   readonly judgeFor?: ((trial: string) => Judge) | undefined
   /** False once a budget is spent: what runs may end, nothing new starts. */
   mayStart(): boolean
@@ -124,7 +124,7 @@ function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[]):
   if (first) note(`${reasons.length} of ${tasks.length} tasks cannot run: ${first.message}`)
 }
 
-/** A job that talks to nobody and may take all the time it wants keeps no books. */
+/** A job without models and without a time budget keeps no ledger. */
 const noModels: JobModels = { clientFor: () => null, mayStart: () => true, close: async () => {} }
 
 async function openModels(

@@ -140,7 +140,7 @@ async function unmetNeed({ task, config }: PlannedTrial, provider: SandboxProvid
   }
 }
 
-/** Files are read, so many tasks at once. */
+/** Files are read, several tasks at once. */
 async function mapAll<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = []
   for await (const result of mapInOrder(items, 8, work)) results.push(result)

@@ -13,7 +13,7 @@ export async function checkEndpoint(
   signal: AbortSignal,
 ): Promise<void> {
   const { where, model } = await withFile(request, options)
-  // A look is a look: whoever wants to wait for a server can look again.
+  // One check only: a caller that wants to wait for a server can check again.
   const made = await requestedEngine(where, model, where.name === undefined ? { healthcheck_max_attempts: 1 } : {})
   if (made === null) {
     throw new UserError(

@@ -45,7 +45,7 @@ export async function start(
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal)
     } catch (error) {
-      // Nobody is left.
+      // No process is left.
       if (codeOf(error) !== 'ESRCH') throw error
     }
   }

@@ -16,7 +16,7 @@ import { note, printJson } from '../output.ts'
 export interface ServeOptions {
   readonly config?: string
   readonly model?: string
-  /** Of a model server: so many copies, instead of what its file says. */
+  /** Of a model server: number of copies, instead of what its file says. */
   readonly replicas?: number
   /** Nodes of this Slurm job to spread them over, with commas between. */
   readonly hosts?: string
@@ -148,7 +148,7 @@ async function canBeReplaced(path: string): Promise<boolean> {
   return ['none', 'file'].includes(await kindAt(path))
 }
 
-/** Nobody should take a stand-in for a model. */
+/** A stand-in must not be taken for a model. */
 async function summaryOf(engine: string): Promise<string> {
   const engines: Readonly<Record<string, () => Promise<{ readonly default: { readonly summary: string } }>>> =
     registry.engines

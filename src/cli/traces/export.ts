@@ -92,7 +92,7 @@ function checkForm({ form, reasoning, subagents }: TraceOptions): void {
     )
 }
 
-/** How trials become rows, for whoever reads trials. */
+/** How trials become rows, for every reader of trials. */
 export function traceMaker(options: TraceOptions): TraceMaker<TraceRow> {
   return {
     refuse: (record) => refuseTrial(record, options),

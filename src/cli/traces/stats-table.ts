@@ -51,7 +51,7 @@ function section(header: readonly string[], rows: readonly (readonly string[])[]
   if (rows.length > shown) process.stdout.write(`... and ${rows.length - shown} more\n`)
 }
 
-/** Turns, tokens and cost, one row each; what nobody measured is left out. */
+/** Turns, tokens and cost, one row each; what was not measured is left out. */
 export function measureRows(stats: TraceStats): string[][] {
   const measures: [string, Spread | null][] = [
     ['turns', stats.turns],

@@ -85,7 +85,7 @@ function isDue(fault: Fault, i: number, moment: Moment, draw: (name: string) => 
   return probability === undefined || draw(`${i} ${moment.digest} ${moment.strikes}`) < probability
 }
 
-/** A mistake is made once at a turn, so that the play goes on; what comes by chance may come again. */
+/** A mistake is made once at a turn, so that the script continues; what comes by chance may come again. */
 function timesOf({ kind, every, probability, times }: Fault): number {
   if (times === 'always') return Number.POSITIVE_INFINITY
   const isByChance = every !== undefined || probability !== undefined

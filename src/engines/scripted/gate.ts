@@ -1,4 +1,4 @@
-/** Lets so many in at once, in the order they came. */
+/** A semaphore: lets a number of callers in at once, in the order they came. */
 export interface Gate {
   readonly running: number
   readonly waiting: number
@@ -9,7 +9,7 @@ export interface Gate {
 export function makeGate(limit: number): Gate {
   const queue: (() => void)[] = []
   let running = 0
-  // A place is handed over, not given up, so that nobody can slip in between.
+  // A place is handed over, not given up, so that no caller can slip in between.
   const leave = () => {
     const next = queue.shift()
     if (next) next()

@@ -50,7 +50,7 @@ export default definePlugin({
     )
     return {
       name: engine.name,
-      // There is no address: whoever serves this engine has one.
+      // There is no address: the server of this engine has one.
       endpoint: null,
       service,
       client: engine.client,

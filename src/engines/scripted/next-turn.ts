@@ -20,7 +20,7 @@ export interface NextTurn {
 /** A command that takes so long is given up on. */
 const maxWaits = 60
 
-/** Finds the next turn of a play from the conversation alone; `before` is how often it was asked for this very one. */
+/** Finds the next turn of a script from the conversation alone; `before` is how often it was asked for this very one. */
 export function nextTurn(request: ModelRequest, turns: readonly Turn[] | null, before: number): NextTurn {
   const manner = mannerOf(request)
   const progress = progressOf(request.messages, turns ?? [], manner)
@@ -74,7 +74,7 @@ function asksForProse(messages: readonly ChatMessage[]): boolean {
 const handover =
   /summari[sz]e|summary|(hand|tak|pick)(s|es|e|ing)? ?(off|over|up)|(another|next|previous|other) (ai )?agent/i
 
-/** Says how far the play has come, which whoever reads it hands on. */
+/** Says how far the script has come; a reader passes it on. */
 function prose({ next }: Progress, total: number): NextTurn['turn'] {
   const text = `The work goes as planned. What is done needs no repeating. ${progressMark(next, total)}`
   return { kind: 'say', text, reasoning: null, finish: 'stop' }

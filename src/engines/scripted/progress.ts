@@ -4,7 +4,7 @@ import type { Manner } from './manner.ts'
 import { renderTurn, shellScript } from './render-turn.ts'
 import type { Turn } from './turn.ts'
 
-/** How far a play has come, read from the conversation alone: a stand-in remembers nothing. */
+/** How far a script has come, read from the conversation alone: a stand-in remembers nothing. */
 export interface Progress {
   /** Which turn is next, from 0; the number of turns when all are played. */
   readonly next: number
@@ -55,7 +55,7 @@ function isSaid(turn: Turn, { content, toolCalls = [] }: ChatMessage, manner: Ma
   return speech.text === '' ? content === '' : content.includes(speech.text.trim())
 }
 
-/** Agents write arguments anew, with other spaces. */
+/** Agents serialize arguments again, with other spaces. */
 function sameJson(text: string): string {
   try {
     return JSON.stringify(readJson(text))
@@ -64,7 +64,7 @@ function sameJson(text: string): string {
   }
 }
 
-/** Put into a summary, so that whoever goes on from it knows how far the play has come. */
+/** Put into a summary, so that a conversation that continues from it knows how far the script has come. */
 export function progressMark(next: number, total: number): string {
   return `(stand-in: ${next} of ${total} turns done)`
 }

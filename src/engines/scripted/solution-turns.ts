@@ -16,7 +16,7 @@ export interface SolutionFile {
   readonly bytes: Uint8Array
 }
 
-/** Typed text is cut into commands of at most so many characters. */
+/** Typed text is cut into commands of at most this many characters. */
 const maxTypedChars = 6000
 const maxSolutionBytes = 1024 * 1024
 const ended = 'solution ended with'

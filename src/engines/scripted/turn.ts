@@ -57,7 +57,7 @@ export function work(parts: Partial<Omit<WorkTurn, 'kind'>>): WorkTurn {
   }
 }
 
-/** The turn that ends every play: said again for as long as it is asked for. */
+/** The turn that ends every script: repeated for as long as it is asked for. */
 export const completion = work({
   analysis: 'All steps are done, and the terminal shows no error that matters.',
   plan: 'Nothing is left to do.',

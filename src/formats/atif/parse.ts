@@ -24,7 +24,7 @@ export function checkedTrajectory(raw: unknown, path: string): Trajectory {
   throw new UserError(`${path}: ${issue?.path.join('.') || 'the document'}: ${issue?.message ?? 'not valid'}`, hint)
 }
 
-/** Inside these a null is somebody's data; elsewhere it means that a field is not there. */
+/** Inside these a null is data; elsewhere it means that a field is not there. */
 const free = new Set(['arguments', 'extra', 'tool_definitions'])
 
 function withoutNulls(value: unknown): unknown {

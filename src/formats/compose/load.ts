@@ -33,7 +33,7 @@ const known = new Set(['version', 'name', 'services', 'networks', 'volumes'])
 
 /**
  * Reads an environment's compose file; null when it has none. Variables are filled in from `variables` only, never from the
- * host's; `ownVolumes` are there without being declared. What could reach beyond the containers is refused: the file is a stranger's.
+ * host's; `ownVolumes` are there without being declared. What could reach beyond the containers is refused: the file is untrusted.
  */
 export async function loadCompose(
   dir: string,

@@ -24,7 +24,7 @@ export async function answerCall(
   return renderAnswer(dialect, call, answer, makeStamp(call))
 }
 
-/** What a reply to a call carries that nobody said. */
+/** What a reply to a call carries beside what was said. */
 export function makeStamp({ model }: ServedCall): Stamp {
   return { id: randomBytes(12).toString('hex'), createdSec: Math.floor(Date.now() / 1000), model }
 }

@@ -32,7 +32,7 @@ export type ServiceAnswer =
   /** The connection is closed, or kept open for ever, without a word. */
   | { readonly kind: 'hang-up' | 'silence' }
 
-/** How a reply comes: in pieces of so many characters, each after a wait. */
+/** How a reply comes: in pieces of a number of characters, each after a wait. */
 export interface Pace {
   readonly pieceChars: number
   readonly pieceMs: number

@@ -24,7 +24,7 @@ export function readInput(input: string | readonly Item[]): ChatMessage[] {
   return messages
 }
 
-/** A message of somebody else, or one more piece of what the model said. */
+/** A message of another role, or one more piece of what the model said. */
 type Piece =
   | { readonly words: string }
   | { readonly call: ToolCall }

@@ -28,7 +28,7 @@ export interface NamespacedName {
   readonly name: string
 }
 
-/** What is wrong with a request, or with whoever should answer it. */
+/** What is wrong with a request, or with the service that should answer it. */
 export interface ServiceFault {
   readonly kind: FaultKind
   readonly message: string
@@ -105,7 +105,7 @@ export interface ServerDialect {
   renderFault(fault: ServiceFault): Readonly<Record<string, unknown>>
   /** A fault that comes when a stream has begun already. */
   faultEvent(fault: ServiceFault): WireEvent
-  /** Says in a stream only that somebody is still there. */
+  /** A keep-alive in a stream. */
   readonly heartbeat: string
 }
 

@@ -1,6 +1,6 @@
 import { dockerfileError, type Place } from './error.ts'
 
-/** The options of one instruction, each asked for once by name; what nobody asks for is an error. */
+/** The options of one instruction, each asked for once by name; one that is not asked for is an error. */
 export class Flags {
   private readonly values = new Map<string, string[]>()
 

@@ -8,7 +8,7 @@ import { parseHealthcheck } from './parse-healthcheck.ts'
 import { parseRun } from './parse-run.ts'
 import { parseJsonStrings, splitPlain, splitRaw } from './words.ts'
 
-/** Nobody writes more, and each is compared with those before it. */
+/** Real files have fewer, and each is compared with those before it. */
 const maxStages = 1000
 
 /** Reads a Dockerfile into stages of instructions; what is not well-formed throws with its line. `file` is for messages. */

@@ -243,7 +243,7 @@ function sentBy(line: Line, known: readonly SentMessage[], isOwn: boolean): Sent
 
 /**
  * What each thread is called. The main conversation of a black-box agent is the first with tools, or without any tools the
- * longest; threads with the same rules and tools belong to it, because agents that shorten their history begin anew.
+ * longest; threads with the same rules and tools belong to it, because agents that shorten their history start over.
  */
 function labelsOf(threads: readonly OpenThread[]): Map<number, string> {
   const labels = new Map(threads.map(({ id, named }) => [id, named]))

@@ -38,7 +38,7 @@ const jobSchema = z.strictObject({
 
 /**
  * Reads a job config, Harbor's YAML or JSON, with every default filled in. `environment.type` stays null when the file names none:
- * whoever runs the job chooses.
+ * the caller chooses.
  */
 export function parseJobConfig(
   text: string,

@@ -9,7 +9,7 @@ export interface ConfigWarning {
   readonly path: string
   /** `legacy`: an old spelling, honoured. `unknown`: a key we do not know, ignored. */
   readonly kind: 'legacy' | 'unknown'
-  /** True for an ignored key that sounds as if it kept something apart; whoever runs the config should refuse it. */
+  /** True for an ignored key that sounds as if it kept something apart; the caller should refuse it. */
   readonly isolation: boolean
   readonly message: string
 }

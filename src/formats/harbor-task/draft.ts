@@ -36,7 +36,7 @@ export async function saveTaskDraft(draft: TaskDraft, parentDir: string): Promis
 }
 
 /**
- * Writes a task's files into a folder that nobody else looks at. Small files in large numbers: waiting for a thread for each
+ * Writes a task's files into a folder that nothing else reads. Small files in large numbers: waiting for a thread for each
  * takes many times longer than writing it, so they are written at once, a few before others get their turn.
  */
 export async function writeDraftFiles(files: Readonly<Record<string, DraftFile>>, dir: string): Promise<void> {

@@ -16,7 +16,7 @@ interface Rule {
 /**
  * Compiles the lines of a .gitignore the way Harbor's packager reads them: the last rule that matches a file decides.
  * Unlike in git, a later `!` rule can bring back a file of an ignored directory, and `dir/*` spares what lies deeper.
- * Matching never backtracks, so that no pattern of a stranger can take for ever.
+ * Matching never backtracks, so that no untrusted pattern can take for ever.
  */
 export function compileIgnore(lines: readonly string[]): Ignore {
   const rules = lines.flatMap((line) => compileRule(line) ?? [])

@@ -99,7 +99,7 @@ export function newCard(name: string, kind: 'tasks' | 'files', rows: number, mad
   return `---\n${renderYaml(front, { lineWidth: 0 })}---\n\n# ${title}\n\n${what}\n\nWritten by ${madeBy}.\n`
 }
 
-/** Names come from strangers' tasks: no markup, no line breaks. */
+/** Names come from untrusted tasks: no markup, no line breaks. */
 function plain(text: string): string {
   return text
     .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -66,7 +66,7 @@ export interface DownloadedTasks {
   readonly repeated: number
 }
 
-/** Downloads tasks into a folder of tasks that appears whole or not at all; the same command goes on where it was interrupted. */
+/** Downloads tasks into a folder of tasks that appears whole or not at all; the same command resumes after an interruption. */
 export async function downloadTasks(
   chosen: TaskFiles,
   out: string,

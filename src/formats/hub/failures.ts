@@ -1,6 +1,6 @@
 import { BoundaryError, isAbort, messageOf, UserError } from '../../core/errors.ts'
 
-/** Somebody else changed the branch between our look and our commit. */
+/** Another user changed the branch between our read and our commit. */
 export class CommitConflict extends Error {}
 
 /** The status the Hub refused a request with, or null when it was not the Hub that refused. */
@@ -9,7 +9,7 @@ export function statusOf(error: unknown): number | null {
   return typeof status === 'number' ? status : null
 }
 
-/** Turns whatever a request to the Hub ended with into the user's error or the world's; `what` names the dataset. */
+/** Turns whatever a request to the Hub ended with into a user error or an infrastructure failure; `what` names the dataset. */
 export function hubFailure(error: unknown, what: string, hasToken: boolean): Error {
   if (error instanceof UserError || error instanceof BoundaryError || isAbort(error)) return error as Error
   if (error instanceof CommitConflict) return error

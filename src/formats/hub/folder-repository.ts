@@ -10,7 +10,7 @@ import { whyUnsafe } from '../../lib/tree-writer.ts'
 import { sha256File } from './digests.ts'
 import type { DatasetRepository, RepoFile, RepoType } from './repository.ts'
 
-/** A folder laid out as a repository is, for whoever has no Hub. It has one revision: what is there. */
+/** A folder laid out as a repository is, for use without the Hub. It has one revision: what is there. */
 export function openFolderRepository(dir: string, type: RepoType): DatasetRepository {
   const name = `file:${dir}`
   return {
@@ -36,7 +36,7 @@ export function openFolderRepository(dir: string, type: RepoType): DatasetReposi
   }
 }
 
-/** Plain files below a folder, links left out; hidden ones too, which are nobody's data. Null when there is no folder. */
+/** Plain files below a folder, links left out; hidden ones too, which are not data. Null when there is no folder. */
 export async function plainFiles(dir: string): Promise<{ files: string[]; leftOut: string[] } | null> {
   const files: string[] = []
   const leftOut: string[] = []

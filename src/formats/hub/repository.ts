@@ -1,4 +1,4 @@
-/** A file of a dataset repository. Its path is a stranger's until it was checked. */
+/** A file of a dataset repository. Its path is untrusted until it was checked. */
 export interface RepoFile {
   readonly path: string
   readonly sizeBytes: number

@@ -47,14 +47,14 @@ export interface Uploaded {
 
 const cardFile = 'README.md'
 const hashesAtOnce = 4
-/** Somebody else's commits between a plan and its commit that are put up with. */
+/** How many commits of others between a plan and its commit are tolerated. */
 const conflictsLimit = 5
 /** More operations than this go in several commits, the card and removals in the last one. */
 const operationsAtOnce = 1000
 
 /**
  * Brings a folder into a dataset. What is there already with the same content is not sent again, so the same command after
- * a crash goes on where it stopped.
+ * a crash resumes.
  */
 export async function uploadFolder(ask: UploadAsk): Promise<Uploaded> {
   const found = await plainFiles(ask.dir)
@@ -148,7 +148,7 @@ async function tryUpload(work: Work): Promise<Done> {
     if (dryRun) return { ...done, commit: null, url: null }
     try {
       const written = await commitAll(work, plan, head ?? '')
-      // A commit whose answer was lost looks like somebody else's, and leaves nothing to do.
+      // A commit whose answer was lost looks like another user's, and leaves nothing to do.
       const isLost = written === null && conflicts > 0
       if (isLost) return { ...done, added: [...tried], commit: head, url: null }
       return { ...done, commit: written?.commit ?? null, url: written?.url ?? null }

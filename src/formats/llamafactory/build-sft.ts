@@ -58,7 +58,7 @@ export interface SftPlan {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** Fills what nobody said, never what somebody did. */
+/** Fills only settings that were not given. */
 const usual: TrainingValues = {
   stage: 'sft',
   do_train: true,

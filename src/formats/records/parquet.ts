@@ -4,7 +4,7 @@ import { compressors } from '../task-parquet/read-column.ts'
 
 const rowsAtOnce = 1000
 
-/** The rows of any parquet file as records, so many at a time. */
+/** The rows of any parquet file as records, in batches. */
 export async function* readParquetRecords(path: string): AsyncGenerator<Record<string, unknown>, void, void> {
   try {
     const file = await asyncBufferFromFile(path)

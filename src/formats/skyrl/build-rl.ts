@@ -72,7 +72,7 @@ function filled(value: unknown, { outputDir, modelPath }: RlRequest): unknown {
   return value.replaceAll('{output_dir}', outputDir).replaceAll('{model_name}', basename(modelPath))
 }
 
-/** Settings that flags decide: nobody else may. */
+/** Settings that only flags may decide. */
 function reservedOf({ trainData, valData, modelPath, jobName, outputDir }: RlRequest): readonly Override[] {
   return [
     { key: 'data.train_data', value: trainData },

@@ -1,7 +1,7 @@
 import { UserError } from '../../core/errors.ts'
 import { whyUnsafe } from '../../lib/tree-writer.ts'
 
-/** A stranger's task path as a plain relative one, without `./` in front or `/` behind; `what` names it in the message. */
+/** An untrusted task path as a plain relative one, without `./` in front or `/` behind; `what` names it in the message. */
 export function parseTaskPath(text: string, what: string): string {
   const reason = whyUnsafe(text)
   if (reason !== null) throw bad(text, what, reason)

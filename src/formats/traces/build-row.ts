@@ -73,7 +73,7 @@ export function sharedColumns({ record, job, files }: TrialWithFiles, step: stri
   }
 }
 
-/** The row of one conversation; null when it does not begin with the user, because then nobody asked for what follows. */
+/** The row of one conversation; null when it does not begin with the user, because then what follows answers no request. */
 export function buildRow(said: Conversation, shared: SharedColumns, sharegpt: boolean): TraceRow | null {
   const { turns, trajectory } = said
   const [first] = turns

@@ -79,7 +79,7 @@ function table(header: readonly string[], rows: readonly (readonly (string | num
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Names come from tasks and jobs of strangers: no markup, no line breaks. */
+/** Names come from untrusted tasks and jobs: no markup, no line breaks. */
 function escaped(text: string): string {
   return text
     .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -15,7 +15,7 @@ export function wellFormed<T extends object>(columns: T): T {
   return columns
 }
 
-/** What an interactive bash says when nobody gave it a terminal; it is no part of any command's output. */
+/** What an interactive bash says without a terminal; it is no part of any command's output. */
 export function withoutShellNoise(text: string): string {
   return text.includes('no job control in this shell') ? text.replace(jobControl, '') : text
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { pythonFloat } from '../harbor-job/python-json.ts'
 
-/** Nobody who writes a trajectory can know it. */
+/** A value that no author of a trajectory can know. */
 const mark = `\ue000${randomBytes(8).toString('hex')}:`
 
 /**

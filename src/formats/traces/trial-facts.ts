@@ -97,7 +97,7 @@ export function systemColumns(
   }
 }
 
-/** A count that a column of whole numbers can hold; null for anything else, because a record may be a stranger's. */
+/** A count that a column of whole numbers can hold; null for anything else, because a record may be untrusted. */
 export function whole(count: number | null | undefined, most = Number.MAX_SAFE_INTEGER): number | null {
   return typeof count === 'number' && Number.isInteger(count) && Math.abs(count) <= most ? count : null
 }

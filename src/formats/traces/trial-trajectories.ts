@@ -3,7 +3,7 @@ import { journalName } from '../atif/journal.ts'
 import { readTraceTrajectory, type TraceTrajectory } from './trajectory.ts'
 import { mediaIn } from './turns.ts'
 
-/** A drop without its step, which whoever asks knows. */
+/** A drop without its step, which the caller knows. */
 export type Trouble = Pick<Drop, 'reason' | 'detail'>
 export type Read<T> = { readonly good: T } | { readonly trouble: Trouble }
 
@@ -17,7 +17,7 @@ export interface Subagent {
 
 const main = 'trajectory.json'
 
-/** What becomes of a trajectory with images: traces are text, and whoever learnt from one would learn to answer without looking. */
+/** What becomes of a trajectory with images: traces are text, and a model trained on one would learn to answer without looking. */
 type Media = 'refused' | 'kept'
 
 /** The trajectory of a trial or step, followed through every file it continues in; all of it or what is wrong. */

@@ -72,7 +72,7 @@ export function alternate(turns: readonly Turn[]): Turn[] {
   return merged
 }
 
-/** Text of a message; parts that are no text give nothing, because whoever has them is not exported. */
+/** Text of a message; parts that are not text give nothing, because messages with them are not exported. */
 export function textOf(content: TraceContent | null | undefined): string {
   if (content === null || content === undefined) return ''
   if (typeof content === 'string') return content

@@ -118,7 +118,7 @@ export class Screen {
   resize(cols: number, rows: number): void {
     this.keep()
     this.emulator.resize(Math.max(cols, fewestCols), rows)
-    // Rows that grew back onto the screen, or were cut anew, are not the rows that were seen.
+    // Rows that grew back onto the screen, or were wrapped again, are not the rows that were seen.
     this.kept = Math.min(this.kept, this.emulator.buffer.normal.baseY)
     this.keep()
     this.onlooker.forget()

@@ -1,6 +1,6 @@
 import type { IUnicodeVersionProvider } from '@xterm/headless'
 
-/** More marks than this on one letter are no script of the world; each further one gets a cell of its own. */
+/** More marks than this on one letter occur in no real script; each further one gets a cell of its own. */
 const mostMarks = 32
 
 /**

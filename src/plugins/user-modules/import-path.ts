@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 
-/** Where a stranger's plug-in lies: a file or directory, or an installed package; and which of its exports is meant, if said. */
+/** Where a user plug-in is: a file or directory, or an installed package; and which of its exports is meant, if said. */
 export interface ImportPath {
   /** An absolute path, or the name of a package. */
   readonly from: string

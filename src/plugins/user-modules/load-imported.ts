@@ -22,7 +22,7 @@ export interface Imported {
 const loaded = new Map<string, Promise<Imported>>()
 
 /**
- * Loads a stranger's module, once: as with any import, a file that is edited while a job runs does not change its later trials.
+ * Loads a user module, once: as with any import, a file that is edited while a job runs does not change its later trials.
  * Whatever is wrong with the module is the user's to repair.
  */
 export function loadImported(text: string): Promise<Imported> {

@@ -26,7 +26,7 @@ export async function makeImportedProvider(importPath: string, options: Options)
   throw unlike(imported.where, 'a sandbox provider', providerParts, made)
 }
 
-/** Plug-in, class or object: the first two are made anew each time, and only they take options. */
+/** Plug-in, class or object: the first two are made again each time, and only they take options. */
 export function makeOf(
   kind: string,
   { where, value }: Imported,
@@ -34,7 +34,7 @@ export function makeOf(
   more: Partial<PluginContext> = {},
 ): unknown {
   if (isClass(value)) return construct(where, value, options)
-  // Where the model is served is said among an agent's options, but meant for whoever calls the model.
+  // Where the model is served is said among an agent's options, but meant for the model client.
   const { api_base: _, model_info: __, ...own } = options
   if (isPlugin(value)) return makePlugin(kind, value, own, more)
   if (typeof value === 'function')

@@ -16,7 +16,7 @@ export interface ChecksRequest extends CheckRequest {
   readonly onReport: (report: TaskReport) => void
 }
 
-/** Checks tasks, so many at once; reports come back in the order of the tasks. A bug or an abort stops all of them. */
+/** Checks tasks, with limited concurrency; reports come back in the order of the tasks. A bug or an abort stops all of them. */
 export async function checkTasks(tasks: readonly Task[], request: ChecksRequest): Promise<TaskReport[]> {
   const stop = new AbortController()
   const signal = AbortSignal.any([request.signal, stop.signal])

@@ -38,7 +38,7 @@ export const solutionInInstruction: Lint = ({ rounds }) =>
     return [{ lint: 'leak-solution-in-instruction', severity: 'error', path: instruction.path, message }]
   })
 
-/** The instruction says what the answer is, in so many words. */
+/** The instruction states the answer outright. */
 export const answerInInstruction: Lint = ({ rounds }) =>
   rounds.flatMap((round): Finding[] => {
     const { instruction } = round

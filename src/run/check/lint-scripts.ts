@@ -9,7 +9,7 @@ export const noTests: Lint = ({ rounds }, task) =>
     .filter((round) => !round.testScript && !verifiesSeparately(task, round.step))
     .map((round) => missing('no-tests', round, 'tests/test.sh', 'no test script to verify it with'))
 
-/** Nobody has shown that the task can be solved at all. */
+/** It is not shown that the task can be solved at all. */
 export const noSolution: Lint = ({ rounds }) =>
   rounds
     .filter((round) => !round.solveScript)

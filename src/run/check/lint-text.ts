@@ -2,7 +2,7 @@ import { mayModifySystemKey } from '../../core/task.ts'
 import type { Finding, Lint } from './finding.ts'
 import type { TextFile } from './task-files.ts'
 
-/** Somebody has to be told what to do. */
+/** A task needs an instruction. */
 export const instructionMissing: Lint = ({ rounds }, task) =>
   rounds.flatMap(({ instruction, step }): Finding[] => {
     const path = instruction?.path ?? (step === null ? 'instruction.md' : `steps/${step}/instruction.md`)
@@ -22,7 +22,7 @@ export const systemKey: Lint = (_, { metadata }) => {
   return [{ lint: 'system-key', severity: 'error', path: 'task.toml', message }]
 }
 
-/** Text of a template that nobody filled in. */
+/** Text of a template that was not filled in. */
 export const scaffold: Lint = ({ rounds }) =>
   rounds.flatMap(({ instruction, testScript, solveScript }) => [
     ...leftOver(instruction, 'error', outsideFences(instruction?.text ?? '')),

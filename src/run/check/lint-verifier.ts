@@ -33,7 +33,7 @@ export const failsOpen: Lint = ({ rounds }) =>
   })
 
 /**
- * A reward file that is already there decides: whoever comes first may have put it there.
+ * A reward file that is already there decides: the agent may have put it there.
  * Where another program writes the reward, looking for it is a guard against that program's crash, and only a weak spot.
  */
 export const trustsRewardFile: Lint = ({ rounds }) =>

@@ -41,7 +41,7 @@ export interface TaskFiles {
   readonly environment: readonly TextFile[]
 }
 
-/** Larger files are data, not text somebody wrote. */
+/** Larger files are data, not text that a person wrote. */
 const fileLimitBytes = 512 * 1024
 const totalLimitBytes = 32 * 1024 * 1024
 

@@ -7,7 +7,7 @@ import type { Finding } from './finding.ts'
 export const checkNames = ['lint', 'start', 'oracle', 'repeat', 'nop', 'forger'] as const
 export type CheckName = (typeof checkNames)[number]
 
-/** `unknown`: the world failed before it could be found out. `skipped`: an earlier check, or the user, made it pointless. */
+/** `unknown`: an infrastructure failure came before the answer. `skipped`: an earlier check, or the user, made it pointless. */
 export type Outcome = 'ok' | 'fail' | 'unknown' | 'skipped'
 
 export interface Check {

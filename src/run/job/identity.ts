@@ -11,7 +11,7 @@ const identitySchema = z.object({
   /** Content digests by name; one name may be there more than once. */
   tasks: z.record(z.string(), z.array(z.string())),
   agents: z.array(jsonSchema),
-  /** Digests of strangers' code by its import path. */
+  /** Digests of user code by its import path. */
   imports: z.record(z.string(), z.string()).default({}),
   nAttempts: z.number(),
   environment: jsonSchema,

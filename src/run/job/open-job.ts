@@ -17,7 +17,7 @@ export interface JobToOpen {
   /** Whether the name was chosen; a name that is only the time gives way to an interrupted job of the same content. */
   readonly named: boolean
   readonly tasks: readonly JobTask[]
-  /** Digests of strangers' code that the job runs, by import path. */
+  /** Digests of user code that the job runs, by import path. */
   readonly imports?: Readonly<Record<string, string>>
   /** Marks hidden values, so that a changed one is noticed (default: they are not compared). */
   readonly fingerprint?: Fingerprint
@@ -138,7 +138,7 @@ async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJ
       await createJobDir(dir, { id, identity, startedAt, layout, config, lock: lockOf(job, plan, startedAt) })
       return { dir, id, config, layout, startedAt, plan, continued: false }
     } catch (error) {
-      // Somebody else was a moment faster with this very second's name.
+      // Another process was a moment faster with this very second's name.
       if (job.named || !(await exists(dir))) throw error
     }
   }

@@ -62,7 +62,7 @@ export interface TrialsRequest {
 }
 
 /**
- * Runs trials in order, so many at once. Each ends in a committed record; an abort ends the running ones as cancelled
+ * Runs trials in order, with limited concurrency. Each ends in a committed record; an abort ends the running ones as cancelled
  * and leaves the others for later. What makes recording impossible stops all of them and is thrown.
  */
 export async function runTrials(trials: readonly PlannedTrial[], request: TrialsRequest): Promise<void> {
@@ -212,7 +212,7 @@ async function commit(record: TrialRecord, request: TrialsRequest): Promise<void
   request.watch.ended(record)
 }
 
-/** Records can wait until other trials have ended, and given back what they hold. */
+/** Records can wait until other trials have ended, and released what they hold. */
 const roundsOfPatience = 5
 
 async function inStore<T>(request: TrialsRequest, work: () => Promise<T>): Promise<T> {

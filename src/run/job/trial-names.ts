@@ -26,7 +26,7 @@ export function makeTrialNamer(): (key: TrialKey) => string {
   }
 }
 
-/** As Harbor shortens it, and always the name of one directory that nobody takes for a hidden or half-made one. */
+/** As Harbor shortens it, and always the name of one directory that cannot be taken for a hidden or half-made one. */
 function shortTaskName(taskName: string): string {
   const bare = taskName.slice(taskName.lastIndexOf('/') + 1)
   const short = [...bare]

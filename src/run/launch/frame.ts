@@ -105,5 +105,5 @@ fi`
   .trim()
   .split('\n')
 
-/** The last line of every script: whoever comes here has done the work. */
+/** The last line of every script: a run that comes here has done the work. */
 export const frameEnd: ScriptPiece = { about: 'the work is done', lines: ['over=1'] }

@@ -71,7 +71,7 @@ export interface AwaitedServer {
 }
 
 /**
- * Waits until the server of this launch answers, looking so often, so many seconds apart, from when it has begun: it may
+ * Waits until the server of this launch answers, a number of checks, some seconds apart, from when it has begun: it may
  * be given GPUs long after everything else is ready.
  */
 export function waitForEndpoint({ job, jobName, endpointFile, attempts, delaySec }: AwaitedServer): ScriptPiece {
@@ -96,14 +96,14 @@ export function waitForEndpoint({ job, jobName, endpointFile, attempts, delaySec
   }
 }
 
-/** A unit of work that somebody waits for: a job and how many tasks it has. */
+/** A unit of work that uses a server: a job and how many tasks it has. */
 export interface Consumer {
   readonly job: string
   /** Null for a job that is no array. */
   readonly tasks: number | null
 }
 
-/** Ends a server as soon as nobody can need it: all who use it are done, or one has failed for good and the others never run. */
+/** Ends a server as soon as no job can need it: all that use it are done, or one has failed for good and the others never run. */
 export function endWithConsumers(consumers: readonly Consumer[]): ScriptPiece {
   const cases = consumers.map(
     ({ job, tasks }) => `  consumer ${shellQuote(job)} ${tasks ?? 0} || { [ $? = 2 ] && return 0; open=1; }`,

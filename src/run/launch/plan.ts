@@ -52,7 +52,7 @@ export function configsOf({ launchId }: Pick<PlanContext, 'launchId'>): string {
 export function makeJob(at: PlanContext, draft: JobDraft): LaunchJob {
   const { name, summary, resources, place = null, after = [], array = null, foreign = false, pieces } = draft
   const { cluster } = at
-  // What is done before anything is handed over is done once, by whoever waits for it.
+  // What is done before anything is handed over is done once, by the process that waits for it.
   const restarts = place === 'login' ? 0 : (draft.restarts ?? at.restarts)
   return {
     name,
@@ -105,7 +105,7 @@ export function cpuResources({ cluster, timeLimit }: PlanContext, cpus = 8, memo
   return { nodes: 1, gpusPerNode: 0, cpusPerNode: Math.min(cpus, cluster.cpusPerNode), memoryGb: fits, timeLimit }
 }
 
-/** A job with so many GPUs in all, on as few nodes as can be, and the share of each node that goes with them. */
+/** A job with the given number of GPUs in all, on as few nodes as can be, and the share of each node that goes with them. */
 export function gpuResources({ cluster }: PlanContext, gpus: number, timeLimit: string): JobResources {
   const most = Math.max(1, cluster.gpusPerNode)
   const nodes = Math.ceil(gpus / most)

@@ -108,7 +108,7 @@ export function makeReadyTrials<Trial>(
   }
 }
 
-/** Preparations by their key, so many at once. */
+/** Preparations by their key, with limited concurrency. */
 function makeWork(atOnce: number, signal: AbortSignal) {
   const slots = makeSlots(atOnce)
   const started = new Map<string, Promise<void>>()

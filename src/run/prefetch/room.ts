@@ -18,7 +18,7 @@ export function resourcesOf({ task: { environment }, config }: Pick<PlannedTrial
   }
 }
 
-/** Counts what sandboxes ask for together. Whoever runs counts, room or not: only what is started ahead waits for room. */
+/** Counts what sandboxes ask for together. Running sandboxes count, room or not: only prefetched ones wait for room. */
 export interface Room {
   fits(asked: Resources): boolean
   /** Counts a trial's sandbox; one that counts already is not counted twice. */

@@ -11,7 +11,7 @@ export interface WarmSandboxes {
   start(trial: string, ask: () => Promise<SandboxRequest>): void
   has(trial: string): boolean
   readonly count: number
-  /** Gives back whatever was started and not used. */
+  /** Releases whatever was started and not used. */
   close(): Promise<void>
 }
 
@@ -74,7 +74,7 @@ function fingerprint({ signal: _signal, log: _log, ...words }: SandboxRequest): 
   return JSON.stringify(Object.entries(words).filter(([, value]) => !empty(value)))
 }
 
-/** The sandbox that was started ahead, if it started, is alive and is the one asked for; otherwise null, and it is given back. */
+/** The prefetched sandbox, if it started, is alive and is the one asked for; otherwise null, and it is released. */
 async function used(entry: Warm, request: SandboxRequest): Promise<SandboxLease | null> {
   const { signal, log = () => {} } = request
   const stop = () => entry.controller.abort(signal?.reason)

@@ -7,7 +7,7 @@ import { parseJson, readJson } from '../../lib/parse-json.ts'
 
 /**
  * Writes lock.json before anything runs. An earlier lock of another form of the recipe is kept beside it under its digest;
- * one that somebody changed by hand is refused, since nobody could say any more what the rows were made by.
+ * one that was changed by hand is refused, since it would no longer say what the rows were made by.
  */
 export async function saveLock(dir: string, lock: RecipeLock): Promise<void> {
   const path = join(dir, 'lock.json')

@@ -145,7 +145,7 @@ function named(recipe: Recipe, id: string, name: string, above: readonly LiveSta
   )
 }
 
-/** Stages whose rows nobody has taken yet. A sink takes none away. */
+/** Stages whose rows no stage has taken yet. A sink takes none away. */
 function openEnds(stages: readonly LiveStage[]): readonly LiveStage[] {
   const takers = stages.filter(({ form }) => form !== 'sink')
   const taken = new Set(takers.flatMap(({ from }) => from))

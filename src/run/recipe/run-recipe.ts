@@ -27,7 +27,7 @@ import { planSteps, type Step } from './steps.ts'
 
 export interface RecipeRun {
   readonly recipe: ResolvedRecipe
-  /** Where everything the recipe makes lives; the same directory again goes on where it stopped. */
+  /** Where everything the recipe makes lives; the same directory again resumes. */
   readonly dir: string
   readonly services: StageServices
   readonly signal: AbortSignal

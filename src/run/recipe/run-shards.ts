@@ -32,7 +32,7 @@ export async function lanesFor(input: readonly Shard[]): Promise<number> {
   return sizes.every((bytes) => bytes <= 2 ** 27) ? 2 : 1
 }
 
-/** Makes something of each item, so many at once, each on a connection of its own; gives what was made in order. */
+/** Makes something of each item, with limited concurrency, each on its own connection; gives what was made in order. */
 export async function inLanes<Item, Made>(
   sql: SqlDatabase,
   count: number,

@@ -80,7 +80,7 @@ export async function runSink(
   }
 }
 
-/** A receipt that cannot be read is none: the files are written anew. */
+/** A receipt that cannot be read is none: the files are written again. */
 async function readReceipt(
   dir: string,
   digest: string,

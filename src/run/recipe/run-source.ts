@@ -5,7 +5,7 @@ import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
 
 /**
- * Cuts the rows of a source into shards. A source begins anew each time, so what earlier shards hold is read over
+ * Cuts the rows of a source into shards. A source starts over each time, so what earlier shards hold is read over
  * until the first row that is missing.
  */
 export async function runSource(work: StepWork): Promise<readonly (Shard | null)[]> {

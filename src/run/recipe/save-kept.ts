@@ -16,7 +16,7 @@ export interface Kept {
 
 /**
  * Saves what filters leave. While that is most of a file the rows stay where they are, and the new shard only says which of them it
- * has: writing them again would take longer than any filter does. Fewer are written apart, so that nobody reads past the others.
+ * has: writing them again would take longer than any filter does. Fewer are written apart, so that no reader has to skip the others.
  */
 export async function saveKept(work: StepWork, from: Shard, { rows: kept, rejects, counts }: Kept): Promise<Shard> {
   const { sql } = work.at

@@ -5,7 +5,7 @@ import type { Reject } from './step-run.ts'
 const rejectColumns = { id: 'VARCHAR', stage: 'VARCHAR', reason: 'VARCHAR', detail: 'VARCHAR' }
 /** What stages pass on is read again soon: written fast before it is written small. */
 const parquet = '(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 2048)'
-/** Of a row group, roughly. Whoever reads long rows holds a few groups at once, and 2,048 of them may be hundreds of megabytes. */
+/** Of a row group, roughly. A reader of long rows holds a few groups at once, and 2,048 of them may be hundreds of megabytes. */
 const groupBytes = 2 ** 24
 
 type Values = readonly unknown[]
@@ -67,7 +67,7 @@ async function writeTable(
   }
 }
 
-/** The next rows of a generator, so many as make a row group; `atEnd` is called when there are no more. */
+/** The next rows of a generator, as many as make a row group; `atEnd` is called when there are no more. */
 async function* takeGroup(rows: AsyncGenerator<Values>, atEnd: () => void): AsyncIterable<Values> {
   for (let bytes = 0; bytes < groupBytes; ) {
     const next = await rows.next()

@@ -94,7 +94,7 @@ function callsText(calls: readonly ToolCall[]): string {
   return calls.map(({ name, arguments: text }) => `${name} ${argumentsText(text)}`).join('\n')
 }
 
-/** Agents write the JSON of a call anew. */
+/** Agents serialize the JSON of a call again. */
 function argumentsText(text: string): string {
   const value = parseJson(text)
   return value === undefined ? text.trim() : oneSpelling(value, text)
@@ -110,7 +110,7 @@ function oneSpelling(value: unknown, text: string): string {
   }
 }
 
-/** Ids of calls, which an agent may choose anew, as long as every result belongs to its call. */
+/** Ids of calls, which an agent may choose again, as long as every result belongs to its call. */
 class CallNames {
   private readonly names = new Map<string, string>()
 

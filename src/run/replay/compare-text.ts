@@ -204,7 +204,7 @@ function lineBefore(text: string, at: number): string {
 
 const prompt = /^(?:\([\w.-]{1,40}\) )?[a-z_][\w-]{0,31}@([\w.-]{1,64}):[~/]/gm
 
-/** The machine's name that prompts of a shell show is replaced wherever it stands: containers are named anew each time. */
+/** The machine's name that prompts of a shell show is replaced wherever it stands: containers get a new name each time. */
 function withoutHosts(text: string): string {
   const names = new Set([...text.matchAll(prompt)].map(([, name = '']) => name))
   let replaced = text

@@ -13,7 +13,7 @@ export interface TraceInput {
   /** Null when there is no job. */
   readonly jobId: string | null
   readonly layout: Layout
-  /** How many trials the job means to have; null when nobody says. */
+  /** How many trials the job plans; null when unknown. */
   readonly planned: number | null
   /** The one trial that was asked for; null for all. */
   readonly only: string | null

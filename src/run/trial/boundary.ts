@@ -6,7 +6,7 @@ import { diskFullCode, diskFullFailure, isDiskFull, isOverQuota } from '../disk-
 import { exhaustedFailure } from '../exhausted.ts'
 
 /**
- * `blame` for a phase of a trial: wrong input found this late, and an abort that nobody asked for,
+ * `blame` for a phase of a trial: wrong input found this late, and an abort that was not requested,
  * are failures of that phase too. Only the trial's own abort passes unblamed.
  */
 export async function atBoundary<T>(

@@ -28,7 +28,7 @@ export interface TrialContext {
   readonly log: (line: string) => void
   readonly releaseSec: number
   readonly secondRun?: SecondRun | undefined
-  /** For tasks that a model judges; absent where nobody named one. */
+  /** For tasks that a model judges; absent where none was named. */
   readonly judge?: Judge | undefined
 }
 

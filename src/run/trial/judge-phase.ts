@@ -20,7 +20,7 @@ export function isJudgedRound({ task }: TrialContext, { step }: Round): Promise<
 
 /**
  * The rewards of a round: what the tests wrote or, for a task with a rubric, what a judge says about what the tests collected.
- * There the tests only have the first word: a reward of 0, or below, is final, and nobody is asked.
+ * There the tests only have the first word: a reward of 0, or below, is final, and the judge is not asked.
  */
 export async function settleRewards(
   context: TrialContext,

@@ -3,16 +3,16 @@ import type { SandboxLease } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { neverAborted } from './boundary.ts'
 
-/** How long giving a sandbox back may take before it is left to `ot-agent clean`. */
+/** How long the release of a sandbox may take before it is left to `ot-agent clean`. */
 export const releaseSec = 20
 
-/** Where to note what went wrong, and how long to wait for it. */
+/** Where to log what went wrong, and how long to wait. */
 export interface ReleaseOptions {
   readonly log: (line: string) => void
   readonly releaseSec: number
 }
 
-/** Gives a sandbox back. One that refuses or hangs is noted and left to `ot-agent clean`; it changes nothing else. */
+/** Releases a sandbox. One that refuses or hangs is logged and left to `ot-agent clean`; it changes nothing else. */
 export async function releaseSandbox(lease: SandboxLease, { log, releaseSec }: ReleaseOptions): Promise<void> {
   try {
     const outcome = await withDeadline(releaseSec, neverAborted(), () => Promise.resolve(lease[Symbol.asyncDispose]()))
@@ -23,7 +23,7 @@ export async function releaseSandbox(lease: SandboxLease, { log, releaseSec }: R
   }
 }
 
-/** Waits a while for a lease nobody wants any more; one that comes later is given back when it comes. */
+/** Waits a while for a lease that is not wanted any more; one that comes later is released when it comes. */
 export async function releaseLate(pending: Promise<SandboxLease>, patience: ReleaseOptions): Promise<void> {
   const { log, releaseSec } = patience
   const returned = pending.then(

@@ -12,7 +12,7 @@ import { environmentStartLimitSec } from './time-limits.ts'
 /** A start that ran out of time is tried this often in all. */
 const tries = 2
 
-/** Leases a sandbox and waits until it is healthy; whoever gets it gives it back. */
+/** Leases a sandbox and waits until it is healthy; the caller releases it. */
 export async function startSandbox(
   context: TrialContext,
   environment: Environment,

@@ -115,7 +115,7 @@ async function uploadTests(
 
 /**
  * Brings `/logs/verifier` home. Tests that print without end, or run a program that does, lose the rest of what they printed,
- * not their rewards. What still cannot be brought home is what the tests made of it: theirs is the blame.
+ * not their rewards. What still cannot be brought home is what the tests made of it: it is blamed on the tests.
  */
 async function saveVerifierLogs(
   context: TrialContext,

@@ -65,7 +65,7 @@ export function makeRecord(subject: TrialSubject, notes: TrialNotes, end: TrialE
   }
 }
 
-/** A failure's words come from all over the world; the trial's secrets do not pass into its record. */
+/** A failure's message can come from anywhere; the trial's secrets do not pass into its record. */
 export function maskEnd(end: TrialEnd, mask: (text: string) => string): TrialEnd {
   if (end.kind !== 'failed') return end
   const { message, stack } = end.failure

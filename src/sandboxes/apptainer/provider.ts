@@ -58,7 +58,7 @@ export function makeApptainer(options: ApptainerOptions, context: PluginContext)
         'set XDG_CACHE_HOME to a plain path',
       )
     for (const name of ['config', 'images', 'sandboxes']) await mkdir(join(home, name), { recursive: true })
-    // A program inside may leave set-user-id files in its overlay: nobody else on the host may reach them.
+    // A program inside may leave set-user-id files in its overlay: no other user of the host may reach them.
     await chmod(home, 0o700)
     await writeAtomic(apptainer.seccompFile, JSON.stringify(seccompProfile()))
     const digest = createHash('sha256').update(home).digest('hex').slice(0, 8)

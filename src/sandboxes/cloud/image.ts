@@ -13,7 +13,7 @@ export interface CloudImage {
   readonly notes: readonly string[]
 }
 
-/** Of an image that nobody described to us. */
+/** Of an image without a description. */
 export function plainImage(name: string): CloudImage {
   return { name, env: {}, workdir: undefined, user: undefined, entrypoint: null, healthcheck: null, notes: [] }
 }

@@ -152,7 +152,7 @@ export class CloudLease implements SandboxLease {
   private async release(): Promise<void> {
     clearInterval(this.heart)
     void this.closeDoors()
-    // Who goes away while another machine takes the place of this one leaves a machine that nobody knows.
+    // Leaving while another machine takes the place of this one would leak that machine.
     await this.freezing
     await this.machine.destroy()
   }

@@ -76,7 +76,7 @@ export function makeCloudProvider(options: CloudProviderOptions): SandboxProvide
   }
 }
 
-/** Images by name: each is looked for or built once however many want it, and only so many at a time. */
+/** Images by name: each is looked for or built once however many want it, with a limit on concurrent builds. */
 class Images {
   private readonly known = new Map<string, CloudImage>()
   private readonly work = new SharedWork<CloudImage>()
@@ -129,7 +129,7 @@ async function lease(cloud: Cloud, { options, images, starts }: Tools, request: 
 
 /**
  * Asks for a machine and waits for the answer whatever happens meanwhile: who goes away without it leaves a machine that
- * nobody knows. When there is no answer, the machine is looked for by its labels.
+ * is unknown. When there is no answer, the machine is looked for by its labels.
  */
 async function create(
   cloud: Cloud,

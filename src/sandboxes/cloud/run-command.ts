@@ -7,7 +7,7 @@ import type { CloudMachine, ScriptResult } from './machine.ts'
 import { collectScript, execScript, home, stopScript } from './scripts.ts'
 
 const defaultLimitBytes = 1024 * 1024
-/** Above this, words travel as a file: one request takes only so many. */
+/** Above this, words travel as a file: the size of a request is limited. */
 const wordsLimitBytes = 24 << 10
 /** How long we wait for a command whose connection broke, when it has no limit of its own. */
 const patienceSec = 24 * 3600

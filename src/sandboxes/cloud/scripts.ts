@@ -105,7 +105,7 @@ export function execScript(script: ExecScript): string {
 }
 
 /**
- * What a command left whose connection broke; waits for its end, for at most so many seconds. 3: nothing is known of it,
+ * What a command left whose connection broke; waits for its end, up to a number of seconds. 3: nothing is known of it,
  * 4: it still runs. One whose own script was killed is over all the same: 128 + 9.
  */
 export function collectScript(id: string, limitBytes: number, waitSec: number, isKilled: boolean): string {

@@ -8,7 +8,7 @@ import type { Labels } from './owner.ts'
 const startSchema = z.object({ schema: z.literal('start/1'), labels: z.record(z.string(), z.string()) })
 
 /**
- * Starts under way, written down before the cloud is asked: whoever cleans up after a dead process knows which machines may
+ * Starts under way, written down before the cloud is asked: a clean-up after a dead process knows which machines may
  * still appear.
  */
 export class Starts {

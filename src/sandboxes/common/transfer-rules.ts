@@ -4,7 +4,7 @@ import type { DownloadOptions } from '../../core/sandbox.ts'
 /** The largest file `read` takes into memory. */
 export const readLimitBytes = 512 * 2 ** 20
 
-/** How much a directory may hold that is copied out, unless somebody says otherwise. */
+/** How much a directory may hold that is copied out, by default. */
 export const downloadLimitBytes = 2 ** 30
 
 /** The same in files, directories and links. */

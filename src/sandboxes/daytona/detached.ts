@@ -14,7 +14,7 @@ const home = '/var/tmp/ot-agent-calls'
 
 /**
  * Runs scripts to their end by requests that are short and may be lost and sent again. A script is detached from the request
- * that starts it and leaves a record under an id: whoever starts it twice only waits for it.
+ * that starts it and leaves a record under an id: starting it twice only waits for it.
  */
 export class Detached {
   /** Records that were read; the next request removes them. */

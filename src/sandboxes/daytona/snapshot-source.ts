@@ -48,7 +48,7 @@ export async function findSource(environment: Environment): Promise<{ needed: Ne
 
 export interface Described {
   readonly image: CloudImage
-  /** Null: nobody told us. */
+  /** Null: unknown. */
   readonly hasEntrypoint: boolean | null
 }
 

@@ -35,7 +35,7 @@ export class Snapshots {
     return (await this.find(name))?.state === 'active'
   }
 
-  /** Finds the snapshot, waits for whoever builds it, or builds it. */
+  /** Finds the snapshot, waits for the process that builds it, or builds it. */
   async make(wish: SnapshotWish, options: Required<PrepareOptions>): Promise<void> {
     const { name, environment } = wish
     this.used.add(name)
@@ -44,7 +44,7 @@ export class Snapshots {
       this.untilReady(wish, { ...options, signal }),
     )
     if (made !== expired) return
-    // What is half-built stays: it is named after its content, so whoever asks next waits for it or finds it.
+    // What is half-built stays: it is named after its content, so the next request waits for it or finds it.
     const message = `building the sandbox took longer than ${environment.buildTimeoutSec} s`
     throw new BoundaryError('sandbox', message, { code: 'EnvironmentBuildTimeoutError' })
   }

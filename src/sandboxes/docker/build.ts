@@ -102,7 +102,7 @@ export function buildLimits({ memoryMb = 0, cpus }: Environment, can: SandboxFac
 }
 
 const tailLines = 40
-/** Signs that a base image could not be fetched: the world's failure, not the task's. */
+/** Signs that a base image could not be fetched: an infrastructure failure, not the task's. */
 const unreachable =
   /no such host|dial tcp|i\/o timeout|connection refused|TLS handshake|pinging container registry|server misbehaving/i
 

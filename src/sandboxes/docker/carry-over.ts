@@ -20,7 +20,7 @@ const pathLimitBytes = 4000
 
 /**
  * Makes the files of a fresh container those of the agent: removes what the agent removed, then copies what it made or changed,
- * from engine to engine. System files are left out, where that is asked for, and what they are is given back. A change that the
+ * from engine to engine. System files are left out, where that is asked for, and the list of them is returned. A change that the
  * engine does not list is not carried over either: nothing of the agent's comes along by mistake.
  */
 export async function carryOver(options: CarryOptions): Promise<SystemChange[]> {

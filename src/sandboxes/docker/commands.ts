@@ -49,7 +49,7 @@ export class Commands {
     return { exitCode, stdout: out.text(), stderr: err.text(), timedOut, truncated: out.isCut || err.isCut }
   }
 
-  /** Kills all processes of a command or terminal with that mark, whoever they run as. */
+  /** Kills all processes of a command or terminal with that mark, whichever user they run as. */
   async kill(mark: string, user: User): Promise<void> {
     // Only their own user can read the variables of processes, only root can signal them all: each tells the next what it found.
     let known = ' '
@@ -77,7 +77,7 @@ export class Commands {
     this.spares.add(opening)
   }
 
-  /** Closes every connection; what runs inside is left to whoever ends the container. */
+  /** Closes every connection; what runs inside ends with the container. */
   close(): void {
     this.closed = true
     for (const shell of this.open) shell.close()

@@ -73,7 +73,7 @@ export async function createContainer(engine: Engine, spec: ContainerSpec): Prom
     User: spec.user,
     Entrypoint: entrypoint,
     Cmd: command,
-    // Whoever leases the sandbox looks after its health; the engine must not do it a second time.
+    // The owner of the lease runs the health check; the engine must not run it a second time.
     Healthcheck: { Test: ['NONE'] },
     OpenStdin: false,
     Tty: false,
@@ -102,7 +102,7 @@ function hostConfig({ limits, ...spec }: ContainerSpec) {
       ...spec.toolDirs.map(({ source, target }) => `${source}:${target}:ro`),
     ],
     RestartPolicy: { Name: 'no' },
-    // What process 1 and the image's own program print is read by nobody.
+    // What process 1 and the image's own program print is not read.
     LogConfig: { Type: 'none' },
   }
 }

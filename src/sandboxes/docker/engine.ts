@@ -55,7 +55,7 @@ export class Engine {
     readonly name: string,
     readonly socketPath: string,
   ) {
-    // Builds are silent for minutes; whoever calls brings a signal.
+    // Builds are silent for minutes; the caller brings a signal.
     this.pool = new Agent({ connect: { socketPath }, headersTimeout: 0, bodyTimeout: 0, keepAliveTimeout: 10_000 })
   }
 
@@ -122,7 +122,7 @@ export class Engine {
     })
   }
 
-  /** Whether somebody answers; throws as any call would. */
+  /** Whether the engine answers; throws as any call would. */
   async ping(): Promise<void> {
     this.version = undefined
     await this.findVersion()

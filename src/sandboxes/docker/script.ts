@@ -16,7 +16,7 @@ export interface ScriptRequest {
 export const commandVariable = 'OT_AGENT_COMMAND'
 
 /**
- * What a shell runs before the first command. Its own complaints, for example about a killed child, are nobody's output.
+ * What a shell runs before the first command. Its own complaints, for example about a killed child, belong to no command's output.
  * With a session of its own a command's processes can be told from everything else.
  */
 export const prelude =
@@ -66,7 +66,7 @@ export function printfFormat(data: Uint8Array): string {
 const drain = '/bin/cat >/dev/null\n'
 
 /**
- * Sets k to 1 when the shell may serve another command: nobody else holds its streams. A process whose descriptors cannot
+ * Sets k to 1 when the shell may serve another command: no other process holds its streams. A process whose descriptors cannot
  * be looked at may hold them.
  */
 const leftovers = [

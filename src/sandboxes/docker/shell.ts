@@ -89,7 +89,7 @@ export class Shell {
       const finish = (end: ShellEnd) => {
         this.frames = undefined
         this.onLost = undefined
-        // The last sink may have asked to wait, and nobody would wake the next command's.
+        // The last sink may have asked to wait, and nothing would wake the next command's.
         this.stream.resume()
         if (end.kind === 'lost') for (const reader of Object.values(readers)) reader.end()
         resolve(end)

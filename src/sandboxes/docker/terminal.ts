@@ -97,7 +97,7 @@ class Typed {
   }
 }
 
-/** What the program says, without the word that it is ready; kept until somebody listens. */
+/** What the program says, without the word that it is ready; buffered until there is a listener. */
 class Said {
   private readonly decoder = new StringDecoder('utf8')
   private readonly listeners = new Set<(text: string) => void>()

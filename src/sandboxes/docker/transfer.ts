@@ -91,7 +91,7 @@ export async function uploadDir(engine: Engine, commands: Commands, source: stri
   }
 }
 
-/** Copies a directory's contents to the host. The engine reads them, and what it sends is checked as a stranger's archive is. */
+/** Copies a directory's contents to the host. The engine reads them, and what it sends is checked as an untrusted archive is. */
 export async function downloadDir(
   place: Place,
   source: string,

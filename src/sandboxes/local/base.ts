@@ -106,7 +106,7 @@ async function buildSkeleton(dir: string): Promise<void> {
 
 const closedToOthers = new Set(['root', 'etc/shadow', 'etc/gshadow', 'var/lib/dpkg/lock', 'var/lib/dpkg/lock-frontend'])
 
-/** What root may read or enter, everyone may: the umask of whoever runs us must not close a sandbox's system directories. */
+/** What root may read or enter, everyone may: the umask of the caller must not close a sandbox's system directories. */
 async function openToAll(root: string): Promise<void> {
   for await (const { path, kind, mode } of walkTree(root)) {
     if (kind === 'symlink' || closedToOthers.has(path)) continue

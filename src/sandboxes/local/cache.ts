@@ -153,7 +153,7 @@ export class Cache {
   }
 }
 
-/** False when it was made anew meanwhile. */
+/** False when it was rebuilt meanwhile. */
 function wasPutBack(aside: string, dir: string): boolean {
   try {
     renameSync(aside, dir)

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 const closeOnExec = 0o2000000
 
 /**
- * Open files that whoever started this process left to it and that every program it starts would inherit.
+ * Open files that this process inherited and that every program it starts would inherit.
  * Node closes the low ones by itself; the rest must not reach a sandbox.
  */
 export function inheritedDescriptors(): number[] {

@@ -17,7 +17,7 @@ export interface EntryRequest {
   /** What is covered in /proc. */
   readonly kernelFiles: readonly KernelFile[]
   readonly mounts: readonly (readonly [target: string, source: string])[]
-  /** The same, but nobody inside may change them. */
+  /** The same, but no program inside may change them. */
   readonly readOnly: readonly (readonly [target: string, source: string])[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string

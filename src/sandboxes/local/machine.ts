@@ -308,7 +308,7 @@ async function hold({ base, dir, home, privileges }: MachineOptions, files: Mach
 /** Lists what is mounted, for `mount`; it is there as long as the machine's directory is. */
 const overlaysFile = 'overlays'
 
-/** Its mode does not depend on the umask of whoever runs us: it decides what users inside may enter. */
+/** Its mode does not depend on the umask of the caller: it decides what users inside may enter. */
 function makeDir(path: string, mode: number): void {
   mkdirSync(path, { recursive: true })
   chmodSync(path, mode)

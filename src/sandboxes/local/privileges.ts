@@ -74,7 +74,7 @@ async function asRoot(): Promise<Privileges> {
 
 /** Starts a process that only keeps an identity-mapped user namespace open; it ends when our end of its pipe closes. */
 async function holdUserNamespace(): Promise<number> {
-  // Once mapped, a program started anew is root in there and may forbid further user namespaces.
+  // Once mapped, a newly started program is root in there and may forbid further user namespaces.
   const script = `echo ready; read go; exec sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; echo held; exec cat >/dev/null'`
   const child = await spawnProcess('unshare', ['--user', 'sh', '-c', script], { stdio: 'pipe', detached: true })
   const pid = child.pid

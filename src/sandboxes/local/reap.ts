@@ -18,7 +18,7 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
     const dir = join(workshop.sandboxesDir, id)
     const lease = loadLease(dir)
     const what = lease ? `left by process ${lease.process.pid}` : 'without a lease'
-    const found = { id, owner: lease?.owner ?? nobody, what }
+    const found = { id, owner: lease?.owner ?? noOwner, what }
     if (!isAbandoned(found, lease, { dir, ownersDir: workshop.ownersDir }, options)) continue
     const bytes = await diskBytesOf(dir)
     let stuck = false
@@ -29,14 +29,14 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
     if (!stuck) reaped.push({ ...found, bytes })
   }
   for (const id of await workshop.emptyQuarantine({ dryRun }))
-    reaped.push({ id, owner: nobody, what: `files that could not be removed, in ${workshop.home}` })
+    reaped.push({ id, owner: noOwner, what: `files that could not be removed, in ${workshop.home}` })
   reaped.push(...(await reapDrafts(workshop, dryRun)))
   reaped.push(...(await reapGroups(workshop, options)))
   if (!dryRun) await workshop.cache.forgetDead()
   return reaped
 }
 
-const nobody = { job: '', trial: '' }
+const noOwner = { job: '', trial: '' }
 
 /** Whether it may go: its owner is dead, or the caller said how long a silence is long enough. */
 export function isAbandoned(
@@ -68,7 +68,7 @@ async function reapDrafts(workshop: Workshop, dryRun: boolean): Promise<Reaped[]
     if (!isOld && !isDeadDraft(name, workshop.ownersDir)) continue
     const bytes = await diskBytesOf(join(dir, name))
     if (!dryRun) await removeTree(join(dir, name))
-    reaped.push({ id: name, owner: nobody, what: 'a base that was never finished', bytes })
+    reaped.push({ id: name, owner: noOwner, what: 'a base that was never finished', bytes })
   }
   return reaped
 }
@@ -84,5 +84,5 @@ async function reapGroups(workshop: Workshop, { dryRun = false }: ReapOptions): 
     for (const id of orphans) await workshop.groups.at(id).remove()
     if (owned.size === 0) workshop.groups.removeParent()
   }
-  return orphans.map((id) => ({ id, owner: nobody, what: 'a control group without a sandbox' }))
+  return orphans.map((id) => ({ id, owner: noOwner, what: 'a control group without a sandbox' }))
 }

@@ -132,7 +132,7 @@ export async function makeHome(stateDir: string): Promise<string> {
   try {
     for (const name of ['bases', 'layers', 'images', 'sandboxes', quarantine])
       await mkdir(join(home, name), { recursive: true })
-    // A program inside may leave set-user-id files in its layer: nobody else on the host may reach them.
+    // A program inside may leave set-user-id files in its layer: no other user of the host may reach them.
     await chmod(home, 0o700)
     return home
   } catch (error) {

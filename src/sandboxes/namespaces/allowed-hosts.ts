@@ -9,7 +9,7 @@ export interface Address {
 
 export type Resolve = (name: string) => Promise<readonly Address[]>
 
-/** Addresses that are nobody's on the internet: this machine's own, its neighbours', a cloud's metadata server. */
+/** Addresses that are not public: this machine's own, its neighbours', a cloud's metadata server. */
 const inner = listOf([
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4'],

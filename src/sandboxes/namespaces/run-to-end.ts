@@ -9,7 +9,7 @@ const defaultLimitBytes = 1024 * 1024
 /** How long after a command's end we still read what its background children left in the pipe. */
 const drainMs = 100
 
-/** How a command ended; what that is as an exit code, whoever started it knows. */
+/** How a command ended; the caller knows what that is as an exit code. */
 export interface Ended extends Omit<ExecResult, 'exitCode'> {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null

@@ -12,7 +12,7 @@ import { held } from './held.ts'
 /** A sandbox on this machine, as far as carrying files in and out needs it. */
 export interface Inside {
   exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult>
-  /** Starts a command whose streams the caller handles; `done` must be called once nobody needs it. */
+  /** Starts a command whose streams the caller handles; `done` must be called once it is not needed any more. */
   spawn(
     argv: readonly string[],
     options?: ExecOptions,

@@ -20,7 +20,7 @@ export function driveScript(
     'set -u',
     `marks=${marks}`,
     'mkdir -p "$marks"',
-    // Whoever waits for this job must learn that it never runs.
+    // Jobs that wait for this one must learn that it never runs.
     `never() { echo "$1 failed; this is not run" >&2; for unit in ${units.map(shellQuote).join(' ')}; do echo '1 ${job.restarts}/${job.restarts} dependency' > "$marks/$unit.end"; done; exit 1; }`,
     ...job.after.flatMap(({ job: name, when }) => waitFor(launch, name, when)),
     `for ((link = 0; link <= ${job.restarts}; link++)); do ${go} && exit 0; done`,

@@ -76,7 +76,7 @@ function sbatchCommand(request: Omit<SubmissionRequest, 'earlier'>, id: IdOf): s
 }
 
 /**
- * A later link runs when the one before did not finish. Whoever comes after a chain comes after any of its links; Slurm
+ * A later link runs when the one before did not finish. A job that follows a chain comes after any of its links; Slurm
  * knows no mixture of "any of" and "all of", so that a server which has to run as well is waited for in the job itself.
  */
 function dependencyOf({ job, link, launch }: Omit<SubmissionRequest, 'earlier'>, id: IdOf): string | null {

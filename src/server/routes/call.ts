@@ -38,7 +38,7 @@ export const call: Route = async ({ service, path, query, message, response, sig
   const stop = parsed.call.stream ? keepAlive(response, dialect) : () => {}
   const answer = await answerCall(service, route, parsed.call, signal).finally(stop)
   if (answer === 'hang-up') response.destroy()
-  // Whoever is answered with silence must hang up himself.
+  // A caller that gets no answer must hang up itself.
   if (typeof answer === 'object')
     await send(response, response.headersSent ? lateAnswer(answer, dialect) : answer, signal)
 }

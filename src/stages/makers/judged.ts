@@ -74,7 +74,7 @@ function rubricFile(criteria: z.output<typeof judged>['criteria'], passAt: numbe
   return { data: `${JSON.stringify(rubric, null, 2)}\n` }
 }
 
-/** Hands every result to the judge; where there is none, nobody need be asked. */
+/** Hands every result to the judge; where there is no result, there is no call. */
 function collectScript(results: readonly string[]): string {
   const { verifierLogs } = sandboxPaths
   return `#!/bin/bash

@@ -28,7 +28,7 @@ type Options = z.output<typeof options>
 
 const asTests = asJson(z.strictObject({ test_sh: z.string().min(10).max(50_000) }), 'tests')
 
-/** V4: a task that nobody wrote tests for, and what an agent did about it: a model writes the tests, and the trace proves them. */
+/** V4: a task without tests, and what an agent did about it: a model writes the tests, and the trace proves them. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   name: 'makers/trace-tests',
   summary: 'A model writes tests for a task from what an agent did; replaying the trace proves them',

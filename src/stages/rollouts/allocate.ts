@@ -78,7 +78,7 @@ function weightOf(id: string, signals: string, by: string): number {
 }
 
 /**
- * How many rollouts so many tasks get in all. Of a run with a limit they get the part that its tasks are of all tasks: as many each
+ * How many rollouts a number of tasks gets in all. Of a run with a limit they get the part that its tasks are of all tasks: as many each
  * as in the whole run. A target that is too small for the whole run was meant for this one.
  */
 function totalOf(
@@ -92,7 +92,7 @@ function totalOf(
   return Math.min(target, Math.max(tasks, Math.round((target * tasks) / wholeRows)))
 }
 
-/** Where nobody knows how many tasks there would be without the limit: enough for a task to come twice. */
+/** Where it is not known how many tasks there would be without the limit: enough for a task to come twice. */
 const enoughEach = 2
 
 /** One for each task, and the rest by weight; what rounding leaves over is drawn, so that no source has it for standing first. */

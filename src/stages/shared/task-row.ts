@@ -35,7 +35,7 @@ export async function taskRowOf(dir: string, source: string, name = basename(dir
   }
 }
 
-/** A stranger's archive as a row, under the same laws; it is unpacked below `workDir` and packed again our way. */
+/** An untrusted archive as a row, under the same laws; it is unpacked below `workDir` and packed again our way. */
 export async function archivedTaskRow(
   archive: Uint8Array,
   { name, source, workDir }: { readonly name: string; readonly source: string; readonly workDir: string },

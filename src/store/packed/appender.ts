@@ -137,7 +137,7 @@ export class Appender {
 
   /** After a failed write the files must end where the index says; if even that fails, nothing may be appended any more. */
   async #takeBack(indexStart: number, reason: unknown): Promise<void> {
-    // Nobody knows what a disk that failed to sync has kept.
+    // It is unknown what a disk that failed to sync has kept.
     if (codeOf(reason) === 'EIO') this.#broken = reason
     try {
       await this.#indexFile?.truncate(indexStart)

@@ -84,11 +84,11 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
     options.signal?.throwIfAborted()
     options.onProgress?.(++done)
   }
-  // A directory without a result stays where it is, but the tries it kept must be known to whoever finishes the trial.
+  // A directory without a result stays where it is, but the tries it kept must be known to the run that finishes the trial.
   for (const name of (await trialDirs(job.dir)).filter((name) => !seen.has(name))) {
     for (const nth of await listFailedTries(join(job.dir, name))) await store.adoptTry(join(job.dir, name), name, nth)
   }
-  // What an earlier run packed and somebody has removed or run again since.
+  // What an earlier run packed and a user has removed or run again since.
   for (const name of store.index.trials.keys()) if (!seen.has(name)) await store.forget(name)
 }
 
@@ -115,7 +115,7 @@ async function removePacked(job: JobDir, options: ConvertOptions): Promise<Packe
     if (!(await exists(join(dir, 'result.json')))) return { trial: name, reason: 'it is not finished' }
     if (!(await hasSameFiles(dir, name, packed, store.index)))
       return { trial: name, reason: 'it is not what is packed under that name' }
-    // Away at once, so that nobody meets half of it; then removed at leisure.
+    // Moved away at once, so that no reader meets half of it; then removed at leisure.
     await rename(dir, join(trash, name))
     await rm(join(trash, name), { recursive: true, force: true })
     return null

@@ -169,7 +169,7 @@ export class PackedStore implements TrialStore {
     this.#appender = undefined
   }
 
-  /** Before the first write: cuts what a crash left behind, and keeps of the work of whoever died only what was said. */
+  /** Before the first write: cuts what a crash left behind, and keeps of a dead process's work only what was committed. */
   #ready(): Promise<Appender> {
     this.#appender ??= this.#open()
     return this.#appender

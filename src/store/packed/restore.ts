@@ -12,7 +12,7 @@ export function memberOptions(trial: string): PackOptions {
   return { prefix: `${trial}/`, links: 'keep', special: 'skip', modes: 'kept' }
 }
 
-/** What comes back is what went in, but the job may be a stranger's: links that lead out are left where they are packed. */
+/** What comes back is what went in, but the job may be untrusted: links that lead out are left where they are packed. */
 const restoreOptions: ExtractOptions = {
   links: 'inside',
   onRefused: 'drop',

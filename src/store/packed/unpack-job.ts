@@ -65,7 +65,7 @@ async function removeAway(jobDir: string, name: string): Promise<void> {
   await rm(join(jobDir, '.work'), { recursive: true, force: true })
 }
 
-/** Before anything is written: a finished directory that is not what is packed is somebody's work. */
+/** Before anything is written: a finished directory that is not what is packed is a user's work. */
 async function namesToRestore(jobDir: string, packed: string, index: PackedIndex): Promise<string[]> {
   const missing: string[] = []
   for (const name of index.names()) {

@@ -218,7 +218,7 @@ ${more.join('\n')}
 `
 }
 
-/** The same work, but as a script that has to do it for data nobody has seen. */
+/** The same work, but as a script that has to do it for unseen data. */
 function scriptWork(draw: Draw, { draft, again }: DrawnTable, { before, axes, partNames }: Given): Work | null {
   const { random, root } = draw
   const script = `${random.pick(['run', 'convert', 'process', 'job', 'make-report'])}.sh`

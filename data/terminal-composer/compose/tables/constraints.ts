@@ -171,7 +171,7 @@ function splitEnding(path: string): [string, string] {
   return [path.slice(0, dot), path.slice(dot)]
 }
 
-/** Writes the records again, so many at a time. */
+/** Writes the records again, in batches. */
 function splitShell(stem: string, ending: string, size: number): string {
   return `rm "$out"
 records > "$work/all.tsv"

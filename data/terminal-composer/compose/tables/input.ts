@@ -10,7 +10,7 @@ export interface Faults {
   readonly files: readonly FileFault[]
 }
 
-/** Draws so many faults that go together and fit the shape. */
+/** Draws a number of faults that go together and fit the shape. */
 export function drawFaults(random: Draws, shape: Shape, count: number): Faults {
   const chosen = new Set<string>()
   const all = [...cellFaults, ...lineFaults, ...fileFaults]

@@ -34,7 +34,7 @@ const installs = new SharedWork<string>()
 
 /**
  * Installs a tool from its registry once on this machine, without running any code of the packages; gives the directory
- * that holds it. Whoever finds the directory finds it whole, and of several processes one installs while the others wait.
+ * that holds it. The directory appears whole or not at all, and of several processes one installs while the others wait.
  */
 export async function installTool(stateDir: string, source: ToolSource, signal: AbortSignal): Promise<string> {
   checkInstaller(source)

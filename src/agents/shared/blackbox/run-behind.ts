@@ -48,7 +48,7 @@ async function prepareContext(
   client: ModelClient,
   at: AgentAt,
 ): Promise<CommandAgentContext> {
-  // Not under the temporary directory, where some agents refuse to live; anew for each step of a task.
+  // Not under the temporary directory, where some agents refuse to live; a new one for each step of a task.
   const home = `${homes}/${randomBytes(4).toString('hex')}`
   const context: CommandAgentContext = {
     toolDir,

@@ -17,7 +17,7 @@ export interface LiveAnswer {
   end(answer: ServiceAnswer): boolean
 }
 
-/** Starts to tell an answer as soon as there is something to tell, to whoever asked for a stream. */
+/** Starts to stream an answer as soon as there is something to send, where the caller asked for a stream. */
 export function makeLiveAnswer(
   response: ServerResponse,
   dialect: ServerDialect,

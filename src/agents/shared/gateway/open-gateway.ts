@@ -17,7 +17,7 @@ export interface Gateway {
   close(): Promise<void>
 }
 
-/** Opens an endpoint that speaks four APIs, lets in only whoever has the trial's key, and asks the trial's model. */
+/** Opens an endpoint that speaks four APIs, accepts only the trial's key, and asks the trial's model. */
 export function openGateway(options: GatewayOptions): Gateway {
   const key = makeTrialKey()
   const closing = new AbortController()

@@ -125,12 +125,12 @@ async function answer(options: ServeOptions, route: CallRoute, body: string, res
   const said = await askAlive(options, ask, dialect, parsed.call, response)
   if (live.end(said)) return
   const wire = renderAnswer(dialect, parsed.call, said, stamp)
-  // Nobody is there to be told anything.
+  // No one is connected to be told anything.
   if (typeof wire === 'string') response.destroy()
   else await sendAnswer(response, wire)
 }
 
-/** Asks the model, with signs of life for whoever waits for a stream. */
+/** Asks the model, with keep-alives for a caller that waits for a stream. */
 async function askAlive(
   { recorder, silenceMs }: ServeOptions,
   ask: Ask,

@@ -22,7 +22,7 @@ export async function copyPinned(task: Task, dockerfile: string, dir: string): P
   await replaceText(dockerfileOf(dir), dockerfile)
   const lineage = parseLineage(task.metadata)
   if (lineage === null) return
-  // After a crash between two files, or once more after a change: whoever it was made from first stays its parent.
+  // After a crash between two files, or once more after a change: the task it was first made from stays its parent.
   const again = lineage.strategy === strategy && lineage.parents !== undefined
   const parents = again ? lineage.parents : [task.digests.content]
   const made: TaskLineage = { ...lineage, strategy, ...(parents && { parents }) }

@@ -14,7 +14,7 @@ import { cacheKey } from './response-cache.ts'
 import { retryWaitMs } from './retry.ts'
 import type { Server } from './server.ts'
 
-/** Longest reply that is asked for where the API wants a limit and nobody gave one. */
+/** Longest reply that is asked for where the API needs a limit and none was given. */
 const defaultOutputTokens = 8192
 
 /** A refused request is changed and sent again at most so often. */
@@ -41,7 +41,7 @@ export class Call {
   private textGiven = false
   private usage: TokenUsage | null = null
   private asked: Replica | null = null
-  /** Where it went wrong last; somebody else is asked then. */
+  /** Where it went wrong last; another replica is asked then. */
   private failedAt: Replica | null = null
   private moves = 0
   private readonly stream: boolean
@@ -80,7 +80,7 @@ export class Call {
     return cacheKey(this.server.dialect.name, name, this.render(name))
   }
 
-  /** A place at a replica, which is looked at first when nobody has for a while; the last one there is gets more patience. */
+  /** A place at a replica, which is checked first after a while without checks; the last one left gets more patience. */
   private async findPlace(signal: AbortSignal): Promise<Place> {
     const { replicas, ownPrefixes } = this.server
     const { conversation } = this

@@ -23,7 +23,7 @@ const tokensPerMessage = 4
 
 /**
  * Counts by guessing, corrected by what the server reported: exactly for a conversation it has counted, from there on
- * for one that continues it, and by the ratio it has been off by so far for any other. Guessing is left until somebody asks.
+ * for one that continues it, and by the ratio it has been off by so far for any other. Guessing is done only when asked.
  */
 export function makeTokenCounter(): TokenCounter {
   const sizes = new WeakMap<ChatMessage, number>()

@@ -42,7 +42,7 @@ export type Exchanged =
       readonly kind: 'trouble'
       readonly code: ModelErrorCode
       readonly message: string
-      /** The world may be better for another trial. */
+      /** The failure may be over for another trial. */
       readonly retryable: boolean
       /** The same request should be sent again soon. */
       readonly again: boolean

@@ -23,7 +23,7 @@ export interface EngineTraits {
   /** Prefixes of model names that mean this engine: `anthropic/`. */
   readonly ownPrefixes: readonly string[]
   readonly maxTokensField: Quirks['maxTokensField']
-  /** Whether a server that nobody has looked at for so long is looked at before a call; 0: never. */
+  /** After how long without a check a server is checked before a call; 0: never. */
   readonly healthcheckIntervalSec: number
   readonly metricsUrls: readonly string[]
   /** When the server is reached in a way of its own. */

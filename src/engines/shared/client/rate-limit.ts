@@ -1,9 +1,9 @@
 import { sleep } from '../../../lib/deadline.ts'
 
 export interface RateLimit {
-  /** Waits for one request of about so many tokens; returns how to say what it really took. */
+  /** Waits for one request of about this many tokens; returns how to report what it really took. */
   take(tokens: () => number, signal: AbortSignal): Promise<(used: number) => void>
-  /** Nobody goes for so long: the server asked for it. */
+  /** No request goes out for this long: the server asked for it. */
   pause(ms: number): void
 }
 
@@ -41,7 +41,7 @@ export function makeRateLimit(
   }
 }
 
-/** A bucket that fills steadily. Taking more than it has makes a debt, and whoever makes it waits until it is paid. */
+/** A bucket that fills steadily. Taking more than it has makes a debt, and the caller waits until it is paid. */
 function makeBucket(perMinute: number, now: () => number) {
   const perMs = perMinute / 60_000
   const capacity = Math.max(1, perMinute * burstMinutes)

@@ -29,7 +29,7 @@ interface Place {
 const asideMs = 10_000
 const longestAsideMs = 300_000
 
-/** Whoever has so many more calls under way than the one with the fewest, or half as many again, is clearly busier. */
+/** A replica with this many more calls under way than the one with the fewest, or half as many again, is clearly busier. */
 const slack = 4
 
 /** The addresses that serve one model. Requests go where the fewest are under way; what cannot be reached is left alone for a while. */
@@ -81,7 +81,7 @@ export class Replicas {
     place.asideUntil = null
   }
 
-  /** Whoever may be asked: not the one to avoid where there is another; when all are set aside, the one whose time is up first. */
+  /** Replicas that may be asked: not the one to avoid where there is another; when all are set aside, the one whose time is up first. */
   private candidates(avoided: Replica | null): readonly Place[] {
     const fine = this.places.filter(({ asideUntil }) => asideUntil === null)
     const others = fine.filter(({ replica }) => replica !== avoided)

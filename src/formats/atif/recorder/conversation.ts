@@ -32,7 +32,7 @@ export function commonLength(known: readonly ChatMessage[], messages: readonly C
   return differs < 0 ? known.length : differs
 }
 
-/** Where a request's messages stand after so many spoken ones. */
+/** Where a request's messages stand after a number of spoken ones. */
 export function indexAfter(messages: readonly ChatMessage[], spoken: number): number {
   let seen = 0
   for (const [i, message] of messages.entries()) {

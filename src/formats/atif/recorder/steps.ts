@@ -19,7 +19,7 @@ export function stepOfMessage(message: ChatMessage, copied: boolean): NewStep {
     const source = role === 'system' ? ('system' as const) : ('user' as const)
     return { timestamp, source, message: content, ...(copied && { is_copied_context: true }) }
   }
-  // Words of the model that we did not hear it say: nothing to learn from, whoever made them.
+  // Words of the model that we did not hear it say: nothing to learn from, whatever made them.
   return {
     timestamp,
     source: 'agent',

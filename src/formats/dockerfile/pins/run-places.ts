@@ -4,7 +4,7 @@ import { planDockerfile } from '../plan.ts'
 
 /** Where a RUN of a Dockerfile stands, as far as it decides what a program sees. */
 export interface RunPlace {
-  /** Who runs it; null for whoever a sandbox's commands run as. */
+  /** The user that runs it; null for the user that a sandbox's commands run as. */
   readonly user: string | null
   /** What later lines put before the PATH that it had. */
   readonly dropPath: string

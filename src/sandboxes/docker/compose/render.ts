@@ -134,7 +134,7 @@ function renderMain(service: Rendered, main: ContainerSpec, alone: boolean): Ren
   const { entrypoint, command } = mainCommand(main.program)
   return {
     ...rest,
-    // Whoever leases the sandbox looks after its health.
+    // The owner of the lease runs the health check.
     healthcheck: { disable: true },
     container_name: main.name,
     image: main.image,

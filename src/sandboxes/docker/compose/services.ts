@@ -41,7 +41,7 @@ export async function loadServices(environment: Environment): Promise<ComposeFil
   return { ...file, services: { ...file.services, [mainService]: { ...main, mounts: mountsOfMain(file, main) } } }
 }
 
-/** Logs that another service writes are seen by the agent's too; what its tests write is nobody else's. */
+/** Logs that another service writes are seen by the agent's too; what its tests write is private. */
 function mountsOfMain(file: ComposeFile, main: ComposeService): ComposeMount[] {
   const mounts = main.mounts.filter(({ target }) => !ownTargets.includes(target))
   const shared = Object.entries(logVolumes).flatMap(([name, target]) =>

@@ -46,7 +46,7 @@ export async function copyFromStage(
   await place(machine, { step, stage, count, signal })
 }
 
-/** A name nobody inside could have prepared a link for. */
+/** A name that no program inside could have prepared a link for. */
 function stagePath(): string {
   return `/.ot-agent-${randomBytes(12).toString('hex')}`
 }

@@ -11,7 +11,7 @@ export interface BuildMachineRequest {
   readonly layers: readonly string[]
   readonly network: 'public' | 'none'
   readonly memoryMb: number
-  /** What the machine is for, shown by whoever cleans up after a crash. */
+  /** What the machine is for, shown when `clean` removes it after a crash. */
   readonly purpose: string
 }
 

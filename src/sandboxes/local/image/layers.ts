@@ -18,7 +18,7 @@ export interface LayerRequest {
   readonly layersDir: string
   readonly cache: Cache
   readonly key: string
-  /** Build it even if it is there; whoever comes later gets the new one. Once per process is enough. */
+  /** Build it even if it is there; later callers get the new one. Once per process is enough. */
   readonly force: boolean
   readonly signal: AbortSignal
   /** Starts the machine whose changes become the layer. */
@@ -39,7 +39,7 @@ const shared = new SharedWork<void>()
 /** Names the layers that this process was told to build again. */
 const generation = randomBytes(4).toString('hex')
 
-/** Finds a layer in the cache or builds it; a layer appears whole or not at all, whoever else builds it at the same time. */
+/** Finds a layer in the cache or builds it; a layer appears whole or not at all, even when other processes build it at the same time. */
 export async function findOrBuildLayer(request: LayerRequest): Promise<Layer> {
   const { layersDir, key, force, signal } = request
   const name = force ? `${key}-${generation}` : await currentName(layersDir, key)

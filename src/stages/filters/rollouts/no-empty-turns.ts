@@ -10,7 +10,7 @@ const twice =
 const mayBeEmpty =
   "(turn.role = 'tool' OR coalesce(list_contains(list_transform(tool_calls, lambda call: call.message), i - 1), false))"
 
-/** Drops conversations with a turn that says nothing, of nobody known, or out of turn. */
+/** Drops conversations with a turn that is empty, has an unknown role, or is out of order. */
 export default definePlugin({
   name: 'filters/rollouts/no-empty-turns',
   summary: 'Drop traces with empty or malformed turns',

@@ -40,7 +40,7 @@ function keyOf({ commands, content }: AgentTurn): string {
   return commands.length > 0 ? commands.map(({ key }) => key).join('\0') : content.trim()
 }
 
-/** Where a stretch of turns comes so many times in a row for the first time. */
+/** Where a sequence of turns first repeats too often in a row. */
 function loopIn(keys: readonly string[], length: number, times: number): number | null {
   let same = 0
   for (let i = length; i < keys.length; i++) {

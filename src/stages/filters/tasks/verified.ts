@@ -19,7 +19,7 @@ const options = z.strictObject({
     .describe('Limit for all judge calls of the stage; a recipe that stops at the limit resumes when it is raised.'),
 })
 
-/** So many tasks lie unpacked on the disk at once. */
+/** How many tasks are unpacked on the disk at once. */
 const batchTasks = 64
 
 /** Keeps tasks that prove sound in a sandbox: they start, the solution scores 1, doing nothing does not, runs agree, no reward can be forged. */

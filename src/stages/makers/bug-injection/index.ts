@@ -180,7 +180,7 @@ function benchOf(row: RepositoryRow, { given, at, benches, queue }: Shop): Promi
   const bench =
     benches.get(key) ?? queue(() => openBench(row, given, { sandboxes, workDir, signal, log: (line) => log(line) }))
   benches.set(key, bench)
-  // What the world failed may go better for the next row.
+  // An infrastructure failure may be over for the next row.
   bench.catch(() => benches.delete(key))
   return bench
 }

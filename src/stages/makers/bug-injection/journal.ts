@@ -48,7 +48,7 @@ export class Journal {
     await this.lines.flush()
   }
 
-  /** Writes yields.json anew, from all that rows have written so far, also those that run beside this one. */
+  /** Rewrites yields.json from all that rows have written so far, also those that run beside this one. */
   async saveYields(): Promise<void> {
     const mutators = countYields((await readRecords(join(this.dir, 'mutants.jsonl'))).values())
     await writeAtomic(

@@ -1,4 +1,4 @@
-/** A Dockerfile that somebody published, and what is known about where. */
+/** A published Dockerfile, and what is known about where it was published. */
 export interface PublishedDockerfile {
   readonly repo: string
   readonly description: string

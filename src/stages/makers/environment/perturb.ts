@@ -24,7 +24,7 @@ const inputs = ({ files }: Furnished) =>
   Object.keys(files).filter((path) => /^environment\/[\w.-]+$/.test(path) && typeof files[path]?.data === 'string')
 const baseOf = (path: string) => path.slice('environment/'.length)
 
-/** The work folder lies elsewhere, and nobody starts in it. */
+/** The work folder is elsewhere, and commands do not start in it. */
 const elsewhere: Perturbation = {
   name: 'elsewhere',
   difficulty: 2,
@@ -98,7 +98,7 @@ const packed: Perturbation = {
   },
 }
 
-/** Nobody may write to the inputs. */
+/** The inputs are read-only. */
 const readOnly: Perturbation = {
   name: 'read-only',
   difficulty: 1,

@@ -13,7 +13,7 @@ export interface AskAt {
   /** Replies are kept here. */
   readonly workDir: string
   readonly signal: AbortSignal
-  /** The books, and what may be spent; default: nobody counts. */
+  /** The books, and what may be spent; default: calls are not counted. */
   readonly spending?: Spending | undefined
 }
 
@@ -30,7 +30,7 @@ export interface Question<T = string> {
   readonly minAgreement?: number | undefined
   /** How often a reply of the wrong form is asked for in all (default 3). */
   readonly tries?: number | undefined
-  /** Whether replies that came to no answer are forgotten, so that whoever asks again may get another (default: they are kept). */
+  /** Whether replies that came to no answer are forgotten, so that asking again may give another (default: they are kept). */
   readonly forgetFailure?: boolean | undefined
   /** Which row it is about, for the reason it is dropped with. */
   readonly id?: string

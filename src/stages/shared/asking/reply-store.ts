@@ -36,7 +36,7 @@ const underWay = new Map<string, Promise<Replied | 'context-exceeded'>>()
 
 /**
  * Asks a model, or gives what it said before to the very same request, model and repeat. A reply is on disk before anyone
- * hears of it, so that a run that is killed pays for no reply twice. A spent budget is the world's failure: nothing is kept.
+ * hears of it, so that a run that is killed pays for no reply twice. A spent budget is an infrastructure failure: nothing is kept.
  */
 export async function replyTo(
   request: ModelRequest,

@@ -15,7 +15,7 @@ export function reviewDraft({ instruction, files }: Pick<TaskDraft, 'instruction
   return null
 }
 
-/** A line of a script that an instruction repeats; everyday lines are nobody's secret. */
+/** A line of a script that an instruction repeats; everyday lines give nothing away. */
 export function givenAway(instruction: string, script: string): string | null {
   const squeezed = squeeze(instruction)
   const lines = script.split('\n').map(squeeze)

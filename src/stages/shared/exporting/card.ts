@@ -104,7 +104,7 @@ function table(header: readonly string[], rows: readonly (readonly unknown[])[])
   return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Names may come from strangers: no markup, no line breaks. */
+/** Names are untrusted: no markup, no line breaks. */
 function escaped(text: string): string {
   return text.replace(/[\s\p{Cc}]+/gu, ' ').replace(/[\\*[\]<>|#]/g, (sign) => `\\${sign}`)
 }

@@ -26,7 +26,7 @@ interface Copy {
   readonly folder: string
   /** Snappy for what every reader has to open, however small; archives do not shrink anyway. Default zstd. */
   readonly compression?: 'zstd' | 'snappy'
-  /** About so many rows a file, before rows are left out. */
+  /** About how many rows a file has, before rows are left out. */
   readonly fileRows: number
 }
 

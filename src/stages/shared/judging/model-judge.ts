@@ -80,7 +80,7 @@ interface Submitted {
   readonly text: string
 }
 
-/** Plain files only, the first so many characters of each; links are not followed. */
+/** Plain files only, each cut to a limit of characters; links are not followed. */
 async function readSubmission(dir: string): Promise<readonly Submitted[]> {
   if (!(await exists(dir))) return []
   const files: Submitted[] = []

@@ -24,7 +24,7 @@ interface Mix {
   readonly order: MixOrder
 }
 
-/** A mixer that takes a seeded sample of so many rows of each input, and sets them in an order. */
+/** A mixer that takes a seeded sample of each input, and sets the rows in an order. */
 export function mixOf({ shares, total, upsample, order }: Mix): WholeStage {
   return {
     kind: 'mixer',
@@ -54,7 +54,7 @@ interface Pick {
   readonly row: number
 }
 
-/** So many of the rows of an input: each as often as any other, give or take one. */
+/** The given number of rows of an input: each as often as any other, give or take one. */
 function pickRows(rows: readonly number[], wanted: number, upsample: boolean, random: Random): number[] {
   const picked: number[] = []
   while (picked.length < wanted && rows.length > 0) {

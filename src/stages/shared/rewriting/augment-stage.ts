@@ -8,7 +8,7 @@ import { Spending } from '../asking/spending.ts'
 import { retoldTask } from './retold-task.ts'
 import { type Manner, rewriteInstruction } from './rewrite-instruction.ts'
 
-/** Options of every stage that tells tasks anew. */
+/** Options of every stage that rewrites instructions. */
 export const augmentOptions = z.strictObject({
   ...askOptions,
   variants: z.number().int().min(1).max(20).default(1).describe('New tellings of each task.'),
@@ -16,7 +16,7 @@ export const augmentOptions = z.strictObject({
 })
 type Options = z.output<typeof augmentOptions>
 
-/** Tells every task anew: same files, same tests, same solution, and the old task is its parent. */
+/** Rewrites every instruction: same files, same tests, same solution, and the old task is its parent. */
 export function augmentStage(manner: Manner, options: Options): MapStage<TaskRow, TaskRow> {
   // One for all runs of the stage: pipelines run it row by row.
   const spending = new Spending(options)

@@ -9,7 +9,7 @@ import { retoldTask } from './retold-task.ts'
 
 type How = Pick<Question, 'system' | 'temperature' | 'maxOutputTokens' | 'tries'> & { readonly hints: number }
 
-/** The task with hints below its instruction, made of the trace of somebody who solved it; hints that give the way away are sent back. */
+/** The task with hints below its instruction, made from the trace of an agent that solved it; hints that give the way away are sent back. */
 export async function hintedTask(
   row: TaskRow,
   trace: RecipeTrace,

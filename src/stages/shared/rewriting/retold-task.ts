@@ -13,7 +13,7 @@ import { placeTask } from '../rolling/place-tasks.ts'
 import { taskRowOf } from '../task-row.ts'
 import type { JudgedBy } from './details.ts'
 
-/** In which manner a task is told anew, and what its name gets at the end. */
+/** In which manner a task is rewritten, and the suffix of its name. */
 export interface Telling {
   readonly manner: string
   readonly suffix: string
@@ -45,7 +45,7 @@ export async function retoldTask(
   }
 }
 
-/** Nobody is shown more of a task than this much text. */
+/** The most text of a task that is shown to a model. */
 const limitChars = 500_000
 
 /** What decides about a task on disk: its instruction, its tests and its solution. */

@@ -4,7 +4,7 @@ import { asText, BadReply, type ReplyForm } from '../asking/forms.ts'
 import { givenAway } from '../authoring/review-draft.ts'
 import { bindingDetails, type JudgedBy, lostDetails } from './details.ts'
 
-/** Ways to tell a task anew that leave its files, tests and solution as they are. */
+/** Ways to rewrite an instruction that leave the task's files, tests and solution as they are. */
 export const manners = {
   rewrite: `Say the same in other words, as another person would write it: another order, another tone, other sentences. Everything that is asked for stays, and nothing is added.`,
   'new-context': `Put it into another setting: another occasion, another team, another reason why it is needed. What has to be done, with which files and with what result, stays exactly the same.`,
@@ -21,7 +21,7 @@ export interface Rewriting {
 }
 
 /**
- * Tells an instruction anew. A telling that loses a detail the tests depend on, repeats the old one, or gives the solution
+ * Rewrites an instruction. A rewrite that loses a detail the tests depend on, repeats the old one, or gives the solution
  * away is sent back, and dropped when that does not help.
  */
 export function rewriteInstruction(

@@ -3,7 +3,7 @@ import type { TaskRow } from '../../../core/row.ts'
 /** Rows that are rolled out together, and in memory at once. */
 const batchRows = 256
 
-/** Tasks so many at a time, for stages that give each back once its trials have ended. */
+/** Tasks in batches, for stages that pass each on once its trials have ended. */
 export async function* batches(rows: AsyncIterable<TaskRow>): AsyncIterable<readonly TaskRow[]> {
   let batch: TaskRow[] = []
   for await (const row of rows) {

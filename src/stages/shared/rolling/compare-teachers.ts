@@ -5,7 +5,7 @@ export interface TeacherTrial {
   readonly task: string
   /** The task's source: what scores are standardised by. */
   readonly source: string
-  /** Null when the world failed or nobody verified: that is no failure of the teacher. */
+  /** Null after an infrastructure failure or without verification: that is no failure of the teacher. */
   readonly reward: number | null
   readonly turns: number | null
   readonly tokens: number | null

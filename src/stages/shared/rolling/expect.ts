@@ -21,7 +21,7 @@ export const assumedOptions = {
 
 type Assumed = z.output<z.ZodObject<typeof assumedOptions>>
 
-/** What so many rollouts take: every turn sends all that was said before. */
+/** What a number of rollouts takes: every turn sends all that was said before. */
 export function expectRollouts(rollouts: number | null, concurrency: number, { assume, prices }: Assumed): Expectation {
   const { turns, firstPromptTokens, observationTokens, replyTokens, secPerTurn } = assume
   const input = turns * firstPromptTokens + ((observationTokens + replyTokens) * turns * (turns - 1)) / 2

@@ -104,7 +104,7 @@ async function placeAll(rows: AsyncIterable<TaskRow> | Iterable<TaskRow>, settin
   return { placed, refused, name, tasksDir }
 }
 
-/** A trial of which there is no end: nobody may take it for a failure of the agent. */
+/** A trial without an end: it must not be taken for a failure of the agent. */
 function* unfinished(open: ReadonlySet<string>, placed: Placed, budgetUsd: number | undefined): Iterable<Rolled> {
   if (open.size > 0 && budgetUsd !== undefined)
     throw new UserError(

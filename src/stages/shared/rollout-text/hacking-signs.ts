@@ -77,7 +77,7 @@ export function findSign(
   return null
 }
 
-/** Nobody types more into one line; whoever generates it is not read to the end. */
+/** Typed lines are shorter; a generated one is not read to the end. */
 const longestLine = 2000
 
 /** What the instruction names may be looked at and changed. */

@@ -81,7 +81,7 @@ function placesOf(text: string, value: string): FoundSecret[] {
   return found
 }
 
-/** Words of documentation, and what nobody would draw. */
+/** Words of documentation, and values that are not random enough. */
 function isPlaceholder(secret: string): boolean {
   return (
     /example|placeholder|dummy|changeme|your[_-]?|x{6}|\.\.\.|1234567890abcdef/i.test(secret) ||
