@@ -5,7 +5,7 @@ import type { SqlFilter } from '../../../core/stage.ts'
 
 const known = boundaries.map((boundary) => `'${boundary}'`).join(', ')
 
-/** Drops traces of trials that the world ended: a sandbox, model or verifier that failed, or somebody who stopped the job. */
+/** Drops traces of trials that did not end in a score: infrastructure failures, and trials that were cancelled. */
 export default definePlugin({
   name: 'filters/rollouts/no-infrastructure-failures',
   summary: 'Drop traces of trials that ended in an infrastructure failure or were cancelled',
