@@ -1,4 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
+import mine from './mine.ts'
 
 /** Web pages go through a funnel: most are no tasks, and only those that look like one cost a question. */
 export default definePipeline({
@@ -15,7 +16,7 @@ export default definePipeline({
   },
   needsModel: true,
   make: {
-    use: 'makers/mine',
+    use: mine,
     with: ({ options }) => ({ pipeline: 'dclm-mine', text: '{{text}}', ...options }),
   },
 })

@@ -1,4 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
+import judged from './judged.ts'
 
 /** Jobs that people post, whose results only a reader can judge: a model does, by criteria, and never inside the sandbox. */
 export default definePipeline({
@@ -16,7 +17,7 @@ export default definePipeline({
   needsModel: true,
   judged: true,
   make: {
-    use: 'makers/judged',
+    use: judged,
     with: ({ options }) => ({
       pipeline: 'llm-verifier',
       instruction: '{{title}}\n\n{{description}}',

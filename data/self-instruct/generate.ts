@@ -1,4 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
+import selfInstruct from './self-instruct.ts'
 
 /** Ideas that show what is wanted: short, self-contained, with results that a program can judge. */
 const examples = [
@@ -49,7 +50,7 @@ export default definePipeline({
   },
   needsModel: true,
   make: {
-    use: 'makers/self-instruct',
+    use: selfInstruct,
     with: ({ options }) => ({ pipeline: 'self-instruct', seed: '{{text}}', examples, ...options }),
   },
 })

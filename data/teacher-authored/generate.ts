@@ -1,4 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
+import teacher from './teacher.ts'
 
 /** What a teacher makes of a command: not the same one again, but work in which one like it is needed. */
 const brief = `Agents are to practise what is behind this shell command.
@@ -20,7 +21,7 @@ export default definePipeline({
   },
   needsModel: true,
   make: {
-    use: 'makers/teacher',
+    use: teacher,
     with: ({ options: { repairs } }) => ({ pipeline: 'teacher-authored', brief, repairs }),
   },
 })

@@ -1,4 +1,5 @@
 import { definePipeline, z } from 'ot-agent'
+import traceTests from './trace-tests.ts'
 
 /** Traces of agents on tasks without tests: a model writes them, and the trace has to pass them. */
 export default definePipeline({
@@ -13,7 +14,7 @@ export default definePipeline({
   },
   needsModel: true,
   make: {
-    use: 'makers/trace-tests',
+    use: traceTests,
     with: ({ options: { repairs } }) => ({ pipeline: 'trace-to-tests', repairs }),
   },
 })

@@ -11,7 +11,12 @@ type Options = Readonly<Record<string, unknown>>
 
 /** Stages that lie next to the pipeline that uses them, by the name that recipes may use instead of the path. */
 export const pipelineStages = {
+  'makers/judged': 'data/llm-verifier/judged.ts',
+  'makers/mine': 'data/dclm-mine/mine.ts',
+  'makers/self-instruct': 'data/self-instruct/self-instruct.ts',
   'makers/sql-query': 'data/staqc/sql-query/index.ts',
+  'makers/teacher': 'data/teacher-authored/teacher.ts',
+  'makers/trace-tests': 'data/trace-to-tests/trace-tests.ts',
   'sources/compose': 'data/terminal-composer/compose/index.ts',
   'sources/documents': 'data/bash-textbook/documents/index.ts',
   'sources/posts': 'data/stackexchange/posts/index.ts',

@@ -1,11 +1,11 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import judged from '../../../../data/llm-verifier/judged.ts'
 import { runStage } from '../../../../test/contracts/stage.ts'
 import { clientThat, replies } from '../../../../test/fakes/told-client.ts'
 import { makeTempDir } from '../../../../test/make-task.ts'
 import type { TaskDraft } from '../../../core/row.ts'
-import judged from '../../makers/judged.ts'
 import { makeModelJudge } from './model-judge.ts'
 import { rubricSchema } from './rubric.ts'
 

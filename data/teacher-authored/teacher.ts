@@ -1,12 +1,18 @@
-import { z } from 'zod'
-import { UserError } from '../../core/errors.ts'
-import { definePlugin } from '../../core/plugin.ts'
-import type { RawRow, TaskDraft } from '../../core/row.ts'
-import type { MapStage } from '../../core/stage.ts'
-import { renderTemplate } from '../../lib/template.ts'
-import { authorTask } from '../shared/authoring/author-task.ts'
-import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
-import { asTask, filesOf, taskRules } from '../shared/authoring/task-form.ts'
+import {
+  asTask,
+  authorOptions,
+  authorTask,
+  definePlugin,
+  draftStage,
+  filesOf,
+  type MapStage,
+  type RawRow,
+  renderTemplate,
+  type TaskDraft,
+  taskRules,
+  UserError,
+  z,
+} from 'ot-agent'
 
 const options = z.strictObject({
   ...authorOptions,
@@ -20,16 +26,13 @@ const options = z.strictObject({
 
 /** S7: a teacher writes instruction, tests and solution to a brief; they run in a sandbox until they hold together, or are dropped. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
-  name: 'makers/teacher',
+  name: 'teacher',
   summary: 'A model writes a task to a brief and repairs it until its own solution passes its own tests in a sandbox',
   options,
   make: (given) =>
     draftStage(given, async (row, at) => {
       if (!at.sandboxes)
-        throw new UserError(
-          'makers/teacher: expected sandboxes to try tasks out in, got none',
-          'name a kind of sandbox',
-        )
+        throw new UserError('teacher: expected sandboxes to try tasks out in, got none', 'name a kind of sandbox')
       const { pipeline, repairs } = given
       const prompt = `You teach agents to work in a terminal. Write a task to this brief.\n\n${taskRules}\n\nThe brief:\n${renderTemplate(given.brief, row.fields)}`
       const draft = await authorTask(

@@ -1,15 +1,22 @@
-import { z } from 'zod'
-import { judgeFileName, submissionDirName } from '../../core/judge.ts'
-import { definePlugin } from '../../core/plugin.ts'
-import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, MapStage } from '../../core/stage.ts'
-import { sandboxPaths } from '../../core/task-paths.ts'
-import { renderTemplate } from '../../lib/template.ts'
-import { asJson } from '../shared/asking/forms.ts'
-import type { AskingContext } from '../shared/asking/mapping.ts'
-import { authorTask } from '../shared/authoring/author-task.ts'
-import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
-import type { rubricSchema } from '../shared/judging/rubric.ts'
+import {
+  type AskingContext,
+  asJson,
+  authorOptions,
+  authorTask,
+  type DraftFile,
+  type Dropped,
+  definePlugin,
+  draftStage,
+  judgeFileName,
+  type MapStage,
+  type RawRow,
+  type RubricFile,
+  renderTemplate,
+  sandboxPaths,
+  submissionDirName,
+  type TaskDraft,
+  z,
+} from 'ot-agent'
 
 const options = z.strictObject({
   ...authorOptions,
@@ -40,7 +47,7 @@ const asJudged = asJson(judged, 'judged_task')
 
 /** V3: work that no program can judge. Tests collect the results; a model judges them by criteria, outside of the sandbox. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
-  name: 'makers/judged',
+  name: 'judged',
   summary: 'Tasks whose results a model judges by criteria, outside of the sandbox',
   options,
   make: (given) => draftStage(given, async (row, at) => [await makeDraft(row, given, at)]),
@@ -70,7 +77,7 @@ async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promis
 }
 
 function rubricFile(criteria: z.output<typeof judged>['criteria'], passAt: number): DraftFile {
-  const rubric: z.input<typeof rubricSchema> = { schema: 'judge/1', criteria, passAt }
+  const rubric: RubricFile = { schema: 'judge/1', criteria, passAt }
   return { data: `${JSON.stringify(rubric, null, 2)}\n` }
 }
 

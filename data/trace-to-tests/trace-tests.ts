@@ -1,14 +1,20 @@
-import { z } from 'zod'
-import { definePlugin } from '../../core/plugin.ts'
-import type { DraftFile, RawRow, TaskDraft } from '../../core/row.ts'
-import type { Dropped, MapStage } from '../../core/stage.ts'
-import { MissingField } from '../../lib/template.ts'
-import { asJson } from '../shared/asking/forms.ts'
-import type { AskingContext } from '../shared/asking/mapping.ts'
-import { authorTask } from '../shared/authoring/author-task.ts'
-import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
-import { replayScript } from '../shared/authoring/replay.ts'
-import { testRules } from '../shared/authoring/task-form.ts'
+import {
+  type AskingContext,
+  asJson,
+  authorOptions,
+  authorTask,
+  type DraftFile,
+  type Dropped,
+  definePlugin,
+  draftStage,
+  type MapStage,
+  MissingField,
+  type RawRow,
+  type TaskDraft,
+  testRules,
+  z,
+} from 'ot-agent'
+import { replayScript } from './replay.ts'
 
 const options = z.strictObject({
   ...authorOptions,
@@ -30,7 +36,7 @@ const asTests = asJson(z.strictObject({ test_sh: z.string().min(10).max(50_000) 
 
 /** V4: a task without tests, and what an agent did about it: a model writes the tests, and the trace proves them. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
-  name: 'makers/trace-tests',
+  name: 'trace-tests',
   summary: 'A model writes tests for a task from what an agent did; replaying the trace proves them',
   options,
   make: (given) => draftStage(given, async (row, at) => [await makeDraft(row, given, at)]),

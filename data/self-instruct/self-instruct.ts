@@ -1,15 +1,23 @@
-import { z } from 'zod'
-import { definePlugin } from '../../core/plugin.ts'
-import type { RawRow, TaskDraft } from '../../core/row.ts'
-import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
-import { makeRandom } from '../../lib/random.ts'
-import { renderTemplate } from '../../lib/template.ts'
-import { ask } from '../shared/asking/ask.ts'
-import { asJson } from '../shared/asking/forms.ts'
-import type { AskingContext } from '../shared/asking/mapping.ts'
-import { authorTask } from '../shared/authoring/author-task.ts'
-import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
-import { asTask, filesOf, taskRules } from '../shared/authoring/task-form.ts'
+import {
+  type AskingContext,
+  asJson,
+  ask,
+  asTask,
+  authorOptions,
+  authorTask,
+  type Dropped,
+  definePlugin,
+  draftStage,
+  filesOf,
+  isDropped,
+  type MapStage,
+  makeRandom,
+  type RawRow,
+  renderTemplate,
+  type TaskDraft,
+  taskRules,
+  z,
+} from 'ot-agent'
 
 const difficulties = ['easy', 'medium', 'hard'] as const
 
@@ -41,7 +49,7 @@ type Options = z.output<typeof options>
 
 /** S6b: a text inspires an idea, or a course of them; of each idea a model writes a whole task, with tests and a solution. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
-  name: 'makers/self-instruct',
+  name: 'self-instruct',
   summary: 'A model has ideas for tasks, from easy to hard, and writes each of them out with tests and a solution',
   options,
   make: (given) => draftStage(given, (row, at) => makeDrafts(row, given, at)),

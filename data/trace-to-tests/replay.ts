@@ -1,4 +1,4 @@
-import { readJson } from '../../../lib/parse-json.ts'
+import { readJson } from 'ot-agent'
 /** A script that does again what an agent did in its terminal, or null when no command can be found. */
 export function replayScript(conversations: unknown): string | null {
   if (!Array.isArray(conversations)) return null

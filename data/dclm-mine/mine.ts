@@ -1,15 +1,23 @@
-import { z } from 'zod'
-import { definePlugin } from '../../core/plugin.ts'
-import type { RawRow, TaskDraft } from '../../core/row.ts'
-import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
-import { renderTemplate } from '../../lib/template.ts'
-import { ask } from '../shared/asking/ask.ts'
-import { asYesNo } from '../shared/asking/forms.ts'
-import type { AskingContext } from '../shared/asking/mapping.ts'
-import { authorTask } from '../shared/authoring/author-task.ts'
-import { authorOptions, draftStage } from '../shared/authoring/draft-stage.ts'
-import { shellLikeness } from '../shared/authoring/shell-likeness.ts'
-import { asTask, filesOf, taskRules } from '../shared/authoring/task-form.ts'
+import {
+  type AskingContext,
+  ask,
+  asTask,
+  asYesNo,
+  authorOptions,
+  authorTask,
+  type Dropped,
+  definePlugin,
+  draftStage,
+  filesOf,
+  isDropped,
+  type MapStage,
+  type RawRow,
+  renderTemplate,
+  type TaskDraft,
+  taskRules,
+  z,
+} from 'ot-agent'
+import { shellLikeness } from './shell-likeness.ts'
 
 const options = z.strictObject({
   ...authorOptions,
@@ -26,7 +34,7 @@ type Options = z.output<typeof options>
 
 /** S5: documents go through a cheap score, a question of yes or no, and the extraction of a task; most fall out early. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
-  name: 'makers/mine',
+  name: 'mine',
   summary: 'Mine documents for tasks: a score, a classifier, then a model that writes the task out',
   options,
   make: (given) => draftStage(given, async (row, at) => [await makeDraft(row, given, at)]),
