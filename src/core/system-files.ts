@@ -88,6 +88,8 @@ const startup = new RegExp(
     // Shells and logins.
     '^/etc/(?:profile|bash\\.bashrc|bashrc|bash\\.bash_logout|environment|inputrc|zprofile|zshenv|zshrc|csh\\.cshrc|csh\\.login)$',
     '^/etc/(?:profile\\.d|zsh|fish|environment\\.d|alternatives/(?:sh|bash|awk|python3?|node|nodejs|pager|editor))(?:/|$)',
+    // Apptainer runs these at each start and before each command.
+    '^/\\.singularity\\.d(?:/|$)',
     // Interpreters, package managers, git.
     '^/etc/(?:python[^/]*|perl|gitconfig|pip\\.conf|xdg/(?:pip|git)|npmrc|npm|wgetrc)(?:/|$)|^/usr/(?:local/)?etc/(?:npmrc|gitconfig)$',
     '/(?:site|user)customize(?:\\.py|/__init__\\.py|\\.[^/]*\\.so|\\.pyc)?$|/(?:site|dist)-packages/[^/]+\\.(?:pth|egg-link|start)$',

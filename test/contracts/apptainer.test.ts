@@ -37,14 +37,13 @@ describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {
     ...(!enforces.pids && { 'limits processes': 'no control groups for this user' }),
   }
   const makeProvider = () => apptainer.make({ program: program ?? '', image, pids: 512 }, { env: {}, stateDir })
-  const cannotRestore = 'its image may be one file, which is mounted nowhere outside'
   const takeAway = {
     'its first process is killed': ({ id }: SandboxLease) => {
       const pid = Number(readFileSync(join(stateDir, 'apptainer/sandboxes', id, 'pid'), 'utf8'))
       process.kill(pid, 'SIGKILL')
     },
   }
-  sandboxContract('apptainer', { makeProvider, exceptions, cannotRestore, takeAway })
+  sandboxContract('apptainer', { makeProvider, exceptions, takeAway })
   allowlistLaw(makeProvider)
 })
 

@@ -13,7 +13,7 @@ afterAll(() => Promise.all(roots.map((root) => rm(root, { recursive: true, force
 const request = {
   name: 'box-0',
   image: '/images/a.sif',
-  overlayDir: '/state/overlay',
+  overlays: ['/state/overlay'],
   binds: [
     { source: '/state/logs', target: '/logs' },
     { source: '/tools', target: '/ot-agent-tools', readOnly: true },
@@ -31,6 +31,11 @@ describe('command lines', () => {
         '--no-mount hostfs,bind-paths,cwd,home,tmp,sys --hostname sandbox --net --network none --overlay /state/overlay ' +
         '--bind /state/logs:/logs --bind /tools:/ot-agent-tools:ro --fakeroot --security seccomp:/state/seccomp.json --pid-file /state/pid /images/a.sif box-0',
     )
+  })
+
+  test('a scratch directory takes the writes, over an overlay that cannot be written to', () => {
+    const args = startArgs({ ...request, overlays: ['/state/overlay', '/state/scratch'] }).join(' ')
+    expect(args).toContain('--overlay /state/overlay:ro --overlay /state/scratch --bind')
   })
 
   test('a root of this machine is held back, and a public network is the host’s', () => {

@@ -3,8 +3,8 @@ export interface StartRequest {
   readonly name: string
   /** A .sif file, a directory with a root file system, or anything else Apptainer can start. */
   readonly image: string
-  /** Where writes go; it outlives the instance. */
-  readonly overlayDir: string
+  /** Directories over the image, bottom to top; writes go to the last one, which outlives the instance. None: nothing can be written. */
+  readonly overlays: readonly string[]
   readonly binds: readonly Bind[]
   readonly network: 'host' | 'none'
   readonly privileges: Privileges
@@ -58,7 +58,7 @@ export function startArgs(request: StartRequest): string[] {
     ...['--no-mount', 'hostfs,bind-paths,cwd,home,tmp,sys'],
     ...['--hostname', 'sandbox'],
     ...(request.network === 'none' ? ['--net', '--network', 'none'] : []),
-    ...['--overlay', request.overlayDir],
+    ...request.overlays.flatMap((dir, i) => ['--overlay', i < request.overlays.length - 1 ? `${dir}:ro` : dir]),
     ...request.binds.flatMap(({ source, target, readOnly }) => [
       '--bind',
       `${source}:${target}${readOnly ? ':ro' : ''}`,

@@ -15,7 +15,7 @@ import { groupOf, type KillableGroup, markedGroup } from '../local/killable.ts'
 import { openPty } from '../local/pty.ts'
 import { kernelFiles } from '../namespaces/kernel-files.ts'
 import { runToEnd } from '../namespaces/run-to-end.ts'
-import { type Bind, execArgs, type FlagLimits, insideArgv, startArgs, stopArgs } from './commands.ts'
+import { type Bind, execArgs, type FlagLimits, insideArgv, type StartRequest, startArgs, stopArgs } from './commands.ts'
 import { type Apptainer, joined, programEnv, runProgram } from './program.ts'
 
 export interface InstanceOptions {
@@ -38,10 +38,12 @@ export function nameFile(dir: string): string {
   return join(dir, 'instance-name')
 }
 
-/** One container that runs until it is stopped, and its commands. Its writes lie in `<dir>/overlay`. */
+/** One container that runs until it is stopped, and its commands. Its writes lie in `<dir>/overlay`, or in a scratch directory. */
 export class Instance {
   /** Host directories by where they appear inside; they count from the next start on. */
   readonly mounts = new Map<string, string>()
+  /** Takes what is written from the next start on; without, writes last as long as the sandbox. */
+  scratchDir: string | null = null
   private init: ProcessIdentity | null = null
   private readonly idle: KillableGroup[] = []
   private commands = 0
@@ -49,10 +51,10 @@ export class Instance {
   private starts = 0
   private name = ''
 
-  constructor(private readonly options: InstanceOptions) {}
+  constructor(readonly options: InstanceOptions) {}
 
   get alive(): boolean {
-    return this.init !== null && isRunningHere(this.init)
+    return this.init !== null && isRunningHere(this.init) && !isEnding(this.init.pid)
   }
 
   /** The host's number of the first process inside. */
@@ -62,30 +64,46 @@ export class Instance {
   }
 
   async start(signal?: AbortSignal): Promise<void> {
-    const { apptainer, dir, image, limits, tools, network } = this.options
-    this.name = `${this.options.name}-${this.starts++}`
-    await writeFile(nameFile(dir), this.name)
-    for (const part of ['upper', 'work']) await mkdir(join(dir, 'overlay', part), { recursive: true })
-    for (const target of this.mounts.keys()) await this.clearMountPoint(target)
-    const pidFile = join(dir, 'pid')
-    await rm(pidFile, { force: true })
-    const binds: Bind[] = [
+    const { dir, tools, network } = this.options
+    const overlays = [join(dir, 'overlay'), ...(this.scratchDir === null ? [] : [this.scratchDir])]
+    for (const overlay of overlays) {
+      for (const part of ['upper', 'work']) await mkdir(join(overlay, part), { recursive: true })
+      for (const target of this.mounts.keys()) await clearMountPoint(join(overlay, 'upper', target))
+    }
+    const binds = [
       ...[...this.mounts].map(([target, source]) => ({ source, target })),
       ...tools.map((tool) => ({ ...tool, readOnly: true })),
-      ...(await this.kernelBinds()),
     ]
-    const overlayDir = join(dir, 'overlay')
+    await this.launch({ overlays, binds, network }, signal)
+  }
+
+  /** Shows the image's own files, as a directory of this machine, to work that is done while the sandbox is stopped. */
+  async withImage<T>(work: (root: string) => Promise<T>): Promise<T> {
+    const { image } = this.options
+    if ((await lstat(image)).isDirectory()) return work(image)
+    await this.launch({ overlays: [], binds: [], network: 'none' })
+    try {
+      const result = await work(`/proc/${this.pid}/root`)
+      // Throws when it ended meanwhile: files of the image would have seemed to be missing.
+      void this.pid
+      return result
+    } finally {
+      await this.stop()
+    }
+  }
+
+  private async launch(
+    what: Pick<StartRequest, 'overlays' | 'binds' | 'network'>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { apptainer, dir, image, limits } = this.options
+    this.name = `${this.options.name}-${this.starts++}`
+    await writeFile(nameFile(dir), this.name)
+    const pidFile = join(dir, 'pid')
+    await rm(pidFile, { force: true })
+    const binds = [...what.binds, ...(await this.kernelBinds())]
     const start = async (limits: FlagLimits) => {
-      const args = startArgs({
-        name: this.name,
-        image,
-        overlayDir,
-        binds,
-        network,
-        privileges: apptainer,
-        pidFile,
-        limits,
-      })
+      const args = startArgs({ ...what, binds, name: this.name, image, privileges: apptainer, pidFile, limits })
       await runProgram(apptainer, args, { before: this.joinScript(this.newGroup()), ...(signal && { signal }) })
     }
     await start(limits).catch((error: unknown) => {
@@ -214,13 +232,12 @@ export class Instance {
   private joinScript({ joinFiles }: KillableGroup): string {
     return joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`).join('\n')
   }
+}
 
-  /** A mount point must be a directory of the sandbox's own: what a program left in its place is removed while none runs. */
-  private async clearMountPoint(target: string): Promise<void> {
-    const path = join(this.options.dir, 'overlay', 'upper', target)
-    const there = await lstat(path).catch(() => null)
-    if (there !== null && !there.isDirectory()) await rm(path, { force: true })
-  }
+/** A mount point must be a directory of the sandbox's own: what a program left in its place is removed while none runs. */
+async function clearMountPoint(path: string): Promise<void> {
+  const there = await lstat(path).catch(() => null)
+  if (there !== null && !there.isDirectory()) await rm(path, { force: true })
 }
 
 function gone(): BoundaryError {

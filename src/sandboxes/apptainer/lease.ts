@@ -7,6 +7,7 @@ import type {
   DownloadOptions,
   ExecOptions,
   ExecResult,
+  FreezeOptions,
   Frozen,
   SandboxFacts,
   SandboxLease,
@@ -18,6 +19,7 @@ import { copyTree } from '../../lib/copy-tree.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
+import { FileStack } from './file-stack.ts'
 import type { Instance } from './instance.ts'
 
 export interface LeaseOptions {
@@ -37,11 +39,14 @@ export class ApptainerLease implements SandboxLease {
   private quiet = false
   private readonly doors = new Set<Door>()
   private freezing: Promise<unknown> = Promise.resolve()
+  private readonly files: FileStack
 
   private constructor(
     private readonly instance: Instance,
     private readonly options: LeaseOptions,
-  ) {}
+  ) {
+    this.files = new FileStack(instance)
+  }
 
   static async open(instance: Instance, options: LeaseOptions, signal?: AbortSignal): Promise<ApptainerLease> {
     const lease = new ApptainerLease(instance, options)
@@ -120,17 +125,17 @@ export class ApptainerLease implements SandboxLease {
   }
 
   /** Another instance over the same files: no process of the old one is left, /tests and the verifier's logs are new mounts. */
-  async freeze(): Promise<Frozen> {
-    const freezing = this.startAgain()
+  async freeze(how: FreezeOptions = {}): Promise<Frozen> {
+    const freezing = this.startAgain(how)
     this.freezing = freezing.catch(() => {})
     return freezing
   }
 
-  private async startAgain(): Promise<Frozen> {
+  private async startAgain(how: FreezeOptions): Promise<Frozen> {
     this.closeDoors()
     // Its number is asked for because that throws when the instance was taken away: an agent that was cut off is not verified.
     void this.instance.pid
-    await this.instance.stop()
+    const restored = await this.files.renew(how)
     this.generation++
     const tests = this.place('tests')
     await mkdir(tests, { recursive: true })
@@ -139,7 +144,7 @@ export class ApptainerLease implements SandboxLease {
     await this.mountLogs(this.instance.mounts.get('/logs') ?? null)
     await this.instance.start()
     this.quiet = true
-    return { isolation: 'fresh', restored: null }
+    return { isolation: 'fresh', restored }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,14 +1,11 @@
-import { once } from 'node:events'
 import { join } from 'node:path'
 import type { FreezeOptions } from '../../core/sandbox.ts'
 import type { SystemChanges } from '../../core/system-files.ts'
-import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
-import { spawnProcess } from '../../lib/spawn-process.ts'
-import { type AsRootInside, findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
+import { findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
+import { asRootInside } from './as-root-inside.ts'
 import { cleanEnv } from './holder.ts'
 import type { Machine } from './machine.ts'
-import type { Privileges } from './privileges.ts'
 
 /** What lies over the agent's files for a while. */
 interface Scratch {
@@ -64,29 +61,5 @@ export class FileStack {
       lowers: [...layers.map((layer) => join(layer, name)).reverse(), lower],
     }))
     return findSystemChanges(overlays, (env.PATH ?? cleanEnv.PATH).split(':'), asRootInside(privileges))
-  }
-}
-
-/** An ordinary user's sandbox holds files of its subordinate users, which only its own root may read or move. */
-function asRootInside({ mode, unshare }: Privileges): AsRootInside {
-  return async (argv, stdin) => {
-    const [program = '', ...args] = mode === 'user' ? ['unshare', ...unshare, ...argv] : argv
-    const child = await spawnProcess(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv, cwd: '/' })
-    const output: Buffer[] = []
-    let complaint = ''
-    let first = ''
-    child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      first ||= text
-      complaint = (complaint + text).slice(-500)
-    })
-    child.stdin.on('error', () => {})
-    child.stdin.end(stdin)
-    const [code] = (await once(child, 'close')) as [number | null]
-    // It ends with 1 too when the program could not even be started.
-    if (code !== 0 && /^unshare: /.test(first))
-      throw new Error(`cannot run ${argv[0]}: ${first.trim()}`, exhaustionCause(first))
-    if (code !== 0 && code !== 1) throw new Error(`${argv[0]} exited with ${code}: ${complaint.trim()}`)
-    return Buffer.concat(output)
   }
 }

@@ -148,7 +148,7 @@ async function findSleeper(): Promise<readonly string[]> {
 }
 
 /** A range in /etc/subuid and the helpers that may map it. */
-function hasSubordinateIds(): boolean {
+export function hasSubordinateIds(): boolean {
   const { username, uid } = userInfo()
   const owns = (path: string) =>
     existsSync(path) &&

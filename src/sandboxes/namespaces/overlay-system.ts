@@ -260,7 +260,7 @@ function orOther(look: () => Kind | null): Kind | null {
   }
 }
 
-/** Directories whose contents take the place of the image's, instead of being added to them: a mark says so that only tar can read for us. */
+/** Directories whose contents take the place of the image's, or show another directory of it: a mark says so that only tar can read for us. */
 async function opaqueAmong(candidates: readonly Candidate[], asRoot: AsRootInside): Promise<Candidate[]> {
   if (candidates.length === 0) return []
   const argv = ['tar', '--xattrs', '--xattrs-include=*', '--no-recursion', '--null', '-T', '-', '-cPf', '-']
@@ -274,7 +274,7 @@ async function opaqueAmong(candidates: readonly Candidate[], asRoot: AsRootInsid
     const body = archive.subarray(offset + blockBytes, offset + blockBytes + header.size)
     offset += blockBytes + header.size + paddingOf(header.size)
     if ('xgLK'.includes(header.flag)) {
-      marked ||= /\.(?:trusted|user)\.overlay\.opaque=y/.test(body.toString('latin1'))
+      marked ||= /\.(?:trusted|user)\.overlay\.(?:opaque=y|redirect=)/.test(body.toString('latin1'))
       continue
     }
     const candidate = candidates[index++]
