@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -9,11 +10,12 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findProgram } from '../src/lib/programs.ts'
 import { tarDir } from '../src/lib/tar.ts'
@@ -184,14 +186,14 @@ const programs = (
   'test timeout touch tr true truncate tty umount uname uniq unshare wc whoami xargs dmesg gzip awk diff cmp'
 ).split(' ')
 
-/** Makes a small image out of this machine's own programs, so that no registry is needed. `more`: further programs. */
+/** Makes a small image out of this machine's own programs, so that no registry is needed. `more`: as for `withBaseFiles`. */
 export async function makeBase(engine: Engine, more: readonly string[] = []): Promise<void> {
   const [repo, tag] = baseImage.split(/:(?=[^:]*$)/)
   const query = { fromSrc: '-', repo, tag }
   await withBaseFiles(more, (tar) => engine.ask({ method: 'POST', path: '/images/create', query, tar }))
 }
 
-/** Lends the files of that image, as a tar archive. */
+/** Lends the files of that image, as a tar archive. `more`: further programs, by name or path, and directories. */
 export async function withBaseFiles<T>(
   more: readonly string[],
   use: (tar: ReturnType<typeof tarDir>) => Promise<T>,
@@ -215,23 +217,34 @@ export async function withBaseFiles<T>(
     writeFileSync(join(root, 'etc/profile.d/base.sh'), ':\n')
     writeFileSync(join(root, 'etc/ld.so.conf.d/base.conf'), '/usr/local/lib\n')
     writeFileSync(join(root, 'root/.bashrc'), '# base\n')
-    addPrograms(root, [...programs, ...more])
+    const dirs = more.filter((path) => path.startsWith('/') && statSync(path).isDirectory())
+    const inDirs = dirs.flatMap((dir) => copyDir(root, dir))
+    addPrograms(root, [...programs, ...more.filter((name) => !dirs.includes(name))], inDirs)
     return await use(tarDir(root, { links: 'keep', modes: 'kept', special: 'skip' }))
   } finally {
     rmSync(root, { recursive: true, force: true })
   }
 }
 
-/** Copies programs and the libraries they are linked with to the same places. */
-function addPrograms(root: string, names: readonly string[]): void {
+/** Copies a directory to the same place, without what no program needs; returns the libraries in it. */
+function copyDir(root: string, dir: string): string[] {
+  const left = /\/(?:test|__pycache__|idlelib|tkinter|lib2to3|ensurepip|config-[^/]*|(?:site|dist)-packages)$/
+  const filter = (path: string) => !left.test(path) && existsSync(path)
+  cpSync(dir, join(root, dir), { recursive: true, dereference: true, filter })
+  const found = spawnSync('find', [join(root, dir), '-name', '*.so'], { encoding: 'utf8' })
+  return found.stdout.split('\n').filter(Boolean)
+}
+
+/** Copies programs to /usr/bin, and the libraries that they and others are linked with to the same places. */
+function addPrograms(root: string, names: readonly string[], others: readonly string[]): void {
   const found = names.map((name) => {
     const path = findProgram(name)
     if (path === null) throw new Error(`this machine has no ${name}`)
     const real = realpathSync(path)
-    copyInto(root, real, join('/usr/bin', name))
+    copyInto(root, real, join('/usr/bin', basename(name)))
     return real
   })
-  const linked = spawnSync('ldd', [...new Set(found)], { encoding: 'utf8' }).stdout
+  const linked = spawnSync('ldd', [...new Set(found), ...others], { encoding: 'utf8' }).stdout
   for (const [, library = ''] of linked.matchAll(/(\/\S+) \(0x/g))
     copyInto(root, realpathSync(library), library.replace(/^\/lib/, '/usr/lib'))
 }

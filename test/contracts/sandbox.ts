@@ -484,6 +484,9 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       const trace = `perl -e 'syscall(${process.arch === 'arm64' ? 117 : 101}, 0x4206, 1, 0, 0x100000)'`
       await sh(box, `kill -STOP 1; kill -9 1; command -v perl > /dev/null && ${trace}; sleep 0.2`)
       expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')
+      for (const signal of ['TERM', 'SEGV'])
+        await sh(box, `kill -${signal} 1; kill -${signal} 1; sleep 0.2`)
+      expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')
       expect(await box.alive()).toBe(true)
       expect(await box.freeze()).toMatchObject({ isolation: 'fresh' })
       expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')

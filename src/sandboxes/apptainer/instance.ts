@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { lstat, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
@@ -45,6 +46,7 @@ export class Instance {
   /** Takes what is written from the next start on; without, writes last as long as the sandbox. */
   scratchDir: string | null = null
   private init: ProcessIdentity | null = null
+  private reviving: Promise<void> | null = null
   private readonly idle: KillableGroup[] = []
   private commands = 0
   /** Each start has a name of its own: Apptainer forgets the old one only a while after its end. */
@@ -55,6 +57,11 @@ export class Instance {
 
   get alive(): boolean {
     return this.init !== null && isRunningHere(this.init) && !isEnding(this.init.pid)
+  }
+
+  /** Someone else removed it: its files are gone too, or are about to be. */
+  get isGone(): boolean {
+    return !existsSync(nameFile(this.options.dir))
   }
 
   /** The host's number of the first process inside. */
@@ -77,10 +84,29 @@ export class Instance {
     await this.launch({ overlays, binds, network }, signal)
   }
 
+  /**
+   * Starts again over its files when its first process has ended, as a machine that was switched off from inside. That process is
+   * Apptainer's own, and every signal ends it.
+   */
+  private async revive(): Promise<void> {
+    if (this.reviving === null && (this.init === null || this.isGone)) throw gone()
+    if (this.alive) return
+    this.reviving ??= this.end()
+      .then(() => this.start())
+      .finally(() => {
+        this.reviving = null
+      })
+    await this.reviving
+  }
+
   /** Shows the image's own files, as a directory of this machine, to work that is done while the sandbox is stopped. */
   async withImage<T>(work: (root: string) => Promise<T>): Promise<T> {
     const { image } = this.options
-    if ((await lstat(image)).isDirectory()) return work(image)
+    return (await lstat(image)).isDirectory() ? work(image) : this.whileImageRuns(work)
+  }
+
+  /** The same for work that wants to know whether the image starts at all. */
+  async whileImageRuns<T>(work: (root: string) => Promise<T>): Promise<T> {
     await this.launch({ overlays: [], binds: [], network: 'none' })
     try {
       const result = await work(`/proc/${this.pid}/root`)
@@ -127,6 +153,11 @@ export class Instance {
 
   /** Its first process cannot be killed from inside; with it, every other one goes. */
   async stop(): Promise<void> {
+    await this.reviving?.catch(() => {})
+    await this.end()
+  }
+
+  private async end(): Promise<void> {
     this.idle.length = 0
     const { init } = this
     this.init = null
@@ -137,6 +168,7 @@ export class Instance {
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     options.signal?.throwIfAborted()
+    await this.revive()
     const { init } = this
     const { child, group } = await this.begin(argv, options)
     try {
@@ -144,9 +176,10 @@ export class Instance {
         await group.kill()
         child.kill('SIGKILL')
       })
+      const hasEnded = init !== null && isEnding(init.pid)
       // Taken away from outside: what the command says then is not about the command.
-      if (init !== null && init === this.init && isEnding(init.pid)) throw gone()
-      const exitCode = signal === null ? (code ?? 1) : 128 + constants.signals[signal]
+      if (hasEnded && init === this.init && this.isGone) throw gone()
+      const exitCode = hasEnded ? 137 : signal === null ? (code ?? 1) : 128 + constants.signals[signal]
       return { ...ended, exitCode: ended.timedOut ? 124 : exitCode }
     } finally {
       this.release(group)
@@ -155,6 +188,7 @@ export class Instance {
 
   /** Starts a command whose streams the caller takes care of; `done` ends all of it. */
   async spawn(argv: readonly string[], options: ExecOptions = {}) {
+    await this.revive()
     const { child, group } = await this.begin(argv, options)
     const done = async () => {
       await group.kill()
@@ -192,6 +226,7 @@ export class Instance {
   }
 
   async openTerminal(options: TerminalOptions): Promise<Terminal> {
+    await this.revive()
     const { apptainer, dir } = this.options
     const group = this.newGroup()
     const variables = { TERM: 'xterm-256color', ...options.env }
@@ -240,6 +275,6 @@ async function clearMountPoint(path: string): Promise<void> {
   if (there !== null && !there.isDirectory()) await rm(path, { force: true })
 }
 
-function gone(): BoundaryError {
-  return new BoundaryError('sandbox', 'the sandbox is gone: its first process has ended', { code: 'SandboxGoneError' })
+export function gone(): BoundaryError {
+  return new BoundaryError('sandbox', 'the sandbox is gone: someone else removed it', { code: 'SandboxGoneError' })
 }

@@ -2,17 +2,18 @@ import { chmod, mkdir } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
-import type {
-  Door,
-  DownloadOptions,
-  ExecOptions,
-  ExecResult,
-  FreezeOptions,
-  Frozen,
-  SandboxFacts,
-  SandboxLease,
-  Terminal,
-  TerminalOptions,
+import {
+  brokenSystem,
+  type Door,
+  type DownloadOptions,
+  type ExecOptions,
+  type ExecResult,
+  type FreezeOptions,
+  type Frozen,
+  type SandboxFacts,
+  type SandboxLease,
+  type Terminal,
+  type TerminalOptions,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
@@ -20,7 +21,7 @@ import { frameOf, openDoor } from '../namespaces/door.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
 import { FileStack } from './file-stack.ts'
-import type { Instance } from './instance.ts'
+import { gone, type Instance } from './instance.ts'
 
 export interface LeaseOptions {
   readonly id: string
@@ -74,7 +75,7 @@ export class ApptainerLease implements SandboxLease {
   }
 
   async alive(): Promise<boolean> {
-    return this.instance.alive
+    return !this.instance.isGone
   }
 
   async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
@@ -133,8 +134,8 @@ export class ApptainerLease implements SandboxLease {
 
   private async startAgain(how: FreezeOptions): Promise<Frozen> {
     this.closeDoors()
-    // Its number is asked for because that throws when the instance was taken away: an agent that was cut off is not verified.
-    void this.instance.pid
+    // An agent that was cut off is not verified.
+    if (this.instance.isGone) throw gone()
     const restored = await this.files.renew(how)
     this.generation++
     const tests = this.place('tests')
@@ -142,9 +143,21 @@ export class ApptainerLease implements SandboxLease {
     await chmod(tests, 0o755)
     this.instance.mounts.set('/tests', tests)
     await this.mountLogs(this.instance.mounts.get('/logs') ?? null)
-    await this.instance.start()
+    await this.startOverAgentFiles()
     this.quiet = true
     return { isolation: 'fresh', restored }
+  }
+
+  /** Where the image starts and this does not, what the agent left is to blame. */
+  private async startOverAgentFiles(): Promise<void> {
+    try {
+      await this.instance.start()
+    } catch (error) {
+      const imageStarts = await this.instance.whileImageRuns(async () => true).catch(() => false)
+      if (!imageStarts) throw error
+      const what = 'nothing starts on the system as the agent left it'
+      throw new BoundaryError('sandbox', what, { code: brokenSystem, retryable: false, cause: error })
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
