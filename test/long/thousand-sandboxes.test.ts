@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import local from '../../src/sandboxes/local/index.ts'
+import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { plainEnvironment } from '../contracts/environment.ts'
+
+const count = 1000
+/** How many are started, asked or stopped at a time. */
+const width = 8
+/** For programs that start, ask or stop sandboxes: far fewer than one more for each sandbox. */
+const spare = 150
+const hierarchies = '/sys/fs/cgroup'
+const group = join(hierarchies, `pids/ot-thousand-${process.pid}`)
+const scratch = mkdtempSync(join(tmpdir(), 'ot-thousand-'))
+
+const skipReason = whyNot()
+const meta = skipReason === null ? {} : { skipReason }
+describe('a thousand local sandboxes under a process limit', { skip: skipReason !== null, meta }, () => {
+  const home = readFileSync('/proc/self/cgroup', 'utf8').match(/:pids:(.*)/)?.[1] ?? '/'
+  afterAll(() => {
+    move(join(hierarchies, 'pids', home))
+    rmdirSync(group)
+    rmSync(scratch, { recursive: true, force: true })
+  })
+
+  test('live at once with two processes each, and leave nothing', async () => {
+    const stateDir = join(scratch, 'state')
+    const environment = plainEnvironment(join(scratch, 'environment'))
+    mkdirSync(environment.dir)
+    const provider = local.make(local.options.parse({ pids: 64 }), { env: {}, stateDir })
+    const lease = () => provider.lease({ owner: { job: 'thousand', trial: 'idle' }, environment })
+    // The first one makes what all of them share.
+    await (await lease())[Symbol.asyncDispose]()
+    move(group)
+    const before = leftovers(stateDir)
+    writeFileSync(join(group, 'pids.max'), String(pidsNow() + 2 * count + spare))
+
+    const boxes = await inTurn(lease)
+    expect(pidsNow()).toBeGreaterThanOrEqual(2 * count)
+    expect(leftovers(stateDir)).not.toEqual(before)
+    const answers = await inTurn((i) => boxes[i]?.exec(['/bin/sh', '-c', `echo $((${i} + 1)) > /n; cat /n`]))
+    expect(answers.map((answer) => answer?.stdout)).toEqual(boxes.map((_, i) => `${i + 1}\n`))
+    await inTurn((i) => boxes[i]?.[Symbol.asyncDispose]())
+
+    expect(leftovers(stateDir)).toEqual(before)
+    expect(await provider.reap()).toEqual([])
+  }, 600_000)
+})
+
+/** What is there of processes, descriptors, mounts, control groups and directories. */
+function leftovers(stateDir: string): unknown {
+  return {
+    children: readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim(),
+    mounts: readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(stateDir)),
+    groups: readdirSync(hierarchies).filter((name) => existsSync(join(hierarchies, name, groupsOf(stateDir)))),
+    directories: ['sandboxes', 'quarantine'].map((name) => readdirSync(join(stateDir, 'local', name))),
+    descriptors: readdirSync('/proc/self/fd').length,
+  }
+}
+
+/** The name of the control groups of a state directory's sandboxes. */
+function groupsOf(stateDir: string): string {
+  return `ot-agent-${createHash('sha256').update(join(stateDir, 'local')).digest('hex').slice(0, 8)}`
+}
+
+async function inTurn<T>(work: (i: number) => PromiseLike<T> | undefined): Promise<(T | undefined)[]> {
+  const results: (T | undefined)[] = []
+  let next = 0
+  const worker = async () => {
+    for (let i = next++; i < count; i = next++) results[i] = await work(i)
+  }
+  await Promise.all(Array.from({ length: width }, worker))
+  return results
+}
+
+function move(to: string): void {
+  writeFileSync(join(to, 'cgroup.procs'), String(process.pid))
+}
+
+function pidsNow(): number {
+  return Number(readFileSync(join(group, 'pids.current'), 'utf8'))
+}
+
+function whyNot(): string | null {
+  if (missingPrograms().length > 0) return 'needs bubblewrap'
+  const [, hard = '0'] = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+  if (Number(hard) < 10 * count) return `needs ${10 * count} file descriptors, ulimit -Hn is ${hard}`
+  try {
+    mkdirSync(group)
+    return null
+  } catch {
+    return 'needs a control group of its own for processes'
+  }
+}
