@@ -1,116 +1,24 @@
-import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:net'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe } from 'vitest'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
-import { writeTask } from '../fakes/tasks.ts'
-import { type Attack, attacks, honest } from '../hostile/attacks.ts'
+import { apptainerProgram, buildApptainerImage, whyNotApptainer } from '../apptainer-kit.ts'
+import { abuseSuite, attackPrograms } from '../hostile/abuse-suite.ts'
+import '../needs.ts'
 
-const settings = ['kernel/core_pattern', 'kernel/hostname', 'vm/swappiness', 'fs/file-max']
+const scratch = mkdtempSync(join(tmpdir(), 'ot-abused-'))
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 describe.skipIf(missingPrograms().length > 0)('hostile tasks in local sandboxes (needs bubblewrap)', () => {
-  const scratch = mkdtempSync(join(tmpdir(), 'ot-abuse-'))
-  const secret = `OT_ABUSE_SECRET_VALUE-${process.pid}`
-  const abstract = `ot-abuse-${process.pid}`
-  const servers: Server[] = []
-  let calls = 0
-  const jobs = join(scratch, 'jobs')
-  const cache = join(scratch, 'cache')
-  const bystander = spawn('sleep', ['3600'], { stdio: 'ignore' })
-
-  beforeAll(async () => {
-    for (const address of [{ host: '127.0.0.1', port: 0 }, { path: `\0${abstract}` }]) {
-      const server = createServer((socket) => {
-        calls += 1
-        socket.destroy()
-      })
-      servers.push(server)
-      await new Promise<void>((done) => server.listen(address, done))
-    }
-  })
-  afterAll(() => {
-    for (const server of servers) server.close()
-    bystander.kill('SIGKILL')
-    rmSync(scratch, { recursive: true, force: true })
-  })
-
-  test('none is paid, none escapes, and honest ones beside them are paid', async () => {
-    const before = hostState()
-    const tasks = join(scratch, 'tasks')
-    for (const [name, attack] of Object.entries({ ...attacks, ...honest })) await write(tasks, name, attack)
-    const ran = ot('run', '-p', tasks, '-a', 'oracle', '-e', 'local', '-n', '4', '-o', jobs, '--job-name', 'abuse')
-    const ends = Object.fromEntries(
-      readdirSync(join(jobs, 'abuse'), { withFileTypes: true }).flatMap((entry) => {
-        const file = join(jobs, 'abuse', entry.name, 'record.json')
-        if (!entry.isDirectory() || !existsSync(file)) return []
-        const { end } = JSON.parse(readFileSync(file, 'utf8'))
-        return [[entry.name.replace(/__.*/, ''), end.kind === 'scored' ? end.rewards : end]]
-      }),
-    )
-    const expected = {
-      ...Object.fromEntries(Object.keys(attacks).map((name) => [name, { reward: 0 }])),
-      ...Object.fromEntries(Object.keys(honest).map((name) => [name, { reward: 1 }])),
-    }
-    expect(ends, ran.stderr.slice(-2000)).toEqual(expected)
-    expect(Object.keys(attacks).length).toBeGreaterThanOrEqual(60)
-    // Nothing of the host was reached, changed or shown.
-    expect(calls).toBe(0)
-    expect(hostState()).toEqual(before)
-    expect(bystander.exitCode).toBe(null)
-    expect(spawnSync('grep', ['-rlF', secret, jobs], { encoding: 'utf8' }).stdout).toBe('')
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be printed.
-    expect(ran.stdout + ran.stderr).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/)
-    expect(linksOut(jobs)).toEqual([])
-    expect(found(jobs, '(', '-name', 'leak', '-o', '-name', 'ns', '-o', '-name', 'raw', ')')).toEqual([])
-    // Everything is gone.
-    expect(readdirSync(join(cache, 'ot-agent/local/sandboxes'))).toEqual([])
-    const cleaned = ot('clean', '-e', 'local')
-    expect(cleaned.status, cleaned.stderr).toBe(0)
-  }, 600_000)
-
-  function ot(...args: string[]) {
-    return spawnSync(process.execPath, [resolve('bin/ot-agent.js'), ...args], {
-      encoding: 'utf8',
-      env: { ...process.env, XDG_CACHE_HOME: cache, OT_ABUSE_SECRET: secret },
-      maxBuffer: 64 * 1024 * 1024,
-    })
-  }
-
-  async function write(root: string, name: string, { agent, test, toml = '', files }: Attack): Promise<void> {
-    const address = servers[0]?.address()
-    const port = typeof address === 'object' && address !== null ? address.port : 0
-    await writeTask(root, name, {
-      toml: `schema_version = "1.2"\n${toml}${toml.includes('[environment]') ? '' : '[environment]\n'}allow_internet = false\n`,
-      solve: `export PORT=${port} ABSTRACT=${abstract}\n${agent}`,
-      ...(test && { test }),
-      ...(files && { files }),
-    })
-  }
+  abuseSuite({ name: 'local', left: (stateDir) => readdirSync(join(stateDir, 'local/sandboxes')) })
 })
 
-/** What no sandbox may change: marks in folders of the host, and settings of its kernel. */
-function hostState(): unknown {
-  const marks = ['/etc', '/tmp', '/', '/root'].filter((dir) => existsSync(join(dir, 'ot-abuse')))
-  const read = (name: string) => readFileSync(`/proc/sys/${name}`, 'utf8')
-  return { marks, settings: settings.map(read), year: new Date().getFullYear() }
-}
-
-/** Links below a folder that lead out of it. */
-function linksOut(root: string): string[] {
-  const top = realpathSync(root)
-  return found(root, '-type', 'l').filter((path) => {
-    try {
-      return !realpathSync(path).startsWith(`${top}/`)
-    } catch {
-      return false
-    }
-  })
-}
-
-/** What `find` finds, which follows no link. */
-function found(root: string, ...how: string[]): string[] {
-  const { stdout } = spawnSync('find', [root, ...how, '-print0'], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
-  return stdout.split('\0').filter(Boolean)
-}
+const skipReason = whyNotApptainer
+const meta = skipReason === null ? {} : { skipReason }
+describe('hostile tasks in apptainer', { skip: skipReason !== null, meta }, () => {
+  const image = join(scratch, process.getuid?.() === 0 ? 'base.sif' : 'base')
+  beforeAll(() => buildApptainerImage(image, join(scratch, 'root'), attackPrograms()), 120_000)
+  const options = () => [`program=${apptainerProgram}`, `image=${image}`]
+  abuseSuite({ name: 'apptainer', options, left: (stateDir) => readdirSync(join(stateDir, 'apptainer/sandboxes')) })
+})
