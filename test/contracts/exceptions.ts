@@ -1,6 +1,6 @@
 import type { Machines } from '../fakes/machines.ts'
 import { whyNoUplink } from '../needs.ts'
-import { ownNetworkLaw } from './sandbox.ts'
+import { exhaustionLaw, ownNetworkLaw } from './sandbox.ts'
 
 const own = 'files outside the logs are carried by programs of the sandbox itself'
 
@@ -15,6 +15,7 @@ export function standInExceptions({ enforces, manyUsers }: Machines): Record<str
   const noUplink = whyNoUplink()
   return {
     ...programsInside,
+    [exhaustionLaw]: 'the cloud’s stand-in runs in the test’s own process',
     ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
     ...(!enforces.memory && { 'limits memory': 'no control groups for this user' }),
     ...(!enforces.pids && { 'limits processes': 'no control groups for this user' }),

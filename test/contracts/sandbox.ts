@@ -18,6 +18,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SandboxLease, SandboxProvider, Terminal } from '../../src/core/sandbox.ts'
 import type { Environment } from '../../src/core/task.ts'
+import { atBoundary } from '../../src/run/trial/boundary.ts'
+import { holdDescriptorLimit } from './descriptor-limit.ts'
 import { plainEnvironment } from './environment.ts'
 import { openHostServices } from './host-services.ts'
 import { systemLaws } from './system-laws.ts'
@@ -36,6 +38,9 @@ export interface SandboxContract {
 
 /** Named, because kinds without such a network are excepted from it. */
 export const ownNetworkLaw = 'reaches no service of the host itself where it has network'
+
+/** Named, because kinds whose machines are played by the test's own process are excepted from it. */
+export const exhaustionLaw = 'says that this machine has run out of file descriptors where that keeps it from starting'
 
 /** Prints what runs inside, a line each; `ps` is not on every machine, and without it nothing would seem to run. */
 const commandLines = 'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f; echo; done 2>/dev/null'
@@ -484,8 +489,7 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       const trace = `perl -e 'syscall(${process.arch === 'arm64' ? 117 : 101}, 0x4206, 1, 0, 0x100000)'`
       await sh(box, `kill -STOP 1; kill -9 1; command -v perl > /dev/null && ${trace}; sleep 0.2`)
       expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')
-      for (const signal of ['TERM', 'SEGV'])
-        await sh(box, `kill -${signal} 1; kill -${signal} 1; sleep 0.2`)
+      for (const signal of ['TERM', 'SEGV']) await sh(box, `kill -${signal} 1; kill -${signal} 1; sleep 0.2`)
       expect((await sh(box, 'cat /kept')).stdout).toBe('kept\n')
       expect(await box.alive()).toBe(true)
       expect(await box.freeze()).toMatchObject({ isolation: 'fresh' })
@@ -636,6 +640,21 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
         () => {},
       )
       expect(await provider.reap({ dryRun: true })).toEqual([])
+    })
+
+    law(exhaustionLaw, async () => {
+      using limit = await holdDescriptorLimit()
+      await limit.set(10)
+      // As a trial asks for them.
+      const tried = (work: () => Promise<unknown>) =>
+        atBoundary('sandbox', new AbortController().signal, work).catch((error: unknown) => error)
+      const failures = [await tried(() => lease()), await tried(() => sh(shared, 'exit 7'))]
+      await limit.set(limit.before)
+      const exhausted = { name: 'BoundaryError', boundary: 'sandbox', code: 'MachineExhaustedError' }
+      expect(failures[0]).toMatchObject(exhausted)
+      // A command that needs no new connection works.
+      expect(failures[1]).toMatchObject(failures[1] instanceof Error ? exhausted : { exitCode: 7 })
+      expect((await sh(shared, 'echo works')).stdout).toBe('works\n')
     })
 
     for (const [how, takeAway] of Object.entries(contract.takeAway ?? {})) {
