@@ -3,6 +3,13 @@
 /** For the options of a plug-in that lies where no package is installed. */
 export { z } from 'zod'
 
+export { type CheckEvent, type CheckRequest, checkTasks, type TaskReport } from './app/check-tasks.ts'
+export { evaluate, type JobScore } from './app/evaluate.ts'
+export { type ExportProgress, type ExportRequest, type ExportResult, exportTraces } from './app/export-traces.ts'
+export { type GenerationSummary, generate } from './app/generate.ts'
+export { type RecipeProgress, type RecipeRequest, type RecipeResult, runRecipe } from './app/run-recipe.ts'
+export { type RunControl, runTasks, type TasksEvent, type TasksRequest, type TasksResult } from './app/run-tasks.ts'
+export { Running } from './app/running.ts'
 export type * from './core/agent.ts'
 export type * from './core/budget.ts'
 export { type Boundary, BoundaryError, boundaries, messageOf, UserError } from './core/errors.ts'

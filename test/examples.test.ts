@@ -46,8 +46,16 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
       '03-your-own-agent.ts',
       '04-a-recipe.ts',
       '05-your-own-stages.ts',
+      '06-run-a-recipe.ts',
     ])
   })
+})
+
+test('06-run-a-recipe makes the same, and has nothing left to do the second time', { timeout: 60_000 }, () => {
+  const out = mkdtempSync(join(tmpdir(), 'program-'))
+  const output = run('06-run-a-recipe.ts', out)
+  expect(output).toMatch(/^sample \d+ -> 6$/m)
+  expect(run('06-run-a-recipe.ts', out)).toBe(output)
 })
 
 test('04-a-recipe makes prompt sets of six tasks, and has nothing left to do the second time', {

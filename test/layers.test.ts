@@ -19,9 +19,10 @@ const table: Record<string, readonly string[]> = {
   run: ['core', 'lib', 'store', 'stats'],
   generation: ['core', 'lib', 'store', 'stats', 'run'],
   server: ['core', 'lib', 'formats', 'store', 'stats', 'run', 'generation', 'plugins'],
+  app: ['core', 'lib', 'formats', 'stages', 'stats', 'store', 'run', 'generation', 'plugins'],
   plugins: ['core', 'lib', 'formats', 'run', 'agents', 'sandboxes', 'engines', 'schedulers', 'stages'],
-  cli: ['core', 'lib', 'formats', 'store', 'stats', 'run', 'generation', 'server', 'plugins', 'index.ts'],
-  'index.ts': ['core', 'lib', 'formats', 'stages', 'store', 'stats', 'run', 'generation', 'plugins'],
+  cli: ['app', 'core', 'lib', 'formats', 'store', 'stats', 'run', 'generation', 'server', 'plugins', 'index.ts'],
+  'index.ts': ['app', 'core', 'lib', 'formats', 'stages', 'store', 'stats', 'run', 'generation', 'plugins'],
   web: ['core', 'stats'],
 }
 

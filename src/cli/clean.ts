@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
+import { parsedAssignments } from '../app/job/assignments.ts'
 import { UserError } from '../core/errors.ts'
 import type { Reaped } from '../core/sandbox.ts'
 import { type Leftover, sweepLeftovers } from '../lib/leftovers.ts'
@@ -6,7 +7,6 @@ import { makeProvider, pluginContext } from '../plugins/make.ts'
 import { claimsIn } from '../store/job-owner.ts'
 import { cleanCache } from './clean-cache.ts'
 import { printJson, printTable } from './output.ts'
-import { parsedAssignments } from './run/values.ts'
 import { sizeText } from './size-text.ts'
 
 const several = (text: string, before: string[] = []) => [...before, text]

@@ -1,14 +1,15 @@
 import { join, relative, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { loadRecipe } from '../app/recipe/load-recipe.ts'
+import { performRecipe } from '../app/recipe/perform-recipe.ts'
 import type { StageCount } from '../core/recipe.ts'
 import { packageRoot } from '../lib/package-root.ts'
 import type { RecipeOutcome } from '../run/recipe/outcome.ts'
 import { countsOf } from '../run/recipe/report.ts'
 import { note, printJson, wholeNumber } from './output.ts'
 import { printCounts } from './recipe/counts-table.ts'
-import { loadRecipe } from './recipe/load-recipe.ts'
+import { followRecipe } from './recipe/follow-recipe.ts'
 import { noteReplays } from './recipe/note-replays.ts'
-import { performRecipe } from './recipe/perform-recipe.ts'
 
 interface ModelAsked {
   readonly model?: string | undefined
@@ -35,7 +36,7 @@ export default () =>
       const recipe = await loadRecipe(join(packageRoot, 'recipes/demo.ts'), { set: settingsFor(asked), limit })
       if (!quiet) note(describeTeacher(asked))
       const started = performance.now()
-      const outcome = await performRecipe({ recipe, dir, quiet })
+      const outcome = await followRecipe({ quiet }, (follower) => performRecipe({ recipe, dir }, follower))
       const stages = countsOf(outcome.steps)
       if (json) return printJson({ schema: 'recipe-run/1', dir, stages, cached: outcome.cached, sinks: outcome.sinks })
       printSummary(stages, outcome, (performance.now() - started) / 1000)

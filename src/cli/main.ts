@@ -33,7 +33,7 @@ async function main(argv: readonly string[]): Promise<number> {
 /** The user's error behind what the system refused; where not even a file of ours can be opened, that is what went wrong. */
 async function explained(error: unknown): Promise<unknown> {
   try {
-    const { exhausted, forbidden } = await import('./disk-errors.ts')
+    const { exhausted, forbidden } = await import('../app/disk-errors.ts')
     return forbidden(error) ?? exhausted(error) ?? error
   } catch {
     const what = error instanceof Error ? error.message : String(error)
@@ -77,7 +77,7 @@ function printHelp(group: Group, path: readonly string[]): void {
 }
 
 async function printVersion(): Promise<void> {
-  const { version } = await import('./version.ts')
+  const { version } = await import('../lib/version.ts')
   process.stdout.write(`${version()}\n`)
 }
 

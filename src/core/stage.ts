@@ -126,7 +126,8 @@ export interface StageServices {
   /** Runs a pipeline by its name under data/ or its file, and gives the tasks it made, as directories. */
   pipeline(request: {
     readonly pipeline: string
-    readonly args: readonly string[]
+    /** What `ot-agent generate` takes, without the dashes. */
+    readonly args: Readonly<Record<string, unknown>>
     readonly outDir: string
     readonly signal: AbortSignal
   }): AsyncIterable<string | Dropped>
@@ -157,7 +158,7 @@ export type Need =
   | { readonly kind: 'sandbox'; readonly sandbox: PlugInChoice }
   /** Of the Hub, `org/name` or `file:PATH`. */
   | { readonly kind: 'dataset'; readonly repo: string; readonly revision: string | null }
-  | { readonly kind: 'pipeline'; readonly pipeline: string; readonly args: readonly string[] }
+  | { readonly kind: 'pipeline'; readonly pipeline: string; readonly args: Readonly<Record<string, unknown>> }
   /** The stage has looked itself. */
   | { readonly kind: 'missing'; readonly what: string; readonly provide: string }
 

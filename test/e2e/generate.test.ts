@@ -7,17 +7,12 @@ import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { countSolved } from '../../src/generation/solved.ts'
 import { checkStarts } from '../../src/generation/starts.ts'
 import { makeAgent } from '../../src/plugins/make.ts'
+import { offlineWords } from '../fakes/offline-words.ts'
 import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
 const pipelines = readdirSync('data').filter((name) => existsSync(join('data', name, 'generate.ts')))
-
-/** `data/NAME/offline-args.json`: words that a pipeline needs to run without the world, for example a stand-in for a model. */
-const offlineArgs = (name: string): string[] => {
-  const path = join('data', name, 'offline-args.json')
-  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : []
-}
 
 withSandboxes('ot-agent generate', () => {
   test('there are pipelines', () => {
@@ -32,7 +27,7 @@ withSandboxes('ot-agent generate', () => {
       out,
       '--limit',
       '2',
-      ...offlineArgs(name),
+      ...offlineWords(name),
     )
     expect(status, stderr).toBe(0)
     const { tasks, source } = JSON.parse(stdout)

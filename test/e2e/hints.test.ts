@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { stageServices } from '../../src/cli/recipe/services.ts'
+import { stageServices } from '../../src/app/recipe/services.ts'
 import type { TaskRow } from '../../src/core/row.ts'
 import { type Dropped, isDropped, type MapStage } from '../../src/core/stage.ts'
 import { makeAnyStage } from '../../src/plugins/make-stage.ts'
@@ -26,7 +26,12 @@ async function hint(teacher: object, ...answers: Parameters<typeof clientThat>) 
   })()
   const made: (TaskRow | Dropped)[] = []
   const place = { seed: 1, workDir: await makeTempDir(), log: () => {} }
-  for await (const each of stage.run(rows, { ...place, signal, model, services: stageServices(signal) }))
+  for await (const each of stage.run(rows, {
+    ...place,
+    signal,
+    model,
+    services: stageServices(signal, { notify: () => {} }),
+  }))
     made.push(each)
   return { made, model }
 }

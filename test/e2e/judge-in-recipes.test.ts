@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { stageServices } from '../../src/cli/recipe/services.ts'
+import { stageServices } from '../../src/app/recipe/services.ts'
 import type { StageEntry } from '../../src/core/recipe.ts'
 import type { TaskRow } from '../../src/core/row.ts'
 import { type Dropped, isDropped, type MapStage } from '../../src/core/stage.ts'
@@ -20,7 +20,7 @@ import { scratch, withSandboxes } from './kit.ts'
 const givesUp = 'test/fixtures/stand-in/gives-up.json'
 
 const { signal } = new AbortController()
-const services = stageServices(signal)
+const services = stageServices(signal, { notify: () => {} })
 /** A reply of 11 tokens in and 3 out costs 14 cents. */
 const options = { model_info: { input_cost_per_token: 0.01, output_cost_per_token: 0.01 } }
 

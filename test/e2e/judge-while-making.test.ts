@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { offlineWords } from '../fakes/offline-words.ts'
 import { passingTest } from '../fakes/tasks.ts'
 import { collect, ot, startJudge, verdict } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
@@ -13,7 +14,7 @@ test('a pipeline whose tasks are judged makes none when nobody would judge what 
   timeout: 60_000,
 }, async () => {
   const out = join(scratch, 'declared')
-  const author = JSON.parse(readFileSync('data/llm-verifier/offline-args.json', 'utf8'))
+  const author = offlineWords('llm-verifier')
   const words = ['generate', 'data/llm-verifier/generate.ts', '--stage', 'both', '--output-dir', out, ...author]
   const stderr = expect.stringMatching(missing('tasks of llm-verifier are'))
   expect(await ot(...words)).toMatchObject({ code: 2, stdout: '', stderr })

@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { stageServices } from '../../src/cli/recipe/services.ts'
+import { stageServices } from '../../src/app/recipe/services.ts'
 import { judgeSums } from '../../src/store/ledger.ts'
 import { type Behaviour, says } from '../fakes/model-server.ts'
+import { offlineWords } from '../fakes/offline-words.ts'
 import { collect, key, ot, startJudge, verdict, writeJudged } from './judge-kit.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
@@ -39,7 +40,7 @@ withSandboxes('a task that a model judges', () => {
     expect(JSON.parse(checked.stdout).tasks).toMatchObject([{ verdict: 'accepted' }])
     const { signal } = new AbortController()
     const how = { booksDir: join(scratch, 'books'), sandbox: { name: 'local' }, concurrency: 1, signal }
-    const services = stageServices(signal)
+    const services = stageServices(signal, { notify: () => {} })
     const judge = { model: 'm', apiBase: server.apiBase }
     expect(await all(services.check([dir], { ...how, judge }))).toEqual([{ dir, reason: null }])
     await expect(all(services.check([dir], how))).rejects.toMatchObject({
@@ -50,7 +51,7 @@ withSandboxes('a task that a model judges', () => {
   test('is judged by the model that is named while it is made, too', { timeout: 180_000 }, async () => {
     const server = await startJudge(['m'], praise)
     const out = join(scratch, 'made')
-    const author = JSON.parse(readFileSync('data/llm-verifier/offline-args.json', 'utf8'))
+    const author = offlineWords('llm-verifier')
     const words = ['data/llm-verifier/generate.ts', '--output-dir', out, '--limit', '1', '-q', '--json', ...author]
     const made = JSON.parse((await ot('generate', ...words, ...server.judge)).stdout)
     expect(made).toMatchObject({ status: 'success', tasks: { metadata: { tasks: 1 } } })

@@ -115,7 +115,11 @@ describe('recipe check', () => {
   test.each([
     ['no such pipeline by name', { ...own, with: { pipeline: 'nl2bsh' } }, /unknown pipeline "nl2bsh"/],
     ['no such pipeline by path', { ...own, with: { pipeline: './none.ts' } }, /none\.ts: expected a TypeScript/],
-    ['a wrong argument of a pipeline', { ...own, with: { ...own.with, args: { colour: 'red' } } }, /--colour/],
+    [
+      'a wrong argument of a pipeline',
+      { ...own, with: { ...own.with, args: { colour: 'red' } } },
+      /unknown argument "colour"/,
+    ],
     ['a wrong option of an engine', { ...own, id: 'x' }, /stage length.*temprature/],
   ])('a recipe with %s is wrong, in two lines', minutes, async (name, source, message) => {
     const model = { model: 'scripted/x', engine: 'scripted', options: { temprature: 1 } }

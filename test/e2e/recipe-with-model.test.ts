@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { stageServices } from '../../src/cli/recipe/services.ts'
+import { stageServices } from '../../src/app/recipe/services.ts'
 import type { StageEntry } from '../../src/core/recipe.ts'
 import { makeAnyStage } from '../../src/plugins/make-stage.ts'
 import { countsOf } from '../../src/run/recipe/report.ts'
@@ -36,7 +36,13 @@ test('stages of a recipe ask the model they name, and a recipe that failed pays 
   const run = async (concurrency: number) => {
     const recipe = await resolveRecipe({ name: 'asks', stages: stages(concurrency) }, makeAnyStage)
     const { signal } = new AbortController()
-    return runRecipe({ recipe, dir: join(dir, 'run'), services: stageServices(signal), signal, memoryMb: 200 })
+    return runRecipe({
+      recipe,
+      dir: join(dir, 'run'),
+      services: stageServices(signal, { notify: () => {} }),
+      signal,
+      memoryMb: 200,
+    })
   }
   const broken: Behaviour = (response) => void response.writeHead(401).end('{"error":{"message":"no such key"}}')
   server.plan(answer, answer, broken)

@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { stageServices } from '../../src/cli/recipe/services.ts'
+import { stageServices } from '../../src/app/recipe/services.ts'
 import type { StageEntry } from '../../src/core/recipe.ts'
 import type { TaskRow } from '../../src/core/row.ts'
 import { type AnyStage, isDropped, type Source } from '../../src/core/stage.ts'
@@ -27,7 +27,7 @@ for (const name of ['csv-to-json', 'fix-ledger'])
   await cp(`examples/tasks/${name}`, join(tasks, name), { recursive: true })
 
 const { signal } = new AbortController()
-const services = stageServices(signal)
+const services = stageServices(signal, { notify: () => {} })
 const made: Record<string, AnyStage> = {}
 const make = async (use: string, options: Readonly<Record<string, unknown>>): Promise<AnyStage> =>
   made[use] ?? makeAnyStage(use, options)

@@ -107,7 +107,7 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     ['a jobs directory below a file', ['-p', 'tasks', '-o', 'job.yaml/jobs'], /got ENOTDIR/],
     ['a result file below a file', ['-p', 'tasks', '--output', 'job.yaml/x'], /--output: expected a file .*ENOTDIR/],
     ['a job file with a wrong value', ['-c', 'job.yaml'], /agents\[0\]\.name: expected a text, got 5/],
-    ['a wrong --set', ['-p', 'tasks', '--set', 'n_atempts=2'], /n_atempts is no key/],
+    ['a wrong --set', ['-p', 'tasks', '--set', 'n_atempts=2'], /n_atempts is not a key/],
     ['a variable that is not set', ['-p', 'needs-var'], /needs the host variable NOT_SET_ANYWHERE/],
     ['a filter that leaves nothing', ['-p', 'tasks', '-i', 'z*'], /found none of 3/],
     ['a dataset of a registry', ['--set', 'datasets=[{"name":"terminal-bench"}]'], /expected a path on this machine/],

@@ -1,7 +1,7 @@
 // Writes a job with hand-made trajectories and exports it, message by message, as parquet and JSON lines: something for Harbor, pyarrow and datasets to judge.
 import { join, resolve } from 'node:path'
-import { DatasetFiles } from '../../src/cli/traces/dataset-files.ts'
-import { traceMaker } from '../../src/cli/traces/export.ts'
+import { DatasetFiles } from '../../src/app/traces/dataset-files.ts'
+import { traceMaker } from '../../src/app/traces/trace-maker.ts'
 import type { TraceOptions } from '../../src/formats/traces/make-traces.ts'
 import { exportTraces } from '../../src/run/traces/export-traces.ts'
 import { findInputs } from '../../src/run/traces/find-inputs.ts'

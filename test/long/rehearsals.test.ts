@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { RehearsalReport } from '../../src/cli/recipe/rehearse.ts'
+import type { RehearsalReport } from '../../src/app/recipe/rehearse.ts'
 import { needs } from '../needs.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-rehearsals-'))

@@ -1,10 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
 import { UserError } from '../../core/errors.ts'
 import { exists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { note, printJson } from '../output.ts'
 
 /** `ot-agent agents init`: a small agent that works, in one file, to change into the one you want. */

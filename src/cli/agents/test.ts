@@ -1,4 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
+import { requestedEngine } from '../../app/engine/engine-request.ts'
+import { parsedAssignments } from '../../app/job/assignments.ts'
+import { askConsent } from '../../app/job/consent.ts'
 import type { Agent } from '../../core/agent.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
@@ -7,11 +10,9 @@ import { oneLine } from '../../lib/visible.ts'
 import { makeAgent, makeProvider } from '../../plugins/make.ts'
 import { registry } from '../../plugins/table.ts'
 import { makeImportedAgent } from '../../plugins/user-modules/make-imported.ts'
-import { requestedEngine } from '../engine/engine-request.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { printJson } from '../output.ts'
-import { askConsent } from '../run/consent.ts'
-import { parsedAssignments } from '../run/values.ts'
+import { confirmAtTerminal } from '../run/confirm.ts'
 import { type Check, checkCompletion, checkConnection } from './check-model.ts'
 import { checkTrial, type TrialToTry } from './check-trial.ts'
 
@@ -82,7 +83,7 @@ async function stage(
   { environment, passEnv }: Options,
 ): Promise<Pick<TrialToTry, 'task' | 'provider'>> {
   const task = await loadTask(taskDir)
-  await askConsent([task], { passEnv })
+  await askConsent([task], { passEnv }, confirmAtTerminal())
   const provider = await makeProvider(environment)
   await provider.preflight()
   return { task, provider }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
 import type { Benchmark } from '../../core/benchmark.ts'
 import { UserError } from '../../core/errors.ts'
 import { parseBenchmarkYaml } from '../../formats/benchmark/benchmark-yaml.ts'
@@ -10,10 +11,9 @@ import { packEnding, readPackHeader, renderPack } from '../../formats/benchmark/
 import { chooseBenchmark, findBenchmark, loadBenchmarks, ownBenchmarks } from '../../formats/known-benchmarks.ts'
 import { isMissing, kindAt, writeAtomic } from '../../lib/files.ts'
 import { nearest } from '../../lib/nearest.ts'
-import { explainDisk } from '../disk-errors.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
-import { megabytes } from '../ticker.ts'
 import { firstReachable, placesOf, textsAt } from './sources.ts'
 
 /** `ot-agent benchmarks pack`: the texts of a benchmark become hashes that recipes keep away from. */

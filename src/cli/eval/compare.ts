@@ -1,10 +1,10 @@
 import { Command } from '@commander-js/extra-typings'
+import { scoreJob } from '../../app/eval/score-job.ts'
 import { pairedDifference } from '../../core/clustered-interval.ts'
 import { UserError } from '../../core/errors.ts'
 import { findJob } from '../jobs/find-job.ts'
 import { printJson } from '../output.ts'
 import { renderInterval } from './render-score.ts'
-import { scoreJob } from './score-job.ts'
 
 /** `ot-agent eval compare`: how much better one job is than another, task by task. */
 export default () =>

@@ -1,6 +1,6 @@
+import type { JobScore } from '../../app/eval/score-job.ts'
 import type { Interval } from '../../core/clustered-interval.ts'
 import { oneLine } from '../../lib/visible.ts'
-import type { JobScore } from './score-job.ts'
 
 /** A score as a short page of Markdown. */
 export function renderScore(report: JobScore): string {

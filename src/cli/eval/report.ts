@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { scoreJob } from '../../app/eval/score-job.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { findJob } from '../jobs/find-job.ts'
 import { printJson } from '../output.ts'
 import { renderScore } from './render-score.ts'
-import { scoreJob } from './score-job.ts'
 
 /** `ot-agent eval report`: the score of a job, with its interval. */
 export default () =>

@@ -13,8 +13,6 @@ export function generateOptions() {
   return withTraces(withHow(withModel(withWhat(new Command()))))
 }
 
-export type GenerateOptions = ReturnType<ReturnType<typeof generateOptions>['opts']>
-
 function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .addOption(

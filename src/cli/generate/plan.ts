@@ -1,10 +1,10 @@
 import { join } from 'node:path'
+import { describePacked, packedTasksOf } from '../../app/generate/from-parquet.ts'
+import type { GenerateOptions } from '../../app/generate/options.ts'
 import type { GenerationRequest } from '../../generation/request.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printJson } from '../output.ts'
-import { megabytes } from '../ticker.ts'
-import { describePacked, packedTasksOf } from './from-parquet.ts'
-import type { GenerateOptions } from './options.ts'
 
 /** Tells what a command line would do; only looks, and writes nothing. */
 export async function tellPlan(

@@ -1,5 +1,6 @@
 import { basename, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
 import {
   type DownloadOptions,
   downloadSnapshot,
@@ -10,12 +11,12 @@ import {
 import { chooseParquet, chooseTaskFiles, downloadTasks } from '../../formats/hub/download-tasks.ts'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { factor } from '../run/numbers.ts'
-import { makeTicker, megabytes } from '../ticker.ts'
+import { makeTicker } from '../ticker.ts'
 
 /** `ot-agent hub download`: a dataset, or its tasks, become a folder. */
 export default () =>

@@ -1,15 +1,16 @@
 import { resolve } from 'node:path'
 import { Command, Option } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
+import { withDataset } from '../../app/hub/prepare.ts'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
 import { type Uploaded, uploadFolder } from '../../formats/hub/upload.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
+import { version } from '../../lib/version.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
-import { makeTicker, megabytes } from '../ticker.ts'
-import { version } from '../version.ts'
-import { withDataset } from './prepare.ts'
+import { makeTicker } from '../ticker.ts'
 
 /** `ot-agent hub upload`: a folder becomes a dataset, or a part of one. */
 export default () =>

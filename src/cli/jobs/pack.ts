@@ -1,10 +1,11 @@
 import { Command } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { packJob } from '../../store/packed/pack-job.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
-import { makeTicker, megabytes } from '../ticker.ts'
+import { makeTicker } from '../ticker.ts'
 import { findJob } from './find-job.ts'
 
 /** `ot-agent jobs pack`: trial directories become a few packed files. */

@@ -1,16 +1,19 @@
 import { Command } from '@commander-js/extra-typings'
+import { providerOf } from '../../app/job/configured.ts'
+import { askConsent } from '../../app/job/consent.ts'
+import { refuseUnjudged } from '../../app/job/judge.ts'
+import { judgeSettingsOf } from '../../app/job/model-flags.ts'
+import { unlimitedUse } from '../../app/job/model-use.ts'
+import { findModels } from '../../app/job/models.ts'
+import { loadStoredJob } from '../../app/job/stored-job.ts'
 import { sandboxAlternatives } from '../../plugins/make.ts'
 import { type Rescored, rescoreJob } from '../../run/rescore.ts'
 import { networksOf } from '../../run/trial/environment.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable, wholeNumber } from '../output.ts'
-import { providerOf } from '../run/configured.ts'
-import { askConsent } from '../run/consent.ts'
-import { type GivenAgain, withHiddenValues } from '../run/hidden-values.ts'
-import { judgeSettingsOf, refuseUnjudged, withJudge } from '../run/judging.ts'
-import { freeUse } from '../run/model-options.ts'
-import { findModels } from '../run/models.ts'
-import { loadStoredJob } from '../run/stored-job.ts'
+import { confirmAtTerminal } from '../run/confirm.ts'
+import { type HiddenValueOptions, hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
+import { withJudge } from '../run/model-options.ts'
 
 /** `ot-agent jobs rescore`: the tests alone, on what the trials kept. */
 export default () =>
@@ -43,21 +46,24 @@ export default () =>
     if ([...rows.values()].some(({ kind }) => kind === 'failed')) process.exitCode = 3
   })
 
-type RescoreOptions = GivenAgain & Parameters<typeof judgeSettingsOf>[0]
+type RescoreOptions = HiddenValueOptions & Parameters<typeof judgeSettingsOf>[0]
 
 async function rescore(path: string, artifactsSuffice: boolean, nConcurrent: number, options: RescoreOptions) {
   const judge = judgeSettingsOf(options)
-  const { there, config, tasks: jobTasks, consent, changes } = await loadStoredJob(path, {}, options)
+  const { there, config, tasks: jobTasks, consent, changes } = await loadStoredJob(path, {}, hiddenValuesOf(options))
   const tasks = jobTasks.map(({ task }) => task)
   for (const change of changes) note(`${change}; its present tests are used`)
-  await askConsent(tasks, consent)
+  await askConsent(tasks, consent, confirmAtTerminal())
   await refuseUnjudged(tasks, judge)
   const provider = await providerOf(config.environment)
   await provider.preflight({ networks: networksOf(tasks) })
   const interrupt = interruptSignal()
   try {
     // Agents are not asked again: only the judge needs a model.
-    const served = await findModels({ ...config, agents: [] }, { ...freeUse, judge }, interrupt.signal)
+    const served = await findModels(
+      { ...config, agents: [] },
+      { use: { ...unlimitedUse, judge }, notify: note, signal: interrupt.signal },
+    )
     const models = await served.open(there.dir, nConcurrent)
     return await rescoreJob({
       there,

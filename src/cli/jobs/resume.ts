@@ -1,11 +1,12 @@
 import { Command } from '@commander-js/extra-typings'
+import { judgeSettingsOf } from '../../app/job/model-flags.ts'
+import { unlimitedUse } from '../../app/job/model-use.ts'
+import { continuing, loadStoredJob } from '../../app/job/stored-job.ts'
 import { wholeNumber } from '../output.ts'
-import { withHiddenValues } from '../run/hidden-values.ts'
+import { hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
 import { restartInterrupted } from '../run/interrupted.ts'
-import { judgeSettingsOf, withJudge } from '../run/judging.ts'
-import { freeUse } from '../run/model-options.ts'
+import { withJudge } from '../run/model-options.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
-import { continuing, loadStoredJob } from '../run/stored-job.ts'
 
 /** `ot-agent jobs resume`: does what is left of a job, as its own files describe it. */
 export default () =>
@@ -22,11 +23,11 @@ export default () =>
         .option('--json', 'print the result as JSON'),
     ),
   ).action(async (path, { nConcurrent, quiet = false, json = false, ...options }) => {
-    const use = { ...freeUse, judge: judgeSettingsOf(options) }
+    const use = { ...unlimitedUse, judge: judgeSettingsOf(options) }
     const stored = await loadStoredJob(
       path,
       nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent },
-      options,
+      hiddenValuesOf(options),
     )
     await runAskedJob(
       { ...(await continuing(stored)), use, restartInterrupted: options.restartInterrupted },

@@ -1,14 +1,15 @@
 import { Command } from '@commander-js/extra-typings'
+import { judgeSettingsOf } from '../../app/job/model-flags.ts'
+import { unlimitedUse } from '../../app/job/model-use.ts'
+import { continuing, loadStoredJob } from '../../app/job/stored-job.ts'
 import { UserError } from '../../core/errors.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { exceptionOf } from '../../core/trial-exception.ts'
 import { wholeNumber } from '../output.ts'
-import { withHiddenValues } from '../run/hidden-values.ts'
+import { hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
 import { restartInterrupted } from '../run/interrupted.ts'
-import { judgeSettingsOf, withJudge } from '../run/judging.ts'
-import { freeUse } from '../run/model-options.ts'
+import { withJudge } from '../run/model-options.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
-import { continuing, loadStoredJob } from '../run/stored-job.ts'
 
 /** Boundaries whose failures say nothing about task, agent or tests. */
 const infrastructure: readonly string[] = ['sandbox', 'model', 'store', 'scheduler']
@@ -33,11 +34,11 @@ export default () =>
     ),
   ).action(async (path, { only, nConcurrent, quiet = false, json = false, ...options }) => {
     checkOnly(only)
-    const use = { ...freeUse, judge: judgeSettingsOf(options) }
+    const use = { ...unlimitedUse, judge: judgeSettingsOf(options) }
     const stored = await loadStoredJob(
       path,
       nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent },
-      options,
+      hiddenValuesOf(options),
     )
     const again = (record: TrialRecord) => isMeant(record, only)
     await runAskedJob(

@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
 import { unpackJob } from '../../store/packed/unpack-job.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'

@@ -1,4 +1,5 @@
 import { basename, join, resolve } from 'node:path'
+import { jobConfigOf } from '../../app/job/job-config.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
@@ -8,7 +9,8 @@ import { consumersOf, endpointFile, planServer, waitForServer } from '../../run/
 import type { Settings } from '../../run/launch/settings.ts'
 import { runCommand } from '../command.ts'
 import { dashed } from '../dashed.ts'
-import { askedJob } from '../run/job-document.ts'
+import { note } from '../output.ts'
+import { jobRequestOf } from '../run/job-request.ts'
 import { type RunOptions, runOptions } from '../run/options.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
@@ -53,7 +55,7 @@ async function lacksJudge(words: readonly string[]): Promise<boolean> {
   }
   await runCommand(() => runOptions().action(keep), ['ot-agent', 'run'], words.map(dashed))
   if (asked.judgeModel !== undefined) return false
-  return !(await askedJob(asked, 'local')).config.verifier.disable
+  return !(await jobConfigOf(jobRequestOf(asked), note)).config.verifier.disable
 }
 
 interface EvalRequest {

@@ -1,3 +1,4 @@
+import { explainDisk } from '../../app/disk-errors.ts'
 import type { Launch } from '../../core/launch.ts'
 import { redactArgv } from '../../core/redact.ts'
 import { utcNow } from '../../lib/time.ts'
@@ -6,7 +7,6 @@ import { launchDir, saveLaunch, scriptPath } from '../../run/launch/journal.ts'
 import { checkSecretsFile, knownSecrets, refuseSecrets, secretsFileOf } from '../../run/launch/secrets.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { submitJobs } from '../../run/launch/submit.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { note, printJson } from '../output.ts'
 import { commandsOf, renderLaunch } from './print-launch.ts'
 

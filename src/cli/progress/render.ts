@@ -1,5 +1,5 @@
 import type { Denominators } from '../../core/job-stats.ts'
-import type { Sums } from '../../store/ledger.ts'
+import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import type { Standing } from './tally.ts'
 
 /** Names that fit below the table; the others are counted. */
@@ -44,27 +44,6 @@ function runningLine({ running }: Standing, nowMs: number): string {
     .map(({ name, sinceMs }) => `${name} ${renderDuration((nowMs - sinceMs) / 1000)}`)
   const more = running.length > namesShown ? [`${running.length - namesShown} more`] : []
   return `  ${[...names, ...more].join(', ')}`
-}
-
-/** What judging came to, in words. */
-export function renderJudge({ requests, inputTokens, outputTokens, costUsd, unpricedCalls }: Sums): string {
-  const cost = unpricedCalls > 0 ? 'cost unknown' : `$${costUsd.toFixed(2)}`
-  return `judge: ${requests} requests, ${renderCount(inputTokens)} in, ${renderCount(outputTokens)} out, ${cost}`
-}
-
-/** `950`, `12.3k`, `4.56M`. */
-export function renderCount(count: number): string {
-  if (count < 1000) return String(count)
-  return count < 1_000_000 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(2)}M`
-}
-
-/** `7s`, `2m05s`, `3h12m`. */
-export function renderDuration(sec: number): string {
-  const whole = Math.max(0, Math.round(sec))
-  if (whole < 60) return `${whole}s`
-  const pad = (n: number) => String(n).padStart(2, '0')
-  if (whole < 3600) return `${Math.floor(whole / 60)}m${pad(whole % 60)}s`
-  return `${Math.floor(whole / 3600)}h${pad(Math.floor((whole % 3600) / 60))}m`
 }
 
 /** `2: 0.700, 4: 0.812`: of many attempts, every doubling and the most; all of them are in the JSON. */

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path'
+import { loadRecipe } from '../../app/recipe/load-recipe.ts'
+import { findMissing, findRoom, type Missing } from '../../app/recipe/requirements.ts'
+import { contextBefore } from '../../app/recipe/start.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Expectation } from '../../core/stage.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { forecast, type StageForecast } from '../../run/recipe/expect.ts'
 import type { ResolvedRecipe } from '../../run/recipe/resolve.ts'
 import { printJson, printTable } from '../output.ts'
-import { loadRecipe } from './load-recipe.ts'
 import { recipeOptions } from './options.ts'
-import { findMissing, findRoom, type Missing } from './requirements.ts'
-import { contextBefore, printMissing } from './start.ts'
 
 /** `ot-agent recipe check`: what a recipe would do, and what it lacks, before anything runs. */
 export default () =>
@@ -75,4 +75,10 @@ function cells(told: StageForecast | undefined, takesRows: boolean): string[] {
 
 function shown(value: number): string {
   return Number.isInteger(value) ? String(value) : value.toFixed(2)
+}
+
+/** Prints what a recipe lacks, each with the command that provides it. */
+function printMissing(missing: readonly Missing[]): void {
+  const rows = missing.map(({ stages, what, provide }) => [stages.join(', '), oneLine(what), oneLine(provide)])
+  printTable(['missing for', 'what', 'provided by'], rows)
 }

@@ -1,6 +1,6 @@
+import type { RehearsalReport } from '../../app/recipe/rehearse.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note, printJson, printTable } from '../output.ts'
-import type { RehearsalReport } from './rehearse.ts'
 
 /** Prints what every stage of a rehearsal took, gave and dropped, and what it was tried without; ends with 3 when one broke. */
 export function reportRehearsal(report: RehearsalReport, json: boolean): void {

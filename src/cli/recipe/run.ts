@@ -1,17 +1,18 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError } from '@commander-js/extra-typings'
+import { loadRecipe } from '../../app/recipe/load-recipe.ts'
+import { performRecipe } from '../../app/recipe/perform-recipe.ts'
+import { rehearse } from '../../app/recipe/rehearse.ts'
 import { UserError } from '../../core/errors.ts'
 import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
 import { countsOf } from '../../run/recipe/report.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
 import { restartInterrupted } from '../run/interrupted.ts'
 import { printCounts } from './counts-table.ts'
-import { loadRecipe } from './load-recipe.ts'
+import { followRecipe } from './follow-recipe.ts'
 import { noteReplays } from './note-replays.ts'
 import { recipeOptions, several } from './options.ts'
-import { performRecipe } from './perform-recipe.ts'
 import { reportRehearsal } from './rehearsal-report.ts'
-import { rehearse } from './rehearse.ts'
 
 /** `ot-agent recipe run`: makes the dataset of a recipe, or what is missing of it. */
 export default () =>
@@ -44,20 +45,18 @@ export default () =>
       if (options.rehearse) {
         refuseWith(options)
         const dir = (name: string) => resolve(options.out ?? `runs/${name}-rehearsal`)
+        const asked = { set: options.set, dir, replay: options.replay }
         return reportRehearsal(
-          await rehearse(file, { set: options.set, dir, quiet: options.quiet ?? false, replay: options.replay }),
+          await followRecipe({ quiet: options.quiet ?? false }, (follower) => rehearse(file, asked, follower)),
           options.json ?? false,
         )
       }
       const recipe = await loadRecipe(file, options)
       const dir = resolve(options.out ?? `runs/${recipe.lock.name}`)
       const { share, until, shardRows, memoryMb, replay, passEnv, quiet = false } = options
-      const trials = { passEnv, restartInterrupted: options.restartInterrupted }
-      report(
-        dir,
-        await performRecipe({ recipe, dir, share, until, shardRows, memoryMb, replay, quiet, trials }),
-        options.json ?? false,
-      )
+      const trials = { quiet, passEnv, restartInterrupted: options.restartInterrupted }
+      const run = { recipe, dir, share, until, shardRows, memoryMb, replay }
+      report(dir, await followRecipe(trials, (follower) => performRecipe(run, follower)), options.json ?? false)
     })
 
 /** A rehearsal is whole, small and starts over: options that say otherwise have no meaning beside it. */

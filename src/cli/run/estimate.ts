@@ -1,7 +1,9 @@
+import { engineOf } from '../../app/job/agent-engine.ts'
 import { UserError } from '../../core/errors.ts'
 import type { JobConfig } from '../../core/job.ts'
 import type { ModelFacts } from '../../core/model.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { makeEngine } from '../../plugins/make.ts'
 import {
   assumeConversation,
@@ -14,8 +16,6 @@ import {
 import { loadJobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { printJson } from '../output.ts'
-import { renderCount, renderDuration } from '../progress/render.ts'
-import { engineOf } from './agent-engine.ts'
 import type { RunOptions } from './options.ts'
 
 /** Says what a job would take, and on which numbers that stands; asks no server and writes nothing. */

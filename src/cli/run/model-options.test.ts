@@ -1,14 +1,15 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catchPrinted } from '../../../test/printed.ts'
-import { askedJob } from './job-document.ts'
-import { modelUseOf } from './model-options.ts'
+import { jobConfigOf } from '../../app/job/job-config.ts'
+import { modelUseOf } from '../../app/job/model-use.ts'
+import { note } from '../output.ts'
+import { jobRequestOf } from './job-request.ts'
 import { runOptions } from './options.ts'
-import { withTaskOptions } from './task-options.ts'
 
-const optionsOf = (...argv: string[]) => runOptions().parse(argv, { from: 'user' }).opts()
+const requestOf = (...argv: string[]) => jobRequestOf(runOptions().parse(argv, { from: 'user' }).opts())
 
 async function fileWith(name: string, document: object): Promise<string> {
   const path = join(await mkdtemp(join(tmpdir(), 'model-options-')), name)
@@ -18,7 +19,7 @@ async function fileWith(name: string, document: object): Promise<string> {
 
 async function asked(...argv: string[]) {
   catchPrinted()
-  return askedJob(optionsOf(...argv), 'local')
+  return jobConfigOf(requestOf(...argv), note)
 }
 
 async function agentsFor(...argv: string[]) {
@@ -55,7 +56,7 @@ describe('a file that sets up one model as an agent', () => {
     const kwargs = { api_base: settings.api_base }
     expect(await agentsFor('-c', path, '-a', 'other')).toEqual([{ name: 'other', modelName: 'org/nano', kwargs }])
     expect(await agentsFor('-c', path, '--agent-import-path', './a.ts')).toEqual([
-      { name: './a.ts', modelName: 'org/nano', kwargs },
+      { name: resolve('a.ts'), modelName: 'org/nano', kwargs },
     ])
   })
 
@@ -100,7 +101,7 @@ describe('an engine', () => {
 
 describe('how models may be used', () => {
   test('is free when nobody says otherwise', () => {
-    expect(modelUseOf(optionsOf(), undefined)).toEqual({
+    expect(modelUseOf(requestOf(), undefined)).toEqual({
       budget: { costUsd: null, tokens: null, requests: null, wallSec: null },
       pace: {},
       adaptive: null,
@@ -108,7 +109,7 @@ describe('how models may be used', () => {
   })
 
   test('has budgets and limits per minute', () => {
-    const options = optionsOf(
+    const options = requestOf(
       '--budget-usd',
       '2.5',
       '--budget-tokens',
@@ -119,11 +120,11 @@ describe('how models may be used', () => {
       '7',
     )
     expect(modelUseOf(options, undefined).budget).toEqual({ costUsd: 2.5, tokens: 9, requests: 8, wallSec: 7 })
-    expect(modelUseOf(optionsOf('--rpm', '60', '--tpm', '1000'), undefined).pace).toEqual({ rpm: 60, tpm: 1000 })
+    expect(modelUseOf(requestOf('--rpm', '60', '--tpm', '1000'), undefined).pace).toEqual({ rpm: 60, tpm: 1000 })
   })
 
   test('adapts when an option or the job file says so, and options win', async () => {
-    expect(modelUseOf(optionsOf('--adaptive'), undefined).adaptive).toMatchObject({ minLimit: 1, maxLimit: 256 })
+    expect(modelUseOf(requestOf('--adaptive'), undefined).adaptive).toMatchObject({ minLimit: 1, maxLimit: 256 })
     const file = {
       enabled: true,
       algorithm: 'gradient2',
@@ -137,27 +138,26 @@ describe('how models may be used', () => {
     ]) {
       const { adaptive } = await asked('-c', await fileWith('job.json', document))
       expect(
-        modelUseOf(optionsOf('--adaptive-max', '32', '--adaptive-interval', '5'), adaptive).adaptive,
+        modelUseOf(requestOf('--adaptive-max', '32', '--adaptive-interval', '5'), adaptive).adaptive,
       ).toMatchObject({
         minLimit: 4,
         maxLimit: 32,
         metricsUrls: ['http://x/metrics'],
         pollIntervalSec: 5,
       })
-      expect(modelUseOf(optionsOf(), { ...file, enabled: false }).adaptive).toBeNull()
+      expect(modelUseOf(requestOf(), { ...file, enabled: false }).adaptive).toBeNull()
     }
   })
 
   test('says which setting is wrong', () => {
-    expect(() => modelUseOf(optionsOf('--adaptive-min', '9', '--adaptive-max', '3'), undefined)).toThrow(/min_limit/)
-    expect(() => modelUseOf(optionsOf(), { enabled: true, min_limt: 1 })).toThrow('min_limt is not a known key')
+    expect(() => modelUseOf(requestOf('--adaptive-min', '9', '--adaptive-max', '3'), undefined)).toThrow(/min_limit/)
+    expect(() => modelUseOf(requestOf(), { enabled: true, min_limt: 1 })).toThrow('min_limt is not a known key')
   })
 })
 
 test('--dataset is another word for --path', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'dataset-'))
-  const { config } = await asked()
-  const narrowed = await withTaskOptions(config, optionsOf('--dataset', dir))
-  expect(narrowed.datasets).toMatchObject([{ path: dir }])
-  await expect(withTaskOptions(config, optionsOf('-p', dir, '--dataset', '/other'))).rejects.toThrow(/got both/)
+  const { config } = await asked('--dataset', dir)
+  expect(config.datasets).toMatchObject([{ path: dir }])
+  await expect(asked('-p', dir, '--dataset', '/other')).rejects.toThrow(/got both/)
 })

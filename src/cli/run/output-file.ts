@@ -1,9 +1,9 @@
 import { realpath, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { explainDisk } from '../../app/disk-errors.ts'
+import { tryToWriteIn } from '../../app/job/jobs-dir.ts'
 import { UserError } from '../../core/errors.ts'
 import { kindAt, writeAtomic } from '../../lib/files.ts'
-import { explainDisk } from '../disk-errors.ts'
-import { tryToWriteIn } from './jobs-dir.ts'
 
 /** Finds out before the work, not after it, that its result cannot be written to a file. */
 export async function checkOutputFile(path: string): Promise<void> {

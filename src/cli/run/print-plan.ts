@@ -1,3 +1,4 @@
+import { providerOf } from '../../app/job/configured.ts'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { JobConfig } from '../../core/job.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
@@ -13,7 +14,6 @@ import {
   type SandboxAlternatives,
 } from '../../run/trial/environment.ts'
 import { note, printJson, printTable } from '../output.ts'
-import { providerOf } from './configured.ts'
 
 /** An image that tasks need, and which ones share it. */
 export interface PlannedImage {

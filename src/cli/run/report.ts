@@ -1,18 +1,10 @@
+import { renderJudge } from '../../app/job/judge.ts'
+import type { PerformedJob } from '../../app/job/perform-job.ts'
 import type { Denominators } from '../../core/job-stats.ts'
-import type { JobOutcome } from '../../run/job.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { note, printJson, printTable } from '../output.ts'
-import { renderJudge, renderNoValidReply, renderPassAtK } from '../progress/render.ts'
-import type { ResumedSums } from './interrupted.ts'
+import { renderNoValidReply, renderPassAtK } from '../progress/render.ts'
 import { writeOutputFile } from './output-file.ts'
-
-/** A job that was run at a terminal. */
-export interface PerformedJob extends JobOutcome {
-  /** Trials were cut short or not started because a budget was spent. */
-  readonly stoppedByBudget: boolean
-  /** Null when no trial had been interrupted before. */
-  readonly resumed: ResumedSums | null
-}
 
 interface Shown {
   readonly json: boolean

@@ -1,8 +1,8 @@
+import { type EngineRequest, requestedEngine } from '../../app/engine/engine-request.ts'
 import { UserError } from '../../core/errors.ts'
 import { apiBase, loadEndpoint } from '../../formats/endpoint-json.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { type Check, checkCompletion, checkConnection } from '../agents/check-model.ts'
-import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
 import { printJson } from '../output.ts'
 import type { ServeOptions } from './serve-engine.ts'
 

@@ -1,17 +1,12 @@
-import { mkdir, readdir } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
 import { Command, Option } from '@commander-js/extra-typings'
-import { UserError } from '../../core/errors.ts'
-import type { Task } from '../../core/task.ts'
-import { findTasks } from '../../formats/harbor-task/find.ts'
-import { loadTask } from '../../formats/harbor-task/load.ts'
-import { orUserError } from '../../formats/harbor-task/read.ts'
-import { brokenTask, type TaskReport } from '../../run/check/check-task.ts'
-import { checkTasks } from '../../run/check/check-tasks.ts'
+import { checkTasks, type TaskReport } from '../../app/check-tasks.ts'
+import { parsedAssignments } from '../../app/job/assignments.ts'
+import { judgeSettingsOf } from '../../app/job/model-flags.ts'
+import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
-import { type JudgeOptions, withJudge } from '../run/judging.ts'
+import { confirmAtTerminal } from '../run/confirm.ts'
+import { withJudge } from '../run/model-options.ts'
 import { firstReason, oneLine, printReports } from './check-table.ts'
-import { withSpine } from './spine.ts'
 
 /** `ot-agent tasks check`: the verification spine. */
 export default () =>
@@ -36,69 +31,24 @@ export default () =>
       .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {
-    const { tasks, broken } = await loadTasks(path)
-    const reports = [...broken, ...(await check(tasks, options))].sort((a, b) => (a.dir < b.dir ? -1 : 1))
+    const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg) }
+    const { repeats, keep, passEnv, nConcurrent: concurrency } = options
+    const asked = { tasks: path, sandbox, repeats, keep, passEnv, concurrency, lintOnly: options.only === 'lint' }
+    const interrupt = interruptSignal()
+    const control = { signal: interrupt.signal, confirm: confirmAtTerminal() }
+    const run = checkTasks({ ...asked, judge: judgeSettingsOf(options) }, control)
+    try {
+      for await (const event of run)
+        note(event.kind === 'note' ? event.text : progressLine(event.report, event.done, event.total))
+    } finally {
+      interrupt.stop()
+    }
+    const reports = await run
     if (options.json)
       printJson({ schema: 'tasks-check/1', only: options.only ?? null, ...count(reports), tasks: reports })
     else printReports(reports)
     if (reports.some(({ verdict }) => verdict !== 'accepted')) process.exitCode = 3
   })
-
-interface CheckOptions extends JudgeOptions {
-  readonly nConcurrent: number
-  readonly repeats: number
-  readonly environment: string
-  readonly environmentKwarg: readonly string[]
-  readonly passEnv: readonly string[]
-  readonly only?: 'lint' | undefined
-  readonly keep?: string | undefined
-}
-
-async function check(tasks: readonly Task[], options: CheckOptions): Promise<TaskReport[]> {
-  const { keep } = options
-  const keepIn = keep === undefined ? undefined : () => emptyDir(keep)
-  const spineOptions = { ...options, lintOnly: options.only === 'lint', keepIn }
-  return withSpine(tasks, spineOptions, (spine) => {
-    let done = 0
-    return checkTasks(tasks, {
-      ...spine,
-      concurrency: options.nConcurrent,
-      keep: keep !== undefined,
-      onReport: (report) => note(progressLine(report, ++done, tasks.length)),
-    })
-  })
-}
-
-/** Reads every task; one that cannot be read becomes a rejected row, so that the others are still checked. */
-async function loadTasks(path: string): Promise<{ tasks: Task[]; broken: TaskReport[] }> {
-  const found = await findTasks(path, { allowNoTests: true })
-  const broken = found.broken.map(({ dir, reason }) => brokenTask(dir, basename(dir), reason))
-  const tasks: Task[] = []
-  for (const dir of found.tasks) {
-    try {
-      tasks.push(await loadTask(dir, { allowNoTests: true }))
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error
-      broken.push(brokenTask(dir, basename(dir), error.message))
-    }
-  }
-  for (const report of broken) note(`rejected ${oneLine(report.task)}: ${firstReason(report)}`)
-  return { tasks, broken }
-}
-
-/** Old trials among the new ones would mislead. */
-async function emptyDir(path: string): Promise<string> {
-  const dir = resolve(path)
-  const names = await orUserError(dir, async () => {
-    await mkdir(dir, { recursive: true })
-    return readdir(dir)
-  })
-  if (names.length === 0) return dir
-  throw new UserError(
-    `--keep: expected a new or empty folder, ${path} holds ${names.length} things`,
-    'name another folder',
-  )
-}
 
 function progressLine(report: TaskReport, done: number, all: number): string {
   const reason = report.verdict === 'accepted' ? '' : `: ${firstReason(report)}`

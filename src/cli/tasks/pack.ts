@@ -1,14 +1,15 @@
 import { basename, resolve, sep } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
 import { UserError } from '../../core/errors.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
 import { kindAt } from '../../lib/files.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
-import { makeTicker, megabytes } from '../ticker.ts'
+import { makeTicker } from '../ticker.ts'
 
 /** `ot-agent tasks pack`: a folder of tasks becomes one parquet file. */
 export default () =>

@@ -1,5 +1,8 @@
 import { basename, join, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { withSpine } from '../../app/check/spine.ts'
+import { parsedAssignments } from '../../app/job/assignments.ts'
+import { type JudgeOptions, judgeSettingsOf } from '../../app/job/model-flags.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Task } from '../../core/task.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
@@ -7,11 +10,12 @@ import { loadTask } from '../../formats/harbor-task/load.ts'
 import { exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
-import { type JudgeOptions, withJudge } from '../run/judging.ts'
+import { confirmAtTerminal } from '../run/confirm.ts'
+import { withJudge } from '../run/model-options.ts'
 import { brokenReport, type PinReport, pinTask } from './pin/pin-task.ts'
 import { printPins } from './pin/table.ts'
-import { withSpine } from './spine.ts'
 
 /** `ot-agent tasks pin`: exact versions for what a task's Dockerfile installs. */
 export default () =>
@@ -114,7 +118,12 @@ async function pinAll(
 ): Promise<PinReport[]> {
   const { check, dryRun = false, trustStandIn = false, nConcurrent } = options
   const proven = check && !dryRun ? tasks : []
-  return withSpine(proven, { ...options, repeats: 1, lintOnly: false }, async (spine) => {
+  const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg) }
+  const judge = judgeSettingsOf(options)
+  const interrupt = interruptSignal()
+  const follower = { notify: note, signal: interrupt.signal, confirm: confirmAtTerminal() }
+  const asked = { sandbox, judge, passEnv: options.passEnv, repeats: 1, lintOnly: false }
+  return withSpine(proven, asked, follower, async (spine) => {
     const reports: PinReport[] = []
     const work = mapInOrder(tasks.entries(), nConcurrent, ([index, task]) => {
       const target = targets[index] ?? null
@@ -125,7 +134,7 @@ async function pinAll(
       note(progressLine(report, reports.length, tasks.length))
     }
     return reports
-  })
+  }).finally(interrupt.stop)
 }
 
 function progressLine({ task, status, pins, reason }: PinReport, done: number, all: number): string {

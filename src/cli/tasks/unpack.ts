@@ -1,9 +1,10 @@
 import { Command, Option } from '@commander-js/extra-typings'
+import { explainDisk } from '../../app/disk-errors.ts'
 import { type UnpackedTasks, unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
-import { explainDisk } from '../disk-errors.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { printJson } from '../output.ts'
-import { makeTicker, megabytes } from '../ticker.ts'
+import { makeTicker } from '../ticker.ts'
 
 /** `ot-agent tasks unpack`: a parquet file becomes a folder of tasks. */
 export default () =>

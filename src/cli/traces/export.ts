@@ -1,18 +1,11 @@
-import { basename, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { UserError } from '../../core/errors.ts'
-import { limitOfFile, makeTraces, refuseTrial, type TraceOptions } from '../../formats/traces/make-traces.ts'
-import type { TraceRow } from '../../formats/traces/row.ts'
-import type { ShardFile, TraceFormat } from '../../formats/traces/shards.ts'
+import { type ExportResult, exportTraces } from '../../app/export-traces.ts'
+import type { TraceFormat } from '../../formats/traces/shards.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { type ExportCounts, exportTraces, type TraceMaker } from '../../run/traces/export-traces.ts'
-import { findInputs } from '../../run/traces/find-inputs.ts'
-import { explainDisk } from '../disk-errors.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, wholeNumber } from '../output.ts'
-import { makeTicker, megabytes } from '../ticker.ts'
-import { version } from '../version.ts'
-import { DatasetFiles } from './dataset-files.ts'
+import { makeTicker } from '../ticker.ts'
 import {
   episodesOption,
   filterOption,
@@ -47,67 +40,21 @@ export default () =>
     .option('--overwrite', 'replace an earlier export')
     .option('--json', 'print the result as JSON')
     .action(async ({ path, out, format, recursive, shardRows, overwrite, json, ...rest }) => {
-      const options: TraceOptions = { ...rest, sharegpt: rest.sharegpt ?? false }
-      checkForm(options)
-      const found = await explainDisk(out, () => findInputs(path, recursive ?? false))
-      const files = new DatasetFiles({
-        name: basename(resolve(out)),
-        formats: format,
-        options,
-        shardRows: shardRows ?? null,
-        madeBy: `ot-agent ${version()}`,
-      })
-      const tick = makeTicker()
       const interrupt = interruptSignal()
+      const request = { ...rest, from: path, out, formats: format, recursive, shardRows, overwrite }
+      const run = exportTraces(request, { signal: interrupt.signal })
       try {
-        const done = await explainDisk(out, () =>
-          exportTraces({
-            found,
-            out,
-            overwrite: overwrite ?? false,
-            maker: files.noting(traceMaker(options)),
-            openSink: (dir) => files.open(dir),
-            describe: (counts, written) => files.describe(counts, written),
-            signal: interrupt.signal,
-            onProgress: (trials, rows) => tick(`${trials} trials read, ${rows} rows written`),
-          }),
-        )
-        report(out, done, json ?? false)
+        const tick = makeTicker()
+        for await (const { trials, rows } of run) tick(`${trials} trials read, ${rows} rows written`)
+        report(out, await run, json ?? false)
       } finally {
         interrupt.stop()
       }
     })
 
-/** What is wrong with one form is said before anything is read. */
-function checkForm({ form, reasoning, subagents }: TraceOptions): void {
-  if (form === 'exact' && subagents === 'inline')
-    throw new UserError(
-      '--subagents inline: an exact conversation holds no turns of others',
-      'use --subagents separate, or add --form readable',
-    )
-  if (form === 'readable' && reasoning === 'inline')
-    throw new UserError(
-      '--reasoning inline: the readable form has its own place for reasoning',
-      'leave --reasoning out',
-    )
-}
-
-/** How trials become rows, for every reader of trials. */
-export function traceMaker(options: TraceOptions): TraceMaker<TraceRow> {
-  return {
-    refuse: (record) => refuseTrial(record, options),
-    limitOf: limitOfFile,
-    make: (trial) => makeTraces(trial, options),
-  }
-}
-
-function report(
-  out: string,
-  { counts, files }: { readonly counts: ExportCounts; readonly files: readonly ShardFile[] },
-  json: boolean,
-): void {
+function report(out: string, { files, ...counts }: ExportResult, json: boolean): void {
   if (json) {
-    printJson({ out: resolve(out), ...counts, files })
+    printJson({ ...counts, files })
     return
   }
   for (const [reason, count] of Object.entries(counts.drops)) note(`left out, ${reason}: ${count}`)

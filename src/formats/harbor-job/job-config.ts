@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { JobConfig } from '../../core/job.ts'
+import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import { type HostEnv, redactJobConfig } from '../../core/redact.ts'
 import { localStamp } from '../../lib/time.ts'
-import { jobConfigDocument } from './config-render.ts'
+import { environmentDocument, jobConfigDocument } from './config-render.ts'
 import * as part from './config-schema.ts'
 import { migrate } from './legacy.ts'
 import { renderPythonJson } from './python-json.ts'
@@ -53,6 +53,27 @@ export function parseJobConfig(
 /** What a job does when nothing is said. */
 export function defaultJobConfig(over: Partial<JobConfig> = {}, now = new Date()): JobConfig {
   return { ...toJobConfig(jobSchema.parse({}), now), ...over }
+}
+
+/** The agent of a job that names none: oracle. */
+export function defaultAgent(): AgentConfig {
+  return part.agentSchema.parse({})
+}
+
+/** Changes keys of a job's config that are named as in a job file, for example `agents[0].kwargs.x`. */
+export function setInJobConfig(
+  config: JobConfig,
+  source: JobConfigSource,
+  change: (document: Record<string, unknown>) => void,
+): { config: JobConfig; warnings: ConfigWarning[] } {
+  const { type, importPath: import_path } = config.environment
+  const rendered = {
+    ...jobConfigDocument(config),
+    environment: { ...environmentDocument(config.environment), type, import_path },
+  }
+  const document = { ...Object(readDocument(renderPythonJson(rendered), source.path, 'json')) }
+  change(document)
+  return parseJobConfig(JSON.stringify(document), { ...source, format: 'json' })
 }
 
 /** The text of a job's config.json, without secrets. */

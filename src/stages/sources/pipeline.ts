@@ -38,16 +38,16 @@ export default definePlugin<Source<TaskRow>, typeof options>({
       kind: 'source',
       gives: 'task',
       expensive: true,
-      needs: ({ seed }) => [{ kind: 'pipeline', pipeline, args: wordsOf({ seed, ...args }) }],
+      needs: ({ seed }) => [{ kind: 'pipeline', pipeline, args: { seed, ...args } }],
       expect: () => ({ rows: countOf(args), ...(countOf(args) === null && { assumes: [unknownCount(pipeline)] }) }),
       fingerprint: async (at) => fingerprintOf(servicesOf(at), pipeline, args),
       async *rows(at) {
         at.signal.throwIfAborted()
         const services = servicesOf(at)
-        const words = wordsOf({ seed: at.seed, ...(at.limit && { limit: at.limit }), ...args })
-        const digest = digestJson({ words, code: await fingerprintOf(services, pipeline, args) })
+        const asked = { seed: at.seed, ...(at.limit && { limit: at.limit }), ...args }
+        const digest = digestJson({ args: asked, code: await fingerprintOf(services, pipeline, args) })
         const outDir = join(at.workDir, digest.slice(0, 16))
-        for await (const made of services.pipeline({ pipeline, args: words, outDir, signal: at.signal })) {
+        for await (const made of services.pipeline({ pipeline, args: asked, outDir, signal: at.signal })) {
           at.signal.throwIfAborted()
           yield isDropped(made) ? made : await taskRowOf(made, source)
         }
@@ -82,14 +82,6 @@ function nameOf(pipeline: string): string {
   const parts = pipeline.split('/').filter((part) => part !== '' && part !== '.' && part !== '..')
   const last = parts.at(-1)?.replace(/\.[cm]?[jt]s$/, '') ?? pipeline
   return last === 'generate' ? (parts.at(-2) ?? last) : last
-}
-
-function wordsOf(args: Args): readonly string[] {
-  return Object.entries(args).map(([name, given]) => {
-    const flag = flagOf(name)
-    if (typeof given === 'boolean') return given ? `--${flag}` : `--no-${flag}`
-    return `--${flag}=${Array.isArray(given) ? given.join(',') : given}`
-  })
 }
 
 /** The rows of a file that the pipeline is given are part of what its tasks depend on, and so are the files of a folder. */

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { explainDisk } from '../../../app/disk-errors.ts'
 import { UserError } from '../../../core/errors.ts'
 import { parseClusterYaml } from '../../../formats/cluster-yaml.ts'
 import { exists, writeAtomic } from '../../../lib/files.ts'
-import { explainDisk } from '../../disk-errors.ts'
 import { printJson } from '../../output.ts'
 import { ownClustersDir } from '../clusters.ts'
 

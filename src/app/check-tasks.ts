@@ -1,0 +1,95 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
+import { UserError } from '../core/errors.ts'
+import type { ModelSettings, PlugInChoice } from '../core/stage.ts'
+import type { Task } from '../core/task.ts'
+import { findTasks } from '../formats/harbor-task/find.ts'
+import { loadTask } from '../formats/harbor-task/load.ts'
+import { orUserError } from '../formats/harbor-task/read.ts'
+import { brokenTask, type TaskReport } from '../run/check/check-task.ts'
+import { checkTasks as checkEach } from '../run/check/check-tasks.ts'
+import { withSpine } from './check/spine.ts'
+import type { Confirm } from './job/consent.ts'
+import type { RunControl } from './run-tasks.ts'
+import { Running } from './running.ts'
+
+export type { TaskReport } from '../run/check/check-task.ts'
+
+/** Which tasks to prove, and how. */
+export interface CheckRequest {
+  /** A task, or a folder of tasks. */
+  readonly tasks: string
+  /** A kind of sandbox (default: local). */
+  readonly sandbox?: string | PlugInChoice | undefined
+  /** Tasks at once (default: 4). */
+  readonly concurrency?: number | undefined
+  /** Runs of the oracle that have to agree (default: 3). */
+  readonly repeats?: number | undefined
+  /** Starts nothing. */
+  readonly lintOnly?: boolean | undefined
+  /** Keeps the trials of tasks that are not accepted in this new or empty folder. */
+  readonly keep?: string | undefined
+  readonly passEnv?: readonly string[] | undefined
+  readonly judge?: ModelSettings | undefined
+}
+
+export type CheckEvent =
+  | { readonly kind: 'note'; readonly text: string }
+  | { readonly kind: 'task'; readonly report: TaskReport; readonly done: number; readonly total: number }
+
+/** Proves that tasks are sound, as `ot-agent tasks check` does; the reports are in the order of the tasks' folders. */
+export function checkTasks(
+  request: CheckRequest,
+  control: RunControl & { readonly confirm?: Confirm | undefined } = {},
+): Running<CheckEvent, readonly TaskReport[]> {
+  return new Running(async (emit) => {
+    const { sandbox = 'local', keep, repeats = 3, lintOnly = false, concurrency = 4, ...rest } = request
+    const { tasks, broken } = await loadTasks(request.tasks)
+    const total = tasks.length + broken.length
+    let done = 0
+    const onReport = (report: TaskReport) => emit({ kind: 'task', report, done: ++done, total })
+    for (const report of broken) onReport(report)
+    const options = {
+      ...rest,
+      ...{ repeats, lintOnly },
+      sandbox: typeof sandbox === 'string' ? { name: sandbox } : sandbox,
+      keepIn: keep === undefined ? undefined : () => emptyDir(keep),
+    }
+    const notify = (text: string) => emit({ kind: 'note', text })
+    const signal = control.signal ?? new AbortController().signal
+    const checked = await withSpine(tasks, options, { notify, signal, confirm: control.confirm }, (spine) =>
+      checkEach(tasks, { ...spine, concurrency, keep: keep !== undefined, onReport }),
+    )
+    return [...broken, ...checked].sort((a, b) => (a.dir < b.dir ? -1 : 1))
+  })
+}
+
+/** Reads every task; one that cannot be read becomes a rejected row, so that the others are still checked. */
+async function loadTasks(path: string): Promise<{ tasks: Task[]; broken: TaskReport[] }> {
+  const found = await findTasks(path, { allowNoTests: true })
+  const broken = found.broken.map(({ dir, reason }) => brokenTask(dir, basename(dir), reason))
+  const tasks: Task[] = []
+  for (const dir of found.tasks) {
+    try {
+      tasks.push(await loadTask(dir, { allowNoTests: true }))
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error
+      broken.push(brokenTask(dir, basename(dir), error.message))
+    }
+  }
+  return { tasks, broken }
+}
+
+/** Old trials among the new ones would mislead. */
+async function emptyDir(path: string): Promise<string> {
+  const dir = resolve(path)
+  const names = await orUserError(dir, async () => {
+    await mkdir(dir, { recursive: true })
+    return readdir(dir)
+  })
+  if (names.length === 0) return dir
+  throw new UserError(
+    `--keep: expected a new or empty folder, ${path} holds ${names.length} things`,
+    'name another folder',
+  )
+}

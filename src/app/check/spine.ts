@@ -1,0 +1,79 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Spent } from '../../core/budget.ts'
+import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
+import type { Task } from '../../core/task.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
+import { makeAgent, makeProvider, sandboxAlternatives } from '../../plugins/make.ts'
+import { makeBudget } from '../../run/budget.ts'
+import type { CheckRequest } from '../../run/check/check-task.ts'
+import { networksOf } from '../../run/trial/environment.ts'
+import { askConsent } from '../job/consent.ts'
+import { openJudge, refuseUnjudged } from '../job/judge.ts'
+import { unlimitedUse } from '../job/model-use.ts'
+import type { JobFollower } from '../job/perform-job.ts'
+import type { Notify } from '../job/tasks-request.ts'
+
+export interface SpineOptions {
+  readonly sandbox: PlugInChoice
+  /** The model that scores tasks which ask for a judge. */
+  readonly judge?: ModelSettings | undefined
+  /** Variables of this machine that tasks may have. */
+  readonly passEnv?: readonly string[] | undefined
+  readonly repeats: number
+  /** Starts nothing and asks no judge. */
+  readonly lintOnly: boolean
+  /** Makes the folder for the trials' files, which then stays; a temporary one without it. */
+  readonly keepIn?: (() => Promise<string>) | undefined
+}
+
+/** What checks of tasks need, and a folder for their trials. */
+export interface Spine extends CheckRequest {
+  readonly workDir: string
+}
+
+/** Makes what checks of tasks need, and clears up after `use`. */
+export async function withSpine<T>(
+  tasks: readonly Task[],
+  options: SpineOptions,
+  { notify, signal, confirm }: Omit<JobFollower, 'watch'>,
+  use: (spine: Spine) => Promise<T>,
+): Promise<T> {
+  const { repeats, lintOnly } = options
+  const { name, options: sandboxOptions = {} } = options.sandbox
+  const provider = await makeProvider(name, sandboxOptions)
+  const judging = options.judge
+  if (!lintOnly) {
+    await askConsent(tasks, options, confirm)
+    await refuseUnjudged(tasks, judging)
+    await provider.preflight({ networks: networksOf(tasks) })
+  }
+  const kept = await options.keepIn?.()
+  const workDir = kept ?? (await makeScratchDir(join(tmpdir(), 'ot-agent-check-')))
+  const purse = makeBudget({ limits: unlimitedUse.budget, spentBefore: nothingSpent })
+  try {
+    const judge = await openJudge(lintOnly ? undefined : judging, {}, signal)
+    return await use({
+      provider,
+      sandboxOptions,
+      makeAgent,
+      alternatives: await sandboxAlternatives(),
+      hostEnv: process.env,
+      judge: judge?.(purse.account(null, 'judge')),
+      repeats,
+      lintOnly,
+      signal,
+      workDir,
+    })
+  } finally {
+    noteSpent(purse.spent(), notify)
+    if (kept === undefined) await removeDraft(workDir)
+  }
+}
+
+const nothingSpent: Spent = { costUsd: 0, tokens: 0, requests: 0, wallSec: 0 }
+
+function noteSpent({ requests, tokens, costUsd }: Spent, notify: Notify): void {
+  const cost = costUsd > 0 ? `, ${costUsd.toFixed(4)} USD` : ''
+  if (requests > 0) notify(`judge: ${requests} requests, ${tokens} tokens${cost}`)
+}

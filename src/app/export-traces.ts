@@ -1,0 +1,91 @@
+import { basename, resolve } from 'node:path'
+import { UserError } from '../core/errors.ts'
+import type { TraceOptions } from '../formats/traces/make-traces.ts'
+import type { ShardFile, TraceFormat } from '../formats/traces/shards.ts'
+import { version } from '../lib/version.ts'
+import { type ExportCounts, exportTraces as writeTraces } from '../run/traces/export-traces.ts'
+import { findInputs } from '../run/traces/find-inputs.ts'
+import { explainDisk } from './disk-errors.ts'
+import type { RunControl } from './run-tasks.ts'
+import { Running } from './running.ts'
+import { DatasetFiles } from './traces/dataset-files.ts'
+import { traceMaker } from './traces/trace-maker.ts'
+
+/** Which trials become a dataset, and in which form. */
+export interface ExportRequest extends Partial<TraceOptions> {
+  /** Jobs, trials or folders of them. */
+  readonly from: string | readonly string[]
+  /** The directory of the dataset; it appears whole or not at all. */
+  readonly out: string
+  /** What the dataset's card calls it (default: the name of `out`). */
+  readonly name?: string | undefined
+  /** Files to write (default: parquet). */
+  readonly formats?: readonly TraceFormat[] | undefined
+  /** Looks for jobs in folders below, too. */
+  readonly recursive?: boolean | undefined
+  /** Rows a file holds at most (default: a file ends at about 500 MB). */
+  readonly shardRows?: number | undefined
+  /** Replaces an earlier export. */
+  readonly overwrite?: boolean | undefined
+}
+
+export interface ExportProgress {
+  readonly trials: number
+  readonly rows: number
+}
+
+export interface ExportResult extends ExportCounts {
+  readonly out: string
+  readonly files: readonly ShardFile[]
+}
+
+/** One row for each trial, exactly as the model saw it. */
+export const usualForm: TraceOptions = {
+  form: 'exact',
+  reasoning: 'column',
+  episodes: 'last',
+  filter: 'all',
+  subagents: 'separate',
+  turns: 'alternate',
+  sharegpt: false,
+}
+
+/** Writes the conversations of finished trials as a dataset, as `ot-agent traces export` does. */
+export function exportTraces(request: ExportRequest, control: RunControl = {}): Running<ExportProgress, ExportResult> {
+  return new Running(async (emit) => {
+    const { from, out, name = basename(resolve(out)), formats = ['parquet'], ...more } = request
+    const { recursive = false, shardRows = null, overwrite = false, ...rest } = more
+    const options = { ...usualForm, ...rest }
+    checkForm(options)
+    const found = await explainDisk(out, () => findInputs([from].flat(), recursive))
+    const madeBy = `ot-agent ${version()}`
+    const files = new DatasetFiles({ name, formats, options, shardRows, madeBy })
+    const done = await explainDisk(out, () =>
+      writeTraces({
+        found,
+        out,
+        overwrite,
+        maker: files.noting(traceMaker(options)),
+        openSink: (dir) => files.open(dir),
+        describe: (counts, written) => files.describe(counts, written),
+        signal: control.signal ?? new AbortController().signal,
+        onProgress: (trials, rows) => emit({ trials, rows }),
+      }),
+    )
+    return { out: resolve(out), ...done.counts, files: done.files }
+  })
+}
+
+/** What is wrong with one form is said before anything is read. */
+function checkForm({ form, reasoning, subagents }: TraceOptions): void {
+  if (form === 'exact' && subagents === 'inline')
+    throw new UserError(
+      '--subagents inline: an exact conversation holds no turns of others',
+      'use --subagents separate, or add --form readable',
+    )
+  if (form === 'readable' && reasoning === 'inline')
+    throw new UserError(
+      '--reasoning inline: the readable form has its own place for reasoning',
+      'leave --reasoning out',
+    )
+}

@@ -1,0 +1,28 @@
+import { Arguments } from '../generation/arguments.ts'
+import { type PipelineArgs, parsePipelineArgs } from './generate/options.ts'
+import { performGeneration } from './generate/perform-generation.ts'
+import type { GenerationSummary } from './generate/summary.ts'
+import { loadPipeline } from './recipe/run-pipeline.ts'
+import type { RunControl } from './run-tasks.ts'
+import { Running } from './running.ts'
+
+export type { GenerationSummary } from './generate/summary.ts'
+
+/**
+ * Runs a data pipeline, by its name under data/ or its file, as `ot-agent generate` does. The request holds the flags of that
+ * command without their dashes: `{ limit: 10, stage: 'both', outputDir: 'out' }`, and the pipeline's own.
+ */
+export function generate(
+  pipeline: string,
+  request: PipelineArgs = {},
+  control: RunControl = {},
+): Running<string, GenerationSummary> {
+  return new Running(async (emit) => {
+    const loaded = await loadPipeline(pipeline)
+    const own = new Arguments()
+    loaded.generator.addArguments(own)
+    const options = parsePipelineArgs(pipeline, request, own)
+    const signal = control.signal ?? new AbortController().signal
+    return (await performGeneration(loaded, options, { notify: emit, signal })).summary
+  })
+}

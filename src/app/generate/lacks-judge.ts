@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises'
+import { judgeFileName } from '../../core/judge.ts'
+import type { TaskDraft } from '../../core/row.ts'
+import { isAgentConfig } from '../../formats/agent-config.ts'
+import { parseJobConfig } from '../../formats/harbor-job/job-config.ts'
+import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { orUserError } from '../../formats/harbor-task/read.ts'
+import type { GenerationRequest } from '../../generation/request.ts'
+import { unjudged } from '../job/judge.ts'
+import { judgeSettingsOf } from '../job/model-flags.ts'
+import type { LoadedGenerator } from './load-generator.ts'
+import type { GenerateOptions } from './options.ts'
+
+/** Refuses a draft that this run could neither prove nor run. */
+export type RefuseDraft = (draft: TaskDraft) => void
+
+/**
+ * Refuses to make tasks that a model judges where no judge is named: now, where the pipeline says that its tasks are such,
+ * otherwise at the first one. What is made until then is kept, and the same command with a judge goes on.
+ */
+export async function refuseUnjudgedTasks(
+  { generator }: LoadedGenerator,
+  request: GenerationRequest,
+  options: GenerateOptions,
+): Promise<RefuseDraft> {
+  if (judgeSettingsOf(options) || request.stage === 'traces') return () => {}
+  // While tasks are made, the pipeline's own model judges them where none is named.
+  const unproven = request.check && !generator.requiresEngineForStage('tasks', request.options)
+  const unscored = request.stage === 'both' && (await runsTests(options))
+  if (!unproven && !unscored) return () => {}
+  if (generator.judged) throw unjudged(`tasks of ${generator.name} are`)
+  return ({ name, files }) => {
+    if (Object.keys(files).some(isRubric)) throw unjudged(`task ${name} is`)
+  }
+}
+
+/** Of a task, or of one of its steps. */
+function isRubric(path: string): boolean {
+  return /^(steps\/[^/]+\/)?tests\/[^/]+$/.test(path) && path.endsWith(`/${judgeFileName}`)
+}
+
+/** Whether what agents do is scored. */
+export async function runsTests(asked: {
+  readonly disableVerification?: boolean | undefined
+  readonly traceHarborConfig?: string | undefined
+}): Promise<boolean> {
+  const { disableVerification, traceHarborConfig: path } = asked
+  if (disableVerification) return false
+  if (path === undefined) return true
+  const text = await orUserError(path, () => readFile(path, 'utf8'))
+  return isAgentConfig(readDocument(text, path)) || !parseJobConfig(text, { path }).config.verifier.disable
+}

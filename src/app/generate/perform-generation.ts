@@ -1,0 +1,211 @@
+import { join, resolve } from 'node:path'
+import type { TaskDraft } from '../../core/row.ts'
+import { Arguments, parseArguments } from '../../generation/arguments.ts'
+import { overlay } from '../../generation/declared-generator.ts'
+import { type MadeTasks, makeTasks, type Workshop } from '../../generation/make-tasks.ts'
+import type { GenerationContext, GenerationRequest, SourceChoice } from '../../generation/request.ts'
+import { type GenerationOutcome, runGenerator } from '../../generation/run-generator.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { sometimes } from '../../lib/sometimes.ts'
+import { utcNow } from '../../lib/time.ts'
+import { version } from '../../lib/version.ts'
+import { makeProvider } from '../../plugins/make.ts'
+import { makeStage } from '../../plugins/make-stage.ts'
+import { openTaskSet, type TaskSet } from '../../store/task-set.ts'
+import { explainDisk } from '../disk-errors.ts'
+import { parsedAssignments } from '../job/assignments.ts'
+import type { JobFollower } from '../job/perform-job.ts'
+import { extractTasks, packedTasksOf } from './from-parquet.ts'
+import { type RefuseDraft, refuseUnjudgedTasks } from './lacks-judge.ts'
+import type { LoadedGenerator } from './load-generator.ts'
+import type { GenerateOptions } from './options.ts'
+import { makeProver } from './prove-tasks.ts'
+import { checkTargetRepo, publishWith } from './publish.ts'
+import { type GenerationSummary, summaryOf } from './summary.ts'
+import { engineFileFor, openTaskModels, type TaskModels } from './task-model.ts'
+import { runTraceJob } from './trace-job.ts'
+
+/** Runs a pipeline: request, model, sandboxes, stages, summary. */
+export async function performGeneration(
+  loaded: LoadedGenerator,
+  options: GenerateOptions,
+  follower: JobFollower,
+): Promise<{ readonly summary: GenerationSummary; readonly request: GenerationRequest }> {
+  const { signal, notify } = follower
+  const packed = packedTasksOf(options)
+  const asked = requestOf(loaded, options)
+  let request = asked
+  const { generator } = loaded
+  const refuse = await refuseUnjudgedTasks(loaded, request, options)
+  if (request.upload) await checkTargetRepo(request.targetRepo, signal)
+  const startedAt = utcNow()
+  const set = await explainDisk(request.outputDir, () => openSet(loaded, request, options))
+  let models: TaskModels | null = null
+  let outcome: GenerationOutcome = { tasks: null, traces: null }
+  try {
+    if (packed)
+      request = await extractTasks(packed, asked, {
+        overwrite: options.overwrite ?? false,
+        workDir: set.workDir,
+        notify,
+        signal,
+      })
+    const served = await withEndpoint(options, set.workDir)
+    const needsModel = request.stage !== 'traces' && generator.requiresEngineForStage('tasks', request.options)
+    models = await openTaskModels({ name: generator.name, needsModel }, served, {
+      workDir: set.workDir,
+      notify,
+      signal,
+    })
+    const context = await contextFor(loaded, request, served, { set, models, refuse, follower })
+    outcome = await explainDisk(request.outputDir, () => runGenerator(generator, request, context, publishWith(notify)))
+  } catch (error) {
+    await set.close({ ...summaryOf(loaded, request, outcome, startedAt), status: 'failed' }).catch(() => {})
+    throw error
+  } finally {
+    await models?.close()
+  }
+  const summary = summaryOf(loaded, request, outcome, startedAt)
+  await set.close(summary)
+  return { summary, request }
+}
+
+/** What the options ask of a pipeline, every default filled in. */
+export function requestOf({ generator, dir }: LoadedGenerator, options: GenerateOptions): GenerationRequest {
+  const args = new Arguments()
+  generator.addArguments(args)
+  const { defaults } = generator
+  const gb = (value: number | undefined) => (value === undefined ? null : value * 1024)
+  return {
+    stage: options.stage,
+    source: sourceOf(options.source),
+    limit: options.limit ?? null,
+    seed: options.seed,
+    pipelineDir: dir,
+    inputDir: options.inputDir ?? defaults.inputDir ?? null,
+    outputDir: resolve(options.outputDir ?? join('generated', generator.name)),
+    tasksInput: options.tasksInput ?? null,
+    targetRepo: options.targetRepo ?? null,
+    upload: options.upload,
+    check: options.check,
+    sandbox: {
+      cpus: options.sandboxCpu ?? null,
+      memoryMb: gb(options.sandboxMemoryGb),
+      storageMb: gb(options.sandboxDiskGb),
+      gpus: options.sandboxGpu ?? null,
+    },
+    model: options.model?.[0] ?? null,
+    trace: {
+      agent: options.traceAgentName ?? defaults.trace?.agent ?? 'terminus-2',
+      model: options.traceModel ?? options.model?.[0] ?? defaults.trace?.model ?? null,
+      nConcurrent: options.traceNConcurrent ?? defaults.trace?.nConcurrent ?? 8,
+      episodes: options.traceEpisodes ?? defaults.trace?.episodes ?? 'last',
+      filter: options.traceExportFilter ?? defaults.trace?.filter ?? 'none',
+      subagents: options.traceSkipSubagents
+        ? false
+        : (options.traceExportSubagents ?? defaults.trace?.subagents ?? true),
+      evalOnly: options.traceEvalOnly ?? defaults.trace?.evalOnly ?? false,
+    },
+    options: parseArguments(args.list(), options),
+    metadata: {},
+  }
+}
+
+function sourceOf(text: string): SourceChoice {
+  return text === 'fixture' || text === 'real' ? { kind: text } : { kind: 'file', path: resolve(text) }
+}
+
+function openSet(
+  { generator, digest }: LoadedGenerator,
+  request: GenerationRequest,
+  options: GenerateOptions,
+): Promise<TaskSet> {
+  const { seed, source, check, sandbox, model, stage } = request
+  const identity = { pipeline: generator.name, code: digest, program: version(), options: request.options }
+  // A folder of traces alone has nothing that could be mixed with other tasks.
+  const packed = packedTasksOf(options)
+  const made = stage === 'traces' ? { ...(packed && { packed }) } : { source, seed, check, sandbox, model }
+  return openTaskSet(request.outputDir, { ...identity, ...made }, options.overwrite ?? false)
+}
+
+/** A running server's file is one more way to say where the model is. */
+async function withEndpoint(options: GenerateOptions, workDir: string): Promise<GenerateOptions> {
+  if (options.endpointJson === undefined) return options
+  return { ...options, engineConfig: await engineFileFor(resolve(options.endpointJson), workDir) }
+}
+
+interface GenerationParts {
+  readonly set: TaskSet
+  readonly models: TaskModels
+  readonly refuse: RefuseDraft
+  readonly follower: JobFollower
+}
+
+async function contextFor(
+  loaded: LoadedGenerator,
+  request: GenerationRequest,
+  options: GenerateOptions,
+  { set, models, refuse, follower }: GenerationParts,
+): Promise<GenerationContext> {
+  const { signal, notify } = follower
+  const sandboxOptions = parsedAssignments('--ek', options.environmentKwarg ?? [])
+  const provider = await makeProvider(options.environment, sandboxOptions)
+  const checks = request.check && request.stage !== 'traces'
+  if (checks) await provider.preflight()
+  const workDir = join(set.scratchDir, 'checks')
+  const { client: model, judge } = models
+  const spine = checks
+    ? await makeProver({
+        provider,
+        sandboxOptions,
+        repeats: options.checkRepeats,
+        passEnv: options.passEnv,
+        workDir,
+        signal,
+        judge,
+      })
+    : null
+  const tick = sometimes(notify)
+  const shop: Workshop = {
+    set,
+    seed: request.seed,
+    limit: request.limit,
+    version: digestJson([loaded.digest, version(), request.options, request.sandbox, request.model, request.check]),
+    finish: (draft) => {
+      refuse(draft)
+      return withSandbox(draft, request.sandbox)
+    },
+    judge: spine,
+    signal,
+    onProgress: (counts) => options.quiet || tick(progressLine(counts)),
+  }
+  const usual = checks || model !== null ? 4 : 16
+  const width = Math.min(options.nConcurrent ?? usual, request.limit ?? Number.POSITIVE_INFINITY)
+  return {
+    signal,
+    workDir: join(set.workDir, 'cache'),
+    model,
+    sandboxes: provider,
+    log: (line) => options.quiet || notify(line),
+    makeStage,
+    makeTasks: (work) => makeTasks({ width, ...work }, shop),
+    runTraces: (tasksDir, asked) => runTraceJob(tasksDir, asked, options, follower),
+  }
+}
+
+function withSandbox(draft: TaskDraft, { cpus, memoryMb, storageMb, gpus }: GenerationRequest['sandbox']): TaskDraft {
+  if ([cpus, memoryMb, storageMb, gpus].every((each) => each === null)) return draft
+  const environment = {
+    ...(cpus !== null && { cpus }),
+    ...(memoryMb !== null && { memory_mb: memoryMb }),
+    ...(storageMb !== null && { storage_mb: storageMb }),
+    ...(gpus !== null && { gpus }),
+  }
+  return { ...draft, config: overlay(draft.config ?? {}, { environment }) }
+}
+
+function progressLine({ rows, resumed, tasks, rejects }: MadeTasks): string {
+  const left = Object.values(rejects).reduce((sum, count) => sum + count, 0)
+  const again = resumed > 0 ? `, ${resumed} of them done before` : ''
+  return `${rows} rows${again}: ${tasks} tasks, ${left} left out`
+}

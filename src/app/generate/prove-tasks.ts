@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Judge } from '../../core/judge.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
+import type { Judgement } from '../../generation/make-tasks.ts'
+import { makeAgent, sandboxAlternatives } from '../../plugins/make.ts'
+import { checkTask, type TaskReport } from '../../run/check/check-task.ts'
+import { unnamedRefusal } from '../job/consent.ts'
+
+export interface Proving {
+  readonly provider: SandboxProvider
+  readonly sandboxOptions: Readonly<Record<string, unknown>>
+  readonly repeats: number
+  /** For tasks that a model judges. */
+  readonly judge?: Judge | undefined
+  /** Variables of this machine that tasks may have. */
+  readonly passEnv?: readonly string[] | undefined
+  readonly workDir: string
+  readonly signal: AbortSignal
+}
+
+/** Proves tasks as `tasks check` does, one at a time; what fails is the reason it is left out. */
+export async function makeProver(judging: Proving): Promise<(task: Task) => Promise<Judgement>> {
+  const { workDir, passEnv, ...rest } = judging
+  const request = {
+    ...rest,
+    makeAgent,
+    alternatives: await sandboxAlternatives(),
+    hostEnv: process.env,
+    lintOnly: false,
+  }
+  return async (task) => {
+    const refused = unnamedRefusal(task, { passEnv })
+    if (refused !== null) return { verdict: 'rejected', reason: 'host-variables', detail: refused }
+    const dir = join(workDir, randomUUID())
+    try {
+      return judgementOf(await checkTask(task, request, dir))
+    } finally {
+      await rm(dir, { recursive: true, force: true })
+    }
+  }
+}
+
+function judgementOf({ verdict, checks }: TaskReport): Judgement {
+  const telling = checks.find(({ outcome }) => outcome === (verdict === 'rejected' ? 'fail' : 'unknown'))
+  const reason = verdict === 'unknown' ? 'unverified' : `check-${telling?.name ?? verdict}`
+  return { verdict, reason, detail: telling?.reasons.join('; ') ?? '' }
+}

@@ -1,0 +1,39 @@
+import { checkWriter } from '../../formats/hub/check-writer.ts'
+import { openRepository } from '../../formats/hub/open.ts'
+import { parseTarget } from '../../formats/hub/target.ts'
+import { uploadFolder } from '../../formats/hub/upload.ts'
+import type { Publish } from '../../generation/request.ts'
+import { sometimes } from '../../lib/sometimes.ts'
+import { version } from '../../lib/version.ts'
+import { explainDisk } from '../disk-errors.ts'
+import { withDataset } from '../hub/prepare.ts'
+import type { Notify } from '../job/tasks-request.ts'
+
+/**
+ * Publishes where a target says, a dataset of the Hub or a folder laid out like one: tasks packed, traces as they are. What
+ * is there already stays, and what was sent before is not sent again.
+ */
+export const publishWith =
+  (notify: Notify): Publish =>
+  async ({ dir, target, message, signal }) => {
+    const parsed = parseTarget(target, '--target-repo')
+    const tick = sometimes(notify)
+    const { repository } = await explainDisk(target, () =>
+      withDataset(dir, { packed: true, signal }, (ready) =>
+        uploadFolder({
+          ...{ repository: openRepository(parsed, { env: process.env, signal }), ...ready, message },
+          ...{ replace: false, isPrivate: true, branch: 'main', madeBy: `ot-agent ${version()}` },
+          onProgress: (path, share) => tick(`upload of ${path}: ${Math.floor(share * 100)} %`),
+        }),
+      ),
+    )
+    return repository
+  }
+
+/** Says no, before anything is made, to a target that nothing can be published to. */
+export async function checkTargetRepo(target: string | null, signal: AbortSignal): Promise<void> {
+  if (target === null) return
+  const parsed = parseTarget(target, '--target-repo')
+  // Hours of work are not to end at a missing token.
+  if (parsed.kind === 'hub') await checkWriter(parsed.repo, process.env, signal)
+}

@@ -1,0 +1,40 @@
+import type { GenerationRequest, GenerationResult } from '../../generation/request.ts'
+import type { GenerationOutcome } from '../../generation/run-generator.ts'
+import { utcNow } from '../../lib/time.ts'
+import { version } from '../../lib/version.ts'
+import type { LoadedGenerator } from './load-generator.ts'
+
+/** What a run is remembered by: summary.json, and what `--json` prints. */
+export interface GenerationSummary {
+  readonly schema: 'generation/1'
+  readonly pipeline: string
+  readonly code: string
+  readonly program: string
+  readonly stage: GenerationRequest['stage']
+  readonly source: GenerationRequest['source']
+  readonly seed: number
+  readonly limit: number | null
+  readonly options: GenerationRequest['options']
+  readonly status: GenerationResult['status']
+  readonly startedAt: string
+  readonly finishedAt: string
+  readonly outputDir: string
+  readonly tasks: GenerationResult | null
+  readonly traces: GenerationResult | null
+}
+
+export function summaryOf(
+  { generator, digest }: LoadedGenerator,
+  request: GenerationRequest,
+  { tasks, traces }: GenerationOutcome,
+  startedAt: string,
+): GenerationSummary {
+  const { stage, source, seed, limit, options, outputDir } = request
+  const states = [tasks, traces].map((result) => result?.status ?? 'success')
+  const status = states.find((state) => state === 'failed') ?? states.find((state) => state === 'partial') ?? 'success'
+  return {
+    schema: 'generation/1',
+    ...{ pipeline: generator.name, code: digest, program: version() },
+    ...{ stage, source, seed, limit, options, status, startedAt, finishedAt: utcNow(), outputDir, tasks, traces },
+  }
+}

@@ -1,0 +1,68 @@
+import type { AgentConfig } from '../../core/job.ts'
+import type { AgentSettings } from '../../formats/agent-config.ts'
+import { loadEngineFile } from '../../formats/engine-yaml.ts'
+import { defaultAgent } from '../../formats/harbor-job/job-config.ts'
+import { type EngineRequest, findEngine } from '../engine/engine-request.ts'
+import { engineKey } from './agent-engine.ts'
+import { requestedModel, type TasksRequest } from './tasks-request.ts'
+
+type Options = Readonly<Record<string, unknown>>
+
+/** What a request and its files say about the agent that uses a model. */
+export interface AgentDefaults {
+  /** Used when no agent is named. */
+  readonly agent: AgentConfig
+  /** Options for every agent, below those of the request. */
+  readonly kwargs: Options
+  /** The model that an engine file names; null when it names none. */
+  readonly model: string | null
+}
+
+/** The agent that drives a model when no agent is named. */
+const usualAgent = 'terminus-2'
+
+/** Reads what is said about a model beside its name. */
+export async function agentDefaults(request: TasksRequest): Promise<AgentDefaults> {
+  const { names, apiBase } = requestedModel(request)
+  const engine = engineRequestOf(request)
+  const file = request.engineConfig === undefined ? null : await loadEngineFile(request.engineConfig)
+  const found = engine?.config === undefined ? null : await findEngine(engine, names[0] ?? null)
+  const isServed = engine !== null || apiBase !== undefined
+  return {
+    agent: isServed ? { ...defaultAgent(), name: usualAgent } : defaultAgent(),
+    kwargs: {
+      ...file?.extra_agent_kwargs,
+      ...(apiBase !== undefined && { api_base: apiBase }),
+      ...(engine !== null && { [engineKey]: engine }),
+    },
+    model: found?.model ?? null,
+  }
+}
+
+/** Where a request says its model is, apart from the address; null when it says nothing. */
+export function engineRequestOf(request: TasksRequest): EngineRequest | null {
+  const { engine: name, apiKeyEnv: api_key_env, options } = requestedModel(request)
+  const config = request.engineConfig
+  const engine: EngineRequest = {
+    ...(name !== undefined && { name }),
+    ...(config !== undefined && { config }),
+    ...(api_key_env !== undefined && { api_key_env }),
+    ...(options !== undefined && { options: { ...options } }),
+  }
+  return Object.keys(engine).length > 0 ? engine : null
+}
+
+/** The agent of a file that sets up a model as an agent. */
+export function agentOfModel({ model, apiBase, temperature, maxTokens }: AgentSettings): AgentConfig {
+  const kwargs = {
+    ...(apiBase !== null && { api_base: apiBase }),
+    ...(temperature !== null && { temperature }),
+    ...(maxTokens !== null && { llm_kwargs: { max_tokens: maxTokens } }),
+  }
+  return { ...defaultAgent(), name: usualAgent, modelName: model, kwargs }
+}
+
+/** What an agent of the request takes over from a file that sets up a model. Its other options are of the agent it sets up. */
+export function modelOf({ modelName, kwargs: { api_base } }: AgentConfig): Pick<AgentConfig, 'modelName' | 'kwargs'> {
+  return { modelName, kwargs: typeof api_base === 'string' ? { api_base } : {} }
+}

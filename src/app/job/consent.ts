@@ -1,0 +1,67 @@
+import { requiredHostVars } from '../../core/env-template.ts'
+import { UserError } from '../../core/errors.ts'
+import type { Task } from '../../core/task.ts'
+
+/** Which variables of this machine the user lets tasks have. */
+export interface Consent {
+  /** Names given for this run. */
+  readonly passEnv?: readonly string[] | undefined
+  /** All that tasks ask for. */
+  readonly yes?: boolean | undefined
+  /** Whether verifiers run, whose variables count too (default: true). */
+  readonly verifies?: boolean
+}
+
+/** Asks a person whether tasks may have these variables; absent where there is no person to ask. */
+export type Confirm = (variables: string) => Promise<boolean>
+
+/**
+ * Tasks may name variables of this machine, with a default that hides it when there is none. Only those that the user
+ * named for this run are passed: a person is asked about others, a script is refused.
+ */
+export async function askConsent(tasks: readonly Task[], consent: Consent, confirm?: Confirm): Promise<void> {
+  const others = unnamedVars(tasks, consent)
+  if (others.length === 0) return
+  if (!confirm) throw notNamed(others)
+  if (!(await confirm(listed(others))))
+    throw new UserError(
+      'expected a yes to pass variables on, got none',
+      '--pass-env NAME passes one on; -x skips tasks',
+    )
+}
+
+/** Why a task among many may not have what it asks for, where there is no person to ask; null when it may. */
+export function unnamedRefusal(task: Task, consent: Consent): string | null {
+  const others = unnamedVars([task], consent)
+  if (others.length === 0) return null
+  const { message, hint } = notNamed(others)
+  return `${message}; ${hint}`
+}
+
+/** The variables that are set on this machine and that tasks ask for without the user having named them. */
+function unnamedVars(tasks: readonly Task[], { passEnv = [], yes = false, verifies = true }: Consent): string[] {
+  if (yes) return []
+  const wanted = requiredHostVars(tasks.flatMap((task) => envsOf(task, verifies)))
+  return wanted.map(({ name }) => name).filter((name) => process.env[name] !== undefined && !passEnv.includes(name))
+}
+
+function notNamed(others: readonly string[]): UserError {
+  const flags = others.slice(0, 10).map((name) => `--pass-env ${name}`)
+  return new UserError(
+    `tasks ask for variables of this machine that were not named for this run: ${listed(others)}`,
+    `${flags.join(' ')} passes them on; unset them to run without`,
+  )
+}
+
+function listed(names: readonly string[]): string {
+  return `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`
+}
+
+function envsOf(task: Task, verifies: boolean): Readonly<Record<string, string>>[] {
+  const verifiers = verifies ? [task, ...task.steps].map(({ verifier }) => verifier) : []
+  return [
+    task.environment.env,
+    task.solution.env,
+    ...verifiers.flatMap(({ env, environment }) => [env, environment?.env ?? {}]),
+  ]
+}

@@ -1,0 +1,112 @@
+import { UserError } from '../../core/errors.ts'
+import type { JobConfig } from '../../core/job.ts'
+import { isSecretName } from '../../core/redact.ts'
+import { pluginContext } from '../../plugins/make.ts'
+import { fingerprintsIn } from '../../run/job/fingerprint.ts'
+import { type JobIdentity, parseIdentity } from '../../run/job/identity.ts'
+import type { JobDir } from '../../store/job-dir.ts'
+
+/** Values that the job's first request held and its files do not. */
+export interface GivenAgain {
+  readonly agentEnv?: Readonly<Record<string, string>>
+  readonly agentOptions?: Readonly<Record<string, unknown>>
+  readonly verifierEnv?: Readonly<Record<string, string>>
+  /** Variables of this machine that its tasks may have: consent holds for one run. */
+  readonly passEnv?: readonly string[] | undefined
+}
+
+/** The job's config with every hidden value from the flags or from the variable of the same name; what is still hidden is refused. */
+export function withValuesGivenAgain({ config, own, dir }: JobDir, given: GivenAgain): JobConfig {
+  const identity = own && parseIdentity(own.identity)
+  const { agentEnv = {}, agentOptions: agentKwargs = {}, verifierEnv = {} } = given
+  refuseUnasked(
+    '--ae',
+    agentEnv,
+    config.agents.map(({ env }) => env),
+  )
+  refuseUnasked(
+    '--ak',
+    agentKwargs,
+    config.agents.map(({ kwargs }) => kwargs),
+  )
+  refuseUnasked('--ve', verifierEnv, [config.verifier.env])
+  const filled = {
+    ...config,
+    agents: config.agents.map((agent, i) => ({
+      ...agent,
+      env: filledEnv(agent.env, agentEnv, envIn(identity?.agents[i])),
+      kwargs: mapHidden(agent.kwargs, (key, value) => agentKwargs[key] ?? value),
+    })),
+    environment: {
+      ...config.environment,
+      env: filledEnv(config.environment.env, {}, envIn(identity?.environment)),
+    },
+    verifier: { ...config.verifier, env: filledEnv(config.verifier.env, verifierEnv, envIn(identity?.verifier)) },
+  }
+  refuseHidden(filled, dir)
+  return filled
+}
+
+type Texts = Readonly<Record<string, string>>
+
+/** A variable of this machine is taken for a key, which may have changed, and for anything else only when its value is the same. */
+function filledEnv(env: Texts, given: Texts, marks: Readonly<Record<string, unknown>>): Texts {
+  const { env: host, stateDir } = pluginContext()
+  const fingerprint = fingerprintsIn(stateDir)
+  return mapHidden(env, (key, value) => {
+    const here = host[key]
+    const usable = here !== undefined && (isSecretName(key) || fingerprint(key, here) === marks[key])
+    return given[key] ?? (usable ? here : value)
+  })
+}
+
+function mapHidden<V>(
+  values: Readonly<Record<string, V>>,
+  fill: (key: string, value: V) => V,
+): Readonly<Record<string, V>> {
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, maskedIn(value, key).length > 0 ? fill(key, value) : value]),
+  )
+}
+
+function envIn(part: JobIdentity['verifier'] | undefined): Readonly<Record<string, unknown>> {
+  const { env } = Object(part)
+  return typeof env === 'object' && env !== null ? env : {}
+}
+
+function refuseUnasked(flag: string, given: object, parts: readonly object[]): void {
+  const hidden = parts.flatMap((part) => Object.entries(part).filter(([key, value]) => maskedIn(value, key).length > 0))
+  const unexpected = Object.keys(given).find((key) => !hidden.some(([name]) => name === key))
+  if (unexpected === undefined) return
+  throw new UserError(
+    `${flag} ${unexpected}: expected a value that the job's files hide, got one they do not`,
+    'a job resumes with the settings it was started with; run a new job to change them',
+  )
+}
+
+/** A masked value must not reach an agent or its tests. */
+function refuseHidden(config: JobConfig, dir: string): void {
+  const { agents, environment, verifier } = config
+  const lost = [
+    ...agents.flatMap(({ env, kwargs }, i) => maskedIn({ env, kwargs }, `agents[${i}]`)),
+    ...maskedIn({ env: environment.env, kwargs: environment.kwargs }, 'environment'),
+    ...maskedIn({ env: verifier.env }, 'verifier'),
+  ]
+  if (lost.length === 0) return
+  const example = lost[0]
+    ?.replace(/^agents\[\d+\]\.env\./, '--ae ')
+    .replace(/^agents\[\d+\]\.kwargs\./, '--ak ')
+    .replace(/^verifier\.env\./, '--ve ')
+  const flag = example?.startsWith('--') ? `give it again (${example}=...), ` : ''
+  throw new UserError(
+    `${dir}: ${lost.join(', ')}: literal values are never written to a job's files, and nothing else gives ${lost.length > 1 ? 'them' : 'it'}`,
+    `${flag}run the original command again, or write such a value as \${VARIABLE}: then it is found automatically`,
+  )
+}
+
+/** Where a setting held a literal that was masked when it was written. */
+export function maskedIn(value: unknown, path: string): string[] {
+  if (typeof value === 'string') return /^(.{4}\*{4}.{3}|\*{4})$|:\/\/[^/\s:@]*:\*{4}@/s.test(value) ? [path] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, item]) => maskedIn(item, `${path}.${key}`))
+}

@@ -1,0 +1,189 @@
+import { readFile } from 'node:fs/promises'
+import { UserError } from '../../core/errors.ts'
+import type { AgentConfig, EnvironmentConfig, JobConfig, VerifierConfig } from '../../core/job.ts'
+import { isAgentConfig, parseAgentConfig } from '../../formats/agent-config.ts'
+import {
+  type ConfigWarning,
+  defaultAgent,
+  defaultJobConfig,
+  parseJobConfig,
+  setInJobConfig,
+} from '../../formats/harbor-job/job-config.ts'
+import { migrate } from '../../formats/harbor-job/legacy.ts'
+import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { orUserError } from '../../formats/harbor-task/read.ts'
+import { agentDefaults, agentOfModel, modelOf } from './agent-defaults.ts'
+import { chooseTasks } from './choose-tasks.ts'
+import { parsePath, setAt } from './set-at.ts'
+import { type Notify, requestedModel, requestedPlugin, type TasksRequest } from './tasks-request.ts'
+
+/** A job as requested: its settings, and whether its name was chosen or is only the time. */
+export interface RequestedJob {
+  readonly config: JobConfig
+  readonly named: boolean
+  /** The job file's `adaptive_concurrency`, which is about this run and no part of the job. */
+  readonly adaptive: unknown
+}
+
+/** Reads what to do: the job file if there is one, then the request, which wins, then its `set`. */
+export async function jobConfigOf(request: TasksRequest, notify: Notify): Promise<RequestedJob> {
+  const file = request.jobFile === undefined ? noFile() : await loadJobFile(request.jobFile, notify)
+  const asked = {
+    ...withJobSettings(file.config, request),
+    environment: environmentOf(file.config.environment, request),
+    verifier: verifierOf(file.config.verifier, request),
+    agents: await agentsOf(file, request),
+  }
+  const named = file.named || request.jobName !== undefined
+  const set = withSet(asked, request.set ?? [])
+  const { environment } = set.config
+  const type = environment.type ?? (environment.importPath === null ? 'local' : null)
+  const config = await chooseTasks({ ...set.config, environment: { ...environment, type } }, request)
+  return { config, named: named || set.named, adaptive: file.adaptive }
+}
+
+interface JobFile {
+  readonly config: JobConfig
+  /** The agents that the file lists; null when it lists none. */
+  readonly agents: readonly AgentConfig[] | null
+  readonly named: boolean
+  readonly adaptive: unknown
+  /** It only sets up one model as an agent. */
+  readonly isOneModel: boolean
+}
+
+function noFile(): JobFile {
+  return { config: defaultJobConfig(), agents: null, named: false, adaptive: undefined, isOneModel: false }
+}
+
+async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
+  const text = await orUserError(path, () => readFile(path, 'utf8'))
+  const read = readDocument(text, path)
+  if (isAgentConfig(read)) {
+    const settings = parseAgentConfig(read, path)
+    if (settings.agentName !== null)
+      notify(`${path}: agent_name ${settings.agentName} is ignored: it is only a display name`)
+    return { ...noFile(), agents: [agentOfModel(settings)], isOneModel: true }
+  }
+  const { config, warnings } = parseJobConfig(text, { path })
+  for (const warning of warnings.filter(({ path: key }) => !/adaptive_concurrency$/.test(key)))
+    noteWarning(warning, path, notify)
+  const document = asDocument(migrate(read).value)
+  const lists = Array.isArray(document.agents) && document.agents.length > 0
+  return {
+    config,
+    agents: lists ? config.agents : null,
+    named: typeof document.job_name === 'string',
+    adaptive: adaptiveIn(read),
+    isOneModel: false,
+  }
+}
+
+function noteWarning({ isolation, message }: ConfigWarning, path: string, notify: Notify): void {
+  if (isolation)
+    throw new UserError(
+      `${path}: ${message}, although it promises isolation`,
+      'remove the key, or spell it as Harbor does',
+    )
+  notify(`${path}: ${message}`)
+}
+
+/** Where the number of trials at once follows the server: at the top of a job file, or in its old orchestrator block. */
+function adaptiveIn(read: unknown): unknown {
+  const document = asDocument(read)
+  return document.adaptive_concurrency ?? asDocument(document.orchestrator).adaptive_concurrency
+}
+
+function withJobSettings(config: JobConfig, request: TasksRequest): JobConfig {
+  const { retry = {} } = request
+  return {
+    ...config,
+    jobName: request.jobName ?? config.jobName,
+    jobsDir: request.jobsDir ?? config.jobsDir,
+    nAttempts: request.attempts ?? config.nAttempts,
+    nConcurrentTrials: request.concurrency ?? config.nConcurrentTrials,
+    timeoutMultipliers: { ...config.timeoutMultipliers, ...given(request.timeoutMultipliers) },
+    quiet: request.quiet ?? config.quiet,
+    debug: request.debug ?? config.debug,
+    artifacts: [...config.artifacts, ...(request.artifacts ?? [])],
+    retry: {
+      ...config.retry,
+      ...given({ maxRetries: retry.max, include: retry.include, exclude: retry.exclude }),
+    },
+  }
+}
+
+function environmentOf(environment: EnvironmentConfig, request: TasksRequest): EnvironmentConfig {
+  const sandbox = request.sandbox === undefined ? null : requestedPlugin(request.sandbox)
+  const { resources = {} } = request
+  return {
+    ...environment,
+    ...(sandbox && { type: sandbox.name, importPath: sandbox.importPath }),
+    ...given({
+      forceBuild: request.forceBuild,
+      overrideCpus: resources.cpus,
+      overrideMemoryMb: resources.memoryMb,
+      overrideStorageMb: resources.storageMb,
+      overrideGpus: resources.gpus,
+    }),
+    kwargs: { ...environment.kwargs, ...sandbox?.options, ...request.sandboxOptions },
+  }
+}
+
+function verifierOf(verifier: VerifierConfig, { verifier: asked = {} }: TasksRequest): VerifierConfig {
+  const { env, disable, timeoutSec, rewardPrecedence, agentMayModifySystem } = asked
+  return {
+    ...verifier,
+    ...given({ disable, rewardPrecedence, overrideTimeoutSec: timeoutSec }),
+    ...(agentMayModifySystem && { agentMayModifySystem }),
+    env: { ...verifier.env, ...env },
+  }
+}
+
+/** The agent of the request replaces those of the file; each model makes one agent; options and variables go to all of them. */
+async function agentsOf({ agents, isOneModel }: JobFile, request: TasksRequest): Promise<AgentConfig[]> {
+  const defaults = await agentDefaults(request)
+  const asked = request.agent === undefined ? null : requestedPlugin(request.agent)
+  const [first] = agents ?? []
+  const ofModel = isOneModel && first ? modelOf(first) : {}
+  const base = asked
+    ? [{ ...defaultAgent(), ...ofModel, name: asked.name, importPath: asked.importPath }]
+    : (agents ?? [defaults.agent])
+  const { names } = requestedModel(request)
+  const models = names.length > 0 ? names : defaults.model === null ? [null] : [defaults.model]
+  return base.flatMap((agent) =>
+    models.map((model) => ({
+      ...agent,
+      modelName: model ?? agent.modelName,
+      overrideTimeoutSec: request.agentTimeoutSec ?? agent.overrideTimeoutSec,
+      kwargs: { ...agent.kwargs, ...defaults.kwargs, ...asked?.options, ...request.agentOptions },
+      env: { ...agent.env, ...request.agentEnv },
+    })),
+  )
+}
+
+/** A key that the job file has and we do not know was noted; one that `set` brings is a mistake. */
+function withSet(config: JobConfig, set: NonNullable<TasksRequest['set']>) {
+  if (set.length === 0) return { config, named: false }
+  const changed = setInJobConfig(config, { path: 'the command line' }, (document) => {
+    for (const [path, value] of set) setAt(document, parsePath('--set', path), value)
+  })
+  const unknown = changed.warnings.find(({ kind }) => kind === 'unknown')
+  if (unknown)
+    throw new UserError(
+      `--set: ${unknown.path} is not a key of a job file`,
+      'use the keys of a Harbor job file, for example n_attempts or agents[0].model_name',
+    )
+  return { config: changed.config, named: set.some(([path]) => path === 'job_name') }
+}
+
+/** The fields that have a value. */
+function given<T extends object>(fields: T | undefined): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields ?? {}).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
+}
+
+function asDocument(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}

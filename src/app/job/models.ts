@@ -1,0 +1,209 @@
+import type { Agent } from '../../core/agent.ts'
+import type { Account } from '../../core/budget.ts'
+import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
+import { UserError } from '../../core/errors.ts'
+import type { AgentConfig, JobConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
+import type { Engine, ModelClient } from '../../core/model.ts'
+import type { Task } from '../../core/task.ts'
+import { makeHttpClient } from '../../lib/http-client.ts'
+import { makeEngine } from '../../plugins/make.ts'
+import { makeBudget } from '../../run/budget.ts'
+import { type AdaptiveLimit, makeAdaptiveLimit } from '../../run/concurrency/adaptive-limit.ts'
+import { observed } from '../../run/observed-client.ts'
+import { ledgerFile, openLedger } from '../../store/ledger.ts'
+import { engineOf } from './agent-engine.ts'
+import { agentOf } from './configured.ts'
+import { type OpenedJudge, openJudge } from './judge.ts'
+import type { ModelUse } from './model-use.ts'
+import type { Notify } from './tasks-request.ts'
+
+/** The models of a job's agents, reached and paid for. */
+export interface JobModels {
+  /** A client for one trial of an agent; null for an agent without a model that is served anywhere. */
+  clientFor(agent: AgentConfig, trial: string): ModelClient | null
+  /** A judge for one trial; present only where one was named. */
+  readonly judgeFor?: ((trial: string) => Judge) | undefined
+  /** False once a budget is spent: what runs may end, nothing new starts. */
+  mayStart(): boolean
+  /** Changes how many trials run at once while they do; there only where that was asked for. */
+  readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
+  close(): Promise<void>
+}
+
+export interface ServedModels {
+  /** Opens the ledger of a job, so that what earlier runs spent counts. */
+  open(jobDir: string, nConcurrent: number): Promise<JobModels>
+}
+
+interface Reached {
+  readonly engine: Engine
+  readonly model: string
+}
+
+export interface ModelsToFind {
+  /** How models may be used in this run. */
+  readonly use: ModelUse
+  /** Tasks whose needs a model has to meet (default: none are looked at). */
+  readonly tasks?: readonly Task[]
+  readonly notify: Notify
+  readonly signal: AbortSignal
+}
+
+/** Makes the engines of a job's models and asks each whether it is up and has the model; what is wrong is a UserError. */
+export async function findModels(config: JobConfig, asked: ModelsToFind): Promise<ServedModels> {
+  const { use, tasks = [], notify, signal } = asked
+  const reached = new Map<string, Reached>()
+  for (const agent of config.agents) {
+    const key = keyOf(agent)
+    if (reached.has(key)) continue
+    const found = await engineOf(agent)
+    if (found === null && (await agentOf(agent)).needsModel) throw withoutModel(agent)
+    if (found === null) continue
+    const engine = await makeEngine(found.name, { ...use.pace, ...found.options, ...use.address })
+    const { model } = found
+    if (model === null) throw withoutModel(agent)
+    // Refuses a model whose price must be known and is not, before the first trial asks for it.
+    engine.client(model, unasked(use))
+    await checkHealth(engine, model, signal)
+    await refuseIgnorant(engine, model, tasks, notify)
+    refuseUnfit(await agentOf(agent), engine.client(model, unasked(use)), tasks, notify)
+    reached.set(key, { engine, model })
+  }
+  const judge = await openJudge(use.judge, use.pace, signal)
+  judge?.(unasked(use))
+  const isFree = Object.values(use.budget).every((limit) => limit === null)
+  return {
+    open: async (jobDir, nConcurrent) =>
+      reached.size === 0 && !judge && isFree ? noModels : openModels(jobDir, nConcurrent, asked, { reached, judge }),
+  }
+}
+
+/** The account of a client that is made only to see whether it can be. */
+function unasked({ budget }: ModelUse): Account {
+  return { needsPrices: budget.costUsd !== null, admit: () => null, charge: () => {} }
+}
+
+/** Agents with the same words about their model share its server, its connections and its limits. */
+function keyOf({ modelName, kwargs: { api_base, engine, model_info } }: AgentConfig): string {
+  return JSON.stringify([modelName, api_base, engine, model_info])
+}
+
+async function checkHealth(engine: Engine, model: string, signal: AbortSignal): Promise<void> {
+  const health = await engine.health(signal)
+  if (health.healthy) return
+  throw new UserError(`model ${model}: ${health.reason}`, 'check --model and --api-base, and that the server runs')
+}
+
+/** A stand-in that has turns for none of the tasks would give up on each, and every reward would be a 0 that means nothing. */
+async function refuseIgnorant(engine: Engine, model: string, tasks: readonly Task[], notify: Notify): Promise<void> {
+  if (!engine.knows || tasks.length === 0) return
+  const unknown: string[] = []
+  for (const { name, instruction, steps } of tasks) {
+    const texts = steps.length > 0 ? steps.map((step) => step.instruction) : [instruction]
+    const known = await Promise.all(texts.map((text) => engine.knows?.(text)))
+    if (!known.some(Boolean)) unknown.push(name)
+  }
+  if (unknown.length === tasks.length)
+    throw new UserError(
+      `model ${model} is a stand-in, and it has no turns for ${tasks.length === 1 ? 'the task' : `any of the ${tasks.length} tasks`}`,
+      'name the folder whose solutions it plays with --engine-kwarg tasks=DIR, or a file of turns with --engine-kwarg script=FILE',
+    )
+  if (unknown.length > 0)
+    notify(`the stand-in ${model} has no turns for ${unknown.length} of ${tasks.length} tasks and gives up on them`)
+}
+
+/** A model that can work on none of the tasks is refused; trials of the tasks that are too much for it fail one by one. */
+function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[], notify: Notify): void {
+  const reasons = tasks.flatMap((task) => {
+    try {
+      agent.checkModel?.(client, task)
+      return []
+    } catch (error) {
+      if (error instanceof UserError) return [error]
+      throw error
+    }
+  })
+  const [first] = reasons
+  if (first && reasons.length === tasks.length) throw first
+  if (first) notify(`${reasons.length} of ${tasks.length} tasks cannot run: ${first.message}`)
+}
+
+/** A job without models and without a time budget keeps no ledger. */
+const noModels: JobModels = { clientFor: () => null, mayStart: () => true, close: async () => {} }
+
+async function openModels(
+  jobDir: string,
+  nConcurrent: number,
+  { use, notify }: ModelsToFind,
+  { reached, judge }: { readonly reached: ReadonlyMap<string, Reached>; readonly judge: OpenedJudge | undefined },
+): Promise<JobModels> {
+  const ledger = await openLedger(ledgerFile(jobDir))
+  const onSpent = (budget: string) =>
+    notify(
+      `the budget of ${budget} is spent: running trials end, no new one starts; run the same command with a larger budget to resume`,
+    )
+  const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
+  const pacing =
+    use.adaptive === null
+      ? null
+      : makePacing(
+          use.adaptive,
+          [...reached.values()].map(({ engine }) => engine),
+          { nConcurrent, notify },
+        )
+  return {
+    clientFor: (agent, trial) => {
+      const there = reached.get(keyOf(agent))
+      if (there === undefined) return null
+      const client = there.engine.client(there.model, budget.account(trial))
+      return pacing ? pacing.watch(client) : client
+    },
+    ...(judge && { judgeFor: (trial: string) => judge(budget.account(trial, 'judge')) }),
+    mayStart: () => budget.spentUp() === null,
+    ...(pacing && { pace: pacing.run }),
+    close: () => ledger.close(),
+  }
+}
+
+/** Follows the first engine whose servers show their load, and how long replies take where none does. */
+function makePacing(
+  settings: AdaptiveConcurrency,
+  engines: readonly Engine[],
+  { nConcurrent, notify }: { readonly nConcurrent: number; readonly notify: Notify },
+) {
+  const shown = engines.map(({ endpoint }) => endpoint?.metricsUrls ?? []).find((urls) => urls.length > 0)
+  const metricsUrls = settings.metricsUrls.length > 0 ? settings.metricsUrls : (shown ?? [])
+  let calls = 0
+  let limit: AdaptiveLimit | null = null
+  return {
+    watch: (client: ModelClient): ModelClient => {
+      const began = () => {
+        calls++
+      }
+      const ended = (latencyMs: number | null, outputTokens: number) => {
+        calls--
+        if (latencyMs !== null) limit?.observe(latencyMs, outputTokens)
+      }
+      return observed(client, { began, ended })
+    },
+    run: async (resize: (count: number) => void, signal: AbortSignal): Promise<void> => {
+      const onLimit = (count: number) => {
+        notify(`${count} trials at once from now on`)
+        resize(count)
+      }
+      const parts = { start: nConcurrent, http: makeHttpClient(process.env), inFlight: () => calls, onLimit }
+      limit = makeAdaptiveLimit({ settings: { ...settings, metricsUrls }, ...parts })
+      resize(limit.limit)
+      await limit.run(signal)
+    },
+  }
+}
+
+function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
+  const got = modelName === null ? 'none' : `${modelName}, with nothing that says where it is served`
+  return new UserError(
+    `agent ${name ?? importPath ?? 'oracle'} needs a model, got ${got}`,
+    'give -m MODEL --api-base http://HOST:PORT/v1, or -m openai/..., anthropic/... or gemini/...',
+  )
+}

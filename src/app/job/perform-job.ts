@@ -1,0 +1,147 @@
+import type { AgentExit } from '../../core/agent.ts'
+import type { JobConfig } from '../../core/job.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { exhaustedBy, noteExhaustion } from '../../lib/exhaustion.ts'
+import { sandboxAlternatives } from '../../plugins/make.ts'
+import { checkJob } from '../../run/job/check-job.ts'
+import type { OpenedJob } from '../../run/job/open-job.ts'
+import type { JobTask } from '../../run/job/plan.ts'
+import type { JobWatch } from '../../run/job/run-trials.ts'
+import { type JobOutcome, type JobRequest, type JobStart, runJob } from '../../run/job.ts'
+import { blameTrial } from '../../run/trial/stray-errors.ts'
+import { agentOf, providerOf } from './configured.ts'
+import { askConsent, type Confirm, type Consent } from './consent.ts'
+import { refuseUnjudged } from './judge.ts'
+import { type ModelUse, unlimitedUse } from './model-use.ts'
+import { findModels, type JobModels } from './models.ts'
+import { type PrefetchOptions, prefetchSettings } from './prefetch-settings.ts'
+import { makeResumedTally, type ResumedSums, renderResumed } from './resumed.ts'
+import type { Notify } from './tasks-request.ts'
+
+export interface JobToRun {
+  readonly config: JobConfig
+  readonly tasks: readonly JobTask[]
+  /** Which variables of this machine its tasks may have. */
+  readonly consent: Omit<Consent, 'verifies'>
+  /** How its models may be used (default: without limits). */
+  readonly use?: ModelUse
+  /** What may be done for trials before they run (default: what this machine can take). */
+  readonly prefetch?: PrefetchOptions | undefined
+  /** Called once nothing can be wrong with the job any more: makes or finds its directory. */
+  readonly open: () => Promise<OpenedJob>
+  readonly again?: (record: TrialRecord) => boolean
+  /** Discards what interrupted attempts recorded (default: it is replayed). */
+  readonly restartInterrupted?: boolean | undefined
+}
+
+/** How a caller follows a job while it runs. */
+export interface JobFollower {
+  readonly notify: Notify
+  readonly signal: AbortSignal
+  /** Follows the trials (default: not at all). */
+  readonly watch?: ((start: JobStart) => JobWatch & { stop?(): void }) | undefined
+  readonly confirm?: Confirm | undefined
+}
+
+/** What became of a job. */
+export interface PerformedJob extends JobOutcome {
+  /** Trials were cut short or not started because a budget was spent. */
+  readonly stoppedByBudget: boolean
+  /** Null when no trial had been interrupted before. */
+  readonly resumed: ResumedSums | null
+}
+
+/** Checks and runs a job. What is wrong with it is thrown before its directory is made. */
+export async function performJob(asked: JobToRun, follower: JobFollower): Promise<PerformedJob> {
+  const { notify, signal } = follower
+  const { config, use = unlimitedUse } = asked
+  const tasks = asked.tasks.map(({ task }) => task)
+  await askConsent(tasks, { ...asked.consent, verifies: !config.verifier.disable }, follower.confirm)
+  surviveStrayErrors(notify)
+  const provider = await providerOf(config.environment)
+  const parts = { provider, makeAgent: agentOf, hostEnv: process.env }
+  await checkJob({ ...asked, ...parts })
+  await refuseUnjudged(config.verifier.disable ? [] : tasks, use.judge)
+  const served = await findModels(config, { use, tasks, notify, signal })
+  const job = await asked.open()
+  if (job.continued) notify(`continues the job in ${job.dir}`)
+  const models = await served.open(job.dir, config.nConcurrentTrials)
+  const prefetch = prefetchSettings(asked.prefetch ?? {}, config.nConcurrentTrials, provider)
+  try {
+    return await runFollowed(asked, job, { ...parts, ...models, prefetch }, follower)
+  } finally {
+    await models.close()
+  }
+}
+
+let survives = false
+
+/**
+ * An error that an agent throws from a timer it left behind is told, and ends no job; nor does a machine that ran out of
+ * something. An error of ours still ends the process.
+ */
+function surviveStrayErrors(notify: Notify): void {
+  if (survives) return
+  survives = true
+  const onError = (error: unknown) => {
+    const blamed = blameTrial(error)
+    if (blamed)
+      return notify(`trial ${blamed.trial}: an error outside of any call; the job continues: ${blamed.message}`)
+    const resource = exhaustedBy(error)
+    if (resource !== null) return noteExhaustion(resource)
+    notify(error instanceof Error ? String(error.stack) : String(error))
+    process.exit(1)
+  }
+  process.on('uncaughtException', onError)
+  process.on('unhandledRejection', onError)
+}
+
+type Parts = Pick<JobRequest, 'provider' | 'makeAgent' | 'hostEnv' | 'prefetch'> & JobModels
+
+async function runFollowed(
+  { again, restartInterrupted = false }: JobToRun,
+  job: OpenedJob,
+  parts: Parts,
+  { notify, signal, watch }: JobFollower,
+): Promise<PerformedJob> {
+  let stop = () => {}
+  let cutShort = 0
+  const notes = new Set<string>()
+  const resumed = makeResumedTally()
+  try {
+    const outcome = await runJob({
+      job,
+      ...parts,
+      hooks: [],
+      alternatives: await sandboxAlternatives(),
+      signal,
+      replayInterrupted: !restartInterrupted,
+      ...(again && { again }),
+      watch: (start) => {
+        const follower = watch?.(start)
+        stop = () => follower?.stop?.()
+        const ended = (record: TrialRecord) => {
+          for (const text of record.sandbox?.notes ?? []) notes.add(text)
+          if (record.end.kind === 'scored' && isOutOfBudget(record.end.exit)) cutShort++
+          resumed.add(record)
+          follower?.ended(record)
+        }
+        return { started: () => {}, retrying: () => {}, reduced: notify, ...follower, ended }
+      },
+    })
+    const { pending, cancelled } = outcome.result.stats
+    const unfinished = cutShort + pending + cancelled > 0
+    const stoppedByBudget = unfinished && !signal.aborted && !parts.mayStart()
+    return { ...outcome, stoppedByBudget, resumed: resumed.sums() }
+  } finally {
+    stop()
+    // Said once, however many trials it is true of.
+    for (const text of [...notes].slice(0, 20)) notify(`note: ${text}`)
+    const sums = resumed.sums()
+    if (sums) notify(renderResumed(sums))
+  }
+}
+
+function isOutOfBudget(exit: AgentExit): boolean {
+  return exit.kind === 'limit' && exit.limit === 'cost'
+}

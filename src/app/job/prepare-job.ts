@@ -1,0 +1,79 @@
+import { resolve } from 'node:path'
+import type { AgentConfig, JobConfig } from '../../core/job.ts'
+import { unresumableSecrets } from '../../core/redact.ts'
+import { pluginContext } from '../../plugins/make.ts'
+import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
+import { fingerprintsIn } from '../../run/job/fingerprint.ts'
+import { openJob } from '../../run/job/open-job.ts'
+import type { JobTask } from '../../run/job/plan.ts'
+import { absoluteEngine } from './agent-engine.ts'
+import { importDigests } from './configured.ts'
+import { jobConfigOf, type RequestedJob } from './job-config.ts'
+import { checkJobsDir } from './jobs-dir.ts'
+import { modelUseOf } from './model-use.ts'
+import type { JobToRun } from './perform-job.ts'
+import { resolveTasks } from './resolve-tasks.ts'
+import type { Notify, TasksRequest } from './tasks-request.ts'
+
+/** A job whose settings are known and whose tasks are read. */
+export interface PlannedJob extends RequestedJob {
+  readonly tasks: readonly JobTask[]
+}
+
+/** Reads the settings and the tasks of a request; writes nothing. */
+export async function planJob(request: TasksRequest, notify: Notify): Promise<PlannedJob> {
+  const requested = await jobConfigOf(request, notify)
+  const config = absolute(requested.config)
+  const tasks = await resolveTasks(config)
+  const { share } = request
+  return {
+    ...requested,
+    config,
+    tasks: share === undefined ? tasks : tasks.filter((_, i) => i % share.of === share.index),
+  }
+}
+
+/** Makes a planned job ready to run. `invocation` is the command line for its lock. */
+export async function prepareJob(
+  { config, named, adaptive, tasks }: PlannedJob,
+  request: TasksRequest,
+  { notify, invocation }: { readonly notify: Notify; readonly invocation: readonly string[] },
+): Promise<JobToRun> {
+  await checkJobsDir(config.jobsDir)
+  const imports = await importDigests(config)
+  const fingerprint = fingerprintsIn(pluginContext().stateDir)
+  const layout = request.layout ?? null
+  const takesFinished = request.resumeFinished ?? false
+  const open = () => {
+    noteHidden(config, notify)
+    return openJob({ config, fingerprint, named, tasks, imports, layout, invocation, takesFinished })
+  }
+  const consent = { passEnv: request.passEnv, yes: request.passAllEnv }
+  const { prefetch, restartInterrupted } = request
+  return { config, tasks, consent, use: modelUseOf(request, adaptive), prefetch, open, restartInterrupted }
+}
+
+function noteHidden(config: JobConfig, notify: Notify): void {
+  const hidden = unresumableSecrets(config, process.env)
+  if (hidden.length > 0)
+    notify(
+      `${hidden.join(', ')}: literal values are not written to the job's files; jobs resume will ask for them again (as \${VARIABLE} they are found by themselves)`,
+    )
+}
+
+/** A job must be found and resumed from any directory. */
+function absolute(config: JobConfig): JobConfig {
+  const whole = <T extends { readonly path: string | null }>(part: T): T =>
+    part.path === null ? part : { ...part, path: resolve(part.path) }
+  const served = (agent: AgentConfig): AgentConfig => ({ ...agent, kwargs: absoluteEngine(agent.kwargs) })
+  const imported = <T extends { readonly importPath: string | null }>(part: T): T =>
+    part.importPath === null ? part : { ...part, importPath: absoluteImportPath(part.importPath) }
+  return {
+    ...config,
+    jobsDir: resolve(config.jobsDir),
+    agents: config.agents.map(imported).map(served),
+    environment: imported(config.environment),
+    tasks: config.tasks.map(whole),
+    datasets: config.datasets.map(whole),
+  }
+}

@@ -1,0 +1,61 @@
+import { basename, dirname } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { JobConfig } from '../../core/job.ts'
+import { differences, identityOf, parseIdentity } from '../../run/job/identity.ts'
+import { continueJob } from '../../run/job/open-job.ts'
+import type { JobTask } from '../../run/job/plan.ts'
+import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
+import { importDigests } from './configured.ts'
+import type { Consent } from './consent.ts'
+import { type GivenAgain, withValuesGivenAgain } from './hidden-values.ts'
+import type { JobToRun } from './perform-job.ts'
+import { resolveTasks } from './resolve-tasks.ts'
+
+export interface StoredJob {
+  readonly there: JobDir
+  readonly config: JobConfig
+  readonly tasks: readonly JobTask[]
+  /** Which variables of this machine they may have. */
+  readonly consent: Consent
+  /** How the tasks differ from those the job was started with. */
+  readonly changes: readonly string[]
+}
+
+/** A job as its own directory describes it, with its tasks read again. */
+export async function loadStoredJob(
+  path: string,
+  settings: Partial<JobConfig> = {},
+  given: GivenAgain = {},
+): Promise<StoredJob> {
+  const there = await loadJobDir(path)
+  const config = {
+    ...withValuesGivenAgain(there, given),
+    ...settings,
+    jobName: basename(there.dir),
+    jobsDir: dirname(there.dir),
+  }
+  const tasks = await resolveTasks(config)
+  const before = there.own && parseIdentity(there.own.identity)
+  const now = identityOf(
+    config,
+    tasks.map(({ task }) => task),
+  )
+  const changes = before ? differences(before, { ...before, tasks: now.tasks }) : []
+  return { there, config, tasks, consent: { passEnv: given.passEnv }, changes }
+}
+
+/** The stored job as something to run, under its own name; refused when its tasks or the code of its agents are no longer the same. */
+export async function continuing({ there, changes: taskChanges, ...stored }: StoredJob): Promise<JobToRun> {
+  const { config, tasks, consent } = stored
+  const before = there.own && parseIdentity(there.own.identity)
+  const imports = await importDigests(config)
+  const changes = [...taskChanges, ...(before ? differences(before, { ...before, imports }) : [])]
+  if (changes.length > 0) {
+    throw new UserError(
+      `${there.dir}: expected the job's own tasks and agents, found others: ${changes.slice(0, 5).join('; ')}`,
+      'put them back as they were, or run them as a new job',
+    )
+  }
+  const job = { config, named: true, tasks, layout: there.layout, invocation: [] }
+  return { config, tasks, consent, open: () => continueJob(job, there) }
+}

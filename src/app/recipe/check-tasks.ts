@@ -1,0 +1,76 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Account } from '../../core/budget.ts'
+import { UserError } from '../../core/errors.ts'
+import type { ModelClient } from '../../core/model.ts'
+import type { CheckedTask, ModelSettings, SpineRequest, StageServices } from '../../core/stage.ts'
+import { loadTask } from '../../formats/harbor-task/load.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { makeProvider } from '../../plugins/make.ts'
+import { makeBudget } from '../../run/budget.ts'
+import { ledgerFile, openLedger } from '../../store/ledger.ts'
+import { makeProver } from '../generate/prove-tasks.ts'
+import { judgeBy, judgeHint, refuseUnjudged, renderJudge } from '../job/judge.ts'
+import { unlimitedUse } from '../job/model-use.ts'
+import { budgetLeft } from './budget-left.ts'
+import type { RolloutAsk } from './roll-out.ts'
+
+/** Reaches a model whose calls an account pays for. */
+type Reach = (settings: ModelSettings, signal: AbortSignal, account: Account) => Promise<ModelClient>
+
+/** Puts tasks through the verification spine, and books what their judge asks for as the jobs of a recipe do. */
+export function checkTasksWith(reach: Reach, { passEnv }: Pick<RolloutAsk, 'passEnv'> = {}): StageServices['check'] {
+  return async function* (dirs, request) {
+    const { sandbox, concurrency, signal } = request
+    const options = sandbox.options ?? {}
+    const provider = await makeProvider(sandbox.name, options)
+    await provider.preflight()
+    const books = await openBooks(request, reach)
+    const workDir = await makeScratchDir(join(tmpdir(), 'ot-agent-check-'))
+    try {
+      const { judge } = books
+      const prove = await makeProver({ provider, sandboxOptions: options, repeats: 2, judge, passEnv, workDir, signal })
+      let done = 0
+      yield* mapInOrder(dirs, concurrency, async (dir): Promise<CheckedTask> => {
+        const task = await loadTask(dir)
+        await refuseUnjudged([task], judge, judgeHint)
+        const { verdict, reason, detail } = await prove(task)
+        // A result that was not judged for lack of money says nothing about the task.
+        if (verdict === 'unknown' && books.isSpent()) throw spentUp(request, done, dirs.length)
+        done++
+        return verdict === 'accepted' ? { dir, reason: null } : { dir, reason, detail }
+      })
+    } finally {
+      await books.close()
+      await removeDraft(workDir)
+    }
+  }
+}
+
+/** The judge of some tasks, and what it may cost. */
+async function openBooks({ booksDir, budgetUsd, judge: settings, signal, tell }: SpineRequest, reach: Reach) {
+  if (!settings) return { judge: undefined, isSpent: () => false, close: async () => {} }
+  const limits = { ...unlimitedUse.budget, costUsd: (await budgetLeft(budgetUsd, booksDir)) ?? null }
+  const ledger = await openLedger(ledgerFile(booksDir))
+  const budget = makeBudget({ limits, spentBefore: ledger.spent(), book: ledger.add })
+  const close = async () => {
+    const total = ledger.total()
+    if (total.requests > 0) tell?.(renderJudge(total))
+    await ledger.close()
+  }
+  try {
+    const judge = judgeBy(await reach(settings, signal, budget.account(null, 'judge')))
+    return { judge, isSpent: () => budget.spentUp() !== null, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+function spentUp({ budgetUsd }: SpineRequest, done: number, all: number): UserError {
+  return new UserError(
+    `the budget of ${budgetUsd} USD is spent after ${done} of ${all} tasks`,
+    'raise budgetUsd and run the recipe again: what the judge has said is kept',
+  )
+}

@@ -1,0 +1,116 @@
+import { statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import type { Recipe, StageEntry } from '../../core/recipe.ts'
+import { makeAgent, makeProvider } from '../../plugins/make.ts'
+import { makeAnyStage } from '../../plugins/make-stage.ts'
+import { absoluteImportPath, parseImportPath } from '../../plugins/user-modules/import-path.ts'
+import { loadImported } from '../../plugins/user-modules/load-imported.ts'
+import { makeImportedStage } from '../../plugins/user-modules/make-imported-stage.ts'
+import { type ResolvedRecipe, resolveRecipe, stageId } from '../../run/recipe/resolve.ts'
+import { naming } from '../../run/recipe/stage-failure.ts'
+import { setInDocument, textsIn } from './set-in-document.ts'
+
+const schema = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected letters, digits, dots and dashes'),
+  summary: z.string().optional(),
+  seed: z.int().nonnegative().optional(),
+  stages: z.array(
+    z.strictObject({
+      id: z.string().optional(),
+      use: z.string().min(1),
+      with: z.record(z.string(), z.unknown()).optional(),
+      from: z.union([z.string(), z.array(z.string())]).optional(),
+    }),
+  ),
+})
+
+/** Options of every command that reads a recipe. */
+export interface RecipeOptions {
+  readonly set?: readonly string[] | undefined
+  readonly limit?: number | undefined
+  /** For a rehearsal: stages that are left out, and sources that composed tasks stand in for. */
+  readonly rehearsal?: { readonly without: readonly string[]; readonly standIns: readonly string[] } | undefined
+}
+
+/** Where a recipe's file lies: what relative paths in it count from. One of a package counts from the working directory. */
+function folderOf(file: string): string {
+  const { from, isPackage } = parseImportPath(file)
+  if (isPackage) return process.cwd()
+  return statSync(from, { throwIfNoEntry: false })?.isDirectory() ? from : dirname(from)
+}
+
+/** Paths in a recipe count from its folder; those given with --set from the working directory, where they were typed. */
+function pathResolver(dir: string, settings: readonly string[]): (path: string) => string {
+  const typed = new Set(settings.flatMap(textsIn))
+  return (path) => resolve(typed.has(path) ? process.cwd() : dir, path)
+}
+
+/** Reads a recipe's file, lays `--set` values over it, makes its stages and checks that they fit. */
+export async function loadRecipe(file: string, options: RecipeOptions): Promise<ResolvedRecipe> {
+  const { value, where } = await loadImported(file)
+  return makeRecipe(value, { where, folder: folderOf(file) }, options)
+}
+
+/** The same for a recipe that a program holds; relative paths in it count from `folder`. */
+export async function makeRecipe(
+  value: unknown,
+  { where, folder }: { readonly where: string; readonly folder: string },
+  options: RecipeOptions,
+): Promise<ResolvedRecipe> {
+  const { rehearsal } = options
+  const written = parseRecipe(setInDocument(value, options.set ?? []), where)
+  const recipe = rehearsal ? rehearsed(written, rehearsal) : written
+  const resolvePath = pathResolver(folder, options.set ?? [])
+  const make = (use: string, given: Readonly<Record<string, unknown>>) =>
+    /^(?:\.{0,2}\/|npm:)/.test(use)
+      ? makeImportedStage(absoluteImportPath(use, folder), given, { resolvePath })
+      : makeAnyStage(use, given, { resolvePath })
+  const resolved = await resolveRecipe(recipe, make, {
+    limit: options.limit ?? null,
+    rehearsal: rehearsal !== undefined,
+  })
+  for (const live of resolved.stages) await naming({ stages: [live] }, () => refuseUnknownPlugIns(live.with))
+  return resolved
+}
+
+/** A recipe without some of its stages; what took their rows takes those of the stages above them. */
+function rehearsed(recipe: Recipe, { without, standIns }: NonNullable<RecipeOptions['rehearsal']>): Recipe {
+  const fromOf = new Map(recipe.stages.map((entry) => [stageId(entry), entry.from]))
+  const above = (id: string): readonly string[] =>
+    without.includes(id) ? [fromOf.get(id) ?? []].flat().flatMap(above) : [id]
+  const stages = recipe.stages
+    .filter((entry) => !without.includes(stageId(entry)))
+    .map((entry): StageEntry => {
+      if (standIns.includes(stageId(entry))) return { id: stageId(entry), use: 'sources/pipeline', with: composed }
+      const from = entry.from === undefined ? [] : [entry.from].flat().flatMap(above)
+      const { from: _, ...rest } = entry
+      return from.length === 0 ? rest : { ...rest, from: typeof entry.from === 'string' ? (from[0] ?? '') : from }
+    })
+  return { ...recipe, stages }
+}
+
+const composed = { pipeline: 'terminal-composer', args: { count: 2, check: false } }
+
+/** Agents and sandboxes are looked up by name before anything runs: hours of work may stand above the stage that wants them. */
+async function refuseUnknownPlugIns({ agent, sandbox }: Readonly<Record<string, unknown>>): Promise<void> {
+  const [wantedAgent, wantedSandbox] = [choice.safeParse(agent), choice.safeParse(sandbox)]
+  if (wantedAgent.success) await makeAgent(wantedAgent.data.name, wantedAgent.data.options)
+  if (wantedSandbox.success) await makeProvider(wantedSandbox.data.name, wantedSandbox.data.options)
+}
+
+const choice = z.union([
+  z.string().transform((name) => ({ name, options: {} })),
+  z.object({ name: z.string(), options: z.record(z.string(), z.unknown()).default({}) }),
+])
+
+function parseRecipe(value: unknown, where: string): Recipe {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new UserError(
+    `${where}: ${issue?.path.join('.') || 'the recipe'}: ${issue?.message ?? 'not valid'}`,
+    'docs/guides/your-own-recipe.md shows one',
+  )
+}

@@ -1,0 +1,24 @@
+import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
+import { type RecipeEvent, type RecipeRun, runRecipe } from '../../run/recipe/run-recipe.ts'
+import { explainDisk } from '../disk-errors.ts'
+import type { RolloutAsk } from './roll-out.ts'
+import { stageServices } from './services.ts'
+import { refuseUnready } from './start.ts'
+
+export type RecipeToRun = Omit<RecipeRun, 'services' | 'signal' | 'onEvent' | 'refuse'>
+
+/** How a caller follows a recipe while it runs. */
+export interface RecipeFollower {
+  /** What holds for all trials, and who hears about them. */
+  readonly trials: RolloutAsk
+  readonly onEvent?: ((event: RecipeEvent) => void) | undefined
+  readonly signal: AbortSignal
+}
+
+/** Runs a recipe with everything this program has. */
+export async function performRecipe(run: RecipeToRun, follower: RecipeFollower): Promise<RecipeOutcome> {
+  const { trials, signal, onEvent = () => {} } = follower
+  const services = stageServices(signal, trials)
+  const refuse = run.rehearse ? undefined : await refuseUnready(run, { notify: trials.notify, signal })
+  return explainDisk(run.dir, () => runRecipe({ ...run, services, signal, refuse, onEvent }))
+}

@@ -1,0 +1,144 @@
+import { basename, join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import {
+  isDropped,
+  type ModelSettings,
+  type PlugInChoice,
+  type Rehearsal,
+  type StageServices,
+} from '../../core/stage.ts'
+import { DeclaredGenerator } from '../../generation/declared-generator.ts'
+import { readTextIfExists } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import { makeAgent } from '../../plugins/make.ts'
+import type { LoadedGenerator } from '../generate/load-generator.ts'
+import { camelCase, type PipelineArgs } from '../generate/options.ts'
+import { checkTasksWith } from './check-tasks.ts'
+import { rehearsalModel } from './rehearsal-model.ts'
+import { replayRows } from './replay-rows.ts'
+import { type RolloutAsk, rollOut } from './roll-out.ts'
+import { loadPipeline, pipelineFingerprint, runPipeline } from './run-pipeline.ts'
+
+/** Rows of each source in a rehearsal. */
+export const rehearsalRows = 2
+/** Trials at once: a rehearsal runs on any machine. */
+const concurrency = 2
+/** The pipeline whose tasks take the place of those that cannot be made here. It needs nothing but a seed. */
+const standInPipeline = 'terminal-composer'
+const standInAgent = 'terminus-2'
+const local: PlugInChoice = { name: 'local' }
+const teacher: ModelSettings = { model: 'scripted/stand-in', engine: 'scripted', options: { tasks: '{tasks}' } }
+
+/** What stages ask for, done with fixtures, stand-ins and local sandboxes; every substitution is said. */
+export function rehearsalServices(rehearsal: Rehearsal, trials: RolloutAsk): StageServices {
+  const inLocal = (sandbox: PlugInChoice): PlugInChoice => {
+    if (sandbox.name === local.name) return sandbox
+    rehearsal.substituted(`local sandboxes for ${sandbox.name}`)
+    return local
+  }
+  const unjudged = (judge: ModelSettings | undefined) => {
+    if (judge) rehearsal.notExercised(`tasks that the judge ${judge.model} scores`)
+  }
+  return {
+    model: async ({ model }) => {
+      rehearsal.substituted(`replies without meaning for ${model}`)
+      return rehearsalModel(model)
+    },
+    async *rollOut({ judge, budgetUsd: _, ...request }) {
+      unjudged(judge)
+      const sandbox = inLocal(request.sandbox)
+      const agent = await withoutTools(request.agent, rehearsal)
+      const model = request.model && (isStandIn(request.model) ? request.model : teacher)
+      if (model !== request.model) rehearsal.substituted(`the tasks' own solutions for ${request.model?.model}`)
+      for await (const rolled of rollOut({ ...request, sandbox, agent, model, concurrency }, trials)) {
+        if (isDropped(rolled) && needsOther(rolled.detail)) rehearsal.notExercised(cannotRun(rolled.detail))
+        yield rolled
+      }
+    },
+    async *check(dirs, { judge, budgetUsd: _, ...request }) {
+      unjudged(judge)
+      const checked = checkTasksWith(async ({ model }) => rehearsalModel(model))
+      for await (const task of checked(dirs, { ...request, sandbox: inLocal(request.sandbox), concurrency })) {
+        // What only another kind of sandbox could prove goes on unproven, so that later stages see it.
+        if (needsOther(task.detail)) rehearsal.notExercised(cannotRun(task.detail))
+        yield needsOther(task.detail) ? { dir: task.dir, reason: null } : task
+      }
+    },
+    async *pipeline(request) {
+      const offline = await offlineRequest(request.pipeline, request.args, rehearsal)
+      yield* runPipeline({ ...request, ...offline })
+    },
+    pipelineFingerprint,
+    replay: (sample) => replayRows(sample),
+  }
+}
+
+function isStandIn({ engine }: ModelSettings): boolean {
+  return engine === teacher.engine
+}
+
+/** Agents that are installed from the network stay at home. */
+async function withoutTools(agent: PlugInChoice, rehearsal: Rehearsal): Promise<PlugInChoice> {
+  if (!(await makeAgent(agent.name, agent.options)).toolDirs) return agent
+  rehearsal.substituted(`${standInAgent} for ${agent.name}`)
+  rehearsal.notExercised(`the agent ${agent.name}, which is installed from the network`)
+  return { name: standInAgent }
+}
+
+const otherSandbox = /which sandbox \S+ cannot give/
+
+function needsOther(detail: string | undefined): boolean {
+  return detail !== undefined && otherSandbox.test(detail)
+}
+
+function cannotRun(detail: string | undefined): string {
+  const needed = /needs (.*?), which sandbox/.exec(detail ?? '')?.[1]
+  return `tasks that need ${needed ?? 'another kind of sandbox'}`
+}
+
+/** Arguments that say where rows, models and sandboxes are, and how many tasks are made. */
+const outward =
+  /^(?:source|inputDir|limit|model|apiBase|apiKeyEnv|engine|engineKwarg|engineConfig|endpointJson|environment|environmentKwarg|nConcurrent|check|judge[A-Z]\w*)$/
+
+/** A pipeline on its fixture, with the arguments that make it run without a model; where it has none, composed tasks. */
+async function offlineRequest(pipeline: string, args: PipelineArgs, rehearsal: Rehearsal) {
+  const loaded = await loadPipeline(pipeline)
+  const own = Object.fromEntries(Object.entries(args).filter(([name]) => !outward.test(camelCase(name))))
+  const usual = { source: 'fixture', limit: rehearsalRows, check: false }
+  const offline = await offlineArgs(loaded)
+  if (offline === null && needsModel(loaded)) {
+    rehearsal.substituted(`composed tasks for those of ${pipeline}`)
+    rehearsal.notExercised(`the pipeline ${pipeline}, which asks a model and brings no offline-args.json`)
+    return { pipeline: standInPipeline, args: { seed: args.seed, ...usual, count: rehearsalRows } }
+  }
+  if (args.source !== undefined && args.source !== 'fixture')
+    rehearsal.substituted(`the fixture of ${pipeline} for its source`)
+  if (offline !== null && needsModel(loaded))
+    rehearsal.substituted(`the replies of its scripted.json for the model of ${pipeline}`)
+  return { args: { ...own, ...usual, ...offline } }
+}
+
+function needsModel({ generator }: LoadedGenerator): boolean {
+  if (!(generator instanceof DeclaredGenerator)) return generator.requiresEngineForStage('tasks', {})
+  const { needsModel: asks = false } = generator.pipeline
+  return asks === true
+}
+
+/** The arguments with which a pipeline runs on its fixture and without a model, where it needs any. */
+async function offlineArgs({ dir }: LoadedGenerator): Promise<PipelineArgs | null> {
+  const file = join(dir, 'offline-args.json')
+  const text = await readTextIfExists(file)
+  if (text === null) return null
+  const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(text))
+  if (!parsed.success)
+    throw new UserError(`${file}: expected an object of arguments`, 'for example {"model": "scripted/author"}')
+  // Paths in it count from the folder that holds data/.
+  const located = (value: unknown): unknown =>
+    typeof value === 'string'
+      ? value.replace(`data/${basename(dir)}/`, `${dir}/`)
+      : Array.isArray(value)
+        ? value.map(located)
+        : value
+  return Object.fromEntries(Object.entries(parsed.data).map(([name, value]) => [name, located(value)]))
+}

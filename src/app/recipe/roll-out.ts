@@ -1,0 +1,95 @@
+import { basename, dirname } from 'node:path'
+import type { ModelSettings, RolledOut, RolloutRequest } from '../../core/stage.ts'
+import type { Drop } from '../../core/trace.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { rewardOf } from '../../formats/traces/trial-facts.ts'
+import { exists } from '../../lib/files.ts'
+import { findInputs } from '../../run/traces/find-inputs.ts'
+import { readTrials } from '../../run/traces/read-trials.ts'
+import { usualForm } from '../export-traces.ts'
+import { judgeHint, refuseUnjudged } from '../job/judge.ts'
+import { type JobFollower, performJob } from '../job/perform-job.ts'
+import { planJob, prepareJob } from '../job/prepare-job.ts'
+import type { Notify, TasksRequest } from '../job/tasks-request.ts'
+import { traceMaker } from '../traces/trace-maker.ts'
+import { budgetLeft } from './budget-left.ts'
+
+/** What holds for all trials of a recipe, and how its caller follows them. */
+export interface RolloutAsk {
+  readonly notify: Notify
+  /** Follows the trials of one rollout, whose progress is told line by line. */
+  readonly watchTrials?: ((tell: (line: string) => void) => JobFollower['watch']) | undefined
+  /** Variables of this machine that tasks may have. */
+  readonly passEnv?: readonly string[] | undefined
+  /** Leaves out what interrupted attempts recorded. */
+  readonly restartInterrupted?: boolean | undefined
+}
+
+/** Runs one trial of each task as `ot-agent run` does, in the packed layout, and gives what became of every one of them. */
+export async function* rollOut(request: RolloutRequest, asked: RolloutAsk): AsyncIterable<RolledOut> {
+  await runTrials(request, asked)
+  if (!(await exists(request.jobDir))) return
+  const { inputs } = await findInputs([request.jobDir], false)
+  const maker = traceMaker(usualForm)
+  for await (const read of readTrials(inputs, maker, request.signal)) {
+    const record = 'trial' in read ? read.trial.record : read.record
+    const about = { folder: basename(record.task.path), scored: rewardOf(record) }
+    for (const made of 'trial' in read ? maker.make(read.trial) : [read]) {
+      if ('row' in made) yield { ...made.row, ...about }
+      else yield { ...whyNone(record, made.drop), id: record.name, ...about }
+    }
+  }
+}
+
+/** A trial without a trace is described by its end; an infrastructure failure is never the agent's. */
+function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): { drop: string; detail: string } {
+  if (traceSource !== null || end.kind === 'scored') return { drop: reason, detail }
+  if (end.kind === 'cancelled') return { drop: 'cancelled', detail }
+  const { boundary, code, message } = end.failure
+  return { drop: `failed-${boundary}`, detail: `${code}: ${message}` }
+}
+
+/** Runs what has not run yet; nothing when the jobs beside it have spent the money. */
+async function runTrials(whole: RolloutRequest, { notify, watchTrials, ...trials }: RolloutAsk): Promise<void> {
+  const { judge, tell, signal } = whole
+  const budgetUsd = await budgetLeft(whole.budgetUsd, whole.jobDir)
+  if (budgetUsd !== undefined && budgetUsd <= 0) return
+  const request = { ...jobRequestOf({ ...whole, budgetUsd }), ...trials }
+  const planned = await planJob(request, notify)
+  await refuseUnjudged(
+    planned.tasks.map(({ task }) => task),
+    judge,
+    judgeHint,
+  )
+  const invocation = ['ot-agent', 'recipe', ...process.argv.slice(3)]
+  const job = await prepareJob(planned, request, { notify, invocation })
+  await performJob(job, { notify, signal, watch: tell && watchTrials?.(tell) })
+  signal.throwIfAborted()
+}
+
+function jobRequestOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ...rest }: RolloutRequest): TasksRequest {
+  const engine = model?.engine ?? (model?.apiBase === undefined ? undefined : 'openai-compatible')
+  return {
+    ...{ tasks: tasksDir, agent, sandbox, concurrency },
+    // The job resumes when the model is served somewhere else: its address is no part of the job.
+    ...(model && {
+      model: { model: model.model, engine, options: withFolder(model.options, tasksDir) },
+      address: model,
+    }),
+    jobsDir: dirname(jobDir),
+    jobName: basename(jobDir),
+    layout: 'packed',
+    timeoutMultipliers: { all: rest.timeoutMultiplier },
+    verifier: { agentMayModifySystem: rest.agentMayModifySystem },
+    budget: { costUsd: rest.budgetUsd },
+    judge: rest.judge,
+  }
+}
+
+/** A stand-in that plays the tasks' own solutions finds them where `{tasks}` stands among its options. */
+function withFolder(options: ModelSettings['options'], tasksDir: string): ModelSettings['options'] {
+  return (
+    options &&
+    Object.fromEntries(Object.entries(options).map(([key, value]) => [key, value === '{tasks}' ? tasksDir : value]))
+  )
+}

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { Need, StageServices } from '../../core/stage.ts'
+import { Arguments } from '../../generation/arguments.ts'
+import { DeclaredGenerator } from '../../generation/declared-generator.ts'
+import { exists, namesIn, readTextIfExists } from '../../lib/files.ts'
+import { readJsonLines } from '../../lib/jsonl.ts'
+import { packageRoot } from '../../lib/package-root.ts'
+import { makeStage } from '../../plugins/make-stage.ts'
+import { type LoadedGenerator, loadGenerator } from '../generate/load-generator.ts'
+import { type GenerateOptions, type PipelineArgs, parsePipelineArgs } from '../generate/options.ts'
+import { performGeneration, requestOf } from '../generate/perform-generation.ts'
+import { parsedAssignments } from '../job/assignments.ts'
+
+/** Runs the tasks stage of a pipeline, resuming an earlier run, and gives every task's directory and every reject. */
+export const runPipeline: StageServices['pipeline'] = async function* ({ pipeline, args, outDir, signal }) {
+  const loaded = await loadPipeline(pipeline)
+  const options = { ...optionsOf(loaded, pipeline, args), outputDir: outDir }
+  await performGeneration(loaded, options, { signal, notify: () => {} })
+  const tasksDir = join(outDir, 'tasks')
+  for (const name of (await readdir(tasksDir)).sort()) yield join(tasksDir, name)
+  yield* rejectsOf(outDir)
+}
+
+/** What a pipeline cannot run without, given its arguments; one that is not there, or takes other arguments, is a UserError. */
+export async function pipelineNeeds(pipeline: string, args: PipelineArgs): Promise<readonly Need[]> {
+  const loaded = await loadPipeline(pipeline)
+  const { generator } = loaded
+  const options = optionsOf(loaded, pipeline, args)
+  const request = requestOf(loaded, options)
+  const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg ?? []) }
+  return [
+    ...(generator instanceof DeclaredGenerator ? await generator.needsOfSource(request, makeStage) : []),
+    ...(request.check ? [{ kind: 'sandbox', sandbox } as const] : []),
+    ...(generator.requiresEngineForStage('tasks', request.options) ? modelNeeds(generator.name, options) : []),
+  ]
+}
+
+function modelNeeds(
+  name: string,
+  { model: [model] = [], apiBase, engine, apiKeyEnv, ...rest }: GenerateOptions,
+): Need[] {
+  // What a file says about the model is read when the pipeline runs.
+  const files = [rest.engineConfig, rest.endpointJson].filter((path) => path !== undefined)
+  const provide = 'write the file, or name the model with args: { model, apiBase }'
+  if (files.length > 0) return files.map((path) => ({ kind: 'file', path, what: 'where the model is', provide }))
+  if (model === undefined) {
+    const how = "name it: args: { model: 'openai/...' }, or args: { model: 'NAME', apiBase: 'http://HOST:PORT/v1' }"
+    return [{ kind: 'missing', what: `a model that ${name} makes tasks with`, provide: how }]
+  }
+  const options = rest.engineKwarg && parsedAssignments('--engine-kwarg', rest.engineKwarg)
+  return [{ kind: 'model', model: { model, apiBase, engine, apiKeyEnv, options } }]
+}
+
+/** Loads a pipeline by its name or its file. */
+export async function loadPipeline(pipeline: string): Promise<LoadedGenerator> {
+  return loadGenerator(await pipelineFile(pipeline))
+}
+
+/** A digest of a pipeline's code and of the rows that come with it. */
+export async function pipelineFingerprint(pipeline: string): Promise<string> {
+  const { digest, dir } = await loadPipeline(pipeline)
+  const hash = createHash('sha256').update(digest)
+  for (const entry of (await readdir(dir, { withFileTypes: true })).sort((a, b) => (a.name < b.name ? -1 : 1)))
+    if (entry.isFile()) hash.update(`\0${entry.name}\0`).update((await readTextIfExists(join(dir, entry.name))) ?? '')
+  return hash.digest('hex')
+}
+
+/** A pipeline that comes with the program is known by its name; any other by its file. */
+async function pipelineFile(pipeline: string): Promise<string> {
+  const shipped = join(packageRoot, 'data', pipeline, 'generate.ts')
+  if (!isName(pipeline) || (await exists(shipped))) return isName(pipeline) ? shipped : pipeline
+  const known = (await namesIn(join(packageRoot, 'data'))).toSorted().join(', ')
+  throw new UserError(
+    `unknown pipeline ${JSON.stringify(pipeline)}`,
+    `known: ${known}; or name a file: './my/generate.ts'`,
+  )
+}
+
+function isName(pipeline: string): boolean {
+  return /^[\w-]+$/.test(pipeline)
+}
+
+function optionsOf({ generator }: LoadedGenerator, pipeline: string, args: PipelineArgs): GenerateOptions {
+  const own = new Arguments()
+  generator.addArguments(own)
+  return { ...parsePipelineArgs(pipeline, args, own), stage: 'tasks', upload: false, quiet: true }
+}
+
+async function* rejectsOf(outDir: string) {
+  const file = join(outDir, 'rejects.jsonl')
+  if (!(await exists(file))) return
+  for await (const line of readJsonLines(file)) {
+    const { row, task, reason, detail } = line as Record<'row' | 'task' | 'reason' | 'detail', unknown>
+    yield { drop: String(reason), detail: String(detail), id: String(task ?? row) }
+  }
+}

@@ -1,0 +1,54 @@
+import { resolve } from 'node:path'
+import type { Recipe, StageCount } from '../core/recipe.ts'
+import type { RecipeOutcome } from '../run/recipe/outcome.ts'
+import { countsOf } from '../run/recipe/report.ts'
+import type { RecipeEvent, RecipeRun } from '../run/recipe/run-recipe.ts'
+import { loadRecipe, makeRecipe, type RecipeOptions } from './recipe/load-recipe.ts'
+import { performRecipe } from './recipe/perform-recipe.ts'
+import type { RolloutAsk } from './recipe/roll-out.ts'
+import type { RunControl } from './run-tasks.ts'
+import { Running } from './running.ts'
+
+/** How to run a recipe. Everything has a default. */
+export interface RecipeRequest
+  extends Pick<RecipeOptions, 'set' | 'limit'>,
+    Pick<RecipeRun, 'share' | 'until' | 'shardRows' | 'memoryMb' | 'replay'>,
+    Pick<RolloutAsk, 'passEnv' | 'restartInterrupted'> {
+  /** Where its rows and results are kept (default: runs/NAME); the same directory resumes. */
+  readonly out?: string
+  /** What relative paths in the recipe count from (default: its file's folder, or the working directory). */
+  readonly folder?: string
+}
+
+export type RecipeProgress = RecipeEvent | { readonly kind: 'note'; readonly text: string }
+
+export interface RecipeResult extends Pick<RecipeOutcome, 'sinks' | 'cached' | 'waitingAt'> {
+  readonly dir: string
+  /** What each stage took, gave and dropped. */
+  readonly stages: readonly StageCount[]
+}
+
+/** Makes the dataset of a recipe, or what is missing of it, as `ot-agent recipe run` does. `recipe` is an object or a file. */
+export function runRecipe(
+  recipe: Recipe | string,
+  request: RecipeRequest = {},
+  control: RunControl = {},
+): Running<RecipeProgress, RecipeResult> {
+  return new Running(async (emit) => {
+    const { set, limit, out, folder = process.cwd(), passEnv, restartInterrupted, ...run } = request
+    const made = await (typeof recipe === 'string'
+      ? loadRecipe(recipe, { set, limit })
+      : makeRecipe(recipe, { where: `recipe ${recipe.name}`, folder }, { set, limit }))
+    const dir = resolve(out ?? `runs/${made.lock.name}`)
+    const notify = (text: string) => emit({ kind: 'note', text })
+    const { steps, ...outcome } = await performRecipe(
+      { ...run, recipe: made, dir },
+      {
+        trials: { notify, passEnv, restartInterrupted },
+        onEvent: emit,
+        signal: control.signal ?? new AbortController().signal,
+      },
+    )
+    return { dir, stages: countsOf(steps), ...outcome }
+  })
+}

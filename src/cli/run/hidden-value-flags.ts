@@ -1,0 +1,46 @@
+import type { Command, OptionValues } from '@commander-js/extra-typings'
+import { parsedAssignments, textAssignments } from '../../app/job/assignments.ts'
+import type { GivenAgain } from '../../app/job/hidden-values.ts'
+
+const several = (text: string, before: string[] = []) => [...before, text]
+
+/** The flags that bring back what a job's files do not hold. */
+export function withHiddenValues<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option(
+      '--ae, --agent-env <key=value>',
+      'a hidden variable for the agent, as when the job was started; repeatable',
+      several,
+    )
+    .option(
+      '--ak, --agent-kwarg <key=value>',
+      'a hidden option of the agent, as when the job was started; repeatable',
+      several,
+    )
+    .option(
+      '--ve, --verifier-env <key=value>',
+      'a hidden variable for the tests, as when the job was started; repeatable',
+      several,
+    )
+    .option(
+      '--pass-env <name>',
+      'pass this environment variable of yours to tasks that ask for it; repeatable',
+      several,
+    )
+}
+
+export interface HiddenValueOptions {
+  readonly agentEnv?: readonly string[] | undefined
+  readonly agentKwarg?: readonly string[] | undefined
+  readonly verifierEnv?: readonly string[] | undefined
+  readonly passEnv?: readonly string[] | undefined
+}
+
+export function hiddenValuesOf({ agentEnv, agentKwarg, verifierEnv, passEnv }: HiddenValueOptions): GivenAgain {
+  return {
+    agentEnv: textAssignments('--ae', agentEnv ?? []),
+    agentOptions: parsedAssignments('--ak', agentKwarg ?? []),
+    verifierEnv: textAssignments('--ve', verifierEnv ?? []),
+    passEnv,
+  }
+}

@@ -1,0 +1,87 @@
+import { parseAssignment, parsedAssignments, parseValue, textAssignments } from '../../app/job/assignments.ts'
+import { modelRequestOf } from '../../app/job/model-flags.ts'
+import type { TasksRequest } from '../../app/job/tasks-request.ts'
+import { UserError } from '../../core/errors.ts'
+import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
+import type { RunOptions } from './options.ts'
+
+/** What the flags of `run` ask for. */
+export function jobRequestOf(options: RunOptions): TasksRequest {
+  return { ...modelRequestOf(options), ...whatToRun(options), ...howToRun(options), ...thisRun(options) }
+}
+
+function whatToRun(options: RunOptions): TasksRequest {
+  return {
+    tasks: oneOf('--path', options.path, '--dataset', options.dataset),
+    include: options.includeTaskName,
+    exclude: options.excludeTaskName,
+    limit: options.nTasks,
+    agent: pluginOf('-a', options.agent, '--agent-import-path', options.agentImportPath),
+    agentOptions: parsedAssignments('--ak', options.agentKwarg ?? []),
+    agentEnv: textAssignments('--ae', options.agentEnv ?? []),
+    jobFile: options.config,
+    set: options.set?.map((text) => parseAssignment('--set', text)).map(([path, value]) => [path, parseValue(value)]),
+  }
+}
+
+function howToRun(options: RunOptions): TasksRequest {
+  return {
+    sandbox: pluginOf('-e', options.environment, '--environment-import-path', options.environmentImportPath),
+    sandboxOptions: parsedAssignments('--ek', options.environmentKwarg ?? []),
+    resources: {
+      cpus: options.overrideCpus,
+      memoryMb: options.overrideMemoryMb,
+      storageMb: options.overrideStorageMb,
+      gpus: options.overrideGpus,
+    },
+    forceBuild: options.forceBuild,
+    verifier: {
+      env: textAssignments('--ve', options.verifierEnv ?? []),
+      disable: options.disableVerification,
+      rewardPrecedence: options.rewardPrecedence,
+      agentMayModifySystem: options.agentMayModifySystem,
+    },
+    artifacts: options.artifact,
+    timeoutMultipliers: {
+      all: options.timeoutMultiplier,
+      agent: options.agentTimeoutMultiplier,
+      verifier: options.verifierTimeoutMultiplier,
+      agentSetup: options.agentSetupTimeoutMultiplier,
+      environmentBuild: options.environmentBuildTimeoutMultiplier,
+    },
+    attempts: options.nAttempts,
+    concurrency: options.nConcurrent,
+    retry: { max: options.maxRetries, include: options.retryInclude, exclude: options.retryExclude },
+    jobsDir: options.jobsDir,
+    jobName: options.jobName,
+    quiet: options.quiet,
+    debug: options.debug,
+  }
+}
+
+function thisRun(options: RunOptions): TasksRequest {
+  return {
+    layout: options.store,
+    prefetch: options,
+    passEnv: options.passEnv,
+    passAllEnv: options.yes,
+    restartInterrupted: options.restartInterrupted,
+  }
+}
+
+/** The two flags mean the same. */
+function oneOf(flag: string, value: string | undefined, other: string, same: string | undefined): string | undefined {
+  if (value !== same) refuseBoth(flag, value, other, same)
+  return value ?? same
+}
+
+/** A plug-in by its name, or by the path of a user's module. */
+function pluginOf(flag: string, name: string | undefined, other: string, path: string | undefined): string | undefined {
+  refuseBoth(flag, name, other, path)
+  return path === undefined ? name : absoluteImportPath(path)
+}
+
+function refuseBoth(flag: string, value: string | undefined, other: string, path: string | undefined): void {
+  if (value === undefined || path === undefined) return
+  throw new UserError(`expected ${flag} or ${other}, got both: ${value} and ${path}`, 'leave one of them out')
+}
