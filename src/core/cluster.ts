@@ -5,8 +5,8 @@ export type GpuRequest = 'gres' | 'gpus-per-node' | 'none'
 export interface Cluster {
   readonly name: string
   readonly summary: string
-  /** `local`: no scheduler; scripts are run one after the other on this machine. */
-  readonly scheduler: 'slurm' | 'local'
+  /** `slurm`; `local`: no scheduler, scripts are run one after the other on this machine; or the module of a user's scheduler. */
+  readonly scheduler: string
   /** Patterns of the full host names of its login nodes. */
   readonly hosts: readonly string[]
   /** Variables that are set to these values on its login nodes only. */

@@ -14,7 +14,12 @@ const placement = z.strictObject({ partition: text.optional(), qos: text.optiona
 const schema = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9-]*$/, 'expected lower-case letters, digits and dashes'),
   summary: text,
-  scheduler: z.enum(['slurm', 'local']).default('slurm'),
+  scheduler: z
+    .union(
+      [z.enum(['slurm', 'local']), z.string().regex(/^(\.{0,2}\/|npm:)/)],
+      'expected slurm, local or a file of yours',
+    )
+    .default('slurm'),
   hosts: z.array(pattern).default([]),
   host_variables: variables.default({}),
   account: text.optional(),

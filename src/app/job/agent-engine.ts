@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig } from '../../core/job.ts'
+import { absoluteImportPath, isModulePath } from '../../plugins/user-modules/import-path.ts'
 import { type EngineRequest, engineRequestSchema, findEngine, type NamedEngine } from '../engine/engine-request.ts'
 
 /** The key of an agent's options that says where its model is; it is ours, and no option of the agent. */
@@ -39,17 +40,24 @@ function requestIn(kwargs: AgentConfig['kwargs']): EngineRequest {
 export function absoluteEngine(kwargs: AgentConfig['kwargs']): AgentConfig['kwargs'] {
   const parsed = engineRequestSchema.safeParse(kwargs[engineKey])
   if (!parsed.success) return kwargs
-  const { config, options = {}, ...rest } = parsed.data
+  const { name, config, options = {}, ...rest } = parsed.data
   const whole = (value: unknown) => (typeof value === 'string' ? resolve(value) : value)
   const paths = ['tasks', 'script'].filter((key) => typeof options[key] === 'string')
   return {
     ...kwargs,
     [engineKey]: {
       ...rest,
+      ...(name !== undefined && { name: isModulePath(name) ? absoluteImportPath(name) : name }),
       ...(config !== undefined && { config: resolve(config) }),
       ...(parsed.data.options && {
         options: { ...options, ...Object.fromEntries(paths.map((key) => [key, whole(options[key])])) },
       }),
     },
   }
+}
+
+/** The module of an agent's engine, where a user wrote it. */
+export function engineModuleOf({ kwargs }: AgentConfig): string | null {
+  const { name } = requestIn(kwargs)
+  return name !== undefined && isModulePath(name) ? name : null
 }

@@ -5,7 +5,7 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import { makeAgent, makeProvider } from '../../plugins/make.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { makeImportedAgent, makeImportedProvider } from '../../plugins/user-modules/make-imported.ts'
-import { withoutEngine } from './agent-engine.ts'
+import { engineModuleOf, withoutEngine } from './agent-engine.ts'
 
 /** The agent a job's settings name. */
 export async function agentOf({ name, importPath, kwargs }: AgentConfig): Promise<Agent> {
@@ -25,7 +25,8 @@ export async function providerOf({ type, importPath, kwargs }: EnvironmentConfig
 /** The digests of user code that a job runs, by import path, and of what its agents are made from: with others it is another job. */
 export async function importDigests({ agents, environment }: JobConfig): Promise<Readonly<Record<string, string>>> {
   const ofAgents = agents.map(({ name, importPath }) => (name === null ? importPath : null))
-  const paths = [...ofAgents, environment.type === null ? environment.importPath : null].filter((path) => path !== null)
+  const ofSandbox = environment.type === null ? environment.importPath : null
+  const paths = [...ofAgents, ...agents.map(engineModuleOf), ofSandbox].filter((path) => path !== null)
   const pairs = paths.map(async (path) => [path, (await loadImported(path)).digest] as const)
   const named = await Promise.all(agents.filter(({ name }) => name !== null).map(agentOf))
   const made = named.flatMap(({ digests = {} }) => Object.entries(digests))

@@ -6,7 +6,8 @@ import type { ModelClient } from '../../core/model.ts'
 import type { ModelSettings } from '../../core/stage.ts'
 import type { Task } from '../../core/task.ts'
 import { renderCount } from '../../lib/show-numbers.ts'
-import { pluginContext } from '../../plugins/make.ts'
+import { makeJudge, pluginContext } from '../../plugins/make.ts'
+import { isModulePath } from '../../plugins/user-modules/import-path.ts'
 import { isJudged } from '../../run/trial/judge-phase.ts'
 import { makeModelJudge } from '../../stages/shared/judging/model-judge.ts'
 import type { Sums } from '../../store/ledger.ts'
@@ -15,13 +16,17 @@ import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
 /** Makes a judge whose calls an account pays for; without one they are not counted. */
 export type OpenedJudge = (account?: Account) => Judge
 
-/** Reaches the model that judges results, and asks whether it is up; undefined when none was named. */
+/** Reaches the model that judges results, and asks whether it is up; undefined when none was named. A user's module may take its place. */
 export async function openJudge(
   settings: ModelSettings | undefined,
   pace: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<OpenedJudge | undefined> {
   if (!settings) return undefined
+  if (isModulePath(settings.model)) {
+    const judge = await makeJudge(settings.model, settings.options)
+    return () => judge
+  }
   const found = await requestedEngine(engineRequestFor(settings), settings.model, pace)
   if (!found?.model)
     throw new UserError(

@@ -2,6 +2,7 @@ import type { BudgetLimits } from '../../core/budget.ts'
 import type { TimeoutMultipliers } from '../../core/job.ts'
 import type { RewardPrecedence } from '../../core/rewards.ts'
 import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
+import { isModulePath } from '../../plugins/user-modules/import-path.ts'
 import type { Layout } from '../../store/job-dir.ts'
 import type { PrefetchOptions } from './prefetch-settings.ts'
 
@@ -108,6 +109,6 @@ export function requestedModel({ model }: TasksRequest): RequestedModel {
 /** A plug-in that a request names: the name of one of ours, or where a user's module is. */
 export function requestedPlugin(choice: string | PlugInChoice) {
   const { name, options = {} } = typeof choice === 'string' ? { name: choice } : choice
-  const isPath = /^(\.{0,2}\/|npm:)/.test(name)
+  const isPath = isModulePath(name)
   return { name: isPath ? null : name, importPath: isPath ? name : null, options }
 }

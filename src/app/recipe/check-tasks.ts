@@ -8,10 +8,11 @@ import { loadTask } from '../../formats/harbor-task/load.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { makeProvider } from '../../plugins/make.ts'
+import { isModulePath } from '../../plugins/user-modules/import-path.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { makeProver } from '../generate/prove-tasks.ts'
-import { judgeBy, judgeHint, refuseUnjudged, renderJudge } from '../job/judge.ts'
+import { judgeBy, judgeHint, openJudge, refuseUnjudged, renderJudge } from '../job/judge.ts'
 import { unlimitedUse } from '../job/model-use.ts'
 import { budgetLeft } from './budget-left.ts'
 import type { RolloutAsk } from './roll-out.ts'
@@ -60,7 +61,8 @@ async function openBooks({ booksDir, budgetUsd, judge: settings, signal, tell }:
     await ledger.close()
   }
   try {
-    const judge = judgeBy(await reach(settings, signal, budget.account(null, 'judge')))
+    const own = isModulePath(settings.model) ? await openJudge(settings, {}, signal) : undefined
+    const judge = own?.() ?? judgeBy(await reach(settings, signal, budget.account(null, 'judge')))
     return { judge, isSpent: () => budget.spentUp() !== null, close }
   } catch (error) {
     await close()

@@ -5,7 +5,7 @@ import { UserError } from '../../core/errors.ts'
 import type { Recipe, StageEntry } from '../../core/recipe.ts'
 import { makeAgent, makeProvider } from '../../plugins/make.ts'
 import { makeAnyStage } from '../../plugins/make-stage.ts'
-import { absoluteImportPath, parseImportPath } from '../../plugins/user-modules/import-path.ts'
+import { absoluteImportPath, isModulePath, parseImportPath } from '../../plugins/user-modules/import-path.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { makeImportedStage } from '../../plugins/user-modules/make-imported-stage.ts'
 import { type ResolvedRecipe, resolveRecipe, stageId } from '../../run/recipe/resolve.ts'
@@ -64,7 +64,7 @@ export async function makeRecipe(
   const recipe = rehearsal ? rehearsed(written, rehearsal) : written
   const resolvePath = pathResolver(folder, options.set ?? [])
   const make = (use: string, given: Readonly<Record<string, unknown>>) =>
-    /^(?:\.{0,2}\/|npm:)/.test(use)
+    isModulePath(use)
       ? makeImportedStage(absoluteImportPath(use, folder), given, { resolvePath })
       : makeAnyStage(use, given, { resolvePath })
   const resolved = await resolveRecipe(recipe, make, {

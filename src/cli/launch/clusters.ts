@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Cluster } from '../../core/cluster.ts'
 import { UserError } from '../../core/errors.ts'
 import { detectCluster, parseClusterYaml } from '../../formats/cluster-yaml.ts'
 import { exists } from '../../lib/files.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { packageRoot } from '../../lib/package-root.ts'
+import { absoluteImportPath, isModulePath } from '../../plugins/user-modules/import-path.ts'
 
 /** Where people keep files of their own clusters. */
 export function ownClustersDir(): string {
@@ -34,7 +35,10 @@ export async function loadClusters(): Promise<readonly FoundCluster[]> {
 }
 
 export async function loadClusterFile(file: string): Promise<FoundCluster> {
-  return { cluster: parseClusterYaml(await readFile(file, 'utf8'), file), file }
+  const cluster = parseClusterYaml(await readFile(file, 'utf8'), file)
+  const { scheduler } = cluster
+  const found = isModulePath(scheduler) ? absoluteImportPath(scheduler, dirname(resolve(file))) : scheduler
+  return { cluster: { ...cluster, scheduler: found }, file }
 }
 
 /** The cluster that is asked for by name or file, or the one whose login node this is; this machine alone where it is none. */

@@ -10,6 +10,11 @@ export interface ImportPath {
   readonly exportName: string | null
 }
 
+/** Whether a name means a user's module: a path that starts with a dot or a slash, or a package. */
+export function isModulePath(name: string): boolean {
+  return /^(\.{0,2}\/|npm:)/.test(name)
+}
+
 /** Reads `./my-agent.ts`, `./my-agent.ts:ClassName`, `./dir`, `npm:package` or `npm:package:export`. */
 export function parseImportPath(text: string, cwd: string = process.cwd()): ImportPath {
   const [, place = '', exportName = null] = /^(.*?)(?::([A-Za-z_$][\w$]*))?$/s.exec(text) ?? []

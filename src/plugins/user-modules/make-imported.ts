@@ -1,9 +1,12 @@
 import type { Agent } from '../../core/agent.ts'
 import { messageOf, UserError } from '../../core/errors.ts'
+import type { Judge } from '../../core/judge.ts'
+import type { Scheduler } from '../../core/launch.ts'
+import type { Engine } from '../../core/model.ts'
 import type { Plugin, PluginContext } from '../../core/plugin.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { makePlugin } from '../make.ts'
+import { makePlugin } from '../make-plugin.ts'
 import { type Imported, loadImported } from './load-imported.ts'
 import { isClass, isObject } from './pick-export.ts'
 import { recordCalls } from './record-calls.ts'
@@ -26,6 +29,34 @@ export async function makeImportedProvider(importPath: string, options: Options)
   throw unlike(imported.where, 'a sandbox provider', providerParts, made)
 }
 
+/** Makes the engine an import path leads to; `model`, and where it is, are among its options. */
+export async function makeImportedEngine(importPath: string, options: Options): Promise<Engine> {
+  const imported = await loadImported(importPath)
+  const made = makeOf('engine', imported, options)
+  if (problemsOf(made, engineParts).length === 0) return made as Engine
+  throw unlike(imported.where, 'an engine with name, health(signal) and client(model)', engineParts, made)
+}
+
+/** Makes the scheduler an import path leads to. */
+export async function makeImportedScheduler(importPath: string): Promise<Scheduler> {
+  const imported = await loadImported(importPath)
+  const made = makeOf('scheduler', imported, {})
+  // Launches are found again by the name of their scheduler.
+  if (problemsOf(made, schedulerParts).length === 0) return Object.assign(made as Scheduler, { name: importPath })
+  throw unlike(imported.where, 'a scheduler', schedulerParts, made)
+}
+
+/** Makes the judge an import path leads to: a plug-in whose make gives a function. */
+export async function makeImportedJudge(importPath: string, options: Options): Promise<Judge> {
+  const imported = await loadImported(importPath)
+  const made = isPlugin(imported.value) ? makePlugin('judge', imported.value, options) : imported.value
+  if (typeof made === 'function') return made as Judge
+  throw new UserError(
+    `${imported.where}: expected a plug-in whose make gives a function judge(work), got ${made === null ? 'null' : `a ${typeof made}`}`,
+    'docs/guides/your-own-stage.md shows one of each kind',
+  )
+}
+
 /** Plug-in, class or object: the first two are made again each time, and only they take options. */
 export function makeOf(
   kind: string,
@@ -35,7 +66,8 @@ export function makeOf(
 ): unknown {
   if (isClass(value)) return construct(where, value, options)
   // Where the model is served is said among an agent's options, but meant for the model client.
-  const { api_base: _, model_info: __, ...own } = options
+  const { api_base: _, model_info: __, ...agents } = options
+  const own = kind === 'agent' ? agents : options
   if (isPlugin(value)) return makePlugin(kind, value, own, more)
   if (typeof value === 'function')
     throw new UserError(
@@ -88,6 +120,17 @@ const providerParts = {
   reap: 'function',
 } satisfies Parts
 
+const engineParts = { name: 'text', health: 'function', client: 'function' } satisfies Parts
+
+const schedulerParts = {
+  name: 'text',
+  render: 'function',
+  describe: 'function',
+  submit: 'function',
+  states: 'function',
+  cancel: 'function',
+} satisfies Parts
+
 function isAgent(value: unknown): value is Agent {
   return problemsOf(value, agentParts).length === 0
 }
@@ -115,6 +158,6 @@ function fits(part: unknown, kind: Parts[string]): boolean {
 function unlike(where: string, expected: string, parts: Parts, made: unknown): UserError {
   return new UserError(
     `${where}: expected ${expected}, got ${problemsOf(made, parts).join(', ')}`,
-    'ot-agent agents init NAME writes one that works, to compare with',
+    'examples/ has one of each kind that works, to compare with',
   )
 }

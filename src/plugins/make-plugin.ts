@@ -1,0 +1,59 @@
+import type { z } from 'zod'
+import { UserError } from '../core/errors.ts'
+import type { Plugin, PluginContext } from '../core/plugin.ts'
+import { describeOptions } from '../lib/describe-options.ts'
+import { nearest } from '../lib/nearest.ts'
+import { defaultStateDir } from '../lib/process-identity.ts'
+import { tellingIssue } from '../lib/telling-issue.ts'
+
+type Options = Readonly<Record<string, unknown>>
+
+/** Where caches and leases live: `$XDG_CACHE_HOME/ot-agent`. */
+export function pluginContext(): PluginContext {
+  return { env: process.env, stateDir: defaultStateDir(process.env) }
+}
+
+type Table<T> = Readonly<Record<string, () => Promise<{ readonly default: Plugin<T> }>>>
+
+/** Makes what the plug-in of this name in a table makes. */
+export async function makeNamed<T>(
+  kind: string,
+  table: Table<T>,
+  name: string,
+  options: Options,
+  more: Partial<PluginContext> = {},
+): Promise<T> {
+  const load = Object.hasOwn(table, name) ? table[name] : undefined
+  if (!load)
+    throw new UserError(`unknown ${kind} ${JSON.stringify(name)}`, `known: ${Object.keys(table).sort().join(', ')}`)
+  return makePlugin(kind, (await load()).default, options, more)
+}
+
+/** Makes what a plug-in makes; an option it does not know, or a wrong value, is a UserError. */
+export function makePlugin<T>(kind: string, plugin: Plugin<T>, options: Options, more: Partial<PluginContext> = {}): T {
+  return plugin.make(parseOptions(kind, plugin, options), { ...pluginContext(), ...more })
+}
+
+/** The options of a plug-in; one it does not know, or a wrong value, is a UserError. */
+export function parseOptions<T, Schema extends z.ZodType>(
+  kind: string,
+  plugin: Plugin<T, Schema>,
+  options: Options,
+): z.output<Schema> {
+  const parsed = plugin.options.safeParse(options)
+  if (!parsed.success) {
+    const issue = tellingIssue(parsed.error.issues)
+    throw new UserError(
+      `${kind} ${plugin.name}: ${issue?.path.join('.') || 'options'}: ${issue?.message ?? 'not valid'}`,
+      optionsHint(plugin, issue),
+    )
+  }
+  return parsed.data
+}
+
+function optionsHint({ name, options }: Plugin<unknown>, issue: z.core.$ZodIssue | undefined): string {
+  const known = describeOptions(options).map((option) => option.name)
+  const near = issue?.code === 'unrecognized_keys' ? nearest(issue.keys[0] ?? '', known) : null
+  const listed = known.length === 0 ? `${name} has no options` : `the options of ${name}: ${known.join(', ')}`
+  return near === null ? listed : `did you mean ${near}? ${listed}`
+}
