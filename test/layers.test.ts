@@ -90,7 +90,6 @@ const siblingExceptions = [
   ['src/sandboxes/podman.ts', 'src/sandboxes/docker/'],
   ['src/sandboxes/apptainer/', 'src/sandboxes/local/'],
   ['src/sandboxes/cloud/recipe.ts', 'src/sandboxes/local/image/'],
-  ['src/sandboxes/namespaces/transfer.ts', 'src/sandboxes/local/holder.ts'],
 ] as const
 
 /** Written by users of the package, or as if by one: they know its public face only. */

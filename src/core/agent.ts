@@ -5,7 +5,7 @@ import type { McpServer, Task, User } from './task.ts'
 /** How an agent stopped by itself or was stopped. None of these is an error. */
 export type AgentExit =
   | { readonly kind: 'finished' }
-  | { readonly kind: 'limit'; readonly limit: 'time' | 'turns' | 'context' | 'cost' }
+  | { readonly kind: 'limit'; readonly limit: 'time' | 'turns' | 'context' | 'cost' | 'storage' }
   /** The agent's own program ended badly; its work is still verified, as Harbor does. */
   | { readonly kind: 'exited'; readonly exitCode: number }
 

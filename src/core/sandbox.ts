@@ -142,6 +142,8 @@ export interface SandboxLease extends Sandbox, AsyncDisposable {
   readonly facts: SandboxFacts
   /** What the image itself says about when it is ready, if it says so. */
   readonly healthcheck: Healthcheck | null
+  /** Absent where the task sets no limit, or this kind of sandbox does not stop programs for it. */
+  readonly storage?: StorageWatch | undefined
   alive(): Promise<boolean>
   /** Later commands run with this network. Throws when the provider cannot. */
   setNetwork(network: Network): Promise<void>
@@ -151,6 +153,17 @@ export interface SandboxLease extends Sandbox, AsyncDisposable {
    */
   freeze(how?: FreezeOptions): Promise<Frozen>
 }
+
+/** How a kind of sandbox enforces `storage_mb` that stops programs, instead of letting their writes fail. */
+export interface StorageWatch {
+  /** Aborted when programs inside took more disk than allowed. They were stopped, and no command runs before the next freeze. */
+  readonly full: AbortSignal
+  /** Looks now, unless programs cannot have taken that much since the last time. */
+  check(): Promise<void>
+}
+
+/** The code of what fails because programs took more disk than allowed. */
+export const storageLimit = 'StorageLimitError'
 
 /** Who holds a sandbox, so that what a dead owner left can be found. */
 export interface SandboxOwner {

@@ -82,7 +82,7 @@ const trialConfig: z.ZodType<TrialConfig> = z.object({
 
 const exit = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('finished') }),
-  z.object({ kind: z.literal('limit'), limit: z.enum(['time', 'turns', 'context', 'cost']) }),
+  z.object({ kind: z.literal('limit'), limit: z.enum(['time', 'turns', 'context', 'cost', 'storage']) }),
   z.object({ kind: z.literal('exited'), exitCode: z.number() }),
 ])
 

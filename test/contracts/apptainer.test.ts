@@ -8,7 +8,7 @@ import apptainer from '../../src/sandboxes/apptainer/index.ts'
 import { apptainerProgram, buildApptainerImage, whyNotApptainer } from '../apptainer-kit.ts'
 import '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
-import { programsInside } from './exceptions.ts'
+import { noQuota, programsInside } from './exceptions.ts'
 import { ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -26,6 +26,7 @@ describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {
   const { enforces } = ControlGroups.find(`ot-agent-contract-${process.pid}`)
   const exceptions = {
     ...programsInside,
+    ...noQuota,
     [ownNetworkLaw]: 'Apptainer has the network of the host or none',
     ...(!enforces.memory && { 'limits memory': 'no control groups for this user' }),
     ...(!enforces.pids && { 'limits processes': 'no control groups for this user' }),

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe } from 'vitest'
 import daytona from '../../src/sandboxes/daytona/index.ts'
 import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { FakeDaytona } from '../fakes/daytona/server.ts'
-import { programsInside } from './exceptions.ts'
+import { programsInside, standInMachines } from './exceptions.ts'
 import { sandboxContract } from './sandbox.ts'
+import { storageLawTitle } from './storage-law.ts'
 
 describe.skipIf(missingPrograms().length > 0)('daytona (its stand-in needs bubblewrap)', () => {
   let server: FakeDaytona
@@ -23,6 +24,8 @@ describe.skipIf(missingPrograms().length > 0)('daytona (its stand-in needs bubbl
     makeProvider: () => daytona.make(daytona.options.parse({}), { env: server.env, stateDir }),
     exceptions: {
       ...programsInside,
+      ...standInMachines,
+      [storageLawTitle]: 'Daytona sells disk by the gigabyte',
       'limits memory': 'Daytona sells memory by the gigabyte',
       'limits processes': 'Daytona has no limit on processes',
     },

@@ -1,6 +1,8 @@
 import type { Machines } from '../fakes/machines.ts'
 import { whyNoUplink } from '../needs.ts'
+import { closedFilesTitle } from './closed-files-law.ts'
 import { exhaustionLaw, ownNetworkLaw } from './sandbox.ts'
+import { storageLawTitle } from './storage-law.ts'
 
 const own = 'files outside the logs are carried by programs of the sandbox itself'
 
@@ -10,11 +12,19 @@ export const programsInside = {
   'runs nothing from a directory at the head of PATH on its own behalf': own,
 }
 
+/** Kinds whose files lie on a disk that bounds no single directory; their facts say so. */
+export const noQuota = { [storageLawTitle]: 'no limits for directories on this disk, and the facts say so' }
+
+/** A stand-in prepares its machines when it starts. */
+export const standInMachines = { [closedFilesTitle]: 'the stand-in looks for such files before they are there' }
+
 /** What the machines behind a cloud's stand-in cannot do on this host. */
 export function standInExceptions({ enforces, manyUsers }: Machines): Record<string, string> {
   const noUplink = whyNoUplink()
   return {
     ...programsInside,
+    ...standInMachines,
+    [storageLawTitle]: 'the machines of the stand-in have no such limit',
     [exhaustionLaw]: 'the cloud’s stand-in runs in the test’s own process',
     ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
     ...(!enforces.memory && { 'limits memory': 'no control groups for this user' }),

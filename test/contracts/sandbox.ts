@@ -19,9 +19,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { SandboxLease, SandboxProvider, Terminal } from '../../src/core/sandbox.ts'
 import type { Environment } from '../../src/core/task.ts'
 import { atBoundary } from '../../src/run/trial/boundary.ts'
+import { closedFilesLaw } from './closed-files-law.ts'
 import { holdDescriptorLimit } from './descriptor-limit.ts'
 import { plainEnvironment } from './environment.ts'
 import { openHostServices } from './host-services.ts'
+import { storageLaw } from './storage-law.ts'
 import { systemLaws } from './system-laws.ts'
 
 export interface SandboxContract {
@@ -65,6 +67,8 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
         ...(signal && { signal }),
       })
     const sh = (box: SandboxLease, script: string, options = {}) => box.exec(['sh', '-c', script], options)
+
+    closedFilesLaw(law, lease)
 
     beforeAll(async () => {
       provider = contract.makeProvider()
@@ -475,6 +479,8 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       })
       expect(result.stdout).not.toContain('all')
     })
+
+    storageLaw(law, lease)
 
     law('survives a program that kills everything it can', async () => {
       await using box = await lease()

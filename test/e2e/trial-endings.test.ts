@@ -148,6 +148,33 @@ withSandboxes('a trial', () => {
     expect(record.end).toEqual({ kind: 'scored', rewards: { reward: 1 }, exit: { kind: 'limit', limit: 'time' } })
   })
 
+  const small = '[environment]\nallow_internet = false\nstorage_mb = 32\n'
+  const fill = 'head -c 60M /dev/zero > /srv/big'
+
+  test('whose agent takes more disk than the task allows is stopped, and still verified', async () => {
+    const running = agentThat(async ({ sandbox }) => {
+      await sandbox.exec(['sh', '-c', `echo 42 > /answer; ${fill}; sleep 600`])
+      return never()
+    })
+    const quick = agentThat(async ({ sandbox }) => {
+      await sandbox.exec(['sh', '-c', `echo 42 > /answer; ${fill}`])
+      return { kind: 'finished' }
+    })
+    for (const agent of [running, quick]) {
+      const { record, dir } = await playTrial({ agent, task: { toml: small } })
+      expect(record.end).toEqual({ ...scored(1), exit: { kind: 'limit', limit: 'storage' } })
+      expect(readFileSync(join(dir, 'trial.log'), 'utf8')).toMatch(/ran out of disk space: .* storage_mb = 32\n/)
+    }
+  })
+
+  test('whose tests take more disk than the task allows fails at the verifier', async () => {
+    const { record } = await playTrial({
+      agent: oracle.make({}, context),
+      task: { toml: small, test: `echo 1 > /logs/verifier/reward.txt; ${fill}; sleep 600` },
+    })
+    expect(record.end).toMatchObject(failedAt('verifier', 'StorageLimitError'))
+  })
+
   test('takes the sandbox away from an agent that goes on after its time', async () => {
     let afterwards: Promise<unknown> | undefined
     const stubborn = agentThat(async (at) => {

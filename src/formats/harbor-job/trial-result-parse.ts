@@ -103,7 +103,7 @@ const apiExit: ReadonlySet<string> = new Set([
 
 function stoppedBy(agent: RawAgentResult): AgentExit {
   const reason = agent?.metadata?.stopped_by
-  return reason === 'turns' || reason === 'context' || reason === 'cost'
+  return reason === 'turns' || reason === 'context' || reason === 'cost' || reason === 'storage'
     ? { kind: 'limit', limit: reason }
     : { kind: 'finished' }
 }

@@ -121,7 +121,7 @@ const meanings: Readonly<Record<TraceColumn, string>> = {
   attempt: 'which attempt at the task, from 0',
   reward: 'the reward, whatever ended the trial',
   end: 'scored, failed or cancelled',
-  exit: 'how the agent stopped: finished, exited, or a limit: time, turns, context, cost',
+  exit: 'how the agent stopped: finished, exited, or a limit: time, turns, context, cost, storage',
   boundary: 'who is to blame for a failure',
   step: 'the step of a multi-step task',
   system_effect:

@@ -31,7 +31,7 @@ export interface TraceRow {
   readonly reward: number | null
   /** scored, failed or cancelled. */
   readonly end: string
-  /** finished, exited, or the limit that stopped the agent: time, turns, context, cost. */
+  /** finished, exited, or the limit that stopped the agent: time, turns, context, cost, storage. */
   readonly exit: string | null
   /** Who is to blame for a failure. */
   readonly boundary: string | null

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import type { AgentAt, AgentExit, Recorder } from '../../core/agent.ts'
 import { resolveEnv } from '../../core/env-template.ts'
-import { BoundaryError } from '../../core/errors.ts'
+import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
 import type { SandboxLease, ToolDir } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
@@ -59,7 +59,9 @@ export async function solve(
   const conclude = (exit: AgentExit) => heard?.conclude(exit, context.agent, record) ?? exit
   const listening = heard ? { ...context, client: heard.client } : context
   const exit = await unlessDiverged(listening, (context) =>
-    withAgent(context, lease, round, record, limitSec, (at) => context.agent.solve(at)),
+    whileRoom(context, lease, (context) =>
+      withAgent(context, lease, round, record, limitSec, (at) => context.agent.solve(at)),
+    ),
   )
   if (exit !== expired) return conclude(exit)
   context.log(`agent ran out of time after ${limitSec} s`)
@@ -86,6 +88,27 @@ async function unlessDiverged<T>(context: AgentTrial, work: (context: AgentTrial
   } catch (error) {
     throw resumption.signal.aborted && !signal.aborted ? diverged() : error
   }
+}
+
+/** Stops an agent whose programs took more disk than the task allows: an exit like running out of time. */
+async function whileRoom<T>(
+  context: AgentTrial,
+  lease: SandboxLease,
+  work: (context: AgentTrial) => Promise<T>,
+): Promise<T | AgentExit> {
+  const { storage } = lease
+  if (!storage) return work(context)
+  // A freeze gives it another signal.
+  const { full } = storage
+  try {
+    const done = await work({ ...context, signal: AbortSignal.any([context.signal, full]) })
+    await storage.check()
+    if (!full.aborted) return done
+  } catch (error) {
+    if (!full.aborted || context.signal.aborted) throw error
+  }
+  context.log(`agent ran out of disk space: ${messageOf(full.reason)}`)
+  return { kind: 'limit', limit: 'storage' }
 }
 
 /** One call of the agent, with a sandbox that is taken back as soon as the call or its time is over. */

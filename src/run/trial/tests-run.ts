@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { Rewards } from '../../core/rewards.ts'
-import type { SandboxLease } from '../../core/sandbox.ts'
+import { type SandboxLease, storageLimit } from '../../core/sandbox.ts'
 import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { exists } from '../../lib/files.ts'
@@ -83,6 +83,7 @@ async function test(
   context.log(`tests exited with ${exitCode}${reason && `: ${reason}`}`)
   // The time may be up although this sandbox did not stop the command: then nothing below is wanted any more.
   signal.throwIfAborted()
+  if (lease.storage?.full.aborted) throw outOfStorage(lease.storage.full)
   // Tests that were killed may have gone first, and the rest of their sandbox a moment later: a command that takes that long tells.
   if (exitCode === 128 + constants.signals.SIGKILL)
     await atBoundary('sandbox', signal, () => lease.exec(['sleep', '0.1'], { user: 'root', timeoutSec: 30, signal }))
@@ -94,6 +95,12 @@ async function test(
   const files = await readRewardFiles(join(round.dir, logs))
   const rewards = await settleRewards(context, round, files, signal)
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
+}
+
+/** As tests that run out of time: what they wrote until they were stopped is no verdict. */
+function outOfStorage({ reason }: AbortSignal): BoundaryError {
+  const options = { code: storageLimit, retryable: false }
+  return new BoundaryError('verifier', `the tests were stopped: ${messageOf(reason)}`, options)
 }
 
 /** The task's tests, then the step's own over them; neither when the image of a separate verifier brings the script itself. */

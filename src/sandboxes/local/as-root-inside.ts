@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
 import type { AsRootInside } from '../namespaces/overlay-system.ts'
-import { cleanEnv } from './holder.ts'
 import type { Privileges } from './privileges.ts'
 
 /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may read or move. */

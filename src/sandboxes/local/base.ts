@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import {
   chmod,
   cp,
@@ -15,8 +16,10 @@ import {
 import { basename, join } from 'node:path'
 import { draftOf, removeDraft, renameDraft } from '../../lib/drafts.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
+import { execProcess } from '../../lib/spawn-process.ts'
 import { walkTree } from '../../lib/tree.ts'
 import type { Cache } from './cache.ts'
+import { closedLayers } from './closed-files.ts'
 import { copySafeEtc, fingerprintEtc } from './etc.ts'
 import type { Privileges } from './privileges.ts'
 
@@ -24,6 +27,8 @@ import type { Privileges } from './privileges.ts'
 export interface Overlay {
   readonly name: string
   readonly lower: string
+  /** Absolute directories over it that hide some of its files, top to bottom. */
+  readonly hides?: readonly string[]
   /** Relative to the sandbox's root; empty for the root itself. */
   readonly target: string
 }
@@ -51,14 +56,16 @@ const systemDirs = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32', 'usr', 'op
 
 /**
  * A base from the host's own system directories. Everything else (home directories, /tmp, /var, /run, ...) is a fresh
- * skeleton, /etc is a copy without keys and shadow files, and the package database is copied so that apt works.
+ * skeleton, /etc is a copy without keys and shadow files, and the package database is copied so that apt works. Files that only
+ * some users may read are hidden from root's sandboxes; those of other users cannot read more than their user can.
  */
 export async function hostBase(basesDir: string, privileges: Privileges, cache: Cache): Promise<Base> {
+  const packages = await fingerprint('/var/lib/dpkg/status')
   const key = digest([
-    'host-4',
+    'host-5',
     privileges.mode,
     await readFile('/etc/os-release', 'utf8').catch(() => ''),
-    await fingerprint('/var/lib/dpkg/status'),
+    packages,
     await fingerprintEtc(),
   ])
   const dir = join(basesDir, key)
@@ -67,7 +74,11 @@ export async function hostBase(basesDir: string, privileges: Privileges, cache: 
     await buildSkeleton(dir)
     await cache.added('bases', key)
   }
-  return { key, overlays: [{ name: 'root', lower: dir, target: '' }, ...(await systemOverlays())] }
+  const dirs = await systemOverlays()
+  const closed = { basesDir, cache, dirs: dirs.map(({ lower }) => lower), packages }
+  const layers = privileges.mode === 'root' ? await closedLayers(closed) : []
+  const system = dirs.map((overlay) => ({ ...overlay, hides: layersWith(overlay.name, layers) }))
+  return { key, overlays: [{ name: 'root', lower: dir, target: '' }, ...system] }
 }
 
 async function systemOverlays(): Promise<Overlay[]> {
@@ -78,6 +89,10 @@ async function systemOverlays(): Promise<Overlay[]> {
       overlays.push({ name, lower: `/${name}`, target: name })
   }
   return overlays
+}
+
+function layersWith(name: string, layers: readonly string[]): string[] {
+  return layers.map((layer) => join(layer, name)).filter((dir) => existsSync(dir))
 }
 
 async function buildSkeleton(dir: string): Promise<void> {
@@ -110,7 +125,8 @@ const closedToOthers = new Set(['root', 'etc/shadow', 'etc/gshadow', 'var/lib/dp
 async function openToAll(root: string): Promise<void> {
   for await (const { path, kind, mode } of walkTree(root)) {
     if (kind === 'symlink' || closedToOthers.has(path)) continue
-    await chmod(join(root, path), mode | ((mode & 0o500) >> 3) | ((mode & 0o500) >> 6))
+    const open = mode | ((mode & 0o500) >> 3) | ((mode & 0o500) >> 6)
+    if (open !== mode) await chmod(join(root, path), open)
   }
 }
 
@@ -140,7 +156,9 @@ const skeleton: readonly (readonly [path: string, mode: number])[] = [
 async function copyPackageDatabase(root: string): Promise<void> {
   const source = '/var/lib/dpkg'
   const target = join(root, 'var/lib/dpkg')
-  for (const name of ['status', 'info', 'alternatives', 'diversions', 'statoverride', 'triggers', 'arch']) {
+  // Thousands of small files: a program of the host copies them in a tenth of the time.
+  if (await exists(join(source, 'info'))) await execProcess('cp', ['-R', '--', join(source, 'info'), target])
+  for (const name of ['status', 'alternatives', 'diversions', 'statoverride', 'triggers', 'arch']) {
     if (await exists(join(source, name)))
       await cp(join(source, name), join(target, name), { recursive: true, verbatimSymlinks: true, filter: notLock })
   }

@@ -41,6 +41,9 @@ const capabilities = [
   'AUDIT_WRITE',
 ]
 
+/** Where root may write, and root's sandboxes are root's, bubblewrap covers these itself when it mounts /proc. */
+const coveredAlready = new Set(['/proc/bus', '/proc/irq', '/proc/sysrq-trigger'])
+
 /** Keeps programs inside from writing to a file of the kernel: root inside is the same user as root outside, and owns it. */
 function coverWords({ path, isDirectory, isHidden }: KernelFile): string[] {
   if (!isHidden) return ['--ro-bind', path, path]
@@ -54,7 +57,7 @@ export function commandArgs(request: EntryRequest): string {
     ...(request.userns ? ['--userns', '7', '--block-fd', '7'] : []),
     ...['--pidns', '8', '--sync-fd', '8', '--seccomp', '6'],
     ...['--bind', request.merged, '/', '--proc', '/proc', '--dev', '/dev'],
-    ...request.kernelFiles.flatMap(coverWords),
+    ...request.kernelFiles.filter(({ path }) => !(request.userns && coveredAlready.has(path))).flatMap(coverWords),
     ...request.mounts.flatMap(([target, source]) => ['--bind', source, target]),
     ...request.readOnly.flatMap(([target, source]) => ['--ro-bind', source, target]),
     ...['--cap-drop', 'ALL', ...capabilities.flatMap((name) => ['--cap-add', `CAP_${name}`])],

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import type { FreezeOptions } from '../../core/sandbox.ts'
 import type { SystemChanges } from '../../core/system-files.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
 import { findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
 import { asRootInside } from './as-root-inside.ts'
-import { cleanEnv } from './holder.ts'
 import type { Machine } from './machine.ts'
 
 /** What lies over the agent's files for a while. */
@@ -55,10 +55,10 @@ export class FileStack {
 
   private findChanges() {
     const { base, layers, upper, env, privileges } = this.machine.options
-    const overlays = base.overlays.map(({ name, target, lower }) => ({
+    const overlays = base.overlays.map(({ name, target, lower, hides = [] }) => ({
       target: target === '' ? '' : `/${target}`,
       upper: join(upper, name),
-      lowers: [...layers.map((layer) => join(layer, name)).reverse(), lower],
+      lowers: [...layers.map((layer) => join(layer, name)).reverse(), ...hides, lower],
     }))
     return findSystemChanges(overlays, (env.PATH ?? cleanEnv.PATH).split(':'), asRootInside(privileges))
   }

@@ -6,15 +6,12 @@ import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { identify, isEnding, type ProcessIdentity } from '../../lib/process-identity.ts'
-import { systemPath } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
 import type { Overlay } from './base.ts'
 import { closeInherited, shell } from './descriptors.ts'
 import type { Privileges } from './privileges.ts'
-
-/** The environment of every trusted program we start: nothing of the caller's own reaches it. */
-export const cleanEnv = { PATH: systemPath }
 
 /**
  * The namespaces of a sandbox, kept open by a sleeping process that sees only the host's read-only programs.
@@ -108,6 +105,7 @@ export function overlayLine(overlay: Overlay, places: OverlayPlaces, privileges:
   const at = (...parts: string[]) => relative(places.home, join(...parts))
   const lowers = [
     ...places.layers.map((layer) => at(layer, overlay.name)).reverse(),
+    ...(overlay.hides ?? []).map((dir) => at(dir)),
     overlay.target === '' ? at(overlay.lower) : overlay.lower,
   ]
   const options = `lowerdir=${lowers.join(':')},upperdir=${at(places.upper, overlay.name)},workdir=${at(places.work, overlay.name)}${privileges.overlayOptions}`

@@ -54,7 +54,8 @@ export async function buildImage(
   const build: StageBuild = {
     ...common,
     network: buildNetwork(environment, options),
-    memoryMb: buildMemory(environment),
+    memoryMb: Math.max(environment.memoryMb ?? 0, leastBuildMemoryMb),
+    storageMb: Math.max(environment.storageMb ?? 0, leastBuildStorageMb),
   }
   for (const stage of plan.stages) built.set(stage.index, await buildStage(stage, build))
   const last = plan.stages.at(-1)
@@ -70,9 +71,8 @@ function buildNetwork({ network }: Environment, options: BuildImageOptions): 'pu
 /** What a build may take where its task is content with less: compilers need more than what they make. */
 const leastBuildMemoryMb = 4096
 
-function buildMemory({ memoryMb = 0 }: Environment): number {
-  return Math.max(memoryMb, leastBuildMemoryMb)
-}
+/** The same for the disk that one instruction takes, and for tasks that set no limit too: a build leaves nothing to score. */
+const leastBuildStorageMb = 20 * 1024
 
 async function bareImage(host: ImageHost): Promise<Image> {
   const { base } = await host.findBase(null)

@@ -12,6 +12,7 @@ import type {
   Frozen,
   SandboxFacts,
   SandboxLease,
+  StorageWatch,
   Terminal,
   TerminalOptions,
   ToolDir,
@@ -79,6 +80,10 @@ export class LocalLease implements SandboxLease {
 
   get id(): string {
     return this.owned.id
+  }
+
+  get storage(): StorageWatch | undefined {
+    return this.machine.storage ?? undefined
   }
 
   async alive(): Promise<boolean> {
@@ -150,6 +155,7 @@ export class LocalLease implements SandboxLease {
     this.closeDoors()
     const fresh = this.options.verify === 'fresh'
     const restored = fresh ? await this.files.renew(how) : null
+    await this.machine.storage?.renew()
     this.generation++
     this.quiet = fresh
     const logs = this.machine.mounts.get('/logs') ?? null

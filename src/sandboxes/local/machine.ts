@@ -1,35 +1,38 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
-import type { Door, ExecOptions, ExecResult, Terminal, TerminalOptions } from '../../core/sandbox.ts'
+import {
+  type Door,
+  type ExecOptions,
+  type ExecResult,
+  storageLimit,
+  type Terminal,
+  type TerminalOptions,
+} from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
 import { ExhaustionError } from '../../lib/exhaustion.ts'
 import { execProcess, spawnProcess } from '../../lib/spawn-process.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
 import { type KernelFile, kernelFiles } from '../namespaces/kernel-files.ts'
 import { seccompFilter } from '../namespaces/seccomp.ts'
 import type { Base } from './base.ts'
 import { shell } from './descriptors.ts'
+import { devicesOf, diskUseOf, removedButOpen } from './disk-use.ts'
 import { openDoor } from './door.ts'
 import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
-import { cleanEnv, enterUser, Holder, overlayLine } from './holder.ts'
+import { enterUser, type Holder } from './holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
+import { hold, type MachineFiles, makeDir, overlaysFile, writeResolver } from './machine-files.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
-import { resolverFile } from './routes.ts'
 import { runReported } from './run-reported.ts'
+import { Storage } from './storage.ts'
 import { openUplink, type Uplink } from './uplink.ts'
-
-/** What a machine's root is made of. */
-export interface MachineFiles {
-  /** Absolute layer directories, bottom to top. */
-  readonly layers: readonly string[]
-  /** Receives every change; afterwards it is itself a layer. */
-  readonly upper: string
-}
+import { Users } from './users.ts'
 
 export interface MachineOptions extends MachineFiles {
   /** The directory that holds bases, layers and machines. */
@@ -45,6 +48,8 @@ export interface MachineOptions extends MachineFiles {
   readonly user?: User | undefined
   /** `public`: a network of its own with a way out; never the host's. */
   readonly network: 'public' | 'none'
+  /** The disk that programs may take; no limit by default. */
+  readonly storageMb?: number | undefined
 }
 
 /**
@@ -62,12 +67,18 @@ export class Machine {
   private readonly groups = new Set<KillableGroup>()
   private readonly freeGroups: KillableGroup[] = []
   private commands = 0
+  private readonly users: Users
+  /** Null without a limit. */
+  readonly storage: Storage | null
 
   private constructor(
     readonly options: MachineOptions,
     private holder: Holder,
   ) {
     this.network = options.network
+    const getent = async (name: string) => (await this.exec(['getent', 'passwd', name], { user: 'root' })).stdout
+    this.users = new Users(options.privileges.manyUsers, getent)
+    this.storage = options.storageMb === undefined ? null : this.watchedStorage(options.storageMb)
   }
 
   static async start(options: MachineOptions): Promise<Machine> {
@@ -76,6 +87,7 @@ export class Machine {
     writeFileSync(join(dir, 'seccomp'), filter)
     if (base.isForeign) writeResolver(base, upper)
     const machine = new Machine(options, await hold(options, options))
+    machine.storage?.watch()
     // Beside what the caller does first; what it throws, the first command throws.
     if (network === 'public') machine.openUplink().catch(() => {})
     return machine
@@ -91,13 +103,16 @@ export class Machine {
   }
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+    const full = this.storage?.message
+    if (this.alive && full) return noRoom(full)
     const command = await this.prepare(argv, options, { terminal: false })
     try {
       const child = await this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
-      const result = await runReported(child, options, command.group)
+      const { result } = await runReported(child, options, command.group)
       if (!this.alive) throw broken()
       this.requireMemory()
-      return result.result
+      const stopped = this.storage?.message
+      return stopped ? { ...result, stderr: `${result.stderr}${noRoom(stopped).stderr}` } : result
     } finally {
       this.finish(command)
     }
@@ -142,14 +157,15 @@ export class Machine {
     if (!this.alive) throw broken()
     this.holder = await old.successor(this.options.privileges)
     await old.stop()
-    await Promise.all([...this.groups].map((group) => group.kill()))
+    await this.killCommands()
   }
 
   async stop(): Promise<void> {
+    this.storage?.unwatch()
     await this.holder.stop()
     const uplink = await this.uplink?.catch(() => null)
     this.uplink = undefined
-    await Promise.all([uplink?.close(), ...[...this.groups].map((group) => group.kill())])
+    await Promise.all([uplink?.close(), this.killCommands()])
   }
 
   /** Removes what is no directory from the root of the sandbox, while no program runs inside. */
@@ -185,6 +201,7 @@ export class Machine {
   async resume(files: MachineFiles): Promise<void> {
     this.users.clear()
     this.holder = await hold(this.options, files)
+    this.storage?.watch()
   }
 
   private async prepare(
@@ -193,8 +210,10 @@ export class Machine {
     { terminal }: { terminal: boolean },
   ): Promise<Prepared> {
     if (!this.alive) throw broken()
+    const full = this.storage?.message
+    if (full) throw new BoundaryError('agent', full, { code: storageLimit, retryable: false })
     if ('signal' in options) options.signal?.throwIfAborted()
-    const who = await this.resolveUser(options.user ?? this.options.user)
+    const who = await this.users.resolve(options.user ?? this.options.user)
     const netPid = await this.netPid()
     const group = this.makeGroup()
     const env = { ...cleanEnv, HOME: who.home, ...this.options.env, ...options.env, ...group.env }
@@ -253,73 +272,29 @@ export class Machine {
       )
   }
 
+  private watchedStorage(limitMb: number): Storage {
+    const { home, dir, privileges, group } = this.options
+    let devices: { pid: number; numbers: Set<number> } | undefined
+    const measure = async () => {
+      const pid = this.holder.outerPid
+      if (devices?.pid !== pid) devices = { pid, numbers: devicesOf(pid, dir) }
+      const open = await removedButOpen(group?.pids() ?? [], devices.numbers)
+      const named = await diskUseOf(dir, privileges)
+      return named === null ? null : named + open
+    }
+    return new Storage({ limitMb, home, measure, stop: () => this.killCommands() })
+  }
+
+  private async killCommands(): Promise<void> {
+    await Promise.all([...this.groups].map((group) => group.kill()))
+  }
+
   private finish({ argsFile, group }: Prepared): void {
     rmSync(argsFile, { force: true })
     const next = group.release()
     if (next === 'reuse') this.freeGroups.push(group)
     if (next === 'forget') this.groups.delete(group)
   }
-
-  private readonly users = new Map<User, ResolvedUser>()
-
-  private async resolveUser(user: User | undefined): Promise<ResolvedUser> {
-    if (user === undefined || user === 'root' || user === 0 || user === '0') return root
-    const known = this.users.get(user)
-    if (known) return known
-    if (!this.options.privileges.manyUsers) {
-      throw new BoundaryError(
-        'sandbox',
-        `cannot run as user ${user}: only one user id is available here (install uidmap and a range in /etc/subuid, or run as root)`,
-        { retryable: false },
-      )
-    }
-    const [name = '', groupName] = String(user).split(':')
-    const line = (await this.exec(['getent', 'passwd', name], { user: 'root' })).stdout.split(':')
-    const isNumber = /^\d+$/.test(name)
-    if (line.length < 6 && !isNumber)
-      throw new BoundaryError('task', `the sandbox has no user ${JSON.stringify(name)}`, { retryable: false })
-    const uid = line[2] ?? name
-    const gid = groupName ?? line[3] ?? name
-    const groups = line.length < 6 ? '--clear-groups' : '--init-groups'
-    const resolved = { home: line[5] || '/', prefix: ['setpriv', '--reuid', uid, '--regid', gid, groups, '--'] }
-    this.users.set(user, resolved)
-    return resolved
-  }
-}
-
-/** Mounts files, each time with working directories that no earlier mount can be using still. */
-async function hold({ base, dir, home, privileges }: MachineOptions, files: MachineFiles): Promise<Holder> {
-  const places = {
-    ...files,
-    home,
-    work: `${files.upper}.work-${randomBytes(3).toString('hex')}`,
-    merged: join(dir, 'merged'),
-  }
-  mkdirSync(places.merged, { recursive: true })
-  for (const { name } of base.overlays) {
-    makeDir(join(files.upper, name), 0o755)
-    makeDir(join(places.work, name), 0o700)
-  }
-  const overlays = join(dir, overlaysFile)
-  writeFileSync(overlays, base.overlays.map((overlay) => overlayLine(overlay, places, privileges)).join(''))
-  return Holder.start(privileges, overlays, home)
-}
-
-/** Lists what is mounted, for `mount`; it is there as long as the machine's directory is. */
-const overlaysFile = 'overlays'
-
-/** Its mode does not depend on the umask of the caller: it decides what users inside may enter. */
-function makeDir(path: string, mode: number): void {
-  mkdirSync(path, { recursive: true })
-  chmodSync(path, mode)
-}
-
-/** As a container engine does: whatever an image says, names are asked for where this machine's network has them. */
-function writeResolver({ overlays }: Base, upper: string): void {
-  const [root] = overlays
-  if (!root || !lstatSync(join(root.lower, 'etc'), { throwIfNoEntry: false })?.isDirectory()) return
-  makeDir(join(upper, root.name, 'etc'), 0o755)
-  writeFileSync(join(upper, root.name, 'etc/resolv.conf'), resolverFile().text, { mode: 0o644 })
 }
 
 interface Prepared {
@@ -328,15 +303,18 @@ interface Prepared {
   readonly group: KillableGroup
 }
 
-interface ResolvedUser {
-  readonly home: string
-  /** Words before the command; they run inside, where root has no more power than any root program there. */
-  readonly prefix: readonly string[]
-}
-
 const filter = seccompFilter()
 
-const root: ResolvedUser = { home: '/root', prefix: [] }
+/** As a command that was killed, before it could start. */
+function noRoom(why: string): ExecResult {
+  return {
+    exitCode: 137,
+    stdout: '',
+    stderr: `ot-agent stopped this command: ${why}\n`,
+    timedOut: false,
+    truncated: false,
+  }
+}
 
 function broken(why = 'its first process has ended or its files were removed'): BoundaryError {
   return new BoundaryError('sandbox', `the sandbox is gone: ${why}`, { code: 'SandboxGoneError' })

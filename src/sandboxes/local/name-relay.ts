@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net'
 import { BoundaryError } from '../../core/errors.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from './holder.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
 import { relayAddress } from './routes.ts'
 
 /** Run for a moment in the sandbox's network only: it makes the socket there and hands it to us. */

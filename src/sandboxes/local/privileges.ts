@@ -124,7 +124,7 @@ async function asUser(): Promise<Privileges> {
   const [code] = (await once(child, 'close')) as [number | null]
   if (code !== 0) {
     throw new UserError(
-      `user namespaces are not allowed for ${userInfo().username}: ${complaint.trim()}`,
+      `user namespaces are not allowed for ${userName()}: ${complaint.trim()}`,
       'ask the administrator for kernel.unprivileged_userns_clone=1, or run as root',
     )
   }
@@ -147,9 +147,19 @@ async function findSleeper(): Promise<readonly string[]> {
   return code === 0 ? [...ignoring, ...sleep] : ['bash', '-c', `trap '' CHLD; exec ${sleep.join(' ')}`]
 }
 
+/** Its number where /etc/passwd has no name for it, as in many containers. */
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.())
+  }
+}
+
 /** A range in /etc/subuid and the helpers that may map it. */
 export function hasSubordinateIds(): boolean {
-  const { username, uid } = userInfo()
+  const uid = process.getuid?.()
+  const username = userName()
   const owns = (path: string) =>
     existsSync(path) &&
     readFileSync(path, 'utf8')

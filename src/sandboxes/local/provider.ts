@@ -85,6 +85,7 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
     workdir,
     user: image.user,
     network: environment.network.mode === 'public' ? 'public' : 'none',
+    storageMb: environment.storageMb,
     limits: {
       ...(environment.cpus && { cpus: environment.cpus }),
       ...(environment.memoryMb && { memoryMb: environment.memoryMb }),
@@ -118,7 +119,7 @@ async function imageFor(
 }
 
 function factsOf(workshop: Workshop, { notes, entrypoint }: Image): SandboxFacts {
-  const limits = { ...workshop.groups.enforces, storage: false }
+  const limits = { ...workshop.groups.enforces, storage: true }
   const missing = Object.entries(workshop.groups.enforces).flatMap(([name, on]) => (on ? [] : [name]))
   const warning = missing.length > 0 ? [`limits that this machine does not let us set: ${missing.join(', ')}`] : []
   const services = entrypoint ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []

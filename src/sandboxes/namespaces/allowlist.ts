@@ -9,6 +9,7 @@ import type {
   SandboxFacts,
   SandboxLease,
   SandboxProvider,
+  StorageWatch,
   Terminal,
   TerminalOptions,
 } from '../../core/sandbox.ts'
@@ -76,6 +77,10 @@ class GuardedLease implements SandboxLease {
 
   get healthcheck(): Healthcheck | null {
     return this.lease.healthcheck
+  }
+
+  get storage(): StorageWatch | undefined {
+    return this.lease.storage
   }
 
   alive(): Promise<boolean> {

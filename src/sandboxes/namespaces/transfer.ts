@@ -6,7 +6,7 @@ import type { DownloadOptions, ExecOptions, ExecResult } from '../../core/sandbo
 import { extractTar } from '../../lib/extract.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } from '../common/transfer-rules.ts'
-import { cleanEnv } from '../local/holder.ts'
+import { cleanEnv } from './clean-env.ts'
 import { held } from './held.ts'
 
 /** A sandbox on this machine, as far as carrying files in and out needs it. */

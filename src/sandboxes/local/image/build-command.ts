@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../../core/errors.ts'
-import type { ExecOptions } from '../../../core/sandbox.ts'
+import { type ExecOptions, storageLimit } from '../../../core/sandbox.ts'
 import { sleep } from '../../../lib/deadline.ts'
 import { held } from '../../namespaces/held.ts'
 import type { Machine } from '../machine.ts'
@@ -28,6 +28,8 @@ const tailLines = 40
 const loggedLines = 5000
 const lineLimit = 2000
 
+const tooLarge = { code: storageLimit, retryable: false }
+
 /** Runs one command of a build. An abort stops the whole machine, so that nothing of it goes on. */
 export async function runBuildCommand(
   machine: Machine,
@@ -52,6 +54,8 @@ export async function runBuildCommand(
     await Promise.race([closed, sleep(drainMs)])
     signal.throwIfAborted()
     if (!machine.alive) throw new BoundaryError('sandbox', 'the build’s sandbox is gone', { code: 'SandboxGoneError' })
+    const full = machine.storage?.message
+    if (full) throw new BoundaryError('task', `a command of the build was stopped: ${full}`, tooLarge)
     return { exitCode: code ?? 137, tail: lines.end() }
   } finally {
     signal.removeEventListener('abort', stop)

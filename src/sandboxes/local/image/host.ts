@@ -11,6 +11,7 @@ export interface BuildMachineRequest {
   readonly layers: readonly string[]
   readonly network: 'public' | 'none'
   readonly memoryMb: number
+  readonly storageMb: number
   /** What the machine is for, shown when `clean` removes it after a crash. */
   readonly purpose: string
 }

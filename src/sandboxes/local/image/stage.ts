@@ -45,6 +45,8 @@ export interface StageBuild {
   /** What commands of the build may reach; an instruction may ask for less. */
   readonly network: 'public' | 'none'
   readonly memoryMb: number
+  /** What one instruction may take of the disk. */
+  readonly storageMb: number
 }
 
 /** Finds or builds the layers of one stage, one after the other. */
@@ -80,9 +82,9 @@ async function addLayer(step: Step, below: BuiltStage, force: boolean, build: St
   const at = `${build.file}:${step.line}`
   const makeMachine = () => {
     log(`${at}: ${step.title}`)
-    const { memoryMb } = build
+    const { memoryMb, storageMb } = build
     const network = networkOf(step, build)
-    return host.makeMachine({ base: below.base, layers: below.layers, network, memoryMb, purpose: at })
+    return host.makeMachine({ base: below.base, layers: below.layers, network, memoryMb, storageMb, purpose: at })
   }
   const key = layerKey([below.key, step.kind, work.facts])
   const { layersDir, cache } = host
@@ -138,8 +140,8 @@ function stageWork(step: CopyStep, from: BuiltStage, build: StageBuild): Work {
     facts: [step.dest, step.chown, step.chmod, step.sources, from.key],
     fill: async ({ machine }, signal) => {
       const purpose = `${build.file}:${step.line}`
-      const { memoryMb } = build
-      const source = await build.host.makeMachine({ base, layers, network: 'none', memoryMb, purpose })
+      const { memoryMb, storageMb } = build
+      const source = await build.host.makeMachine({ base, layers, network: 'none', memoryMb, storageMb, purpose })
       try {
         await atStep(step, build, () => copyFromStage(machine, step, source.machine, signal))
       } finally {

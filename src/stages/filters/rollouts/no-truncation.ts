@@ -2,15 +2,15 @@ import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
 import type { SqlFilter } from '../../../core/stage.ts'
 
-/** Drops traces that end in the middle: the agent met its limit of turns, context or money, or the last word is not its own. */
+/** Drops traces that end in the middle: the agent met its limit of turns, context, money or disk space, or the last word is not its own. */
 export default definePlugin({
   name: 'filters/rollouts/no-truncation',
-  summary: 'Drop traces cut off by a limit of turns, context or cost, or that do not end with the agent',
+  summary: 'Drop traces cut off by a limit of turns, context, cost or disk space, or that do not end with the agent',
   options: z.strictObject({}),
   make: (): SqlFilter => ({
     kind: 'sql-filter',
     takes: 'trace',
-    reason: `CASE WHEN exit IN ('turns', 'context', 'cost') THEN 'limit-of-' || exit
+    reason: `CASE WHEN exit IN ('turns', 'context', 'cost', 'storage') THEN 'limit-of-' || exit
       WHEN result = 'ContextLengthExceededError' THEN 'limit-of-context'
       WHEN conversations[-1].role IS DISTINCT FROM 'assistant' THEN 'ends-without-answer' END`,
   }),

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { draftOf, removeDraft, renameDraft } from '../../lib/drafts.ts'
+import { codeOf, exists } from '../../lib/files.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
+import type { Cache } from './cache.ts'
+
+export interface ClosedFilesOptions {
+  readonly basesDir: string
+  readonly cache: Cache
+  /** Directories of the host that sandboxes show. */
+  readonly dirs: readonly string[]
+  /** Changes whenever the host's packages do; empty where that cannot be told. */
+  readonly packages: string
+}
+
+/** Where people put files of their own. */
+const ownDirs = ['/opt', '/usr/local']
+
+/**
+ * Layers that hide files of the host which not every user may read, top to bottom: root inside has the rights of the host's
+ * root over them. Directories of packages are searched once for each state of the packages, others by every process.
+ */
+export async function closedLayers({ dirs, packages, ...place }: ClosedFilesOptions): Promise<string[]> {
+  const ofPackages = dirs.filter((dir) => !ownDirs.includes(dir))
+  const own = await closedBelow(ownDirs, [])
+  if (packages === '') own.push(...(await closedBelow(ofPackages, ownDirs)))
+  const ownLayer = own.length === 0 ? [] : [await layerOf(place, own.sort(), async () => own)]
+  if (packages === '') return ownLayer
+  return [...ownLayer, await layerOf(place, ['of packages', packages], () => closedBelow(ofPackages, ownDirs))]
+}
+
+type Place = Pick<ClosedFilesOptions, 'basesDir' | 'cache'>
+
+/** The layer that these words stand for, built where it is not there yet. */
+async function layerOf({ basesDir, cache }: Place, words: string[], find: () => Promise<string[]>): Promise<string> {
+  const key = createHash('sha256')
+    .update(['closed-1', ...words].join('\0'))
+    .digest('hex')
+    .slice(0, 24)
+  const dir = join(basesDir, key)
+  cache.use('bases', key)
+  if (!(await exists(dir))) {
+    await build(dir, await find())
+    await cache.added('bases', key)
+  }
+  return dir
+}
+
+/** Paths, byte by byte as Latin-1 text, of files that others may not read and of directories that they may not enter. */
+async function closedBelow(dirs: readonly string[], except: readonly string[]): Promise<string[]> {
+  const there = dirs.filter((dir) => lstatSync(dir, { throwIfNoEntry: false })?.isDirectory())
+  if (there.length === 0) return []
+  const pruned = except.flatMap((dir) => ['-path', dir, '-prune', '-o'])
+  const closed = ['(', '-type', 'd', '!', '-perm', '-o=x', '-prune', '-o', '!', '-type', 'd', '!', '-type', 'l']
+  const args = [...there, '-xdev', '-mindepth', '1', ...pruned, ...closed, '!', '-perm', '-o=r', ')', '-print0']
+  const child = await spawnProcess('find', args, { stdio: ['ignore', 'pipe', 'ignore'], env: cleanEnv, cwd: '/' })
+  const output: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
+  const [code] = (await once(child, 'close')) as [number | null]
+  // 1: something vanished meanwhile.
+  if (code !== 0 && code !== 1) throw new Error(`find ended with ${code}`)
+  return Buffer.concat(output).toString('latin1').split('\0').filter(Boolean)
+}
+
+/** A directory with one sub-directory for each overlay; what is to be hidden is a whiteout there, below copies of its parents. */
+async function build(dir: string, paths: readonly string[]): Promise<void> {
+  const draft = draftOf(dir)
+  await rm(draft, { recursive: true, force: true })
+  await mkdir(draft, { recursive: true, mode: 0o755 })
+  let whiteout = ''
+  for (const [i, path] of paths.entries()) {
+    if (i % mostLinks === 0) whiteout = await makeWhiteout(join(draft, `.whiteout-${i}`))
+    hide(path, draft, whiteout)
+  }
+  await renameDraft(draft, dir).catch(async (error: unknown) => {
+    await removeDraft(draft)
+    if (!(await exists(dir))) throw error
+  })
+}
+
+/** How many names one file may have is up to its file system. */
+const mostLinks = 30_000
+
+async function makeWhiteout(path: string): Promise<string> {
+  const child = await spawnProcess('mknod', [path, 'c', '0', '0'], { stdio: 'ignore', env: cleanEnv })
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code !== 0) throw new Error(`cannot make a whiteout at ${path}: mknod ended with ${code}`)
+  return path
+}
+
+function hide(path: string, layer: string, whiteout: string): void {
+  try {
+    copyParents(dirname(path), layer)
+    linkSync(whiteout, inLayer(layer, path))
+  } catch (error) {
+    // It vanished meanwhile.
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}
+
+/** A directory that is in several layers has the mode and owner of the topmost. */
+function copyParents(dir: string, layer: string): void {
+  const target = inLayer(layer, dir)
+  if (dir === '/' || lstatSync(target, { throwIfNoEntry: false })) return
+  copyParents(dirname(dir), layer)
+  const { mode, uid, gid } = lstatSync(Buffer.from(dir, 'latin1'))
+  mkdirSync(target)
+  chownSync(target, uid, gid)
+  chmodSync(target, mode & 0o7777)
+}
+
+function inLayer(layer: string, path: string): Buffer {
+  return Buffer.concat([Buffer.from(layer), Buffer.from(path, 'latin1')])
+}

@@ -1,0 +1,128 @@
+import { once } from 'node:events'
+import { lstatSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { spawnProcess } from '../../lib/spawn-process.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
+import type { Privileges } from './privileges.ts'
+
+/** So many entries are looked at in this process; a larger tree is left to `du`, which does not hold up other trials. */
+const quickEntries = 300
+
+/**
+ * How much disk a tree takes, by blocks and not by length: a hole in a file takes none. What cannot be looked into counts
+ * nothing. Null where it could not be measured.
+ */
+export async function diskUseOf(dir: string, privileges: Privileges): Promise<number | null> {
+  return quickLook(dir) ?? (await oneAtATime(() => du(dir, privileges)))
+}
+
+/** Null: larger than a quick look allows, or closed to this process. */
+function quickLook(top: string): number | null {
+  const seen = new Inodes()
+  const waiting = [top]
+  let entries = 0
+  try {
+    for (let dir = waiting.pop(); dir !== undefined; dir = waiting.pop()) {
+      seen.add(lstatSync(dir))
+      const found = readdirSync(dir, { withFileTypes: true, encoding: 'buffer' })
+      entries += found.length
+      if (entries > quickEntries) return null
+      for (const { name } of found) {
+        const path = join(dir, name.toString('utf8'))
+        const stats = lstatSync(path)
+        if (stats.isDirectory()) waiting.push(path)
+        else seen.add(stats)
+      }
+    }
+    return seen.bytes
+  } catch {
+    // Something vanished, is closed to us, lies too deep, or has a name that is not UTF-8.
+    return null
+  }
+}
+
+/** Adds up what files take; one with several names, or opened several times, counts once. */
+class Inodes {
+  private readonly known = new Set<string>()
+  bytes = 0
+
+  add(stats: Stats): void {
+    const name = `${stats.dev}-${stats.ino}`
+    if (this.known.has(name)) return
+    this.known.add(name)
+    this.bytes += stats.blocks * 512
+  }
+}
+
+async function du(dir: string, { mode, unshare }: Privileges): Promise<number | null> {
+  const words = ['nice', '-n', '19', 'du', '-s', '-B1', '--', dir]
+  // An ordinary user's sandbox holds files of its subordinate users, which only its own root may look at.
+  const [program = '', ...args] = mode === 'user' ? ['unshare', ...unshare, ...words] : words
+  const child = await spawnProcess(program, args, { stdio: ['ignore', 'pipe', 'ignore'], env: cleanEnv, cwd: '/' })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  await once(child, 'close')
+  const bytes = /^(\d+)\t/.exec(text)?.[1]
+  return bytes === undefined ? null : Number(bytes)
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+/** However many large trees there are, measuring them takes no more than one processor. */
+function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+  const mine = last.then(work)
+  last = mine.catch(() => {})
+  return mine
+}
+
+/** At most this many open files are looked at. */
+const openLimit = 20_000
+/** Blocking calls cost a fraction of others; after this many, everything else has its turn. */
+const looksAtOnce = 64
+
+/**
+ * How much disk is taken by files that have no name any more and are held open by these processes: no walk finds them.
+ * `devices` are the file systems that count; files in memory are limited by other means.
+ */
+export async function removedButOpen(pids: readonly number[], devices: ReadonlySet<number>): Promise<number> {
+  const seen = new Inodes()
+  let looked = 0
+  for (const pid of pids)
+    for (const fd of namesIn(`/proc/${pid}/fd`)) {
+      if (++looked > openLimit) return seen.bytes
+      if (looked % looksAtOnce === 0) await setImmediate()
+      const stats = ifThere(() => statSync(`/proc/${pid}/fd/${fd}`))
+      if (stats?.isFile() && stats.nlink === 0 && devices.has(stats.dev)) seen.add(stats)
+    }
+  return seen.bytes
+}
+
+/** The overlays mounted where a process lives, and the file system of a directory. */
+export function devicesOf(pid: number, dir: string): Set<number> {
+  const lines = ifThere(() => readFileSync(`/proc/${pid}/mountinfo`, 'utf8'))?.split('\n') ?? []
+  const overlays = lines.flatMap((line) => {
+    const [, major, minor] = /^\d+ \d+ (\d+):(\d+) .* - overlay /.exec(line) ?? []
+    return major === undefined ? [] : [deviceNumber(Number(major), Number(minor))]
+  })
+  return new Set([statSync(dir).dev, ...overlays])
+}
+
+/** As `stat` spells it. */
+function deviceNumber(major: number, minor: number): number {
+  return (minor & 0xff) + (major & 0xfff) * 0x100 + (minor - (minor & 0xff)) * 0x1000
+}
+
+function namesIn(dir: string): string[] {
+  return ifThere(() => readdirSync(dir)) ?? []
+}
+
+function ifThere<T>(look: () => T): T | null {
+  try {
+    return look()
+  } catch {
+    return null
+  }
+}
