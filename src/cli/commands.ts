@@ -79,6 +79,7 @@ export const commands: Group = {
         summary: 'Tell what a recipe would do and cost, and what it lacks',
         load: () => import('./recipe/check.ts'),
       },
+      init: { summary: 'Write a recipe that runs, to change into yours', load: () => import('./recipe/init.ts') },
       run: { summary: 'Run a recipe, or what is missing of it', load: () => import('./recipe/run.ts') },
       stages: { summary: 'List the stages, or show the options of one', load: () => import('./recipe/stages.ts') },
       explain: { summary: 'Count what each stage kept and dropped', load: () => import('./recipe/explain.ts') },

@@ -1,11 +1,10 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { explainDisk } from '../../app/disk-errors.ts'
 import { UserError } from '../../core/errors.ts'
-import { exists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 import { note, printJson } from '../output.ts'
+import { writeNew } from '../write-new.ts'
 
 /** `ot-agent agents init`: a small agent that works, in one file, to change into the one you want. */
 export default () =>
@@ -45,16 +44,4 @@ function className(name: string): string {
     .split(/[_-]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join('')
-}
-
-async function writeNew(dir: string, file: string, text: string): Promise<void> {
-  await explainDisk(file, async () => {
-    if (await exists(file))
-      throw new UserError(
-        `${file}: expected a path that is free, found something there`,
-        'choose another name or --path',
-      )
-    await mkdir(dir, { recursive: true })
-    await writeFile(file, text, { flag: 'wx' })
-  })
 }

@@ -1,0 +1,20 @@
+// A kind of sandbox leases machines. This one is `local` that says what it does: ot-agent run ... -e ./examples/plugins/sandbox.ts
+import { definePlugin, makeProvider, type SandboxProvider, z } from 'ot-agent'
+
+const local = await makeProvider('local')
+
+export default definePlugin({
+  name: 'talking-local',
+  summary: 'Local sandboxes that are announced on stderr',
+  options: z.strictObject({ greeting: z.string().default('a sandbox for').describe('What is said') }),
+  make: ({ greeting }): SandboxProvider => ({
+    name: 'talking-local',
+    can: local.can,
+    preflight: (asked) => local.preflight(asked),
+    lease: (request) => {
+      console.error(greeting, request.owner.trial)
+      return local.lease(request)
+    },
+    reap: (...asked) => local.reap(...asked),
+  }),
+})

@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { makeTempDir } from '../../../test/make-task.ts'
+import { catchPrinted } from '../../../test/printed.ts'
+import { loadRecipe } from '../../app/recipe/load-recipe.ts'
+import { runCommand } from '../command.ts'
+import init from './init.ts'
+
+const run = (...words: string[]) => runCommand(init, ['ot-agent', 'recipe', 'init'], words)
+
+test('writes a recipe that fits together, once', async () => {
+  const dir = await makeTempDir()
+  catchPrinted()
+  await run('first-try', '-p', dir)
+  const file = join(dir, 'first-try.ts')
+  expect(await readFile(file, 'utf8')).toContain("name: 'first-try'")
+  const { lock } = await loadRecipe(file, {})
+  expect(lock.stages.map(({ id }) => id)).toEqual(['tasks', 'same', 'rollout', 'timeouts', 'dataset'])
+  await expect(run('first-try', '-p', dir)).rejects.toThrow('expected a path that is free')
+  await expect(run('../x', '-p', dir)).rejects.toThrow('expected the name of a recipe')
+})

@@ -1,0 +1,17 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { explainDisk } from '../app/disk-errors.ts'
+import { UserError } from '../core/errors.ts'
+import { exists } from '../lib/files.ts'
+
+/** Writes a file where there is none yet, and its folder. */
+export async function writeNew(dir: string, file: string, text: string): Promise<void> {
+  await explainDisk(file, async () => {
+    if (await exists(file))
+      throw new UserError(
+        `${file}: expected a path that is free, found something there`,
+        'choose another name or --path',
+      )
+    await mkdir(dir, { recursive: true })
+    await writeFile(file, text, { flag: 'wx' })
+  })
+}
