@@ -27,16 +27,48 @@ Other commands: launch status, logs, cancel, watch, resume, list; launch cluster
 
 /** `ot-agent launch`: the same work on a cluster. */
 export default () => {
-  const command = new Command().description(about).addHelpText('after', more).usage('--job-type TYPE [options]')
+  const command = new Command().description(about).usage('--job-type TYPE [options]').helpOption(false)
   const options = new Map(settingSpecs.map((spec) => [spec, optionOf(spec)]))
   for (const option of options.values()) command.addOption(option)
-  command.option('-S <key=value>', 'the same as --skyrl', several)
+  command.addOption(new Option('-S <key=value>', 'the same as --skyrl').argParser(several).hideHelp())
+  command.addOption(new Option('-h, --help [group]', 'this page, or all options of a group').helpGroup(`${groups[0]}:`))
   return command.action(async () => {
     const given: Record<string, unknown> = command.opts()
+    if (given.help !== undefined) return printHelp(command, given.help)
     const flags = Object.fromEntries([...options].map(([{ name }, option]) => [name, given[option.attributeName()]]))
     const skyrl = [...list(flags.skyrl), ...list(given.S)]
     await launch({ ...flags, ...(skyrl.length > 0 && { skyrl }) })
   })
+}
+
+const groups = [...new Set(settingSpecs.filter(({ hidden }) => !hidden).map(({ group }) => group))]
+
+/** The words that ask for a group: `Training (sft, pretokenize)` is asked for by training, sft and pretokenize. */
+function wordsOf(group: string): readonly string[] {
+  const [, title = '', types = ''] = /^([^(]*?)\s*(?:\((.*)\))?$/.exec(group.toLowerCase()) ?? []
+  const word = title.replace(/^(the|arguments of) /, '').replace(/^tasks that are /, '')
+  return [word.replaceAll(' ', '-'), ...types.split(', ').filter(Boolean)]
+}
+
+/** One page: the options of every launch and the names of the other groups; or the options of the groups that are asked for. */
+function printHelp(command: Command, asked: unknown): void {
+  const [first = '', ...rest] = groups
+  const chosen =
+    typeof asked === 'string' ? groups.filter((group) => wordsOf(group).includes(asked.toLowerCase())) : [first]
+  if (chosen.length === 0)
+    throw new UserError(
+      `--help: no group of options ${JSON.stringify(asked)}`,
+      `there are: ${[...new Set(groups.flatMap(wordsOf))].join(', ')}`,
+    )
+  command.configureHelp({
+    visibleOptions: ({ options }) =>
+      options.filter(
+        ({ hidden, helpGroupHeading }) => !hidden && chosen.some((group) => helpGroupHeading === `${group}:`),
+      ),
+  })
+  const lines = rest.map((group) => `  ot-agent launch --help ${wordsOf(group)[0]?.padEnd(24)}${group}`)
+  const others = `\nMore options:\n${lines.join('\n')}\n`
+  process.stdout.write(`${command.helpInformation()}${chosen.includes(first) ? others + more : ''}`)
 }
 
 async function launch(flags: Readonly<Record<string, unknown>>): Promise<void> {

@@ -10,11 +10,12 @@ const several = (text: string, before: string[] = []) => [...before, text]
 
 /** The options that every pipeline has. */
 export function generateOptions() {
-  return withTraces(withHow(withModel(withWhat(new Command()))))
+  return withModel(withTraces(withHow(withWhat(new Command()))))
 }
 
 function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('What to make:')
     .addOption(
       new Option('--stage <stage>', 'make tasks, run agents on tasks, or both')
         .choices(['tasks', 'traces', 'both'] as const)
@@ -45,6 +46,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
 
 function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('How to make it:')
     .option('--no-check', 'keep tasks without checking them: oracle, nop and forger do not run')
     .option('--check-repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 2)
     .option(
@@ -71,6 +73,7 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
 
 function withTraces<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('Traces:')
     .option('--trace-agent-name <name>', 'agent (default: terminus-2)')
     .option('--trace-model <name>', 'model of the agent (default: --model)')
     .option('--trace-agent-kwargs <json>', 'options of the agent, a JSON object')
@@ -112,6 +115,7 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
 
 /** Adds a pipeline's own options; one that every pipeline has already cannot be taken for another meaning. */
 export function withArguments(command: ReturnType<typeof generateOptions>, list: readonly Argument[]): void {
+  command.optionsGroup('This pipeline:')
   for (const { name, schema, help } of list) {
     const flag = flagOf(name)
     if (command.options.some(({ long }) => long === flag || long === `--no-${flag.slice(2)}`))

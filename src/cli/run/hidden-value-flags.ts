@@ -7,6 +7,7 @@ const several = (text: string, before: string[] = []) => [...before, text]
 /** The flags that bring back what a job's files do not hold. */
 export function withHiddenValues<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('Values that the job’s files do not hold:')
     .option(
       '--ae, --agent-env <key=value>',
       'a hidden variable for the agent, as when the job was started; repeatable',

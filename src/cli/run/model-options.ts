@@ -8,6 +8,7 @@ const several = (text: string, before: string[] = []) => [...before, text]
 /** Options that say which model judges, the same for every command that runs tests. */
 export function withJudge<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('Judge:')
     .option('--judge-model <name>', 'model that judges the results of tasks that ask for a judge')
     .option('--judge-api-base <url>', 'where that model is served')
     .option('--judge-api-key-env <name>', 'variable that holds its key')
@@ -16,7 +17,8 @@ export function withJudge<A extends unknown[], O extends OptionValues>(command: 
 
 /** Options that say which model, where it is, how fast it may be asked and what it may cost. */
 export function withModel<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
-  return withJudge(command)
+  const named = command
+    .optionsGroup('Model:')
     .option('-m, --model <name>', 'model for the agent; repeatable', several)
     .option(
       '--api-base <url>',
@@ -27,6 +29,8 @@ export function withModel<A extends unknown[], O extends OptionValues>(command: 
     .option('--engine-config <file>', 'an engine file, YAML or JSON')
     .option('--engine-kwarg <key=value>', 'option of the engine; repeatable', several)
     .option('--api-key-env <name>', 'variable that holds the key')
+  const limited = named
+    .optionsGroup('Limits and budgets:')
     .option('--rpm <n>', 'most requests per minute to each server', factor)
     .option('--tpm <n>', 'most tokens per minute, input and output together', factor)
     .option('--budget-usd <amount>', 'start no more trials once this much is spent', factor)
@@ -38,4 +42,5 @@ export function withModel<A extends unknown[], O extends OptionValues>(command: 
     .option('--adaptive-max <n>', 'most concurrent trials (default: 256)', wholeNumber(1))
     .option('--adaptive-interval <seconds>', 'how often to measure the load (default: 120)', factor)
     .option('--estimate [job]', 'run nothing: estimate time and cost, from typical numbers or from an earlier job')
+  return withJudge(limited)
 }

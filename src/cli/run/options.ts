@@ -8,11 +8,12 @@ const several = (text: string, before: string[] = []) => [...before, text]
 
 /** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
 export function runOptions() {
-  return withJob(withHow(withModel(withWhat(new Command()))))
+  return withModel(withHow(withJob(withWhat(new Command()))))
 }
 
 function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('Tasks and agent:')
     .option('-p, --path <dir>', 'a task, or a folder of tasks')
     .option('-d, --dataset <dir>', 'the same as --path')
     .option(
@@ -34,6 +35,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
 
 function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('Sandboxes and tests:')
     .option('-e, --environment <sandbox>', 'kind of sandbox (default: local)')
     .option('--environment-import-path <path>', 'your own kind of sandbox, written like --agent-import-path')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
@@ -68,6 +70,7 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
 
 function withJob<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .optionsGroup('Job:')
     .option('-o, --jobs-dir <dir>', 'where jobs are kept (default: jobs)')
     .option(
       '--job-name <name>',
