@@ -43,7 +43,10 @@ withSandboxes('the cache of bases and layers', () => {
 
       const all = clean('--limit', '0KB')
       expect(statesOf(all)).toEqual({ [first]: 'in use', [third]: 'removed' })
-      expect(all.entries.filter(({ kind }) => kind === 'bases').map(({ state }) => state)).toEqual(['in use'])
+      // The base, and for root the layers that hide closed files of it.
+      const bases = all.entries.filter(({ kind }) => kind === 'bases')
+      expect(bases.length).toBeGreaterThan(0)
+      expect(bases.filter(({ state }) => state !== 'in use')).toEqual([])
       expect(await sizeInside(alive)).toBe('4000000')
     } finally {
       await alive[Symbol.asyncDispose]()

@@ -140,7 +140,7 @@ describe('sources/pipeline', () => {
     expect(asked).toEqual([
       {
         pipeline: 'data/nl2bash/generate.ts',
-        args: ['--seed=42', '--limit=5', '--min-words=4', '--no-check', '--families=x,y'],
+        args: { seed: 42, limit: 5, minWords: 4, check: false, families: ['x', 'y'] },
       },
     ])
   })
