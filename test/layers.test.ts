@@ -21,7 +21,7 @@ const table: Record<string, readonly string[]> = {
   server: ['core', 'lib', 'formats', 'store', 'stats', 'run', 'generation', 'plugins'],
   app: ['core', 'lib', 'formats', 'stages', 'stats', 'store', 'run', 'generation', 'plugins'],
   plugins: ['core', 'lib', 'formats', 'run', 'agents', 'sandboxes', 'engines', 'schedulers', 'stages'],
-  cli: ['app', 'core', 'lib', 'formats', 'store', 'stats', 'run', 'generation', 'server', 'plugins', 'index.ts'],
+  cli: ['app', 'core', 'lib', 'formats', 'store', 'stats', 'run', 'generation', 'server', 'plugins'],
   'index.ts': ['app', 'core', 'lib', 'formats', 'stages', 'store', 'stats', 'run', 'generation', 'plugins'],
   web: ['core', 'stats'],
 }
@@ -31,6 +31,17 @@ const table: Record<string, readonly string[]> = {
  * may import each other. Rooms of plug-ins have no entry, because one law holds for all of them: see below.
  */
 const folders: Record<string, Record<string, readonly string[]>> = {
+  app: {
+    check: ['job'],
+    engine: [],
+    eval: [],
+    generate: ['engine', 'hub', 'job'],
+    hub: [],
+    job: ['engine'],
+    recipe: ['engine', 'generate', 'job', 'replay', 'traces'],
+    replay: ['job'],
+    traces: [],
+  },
   formats: {
     'anthropic-messages': [],
     atif: ['dialect-server'],
@@ -72,7 +83,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
 }
 
 /** Rooms whose folders are not in the table: commands use each other's parts, and move to the application layer one by one. */
-const withoutFolders = ['cli', 'app']
+const withoutFolders = ['cli']
 
 /** What the plug-ins of a kind share. */
 const sharedFolders = [

@@ -51,5 +51,5 @@ test('nothing but this file and core reads JSON without a limit', () => {
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !path.startsWith('core/'))
     .filter((path) => /\bJSON\.parse\(/.test(readFileSync(join('src', path), 'utf8')))
   // Two copy what they have themselves.
-  expect(files.sort()).toEqual(['cli/recipe/set-in-document.ts', 'lib/parse-json.ts', 'run/replay/resumption.ts'])
+  expect(files.sort()).toEqual(['app/recipe/set-in-document.ts', 'lib/parse-json.ts', 'run/replay/resumption.ts'])
 })

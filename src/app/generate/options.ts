@@ -85,6 +85,9 @@ const schema = z.strictObject({
   agentMayModifySystem: flag,
 })
 
+/** The names of what every pipeline can be asked for. */
+export const generateOptionNames: readonly string[] = Object.keys(schema.shape)
+
 /** What a run of a pipeline is asked for. The pipeline's own options are beside these, under their own names. */
 export type GenerateOptions = z.output<typeof schema>
 
@@ -103,7 +106,7 @@ export function parsePipelineArgs(pipeline: string, args: PipelineArgs, own: Arg
 }
 
 function wrongArgs(pipeline: string, issue: z.core.$ZodIssue | undefined, ownNames: readonly string[]): UserError {
-  const known = [...ownNames, ...Object.keys(schema.shape)]
+  const known = [...ownNames, ...generateOptionNames]
   const help = `ot-agent generate ${/^[\w-]+$/.test(pipeline) ? `data/${pipeline}/generate.ts` : pipeline} --help lists its arguments`
   if (issue?.code !== 'unrecognized_keys')
     return new UserError(`pipeline ${pipeline}: ${issue?.path.join('.')}: ${issue?.message}`, help)

@@ -41,6 +41,5 @@ export function withModel<A extends unknown[], O extends OptionValues>(command: 
     .option('--adaptive-min <n>', 'fewest concurrent trials (default: 1)', wholeNumber(1))
     .option('--adaptive-max <n>', 'most concurrent trials (default: 256)', wholeNumber(1))
     .option('--adaptive-interval <seconds>', 'how often to measure the load (default: 120)', factor)
-    .option('--estimate [job]', 'run nothing: estimate time and cost, from typical numbers or from an earlier job')
   return withJudge(limited)
 }

@@ -100,6 +100,7 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
       ] as const),
     )
     .option(...restartInterrupted)
+    .option('--estimate [job]', 'run nothing: estimate time and cost, from typical numbers or from an earlier job')
     .option(
       '--plan',
       'run and build nothing: print which images are needed, which tasks share them and what cannot run',
