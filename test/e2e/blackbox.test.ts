@@ -110,7 +110,9 @@ withSandboxes('a command-line agent in a box', () => {
     const look = ['sh', '-c', 'cat ~/.boxed/skills/fly/SKILL.md']
     const there = await run(look, 60, provider, undefined, offers('/skills'))
     expect(readFileSync(join(there.dir, 'agent/boxed.txt'), 'utf8')).toBe('flap\n')
-    expect(readFileSync(join(there.dir, 'trial.log'), 'utf8')).toContain('MCP server docs (sse) is passed to boxed in the instruction')
+    expect(readFileSync(join(there.dir, 'trial.log'), 'utf8')).toContain(
+      'MCP server docs (sse) is passed to boxed in the instruction',
+    )
     const absent = await run(look, 60, provider, undefined, offers('/nowhere'))
     expect(readFileSync(join(absent.dir, 'trial.log'), 'utf8')).toContain('skills_dir /nowhere is not a directory')
   })
