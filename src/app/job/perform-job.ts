@@ -74,22 +74,24 @@ export async function performJob(asked: JobToRun, follower: JobFollower): Promis
   }
 }
 
-let survives = false
+/** Hears of stray errors: the follower of the latest job. */
+let heardBy: Notify | null = null
 
 /**
- * An error that an agent throws from a timer it left behind is told, and ends no job; nor does a machine that ran out of
- * something. An error of ours still ends the process.
+ * An error that an agent throws from a timer it left behind is told, and ends no job; nor does a machine that ran out of something.
+ * Any other error ends the process, as it would without us.
  */
 function surviveStrayErrors(notify: Notify): void {
-  if (survives) return
-  survives = true
+  const isListening = heardBy !== null
+  heardBy = notify
+  if (isListening) return
   const onError = (error: unknown) => {
     const blamed = blameTrial(error)
     if (blamed)
-      return notify(`trial ${blamed.trial}: an error outside of any call; the job continues: ${blamed.message}`)
+      return heardBy?.(`trial ${blamed.trial}: an error outside of any call; the job continues: ${blamed.message}`)
     const resource = exhaustedBy(error)
     if (resource !== null) return noteExhaustion(resource)
-    notify(error instanceof Error ? String(error.stack) : String(error))
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
     process.exit(1)
   }
   process.on('uncaughtException', onError)
