@@ -58,9 +58,21 @@ function stateOf({ id }: Submission): ScheduledState[] {
   return isAlive(id) ? [{ id, task: null, state: 'running', reason: `process ${id.split(':')[0]}` }] : []
 }
 
+/** The driver of a cancelled job ends before its script has written how it ended: the job lives as long as any process of its group. */
 function isAlive(id: string): boolean {
   const [pid, startTicks] = id.split(':')
-  return startTicks !== undefined && identify(Number(pid))?.startTicks === startTicks
+  if (startTicks === undefined) return false
+  const leader = identify(Number(pid))
+  return leader === null ? hasGroup(Number(pid)) : leader.startTicks === startTicks
+}
+
+function hasGroup(pid: number): boolean {
+  try {
+    process.kill(-pid, 0)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function killGroup(id: string): void {
