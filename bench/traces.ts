@@ -3,15 +3,11 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { DatasetFiles } from '../src/app/traces/dataset-files.ts'
-import { traceMaker } from '../src/app/traces/trace-maker.ts'
+import { exportTraces } from '../src/app/export-traces.ts'
 import type { ChatMessage } from '../src/core/model.ts'
 import type { TrialRecord } from '../src/core/trial.ts'
 import { ExchangeLog } from '../src/formats/exchanges/write-exchanges.ts'
-import type { TraceOptions } from '../src/formats/traces/make-traces.ts'
 import { paddingOf, renderHeader } from '../src/lib/tar-format.ts'
-import { exportTraces } from '../src/run/traces/export-traces.ts'
-import { findInputs } from '../src/run/traces/find-inputs.ts'
 import { headLine, renderIndexLine } from '../src/store/packed/index-line.ts'
 import { renderTrialRecord } from '../src/store/trial-record.ts'
 import { agentRecord, storeJob } from '../test/traces.ts'
@@ -51,26 +47,8 @@ export default {
 }
 
 async function exportJob(job: string, out: string): Promise<{ rows: number; fileBytes: number }> {
-  const options: TraceOptions = {
-    form: 'exact',
-    reasoning: 'column',
-    episodes: 'last',
-    filter: 'all',
-    subagents: 'separate',
-    turns: 'alternate',
-    sharegpt: false,
-  }
-  const files = new DatasetFiles({ name: 'bench', formats: ['parquet'], options, shardRows: null, madeBy: 'bench' })
-  const done = await exportTraces({
-    found: await findInputs([job], false),
-    out,
-    overwrite: false,
-    maker: traceMaker(options),
-    openSink: (dir) => files.open(dir),
-    describe: (counts, written) => files.describe(counts, written),
-    signal: new AbortController().signal,
-  })
-  return { rows: done.counts.rows, fileBytes: done.files.reduce((sum, file) => sum + file.bytes, 0) }
+  const { rows, files } = await exportTraces({ from: job, out })
+  return { rows, fileBytes: files.reduce((sum, file) => sum + file.bytes, 0) }
 }
 
 /** The kernel's own high-water mark, set back to the present before the work. */

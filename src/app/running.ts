@@ -1,6 +1,6 @@
 /**
  * Work that has begun. Iterate over it for its progress; await it for its result.
- * Events count from the moment somebody iterates; leaving the loop early does not stop the work, a signal does.
+ * Events are kept from the moment iteration starts. Leaving the loop early does not stop the work; a signal does.
  */
 export class Running<Event, Result> implements PromiseLike<Result>, AsyncIterable<Event> {
   readonly #result: Promise<Result>

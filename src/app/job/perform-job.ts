@@ -74,21 +74,21 @@ export async function performJob(asked: JobToRun, follower: JobFollower): Promis
   }
 }
 
-/** Hears of stray errors: the follower of the latest job. */
-let heardBy: Notify | null = null
+/** Notified of stray errors: the follower of the latest job. */
+let latestNotify: Notify | null = null
 
 /**
  * An error that an agent throws from a timer it left behind is told, and ends no job; nor does a machine that ran out of something.
  * Any other error ends the process, as it would without us.
  */
 function surviveStrayErrors(notify: Notify): void {
-  const isListening = heardBy !== null
-  heardBy = notify
+  const isListening = latestNotify !== null
+  latestNotify = notify
   if (isListening) return
   const onError = (error: unknown) => {
     const blamed = blameTrial(error)
     if (blamed)
-      return heardBy?.(`trial ${blamed.trial}: an error outside of any call; the job continues: ${blamed.message}`)
+      return latestNotify?.(`trial ${blamed.trial}: an error outside of any call; the job continues: ${blamed.message}`)
     const resource = exhaustedBy(error)
     if (resource !== null) return noteExhaustion(resource)
     process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)

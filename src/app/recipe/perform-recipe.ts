@@ -9,7 +9,7 @@ export type RecipeToRun = Omit<RecipeRun, 'services' | 'signal' | 'onEvent' | 'r
 
 /** How a caller follows a recipe while it runs. */
 export interface RecipeFollower {
-  /** What holds for all trials, and who hears about them. */
+  /** Settings for all trials, and how their progress is followed. */
   readonly trials: RolloutAsk
   readonly onEvent?: ((event: RecipeEvent) => void) | undefined
   readonly signal: AbortSignal

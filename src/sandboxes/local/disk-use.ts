@@ -6,7 +6,7 @@ import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/clean-env.ts'
 import type { Privileges } from './privileges.ts'
 
-/** So many entries are looked at in this process; a larger tree is left to `du`, which does not hold up other trials. */
+/** At most this many entries are measured in this process; a larger tree is left to `du`, which does not hold up other trials. */
 const quickEntries = 300
 
 /**
