@@ -1,9 +1,9 @@
-import { loadClusterFile } from '../src/cli/launch/clusters.ts'
-import { settingSpecs } from '../src/cli/launch/flags.ts'
-import { clusterSettings, makeLaunch } from '../src/cli/launch/make-launch.ts'
+import { loadClusterFile } from '../src/app/launch/clusters.ts'
+import { clusterSettings, makeLaunch } from '../src/app/launch/make-launch.ts'
+import { renderPlan } from '../src/app/launch/plan-launch.ts'
+import { settingSpecs } from '../src/app/launch/schema.ts'
 import { renderLaunch } from '../src/cli/launch/print-launch.ts'
 import type { ScheduledState } from '../src/core/launch.ts'
-import { makeScheduler } from '../src/plugins/make.ts'
 import { Settings } from '../src/run/launch/settings.ts'
 import { jobsOf, unitsOf } from '../src/run/launch/status.ts'
 import { parseQueue } from '../src/schedulers/slurm/states.ts'
@@ -48,7 +48,7 @@ async function planned(): Promise<string> {
   const { launch, notes } = await makeLaunch(new Settings(settingSpecs, layers), place)
   if (launch.jobs.find(({ name }) => name === 'traces')?.array?.size !== shards)
     throw new Error('expected an array of all shards')
-  return renderLaunch(launch, await makeScheduler('slurm'), notes)
+  return renderLaunch(await renderPlan({ launch, notes }))
 }
 
 function timeStatus(count: number): number {

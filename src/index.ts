@@ -7,6 +7,18 @@ export { type CheckEvent, type CheckRequest, checkTasks, type TaskReport } from 
 export { evaluate, type JobScore } from './app/evaluate.ts'
 export { type ExportProgress, type ExportRequest, type ExportResult, exportTraces } from './app/export-traces.ts'
 export { type GenerationSummary, generate } from './app/generate.ts'
+export { type LaunchEvent, type LaunchPlan, type LaunchRequest, type LaunchResult, launch } from './app/launch.ts'
+export {
+  cancelLaunch,
+  type JobStatus,
+  type LaunchQuery,
+  type LaunchStatus,
+  launchLogs,
+  launchStatus,
+  listLaunches,
+  resumeLaunch,
+  watchLaunch,
+} from './app/launches.ts'
 export { type RecipeProgress, type RecipeRequest, type RecipeResult, runRecipe } from './app/run-recipe.ts'
 export { type RunControl, runTasks, type TasksEvent, type TasksRequest, type TasksResult } from './app/run-tasks.ts'
 export { Running } from './app/running.ts'

@@ -47,8 +47,13 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
       '04-a-recipe.ts',
       '05-your-own-stages.ts',
       '06-run-a-recipe.ts',
+      '07-a-launch.ts',
     ])
   })
+})
+
+test('07-a-launch plans two jobs and hands none over', () => {
+  expect(run('07-a-launch.ts')).toMatch(/^tasks: .+, 02:00:00\nupload-tasks: .+\nsbatch \.\.\.\nsbatch \.\.\.\n$/)
 })
 
 test('06-run-a-recipe makes the same, and has nothing left to do the second time', { timeout: 60_000 }, () => {

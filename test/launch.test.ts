@@ -2,15 +2,15 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFil
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { runCommand } from '../src/cli/command.ts'
-import { loadClusterFile } from '../src/cli/launch/clusters.ts'
-import { settingSpecs } from '../src/cli/launch/flags.ts'
-import { clusterSettings, makeLaunch } from '../src/cli/launch/make-launch.ts'
+import { runCommand } from '../src/app/flags/command.ts'
+import { loadClusterFile } from '../src/app/launch/clusters.ts'
+import { clusterSettings, makeLaunch } from '../src/app/launch/make-launch.ts'
+import { renderPlan } from '../src/app/launch/plan-launch.ts'
+import { settingSpecs } from '../src/app/launch/schema.ts'
 import { renderLaunch } from '../src/cli/launch/print-launch.ts'
 import launchCommand from '../src/cli/launch.ts'
 import { UserError } from '../src/core/errors.ts'
 import type { Launch } from '../src/core/launch.ts'
-import { makeScheduler } from '../src/plugins/make.ts'
 import { Settings } from '../src/run/launch/settings.ts'
 import { catchPrinted } from './printed.ts'
 
@@ -535,7 +535,7 @@ async function planned(
     secretsFile: '/home/me/keys.env',
   }
   const { launch, notes } = await makeLaunch(new Settings(settingSpecs, layers), place)
-  return { launch, text: neutral(renderLaunch(launch, await makeScheduler(cluster.scheduler), notes)) }
+  return { launch, text: neutral(renderLaunch(await renderPlan({ launch, notes }))) }
 }
 
 async function printed(words: readonly string[]): Promise<string> {

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
+import { several } from '../app/flags/values.ts'
 import { parsedAssignments } from '../app/job/assignments.ts'
 import { UserError } from '../core/errors.ts'
 import type { Reaped } from '../core/sandbox.ts'
@@ -8,8 +9,6 @@ import { claimsIn } from '../store/job-owner.ts'
 import { cleanCache } from './clean-cache.ts'
 import { printJson, printTable } from './output.ts'
 import { sizeText } from './size-text.ts'
-
-const several = (text: string, before: string[] = []) => [...before, text]
 
 /** `ot-agent clean`: removes what dead owners left, and nothing that may have a live one. */
 export default () =>

@@ -1,4 +1,4 @@
-import type { CommandFile } from './command.ts'
+import type { CommandFile } from '../app/flags/command.ts'
 
 export type Entry =
   | { readonly summary: string; readonly load: () => Promise<CommandFile> }

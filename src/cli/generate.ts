@@ -1,9 +1,9 @@
 import { Command } from '@commander-js/extra-typings'
+import { runCommand } from '../app/flags/command.ts'
 import { tracesOnly } from '../app/generate/from-parquet.ts'
 import { loadGenerator } from '../app/generate/load-generator.ts'
 import { UserError } from '../core/errors.ts'
 import { Arguments } from '../generation/arguments.ts'
-import { runCommand } from './command.ts'
 import { generateOptions, withArguments } from './generate/options.ts'
 import { runGenerate } from './generate/run-generate.ts'
 

@@ -1,6 +1,6 @@
 import { isAbort, UserError } from '../core/errors.ts'
+import { dashed } from '../lib/dashed.ts'
 import { commands, type Group } from './commands.ts'
-import { dashed } from './dashed.ts'
 import { guardOutput } from './guard-output.ts'
 
 // The reader of our output, `head` for example, may have gone: the work continues without it.
@@ -61,7 +61,7 @@ async function dispatch(argv: readonly string[], group: Group, path: readonly st
   // `launch` does something itself, and has commands below it.
   const isBelow = 'group' in entry && (!('load' in entry) || Object.hasOwn(entry.group, rest[0] ?? ''))
   if ('load' in entry && !isBelow) {
-    const { runCommand } = await import('./command.ts')
+    const { runCommand } = await import('../app/flags/command.ts')
     return runCommand((await entry.load()).default, [...path, name], rest)
   }
   return 'group' in entry ? dispatch(rest, entry.group, [...path, name]) : undefined

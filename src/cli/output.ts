@@ -1,4 +1,3 @@
-import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { oneLine, visibleJson } from '../lib/visible.ts'
 
 /** Writes a result for a machine: one JSON document on stdout. */
@@ -21,14 +20,4 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
 /** News for a person while something runs, on stderr so that stdout stays the result. */
 export function note(line: string): void {
   process.stderr.write(`${line}\n`)
-}
-
-/** Parses an option that must be a whole number from `least` up. */
-export function wholeNumber(least: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text)
-    if (!/^\d+$/.test(text) || value < least)
-      throw new InvalidArgumentError(`expected a whole number of at least ${least}, got ${JSON.stringify(text)}`)
-    return value
-  }
 }

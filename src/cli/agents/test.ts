@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { requestedEngine } from '../../app/engine/engine-request.ts'
+import { several } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { askConsent } from '../../app/job/consent.ts'
 import type { Agent } from '../../core/agent.ts'
@@ -158,8 +159,4 @@ function printCheck({ ok, says, details }: Check): void {
 function exitCodeOf(checks: readonly Check[]): number {
   const failed = checks.find(({ ok }) => !ok)
   return failed === undefined ? 0 : failed.blame === 'user' ? 2 : 3
-}
-
-function several(text: string, before: readonly string[]): string[] {
-  return [...before, text]
 }

@@ -1,12 +1,8 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
+import { restartInterrupted, withModel } from '../../app/flags/model-options.ts'
+import { factor, parseShare, several, wholeNumber } from '../../app/flags/values.ts'
 import { type Argument, flagOf, kindOf } from '../../generation/arguments.ts'
 import { InputValidationError } from '../../generation/errors.ts'
-import { wholeNumber } from '../output.ts'
-import { restartInterrupted } from '../run/interrupted.ts'
-import { withModel } from '../run/model-options.ts'
-import { factor, parseShare } from '../run/numbers.ts'
-
-const several = (text: string, before: string[] = []) => [...before, text]
 
 /** The options that every pipeline has. */
 export function generateOptions() {

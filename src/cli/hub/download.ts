@@ -1,6 +1,7 @@
 import { basename, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { explainDisk } from '../../app/disk-errors.ts'
+import { factor } from '../../app/flags/values.ts'
 import {
   type DownloadOptions,
   downloadSnapshot,
@@ -15,7 +16,6 @@ import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
-import { factor } from '../run/numbers.ts'
 import { makeTicker } from '../ticker.ts'
 
 /** `ot-agent hub download`: a dataset, or its tasks, become a folder. */

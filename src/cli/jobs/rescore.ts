@@ -1,4 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
+import { withJudge } from '../../app/flags/model-options.ts'
+import { wholeNumber } from '../../app/flags/values.ts'
 import { providerOf } from '../../app/job/configured.ts'
 import { askConsent } from '../../app/job/consent.ts'
 import { refuseUnjudged } from '../../app/job/judge.ts'
@@ -10,10 +12,9 @@ import { sandboxAlternatives } from '../../plugins/make.ts'
 import { type Rescored, rescoreJob } from '../../run/rescore.ts'
 import { networksOf } from '../../run/trial/environment.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, printJson, printTable, wholeNumber } from '../output.ts'
+import { note, printJson, printTable } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
 import { type HiddenValueOptions, hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
-import { withJudge } from '../run/model-options.ts'
 
 /** `ot-agent jobs rescore`: the tests alone, on what the trials kept. */
 export default () =>

@@ -1,11 +1,10 @@
 import { Command } from '@commander-js/extra-typings'
+import { restartInterrupted, withJudge } from '../../app/flags/model-options.ts'
+import { wholeNumber } from '../../app/flags/values.ts'
 import { judgeSettingsOf } from '../../app/job/model-flags.ts'
 import { unlimitedUse } from '../../app/job/model-use.ts'
 import { continuing, loadStoredJob } from '../../app/job/stored-job.ts'
-import { wholeNumber } from '../output.ts'
 import { hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
-import { restartInterrupted } from '../run/interrupted.ts'
-import { withJudge } from '../run/model-options.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
 
 /** `ot-agent jobs resume`: does what is left of a job, as its own files describe it. */

@@ -1,24 +1,39 @@
-import type { Launch, LaunchJob, Scheduler } from '../../core/launch.ts'
-import { shellQuote } from '../../lib/shell.ts'
-import { scriptPath } from '../../run/launch/journal.ts'
-import type { Settings } from '../../run/launch/settings.ts'
-import { printJson, printTable } from '../output.ts'
+import type { LaunchEvent, LaunchPlan } from '../../app/launch.ts'
+import type { LaunchJob } from '../../core/launch.ts'
+import { note, printJson, printTable } from '../output.ts'
 
 /** Prints every setting and where its value comes from. */
-export function explainSettings(settings: Settings): void {
-  const list = settings.list()
-  if (settings.is('json')) {
-    printJson({ schema: 'launch-settings/1', settings: list })
+export function printSettings(
+  settings: readonly { readonly name: string; readonly value: unknown; readonly origin: string }[],
+  asJson: boolean,
+): void {
+  const shown = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value))
+  if (asJson) printJson({ schema: 'launch-settings/1', settings })
+  else
+    printTable(
+      ['setting', 'value', 'from'],
+      settings.map(({ name, value, origin }) => [name, shown(value), origin]),
+    )
+}
+
+/** Prints what a launch would write and run. */
+export function printPlan(plan: LaunchPlan, asJson: boolean): void {
+  if (!asJson) {
+    process.stdout.write(renderLaunch(plan))
     return
   }
-  printTable(
-    ['setting', 'value', 'from'],
-    list.map(({ name, value, origin }) => [name, typeof value === 'string' ? value : JSON.stringify(value), origin]),
-  )
+  const { launch, scripts, notes, commands } = plan
+  const { id, jobType, cluster, experimentsDir, files } = launch
+  const jobs = launch.jobs.map(({ script: _script, ...job }) => {
+    const { path, text } = scripts.get(job.name) ?? {}
+    return { ...job, scriptPath: path, script: text }
+  })
+  const facts = { id, jobType, cluster: cluster.name, experimentsDir, notes, commands, jobs, files }
+  printJson({ schema: 'launch-plan/1', ...facts })
 }
 
 /** Everything that a launch would write and run, as text. */
-export function renderLaunch(launch: Launch, scheduler: Scheduler, notes: readonly string[]): string {
+export function renderLaunch({ launch, notes, scripts, commands }: LaunchPlan): string {
   const { cluster, experimentsDir, jobs, files } = launch
   const lines = [
     `launch ${launch.id}: ${launch.jobType} on ${cluster.name} (${cluster.summary})`,
@@ -28,22 +43,10 @@ export function renderLaunch(launch: Launch, scheduler: Scheduler, notes: readon
   lines.push('', 'jobs:')
   for (const job of jobs) lines.push(`  ${job.name}: ${job.summary}${detailsOf(job)}`)
   lines.push('', 'submitted as:')
-  for (const command of commandsOf(launch, scheduler)) lines.push(`  ${command}`)
+  for (const command of commands) lines.push(`  ${command}`)
   for (const [path, text] of Object.entries(files)) lines.push('', `==> ${path} <==`, text.trimEnd())
-  for (const job of jobs)
-    lines.push('', `==> ${scriptPath(launch, job.name)} <==`, scheduler.render(job, launch).trimEnd())
+  for (const { path, text } of scripts.values()) lines.push('', `==> ${path} <==`, text.trimEnd())
   return `${lines.join('\n')}\n`
-}
-
-/** The commands that hand the jobs over, ids of earlier ones by name. */
-export function commandsOf(launch: Launch, scheduler: Scheduler): string[] {
-  return launch.jobs.flatMap((job) =>
-    Array.from({ length: job.restarts + 1 }, (_, link) =>
-      scheduler.describe({ job, launch, link, scriptPath: scriptPath(launch, job.name), tasks: null }),
-    )
-      .filter((words) => words.length > 0)
-      .map((words) => words.map(shellQuote).join(' ')),
-  )
 }
 
 function detailsOf({ resources, place, array, after, restarts }: LaunchJob): string {
@@ -59,4 +62,13 @@ function detailsOf({ resources, place, array, after, restarts }: LaunchJob): str
     ...after.map(({ job, when }) => (when === 'ok' ? `after ${job} ended well` : `when ${job} runs`)),
   ]
   return ` (${parts.join(', ')})`
+}
+
+/** News of a launch, on stderr. */
+export function noteEvent(event: LaunchEvent): void {
+  if (event.kind === 'note') note(event.text)
+  else {
+    const { job, link, id } = event.submission
+    note(`${job}${link === 0 ? '' : `, restart ${link}`}: ${id}`)
+  }
 }

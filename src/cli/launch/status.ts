@@ -1,8 +1,8 @@
-import { isOver, type JobStatus, jobsOf, type UnitStatus } from '../../run/launch/status.ts'
+import { type JobStatus, launchStatus, type UnitStatus } from '../../app/launches.ts'
 import { printJson, printTable } from '../output.ts'
-import { launchCommand, lookAt, openLaunch } from './stored.ts'
+import { launchCommand } from './launch-command.ts'
 
-/** `ot-agent launch status`: how the jobs of a launch stand. */
+/** `ot-agent launch status`: the states of the jobs of a launch. */
 export default () =>
   launchCommand()
     .description(
@@ -10,14 +10,12 @@ export default () =>
     )
     .option('--units', 'a line for every task of an array')
     .option('--json', 'print the result as JSON')
-    .action(async (asked, { experimentsDir, units: each, json }) => {
-      const opened = await openLaunch(asked, experimentsDir)
-      const units = await lookAt(opened)
-      const { id } = opened.stored.launch
-      if (json) return printJson({ schema: 'launch-status/1', id, over: isOver(units), jobs: jobsOf(units), units })
-      process.stdout.write(`${id}\n`)
-      if (each) printUnits(units)
-      else printJobs(jobsOf(units))
+    .action(async (launch, { experimentsDir, units: each, json }) => {
+      const status = await launchStatus({ launch, experimentsDir })
+      if (json) return printJson({ schema: 'launch-status/1', ...status })
+      process.stdout.write(`${status.id}\n`)
+      if (each) printUnits(status.units)
+      else printJobs(status.jobs)
     })
 
 /** One line for each job. */

@@ -1,15 +1,7 @@
-import { readFile, stat } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { orUserError } from '../../formats/harbor-task/read.ts'
-import { parseTrainingFacts, renderRunSummary, runsIn, type TrainerRun } from '../../formats/run-summary.ts'
-import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
-import { readJson } from '../../lib/parse-json.ts'
-import { utcNow } from '../../lib/time.ts'
-import { printJson, wholeNumber } from '../output.ts'
-
-/** What a trainer writes about itself is not longer. */
-const maxBytes = 256 * 1024 * 1024
+import { wholeNumber } from '../../app/flags/values.ts'
+import { writeRunSummary } from '../../app/launch/run-summary.ts'
+import { printJson } from '../output.ts'
 
 /** `ot-agent launch summary`: what a training job calls when its trainer has ended. */
 export default () =>
@@ -23,30 +15,8 @@ export default () =>
     .option('--exit-code <n>', 'how it ended', wholeNumber(0), 0)
     .option('--reason <text>', 'why it was told to stop')
     .option('--json', 'print the result as JSON')
-    .action(async ({ facts: file, outputDir, started, exitCode, reason, json }) => {
-      const facts = parseTrainingFacts(await orUserError(file, () => readFile(file, 'utf8')), file)
-      const path = join(resolve(outputDir), 'run_summary.json')
-      const run: TrainerRun = {
-        start: started,
-        end: utcNow(),
-        exit_code: exitCode,
-        reason: reason || null,
-        job_id: process.env.SLURM_JOB_ID ?? null,
-      }
-      const runs = [...runsIn(await readTextIfExists(path)), run]
-      const [state, results] = await Promise.all(
-        ['trainer_state.json', 'all_results.json'].map((name) => readFileJson(join(outputDir, name))),
-      )
-      await writeAtomic(path, renderRunSummary(facts, runs, { state, results }))
-      if (json) printJson({ schema: 'run-summary/1', path, runs: runs.length })
+    .action(async ({ facts: factsFile, outputDir, started: startedAt, exitCode, reason, json }) => {
+      const { path, runs } = await writeRunSummary({ factsFile, outputDir, startedAt, exitCode, reason })
+      if (json) printJson({ schema: 'run-summary/1', path, runs })
       else process.stdout.write(`${path}\n`)
     })
-
-/** What is missing, broken or endless tells nothing. */
-async function readFileJson(path: string): Promise<unknown> {
-  try {
-    return (await stat(path)).size > maxBytes ? null : readJson(await readFile(path, 'utf8'))
-  } catch {
-    return null
-  }
-}

@@ -1,9 +1,9 @@
-import { sleep } from '../../lib/deadline.ts'
-import { isOver, jobsOf } from '../../run/launch/status.ts'
+import { wholeNumber } from '../../app/flags/values.ts'
+import { watchLaunch } from '../../app/launches.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, printJson, wholeNumber } from '../output.ts'
+import { note, printJson } from '../output.ts'
+import { launchCommand } from './launch-command.ts'
 import { printJobs, shownCounts } from './status.ts'
-import { launchCommand, lookAt, openLaunch } from './stored.ts'
 
 /** `ot-agent launch watch`: a line whenever something changes, until nothing waits or runs. */
 export default () =>
@@ -13,26 +13,15 @@ export default () =>
     )
     .option('--every <sec>', 'seconds between two looks', wholeNumber(1), 15)
     .option('--json', 'print the result as JSON')
-    .action(async (asked, { experimentsDir, every, json }) => {
+    .action(async (launch, { experimentsDir, every, json }) => {
       const interrupt = interruptSignal()
       try {
-        const opened = await openLaunch(asked, experimentsDir)
-        let before = new Map<string, string>()
-        for (;;) {
-          const units = await lookAt(opened)
-          const jobs = jobsOf(units)
-          const now = new Map(jobs.map(({ job, units: counts, state }) => [job, `${state} ${JSON.stringify(counts)}`]))
-          for (const { job, units: counts, reason } of jobs)
-            if (before.get(job) !== now.get(job)) note(`${job}: ${shownCounts(counts)} (${reason})`)
-          before = now
-          if (isOver(units)) {
-            if (json) printJson({ schema: 'launch-status/1', id: opened.stored.launch.id, over: true, jobs, units })
-            else printJobs(jobs)
-            if (jobs.some(({ state }) => state !== 'done')) process.exitCode = 3
-            return
-          }
-          await sleep(every * 1000, interrupt.signal)
-        }
+        const watching = watchLaunch({ launch, experimentsDir, everySec: every }, interrupt)
+        for await (const { job, units, reason } of watching) note(`${job}: ${shownCounts(units)} (${reason})`)
+        const status = await watching
+        if (json) printJson({ schema: 'launch-status/1', ...status })
+        else printJobs(status.jobs)
+        if (status.jobs.some(({ state }) => state !== 'done')) process.exitCode = 3
       } finally {
         interrupt.stop()
       }

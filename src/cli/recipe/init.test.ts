@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
+import { runCommand } from '../../app/flags/command.ts'
 import { loadRecipe } from '../../app/recipe/load-recipe.ts'
-import { runCommand } from '../command.ts'
 import init from './init.ts'
 
 const run = (...words: string[]) => runCommand(init, ['ot-agent', 'recipe', 'init'], words)

@@ -1,8 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { wholeNumber } from '../output.ts'
-
-/** An option that may be given several times. */
-export const several = (text: string, before: string[] = []) => [...before, text]
+import { several, wholeNumber } from '../../app/flags/values.ts'
 
 /** What every command that reads a recipe takes. */
 export function recipeOptions() {

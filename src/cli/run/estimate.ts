@@ -1,3 +1,4 @@
+import type { RunOptions } from '../../app/flags/run-options.ts'
 import { engineOf } from '../../app/job/agent-engine.ts'
 import { UserError } from '../../core/errors.ts'
 import type { JobConfig } from '../../core/job.ts'
@@ -16,7 +17,6 @@ import {
 import { loadJobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { printJson } from '../output.ts'
-import type { RunOptions } from './options.ts'
 
 /** Says what a job would take, and on which numbers that stands; asks no server and writes nothing. */
 export async function printEstimate(config: JobConfig, nTasks: number, options: RunOptions): Promise<void> {

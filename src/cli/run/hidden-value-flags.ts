@@ -1,8 +1,7 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings'
+import { several } from '../../app/flags/values.ts'
 import { parsedAssignments, textAssignments } from '../../app/job/assignments.ts'
 import type { GivenAgain } from '../../app/job/hidden-values.ts'
-
-const several = (text: string, before: string[] = []) => [...before, text]
 
 /** The flags that bring back what a job's files do not hold. */
 export function withHiddenValues<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {

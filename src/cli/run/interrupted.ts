@@ -1,11 +1,5 @@
 import type { Resumed } from '../../core/trial.ts'
 
-/** The flag of every command that may come upon interrupted trials, and what it is for. */
-export const restartInterrupted = [
-  '--restart-interrupted',
-  'start interrupted trials over (default: replay the model replies they recorded, and continue from there)',
-] as const
-
 /** How one trial resumed, in words. */
 export function describeResumed(resumed: Resumed): string {
   if (resumed.kind === 'not-replayed') return `started over: ${resumed.reason}`

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeEach, expect, test } from 'vitest'
 import { makeTask, makeTempDir } from '../../../test/make-task.ts'
-import { runCommand } from '../command.ts'
+import { runCommand } from '../../app/flags/command.ts'
 import makePack from '../tasks/pack.ts'
 import { checkOutputFile, writeOutputFile } from './output-file.ts'
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeTempDir, writeTree } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
+import { runCommand } from '../../app/flags/command.ts'
 import { UserError } from '../../core/errors.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
-import { runCommand } from '../command.ts'
 import convert from './convert.ts'
 
 const good = {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
+import { runCommand } from '../../app/flags/command.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
-import { runCommand } from '../command.ts'
 import init from './init.ts'
 
 async function run(...argv: string[]): Promise<string> {

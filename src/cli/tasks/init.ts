@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { wholeNumber } from '../../app/flags/values.ts'
 import { UserError } from '../../core/errors.ts'
 import { isTaskName } from '../../formats/harbor-task/from-toml.ts'
 import { saveTask } from '../../formats/harbor-task/save.ts'
 import { starterTask } from '../../formats/harbor-task/starter.ts'
-import { note, printJson, wholeNumber } from '../output.ts'
+import { note, printJson } from '../output.ts'
 
 interface Author {
   readonly name: string

@@ -1,4 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
+import { several, wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { findTrials } from '../../app/replay/find-trials.ts'
 import { performReplay, type ReplayedRow } from '../../app/replay/perform-replay.ts'
@@ -8,13 +9,11 @@ import type { EnvironmentConfig } from '../../core/job.ts'
 import { oneLine, visible } from '../../lib/visible.ts'
 import { noEnvironmentConfig } from '../../run/check/trial-config.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, printJson, wholeNumber } from '../output.ts'
+import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
 
 /** More divergences than that are only counted. */
 const shownLimit = 20
-
-const several = (text: string, before: string[] = []) => [...before, text]
 
 /** `ot-agent traces replay`: does the recorded conversation really happen again? */
 export default () =>

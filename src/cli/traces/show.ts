@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { explainDisk } from '../../app/disk-errors.ts'
+import { wholeNumber } from '../../app/flags/values.ts'
 import { UserError } from '../../core/errors.ts'
 import type { TrialFile } from '../../core/trace.ts'
 import { limitOfFile } from '../../formats/traces/make-traces.ts'
@@ -10,7 +11,6 @@ import { exists } from '../../lib/files.ts'
 import { oneLine, visible } from '../../lib/visible.ts'
 import { openForReading } from '../../store/trial-files.ts'
 import { findJob } from '../jobs/find-job.ts'
-import { wholeNumber } from '../output.ts'
 import { renderStep } from './render-step.ts'
 
 /** `ot-agent traces show`: what was said and done in one trial. */

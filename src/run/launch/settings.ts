@@ -13,6 +13,8 @@ export interface SettingSpec {
   readonly help: string
   readonly group: string
   readonly preset?: unknown
+  /** `-S`. */
+  readonly short?: string | undefined
   readonly choices?: readonly string[] | undefined
   /** Understood, but not listed. */
   readonly hidden?: boolean

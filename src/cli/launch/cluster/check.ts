@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
+import { chooseCluster } from '../../../app/launch/clusters.ts'
 import { findProgram } from '../../../lib/programs.ts'
 import { printJson } from '../../output.ts'
-import { chooseCluster } from '../clusters.ts'
 
 interface Look {
   readonly what: string

@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
+import { chooseCluster, loadClusters } from '../../../app/launch/clusters.ts'
 import { printJson, printTable } from '../../output.ts'
-import { chooseCluster, loadClusters } from '../clusters.ts'
 
 /** `ot-agent launch cluster list`: clusters there is a file for. */
 export default () =>

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { catchPrinted } from '../../../test/printed.ts'
-import { jobConfigOf } from '../../app/job/job-config.ts'
-import { modelUseOf } from '../../app/job/model-use.ts'
-import { note } from '../output.ts'
+import { note } from '../../cli/output.ts'
+import { jobConfigOf } from '../job/job-config.ts'
+import { modelUseOf } from '../job/model-use.ts'
 import { jobRequestOf } from './job-request.ts'
-import { runOptions } from './options.ts'
+import { runOptions } from './run-options.ts'
 
 const requestOf = (...argv: string[]) => jobRequestOf(runOptions().parse(argv, { from: 'user' }).opts())
 

@@ -1,5 +1,4 @@
 import { basename, join, resolve } from 'node:path'
-import { jobConfigOf } from '../../app/job/job-config.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
@@ -7,11 +6,8 @@ import { runOurs } from '../../run/launch/pieces.ts'
 import { configsOf, cpuResources, makeJob, type PlanContext, placeWithInternet, slug } from '../../run/launch/plan.ts'
 import { consumersOf, endpointFile, planServer, waitForServer } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
-import { runCommand } from '../command.ts'
-import { dashed } from '../dashed.ts'
-import { note } from '../output.ts'
-import { jobRequestOf } from '../run/job-request.ts'
-import { type RunOptions, runOptions } from '../run/options.ts'
+import { parseRunWords } from '../flags/run-words.ts'
+import { jobConfigOf } from '../job/job-config.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
@@ -24,8 +20,10 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const engine = await engineOf(at, settings, model)
   const isFolder = /^[./]/.test(benchmark) || (await exists(benchmark))
   if (isFolder) await expectFolder(settings, 'eval_benchmark', resolve(benchmark))
-  if ((await lacksJudge([...judgeWords(settings), ...settings.words('eval_extra_args')])) && isFolder)
-    await refuseUnjudgedFolder(resolve(benchmark))
+  const asked = await parseRunWords([...judgeWords(settings), ...settings.words('eval_extra_args')])
+  const notes: string[] = []
+  const { config } = await jobConfigOf(asked, (line) => notes.push(line))
+  if (isFolder && asked.judge === undefined && !config.verifier.disable) await refuseUnjudgedFolder(resolve(benchmark))
   const request: EvalRequest = {
     benchmark: basename(benchmark),
     tasks: isFolder ? resolve(benchmark) : join(at.experimentsDir, 'benchmarks', basename(benchmark)),
@@ -43,19 +41,8 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   return {
     jobs: [...server, ...work, planReport(at, request)],
     files,
-    notes: offlineNotes(at),
+    notes: [...notes, ...offlineNotes(at)],
   }
-}
-
-/** Whether no judge is named where `run` gets these arguments. Unknown arguments are refused. */
-async function lacksJudge(words: readonly string[]): Promise<boolean> {
-  let asked: RunOptions = {}
-  const keep = (options: RunOptions) => {
-    asked = options
-  }
-  await runCommand(() => runOptions().action(keep), ['ot-agent', 'run'], words.map(dashed))
-  if (asked.judgeModel !== undefined) return false
-  return !(await jobConfigOf(jobRequestOf(asked), note)).config.verifier.disable
 }
 
 interface EvalRequest {

@@ -1,9 +1,9 @@
-import { parseAssignment, parsedAssignments, parseValue, textAssignments } from '../../app/job/assignments.ts'
-import { modelRequestOf } from '../../app/job/model-flags.ts'
-import type { TasksRequest } from '../../app/job/tasks-request.ts'
 import { UserError } from '../../core/errors.ts'
 import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
-import type { RunOptions } from './options.ts'
+import { parseAssignment, parsedAssignments, parseValue, textAssignments } from '../job/assignments.ts'
+import { modelRequestOf } from '../job/model-flags.ts'
+import type { TasksRequest } from '../job/tasks-request.ts'
+import type { RunOptions } from './run-options.ts'
 
 /** What the flags of `run` ask for. */
 export function jobRequestOf(options: RunOptions): TasksRequest {

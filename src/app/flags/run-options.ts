@@ -1,10 +1,6 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
-import { wholeNumber } from '../output.ts'
-import { restartInterrupted } from './interrupted.ts'
-import { withModel } from './model-options.ts'
-import { factor } from './numbers.ts'
-
-const several = (text: string, before: string[] = []) => [...before, text]
+import { restartInterrupted, withModel } from './model-options.ts'
+import { factor, several, wholeNumber } from './values.ts'
 
 /** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
 export function runOptions() {

@@ -4,13 +4,13 @@ import { type EngineFile, parseEngineFile } from '../../formats/engine-yaml.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
+import { jsonOrText } from '../../lib/parse-json.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import type { ServerRequest } from '../../run/launch/plan-server.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { secondsOf } from '../../run/launch/time-limit.ts'
 import { localOf } from './local-paths.ts'
-import { setDeep } from './set-deep.ts'
 
 /** The model behind a job: an engine file as it is written for the job, and the server that has to be started for it. */
 export interface ChosenEngine {
@@ -117,4 +117,25 @@ function serverOf({ engine, backend, vllm_server: server }: EngineFile, configFi
     attempts: backend?.healthcheck_max_attempts ?? 120,
     delaySec: backend?.healthcheck_retry_delay ?? 15,
   }
+}
+
+/** Lays `a.b.c=value` over a document; a value is JSON where it reads as such, otherwise text. */
+function setDeep(document: Record<string, unknown>, setting: string): void {
+  const at = setting.indexOf('=')
+  if (at <= 0)
+    throw new UserError(
+      `--set: expected path=value, got ${JSON.stringify(setting)}`,
+      'for example vllm_server.max_model_len=8192',
+    )
+  const path = setting.slice(0, at).split('.')
+  const last = path.pop() ?? ''
+  let here = document
+  for (const key of path) {
+    const inner = here[key]
+    const next =
+      typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as Record<string, unknown>) : {}
+    here[key] = next
+    here = next
+  }
+  here[last] = jsonOrText(setting.slice(at + 1))
 }

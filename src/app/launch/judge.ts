@@ -1,12 +1,12 @@
 import { join } from 'node:path'
-import { unjudged } from '../../app/job/judge.ts'
-import { judgeSettingsOf } from '../../app/job/model-flags.ts'
 import { UserError } from '../../core/errors.ts'
 import { judgeFileName } from '../../core/judge.ts'
 import { redactArgv } from '../../core/redact.ts'
 import { stepDir, testsDir } from '../../core/task-paths.ts'
 import { exists, namesIn } from '../../lib/files.ts'
 import type { Settings } from '../../run/launch/settings.ts'
+import { unjudged } from '../job/judge.ts'
+import { judgeSettingsOf } from '../job/model-flags.ts'
 
 /** The judge of a launch, as words for the commands of its jobs. A key is only ever named: jobs find it in their environment. */
 export function judgeWords(settings: Settings): readonly string[] {

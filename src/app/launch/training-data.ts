@@ -9,30 +9,7 @@ import type { PlanContext } from '../../run/launch/plan.ts'
 import type { Download } from '../../run/launch/plan-model.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { localOf } from './local-paths.ts'
-
-/** Flags that name columns, and what LLaMA-Factory calls each. */
-const columnFlags: Readonly<Record<string, string>> = {
-  messages: 'messages',
-  system: 'system',
-  tools: 'tools',
-  prompt_column: 'prompt',
-  query_column: 'query',
-  response_column: 'response',
-  history_column: 'history',
-}
-
-const tagFlags = [
-  'role_tag',
-  'content_tag',
-  'user_tag',
-  'assistant_tag',
-  'system_tag',
-  'observation_tag',
-  'function_tag',
-]
-
-/** Flags that say how rows are written: they go into dataset_info.json, never into the training file. */
-export const shapeFlags: readonly string[] = [...Object.keys(columnFlags), ...tagFlags, 'formatting']
+import { columnFlags, tagFlags } from './schema.ts'
 
 /** How many rows are looked at. */
 const sampleRows = 200
@@ -128,17 +105,17 @@ function namesOf(value: unknown): string[] {
 }
 
 function hintsOf(settings: Settings): ShapeHints {
-  const said = (names: readonly string[], as: (name: string) => string) =>
+  const said = (flags: readonly (readonly [name: string, as: string])[]) =>
     Object.fromEntries(
-      names.flatMap((name) => {
+      flags.flatMap(([name, as]) => {
         const value = settings.text(name)
-        return value === undefined ? [] : [[as(name), value]]
+        return value === undefined ? [] : [[as, value]]
       }),
     )
   return {
     formatting: settings.text('formatting'),
-    columns: said(Object.keys(columnFlags), (name) => columnFlags[name] ?? name),
-    tags: said(tagFlags, (name) => name),
+    columns: said(Object.entries(columnFlags)),
+    tags: said(tagFlags.map((name) => [name, name])),
   }
 }
 

@@ -18,10 +18,10 @@ import { type Download, planConsolidate, planDownload, planModelUpload } from '.
 import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
-import { trainingArguments } from './flags.ts'
 import { dirOf, isHubName, localOf, offlineNotes } from './local-paths.ts'
 import { type PreflightRequest, preflight } from './preflight.ts'
-import { expectData, shapeFlags, trainingData } from './training-data.ts'
+import { trainingArguments } from './schema.ts'
+import { expectData, trainingData } from './training-data.ts'
 
 /** Turns settings into the jobs that train with LLaMA-Factory: what nodes cannot fetch first, then tokens, training, one model. */
 export async function trainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
@@ -209,12 +209,10 @@ async function readValues(path: string): Promise<TrainingValues> {
 
 /** Flags of their own first, then whatever --train-extra-args says. */
 function overridesOf(settings: Settings, jobType: JobType): TrainingValues {
-  const given = trainingArguments
-    .filter((name) => !['dataset', 'dataset_dir', ...shapeFlags].includes(name))
-    .flatMap((name) => {
-      const text = settings.text(name)
-      return text === undefined ? [] : [[name === 'attn' ? 'flash_attn' : name, text] as const]
-    })
+  const given = trainingArguments.flatMap((name) => {
+    const text = settings.text(name)
+    return text === undefined ? [] : [[name === 'attn' ? 'flash_attn' : name, text] as const]
+  })
   const model = settings.text('base_model') ?? settings.text('model_name_or_path')
   const template = settings.text('chat_template')
   const pairs = [

@@ -14,3 +14,18 @@ export function parseShare(text: string): { index: number; of: number } {
     throw new InvalidArgumentError(`expected i/n with i from 0 to n - 1, got ${JSON.stringify(text)}`)
   return { index: Number(index), of: Number(of) }
 }
+
+/** Parses an option that must be a whole number from `least` up. */
+export function wholeNumber(least: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < least)
+      throw new InvalidArgumentError(`expected a whole number of at least ${least}, got ${JSON.stringify(text)}`)
+    return value
+  }
+}
+
+/** Collects the values of an option that may be given several times. */
+export function several(text: string, before: readonly string[] = []): string[] {
+  return [...before, text]
+}

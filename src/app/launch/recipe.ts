@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import { loadRecipe } from '../../app/recipe/load-recipe.ts'
 import { UserError } from '../../core/errors.ts'
 import type { PlanContext } from '../../run/launch/plan.ts'
 import { planRecipe } from '../../run/launch/plan-recipe.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { isUndivided, planSteps } from '../../run/recipe/steps.ts'
+import { loadRecipe } from '../recipe/load-recipe.ts'
 import type { PlannedJobs } from './datagen.ts'
 
 /** Turns settings into the jobs that run a recipe, its shards shared by the tasks of arrays. */

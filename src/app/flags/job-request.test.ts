@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { catchPrinted } from '../../../test/printed.ts'
-import { jobConfigOf } from '../../app/job/job-config.ts'
+import { jobConfigOf } from '../job/job-config.ts'
 import { jobRequestOf } from './job-request.ts'
-import { runOptions } from './options.ts'
+import { runOptions } from './run-options.ts'
 
 test('without a job file: one oracle in the default sandbox, named by the time', async () => {
   const { config, named } = await asked([])

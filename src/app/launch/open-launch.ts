@@ -1,16 +1,17 @@
 import { resolve } from 'node:path'
-import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../../core/errors.ts'
 import type { Scheduler } from '../../core/launch.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { makeScheduler } from '../../plugins/make.ts'
 import { listLaunches, loadLaunch, readMarks, type StoredLaunch } from '../../run/launch/journal.ts'
 import { type UnitStatus, unitsOf } from '../../run/launch/status.ts'
 
-/** What every command about a launch takes. */
-export function launchCommand() {
-  return new Command()
-    .argument('[launch]', 'a launch by its name, or the beginning of it (default: the latest)')
-    .option('--experiments-dir <dir>', 'where launches are written down', 'experiments')
+/** Which launch. */
+export interface LaunchQuery {
+  /** Its name, or the beginning of it (default: the latest). */
+  readonly launch?: string | undefined
+  /** Where launches are written down (default: experiments). */
+  readonly experimentsDir?: string | undefined
 }
 
 /** A launch that was found, and its scheduler. */
@@ -20,7 +21,10 @@ export interface OpenedLaunch {
 }
 
 /** Finds a launch by its name or the beginning of it. */
-export async function openLaunch(asked: string | undefined, experimentsDir: string): Promise<OpenedLaunch> {
+export async function openLaunch({
+  launch: asked,
+  experimentsDir = 'experiments',
+}: LaunchQuery): Promise<OpenedLaunch> {
   const dir = resolve(experimentsDir)
   const names = await listLaunches(dir)
   const matches =
@@ -42,8 +46,19 @@ export async function openLaunch(asked: string | undefined, experimentsDir: stri
   return { stored, scheduler: await makeScheduler(stored.scheduler) }
 }
 
-/** How every unit of a launch stands now: one question to the scheduler, and the marks on disk. */
+/** The state of every unit of a launch: one question to the scheduler, and the marks on disk. */
 export async function lookAt({ stored, scheduler }: OpenedLaunch): Promise<readonly UnitStatus[]> {
   const scheduled = await scheduler.states(stored.submissions)
   return unitsOf(stored, await readMarks(stored.dir), scheduled)
+}
+
+/** Refuses the name of a job that the launch does not have. */
+export function expectJob({ launch: { jobs } }: StoredLaunch, job: string | undefined): void {
+  const names = jobs.map(({ name }) => name)
+  if (job === undefined || names.includes(job)) return
+  const near = nearest(job, names)
+  throw new UserError(
+    `no job of this launch is called ${job}`,
+    near === null ? `there are ${names.join(', ')}` : `did you mean ${near}?`,
+  )
 }

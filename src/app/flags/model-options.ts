@@ -1,9 +1,12 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings'
-import { joinAddresses } from '../../app/engine/engine-request.ts'
-import { wholeNumber } from '../output.ts'
-import { factor } from './numbers.ts'
+import { joinAddresses } from '../engine/engine-request.ts'
+import { factor, several, wholeNumber } from './values.ts'
 
-const several = (text: string, before: string[] = []) => [...before, text]
+/** The flag of every command that may come upon interrupted trials, and what it is for. */
+export const restartInterrupted = [
+  '--restart-interrupted',
+  'start interrupted trials over (default: replay the model replies they recorded, and continue from there)',
+] as const
 
 /** Options that say which model judges, the same for every command that runs tests. */
 export function withJudge<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {

@@ -1,5 +1,5 @@
 import { type Command, CommanderError } from '@commander-js/extra-typings'
-import { UserError } from '../core/errors.ts'
+import { UserError } from '../../core/errors.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: commander types its arguments and options per command.
 type AnyCommand = Command<any, any, any>
