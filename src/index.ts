@@ -4,7 +4,16 @@
 export { z } from 'zod'
 
 export { type CheckEvent, type CheckRequest, checkTasks, type TaskReport } from './app/check-tasks.ts'
-export { evaluate, type JobScore } from './app/evaluate.ts'
+export {
+  compareJobs,
+  type EvalComparison,
+  type EvalReport,
+  evaluate,
+  type PowerPrediction,
+  type PowerRequest,
+  predictComparison,
+  type RunScore,
+} from './app/evaluate.ts'
 export { type ExportProgress, type ExportRequest, type ExportResult, exportTraces } from './app/export-traces.ts'
 export { type GenerationSummary, generate } from './app/generate.ts'
 export { type LaunchEvent, type LaunchPlan, type LaunchRequest, type LaunchResult, launch } from './app/launch.ts'

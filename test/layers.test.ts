@@ -9,7 +9,7 @@ const table: Record<string, readonly string[]> = {
   core: [],
   lib: [],
   formats: ['core', 'lib'],
-  stages: ['core', 'lib', 'formats'],
+  stages: ['core', 'lib', 'formats', 'stats'],
   agents: ['core', 'lib', 'formats'],
   sandboxes: ['core', 'lib', 'formats'],
   engines: ['core', 'lib', 'formats'],

@@ -119,10 +119,11 @@ export const commands: Group = {
     },
   },
   eval: {
-    summary: 'Score jobs with error bars, and compare them',
+    summary: 'Score jobs with error bars, compare them, plan comparisons',
     group: {
-      report: { summary: 'Score a job, with its interval', load: () => import('./eval/report.ts') },
-      compare: { summary: 'Compare two jobs task by task', load: () => import('./eval/compare.ts') },
+      report: { summary: 'Score jobs, with intervals', load: () => import('./eval/report.ts') },
+      compare: { summary: 'Say whether jobs differ, task by task', load: () => import('./eval/compare.ts') },
+      power: { summary: 'Predict what a comparison can detect', load: () => import('./eval/power.ts') },
     },
   },
   serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },

@@ -9,7 +9,7 @@ import { parseTrialResult } from '../formats/harbor-job/trial-result.ts'
 import { evalKeyOf } from './eval-key.ts'
 import { makeLiveStats } from './live-stats.ts'
 import { makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
-import { makePassTally, passAtK } from './pass-at-k.ts'
+import { makePassTally, passAtK, passHatK } from './pass-at-k.ts'
 
 const scored = (name: string, rewards: Rewards | null, over: Partial<TrialRecord> = {}) =>
   someRecord({ name, end: { kind: 'scored', rewards, exit: { kind: 'finished' } }, ...over })
@@ -109,6 +109,8 @@ describe('pass@k', () => {
       fc.property(fc.integer({ min: 1, max: 8 }), fc.nat(8), fc.integer({ min: 1, max: 8 }), (total, passed, k) => {
         fc.pre(passed <= total && k <= total)
         expect(passAtK(total, passed, k)).toBeCloseTo(shareOfChoices(total, passed, k), 10)
+        // All pass in what is left when none may fail.
+        expect(passHatK(total, passed, k)).toBeCloseTo(1 - shareOfChoices(total, total - passed, k), 10)
       }),
     )
   })

@@ -62,3 +62,10 @@ export function passAtK(total: number, passed: number, k: number): number {
   for (let i = 0; i < k; i++) allFail *= (total - passed - i) / (total - i)
   return 1 - allFail
 }
+
+/** The unbiased estimate of the chance that all of `k` attempts pass, given `passed` of `total`: pass^k. */
+export function passHatK(total: number, passed: number, k: number): number {
+  let allPass = 1
+  for (let i = 0; i < k; i++) allPass *= Math.max(0, passed - i) / (total - i)
+  return allPass
+}

@@ -38,7 +38,8 @@ export function binsOf(values: readonly number[], most = 24): Bin[] {
   return counts.map((count, i) => ({ from: round(start + i * step), to: round(start + (i + 1) * step), count }))
 }
 
-const [width, height] = [640, 320]
+export const width = 640
+const height = 320
 const margin = { left: 60, right: 20, top: 36, bottom: 48 }
 
 /** A histogram as an SVG document. */
@@ -96,23 +97,27 @@ export function bars(items: readonly Bar[], { title, axis }: PlotText): string {
   return svg(tall, title, [...parts, ...empty, words(width / 2, tall - 8, axis, 'middle')])
 }
 
-function svg(tall: number, title: string, parts: readonly string[]): string {
+/** An SVG document of the usual width with its title. */
+export function svg(tall: number, title: string, parts: readonly string[]): string {
   const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${tall}" viewBox="0 0 ${width} ${tall}" font-family="sans-serif" font-size="12" role="img">`
   const name = `<title>${escapeMarkup(title)}</title><rect width="${width}" height="${tall}" fill="#fff"/>`
   const heading = `<text x="${width / 2}" y="20" text-anchor="middle" font-size="14" fill="#111">${escapeMarkup(title)}</text>`
   return `${head}${name}${heading}${parts.join('')}</svg>\n`
 }
 
-function words(x: number, y: number, text: string, anchor: 'start' | 'middle' | 'end'): string {
+/** Text; whatever it holds. */
+export function words(x: number, y: number, text: string, anchor: 'start' | 'middle' | 'end'): string {
   return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="#333">${escapeMarkup(text)}</text>`
 }
 
-function box(x: number, y: number, wide: number, tall: number, tip: string): string {
+/** A filled box with a tooltip. */
+export function box(x: number, y: number, wide: number, tall: number, tip: string): string {
   const at = `x="${round(x)}" y="${round(y)}" width="${round(wide)}" height="${round(tall)}"`
   return `<rect ${at} fill="#4477aa"><title>${escapeMarkup(tip)}</title></rect>`
 }
 
-function line(x1: number, y1: number, x2: number, y2: number): string {
+/** A thin line of the grid. */
+export function line(x1: number, y1: number, x2: number, y2: number): string {
   return `<line x1="${round(x1)}" y1="${round(y1)}" x2="${round(x2)}" y2="${round(y2)}" stroke="#ddd"/>`
 }
 

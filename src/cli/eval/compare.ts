@@ -1,29 +1,32 @@
 import { Command } from '@commander-js/extra-typings'
-import { scoreJob } from '../../app/eval/score-job.ts'
-import { pairedDifference } from '../../core/clustered-interval.ts'
-import { UserError } from '../../core/errors.ts'
+import { compareJobs } from '../../app/evaluate.ts'
 import { findJob } from '../jobs/find-job.ts'
 import { printJson } from '../output.ts'
-import { renderInterval } from './render-score.ts'
+import { writeOutputFile } from '../run/output-file.ts'
+import { comparePage } from './compare-page.ts'
+import { maxFailedOption } from './options.ts'
+import { printPage, renderHtml, renderMarkdown } from './page.ts'
 
-/** `ot-agent eval compare`: how much better one job is than another, task by task. */
+/** `ot-agent eval compare`: whether jobs differ, task by task. */
 export default () =>
   new Command()
     .description(
-      'Compares two jobs on the tasks both have: the paired difference of their scores with a 95 % interval.',
+      'Says in one sentence whether two jobs differ, from the tasks both have: the paired difference with a 95 % interval and a sign-flip\n' +
+        'test. A difference within noise is undecided. With more than two results the tests are corrected (Holm), and ranks have ties.',
     )
-    .argument('<first>', 'a job')
-    .argument('<second>', 'the job it is compared with')
+    .argument('<job...>', 'two or more jobs, or one job with several agents or models')
     .option('-o, --jobs-dir <dir>', 'where bare names are looked up', 'jobs')
+    .addOption(maxFailedOption())
+    .option('--markdown <file>', 'also write the result as Markdown')
+    .option('--html <file>', 'also write a page with plots')
     .option('--json', 'print the result as JSON')
-    .action(async (first, second, { jobsDir, json }) => {
-      const [a, b] = [await scoreJob(await findJob(first, jobsDir)), await scoreJob(await findJob(second, jobsDir))]
-      const difference = pairedDifference(a.rewards, b.rewards)
-      if (difference === null)
-        throw new UserError('the jobs have fewer than two scored tasks in common', 'compare jobs over the same tasks')
-      const sure = difference.low > 0 || difference.high < 0
-      if (json) return printJson({ schema: 'eval-compare/1', first: a.report, second: b.report, difference, sure })
-      process.stdout.write(`${a.report.job}: ${renderInterval(a.report.score)}\n`)
-      process.stdout.write(`${b.report.job}: ${renderInterval(b.report.score)}\n`)
-      process.stdout.write(`difference: ${renderInterval(difference)}${sure ? '' : ', which may well be chance'}\n`)
+    .action(async (given, { jobsDir, maxFailed, markdown, html, json }) => {
+      const dirs: string[] = []
+      for (const name of given) dirs.push((await findJob(name, jobsDir)).dir)
+      const comparison = await compareJobs(dirs, { maxFailedShare: maxFailed })
+      const page = comparePage(comparison)
+      if (markdown !== undefined) await writeOutputFile(markdown, renderMarkdown(page))
+      if (html !== undefined) await writeOutputFile(html, renderHtml(page))
+      if (json) printJson(comparison)
+      else printPage(page)
     })

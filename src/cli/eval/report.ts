@@ -1,27 +1,47 @@
 import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { scoreJob } from '../../app/eval/score-job.ts'
+import { explainDisk } from '../../app/disk-errors.ts'
+import { type EvalReport, evaluate } from '../../app/evaluate.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { findJob } from '../jobs/find-job.ts'
 import { printJson } from '../output.ts'
-import { renderScore } from './render-score.ts'
+import { maxFailedOption } from './options.ts'
+import { printPage, renderHtml, renderMarkdown } from './page.ts'
+import { reportPage } from './report-page.ts'
 
 /** `ot-agent eval report`: the score of a job, with its interval. */
 export default () =>
   new Command()
     .description(
-      'Scores a job: the mean reward over tasks with a 95 % interval from the spread between tasks, pass@k, and every failure counted by its kind.\n' +
-        'Writes eval-report.json and eval-report.md into the directory of the job.',
+      'Scores jobs: the mean reward over tasks with a 95 % interval from the spread between tasks, pass@k and pass^k, and every failure\n' +
+        'counted by its kind. Writes eval-report.json, .md and .html into the directory of each job.',
     )
-    .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
+    .argument('<job...>', 'directories of jobs, or their names among the jobs of --jobs-dir')
     .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
+    .addOption(maxFailedOption())
     .option('--json', 'print the result as JSON')
-    .action(async (given, { jobsDir, json }) => {
-      const job = await findJob(given, jobsDir)
-      const { report } = await scoreJob(job)
-      const text = renderScore(report)
-      await writeAtomic(join(job.dir, 'eval-report.json'), `${JSON.stringify(report, null, 2)}\n`)
-      await writeAtomic(join(job.dir, 'eval-report.md'), text)
-      if (json) printJson(report)
-      else process.stdout.write(text)
+    .action(async (given, { jobsDir, maxFailed, json }) => {
+      const reports: EvalReport[] = []
+      for (const name of given) {
+        const { dir } = await findJob(name, jobsDir)
+        reports.push(await evaluate(dir, { maxFailedShare: maxFailed }))
+      }
+      for (const report of reports) await writeReport(report)
+      if (json) return printJson(reports.length === 1 ? reports[0] : { schema: 'eval-reports/1', reports })
+      const runs = reports.flatMap((report) => report.runs)
+      printPage(reportPage(reports.map(({ job }) => job).join(', '), runs))
     })
+
+/** Writes the report of a job into its directory, for programs and for people. */
+export async function writeReport(report: EvalReport): Promise<void> {
+  const page = reportPage(report.job, report.runs)
+  const files = {
+    'eval-report.json': `${JSON.stringify(report, null, 2)}\n`,
+    'eval-report.md': renderMarkdown(page),
+    'eval-report.html': renderHtml(page),
+  }
+  for (const [name, text] of Object.entries(files)) {
+    const path = join(report.dir, name)
+    await explainDisk(path, () => writeAtomic(path, text))
+  }
+}

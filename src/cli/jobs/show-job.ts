@@ -3,7 +3,9 @@ import type { Denominators } from '../../core/job-stats.ts'
 import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { toLocalNaive } from '../../lib/time.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { evalKeyOf } from '../../stats/eval-key.ts'
 import { type LiveStats, makeLiveStats } from '../../stats/live-stats.ts'
+import { type MetricMean, type MetricTally, makeMetricTally } from '../../stats/metric-means.ts'
 import { isFinished, type JobDir } from '../../store/job-dir.ts'
 import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { openTrialStore } from '../../store/open-store.ts'
@@ -15,7 +17,10 @@ import { describeEnd, describeRewards, type TrialRow, trialRowOf } from './trial
 /** A group of trials with one agent, model and dataset. */
 export interface GroupReport extends Denominators {
   readonly key: string
+  /** As Harbor counts them: a trial without a reward, or without one of several, counts as 0. */
   readonly metrics: readonly Readonly<Record<string, number>>[]
+  /** Every number that verifiers gave, over the tasks that have it. */
+  readonly rewardMeans: readonly Pick<MetricMean, 'name' | 'mean' | 'tasks' | 'ofTasks'>[]
   readonly passAtK: Readonly<Record<string, number>>
 }
 
@@ -45,9 +50,13 @@ export async function reportJob(job: JobDir): Promise<JobReport> {
   // A metric that only Python can compute must not keep a Harbor job from being shown.
   const liveStats = makeLiveStats(job.config.metrics.filter(({ type }) => type !== 'uv-script'))
   const trials: TrialRow[] = []
+  const means = new Map<string, MetricTally>()
   const store = await openTrialStore(job.dir, job.layout)
   for await (const record of store.records()) {
     liveStats.add(record)
+    const tally = means.get(evalKeyOf(record)) ?? makeMetricTally()
+    means.set(evalKeyOf(record), tally)
+    if (record.end.kind === 'scored') tally.add(record.task.name, record.end.rewards ?? {})
     trials.push(trialRowOf(record))
   }
   await store.close()
@@ -66,16 +75,22 @@ export async function reportJob(job: JobDir): Promise<JobReport> {
     costUsd: stats.costUsd,
     judge: await judgeSums(job.dir),
     all: liveStats.denominators(),
-    groups: groupsOf(liveStats),
+    groups: groupsOf(liveStats, means),
     trials: trials.sort((a, b) => (a.name < b.name ? -1 : 1)),
   }
 }
 
-function groupsOf(liveStats: LiveStats): GroupReport[] {
+function groupsOf(liveStats: LiveStats, means: ReadonlyMap<string, MetricTally>): GroupReport[] {
   const { evals } = liveStats.stats({ total: 0, running: 0, retries: 0 })
   return [...liveStats.groups()].map(([key, denominators]) => ({
     key,
     metrics: (evals.get(key)?.metrics ?? []).map((metric) => Object.fromEntries(metric)),
+    rewardMeans: (means.get(key)?.means() ?? []).map(({ name, mean, tasks, ofTasks }) => ({
+      name,
+      mean,
+      tasks,
+      ofTasks,
+    })),
     passAtK: Object.fromEntries(evals.get(key)?.passAtK ?? []),
     ...denominators,
   }))
@@ -129,6 +144,13 @@ function groupCells(group: GroupReport): string[] {
   const failures = Object.entries(group.failedByBoundary).map(([boundary, count]) => `${boundary} ${count}`)
   const numbers = (values: Readonly<Record<string, number>>) =>
     Object.entries(values).map(([key, value]) => `${key} ${value.toFixed(3)}`)
+  const several =
+    group.rewardMeans.length < 2
+      ? []
+      : group.rewardMeans.map(
+          ({ name, mean, tasks, ofTasks }) =>
+            `${name} ${mean.toFixed(3)}${tasks < ofTasks ? ` (${tasks} of ${ofTasks} tasks)` : ''}`,
+        )
   return [
     group.key,
     String(group.trials),
@@ -137,7 +159,7 @@ function groupCells(group: GroupReport): string[] {
     String(group.cancelled),
     group.meanOverScored?.toFixed(3) ?? '-',
     group.meanOverAll?.toFixed(3) ?? '-',
-    group.metrics.flatMap(numbers).join(', ') || '-',
+    (several.length > 0 ? several : group.metrics.flatMap(numbers)).join(', ') || '-',
     renderPassAtK(Object.entries(group.passAtK).map(([k, value]) => [Number(k), value])),
   ]
 }

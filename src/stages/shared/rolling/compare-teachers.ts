@@ -1,4 +1,6 @@
-import { type Interval, mean, pairedDifference } from '../../../core/clustered-interval.ts'
+import { type Interval, mean } from '../../../stats/interval.ts'
+import { pairedDifference } from '../../../stats/paired.ts'
+import { meanZScores } from '../../../stats/ranks.ts'
 
 /** One trial of a teacher at a task. */
 export interface TeacherTrial {
@@ -26,7 +28,7 @@ export interface TeacherScore {
   readonly costUsd: number | null
   /** Mean over sources of how far its mean reward is from that of all teachers, in deviations; null when it has no reward in one of them. */
   readonly meanZ: number | null
-  /** How much higher its reward is than the chosen one's, by task; null for the choice, and with fewer than two tasks in common. */
+  /** How much higher its reward is than the chosen one's, by task; null for the choice, and without a task in common. */
   readonly againstChoice: Interval | null
 }
 
@@ -79,22 +81,7 @@ function meanZs(tried: readonly Tried[], sources: readonly string[]): (number | 
       meanOrNull(present(trials.filter((trial) => trial.source === source).map(({ reward }) => reward))),
     ),
   )
-  const whole = means.map((own) => own.length > 0 && own.every((value) => value !== null))
-  const sums: number[] = tried.map(() => 0)
-  for (const at of sources.keys()) {
-    const scored = tried.map((_, i) => i).filter((i) => whole[i])
-    const z = zScores(scored.map((i) => means[i]?.[at] ?? 0))
-    for (const [place, i] of scored.entries()) sums[i] = (sums[i] ?? 0) + (z[place] ?? 0)
-  }
-  return sums.map((sum, i) => (whole[i] ? sum / sources.length : null))
-}
-
-/** How far each value is from the mean of all, in standard deviations; 0 for all when they are equal. */
-function zScores(values: readonly number[]): number[] {
-  if (values.length === 0) return []
-  const middle = mean(values)
-  const deviation = Math.sqrt(mean(values.map((value) => (value - middle) ** 2)))
-  return values.map((value) => (deviation < 1e-12 ? 0 : (value - middle) / deviation))
+  return meanZScores(means)
 }
 
 function best(scores: readonly Pick<TeacherScore, 'meanZ' | 'costUsd'>[]): number | null {

@@ -1,0 +1,165 @@
+import type { Denominators } from '../../core/job-stats.ts'
+import { type Phase, phases, type Span, type TrialRecord } from '../../core/trial.ts'
+import { type EndTally, mainReward, makeEndTally } from '../../stats/denominators.ts'
+import { type Interval, mean, meanInterval } from '../../stats/interval.ts'
+import { type MetricMean, makeMetricTally, pushTo } from '../../stats/metric-means.ts'
+import { passAtK, passHatK } from '../../stats/pass-at-k.ts'
+import { type Spread, spreadOf } from '../../stats/trace-stats.ts'
+
+/** What is measured of each trial beside its reward. */
+export const measures = ['turns', 'inputTokens', 'outputTokens', 'costUsd'] as const
+export type RunMeasure = (typeof measures)[number]
+
+/** The chance to pass in `k` attempts, over the tasks with that many scored attempts. */
+export interface PassRate {
+  readonly k: number
+  /** At least one of k attempts passes. */
+  readonly any: number
+  /** All of k attempts pass. */
+  readonly all: number
+  readonly tasks: number
+}
+
+export interface TaskScore {
+  readonly task: string
+  readonly checksum: string
+  readonly trials: number
+  /** Of the trials with a reward, in the order in which they ended. */
+  readonly rewards: readonly number[]
+  /** Null when no trial has a reward. */
+  readonly mean: number | null
+}
+
+export interface FailureCount {
+  readonly boundary: string
+  readonly code: string
+  readonly trials: number
+}
+
+/** The numbers of one agent with one model on one dataset. */
+export interface RunNumbers {
+  readonly agent: string
+  readonly model: string | null
+  readonly dataset: string | null
+  /** The mean reward over tasks of the trials that were scored; null when none was. */
+  readonly accuracy: Interval | null
+  /** The same over all trials, each without a reward counted as 0: the least it can be. */
+  readonly accuracyOverAll: number | null
+  /** Empty unless all rewards are 0 or 1. */
+  readonly passes: readonly PassRate[]
+  /** Every number that verifiers gave, over the tasks that have it. */
+  readonly metrics: readonly MetricMean[]
+  readonly trials: Denominators
+  readonly failures: readonly FailureCount[]
+  /** Why agents stopped, by the number of scored trials. */
+  readonly stops: Readonly<Record<string, number>>
+  readonly spreads: Readonly<Record<RunMeasure, Spread | null>>
+  /** Seconds of each phase. */
+  readonly phaseSec: Readonly<Record<Phase, Spread | null>>
+  readonly tasks: readonly TaskScore[]
+}
+
+interface TaskTally {
+  readonly checksum: string
+  trials: number
+  readonly rewards: number[]
+}
+
+/** Adds up the trials of one agent, model and dataset. */
+export class RunTally {
+  private readonly tasks = new Map<string, TaskTally>()
+  private readonly ends: EndTally = makeEndTally()
+  private readonly metrics = makeMetricTally()
+  private readonly failures = new Map<string, FailureCount>()
+  private readonly stops = new Map<string, number>()
+  private readonly values = new Map<string, number[]>()
+
+  constructor(private readonly first: Pick<TrialRecord, 'agent' | 'task'>) {}
+
+  add(record: TrialRecord): void {
+    const { end, task } = record
+    this.ends.add(record)
+    this.measure(record)
+    const tally = this.tasks.get(task.name) ?? { checksum: task.checksum, trials: 0, rewards: [] }
+    this.tasks.set(task.name, tally)
+    tally.trials++
+    if (end.kind === 'failed') this.countFailure(end.failure)
+    if (end.kind !== 'scored') return
+    const stop = end.exit.kind === 'limit' ? `${end.exit.limit} limit` : end.exit.kind
+    this.stops.set(stop, (this.stops.get(stop) ?? 0) + 1)
+    if (end.rewards === null) return
+    tally.rewards.push(mainReward(end.rewards))
+    this.metrics.add(task.name, end.rewards)
+  }
+
+  read(): RunNumbers {
+    const { agent, task } = this.first
+    const tasks = [...this.tasks]
+      .map(([name, { checksum, trials, rewards }]) => ({
+        ...{ task: name, checksum, trials, rewards },
+        mean: rewards.length === 0 ? null : mean(rewards),
+      }))
+      .sort((a, b) => (a.task < b.task ? -1 : 1))
+    return {
+      agent: agent.name,
+      model: agent.model,
+      dataset: task.source,
+      accuracy: meanInterval(new Map(tasks.map((each) => [each.task, each.rewards]))),
+      accuracyOverAll: overAll(tasks),
+      passes: passesOf(tasks),
+      metrics: this.metrics.means(),
+      trials: this.ends.read(),
+      failures: [...this.failures.values()].sort((a, b) => b.trials - a.trials),
+      stops: Object.fromEntries([...this.stops].sort(([, a], [, b]) => b - a)),
+      spreads: spreads(measures, this.values),
+      phaseSec: spreads(phases, this.values),
+      tasks,
+    }
+  }
+
+  private countFailure({ boundary, code }: { boundary: string; code: string }): void {
+    const key = `${boundary}\0${code}`
+    this.failures.set(key, { boundary, code, trials: (this.failures.get(key)?.trials ?? 0) + 1 })
+  }
+
+  private measure({ usage, metadata, spans }: TrialRecord): void {
+    const add = (name: RunMeasure | Phase, value: unknown) => {
+      if (typeof value === 'number' && Number.isFinite(value)) pushTo(this.values, name, value)
+    }
+    add('turns', metadata?.n_episodes)
+    add('inputTokens', usage?.inputTokens)
+    add('outputTokens', usage?.outputTokens)
+    add('costUsd', usage?.costUsd)
+    for (const phase of phases) add(phase, secondsOf(spans[phase]))
+  }
+}
+
+function spreads<K extends string>(names: readonly K[], values: ReadonlyMap<string, number[]>) {
+  return Object.fromEntries(names.map((name) => [name, spreadOf(values.get(name) ?? [])])) as Record<K, Spread | null>
+}
+
+function secondsOf(span: Span | null): number | null {
+  if (span === null || span.finishedAt === null) return null
+  return (Date.parse(span.finishedAt) - Date.parse(span.startedAt)) / 1000
+}
+
+function overAll(tasks: readonly TaskScore[]): number | null {
+  if (tasks.length === 0) return null
+  return mean(tasks.map(({ rewards, trials }) => rewards.reduce((sum, reward) => sum + reward, 0) / trials))
+}
+
+function passesOf(tasks: readonly TaskScore[]): PassRate[] {
+  if (tasks.some(({ rewards }) => rewards.some((reward) => reward !== 0 && reward !== 1))) return []
+  const most = tasks.reduce((highest, { rewards }) => Math.max(highest, rewards.length), 0)
+  return Array.from({ length: most }, (_, i) => i + 1).map((k) => {
+    const tried = tasks.flatMap(({ rewards }) =>
+      rewards.length < k ? [] : [[rewards.length, rewards.filter((reward) => reward === 1).length] as const],
+    )
+    return {
+      k,
+      any: mean(tried.map(([total, passed]) => passAtK(total, passed, k))),
+      all: mean(tried.map(([total, passed]) => passHatK(total, passed, k))),
+      tasks: tried.length,
+    }
+  })
+}

@@ -1,0 +1,17 @@
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
+import { usualFailedShare } from '../../app/eval/score-job.ts'
+
+/** Shared by the commands that score jobs. */
+export const maxFailedOption = () =>
+  new Option(
+    '--max-failed <percent>',
+    `infrastructure failures, in percent of the trials, above which a result is partial and not ranked (default: ${usualFailedShare * 100})`,
+  ).argParser(percentage)
+
+/** A number from 0 to 100, as a share. */
+export function percentage(text: string): number {
+  const value = Number(text)
+  if (!/^\d+(\.\d+)?$/.test(text) || value > 100)
+    throw new InvalidArgumentError(`expected a number from 0 to 100, got ${JSON.stringify(text)}`)
+  return value / 100
+}
