@@ -54,30 +54,7 @@ export { parseTrialConfigDocument } from './formats/harbor-job/trial-config.ts'
 export { defaultDockerfile, parseLineage, saveTaskDraft } from './formats/harbor-task/draft.ts'
 export { editTaskTomls } from './formats/harbor-task/edit.ts'
 export { loadTask } from './formats/harbor-task/load.ts'
-export { Arguments } from './generation/arguments.ts'
-export { DataGenerator, type GeneratorDefaults, gpuRequired } from './generation/data-generator.ts'
-export {
-  GenerationError,
-  type GenerationPhase,
-  InferenceFailure,
-  InputValidationError,
-  TraceFailure,
-  UploadFailure,
-} from './generation/errors.ts'
-export {
-  runSpecs,
-  type SpecsToRun,
-  type TaskGenerationResult,
-  type TaskGenerationSpec,
-} from './generation/executor.ts'
-export { finalizeDataset } from './generation/finalize.ts'
-export type { MadeTasks, NewDraft, TasksToMake } from './generation/make-tasks.ts'
-export * from './generation/pipeline.ts'
-export { draftFromRecord, draftsFromQuestions, type TaskRecord } from './generation/record-draft.ts'
-export type * from './generation/request.ts'
-export * from './generation/sampling.ts'
-export { countSolved, type SolvedCount } from './generation/solved.ts'
-export { checkStarts, type StartsAsk } from './generation/starts.ts'
+export { draftFromRecord, draftsFromQuestions, type TaskRecord } from './formats/harbor-task/record-draft.ts'
 export { digestJson, rowDigest } from './lib/digest-json.ts'
 export { type Draws, makeDraws } from './lib/draws.ts'
 export { htmlToMarkdown } from './lib/html-to-markdown.ts'
@@ -90,8 +67,22 @@ export { MissingField, renderTemplate } from './lib/template.ts'
 export { defineRecipe, type TypedStage } from './plugins/define-recipe.ts'
 export { makeAgent, makeEngine, makeProvider, sandboxAlternatives } from './plugins/make.ts'
 export { makeStage } from './plugins/make-stage.ts'
+export { checkStarts, type StartsAsk } from './run/check/starts.ts'
 export { type JobToOpen, type OpenedJob, openJob } from './run/job/open-job.ts'
 export { type JobOutcome, type JobRequest, runJob } from './run/job.ts'
+export {
+  type Arguments,
+  DataGenerator,
+  type GeneratorDefaults,
+  gpuRequired,
+} from './run/pipeline/data-generator.ts'
+export type * from './run/pipeline/pipeline.ts'
+export { definePipeline } from './run/pipeline/pipeline.ts'
+export type * from './run/pipeline/request.ts'
+export * from './run/pipeline/sampling.ts'
+export type { TasksToMake } from './run/pipeline/task-stages.ts'
+export type { MadeTasks, SourceRow } from './run/recipe/run-rows.ts'
+export { countSolved, type SolvedCount } from './run/solved.ts'
 export { runTrial, type TrialRequest } from './run/trial.ts'
 export { type Answer, type AskAt, ask, lineageOf, type Question } from './stages/shared/asking/ask.ts'
 export { type AskEach, type Asked, askEach } from './stages/shared/asking/ask-each.ts'

@@ -31,6 +31,9 @@ export default definePlugin({
 export const used = [loadTask, makeProvider, runTrial, UserError]
 `,
   )
+  const guide = readFileSync('docs/guides/your-own-source.md', 'utf8')
+  const blocks = [...guide.matchAll(/```(?:ts|typescript)\n([\s\S]*?)```/g)].map(([, text = '']) => text)
+  writeFileSync(join(project, 'generator.ts'), blocks.find((text) => text.includes('extends DataGenerator')) ?? '')
   writeFileSync(
     join(project, 'wrong.ts'),
     `import type { Agent } from 'ot-agent'
@@ -39,8 +42,8 @@ export const wrong: Agent = { name: 'wrong', version: '1', solve: async ({ instr
   )
 })
 
-test('a strict project of a user has no error in its agent or in our declarations, and is told of its own', () => {
-  const files = ['my-agent.ts', 'plugin.ts', 'wrong.ts'].map((name) => join(project, name))
+test('a strict project of a user has no error in its agent, its pipeline as a class or our declarations, and is told of its own', () => {
+  const files = ['my-agent.ts', 'plugin.ts', 'generator.ts', 'wrong.ts'].map((name) => join(project, name))
   const program = ts.createProgram(files, {
     strict: true,
     skipLibCheck: false,

@@ -1,4 +1,3 @@
-import { Arguments } from '../generation/arguments.ts'
 import { type PipelineArgs, parsePipelineArgs } from './generate/options.ts'
 import { performGeneration } from './generate/perform-generation.ts'
 import type { GenerationSummary } from './generate/summary.ts'
@@ -19,9 +18,7 @@ export function generate(
 ): Running<string, GenerationSummary> {
   return new Running(async (emit) => {
     const loaded = await loadPipeline(pipeline)
-    const own = new Arguments()
-    loaded.generator.addArguments(own)
-    const options = parsePipelineArgs(pipeline, request, own)
+    const options = parsePipelineArgs(pipeline, request, loaded.pipeline.options)
     const signal = control.signal ?? new AbortController().signal
     return (await performGeneration(loaded, options, { notify: emit, signal })).summary
   })

@@ -1,10 +1,9 @@
 import { Command } from '@commander-js/extra-typings'
 import { runCommand } from '../app/flags/command.ts'
 import { tracesOnly } from '../app/generate/from-parquet.ts'
-import { loadGenerator } from '../app/generate/load-generator.ts'
+import { loadPipelineFile } from '../app/generate/load-pipeline.ts'
 import { UserError } from '../core/errors.ts'
-import { Arguments } from '../generation/arguments.ts'
-import { generateOptions, withArguments } from './generate/options.ts'
+import { generateOptions, withOwnOptions } from './generate/options.ts'
 import { runGenerate } from './generate/run-generate.ts'
 
 const about =
@@ -25,14 +24,11 @@ export default () =>
       const isPacked = /^--from-parquet(=|$)/.test(file)
       if (file.startsWith('-') && !isPacked)
         throw new UserError(`expected the file of a pipeline first, got ${file}`, 'ot-agent generate FILE [options]')
-      const loaded = isPacked ? tracesOnly() : await loadGenerator(file)
-      const own = new Arguments()
-      loaded.generator.addArguments(own)
+      const loaded = isPacked ? tracesOnly() : await loadPipelineFile(file)
+      const { name, summary, options: own } = loaded.pipeline
       const make = () => {
-        const command = generateOptions().description(
-          `${about}\n\n${loaded.generator.name}: ${loaded.generator.summary}`,
-        )
-        withArguments(command, own.list())
+        const command = generateOptions().description(`${about}\n\n${name}: ${summary}`)
+        withOwnOptions(command, own)
         return command.action((options) => runGenerate(loaded, options))
       }
       await runCommand(make, ['ot-agent', 'generate', ...(isPacked ? [] : [file])], isPacked ? [file, ...words] : words)

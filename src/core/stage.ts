@@ -10,6 +10,8 @@ export interface Dropped {
   readonly detail?: string
   /** Which row it was. */
   readonly id?: string
+  /** There after an infrastructure failure, which says nothing about the row: where rows are kept one by one, the next run tries it again. */
+  readonly retry?: boolean
 }
 
 /** What every stage may need from its caller. */

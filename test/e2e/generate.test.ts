@@ -1,17 +1,21 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
-import { countSolved } from '../../src/generation/solved.ts'
-import { checkStarts } from '../../src/generation/starts.ts'
 import { makeAgent } from '../../src/plugins/make.ts'
+import { checkStarts } from '../../src/run/check/starts.ts'
+import { makeSlots } from '../../src/run/slots.ts'
+import { countSolved } from '../../src/run/solved.ts'
 import { offlineWords } from '../fakes/offline-words.ts'
 import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
+/** Trials wait more than they compute: two commands at once take about half the time. */
+const places = makeSlots(2)
 const pipelines = readdirSync('data').filter((name) => existsSync(join('data', name, 'generate.ts')))
 
 withSandboxes('ot-agent generate', () => {
@@ -19,28 +23,28 @@ withSandboxes('ot-agent generate', () => {
     expect(pipelines).toContain('nl2bash')
   })
 
-  test.each(pipelines)('%s makes tasks of its fixture that are proven', { timeout: 300_000 }, (name) => {
-    const out = join(scratch, 'generated', name)
-    const { status, stdout, stderr } = generate(
-      join('data', name, 'generate.ts'),
-      '--output-dir',
-      out,
-      '--limit',
-      '2',
-      ...offlineWords(name),
-    )
-    expect(status, stderr).toBe(0)
-    const { tasks, source } = JSON.parse(stdout)
-    expect(source).toEqual({ kind: 'fixture' })
-    if (name === 'nl2bash') expect(stderr).toContain('rows come from the fixture of nl2bash')
-    expect(readdirSync(join(out, 'tasks')).length).toBe(tasks.metadata.tasks)
-    expect(tasks.metadata.tasks).toBeGreaterThan(0)
-  })
+  test.concurrent.each(pipelines)(
+    '%s makes tasks of its fixture that are proven',
+    { timeout: 600_000 },
+    async (name) => {
+      const out = join(scratch, 'generated', name)
+      const words = [join('data', name, 'generate.ts'), '--output-dir', out, '--limit', '2', ...offlineWords(name)]
+      const { status, stdout, stderr } = await generate(...words)
+      expect(status, stderr).toBe(0)
+      const { tasks, source } = JSON.parse(stdout)
+      expect(source).toEqual({ kind: 'fixture' })
+      if (name === 'nl2bash') expect(stderr).toContain('rows come from the fixture of nl2bash')
+      expect(readdirSync(join(out, 'tasks')).length).toBe(tasks.metadata.tasks)
+      expect(tasks.metadata.tasks).toBeGreaterThan(0)
+    },
+  )
 
-  test('tasks and traces come of one command, and are published to a folder', { timeout: 200_000 }, async () => {
+  test.concurrent('tasks and traces come of one command, and are published to a folder', {
+    timeout: 200_000,
+  }, async () => {
     const out = join(scratch, 'both')
     const published = join(scratch, 'published')
-    const { status, stdout, stderr } = generate(
+    const { status, stdout, stderr } = await generate(
       ...['data/nl2bash/generate.ts', '--output-dir', out, '--limit', '1', '--no-check', '--stage', 'both'],
       ...[
         '-m',
@@ -60,10 +64,10 @@ withSandboxes('ot-agent generate', () => {
     const scores = ['--output-dir', join(scratch, 'scores'), '--trace-agent-name', 'oracle', '--trace-eval-only']
     const score = () =>
       generate('data/nl2bash/generate.ts', '--stage', 'traces', '--tasks-input', join(out, 'tasks'), ...scores)
-    const again = score()
+    const again = await score()
     expect(again.status, again.stderr).toBe(0)
     // Trials that are all there are not run again: the job may have been stopped after its last one.
-    expect(JSON.parse(score().stdout).traces).toEqual(JSON.parse(again.stdout).traces)
+    expect(JSON.parse((await score()).stdout).traces).toEqual(JSON.parse(again.stdout).traces)
     expect(readdirSync(join(scratch, 'scores/jobs'))).toHaveLength(1)
     expect(JSON.parse(again.stdout)).toMatchObject({
       tasks: null,
@@ -87,28 +91,30 @@ withSandboxes('ot-agent generate', () => {
     expect(starts[1]).not.toBe('ok')
   })
 
-  test('a check that only looks whether a file is there is no check', { timeout: 200_000 }, () => {
+  test.concurrent('a check that only looks whether a file is there is no check', { timeout: 200_000 }, async () => {
     const script = '#!/bin/sh\\nif [ -f /app/x ]; then r=1; else r=0; fi\\necho $r > /logs/verifier/reward.txt\\n'
     const file = pipeline(
       'vacuous',
       `make: () => ({ instruction: 'Write /app/x', files: { 'tests/test.sh': { data: '${script}' }, 'solution/solve.sh': { data: 'touch /app/x' } } })`,
     )
     const out = join(scratch, 'vacuous-out')
-    const { status, stderr } = generate(file, '--output-dir', out)
+    const { status, stderr } = await generate(file, '--output-dir', out)
     expect(status, stderr).toBe(3)
     expect(readFileSync(join(out, 'rejects.jsonl'), 'utf8')).toMatch(/"check-lint".*verifier-existence/)
   })
 })
 
-test('the guide’s pipeline runs as it is printed', { timeout: 60_000 }, () => {
+test.concurrent('the guide’s pipelines run as they are printed', { timeout: 60_000 }, async () => {
   const guide = readFileSync('docs/guides/your-own-source.md', 'utf8')
-  const block = (language: string) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(guide)?.[1] ?? ''
+  const blocks = (language: string) => [...guide.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))]
+  const [[, declared = ''] = [], [, asClass = ''] = []] = blocks('ts')
   const dir = join(scratch, 'guide')
   mkdirSync(dir, { recursive: true })
-  writeFileSync(join(dir, 'generate.ts'), block('ts'))
-  writeFileSync(join(dir, 'fixture.jsonl'), block('json'))
+  writeFileSync(join(dir, 'generate.ts'), declared)
+  writeFileSync(join(dir, 'sums.ts'), asClass)
+  writeFileSync(join(dir, 'fixture.jsonl'), blocks('json')[0]?.[1] ?? '')
   const out = join(scratch, 'guide-out')
-  const { status, stderr, stdout } = generate(
+  const { status, stderr, stdout } = await generate(
     join(dir, 'generate.ts'),
     '--output-dir',
     out,
@@ -122,12 +128,22 @@ test('the guide’s pipeline runs as it is printed', { timeout: 60_000 }, () => 
     tasks: { metadata: { tasks: 1, rejects: { 'too-long': 1 } } },
   })
   expect(readdirSync(join(out, 'tasks'))).toEqual(['quiz-a'])
-  expect(generate(join(dir, 'generate.ts'), '--help').stdout).toMatch(
+  expect((await generate(join(dir, 'generate.ts'), '--help')).stdout).toMatch(
     /--max-chars <number>\s+longer questions are left out\s+\(default: 500\)/,
   )
+  const sums = [join(dir, 'sums.ts'), '--output-dir', join(scratch, 'sums-out'), '--no-check', '--count']
+  const made = await generate(...sums, '2')
+  expect(made.status, made.stderr).toBe(0)
+  expect(JSON.parse(made.stdout)).toMatchObject({ pipeline: 'sums', options: { count: 2 }, status: 'success' })
+  expect(readdirSync(join(scratch, 'sums-out/tasks'))).toEqual(['sums-0', 'sums-1'])
+  const other = await generate(...sums, '1')
+  expect([other.status, other.stderr]).toEqual([
+    2,
+    expect.stringContaining('expected tasks made with the same options'),
+  ])
 })
 
-test.each([
+test.concurrent.each([
   [[], 'expected the file of a pipeline, got none'],
   [['--limit', '3'], 'expected the file of a pipeline first'],
   [['no-such.ts'], 'no-such.ts'],
@@ -136,14 +152,14 @@ test.each([
   [['data/nl2bash/generate.ts', '--stage', 'traces', '--output-dir', join(scratch, 'none')], '--tasks-input'],
   [['data/nl2bash/generate.ts', '--target-repo', 'org/name', '--output-dir', join(scratch, 'hub')], '--target-repo'],
   [['data/nl2bash/commands.ts'], 'expected a default export'],
-])('%j is the user’s mistake, in two lines', (words, message) => {
-  const { status, stderr } = spawnSync(process.execPath, [bin, 'generate', ...words], { env, encoding: 'utf8' })
+])('%j is the user’s mistake, in two lines', async (words, message) => {
+  const { status, stderr } = await run(...words)
   expect(status).toBe(2)
   expect(stderr).toContain(message)
   expect(stderr).not.toMatch(/\n\s+at /)
 })
 
-test('a killed run resumes, and makes no row twice', { timeout: 120_000 }, async () => {
+test.concurrent('a killed run resumes, and makes no row twice', { timeout: 120_000 }, async () => {
   const file = pipeline(
     'slow',
     `make: async ({ id }, { workDir }) => {
@@ -156,15 +172,15 @@ test('a killed run resumes, and makes no row twice', { timeout: 120_000 }, async
     60,
   )
   const out = join(scratch, 'killed')
-  const words = [bin, 'generate', file, '--output-dir', out, '--no-check', '-n', '2', '--json']
-  const first = spawn(process.execPath, words, { env, stdio: 'ignore' })
+  const words = [file, '--output-dir', out, '--no-check', '-n', '2', '--json']
+  const first = spawn(process.execPath, [bin, 'generate', ...words], { env, stdio: 'ignore' })
   const placed = () => (existsSync(join(out, 'tasks')) ? readdirSync(join(out, 'tasks')).length : 0)
   while (placed() < 10 && first.exitCode === null) await new Promise((done) => setTimeout(done, 20))
   first.kill('SIGKILL')
   await once(first, 'exit')
   const before = placed()
   expect(before).toBeLessThan(60)
-  const { status, stdout, stderr } = spawnSync(process.execPath, words, { env, encoding: 'utf8' })
+  const { status, stdout, stderr } = await run(...words)
   expect(status, stderr).toBe(0)
   const { metadata } = JSON.parse(stdout).tasks
   expect(metadata).toMatchObject({ rows: 60, tasks: 60 })
@@ -189,5 +205,19 @@ function pipeline(name: string, make: string, head = '', rows = 2): string {
 }
 
 function generate(...words: string[]) {
-  return spawnSync(process.execPath, [bin, 'generate', ...words, '--json', '--quiet'], { env, encoding: 'utf8' })
+  return run(...words, '--json', '--quiet')
+}
+
+/** Runs the command when one of the places is free. */
+async function run(...words: string[]) {
+  const leave = await places.take(new AbortController().signal)
+  try {
+    const child = spawn(process.execPath, [bin, 'generate', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const said = [child.stdout, child.stderr].map((stream) => text(stream))
+    const [status] = await once(child, 'close')
+    const [stdout = '', stderr = ''] = await Promise.all(said)
+    return { status, stdout, stderr }
+  } finally {
+    leave()
+  }
 }

@@ -1,22 +1,21 @@
 import { mkdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { UserError } from '../../core/errors.ts'
 import { openSnapshot, putInPlace } from '../../formats/hub/download.ts'
 import { chooseTaskFiles, downloadTasks } from '../../formats/hub/download-tasks.ts'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
 import { openTaskRows } from '../../formats/task-parquet/read-rows.ts'
 import { unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
-import { DataGenerator } from '../../generation/data-generator.ts'
-import { InputValidationError } from '../../generation/errors.ts'
-import type { GenerationRequest } from '../../generation/request.ts'
 import { canonicalJson } from '../../lib/digest-json.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { sometimes } from '../../lib/sometimes.ts'
+import type { GenerationRequest } from '../../run/pipeline/request.ts'
 import type { Notify } from '../job/tasks-request.ts'
-import type { LoadedGenerator } from './load-generator.ts'
+import type { LoadedPipeline } from './load-pipeline.ts'
 import type { GenerateOptions } from './options.ts'
 
 /** Which packed tasks are asked for: a parquet file of this machine, or a dataset. */
@@ -24,18 +23,11 @@ export type PackedTasks =
   | { readonly file: string }
   | { readonly repo: string; readonly revision: string | null; readonly parquetName: string | null }
 
-class TracesOnly extends DataGenerator {
-  override readonly name = 'from-parquet'
-  override readonly summary = 'agents run over packed tasks'
-
-  override runTaskGeneration(): Promise<never> {
-    throw new InputValidationError('--from-parquet: the tasks are made already', 'leave --stage out')
-  }
-}
-
 /** What stands in for a pipeline when tasks are made already. */
-export function tracesOnly(): LoadedGenerator {
-  return { generator: new TracesOnly(), dir: process.cwd(), digest: 'from-parquet' }
+export function tracesOnly(): LoadedPipeline {
+  const name = 'from-parquet'
+  const pipeline = { name, summary: 'agents run over packed tasks', source: { fixture: () => [], real: null } }
+  return { pipeline, hooks: null, dir: process.cwd(), digest: name }
 }
 
 /** Reads what `--from-parquet` and its companions ask for; null when they are not there. */
@@ -44,11 +36,11 @@ export function packedTasksOf(options: GenerateOptions): PackedTasks | null {
   if (fromParquet === undefined) {
     const stray = tasksRepo ?? tasksRevision ?? parquetName
     if (stray === undefined) return null
-    throw new InputValidationError(`${JSON.stringify(stray)}: expected --from-parquet beside it`, 'add --from-parquet')
+    throw new UserError(`${JSON.stringify(stray)}: expected --from-parquet beside it`, 'add --from-parquet')
   }
   const given = typeof fromParquet === 'string' ? fromParquet : undefined
   if ((given === undefined) === (tasksRepo === undefined))
-    throw new InputValidationError(
+    throw new UserError(
       `--from-parquet: expected a parquet file or --tasks-repo, got ${given === undefined ? 'neither' : 'both'}`,
       'for example --from-parquet tasks.parquet, or --from-parquet --tasks-repo org/name',
     )

@@ -5,10 +5,11 @@ import { isAgentConfig } from '../../formats/agent-config.ts'
 import { parseJobConfig } from '../../formats/harbor-job/job-config.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
-import type { GenerationRequest } from '../../generation/request.ts'
+import { asksModel } from '../../run/pipeline/pipeline.ts'
+import type { GenerationRequest } from '../../run/pipeline/request.ts'
 import { unjudged } from '../job/judge.ts'
 import { judgeSettingsOf } from '../job/model-flags.ts'
-import type { LoadedGenerator } from './load-generator.ts'
+import type { LoadedPipeline } from './load-pipeline.ts'
 import type { GenerateOptions } from './options.ts'
 
 /** Refuses a draft that this run could neither prove nor run. */
@@ -19,16 +20,16 @@ export type RefuseDraft = (draft: TaskDraft) => void
  * otherwise at the first one. What is made until then is kept, and the same command with a judge goes on.
  */
 export async function refuseUnjudgedTasks(
-  { generator }: LoadedGenerator,
+  { pipeline }: LoadedPipeline,
   request: GenerationRequest,
   options: GenerateOptions,
 ): Promise<RefuseDraft> {
   if (judgeSettingsOf(options) || request.stage === 'traces') return () => {}
   // While tasks are made, the pipeline's own model judges them where none is named.
-  const unproven = request.check && !generator.requiresEngineForStage('tasks', request.options)
+  const unproven = request.check && !asksModel(pipeline, request.options)
   const unscored = request.stage === 'both' && (await runsTests(options))
   if (!unproven && !unscored) return () => {}
-  if (generator.judged) throw unjudged(`tasks of ${generator.name} are`)
+  if (pipeline.judged) throw unjudged(`tasks of ${pipeline.name} are`)
   return ({ name, files }) => {
     if (Object.keys(files).some(isRubric)) throw unjudged(`task ${name} is`)
   }

@@ -1,7 +1,7 @@
-import { z } from 'zod'
+import { type ZodObject, z } from 'zod'
 import { UserError } from '../../core/errors.ts'
-import { type Arguments, parseArguments } from '../../generation/arguments.ts'
 import { nearest } from '../../lib/nearest.ts'
+import { ownOptions, parseOwnOptions } from '../../run/pipeline/own-options.ts'
 
 const number = z.preprocess(
   (value) => (typeof value === 'string' && value.trim() !== '' ? Number(value) : value),
@@ -95,13 +95,13 @@ export type GenerateOptions = z.output<typeof schema>
 export type PipelineArgs = Readonly<Record<string, unknown>>
 
 /** Reads the arguments of a pipeline; one that it does not take is a UserError. */
-export function parsePipelineArgs(pipeline: string, args: PipelineArgs, own: Arguments): GenerateOptions {
+export function parsePipelineArgs(pipeline: string, args: PipelineArgs, own: ZodObject | undefined): GenerateOptions {
   const given = Object.entries(args).map(([name, value]) => [camelCase(name), value] as const)
-  const ownNames = own.list().map(({ name }) => name)
+  const ownNames = ownOptions(own).map(([name]) => name)
   const common = schema.safeParse(Object.fromEntries(given.filter(([name]) => !ownNames.includes(name))))
   if (!common.success) throw wrongArgs(pipeline, common.error.issues[0], ownNames)
   const mine = Object.fromEntries(given.filter(([name]) => ownNames.includes(name)))
-  parseArguments(own.list(), mine)
+  parseOwnOptions(own, mine)
   return { ...common.data, ...mine }
 }
 

@@ -1,23 +1,25 @@
 import { join, resolve } from 'node:path'
 import type { TaskDraft } from '../../core/row.ts'
-import { Arguments, parseArguments } from '../../generation/arguments.ts'
-import { overlay } from '../../generation/declared-generator.ts'
-import { type MadeTasks, makeTasks, type Workshop } from '../../generation/make-tasks.ts'
-import type { GenerationContext, GenerationRequest, SourceChoice } from '../../generation/request.ts'
-import { type GenerationOutcome, runGenerator } from '../../generation/run-generator.ts'
 import { digestJson } from '../../lib/digest-json.ts'
+import { overlay } from '../../lib/overlay.ts'
 import { sometimes } from '../../lib/sometimes.ts'
 import { utcNow } from '../../lib/time.ts'
 import { version } from '../../lib/version.ts'
 import { makeProvider } from '../../plugins/make.ts'
 import { makeStage } from '../../plugins/make-stage.ts'
+import { parseOwnOptions } from '../../run/pipeline/own-options.ts'
+import { asksModel } from '../../run/pipeline/pipeline.ts'
+import type { GenerationContext, GenerationRequest, SourceChoice } from '../../run/pipeline/request.ts'
+import { type GenerationOutcome, runGeneration } from '../../run/pipeline/run-generation.ts'
+import { makeTasks, type Workshop } from '../../run/pipeline/task-stages.ts'
+import type { MadeTasks } from '../../run/recipe/run-rows.ts'
 import { openTaskSet, type TaskSet } from '../../store/task-set.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { parsedAssignments } from '../job/assignments.ts'
 import type { JobFollower } from '../job/perform-job.ts'
 import { extractTasks, packedTasksOf } from './from-parquet.ts'
 import { type RefuseDraft, refuseUnjudgedTasks } from './lacks-judge.ts'
-import type { LoadedGenerator } from './load-generator.ts'
+import type { LoadedPipeline } from './load-pipeline.ts'
 import type { GenerateOptions } from './options.ts'
 import { makeProver } from './prove-tasks.ts'
 import { checkTargetRepo, publishWith } from './publish.ts'
@@ -27,7 +29,7 @@ import { runTraceJob } from './trace-job.ts'
 
 /** Runs a pipeline: request, model, sandboxes, stages, summary. */
 export async function performGeneration(
-  loaded: LoadedGenerator,
+  loaded: LoadedPipeline,
   options: GenerateOptions,
   follower: JobFollower,
 ): Promise<{ readonly summary: GenerationSummary; readonly request: GenerationRequest }> {
@@ -35,7 +37,7 @@ export async function performGeneration(
   const packed = packedTasksOf(options)
   const asked = requestOf(loaded, options)
   let request = asked
-  const { generator } = loaded
+  const { pipeline } = loaded
   const refuse = await refuseUnjudgedTasks(loaded, request, options)
   if (request.upload) await checkTargetRepo(request.targetRepo, signal)
   const startedAt = utcNow()
@@ -51,14 +53,14 @@ export async function performGeneration(
         signal,
       })
     const served = await withEndpoint(options, set.workDir)
-    const needsModel = request.stage !== 'traces' && generator.requiresEngineForStage('tasks', request.options)
-    models = await openTaskModels({ name: generator.name, needsModel }, served, {
+    const needsModel = request.stage !== 'traces' && asksModel(pipeline, request.options)
+    models = await openTaskModels({ name: pipeline.name, needsModel }, served, {
       workDir: set.workDir,
       notify,
       signal,
     })
     const context = await contextFor(loaded, request, served, { set, models, refuse, follower })
-    outcome = await explainDisk(request.outputDir, () => runGenerator(generator, request, context, publishWith(notify)))
+    outcome = await explainDisk(request.outputDir, () => runGeneration(loaded, request, context, publishWith(notify)))
   } catch (error) {
     await set.close({ ...summaryOf(loaded, request, outcome, startedAt), status: 'failed' }).catch(() => {})
     throw error
@@ -71,10 +73,8 @@ export async function performGeneration(
 }
 
 /** What the options ask of a pipeline, every default filled in. */
-export function requestOf({ generator, dir }: LoadedGenerator, options: GenerateOptions): GenerationRequest {
-  const args = new Arguments()
-  generator.addArguments(args)
-  const { defaults } = generator
+export function requestOf({ pipeline, hooks, dir }: LoadedPipeline, options: GenerateOptions): GenerationRequest {
+  const { traces = {} } = pipeline
   const gb = (value: number | undefined) => (value === undefined ? null : value * 1024)
   return {
     stage: options.stage,
@@ -82,8 +82,8 @@ export function requestOf({ generator, dir }: LoadedGenerator, options: Generate
     limit: options.limit ?? null,
     seed: options.seed,
     pipelineDir: dir,
-    inputDir: options.inputDir ?? defaults.inputDir ?? null,
-    outputDir: resolve(options.outputDir ?? join('generated', generator.name)),
+    inputDir: options.inputDir ?? hooks?.defaults.inputDir ?? null,
+    outputDir: resolve(options.outputDir ?? join('generated', pipeline.name)),
     tasksInput: options.tasksInput ?? null,
     targetRepo: options.targetRepo ?? null,
     upload: options.upload,
@@ -96,17 +96,15 @@ export function requestOf({ generator, dir }: LoadedGenerator, options: Generate
     },
     model: options.model?.[0] ?? null,
     trace: {
-      agent: options.traceAgentName ?? defaults.trace?.agent ?? 'terminus-2',
-      model: options.traceModel ?? options.model?.[0] ?? defaults.trace?.model ?? null,
-      nConcurrent: options.traceNConcurrent ?? defaults.trace?.nConcurrent ?? 8,
-      episodes: options.traceEpisodes ?? defaults.trace?.episodes ?? 'last',
-      filter: options.traceExportFilter ?? defaults.trace?.filter ?? 'none',
-      subagents: options.traceSkipSubagents
-        ? false
-        : (options.traceExportSubagents ?? defaults.trace?.subagents ?? true),
-      evalOnly: options.traceEvalOnly ?? defaults.trace?.evalOnly ?? false,
+      agent: options.traceAgentName ?? traces.agent ?? 'terminus-2',
+      model: options.traceModel ?? options.model?.[0] ?? traces.model ?? null,
+      nConcurrent: options.traceNConcurrent ?? traces.nConcurrent ?? 8,
+      episodes: options.traceEpisodes ?? traces.episodes ?? 'last',
+      filter: options.traceExportFilter ?? traces.filter ?? 'none',
+      subagents: options.traceSkipSubagents ? false : (options.traceExportSubagents ?? traces.subagents ?? true),
+      evalOnly: options.traceEvalOnly ?? traces.evalOnly ?? false,
     },
-    options: parseArguments(args.list(), options),
+    options: parseOwnOptions(pipeline.options, options),
     metadata: {},
   }
 }
@@ -116,12 +114,12 @@ function sourceOf(text: string): SourceChoice {
 }
 
 function openSet(
-  { generator, digest }: LoadedGenerator,
+  { pipeline, digest }: LoadedPipeline,
   request: GenerationRequest,
   options: GenerateOptions,
 ): Promise<TaskSet> {
   const { seed, source, check, sandbox, model, stage } = request
-  const identity = { pipeline: generator.name, code: digest, program: version(), options: request.options }
+  const identity = { pipeline: pipeline.name, code: digest, program: version(), options: request.options }
   // A folder of traces alone has nothing that could be mixed with other tasks.
   const packed = packedTasksOf(options)
   const made = stage === 'traces' ? { ...(packed && { packed }) } : { source, seed, check, sandbox, model }
@@ -142,7 +140,7 @@ interface GenerationParts {
 }
 
 async function contextFor(
-  loaded: LoadedGenerator,
+  loaded: LoadedPipeline,
   request: GenerationRequest,
   options: GenerateOptions,
   { set, models, refuse, follower }: GenerationParts,

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
-import type { Judgement } from '../../generation/make-tasks.ts'
 import { makeAgent, sandboxAlternatives } from '../../plugins/make.ts'
 import { checkTask, type TaskReport } from '../../run/check/check-task.ts'
+import type { Judgement } from '../../run/pipeline/task-stages.ts'
 import { unnamedRefusal } from '../job/consent.ts'
 
 export interface Proving {

@@ -1,8 +1,8 @@
-import type { GenerationRequest, GenerationResult } from '../../generation/request.ts'
-import type { GenerationOutcome } from '../../generation/run-generator.ts'
 import { utcNow } from '../../lib/time.ts'
 import { version } from '../../lib/version.ts'
-import type { LoadedGenerator } from './load-generator.ts'
+import type { GenerationRequest, GenerationResult } from '../../run/pipeline/request.ts'
+import type { GenerationOutcome } from '../../run/pipeline/run-generation.ts'
+import type { LoadedPipeline } from './load-pipeline.ts'
 
 /** What a run is remembered by: summary.json, and what `--json` prints. */
 export interface GenerationSummary {
@@ -24,7 +24,7 @@ export interface GenerationSummary {
 }
 
 export function summaryOf(
-  { generator, digest }: LoadedGenerator,
+  { pipeline, digest }: LoadedPipeline,
   request: GenerationRequest,
   { tasks, traces }: GenerationOutcome,
   startedAt: string,
@@ -34,7 +34,7 @@ export function summaryOf(
   const status = states.find((state) => state === 'failed') ?? states.find((state) => state === 'partial') ?? 'success'
   return {
     schema: 'generation/1',
-    ...{ pipeline: generator.name, code: digest, program: version() },
+    ...{ pipeline: pipeline.name, code: digest, program: version() },
     ...{ stage, source, seed, limit, options, status, startedAt, finishedAt: utcNow(), outputDir, tasks, traces },
   }
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
+import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
-import { InferenceFailure, InputValidationError } from '../../generation/errors.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
 import { makeBudget } from '../../run/budget.ts'
@@ -58,12 +58,13 @@ async function reachModel(name: string, options: Options, use: ModelUse, signal:
     use.pace,
   )
   if (!found?.model)
-    throw new InputValidationError(
+    throw new UserError(
       `${name}: expected a model to make tasks with, got none`,
       'give -m openai/..., anthropic/... or gemini/..., or -m MODEL --api-base http://HOST:PORT/v1',
     )
   const health = await found.engine.health(signal)
-  if (!health.healthy) throw new InferenceFailure(`model ${found.model}: ${health.reason}`)
+  if (!health.healthy)
+    throw new BoundaryError('model', `model ${found.model}: ${health.reason}`, { code: 'InferenceFailure' })
   return { engine: found.engine, model: found.model }
 }
 

@@ -1,9 +1,9 @@
 import { basename, join, resolve } from 'node:path'
 import { z } from 'zod'
-import { InputValidationError, TraceFailure } from '../../generation/errors.ts'
-import type { GenerationRequest, GenerationResult } from '../../generation/request.ts'
+import { BoundaryError, UserError } from '../../core/errors.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import type { JobOutcome } from '../../run/job.ts'
+import type { GenerationRequest, GenerationResult } from '../../run/pipeline/request.ts'
 import { exportTraces } from '../export-traces.ts'
 import { parsedAssignments } from '../job/assignments.ts'
 import { modelRequestOf } from '../job/model-flags.ts'
@@ -31,8 +31,10 @@ export async function runTraceJob(
   const out = join(request.outputDir, 'traces')
   const exported = await exportJob(job.dir, out, request, follower.signal)
   if (exported.rows === 0)
-    throw new TraceFailure(
+    throw new BoundaryError(
+      'agent',
       `expected traces of ${exported.trials} trials, got none (${shownDrops(exported.drops)}); the trials are in ${job.dir}`,
+      { code: 'TraceFailure' },
     )
   const type = options.traceDatasetType ?? 'SFT'
   return {
@@ -114,7 +116,7 @@ function agentOptions(text: string | undefined): Readonly<Record<string, unknown
   if (text === undefined) return {}
   const parsed = z.record(z.string(), z.unknown()).safeParse(parseJson(text))
   if (parsed.success) return parsed.data
-  throw new InputValidationError(
+  throw new UserError(
     `--trace-agent-kwargs: expected a JSON object, got ${JSON.stringify(text.slice(0, 80))}`,
     `for example '{"max_turns": 20}'`,
   )

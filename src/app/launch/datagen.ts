@@ -9,7 +9,7 @@ import { configsOf, type PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
 import { flagOf, type Settings } from '../../run/launch/settings.ts'
 import { runsTests } from '../generate/lacks-judge.ts'
-import { hasRealSource, loadGenerator } from '../generate/load-generator.ts'
+import { loadPipelineFile } from '../generate/load-pipeline.ts'
 import { unjudged } from '../job/judge.ts'
 import { type ChosenEngine, chooseEngineFile } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
@@ -88,8 +88,8 @@ async function refuseUnjudgedTasks(settings: Settings, script: string | null): P
   const input = settings.text('trace_input_path')
   if (input !== undefined) return refuseUnjudgedFolder(resolve(input))
   if (script === null) return
-  const { generator } = await loadGenerator(script)
-  if (generator.judged) throw unjudged(`tasks of ${generator.name} are`)
+  const { pipeline } = await loadPipelineFile(script)
+  if (pipeline.judged) throw unjudged(`tasks of ${pipeline.name} are`)
 }
 
 function targetsOf(settings: Settings, makesTasks: boolean): Pick<DatagenRequest, 'tasksTarget' | 'tracesTarget'> {
@@ -176,8 +176,8 @@ function taskWords(settings: Settings): string[] {
 /** A launch is no trial run: rows come from the real source, where there is one, by default. */
 async function sourceWords(script: string, extra: readonly string[]): Promise<string[]> {
   if (extra.some((word) => word === '--source' || word.startsWith('--source='))) return []
-  const { generator } = await loadGenerator(script)
-  return hasRealSource(generator) ? ['--source', 'real'] : []
+  const { pipeline } = await loadPipelineFile(script)
+  return pipeline.source.real !== null ? ['--source', 'real'] : []
 }
 
 function sandboxWords(settings: Settings): string[] {

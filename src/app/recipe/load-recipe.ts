@@ -10,6 +10,7 @@ import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { makeImportedStage } from '../../plugins/user-modules/make-imported-stage.ts'
 import { type ResolvedRecipe, resolveRecipe, stageId } from '../../run/recipe/resolve.ts'
 import { naming } from '../../run/recipe/stage-failure.ts'
+import { givingTasks } from './maker-tasks.ts'
 import { setInDocument, textsIn } from './set-in-document.ts'
 
 const schema = z.strictObject({
@@ -63,10 +64,12 @@ export async function makeRecipe(
   const written = parseRecipe(setInDocument(value, options.set ?? []), where)
   const recipe = rehearsal ? rehearsed(written, rehearsal) : written
   const resolvePath = pathResolver(folder, options.set ?? [])
-  const make = (use: string, given: Readonly<Record<string, unknown>>) =>
-    isModulePath(use)
-      ? makeImportedStage(absoluteImportPath(use, folder), given, { resolvePath })
-      : makeAnyStage(use, given, { resolvePath })
+  const make = async (use: string, given: Readonly<Record<string, unknown>>) =>
+    givingTasks(
+      isModulePath(use)
+        ? await makeImportedStage(absoluteImportPath(use, folder), given, { resolvePath })
+        : await makeAnyStage(use, given, { resolvePath }),
+    )
   const resolved = await resolveRecipe(recipe, make, {
     limit: options.limit ?? null,
     rehearsal: rehearsal !== undefined,

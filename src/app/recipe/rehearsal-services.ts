@@ -8,11 +8,11 @@ import {
   type Rehearsal,
   type StageServices,
 } from '../../core/stage.ts'
-import { DeclaredGenerator } from '../../generation/declared-generator.ts'
 import { readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { makeAgent } from '../../plugins/make.ts'
-import type { LoadedGenerator } from '../generate/load-generator.ts'
+import { asksModel } from '../../run/pipeline/pipeline.ts'
+import type { LoadedPipeline } from '../generate/load-pipeline.ts'
 import { camelCase, type PipelineArgs } from '../generate/options.ts'
 import { checkTasksWith } from './check-tasks.ts'
 import { rehearsalModel } from './rehearsal-model.ts'
@@ -119,14 +119,12 @@ async function offlineRequest(pipeline: string, args: PipelineArgs, rehearsal: R
   return { args: { ...own, ...usual, ...offline } }
 }
 
-function needsModel({ generator }: LoadedGenerator): boolean {
-  if (!(generator instanceof DeclaredGenerator)) return generator.requiresEngineForStage('tasks', {})
-  const { needsModel: asks = false } = generator.pipeline
-  return asks === true
+function needsModel({ pipeline, hooks }: LoadedPipeline): boolean {
+  return hooks ? asksModel(pipeline, {}) : pipeline.needsModel === true
 }
 
 /** The arguments with which a pipeline runs on its fixture and without a model, where it needs any. */
-async function offlineArgs({ dir }: LoadedGenerator): Promise<PipelineArgs | null> {
+async function offlineArgs({ dir }: LoadedPipeline): Promise<PipelineArgs | null> {
   const file = join(dir, 'offline-args.json')
   const text = await readTextIfExists(file)
   if (text === null) return null

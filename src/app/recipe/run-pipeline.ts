@@ -3,13 +3,13 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { Need, StageServices } from '../../core/stage.ts'
-import { Arguments } from '../../generation/arguments.ts'
-import { DeclaredGenerator } from '../../generation/declared-generator.ts'
 import { exists, namesIn, readTextIfExists } from '../../lib/files.ts'
 import { readJsonLines } from '../../lib/jsonl.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 import { makeStage } from '../../plugins/make-stage.ts'
-import { type LoadedGenerator, loadGenerator } from '../generate/load-generator.ts'
+import { asksModel } from '../../run/pipeline/pipeline.ts'
+import { needsOfSource } from '../../run/pipeline/pipeline-stages.ts'
+import { type LoadedPipeline, loadPipelineFile } from '../generate/load-pipeline.ts'
 import { type GenerateOptions, type PipelineArgs, parsePipelineArgs } from '../generate/options.ts'
 import { performGeneration, requestOf } from '../generate/perform-generation.ts'
 import { parsedAssignments } from '../job/assignments.ts'
@@ -27,14 +27,14 @@ export const runPipeline: StageServices['pipeline'] = async function* ({ pipelin
 /** What a pipeline cannot run without, given its arguments; one that is not there, or takes other arguments, is a UserError. */
 export async function pipelineNeeds(pipeline: string, args: PipelineArgs): Promise<readonly Need[]> {
   const loaded = await loadPipeline(pipeline)
-  const { generator } = loaded
+  const { pipeline: found } = loaded
   const options = optionsOf(loaded, pipeline, args)
   const request = requestOf(loaded, options)
   const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg ?? []) }
   return [
-    ...(generator instanceof DeclaredGenerator ? await generator.needsOfSource(request, makeStage) : []),
+    ...(loaded.hooks ? [] : await needsOfSource(found, request, makeStage)),
     ...(request.check ? [{ kind: 'sandbox', sandbox } as const] : []),
-    ...(generator.requiresEngineForStage('tasks', request.options) ? modelNeeds(generator.name, options) : []),
+    ...(asksModel(found, request.options) ? modelNeeds(found.name, options) : []),
   ]
 }
 
@@ -55,8 +55,8 @@ function modelNeeds(
 }
 
 /** Loads a pipeline by its name or its file. */
-export async function loadPipeline(pipeline: string): Promise<LoadedGenerator> {
-  return loadGenerator(await pipelineFile(pipeline))
+export async function loadPipeline(pipeline: string): Promise<LoadedPipeline> {
+  return loadPipelineFile(await pipelineFile(pipeline))
 }
 
 /** A digest of a pipeline's code and of the rows that come with it. */
@@ -83,10 +83,8 @@ function isName(pipeline: string): boolean {
   return /^[\w-]+$/.test(pipeline)
 }
 
-function optionsOf({ generator }: LoadedGenerator, pipeline: string, args: PipelineArgs): GenerateOptions {
-  const own = new Arguments()
-  generator.addArguments(own)
-  return { ...parsePipelineArgs(pipeline, args, own), stage: 'tasks', upload: false, quiet: true }
+function optionsOf(loaded: LoadedPipeline, pipeline: string, args: PipelineArgs): GenerateOptions {
+  return { ...parsePipelineArgs(pipeline, args, loaded.pipeline.options), stage: 'tasks', upload: false, quiet: true }
 }
 
 async function* rejectsOf(outDir: string) {

@@ -1,8 +1,9 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
+import type { ZodObject, ZodType } from 'zod'
 import { restartInterrupted, withModel } from '../../app/flags/model-options.ts'
 import { factor, parseShare, several, wholeNumber } from '../../app/flags/values.ts'
-import { type Argument, flagOf, kindOf } from '../../generation/arguments.ts'
-import { InputValidationError } from '../../generation/errors.ts'
+import { UserError } from '../../core/errors.ts'
+import { flagOf, kindOf, ownOptions } from '../../run/pipeline/own-options.ts'
 
 /** The options that every pipeline has. */
 export function generateOptions() {
@@ -110,21 +111,21 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
 }
 
 /** Adds a pipeline's own options; one that every pipeline has already cannot be taken for another meaning. */
-export function withArguments(command: ReturnType<typeof generateOptions>, list: readonly Argument[]): void {
+export function withOwnOptions(command: ReturnType<typeof generateOptions>, own: ZodObject | undefined): void {
   command.optionsGroup('This pipeline:')
-  for (const { name, schema, help } of list) {
+  for (const [name, schema] of ownOptions(own)) {
     const flag = flagOf(name)
     if (command.options.some(({ long }) => long === flag || long === `--no-${flag.slice(2)}`))
-      throw new InputValidationError(
+      throw new UserError(
         `option ${name}: expected a name that is free, got one that every pipeline has: ${flag}`,
         'rename the option in the pipeline',
       )
     const takes = kindOf(schema) === 'flag' ? flag : `${flag} <${kindOf(schema)}>`
-    command.addOption(new Option(takes, `${help === '' ? 'option of the pipeline' : help}${shownDefault(schema)}`))
+    command.addOption(new Option(takes, `${schema.description || 'option of the pipeline'}${shownDefault(schema)}`))
   }
 }
 
-function shownDefault(schema: Argument['schema']): string {
+function shownDefault(schema: ZodType): string {
   const parsed = schema.safeParse(undefined)
   const isTelling = parsed.success && parsed.data !== undefined && parsed.data !== false
   return isTelling ? ` (default: ${typeof parsed.data === 'string' ? parsed.data : JSON.stringify(parsed.data)})` : ''

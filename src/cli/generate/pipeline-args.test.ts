@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { generateOptionNames, parsePipelineArgs } from '../../app/generate/options.ts'
-import { Arguments } from '../../generation/arguments.ts'
 import { generateOptions } from './options.ts'
 
-const own = new Arguments().add('minWords', z.int().default(3)).add('families', z.array(z.string()).default([]))
+const own = z.strictObject({ minWords: z.int().default(3), families: z.array(z.string()).default([]) })
 
 test('reads common and own arguments in any spelling, with defaults', () => {
   const args = { limit: '5', min_words: 4, 'input-dir': 'here', check: false, model: 'm', families: ['x', 'y'] }

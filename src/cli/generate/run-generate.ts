@@ -1,5 +1,5 @@
 import { refuseUnjudgedTasks } from '../../app/generate/lacks-judge.ts'
-import { hasRealSource, type LoadedGenerator } from '../../app/generate/load-generator.ts'
+import type { LoadedPipeline } from '../../app/generate/load-pipeline.ts'
 import type { GenerateOptions } from '../../app/generate/options.ts'
 import { performGeneration, requestOf } from '../../app/generate/perform-generation.ts'
 import { interruptSignal } from '../interrupt.ts'
@@ -10,12 +10,12 @@ import { tellPlan } from './plan.ts'
 import { reportGeneration } from './report.ts'
 
 /** Runs a pipeline as the command line asks: request, model, sandboxes, stages, summary, exit code. */
-export async function runGenerate(loaded: LoadedGenerator, asked: GenerateOptions): Promise<void> {
-  const { generator } = loaded
+export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions): Promise<void> {
+  const { pipeline } = loaded
   // Packed tasks are made already: what is left is to run agents over them.
   const options = asked.fromParquet === undefined ? asked : { ...asked, stage: 'traces' as const }
-  if (options.source === 'fixture' && options.stage !== 'traces' && hasRealSource(generator))
-    note(`rows come from the fixture of ${generator.name}, a few made up to try it out; --source real uses its source`)
+  if (options.source === 'fixture' && options.stage !== 'traces' && pipeline.source.real !== null)
+    note(`rows come from the fixture of ${pipeline.name}, a few made up to try it out; --source real uses its source`)
   const interrupt = interruptSignal()
   try {
     if (options.dryRun) {

@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { UserError } from '../../core/errors.ts'
 import type { DraftFile, TaskDraft, TaskLineage } from '../../core/row.ts'
 import { taskFileName } from '../../core/task-paths.ts'
+import { overlay } from '../../lib/overlay.ts'
 import { toSettings } from './from-toml.ts'
 import { refuseIn, refuseIssue } from './refuse.ts'
 import { renderTaskToml } from './render.ts'
@@ -110,16 +111,6 @@ export function lineageTable(lineage: TaskLineage): Table {
   const { pipeline, strategy, rowId, rowDigest, seed, promptDigest, model, parents } = lineage
   const row = { row_id: rowId, row_digest: rowDigest }
   return defined({ pipeline, strategy, ...row, seed, prompt_digest: promptDigest, model, parents })
-}
-
-/** Tables are laid over each other key by key; everything else replaces what was there. */
-function overlay(below: Table, above: Table): Table {
-  const merged: Record<string, unknown> = { ...below }
-  for (const [key, value] of Object.entries(above)) {
-    const there = merged[key]
-    merged[key] = isTable(there) && isTable(value) ? overlay(there, value) : value
-  }
-  return merged
 }
 
 function checkPath(path: string, named: string): void {

@@ -19,6 +19,7 @@ export interface Reject {
   readonly stage: string
   readonly reason: string
   readonly detail: string | null
+  readonly retry?: boolean | undefined
 }
 
 /** Counts what goes into and comes out of one stage. */
@@ -55,7 +56,7 @@ export async function* readRows(sql: SqlDatabase, kind: StoredKind, shard: Shard
 export function throughStages(
   rows: AsyncIterable<object>,
   stages: readonly LiveStage[],
-  at: StepContext,
+  at: Pick<StepContext, 'contextOf'>,
   rejects: Reject[],
   tallies: StageTally[],
 ): AsyncIterable<object> {
@@ -93,6 +94,6 @@ async function* counted(rows: AsyncIterable<object>, tally: StageTally): AsyncIt
   }
 }
 
-function rejectOf({ drop, detail, id }: Dropped, stage: string): Reject {
-  return { id: id ?? null, stage, reason: drop, detail: detail ?? null }
+function rejectOf({ drop, detail, id, retry }: Dropped, stage: string): Reject {
+  return { id: id ?? null, stage, reason: drop, detail: detail ?? null, ...(retry && { retry }) }
 }

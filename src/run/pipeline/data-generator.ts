@@ -1,11 +1,6 @@
-import type { Arguments } from './arguments.ts'
-import type {
-  GenerationContext,
-  GenerationRequest,
-  GenerationResult,
-  GenerationStage,
-  TraceRequest,
-} from './request.ts'
+import { type ZodObject, type ZodType, z } from 'zod'
+import type { Pipeline, TraceRequest } from './pipeline.ts'
+import type { GenerationContext, GenerationRequest, GenerationResult, GenerationStage } from './request.ts'
 
 /** Defaults of a generator. */
 export interface GeneratorDefaults {
@@ -13,6 +8,14 @@ export interface GeneratorDefaults {
   readonly targets?: { readonly tasks?: string; readonly traces?: string }
   readonly inputDir?: string
   readonly trace?: Partial<TraceRequest>
+}
+
+/** Where a class adds options of its own. */
+export interface Arguments {
+  /** Adds an option, `maxRows` for `--max-rows`; its schema says what it takes and its default. */
+  add(name: string, schema: ZodType, help?: string): this
+  /** Adds every key of a schema as an option. */
+  addAll(schema: ZodObject): this
 }
 
 /**
@@ -63,4 +66,32 @@ const markedClasses = new WeakSet<object>()
 export function gpuRequired<C extends abstract new (...args: never[]) => DataGenerator>(generator: C, _?: unknown): C {
   markedClasses.add(generator)
   return generator
+}
+
+/** A class as a pipeline like any other. Its rows come from its own code, so it declares no source. */
+export function pipelineOfClass(generator: DataGenerator): Pipeline {
+  const { name, summary, judged, defaults } = generator
+  const { targets, trace } = defaults
+  return {
+    ...{ name, summary, judged, options: optionsOf(generator), source: { fixture: () => [], real: () => [] } },
+    needsModel: (options) => generator.requiresEngineForStage('tasks', options),
+    ...(targets && { targets }),
+    ...(trace && { traces: trace }),
+  }
+}
+
+function optionsOf(generator: DataGenerator): ZodObject {
+  const shape: Record<string, ZodType> = {}
+  const args: Arguments = {
+    add(name, schema, help) {
+      shape[name] = help === undefined ? schema : schema.describe(help)
+      return this
+    },
+    addAll(schema) {
+      Object.assign(shape, schema.shape)
+      return this
+    },
+  }
+  generator.addArguments(args)
+  return z.strictObject(shape)
 }

@@ -1,5 +1,5 @@
-import { UserError } from '../core/errors.ts'
-import { makeRandom } from '../lib/random.ts'
+import { UserError } from '../../core/errors.ts'
+import { makeRandom } from '../../lib/random.ts'
 
 /** A sample of the given size, by seed alone, in the old order; all items when there are no more. */
 export function subsample<T>(items: readonly T[], count: number, seed: number): T[] {

@@ -1,12 +1,13 @@
 import type { ZodObject, z } from 'zod'
-import type { ModelClient } from '../core/model.ts'
-import type { Plugin } from '../core/plugin.ts'
-import type { DraftFile, RawRow, TaskDraft } from '../core/row.ts'
-import type { SandboxProvider } from '../core/sandbox.ts'
-import type { AnyStage, Dropped, Need } from '../core/stage.ts'
-import type { Random } from '../lib/random.ts'
-import type { NewDraft } from './make-tasks.ts'
-import type { TraceRequest } from './request.ts'
+import type { ModelClient } from '../../core/model.ts'
+import type { Plugin } from '../../core/plugin.ts'
+import type { DraftFile, RawRow, TaskDraft, TaskLineage } from '../../core/row.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { AnyStage, Dropped, Need } from '../../core/stage.ts'
+import type { Random } from '../../lib/random.ts'
+import type { SourceRow } from '../recipe/run-rows.ts'
+
+type Options = Readonly<Record<string, unknown>>
 
 /** What parts of a pipeline may depend on. */
 export interface PipelineAt<Options> {
@@ -43,16 +44,35 @@ export interface StageUse<Options> {
 /** A function that gives rows, or drafts of tasks. */
 export type RowStream<Options> = (
   at: PipelineAt<Options> & { readonly signal: AbortSignal },
-) => AsyncIterable<RawRow | TaskDraft | Dropped> | Iterable<RawRow | TaskDraft | Dropped>
+) => AsyncIterable<SourceRow> | Iterable<SourceRow>
 
 /** A file of rows beside the pipeline, a stage, or a function that gives rows. */
 export type SourceUse<Options> = string | StageUse<Options> | RowStream<Options>
+
+/** A task as a pipeline describes it: what it leaves out is filled in from the row and the pipeline. */
+export interface NewDraft extends Omit<TaskDraft, 'name' | 'lineage'> {
+  /** Unique among the pipeline's tasks (default: the pipeline's name and the row's id). */
+  readonly name?: string
+  readonly lineage?: Partial<TaskLineage>
+}
 
 type Made = NewDraft | Dropped
 export type MakeRow<Options> = (
   row: RawRow,
   at: MakeAt<Options>,
 ) => Made | readonly Made[] | Promise<Made | readonly Made[]> | AsyncIterable<Made>
+
+/** How agents are run over the tasks. */
+export interface TraceRequest {
+  readonly agent: string
+  readonly model: string | null
+  readonly nConcurrent: number
+  readonly episodes: 'last' | 'all'
+  readonly filter: 'success' | 'failure' | 'none'
+  readonly subagents: boolean
+  /** Run and score, but export nothing. */
+  readonly evalOnly: boolean
+}
 
 /** A pipeline as plain data: from where, and how a row becomes a task. */
 export interface Pipeline<Schema extends ZodObject = ZodObject> {
@@ -97,6 +117,11 @@ export interface Sampling {
   readonly rows?: number
   /** With `rows`: as many of each value of this field as its share of the source. */
   readonly stratifyBy?: string
+}
+
+/** Whether a pipeline asks a model to make tasks with these options. */
+export function asksModel({ needsModel = false }: Pick<Pipeline, 'needsModel'>, options: Options): boolean {
+  return typeof needsModel === 'function' ? needsModel(options) : needsModel
 }
 
 /** Declares a pipeline: the default export of data/NAME/generate.ts. */

@@ -1,8 +1,10 @@
-import type { ModelClient } from '../core/model.ts'
-import type { Plugin } from '../core/plugin.ts'
-import type { SandboxProvider } from '../core/sandbox.ts'
-import type { AnyStage, MapStage, Source } from '../core/stage.ts'
-import type { MadeTasks, TasksToMake } from './make-tasks.ts'
+import type { ModelClient } from '../../core/model.ts'
+import type { Plugin } from '../../core/plugin.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { AnyStage, MapStage, Source } from '../../core/stage.ts'
+import type { MadeTasks } from '../recipe/run-rows.ts'
+import type { TraceRequest } from './pipeline.ts'
+import type { TasksToMake } from './task-stages.ts'
 
 /** What is to be made: tasks, traces of tasks, or both one after the other. */
 export type GenerationStage = 'tasks' | 'traces' | 'both'
@@ -15,18 +17,6 @@ export type SourceChoice =
   | { readonly kind: 'fixture' }
   | { readonly kind: 'real' }
   | { readonly kind: 'file'; readonly path: string }
-
-/** How agents are run over the tasks. */
-export interface TraceRequest {
-  readonly agent: string
-  readonly model: string | null
-  readonly nConcurrent: number
-  readonly episodes: 'last' | 'all'
-  readonly filter: 'success' | 'failure' | 'none'
-  readonly subagents: boolean
-  /** Run and score, but export nothing. */
-  readonly evalOnly: boolean
-}
 
 /** Everything one run of a pipeline was asked to do, every default filled in. */
 export interface GenerationRequest<Options = Readonly<Record<string, unknown>>> {

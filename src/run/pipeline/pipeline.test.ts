@@ -2,20 +2,18 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { makeTempDir } from '../../test/make-task.ts'
-import { BoundaryError } from '../core/errors.ts'
-import type { RawRow } from '../core/row.ts'
-import { loadTask } from '../formats/harbor-task/load.ts'
-import { makeStage } from '../plugins/make-stage.ts'
-import { openTaskSet } from '../store/task-set.ts'
-import { Arguments, parseArguments } from './arguments.ts'
-import { DataGenerator, gpuRequired } from './data-generator.ts'
-import { DeclaredGenerator } from './declared-generator.ts'
-import { GenerationError, InferenceFailure, InputValidationError, TraceFailure, UploadFailure } from './errors.ts'
-import { type Judgement, makeTasks, type NewDraft } from './make-tasks.ts'
-import { definePipeline, type Pipeline } from './pipeline.ts'
+import { makeTempDir } from '../../../test/make-task.ts'
+import { BoundaryError } from '../../core/errors.ts'
+import type { RawRow } from '../../core/row.ts'
+import { loadTask } from '../../formats/harbor-task/load.ts'
+import { makeStage } from '../../plugins/make-stage.ts'
+import { openTaskSet } from '../../store/task-set.ts'
+import { type Arguments, DataGenerator, gpuRequired, pipelineOfClass } from './data-generator.ts'
+import { parseOwnOptions } from './own-options.ts'
+import { asksModel, definePipeline, type NewDraft, type Pipeline } from './pipeline.ts'
 import type { GenerationContext, GenerationRequest } from './request.ts'
-import { runGenerator } from './run-generator.ts'
+import { type RunnablePipeline, runGeneration } from './run-generation.ts'
+import { type Judgement, makeTasks } from './task-stages.ts'
 
 const script = '#!/bin/sh\ngrep -qx done /app/x && r=1 || r=0\necho $r > /logs/verifier/reward.txt\n'
 const files = { 'tests/test.sh': { data: script } }
@@ -31,7 +29,7 @@ const pipeline = (more: Partial<Pipeline> = {}) =>
 
 const words = ['one', 'two', 'three', 'four', 'five']
 
-interface Play {
+interface Asked {
   readonly limit?: number | null
   readonly seed?: number
   readonly out?: string
@@ -43,7 +41,10 @@ interface Play {
 
 const accepted: Judgement = { verdict: 'accepted', reason: '', detail: '' }
 
-async function play(generator: DataGenerator, asked: Play = {}) {
+const declared = (pipeline: Pipeline): RunnablePipeline => ({ pipeline, hooks: null })
+const ofClass = (hooks: DataGenerator): RunnablePipeline => ({ pipeline: pipelineOfClass(hooks), hooks })
+
+async function generate(runnable: RunnablePipeline, asked: Asked = {}) {
   const dir = await makeTempDir()
   await writeFile(
     join(dir, 'rows.jsonl'),
@@ -51,7 +52,7 @@ async function play(generator: DataGenerator, asked: Play = {}) {
   )
   const out = asked.out ?? join(dir, 'out')
   const { seed = 1, limit = null, version = 'v1', stage = 'tasks', targetRepo = null } = asked
-  const set = await openTaskSet(out, { pipeline: generator.name, version })
+  const set = await openTaskSet(out, { pipeline: runnable.pipeline.name, version })
   const signal = new AbortController().signal
   const judge = asked.judge
   const shop = {
@@ -92,7 +93,7 @@ async function play(generator: DataGenerator, asked: Play = {}) {
     return target
   }
   try {
-    return { out, published, ...(await runGenerator(generator, request, context, publish)) }
+    return { out, published, ...(await runGeneration(runnable, request, context, publish)) }
   } finally {
     await set.close()
   }
@@ -106,13 +107,13 @@ const rejectsIn = async (out: string) =>
     .map((line) => JSON.parse(line))
 
 test('a dataset that cannot be published is still there, and the failure says where', async () => {
-  const failing = play(new DeclaredGenerator(pipeline()), { limit: 1, targetRepo: 'org/down' })
-  await expect(failing).rejects.toBeInstanceOf(UploadFailure)
+  const failing = generate(declared(pipeline()), { limit: 1, targetRepo: 'org/down' })
+  await expect(failing).rejects.toMatchObject({ boundary: 'store', code: 'UploadFailure' })
   await expect(failing).rejects.toThrow(/^org\/down: the Hub failed \(503\); everything is still in .*\/tasks$/)
 })
 
 test('every row becomes a task with its lineage', async () => {
-  const { out, tasks } = await play(new DeclaredGenerator(pipeline()))
+  const { out, tasks } = await generate(declared(pipeline()))
   expect(tasks).toMatchObject({ status: 'success', metadata: { rows: 5, tasks: 5, rejects: {} } })
   expect(await tasksIn(out)).toEqual(['words-0', 'words-1', 'words-2', 'words-3', 'words-4'])
   const task = await loadTask(join(out, 'tasks/words-1'))
@@ -128,14 +129,14 @@ test('rows that are finished are not made again, not even those that were droppe
       return id === '1' ? { drop: 'too-easy', detail: 'a word' } : { instruction: id, files }
     },
   })
-  const first = await play(new DeclaredGenerator(counting), { limit: 2 })
+  const first = await generate(declared(counting), { limit: 2 })
   expect(made).toBeLessThanOrEqual(5)
-  const { tasks } = await play(new DeclaredGenerator(counting), { out: first.out })
+  const { tasks } = await generate(declared(counting), { out: first.out })
   expect(await tasksIn(first.out)).toEqual(['words-0', 'words-2', 'words-3', 'words-4'])
   expect(tasks?.metadata).toMatchObject({ rows: 5, tasks: 4, rejects: { 'too-easy': 1 } })
   expect(tasks?.metadata.resumed).toBeGreaterThanOrEqual(3)
   made = 0
-  await play(new DeclaredGenerator(counting), { out: first.out })
+  await generate(declared(counting), { out: first.out })
   expect(made).toBe(0)
   expect(await rejectsIn(first.out)).toEqual([{ row: '1', task: null, reason: 'too-easy', detail: 'a word' }])
 })
@@ -143,25 +144,25 @@ test('rows that are finished are not made again, not even those that were droppe
 test('the limit counts tasks that were accepted, in the order of the rows', async () => {
   const judge = (name: string): Judgement =>
     name === 'words-0' ? { verdict: 'rejected', reason: 'nop', detail: 'doing nothing scores 1' } : accepted
-  const { out, tasks } = await play(new DeclaredGenerator(pipeline()), { limit: 2, judge })
+  const { out, tasks } = await generate(declared(pipeline()), { limit: 2, judge })
   expect(await tasksIn(out)).toEqual(['words-1', 'words-2'])
   expect(tasks?.metadata).toMatchObject({ tasks: 2, rejects: { nop: 1 } })
-  await expect(play(new DeclaredGenerator(pipeline()), { out, limit: 1 })).rejects.toThrow('--limit')
+  await expect(generate(declared(pipeline()), { out, limit: 1 })).rejects.toThrow('--limit')
 })
 
 test('what could not be judged is no task now, and is tried again', async () => {
   const unknown: Judgement = { verdict: 'unknown', reason: 'unverified', detail: 'no image' }
-  const { out, tasks } = await play(new DeclaredGenerator(pipeline()), {
+  const { out, tasks } = await generate(declared(pipeline()), {
     judge: (name) => (name === 'words-3' ? unknown : accepted),
   })
   expect(tasks).toMatchObject({ status: 'partial', metadata: { tasks: 4, failed: 1, rejects: { unverified: 1 } } })
-  const again = await play(new DeclaredGenerator(pipeline()), { out, judge: () => accepted })
+  const again = await generate(declared(pipeline()), { out, judge: () => accepted })
   expect(again.tasks).toMatchObject({ status: 'success', metadata: { tasks: 5, resumed: 4 } })
 })
 
-test('a row whose making throws is dropped with the reason; a failing world is a failed row', async () => {
-  const { out, tasks } = await play(
-    new DeclaredGenerator(
+test('a row whose making throws is dropped with the reason; an infrastructure failure is a failed row', async () => {
+  const { out, tasks } = await generate(
+    declared(
       pipeline({
         make: ({ id, fields }) => {
           if (id === '0') throw new TypeError('no such field')
@@ -190,7 +191,7 @@ test('what a pipeline gives that is no draft drops its row, and the others go on
   const given = [null, 5, { files }, { instruction: 'x', files: { 'tests/test.sh': { data: 3 } } }]
   const make = ({ id, fields }: RawRow) =>
     Number(id) < given.length ? (given[Number(id)] as NewDraft) : { instruction: String(fields.word), files }
-  const { out, tasks } = await play(new DeclaredGenerator(pipeline({ make })))
+  const { out, tasks } = await generate(declared(pipeline({ make })))
   expect(tasks).toMatchObject({ metadata: { tasks: 1, rejects: { 'bad-draft': 4 } } })
   expect((await rejectsIn(out)).map(({ detail }) => detail)).toEqual([
     'the draft: Invalid input: expected object, received null',
@@ -201,32 +202,32 @@ test('what a pipeline gives that is no draft drops its row, and the others go on
 })
 
 test('a set without a task is a failure that names the reasons', async () => {
-  const empty = new DeclaredGenerator(pipeline({ make: () => ({ drop: 'too-easy' }) }))
-  await expect(play(empty)).rejects.toMatchObject({
+  const empty = declared(pipeline({ make: () => ({ drop: 'too-easy' }) }))
+  await expect(generate(empty)).rejects.toMatchObject({
     name: 'BoundaryError',
-    stage: 'generate',
+    code: 'GenerationError',
     message: expect.stringMatching(/got none of 5 rows \(too-easy 5\)/),
   })
 })
 
-test('settings that made no task bind nobody', async () => {
+test('settings that made no task are not binding', async () => {
   const out = join(await makeTempDir(), 'out')
-  const empty = new DeclaredGenerator(pipeline({ make: () => ({ drop: 'too-easy' }) }))
-  await expect(play(empty, { out })).rejects.toThrow('expected at least one task')
-  const { tasks } = await play(new DeclaredGenerator(pipeline()), { out, version: 'v2' })
+  const empty = declared(pipeline({ make: () => ({ drop: 'too-easy' }) }))
+  await expect(generate(empty, { out })).rejects.toThrow('expected at least one task')
+  const { tasks } = await generate(declared(pipeline()), { out, version: 'v2' })
   expect(tasks).toMatchObject({ metadata: { tasks: 5 } })
   expect(JSON.parse(await readFile(join(out, 'generate.json'), 'utf8'))).toMatchObject({ version: 'v2' })
 })
 
 test('a set of other settings is not touched', async () => {
-  const { out } = await play(new DeclaredGenerator(pipeline()))
-  const other = play(new DeclaredGenerator(pipeline()), { out, version: 'v2' })
+  const { out } = await generate(declared(pipeline()))
+  const other = generate(declared(pipeline()), { out, version: 'v2' })
   await expect(other).rejects.toMatchObject({ name: 'UserError', message: expect.stringContaining('same version') })
 })
 
 test('the pipeline’s own verifier and environment fill what a draft leaves out, and nothing else', async () => {
-  const { out } = await play(
-    new DeclaredGenerator(
+  const { out } = await generate(
+    declared(
       pipeline({
         make: ({ id }) => ({
           instruction: 'x',
@@ -249,8 +250,8 @@ test('the pipeline’s own verifier and environment fill what a draft leaves out
 })
 
 test('sampling by seed takes the given number of rows, and the same ones every time', async () => {
-  const sampled = () => new DeclaredGenerator(pipeline({ sampling: { order: 'shuffled', rows: 3 } }))
-  const [a, b, c] = [await play(sampled()), await play(sampled()), await play(sampled(), { seed: 5 })]
+  const sampled = () => declared(pipeline({ sampling: { order: 'shuffled', rows: 3 } }))
+  const [a, b, c] = [await generate(sampled()), await generate(sampled()), await generate(sampled(), { seed: 5 })]
   expect(await tasksIn(a.out)).toHaveLength(3)
   expect(await tasksIn(b.out)).toEqual(await tasksIn(a.out))
   expect(c.tasks?.metadata.rows).toBe(3)
@@ -274,7 +275,10 @@ test('a class with hooks of its own runs through the same life', async () => {
       return made.tasksDir
     }
   }
-  const { out, tasks, traces, published } = await play(new Own(), { stage: 'both', targetRepo: 'file:/there' })
+  const { out, tasks, traces, published } = await generate(ofClass(new Own()), {
+    stage: 'both',
+    targetRepo: 'file:/there',
+  })
   expect(tasks?.datasetPath).toBe(join(out, 'tasks'))
   expect(traces?.datasetPath).toBe(join(out, 'tasks/traced'))
   expect(published).toEqual(['/tasks/traced to file:/there'])
@@ -283,26 +287,40 @@ test('a class with hooks of its own runs through the same life', async () => {
   expect([new Marked().gpuRequired, new Marked().requiresEngineForStage('tasks')]).toEqual([true, true])
 })
 
-test('what a generator throws tells the phase and the cause; failures are of our four kinds', async () => {
+test('what the code of a class throws is blamed on the tasks or the traces, with its cause', async () => {
   class Broken extends DataGenerator {
     override readonly name = 'broken'
-    override async runTaskGeneration(): Promise<never> {
+    override async runTaskGeneration(request: GenerationRequest): Promise<string> {
+      if (request.stage === 'both') return request.outputDir
       throw new RangeError('boom')
     }
+    override async runTraceGeneration(): Promise<never> {
+      throw new RangeError('bang')
+    }
   }
-  await expect(play(new Broken())).rejects.toMatchObject({
-    stage: 'generate',
-    cause: expect.any(RangeError),
-    code: 'GenerationError',
-  })
-  expect(new InputValidationError('a', 'b')).toMatchObject({ name: 'UserError', hint: 'b', stage: 'prepare' })
-  const failures = [new InferenceFailure('a'), new TraceFailure('a'), new UploadFailure('a', 'why')]
-  expect(failures.every((failure) => failure instanceof GenerationError)).toBe(true)
-  expect(failures.map(({ boundary, stage, code }) => [boundary, stage, code])).toEqual([
-    ['model', 'generate', 'InferenceFailure'],
-    ['agent', 'postprocess', 'TraceFailure'],
-    ['store', 'postprocess', 'UploadFailure'],
-  ])
+  const cause = expect.any(RangeError)
+  const broken = ofClass(new Broken())
+  await expect(generate(broken)).rejects.toMatchObject({ boundary: 'task', code: 'GenerationError', cause })
+  await expect(generate(broken, { stage: 'both' })).rejects.toMatchObject({ code: 'TraceFailure', cause })
+})
+
+test('a class adds options one by one or as a schema', () => {
+  class Choosy extends DataGenerator {
+    override readonly name = 'choosy'
+    override addArguments(args: Arguments): void {
+      args.add('maxRows', z.number().default(3), 'how many').addAll(z.strictObject({ site: z.string().optional() }))
+    }
+    override requiresEngineForStage(_: string, options: Readonly<Record<string, unknown>> = {}): boolean {
+      return options.site === 'far'
+    }
+    override async runTaskGeneration(): Promise<string> {
+      return ''
+    }
+  }
+  const choosy = pipelineOfClass(new Choosy())
+  expect(parseOwnOptions(choosy.options, { maxRows: '7' })).toEqual({ maxRows: 7 })
+  expect(choosy.options?.shape.maxRows?.description).toBe('how many')
+  expect([{}, { site: 'far' }].map((given) => asksModel(choosy, given))).toEqual([false, true])
 })
 
 test('options come from texts as their schemas have them', () => {
@@ -313,16 +331,19 @@ test('options come from texts as their schemas have them', () => {
     tags: z.array(z.string()).default([]),
     weights: z.record(z.string(), z.number()).default({}),
   })
-  const list = new Arguments().addAll(schema).list()
-  expect(parseArguments(list, {})).toEqual({ site: 'unix', keep: false, tags: [], weights: {} })
+  expect(parseOwnOptions(schema, {})).toEqual({ site: 'unix', keep: false, tags: [], weights: {} })
   const given = { site: 'tor', maxRows: '3', keep: true, tags: 'a, b', weights: '{"x":1}' }
-  expect(parseArguments(list, given)).toEqual({
+  expect(parseOwnOptions(schema, given)).toEqual({
     site: 'tor',
     maxRows: 3,
     keep: true,
     tags: ['a', 'b'],
     weights: { x: 1 },
   })
-  expect(() => parseArguments(list, { maxRows: 'many' })).toThrow(/--max-rows.*got "many"/)
-  expect(() => parseArguments(list, { site: 'mars' })).toThrow(/--site/)
+  expect(() => parseOwnOptions(schema, { maxRows: 'many' })).toThrow(/--max-rows.*got "many"/)
+  expect(() => parseOwnOptions(schema, { site: 'mars' })).toThrow(/--site/)
+})
+
+test('an option whose name cannot be a flag is refused', () => {
+  expect(() => parseOwnOptions(z.strictObject({ max_rows: z.number() }), {})).toThrow('expected a name such as maxRows')
 })

@@ -1,13 +1,13 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Agent } from '../core/agent.ts'
-import type { SandboxProvider } from '../core/sandbox.ts'
-import type { Task } from '../core/task.ts'
-import { makeScratchDir, removeDraft } from '../lib/drafts.ts'
-import { mapInOrder } from '../lib/map-in-order.ts'
-import { checkTrialConfig } from '../run/check/trial-config.ts'
-import { type Check, judgeStart } from '../run/check/verdict.ts'
-import { runTrial, type SandboxAlternatives } from '../run/trial.ts'
+import type { Agent } from '../../core/agent.ts'
+import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
+import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { runTrial, type SandboxAlternatives } from '../trial.ts'
+import { checkTrialConfig } from './trial-config.ts'
+import { type Check, judgeStart } from './verdict.ts'
 
 export interface StartsAsk {
   readonly provider: SandboxProvider

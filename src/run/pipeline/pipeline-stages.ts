@@ -1,85 +1,65 @@
 import { resolve } from 'node:path'
 import { z } from 'zod'
-import { BoundaryError, isAbort, messageOf, UserError } from '../core/errors.ts'
-import type { RawRow, TaskDraft } from '../core/row.ts'
-import { type Dropped, isDropped, type Need, type Source, type StageContext } from '../core/stage.ts'
-import { streamOf } from '../core/stream-stage.ts'
-import { makeRandom } from '../lib/random.ts'
-import type { Arguments } from './arguments.ts'
-import { DataGenerator, type GeneratorDefaults } from './data-generator.ts'
-import { InputValidationError } from './errors.ts'
-import type { NewDraft } from './make-tasks.ts'
-import type { MakeRow, Pipeline, PipelineAt, Sampling, SourceUse, StageChoice, StageUse } from './pipeline.ts'
-import type { GenerationContext, GenerationRequest, GenerationResult, GenerationStage } from './request.ts'
-import { resultOf } from './result.ts'
+import { BoundaryError, isAbort, messageOf, UserError } from '../../core/errors.ts'
+import type { RawRow, TaskDraft } from '../../core/row.ts'
+import { type Dropped, isDropped, type Need, type Source, type StageContext } from '../../core/stage.ts'
+import { streamOf } from '../../core/stream-stage.ts'
+import { overlay } from '../../lib/overlay.ts'
+import { makeRandom } from '../../lib/random.ts'
+import type { SourceRow } from '../recipe/run-rows.ts'
+import type { MakeRow, NewDraft, Pipeline, PipelineAt, Sampling, SourceUse, StageChoice, StageUse } from './pipeline.ts'
+import type { GenerationContext, GenerationRequest } from './request.ts'
 import { stratifiedSample, subsample } from './sampling.ts'
+import type { TasksToMake } from './task-stages.ts'
 
 type Options = Readonly<Record<string, unknown>>
 type At = PipelineAt<Options>
-type Row = RawRow | TaskDraft | Dropped
+type Row = SourceRow
 type Made = NewDraft | Dropped
 
-/** A pipeline that was declared, as the class that every pipeline is. */
-export class DeclaredGenerator extends DataGenerator {
-  override readonly name: string
-  override readonly summary: string
-  override readonly defaults: GeneratorDefaults
-  override readonly judged: boolean
-
-  constructor(readonly pipeline: Pipeline) {
-    super()
-    this.name = pipeline.name
-    this.summary = pipeline.summary
-    const { targets = {}, traces, judged = false } = pipeline
-    this.judged = judged
-    this.defaults = { targets, ...(traces && { trace: traces }) }
+/** The tasks of a declared pipeline: its source, split and sampled, and its maker, one row at a time. */
+export async function tasksOf(
+  pipeline: Pipeline,
+  request: GenerationRequest,
+  context: GenerationContext,
+): Promise<TasksToMake> {
+  const at = atOf(request)
+  const rows = split(await openSource(sourceOf(pipeline, request), at, context), pipeline, at)
+  const maker = await makerOf(pipeline.make, at, context)
+  return {
+    pipeline: pipeline.name,
+    strategy: pipeline.strategy ?? maker?.strategy ?? pipeline.name,
+    rows: sampled(rows, pipeline.sampling ?? {}, request.seed),
+    ...(maker && { make: (row: RawRow) => furnished(maker.make(row), pipeline) }),
   }
+}
 
-  override addArguments(args: Arguments): void {
-    if (this.pipeline.options) args.addAll(this.pipeline.options)
-  }
+/** What the source of a pipeline cannot do without, as the request asks for it. */
+export async function needsOfSource(
+  pipeline: Pipeline,
+  request: GenerationRequest,
+  makeStage: GenerationContext['makeStage'],
+): Promise<readonly Need[]> {
+  const at = atOf(request)
+  const own = request.source.kind === 'real' ? (pipeline.needs?.(at) ?? []) : []
+  const source = sourceOf(pipeline, request)
+  if (typeof source === 'function') return own
+  const stage = await stageOfSource(source, at, makeStage)
+  return [...own, ...((await stage.needs?.(stageNeeds)) ?? [])]
+}
 
-  override requiresEngineForStage(stage: GenerationStage, options: Options = {}): boolean {
-    const { needsModel = false } = this.pipeline
-    return stage !== 'tasks' || (typeof needsModel === 'function' ? needsModel(options) : needsModel)
-  }
+function atOf({ options, seed, pipelineDir: dir, inputDir }: GenerationRequest): At {
+  return { options, seed, dir, inputDir }
+}
 
-  override async runTaskGeneration(request: GenerationRequest, context: GenerationContext): Promise<GenerationResult> {
-    const { pipeline } = this
-    const { options, seed, pipelineDir: dir, inputDir } = request
-    const at: At = { options, seed, dir, inputDir }
-    const rows = split(await openSource(this.#sourceOf(request), at, context), pipeline, at)
-    const maker = await makerOf(pipeline.make, at, context)
-    const counts = await context.makeTasks({
-      pipeline: pipeline.name,
-      strategy: pipeline.strategy ?? maker?.strategy ?? pipeline.name,
-      rows: sampled(rows, pipeline.sampling ?? {}, seed),
-      ...(maker && { make: (row: RawRow) => furnished(maker.make(row), pipeline) }),
-    })
-    return resultOf(counts)
-  }
-
-  /** What its source cannot do without, as the request asks for it. */
-  async needsOfSource(request: GenerationRequest, makeStage: GenerationContext['makeStage']): Promise<readonly Need[]> {
-    const { options, seed, pipelineDir: dir, inputDir, source: choice } = request
-    const at: At = { options, seed, dir, inputDir }
-    const own = choice.kind === 'real' ? (this.pipeline.needs?.(at) ?? []) : []
-    const source = this.#sourceOf(request)
-    if (typeof source === 'function') return own
-    const stage = await stageOfSource(source, at, makeStage)
-    return [...own, ...((await stage.needs?.(stageNeeds)) ?? [])]
-  }
-
-  #sourceOf({ source }: GenerationRequest): SourceUse<Options> {
-    const { fixture, real } = this.pipeline.source
-    if (source.kind === 'fixture') return fixture
-    if (source.kind === 'file') return likeFixture(fixture, source.path)
-    if (real !== null) return real
-    throw new InputValidationError(
-      `--source real: ${this.name} has no other source than the one that comes with it`,
-      'leave --source out, or name a file of rows',
-    )
-  }
+function sourceOf({ name, source: { fixture, real } }: Pipeline, { source }: GenerationRequest): SourceUse<Options> {
+  if (source.kind === 'fixture') return fixture
+  if (source.kind === 'file') return likeFixture(fixture, source.path)
+  if (real !== null) return real
+  throw new UserError(
+    `--source real: ${name} has no other source than the one that comes with it`,
+    'leave --source out, or name a file of rows',
+  )
 }
 
 /** A user's own file is read as the fixture is: by the same stage where that reads files too, and the same field names its rows. */
@@ -212,18 +192,6 @@ function furnish(draft: NewDraft, { environment, verifier }: Pipeline): NewDraft
     },
     config: overlay(overlay(environment?.config ?? {}, timeout), draft.config ?? {}),
   }
-}
-
-/** Tables key by key; everything else is replaced. */
-export function overlay(below: Options, above: Options): Options {
-  const isTable = (value: unknown): value is Options =>
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
-  const merged: Record<string, unknown> = { ...below }
-  for (const [key, value] of Object.entries(above)) {
-    const there = merged[key]
-    merged[key] = isTable(there) && isTable(value) ? overlay(there, value) : value
-  }
-  return merged
 }
 
 async function* split(rows: AsyncIterable<Row>, pipeline: Pipeline, at: At): AsyncGenerator<Row, void, void> {

@@ -1,16 +1,16 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { DataGenerator } from '../../generation/data-generator.ts'
-import { DeclaredGenerator } from '../../generation/declared-generator.ts'
-import type { Pipeline } from '../../generation/pipeline.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { isPlugin } from '../../plugins/user-modules/make-imported.ts'
 import { isClass, isObject } from '../../plugins/user-modules/pick-export.ts'
+import { type DataGenerator, pipelineOfClass } from '../../run/pipeline/data-generator.ts'
+import { ownOptions } from '../../run/pipeline/own-options.ts'
+import type { Pipeline } from '../../run/pipeline/pipeline.ts'
+import type { RunnablePipeline } from '../../run/pipeline/run-generation.ts'
 
 /** A pipeline that was found, and what its tasks depend on. */
-export interface LoadedGenerator {
-  readonly generator: DataGenerator
+export interface LoadedPipeline extends RunnablePipeline {
   /** Where its file lies. */
   readonly dir: string
   /** Of the file and whatever it imports by a relative path. */
@@ -18,26 +18,27 @@ export interface LoadedGenerator {
 }
 
 /** Loads the pipeline of a file: declared with definePipeline, or a class or object that is a DataGenerator. */
-export async function loadGenerator(path: string): Promise<LoadedGenerator> {
+export async function loadPipelineFile(path: string): Promise<LoadedPipeline> {
   const { value, where, digest } = await loadImported(path)
   const file = resolve(path.replace(/:[A-Za-z_$][\w$]*$/, ''))
   const dir = statSync(file, { throwIfNoEntry: false })?.isDirectory() ? file : dirname(file)
-  return { generator: toGenerator(value, where), dir, digest }
+  return { ...toPipeline(value, where), dir, digest }
 }
 
-/** Whether a pipeline knows of rows beside the few that come with it. */
-export function hasRealSource(generator: DataGenerator): boolean {
-  return !(generator instanceof DeclaredGenerator) || generator.pipeline.source.real !== null
-}
-
-function toGenerator(value: unknown, where: string): DataGenerator {
+function toPipeline(value: unknown, where: string): RunnablePipeline {
   const made = isClass(value) ? new value({}) : value
-  if (isGenerator(made)) return made
-  if (isPipeline(made)) return new DeclaredGenerator(made)
+  if (isGenerator(made)) return { pipeline: withOptions(pipelineOfClass(made)), hooks: made }
+  if (isPipeline(made)) return { pipeline: withOptions(made), hooks: null }
   throw new UserError(
     `${where}: expected a pipeline with a name, a summary and a source, or a class that extends DataGenerator, got ${isObject(made) ? `something with ${Object.keys(made).join(', ') || 'nothing'}` : `a ${typeof made}`}`,
     'docs/guides/your-own-source.md shows one',
   )
+}
+
+/** Refuses options whose names cannot be flags. */
+function withOptions(pipeline: Pipeline): Pipeline {
+  ownOptions(pipeline.options)
+  return pipeline
 }
 
 /** By its parts, because a file may have been made with another copy of this program. */

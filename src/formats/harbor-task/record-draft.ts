@@ -1,7 +1,6 @@
 import { parse } from 'smol-toml'
-import { messageOf } from '../core/errors.ts'
-import { InputValidationError } from './errors.ts'
-import type { NewDraft } from './make-tasks.ts'
+import { messageOf, UserError } from '../../core/errors.ts'
+import type { TaskDraft } from '../../core/row.ts'
 
 /** A task as a record of texts: the instruction, and whatever of the other six there is. */
 export interface TaskRecord {
@@ -19,6 +18,8 @@ export interface TaskRecord {
   /** environment/Dockerfile. */
   readonly dockerfile?: string
 }
+
+type NewDraft = Omit<TaskDraft, 'name' | 'lineage'> & { readonly name?: string }
 
 /** A draft with every part of a record in its place. */
 export function draftFromRecord(record: TaskRecord, name?: string): NewDraft {
@@ -44,6 +45,6 @@ function parseConfig(text: string): Readonly<Record<string, unknown>> {
     return parse(text)
   } catch (error) {
     const [reason] = messageOf(error).split('\n')
-    throw new InputValidationError(`taskToml: expected TOML, got ${reason}`, 'correct it, or leave it out')
+    throw new UserError(`taskToml: expected TOML, got ${reason}`, 'correct it, or leave it out')
   }
 }

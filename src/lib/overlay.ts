@@ -1,0 +1,15 @@
+type Table = Readonly<Record<string, unknown>>
+
+/** Lays tables over each other key by key; everything else replaces what was there. */
+export function overlay(below: Table, above: Table): Table {
+  const merged: Record<string, unknown> = { ...below }
+  for (const [key, value] of Object.entries(above)) {
+    const there = merged[key]
+    merged[key] = isTable(there) && isTable(value) ? overlay(there, value) : value
+  }
+  return merged
+}
+
+function isTable(value: unknown): value is Table {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date)
+}

@@ -1,0 +1,119 @@
+import { BoundaryError, blame, isAbort, messageOf, UserError } from '../../core/errors.ts'
+import type { MadeTasks } from '../recipe/run-rows.ts'
+import type { DataGenerator } from './data-generator.ts'
+import type { Pipeline } from './pipeline.ts'
+import { tasksOf } from './pipeline-stages.ts'
+import type { GenerationContext, GenerationRequest, GenerationResult, Publish } from './request.ts'
+
+/** A pipeline, and the class that it was written as, if any. */
+export interface RunnablePipeline {
+  readonly pipeline: Pipeline
+  readonly hooks: DataGenerator | null
+}
+
+/** What a run of a pipeline came to, stage by stage. */
+export interface GenerationOutcome {
+  readonly tasks: GenerationResult | null
+  readonly traces: GenerationResult | null
+}
+
+/** Runs the stages that were asked for, one after the other; an empty dataset goes nowhere. */
+export async function runGeneration(
+  { pipeline, hooks }: RunnablePipeline,
+  asked: GenerationRequest,
+  context: GenerationContext,
+  publish: Publish,
+): Promise<GenerationOutcome> {
+  const request = { ...asked, metadata: { ...asked.metadata, ...hooks?.buildRequestMetadata(asked) } }
+  const publishing = { name: pipeline.name, targets: pipeline.targets ?? {}, request, signal: context.signal, publish }
+  const tasks =
+    request.stage === 'traces'
+      ? null
+      : await published('tasks', await tasksMade({ pipeline, hooks }, request, context), publishing)
+  if (request.stage === 'tasks') return { tasks, traces: null }
+  const given = tasks ?? asResult(tasksInput(request))
+  const run = () =>
+    hooks ? hooks.runTraceGeneration(request, context, given) : context.runTraces(given.datasetPath, request)
+  const traces = await published('traces', await blame('agent', run, { code: 'TraceFailure' }), publishing)
+  return { tasks, traces }
+}
+
+async function tasksMade(
+  { pipeline, hooks }: RunnablePipeline,
+  request: GenerationRequest,
+  context: GenerationContext,
+): Promise<GenerationResult> {
+  const make = async () =>
+    hooks
+      ? asResult(await hooks.runTaskGeneration(request, context))
+      : resultOf(await context.makeTasks(await tasksOf(pipeline, request, context)))
+  const made = await blame('task', make, { code: 'GenerationError' })
+  refuseEmpty(pipeline.name, made)
+  return made
+}
+
+/** What making tasks came to, as the result of a stage; a set without a single task is a failure. */
+function resultOf({ tasksDir, ...counts }: MadeTasks): GenerationResult {
+  const status = counts.tasks === 0 ? 'failed' : counts.failed > 0 ? 'partial' : 'success'
+  return { datasetPath: tasksDir, status, uploadedRepo: null, artifacts: {}, metadata: counts }
+}
+
+/** A folder as a result, for generators that say no more than where their tasks are. */
+function asResult(made: GenerationResult | string): GenerationResult {
+  if (typeof made !== 'string') return made
+  return { datasetPath: made, status: 'success', uploadedRepo: null, artifacts: {}, metadata: {} }
+}
+
+/** Nothing goes on from a dataset that is empty: it names the commonest reasons instead. */
+function refuseEmpty(name: string, { status, metadata }: GenerationResult): void {
+  if (status !== 'failed') return
+  const reasons = Object.entries(Object(metadata.rejects) as Record<string, number>).sort(([, a], [, b]) => b - a)
+  const why = reasons
+    .slice(0, 3)
+    .map(([reason, count]) => `${reason} ${count}`)
+    .join(', ')
+  throw new BoundaryError(
+    'task',
+    `${name}: expected at least one task, got none of ${metadata.rows ?? 0} rows${why === '' ? '' : ` (${why})`}; rejects.jsonl says more`,
+    { code: 'GenerationError', retryable: false },
+  )
+}
+
+function tasksInput({ tasksInput: given }: GenerationRequest): string {
+  if (given !== null) return given
+  throw new UserError(
+    '--stage traces: expected a folder of tasks, got none',
+    'give it with --tasks-input DIR, or make tasks first with --stage both',
+  )
+}
+
+interface Publishing {
+  readonly name: string
+  readonly targets: NonNullable<Pipeline['targets']>
+  readonly request: GenerationRequest
+  readonly signal: AbortSignal
+  readonly publish: Publish
+}
+
+/** Where a dataset goes: said on the command line, or by the pipeline; nowhere unless one of them asks for it. */
+async function published(
+  kind: 'tasks' | 'traces',
+  result: GenerationResult,
+  { name, targets, request, signal, publish }: Publishing,
+): Promise<GenerationResult> {
+  const isLast = request.stage !== 'both' || kind === 'traces'
+  // What comes with a pipeline is for trying it out: it must not replace the real dataset.
+  const usual = request.source.kind === 'real' ? targets[kind] : undefined
+  const target = (isLast ? request.targetRepo : null) ?? usual ?? null
+  if (!request.upload || target === null || (kind === 'traces' && request.trace.evalOnly)) return result
+  const message = `${name}: ${kind}, seed ${request.seed}`
+  try {
+    return { ...result, uploadedRepo: await publish({ dir: result.datasetPath, kind, target, message, signal }) }
+  } catch (error) {
+    if (error instanceof UserError || isAbort(error)) throw error
+    const said = messageOf(error)
+    const where = said.startsWith(target) ? '' : `${target}: `
+    const still = `${where}${said}; everything is still in ${result.datasetPath}`
+    throw new BoundaryError('store', still, { code: 'UploadFailure', cause: error })
+  }
+}

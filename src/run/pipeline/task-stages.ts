@@ -1,0 +1,152 @@
+import { UserError } from '../../core/errors.ts'
+import type { RawRow, TaskDraft } from '../../core/row.ts'
+import { type Dropped, isDropped, type MapStage } from '../../core/stage.ts'
+import type { Task } from '../../core/task.ts'
+import { rowDigest } from '../../lib/digest-json.ts'
+import type { StagedTask, TaskSet } from '../../store/task-set.ts'
+import type { LiveStage } from '../recipe/resolve.ts'
+import { type MadeTasks, type RowStep, runRows } from '../recipe/run-rows.ts'
+import type { NewDraft } from './pipeline.ts'
+
+/** Rows, and how each becomes tasks. */
+export interface TasksToMake {
+  readonly pipeline: string
+  /** How a row becomes a task, for the lineage. */
+  readonly strategy: string
+  readonly rows: RowStep['rows']
+  /** The tasks of one row, or why there are none. Not needed for drafts. */
+  readonly make?: (row: RawRow) => AsyncIterable<NewDraft | Dropped> | Iterable<NewDraft | Dropped>
+  /** Rows that are worked on at once (default 16). */
+  readonly width?: number
+}
+
+/** How a task was judged; `unknown` says nothing about the task, only that it could not be found out. */
+export interface Judgement {
+  readonly verdict: 'accepted' | 'rejected' | 'unknown'
+  readonly reason: string
+  readonly detail: string
+}
+
+/** Everything the making of tasks needs from outside. */
+export interface Workshop extends Pick<RowStep, 'set' | 'limit' | 'signal' | 'onProgress'> {
+  readonly seed: number
+  /** Part of every key: code, options, whatever else tasks depend on beside the row and the seed. */
+  readonly version: string
+  /** The last word on every draft; what it throws is the end of the run. */
+  readonly finish: (draft: TaskDraft) => TaskDraft
+  /** Null when tasks are not checked. */
+  readonly judge: ((task: Task) => Promise<Judgement>) | null
+}
+
+/** Makes tasks of rows: each row becomes drafts, each draft is written, and each task is checked. */
+export function makeTasks({ rows, width = 16, ...work }: TasksToMake, shop: Workshop): Promise<MadeTasks> {
+  const { set, limit, signal, onProgress, seed, version, judge } = shop
+  const stages = [
+    rowStage('make', drafted(work)),
+    rowStage('write', written(shop)),
+    ...(judge ? [rowStage('check', checked(judge))] : []),
+  ]
+  const contextOf = () => ({ seed, signal, workDir: set.workDir, log: () => {} })
+  return runRows({ rows, stages, contextOf, set, version: [version, seed], limit, width, signal, onProgress })
+}
+
+function rowStage(id: string, stage: MapStage<never, object>): LiveStage {
+  const { takes, gives } = stage
+  return { id, use: `pipeline/${id}`, with: {}, from: [], form: 'stream', takes, gives, stage }
+}
+
+/** Complete drafts of rows; drafts of the source are complete already. */
+function drafted(work: Omit<TasksToMake, 'rows' | 'width'>): MapStage<RawRow | TaskDraft, TaskDraft> {
+  return {
+    kind: 'map',
+    takes: 'raw',
+    gives: 'draft',
+    async *run(rows, { seed }) {
+      for await (const row of rows) {
+        if ('lineage' in row) {
+          yield row
+          continue
+        }
+        let nth = 0
+        for await (const made of work.make?.(row) ?? unmade(work.pipeline))
+          yield isDropped(made) ? made : complete(made, row, nth++, { ...work, seed })
+      }
+    },
+  }
+}
+
+/** A draft with everything the pipeline need not say. */
+function complete(
+  made: NewDraft,
+  row: RawRow,
+  nth: number,
+  { pipeline, strategy, seed }: Pick<TasksToMake, 'pipeline' | 'strategy'> & { readonly seed: number },
+): TaskDraft {
+  const usual = `${pipeline}-${row.id}`
+  return {
+    ...made,
+    name: made.name ?? (nth === 0 ? usual : `${usual}-${nth + 1}`),
+    lineage: { pipeline, strategy, rowId: row.id, rowDigest: rowDigest(row), seed, ...made.lineage },
+  }
+}
+
+function unmade(pipeline: string): never {
+  throw new UserError(
+    `${pipeline}: expected a source of task drafts, or a way to make tasks of its rows, got rows and no way`,
+    'give the pipeline a make',
+  )
+}
+
+/** Drafts as tasks on disk, which are not in the set yet. */
+function written({ set, finish }: Workshop): MapStage<TaskDraft, StagedTask> {
+  return {
+    kind: 'map',
+    takes: 'draft',
+    gives: 'task',
+    async *run(drafts) {
+      for await (const draft of drafts) yield await stagedOr(set, finish(draft))
+    },
+  }
+}
+
+async function stagedOr(set: TaskSet, draft: TaskDraft): Promise<StagedTask | Dropped> {
+  try {
+    return await set.stage(draft)
+  } catch (error) {
+    if (error instanceof UserError) return badDraft(draft.name, error)
+    throw error
+  }
+}
+
+/** The tasks that pass; the others are removed. */
+function checked(judge: NonNullable<Workshop['judge']>): MapStage<StagedTask, StagedTask> {
+  return {
+    kind: 'map',
+    takes: 'task',
+    gives: 'task',
+    async *run(tasks) {
+      for await (const task of tasks) {
+        const dropped = await failing(task, judge)
+        if (dropped) await task.discard()
+        yield dropped ?? task
+      }
+    },
+  }
+}
+
+/** Why a task is left out; null when it passes. */
+async function failing(task: StagedTask, judge: NonNullable<Workshop['judge']>): Promise<Dropped | null> {
+  try {
+    const { verdict, reason, detail } = await judge(await task.load())
+    if (verdict === 'accepted') return null
+    return { drop: reason, detail, id: task.name, ...(verdict === 'unknown' && { retry: true }) }
+  } catch (error) {
+    if (error instanceof UserError) return badDraft(task.name, error)
+    await task.discard()
+    throw error
+  }
+}
+
+function badDraft(id: string, { message }: UserError): Dropped {
+  return { drop: 'bad-draft', detail: message, id }
+}

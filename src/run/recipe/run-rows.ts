@@ -1,0 +1,189 @@
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import type { RawRow, TaskDraft } from '../../core/row.ts'
+import { type Dropped, isDropped, type StageContext } from '../../core/stage.ts'
+import { digestJson, rowDigest } from '../../lib/digest-json.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import type { Reject, RowRecord, StagedTask, TaskSet } from '../../store/task-set.ts'
+import type { LiveStage } from './resolve.ts'
+import { type Reject as StageReject, StageTally, throughStages } from './step-run.ts'
+
+/** What a row of a source can be: a row, a draft that needs no making, or one that the source itself dropped. */
+export type SourceRow = RawRow | TaskDraft | Dropped
+
+/**
+ * A step that keeps tasks in a folder and resumes by row, where other steps keep shards. It is for sources whose rows are expensive to
+ * turn into tasks, and for limits that count tasks.
+ */
+export interface RowStep {
+  readonly rows: AsyncIterable<SourceRow> | Iterable<SourceRow>
+  /** What each row goes through, by itself. The first takes rows and drafts, and the last gives tasks that are written but not in the set. */
+  readonly stages: readonly LiveStage[]
+  readonly contextOf: (stage: LiveStage) => StageContext
+  readonly set: TaskSet
+  /** Part of every key: seed, code, options, whatever else tasks depend on beside the row. */
+  readonly version: readonly unknown[]
+  /** At most this many tasks; null for all. */
+  readonly limit: number | null
+  /** Rows that are worked on at once. */
+  readonly width: number
+  readonly signal: AbortSignal
+  readonly onProgress: (counts: MadeTasks) => void
+}
+
+/** What making tasks came to. */
+export interface MadeTasks {
+  readonly tasksDir: string
+  readonly rows: number
+  /** Of these, how many an earlier run had finished. */
+  readonly resumed: number
+  readonly tasks: number
+  /** Rows and tasks that were left out, by reason. */
+  readonly rejects: Readonly<Record<string, number>>
+  /** Of these, how many had an infrastructure failure: the same command tries them again. */
+  readonly failed: number
+}
+
+/** What came of one row, before it is in the set. */
+interface Worked {
+  readonly key: string
+  readonly row: string
+  readonly staged: readonly StagedTask[]
+  readonly rejects: readonly Reject[]
+  /** An infrastructure failure: the row is not finished. */
+  readonly failed: boolean
+}
+
+/** Puts rows through stages in the rows' order, each row once over all runs, until the limit is reached. */
+export async function runRows(step: RowStep): Promise<MadeTasks> {
+  const { set, limit, signal } = step
+  const tally = new Tally(set.tasksDir)
+  const isFull = () => limit !== null && tally.tasks >= limit
+  if (limit !== null && limit < taskCount(set)) throw tooMany(limit, set)
+  for await (const result of mapInOrder(step.rows, step.width, (row) => workOn(row, step))) {
+    if (isFull()) {
+      if ('staged' in result) await discardAll(result.staged)
+      break
+    }
+    if ('staged' in result) await settle(result, tally, step)
+    else tally.resume(result, set)
+    step.onProgress(tally.counts())
+    if (isFull()) break
+  }
+  signal.throwIfAborted()
+  return tally.counts()
+}
+
+async function workOn(row: SourceRow, step: RowStep): Promise<Worked | RowRecord> {
+  step.signal.throwIfAborted()
+  if (isDropped(row)) return droppedRow(row)
+  const isDraft = 'lineage' in row
+  const id = isDraft ? row.name : row.id
+  const key = digestJson([...step.version, isDraft ? digestJson(row) : rowDigest(row)])
+  const before = step.set.done.get(key)
+  if (before) return before
+  const staged: StagedTask[] = []
+  const dropped: StageReject[] = []
+  const failures: Reject[] = []
+  try {
+    for await (const task of throughStages(only(row), step.stages, step, dropped, [])) staged.push(task as StagedTask)
+  } catch (error) {
+    if (!(error instanceof BoundaryError)) {
+      await discardAll(staged)
+      throw error
+    }
+    failures.push({ row: id, task: null, reason: `${error.boundary}-failed`, detail: messageOf(error) })
+  }
+  const rejects = dropped.map(({ id: name, stage, reason, detail }) => {
+    // What the first stage drops is a row; from then on there is a task to name.
+    const task = stage === step.stages[0]?.id ? null : name
+    return { row: id, task, reason, detail: detail ?? '' }
+  })
+  const failed = failures.length > 0 || dropped.some(({ retry }) => retry)
+  return { key, row: id, staged, rejects: [...rejects, ...failures], failed }
+}
+
+/** Puts a row's tasks into the set and writes down that it is finished. */
+async function settle({ key, row, staged, rejects, failed }: Worked, tally: Tally, { set, limit }: RowStep) {
+  const room = limit === null ? staged.length : Math.max(0, limit - tally.tasks)
+  const placed: string[] = []
+  const doubles: Reject[] = []
+  for (const task of staged) {
+    if (placed.length >= room || !tally.take(task.name)) {
+      if (placed.length < room)
+        doubles.push({ row, task: task.name, reason: 'duplicate-name', detail: 'another row made a task of this name' })
+      await task.discard()
+      continue
+    }
+    await task.place()
+    placed.push(task.name)
+  }
+  const all = [...rejects, ...doubles]
+  tally.add({ key, row, tasks: placed, rejects: all }, failed)
+  for (const reject of all) set.reject(reject)
+  const isCut = placed.length + doubles.length < staged.length
+  if (!failed && !isCut) await set.finish({ key, row, tasks: placed, rejects: all })
+}
+
+function droppedRow({ drop, detail = '', id = '' }: Dropped): RowRecord {
+  return { key: '', row: id, tasks: [], rejects: [{ row: id, task: null, reason: drop, detail }] }
+}
+
+class Tally {
+  tasks = 0
+  #rows = 0
+  #resumed = 0
+  #failed = 0
+  readonly #rejects = new StageTally('rows', 'rows')
+  readonly #names = new Set<string>()
+
+  constructor(readonly tasksDir: string) {}
+
+  /** False when another row has a task of this name already. */
+  take(name: string): boolean {
+    const folded = name.toLowerCase()
+    if (this.#names.has(folded)) return false
+    this.#names.add(folded)
+    return true
+  }
+
+  add({ tasks, rejects }: RowRecord, failed: boolean): void {
+    this.#rows++
+    this.tasks += tasks.length
+    if (failed) this.#failed++
+    for (const { reason } of rejects) this.#rejects.drop(reason)
+  }
+
+  resume(record: RowRecord, set: TaskSet): void {
+    if (record.key !== '') this.#resumed++
+    for (const name of record.tasks) this.take(name)
+    this.add(record, false)
+    for (const reject of record.rejects) set.reject(reject)
+  }
+
+  counts(): MadeTasks {
+    const { tasksDir, tasks } = this
+    const rejects = this.#rejects.count().drops
+    return { tasksDir, rows: this.#rows, resumed: this.#resumed, tasks, rejects, failed: this.#failed }
+  }
+}
+
+function taskCount({ done }: TaskSet): number {
+  let count = 0
+  for (const { tasks } of done.values()) count += tasks.length
+  return count
+}
+
+function tooMany(limit: number, set: TaskSet): UserError {
+  return new UserError(
+    `--limit: expected at least the ${taskCount(set)} tasks that ${set.dir} already has, got ${limit}`,
+    'name another --output-dir, or start over with --overwrite',
+  )
+}
+
+async function discardAll(staged: readonly StagedTask[]): Promise<void> {
+  for (const task of staged) await task.discard()
+}
+
+async function* only(row: object): AsyncIterable<object> {
+  yield row
+}
