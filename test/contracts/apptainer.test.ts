@@ -8,7 +8,7 @@ import apptainer from '../../src/sandboxes/apptainer/index.ts'
 import { apptainerProgram, buildApptainerImage, whyNotApptainer } from '../apptainer-kit.ts'
 import '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
-import { noQuota, programsInside } from './exceptions.ts'
+import { engineIds, noQuota, programsInside } from './exceptions.ts'
 import { ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -25,6 +25,7 @@ describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {
 
   const { enforces } = ControlGroups.find(`ot-agent-contract-${process.pid}`)
   const exceptions = {
+    ...engineIds,
     ...programsInside,
     ...noQuota,
     [ownNetworkLaw]: 'Apptainer has the network of the host or none',

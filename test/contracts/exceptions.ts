@@ -1,7 +1,7 @@
 import type { Machines } from '../fakes/machines.ts'
 import { whyNoUplink } from '../needs.ts'
 import { closedFilesTitle } from './closed-files-law.ts'
-import { exhaustionLaw, ownNetworkLaw } from './sandbox.ts'
+import { exhaustionLaw, ownIdsLaw, ownNetworkLaw } from './sandbox.ts'
 import { storageLawTitle } from './storage-law.ts'
 
 const own = 'files outside the logs are carried by programs of the sandbox itself'
@@ -15,6 +15,9 @@ export const programsInside = {
 /** Kinds whose files lie on a disk that bounds no single directory; their facts say so. */
 export const noQuota = { [storageLawTitle]: 'no limits for directories on this disk, and the facts say so' }
 
+/** Kinds whose users inside are what the engine's settings say. */
+export const engineIds = { [ownIdsLaw]: 'the engine decides which ids its containers have' }
+
 /** A stand-in prepares its machines when it starts. */
 export const standInMachines = { [closedFilesTitle]: 'the stand-in looks for such files before they are there' }
 
@@ -25,6 +28,7 @@ export function standInExceptions({ enforces, manyUsers }: Machines): Record<str
     ...programsInside,
     ...standInMachines,
     [storageLawTitle]: 'the machines of the stand-in have no such limit',
+    [ownIdsLaw]: 'a cloud’s sandboxes are machines of their own',
     [exhaustionLaw]: 'the cloud’s stand-in runs in the test’s own process',
     ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
     ...(!enforces.memory && { 'limits memory': 'no control groups for this user' }),

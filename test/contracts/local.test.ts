@@ -7,10 +7,11 @@ import { ControlGroups } from '../../src/lib/control-group.ts'
 import local from '../../src/sandboxes/local/index.ts'
 import { loadLease } from '../../src/sandboxes/local/lease-file.ts'
 import { findPrivileges, missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { makeHome } from '../../src/sandboxes/local/workshop.ts'
 import { whyNoUplink } from '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
 import { programsInside } from './exceptions.ts'
-import { ownNetworkLaw, sandboxContract } from './sandbox.ts'
+import { ownIdsLaw, ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
 const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
 afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
@@ -18,13 +19,16 @@ afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
 describe.skipIf(missingPrograms().length > 0)('local (needs bubblewrap)', async () => {
   const { enforces } =
     missingPrograms().length > 0 ? { enforces: {} } : ControlGroups.find(`ot-agent-contract-${process.pid}`)
-  const manyUsers = missingPrograms().length > 0 || (await findPrivileges()).manyUsers
+  const privileges = missingPrograms().length > 0 ? null : await findPrivileges(await makeHome(stateDir))
+  const manyUsers = privileges === null || privileges.manyUsers
+  const rootIsRoot = privileges?.mode === 'root' && privileges.ownIds === null
   const noUplink = whyNoUplink()
   const exceptions = {
     ...programsInside,
     ...(!('memory' in enforces && enforces.memory) && { 'limits memory': 'no control groups for this user' }),
     ...(!('pids' in enforces && enforces.pids) && { 'limits processes': 'no control groups for this user' }),
     ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
+    ...(rootIsRoot && { [ownIdsLaw]: 'no id-mapped mounts here' }),
     ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
   }
   const makeProvider = () => local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir })

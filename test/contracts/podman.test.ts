@@ -7,7 +7,7 @@ import plugin from '../../src/sandboxes/podman.ts'
 import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../container-engine.ts'
 import '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
-import { noQuota } from './exceptions.ts'
+import { engineIds, noQuota } from './exceptions.ts'
 import { sandboxContract } from './sandbox.ts'
 
 const stateDir = mkdtempSync(join(tmpdir(), 'ot-podman-state-'))
@@ -31,7 +31,7 @@ describe('an engine of our own', { skip: skipReason !== null, meta: skipReason =
   sandboxContract('podman', {
     makeProvider,
     room: '/logs/agent',
-    exceptions: noQuota,
+    exceptions: { ...noQuota, ...engineIds },
     takeAway: { 'its container is removed': (box) => removeSandbox(engine.engine, box.id) },
   })
   allowlistLaw(makeProvider)

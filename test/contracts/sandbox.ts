@@ -39,6 +39,7 @@ export interface SandboxContract {
 }
 
 /** Named, because kinds without such a network are excepted from it. */
+export const ownIdsLaw = 'makes root inside an ordinary user outside'
 export const ownNetworkLaw = 'reaches no service of the host itself where it has network'
 
 /** Named, because kinds whose machines are played by the test's own process are excepted from it. */
@@ -405,6 +406,14 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       await look('after a freeze')
     })
 
+    law(ownIdsLaw, async () => {
+      const { stdout } = await sh(shared, 'id -u; cat /proc/self/uid_map')
+      const [who, ...ranges] = stdout.trim().split('\n')
+      expect(who).toBe('0')
+      const outside = ranges.map((line) => line.trim().split(/\s+/).map(Number))
+      expect(outside.find(([inside]) => inside === 0)?.[1]).toBeGreaterThan(0)
+    })
+
     law('denies keys and calls that no task needs', async () => {
       // By number, with perl: a refused call leaves EPERM or ENOSYS, one that is let through another error or none.
       const numbers = process.arch === 'arm64' ? [219, 280, 241, 265] : [250, 321, 298, 304]
@@ -599,6 +608,9 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
       terminal.resize(120, 50)
       terminal.write('stty size\n')
       await screen.until('50 120')
+      // The terminal is theirs: they may open it by its name.
+      terminal.write('echo "by $((40 + 2)) name" > /dev/stderr\n')
+      await screen.until('by 42 name')
       terminal.write('sleep 743\n')
       while ((await sh(shared, `${commandLines} | grep -c "[s]leep 743"`)).stdout !== '1\n');
       terminal.write('\x03')

@@ -145,7 +145,7 @@ export class Instance {
   private async kernelBinds(): Promise<Bind[]> {
     const empty = join(this.options.dir, 'empty')
     await mkdir(empty, { recursive: true })
-    return kernelFiles().map(({ path, isDirectory, isHidden }) => {
+    return kernelFiles({ ownedByRootInside: true }).map(({ path, isDirectory, isHidden }) => {
       const source = isHidden ? (isDirectory ? empty : '/dev/null') : path
       return { source, target: path, readOnly: true }
     })

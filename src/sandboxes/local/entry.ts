@@ -4,6 +4,7 @@ import { shellQuote } from '../../lib/shell.ts'
 import type { KernelFile } from '../namespaces/kernel-files.ts'
 import { closeInherited } from './descriptors.ts'
 import { enterUser } from './holder.ts'
+import { enterOwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 
 /** A program of the host that ends up as a command inside. */
@@ -95,7 +96,7 @@ export function enterScript(options: EnterOptions): string {
   const { privileges, outerPid, innerPid } = options
   const join = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`)
   const namespaces = [
-    ...enterUser(privileges, outerPid),
+    ...(privileges.ownIds ? enterOwnIds(privileges.ownIds) : enterUser(privileges, outerPid)),
     `--mount=/proc/${outerPid}/ns/mnt`,
     ...['ipc', 'uts'].map((name) => `--${name}=/proc/${innerPid}/ns/${name}`),
     `--net=/proc/${options.netPid}/ns/net`,

@@ -1,7 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { lstatSync, readlinkSync } from 'node:fs'
-import { join, relative } from 'node:path'
 import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
@@ -9,8 +8,8 @@ import { identify, isEnding, type ProcessIdentity } from '../../lib/process-iden
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/clean-env.ts'
-import type { Overlay } from './base.ts'
 import { closeInherited, shell } from './descriptors.ts'
+import { enterOwnIds, mountArgs } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 
 /**
@@ -27,17 +26,22 @@ export class Holder {
     private readonly gone: Promise<unknown>,
   ) {}
 
-  /** Makes a mount namespace with the overlays listed in a file of the form of /etc/fstab, and the other namespaces. */
-  static async start(privileges: Privileges, overlays: string, cwd: string): Promise<Holder> {
+  /** Makes a mount namespace with the overlays listed in a file, and the other namespaces. */
+  static async start(privileges: Privileges, overlays: string, home: string): Promise<Holder> {
+    if (privileges.ownIds) {
+      const argv = ['nsenter', ...enterOwnIds(privileges.ownIds), 'bwrap', ...bwrapArgs(privileges)]
+      return Holder.launch('perl', mountArgs(privileges.ownIds, home, overlays, argv), home)
+    }
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
     const mount = `mount -n -a -T ${shellQuote(overlays)}`
     const script = ['set -e', ...closeInherited, mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
-    return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], cwd)
+    return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], home)
   }
 
   /** Makes fresh namespaces over the same mounts, for when every process of this one must go. */
   async successor(privileges: Privileges): Promise<Holder> {
-    const enter = [...enterUser(privileges, this.outerPid), `--mount=/proc/${this.outerPid}/ns/mnt`].join(' ')
+    const user = privileges.ownIds ? enterOwnIds(privileges.ownIds) : enterUser(privileges, this.outerPid)
+    const enter = [...user, `--mount=/proc/${this.outerPid}/ns/mnt`].join(' ')
     const script = [...closeInherited, `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch(shell, ['-c', script], '/')
   }
@@ -90,37 +94,6 @@ export class Holder {
   }
 }
 
-export interface OverlayPlaces {
-  /** Every path is given to `mount` relative to this one: its options must fit into one page. */
-  readonly home: string
-  /** Bottom to top. */
-  readonly layers: readonly string[]
-  readonly upper: string
-  readonly work: string
-  readonly merged: string
-}
-
-/** The line of one overlay in a file of the form of /etc/fstab. */
-export function overlayLine(overlay: Overlay, places: OverlayPlaces, privileges: Privileges): string {
-  const at = (...parts: string[]) => relative(places.home, join(...parts))
-  const lowers = [
-    ...places.layers.map((layer) => at(layer, overlay.name)).reverse(),
-    ...(overlay.hides ?? []).map((dir) => at(dir)),
-    overlay.target === '' ? at(overlay.lower) : overlay.lower,
-  ]
-  const options = `lowerdir=${lowers.join(':')},upperdir=${at(places.upper, overlay.name)},workdir=${at(places.work, overlay.name)}${privileges.overlayOptions}`
-  return fstabLine('overlay', join(places.merged, overlay.target), 'overlay', options)
-}
-
-/** One line of a file of the form of /etc/fstab. */
-function fstabLine(source: string, target: string, type: string, options: string): string {
-  return `${escapeField(source)} ${escapeField(target)} ${type} ${escapeField(options)} 0 0\n`
-}
-
-function escapeField(text: string): string {
-  return text.replaceAll(/[\\\s]/g, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, '0')}`)
-}
-
 /** Arguments that let nsenter enter the user namespace of an ordinary user's sandbox first. */
 export function enterUser(privileges: Privileges, pid: number): string[] {
   return privileges.mode === 'user' ? ['--preserve-credentials', `--user=/proc/${pid}/ns/user`] : []
@@ -128,20 +101,22 @@ export function enterUser(privileges: Privileges, pid: number): string[] {
 
 function bwrapWords(privileges: Privileges): string {
   const userns = privileges.usernsPid === null ? '' : `--userns 7 7</proc/${privileges.usernsPid}/ns/user`
+  return [userns, ...bwrapArgs(privileges).map(shellQuote)].join(' ')
+}
+
+function bwrapArgs({ sleeper }: Privileges): string[] {
   return [
-    userns,
     ...hostPrograms,
-    '--unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try --hostname sandbox',
-    '--dev-bind /dev/null /dev/null',
+    ...['--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ...['--hostname', 'sandbox', '--dev-bind', '/dev/null', '/dev/null'],
     // A capability that no command has, and that is good for nothing here: so no command may trace process 1.
-    '--cap-drop ALL --cap-add CAP_WAKE_ALARM',
-    '--die-with-parent --new-session --clearenv --setenv PATH /usr/bin:/bin --info-fd 3 --as-pid-1 --',
-    ...privileges.sleeper.map(shellQuote),
-  ].join(' ')
+    ...['--cap-drop', 'ALL', '--cap-add', 'CAP_WAKE_ALARM', '--die-with-parent', '--new-session', '--clearenv'],
+    ...['--setenv', 'PATH', '/usr/bin:/bin', '--info-fd', '3', '--as-pid-1', '--', ...sleeper],
+  ]
 }
 
 /** The host's programs, read-only: all that the sleeping process sees. */
-const hostPrograms = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap(hostProgramDir).map(shellQuote)
+const hostPrograms = ['usr', 'bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'].flatMap(hostProgramDir)
 
 function hostProgramDir(name: string): string[] {
   const stat = lstatSync(`/${name}`, { throwIfNoEntry: false })

@@ -15,7 +15,6 @@ import type {
   StorageWatch,
   Terminal,
   TerminalOptions,
-  ToolDir,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
@@ -35,7 +34,6 @@ export interface LeaseOptions {
   readonly workdir: string
   readonly image: Image
   readonly facts: SandboxFacts
-  readonly toolDirs: readonly ToolDir[]
   /** `shared`: `freeze` leaves processes running. */
   readonly verify: 'fresh' | 'shared'
 }
@@ -207,11 +205,10 @@ export class LocalLease implements SandboxLease {
   }
 
   private async mountTools(): Promise<void> {
-    for (const { source, target } of this.options.toolDirs) {
+    for (const { target } of this.machine.options.toolDirs ?? []) {
       // Deeper down, a program inside could move a parent away and put a link in its place.
       if (!/^\/[\w.-]+$/.test(target)) throw new Error(`expected a directory under the root, got ${target}`)
       await this.clearMountPoint(target)
-      this.machine.toolDirs.set(target, source)
     }
   }
 

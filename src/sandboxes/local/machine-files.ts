@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Base } from './base.ts'
-import { Holder, overlayLine } from './holder.ts'
+import { join, relative } from 'node:path'
+import type { ToolDir } from '../../core/sandbox.ts'
+import type { Base, Overlay } from './base.ts'
+import { Holder } from './holder.ts'
+import { type Mount, renderMounts } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 import { resolverFile } from './routes.ts'
 
@@ -19,10 +21,12 @@ interface Place {
   readonly dir: string
   readonly base: Base
   readonly privileges: Privileges
+  readonly toolDirs?: readonly ToolDir[] | undefined
 }
 
 /** Mounts files, each time with working directories that no earlier mount can be using still. */
-export async function hold({ base, dir, home, privileges }: Place, files: MachineFiles): Promise<Holder> {
+export async function hold(place: Place, files: MachineFiles): Promise<Holder> {
+  const { base, dir, home, privileges } = place
   const places = {
     ...files,
     home,
@@ -34,13 +38,66 @@ export async function hold({ base, dir, home, privileges }: Place, files: Machin
     makeDir(join(files.upper, name), 0o755)
     makeDir(join(places.work, name), 0o700)
   }
-  const overlays = join(dir, overlaysFile)
-  writeFileSync(overlays, base.overlays.map((overlay) => overlayLine(overlay, places, privileges)).join(''))
-  return Holder.start(privileges, overlays, home)
+  const overlays = base.overlays.flatMap((overlay) => overlayMounts(overlay, places, privileges))
+  const list = join(dir, overlaysFile)
+  writeFileSync(list, privileges.ownIds ? renderMounts([...overlays, ...toolMounts(place)]) : renderFstab(overlays))
+  return Holder.start(privileges, list, home)
 }
 
-/** Lists what is mounted, for `mount`; it is there as long as the machine's directory is. */
+/** Lists what is mounted, for `mount` or for us; it is there as long as the machine's directory is. */
 export const overlaysFile = 'overlays'
+
+interface OverlayPlaces extends MachineFiles {
+  /** Every path is mounted relative to this one: the options must fit into one page. */
+  readonly home: string
+  readonly work: string
+  readonly merged: string
+}
+
+/** What an overlay needs: where users inside have ids of their own, a directory that is not ours must show under them first. */
+function overlayMounts({ name, lower, hides = [], target }: Overlay, places: OverlayPlaces, how: Privileges): Mount[] {
+  const at = (...parts: string[]) => relative(places.home, join(...parts))
+  const mountPoint = join(places.merged, target)
+  const isOurs = !at(lower).startsWith('..')
+  const isMapped = how.ownIds !== null && !isOurs
+  const lowers = [
+    ...places.layers.map((layer) => at(layer, name)).reverse(),
+    ...hides.map((dir) => at(dir)),
+    isMapped ? mountPoint : isOurs ? at(lower) : lower,
+  ]
+  const options = `lowerdir=${lowers.join(':')},upperdir=${at(places.upper, name)},workdir=${at(places.work, name)}${how.overlayOptions}`
+  return [
+    ...(isMapped ? [{ kind: 'idmap', source: lower, target: mountPoint, readOnly: false } as const] : []),
+    { kind: 'overlay', target: mountPoint, options },
+  ]
+}
+
+/** The same for directories of tools, which only programs of the host may change. */
+function toolMounts({ dir, toolDirs = [] }: Place): Mount[] {
+  return toolDirs.map(({ source }, index) => {
+    const target = toolPlace(dir, index)
+    makeDir(target, 0o755)
+    return { kind: 'idmap', source, target, readOnly: true }
+  })
+}
+
+/** Where a directory of tools shows under the sandboxes' own ids. */
+export function toolPlace(dir: string, index: number): string {
+  return join(dir, 'tools', String(index))
+}
+
+/** Overlays in the form of /etc/fstab. */
+function renderFstab(mounts: readonly Mount[]): string {
+  return mounts
+    .map((mount) =>
+      mount.kind === 'overlay' ? `overlay ${field(mount.target)} overlay ${field(mount.options)} 0 0\n` : '',
+    )
+    .join('')
+}
+
+function field(text: string): string {
+  return text.replaceAll(/[\\\s]/g, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, '0')}`)
+}
 
 /** Its mode does not depend on our umask: it decides what users inside may enter. */
 export function makeDir(path: string, mode: number): void {

@@ -11,6 +11,7 @@ import {
   storageLimit,
   type Terminal,
   type TerminalOptions,
+  type ToolDir,
 } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
@@ -26,7 +27,7 @@ import { openDoor } from './door.ts'
 import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
 import { enterUser, type Holder } from './holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
-import { hold, type MachineFiles, makeDir, overlaysFile, writeResolver } from './machine-files.ts'
+import { hold, type MachineFiles, makeDir, overlaysFile, toolPlace, writeResolver } from './machine-files.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
 import { runReported } from './run-reported.ts'
@@ -48,6 +49,8 @@ export interface MachineOptions extends MachineFiles {
   readonly user?: User | undefined
   /** `public`: a network of its own with a way out; never the host's. */
   readonly network: 'public' | 'none'
+  /** Shown read-only, before the first command, so that none can put a link in their place. */
+  readonly toolDirs?: readonly ToolDir[] | undefined
   /** The disk that programs may take; no limit by default. */
   readonly storageMb?: number | undefined
 }
@@ -61,9 +64,7 @@ export class Machine {
   private uplink: Promise<Uplink | null> | undefined
   /** Seen by commands started from now on. */
   readonly mounts = new Map<string, string>()
-  /** The same, read-only; set before the first command, so that none can put a link in their place. */
-  readonly toolDirs = new Map<string, string>()
-  private readonly kernelFiles: readonly KernelFile[] = kernelFiles()
+  private readonly kernelFiles: readonly KernelFile[]
   private readonly groups = new Set<KillableGroup>()
   private readonly freeGroups: KillableGroup[] = []
   private commands = 0
@@ -76,6 +77,8 @@ export class Machine {
     private holder: Holder,
   ) {
     this.network = options.network
+    const { mode, ownIds } = options.privileges
+    this.kernelFiles = kernelFiles({ ownedByRootInside: mode === 'root' && ownIds === null })
     const getent = async (name: string) => (await this.exec(['getent', 'passwd', name], { user: 'root' })).stdout
     this.users = new Users(options.privileges.manyUsers, getent)
     this.storage = options.storageMb === undefined ? null : this.watchedStorage(options.storageMb)
@@ -139,7 +142,7 @@ export class Machine {
     const env = { TERM: 'xterm-256color', ...options.env }
     const command = await this.prepare(argv, { ...options, env }, { terminal: true })
     const start = { ...command.entry, env: { ...cleanEnv, ...command.group.env } }
-    return openPty(start, options, async () => {
+    return openPty(start, { ...options, owner: this.options.privileges.ownIds?.first }, async () => {
       await command.group.kill()
       this.finish(command)
     })
@@ -222,7 +225,7 @@ export class Machine {
       merged: join(dir, 'merged'),
       kernelFiles: this.kernelFiles,
       mounts: [['/dev/shm', join(dir, 'shm')], ...this.mounts],
-      readOnly: [...this.toolDirs],
+      readOnly: this.toolDirs(),
       env,
       cwd: options.cwd ?? this.options.workdir,
       newSession: !terminal,
@@ -241,6 +244,11 @@ export class Machine {
       report: !terminal,
     })
     return { entry: { program: shell, args: ['-c', script, 'sh', ...who.prefix, ...argv] }, argsFile, group }
+  }
+
+  private toolDirs(): [target: string, source: string][] {
+    const { dir, privileges, toolDirs = [] } = this.options
+    return toolDirs.map(({ source, target }, index) => [target, privileges.ownIds ? toolPlace(dir, index) : source])
   }
 
   private makeGroup(): KillableGroup {

@@ -4,10 +4,12 @@ import { userInfo } from 'node:os'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
+import { firstOwnId, idCount, type OwnIds, supportsOwnIds, tryOwnIds } from './own-ids.ts'
 
 /**
- * How this process may build sandboxes. Root mounts as root and puts programs into a user namespace where the same ids
- * mean the same people but no power over the host; an ordinary user does everything inside a user namespace of their own.
+ * How this process may build sandboxes. Root mounts as root and puts programs into a user namespace without power over the host,
+ * with ids of their own where the kernel and the file system allow it; an ordinary user does everything inside a user namespace
+ * of their own.
  */
 export interface Privileges {
   readonly mode: 'root' | 'user'
@@ -17,21 +19,27 @@ export interface Privileges {
   readonly unshare: readonly string[]
   /** Extra options of an overlay mount. */
   readonly overlayOptions: string
-  /** In root mode: the process whose user namespace every sandbox enters. */
+  /** In root mode: the process whose user namespace every sandbox enters, where the same ids mean the same people. */
   readonly usernsPid: number | null
+  /** In root mode, instead of that: users inside are other users outside. */
+  readonly ownIds: OwnIds | null
   /** Process 1 of a sandbox. Nothing inside can kill or trace it, and it starts no other: the kernel collects orphans for it. */
   readonly sleeper: readonly string[]
 }
 
-let cached: Promise<Privileges> | undefined
+const cached = new Map<string, Promise<Privileges>>()
 
-/** Finds out once per process; throws a UserError that says what to install or allow. */
-export function findPrivileges(): Promise<Privileges> {
-  cached ??= detect().catch((error: unknown) => {
-    cached = undefined
-    throw error
-  })
-  return cached
+/**
+ * Finds out once per process, and for root once for every directory that sandboxes lie in: without one, users inside have the
+ * host's ids. Throws a UserError that says what to install or allow.
+ */
+export function findPrivileges(home = ''): Promise<Privileges> {
+  const found = cached.get(home)
+  if (found) return found
+  const finding = detect(home)
+  cached.set(home, finding)
+  finding.catch(() => cached.delete(home))
+  return finding
 }
 
 const needed = {
@@ -49,7 +57,7 @@ export function missingPrograms(): readonly string[] {
   return Object.entries(needed).flatMap(([program, debianPackage]) => (findProgram(program) ? [] : [debianPackage]))
 }
 
-async function detect(): Promise<Privileges> {
+async function detect(home: string): Promise<Privileges> {
   const missing = [...new Set(missingPrograms())]
   if (missing.length > 0) {
     throw new UserError(
@@ -57,23 +65,46 @@ async function detect(): Promise<Privileges> {
       `apt-get install -y ${missing.join(' ')}`,
     )
   }
-  return process.getuid?.() === 0 ? asRoot() : asUser()
+  return process.getuid?.() === 0 ? asRoot(home) : asUser()
 }
 
-async function asRoot(): Promise<Privileges> {
-  const usernsPid = await holdUserNamespace()
+async function asRoot(home: string): Promise<Privileges> {
+  const ownIds = home === '' ? null : await findOwnIds(home)
   return {
     mode: 'root',
     manyUsers: true,
     unshare: ['--mount', '--propagation', 'private'],
     overlayOptions: '',
-    usernsPid,
+    usernsPid: ownIds === null ? await holdUserNamespace(0) : null,
+    ownIds,
     sleeper: await findSleeper(),
   }
 }
 
-/** Starts a process that only keeps an identity-mapped user namespace open; it ends when our end of its pipe closes. */
-async function holdUserNamespace(): Promise<number> {
+/** Null where this machine cannot: an old kernel, a file system without id-mapped mounts, a container with few ids. */
+async function findOwnIds(home: string): Promise<OwnIds | null> {
+  if (!supportsOwnIds || findProgram('perl') === null) return null
+  const first = firstOwnId()
+  const usernsPid = await holdUserNamespace(first).catch(() => null)
+  if (usernsPid === null) return null
+  const ids = { usernsPid, first }
+  return (await tryOwnIds(ids, home)) ? ids : null
+}
+
+const held = new Map<number, Promise<number>>()
+
+/** A process that only keeps a user namespace open, one for each range of ids; `first` is user 0 outside. */
+function holdUserNamespace(first: number): Promise<number> {
+  const found = held.get(first)
+  if (found) return found
+  const starting = startUserNamespace(first)
+  held.set(first, starting)
+  starting.catch(() => held.delete(first))
+  return starting
+}
+
+/** It ends when our end of its pipe closes. */
+async function startUserNamespace(first: number): Promise<number> {
   // Once mapped, a newly started program is root in there and may forbid further user namespaces.
   const script = `echo ready; read go; exec sh -c 'echo 0 > /proc/sys/user/max_user_namespaces; echo held; exec cat >/dev/null'`
   const child = await spawnProcess('unshare', ['--user', 'sh', '-c', script], { stdio: 'pipe', detached: true })
@@ -88,8 +119,7 @@ async function holdUserNamespace(): Promise<number> {
   const hears = () => Promise.race([once(child.stdout, 'data'), gone])
   try {
     await hears()
-    writeFileSync(`/proc/${pid}/uid_map`, '0 0 65536')
-    writeFileSync(`/proc/${pid}/gid_map`, '0 0 65536')
+    for (const map of ['uid_map', 'gid_map']) writeFileSync(`/proc/${pid}/${map}`, `0 ${first} ${idCount}`)
     child.stdin.write('go\n')
     await hears()
   } catch (error) {
@@ -134,6 +164,7 @@ async function asUser(): Promise<Privileges> {
     unshare,
     overlayOptions: ',userxattr',
     usernsPid: null,
+    ownIds: null,
     sleeper: await findSleeper(),
   }
 }

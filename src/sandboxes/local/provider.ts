@@ -53,9 +53,8 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
     needs,
     dirs: [context.stateDir],
     preflight: async ({ networks = [] } = {}) => {
-      await findPrivileges()
+      await findPrivileges(await makeHome(context.stateDir))
       if (networks.includes('public')) requireUplink()
-      await makeHome(context.stateDir)
     },
     prepare: async (environment, how) => void (await imageFor(await opened(), options, { environment, ...how })),
     lease: async (request) => lease(await opened(), options, request),
@@ -86,6 +85,7 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
     user: image.user,
     network: environment.network.mode === 'public' ? 'public' : 'none',
     storageMb: environment.storageMb,
+    toolDirs: request.toolDirs,
     limits: {
       ...(environment.cpus && { cpus: environment.cpus }),
       ...(environment.memoryMb && { memoryMb: environment.memoryMb }),
@@ -94,9 +94,8 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
   })
   try {
     signal?.throwIfAborted()
-    const { toolDirs = [] } = request
     const facts = factsOf(workshop, image)
-    return await LocalLease.open(owned, { workdir, image, facts, toolDirs, verify: options.verify })
+    return await LocalLease.open(owned, { workdir, image, facts, verify: options.verify })
   } catch (error) {
     await owned.dispose()
     throw error

@@ -1,3 +1,4 @@
+import { chownSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
@@ -7,8 +8,13 @@ import { makePtyInput } from './pty-input.ts'
 
 type Start = Entry & { readonly env: Readonly<Record<string, string>> }
 
+export interface PtyOptions extends TerminalOptions {
+  /** The user and group on the host that programs inside may open the terminal as; this process's by default. */
+  readonly owner?: number | undefined
+}
+
 /** Opens a pseudo-terminal on a command; `cleanUp` runs once it has ended, however it ended. */
-export async function openPty(entry: Start, options: TerminalOptions, cleanUp: () => Promise<void>): Promise<Terminal> {
+export async function openPty(entry: Start, options: PtyOptions, cleanUp: () => Promise<void>): Promise<Terminal> {
   const pty = await patiently(async () => start(entry, options)).catch(async (error: unknown) => {
     await cleanUp()
     throw error
@@ -44,7 +50,15 @@ export async function openPty(entry: Start, options: TerminalOptions, cleanUp: (
 /** Not by `import`: one that fails because files cannot be opened for a moment fails for ever after. */
 const require = createRequire(import.meta.url)
 
-function start({ program, args, env }: Start, { cols = 160, rows = 40 }: TerminalOptions): IPty {
+function start({ program, args, env }: Start, { cols = 160, rows = 40, owner }: PtyOptions): IPty {
   const { spawn } = require('@lydell/node-pty') as typeof import('@lydell/node-pty')
-  return spawn(program, [...args], { cols, rows, cwd: '/', env: { ...env }, encoding: 'utf8' })
+  const pty = spawn(program, [...args], { cols, rows, cwd: '/', env: { ...env }, encoding: 'utf8' })
+  // Long before the program inside starts, or none could open /dev/stderr.
+  if (owner !== undefined) chownSync(ptsOf(pty), owner, owner)
+  return pty
+}
+
+function ptsOf(pty: IPty): string {
+  if ('ptsName' in pty && typeof pty.ptsName === 'string') return pty.ptsName
+  throw new Error('a terminal without a name')
 }

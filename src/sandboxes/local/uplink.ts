@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, readdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, readdirSync, readFileSync, statSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
@@ -31,12 +31,25 @@ export function requireUplink(): void {
       `apt-get install -y passt; ${hint}`,
       3,
     )
-  if (!mayOpen('/dev/net/tun'))
+  if (!mayOpen(tun))
     throw new UserError(
       'a task with network needs /dev/net/tun, which this user cannot open',
       `as root: modprobe tun; chmod 666 /dev/net/tun; ${hint}`,
       3,
     )
+}
+
+const tun = '/dev/net/tun'
+
+/** Words before a program that shows it the device as one that everyone may open: users of sandboxes are not the host's root. */
+const withOpenTun = [
+  ...['unshare', '--mount', '--propagation', 'private', 'sh', '-c'],
+  `mount -n -t tmpfs -o mode=755 tun /dev/net && mknod -m 666 ${tun} c 10 200 && exec "$@"`,
+  'sh',
+]
+
+function isOpenToOthers(path: string): boolean {
+  return ((statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o006) === 0o006
 }
 
 /** The program that carries packets between a namespace and the host's sockets; null where there is none. */
@@ -64,9 +77,10 @@ export async function openUplink(privileges: Privileges, outerPid: number): Prom
     throw new BoundaryError('sandbox', error instanceof Error ? error.message : String(error), { retryable: false })
   }
   // Its user namespace must be the sandbox's, or programs inside could not even listen on port 80.
-  const user =
-    privileges.usernsPid === null ? enterUser(privileges, outerPid) : [`--user=/proc/${privileges.usernsPid}/ns/user`]
-  const uplink = uplinkProgram() === 'pasta' ? await pasta(user, interfaces) : await slirp(user)
+  const usernsPid = privileges.ownIds?.usernsPid ?? privileges.usernsPid
+  const user = usernsPid === null ? enterUser(privileges, outerPid) : [`--user=/proc/${usernsPid}/ns/user`]
+  const enter = [...(privileges.ownIds && !isOpenToOthers(tun) ? withOpenTun : []), 'nsenter', ...user]
+  const uplink = uplinkProgram() === 'pasta' ? await pasta(enter, interfaces) : await slirp(enter)
   const { relay } = resolverFile()
   if (relay === null) return uplink
   return withNames(uplink, relay, [...enterUser(privileges, outerPid), `--net=/proc/${uplink.pid}/ns/net`])
@@ -100,17 +114,14 @@ const waiter = 'echo ready; exec cat >/dev/null'
  * a packet for 127.0.0.1 out of the interface (SO_BINDTODEVICE, IP_PKTINFO): sockets bound to the outward interface of the
  * host take it to that network, not to the host's loopback.
  */
-async function pasta(user: readonly string[], { v4, v6 }: Interfaces): Promise<Uplink> {
+async function pasta(enter: readonly string[], { v4, v6 }: Interfaces): Promise<Uplink> {
   const bound = [
     ...(v4 === null ? ['--ipv6-only'] : ['--outbound-if4', v4]),
     ...(v6 === null ? ['--ipv4-only'] : ['--outbound-if6', v6]),
   ]
   const options = ['-f', '-q', '--netns-only', '--config-net', '--no-map-gw', ...bound]
   const closed = ['-t', 'none', '-u', 'none', '-T', 'none', '-U', 'none']
-  const carrier = await start(
-    ['nsenter', ...user, 'pasta', ...options, ...closed, '--', 'sh', '-c', waiter],
-    ['pipe', 'pipe'],
-  )
+  const carrier = await start([...enter, 'pasta', ...options, ...closed, '--', 'sh', '-c', waiter], ['pipe', 'pipe'])
   await carrier.says('ready')
   const pid = childOf(carrier.pid)
   if (pid === null) {
@@ -126,7 +137,7 @@ type Interfaces = NonNullable<ReturnType<typeof outwardInterfaces>>
 const slirpNetwork = '10.209.83.0/24'
 
 /** It takes packets for any address of the host, so that the namespace must not send any. */
-async function slirp(user: readonly string[]): Promise<Uplink> {
+async function slirp(enter: readonly string[]): Promise<Uplink> {
   const { v4, v6 } = hostAddresses()
   const rules = (addresses: readonly string[]) =>
     addresses.map((address) => `rule add pref 1 to ${address} prohibit\\n`).join('')
@@ -137,11 +148,11 @@ async function slirp(user: readonly string[]): Promise<Uplink> {
     `printf ${shellQuote(rules(v6))} | ip -6 -batch - || true`,
     waiter,
   ].join('\n')
-  const space = await start(['nsenter', ...user, 'unshare', '--net', 'sh', '-c', script], ['pipe', 'pipe'])
+  const space = await start([...enter, 'unshare', '--net', 'sh', '-c', script], ['pipe', 'pipe'])
   await space.says('ready')
   const options = ['--configure', '--mtu=65520', '--disable-host-loopback', '--disable-dns', `--cidr=${slirpNetwork}`]
   const watched = ['--exit-fd=3', '--ready-fd=1', '--netns-type=path', `/proc/${space.pid}/ns/net`, 'tap0']
-  const carrier = await start(['nsenter', ...user, 'slirp4netns', ...options, ...watched], ['ignore', 'pipe', 'pipe'])
+  const carrier = await start([...enter, 'slirp4netns', ...options, ...watched], ['ignore', 'pipe', 'pipe'])
   try {
     await carrier.says('1')
   } catch (error) {
@@ -185,7 +196,8 @@ async function start(
   })
   for (const stream of child.stdio) stream?.on('error', () => {})
   const end = async (...pids: number[]) => {
-    for (const pid of [...pids, child.pid]) if (pid !== undefined) tryKill(pid)
+    // Its group first: one that fails at its start can leave a part of itself behind.
+    for (const pid of [...pids, -(child.pid ?? 0), child.pid]) if (pid) tryKill(pid)
     await gone
     for (const stream of child.stdio) stream?.destroy()
   }

@@ -43,8 +43,8 @@ export class Workshop {
   }
 
   static async open(stateDir: string, cacheLimitGb?: number): Promise<Workshop> {
-    const privileges = await findPrivileges()
     const home = await makeHome(stateDir)
+    const privileges = await findPrivileges(home)
     return new Workshop(home, privileges, ControlGroups.find(groupName(home)), cacheLimitGb)
   }
 

@@ -28,14 +28,32 @@ export interface KernelFile {
   readonly isHidden: boolean
 }
 
-let known: { readonly files: readonly KernelFile[]; readonly sinceMs: number } | undefined
+interface Known {
+  readonly all: readonly KernelFile[]
+  /** Without those that their modes keep from everyone but root. */
+  readonly open: readonly KernelFile[]
+  readonly sinceMs: number
+}
 
-/** What a sandbox must cover in its /proc: root inside may be the same user as root outside, and owns these files. */
-export function kernelFiles(): readonly KernelFile[] {
+let known: Known | undefined
+
+/** What a sandbox must cover in its /proc: all of it where root inside is the same user as root outside, and owns these files. */
+export function kernelFiles({ ownedByRootInside }: { readonly ownedByRootInside: boolean }): readonly KernelFile[] {
   // They change when a module is loaded, and are looked at for every sandbox.
-  if (known === undefined || Date.now() - known.sinceMs > 5000)
-    known = { files: findKernelFiles(), sinceMs: Date.now() }
-  return known.files
+  if (known === undefined || Date.now() - known.sinceMs > 5000) {
+    const all = findKernelFiles()
+    known = { all, open: all.filter(isOpenToOthers), sinceMs: Date.now() }
+  }
+  return ownedByRootInside ? known.all : known.open
+}
+
+/** Directories whose files others may write to, or the owner of a namespace. */
+const openDirs = new Set(['/proc/fs', '/proc/pressure', '/proc/sys'])
+
+function isOpenToOthers({ path, isDirectory, isHidden }: KernelFile): boolean {
+  if (isDirectory && !isHidden) return openDirs.has(path)
+  const mode = lstatSync(path, { throwIfNoEntry: false })?.mode ?? 0
+  return (mode & (isHidden ? 0o004 : 0o002)) !== 0
 }
 
 function findKernelFiles(): KernelFile[] {
