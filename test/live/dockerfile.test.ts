@@ -15,7 +15,7 @@ const missing = missingPrograms()
 const reason = missing.length > 0 ? ` (skipped: ${missing.join(', ')} missing)` : ''
 
 describe.skipIf(missing.length > 0)(`Dockerfile replay in local sandboxes${reason}`, async () => {
-  const privileges = missing.length > 0 ? null : await findPrivileges()
+  const privileges = missing.length > 0 ? null : await findPrivileges(tmpdir(), { ids: 'host' })
   const manyUsers = privileges?.manyUsers ?? false
   /** The files of the host's /usr belong to nobody inside an ordinary user's sandbox. */
   const removable = privileges?.mode === 'root' ? '/usr/bin/env' : '/etc/hosts'

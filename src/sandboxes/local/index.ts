@@ -18,6 +18,10 @@ export default definePlugin({
       .enum(['task', 'public'])
       .optional()
       .describe('public: Dockerfiles of tasks without network are built with one'),
+    ids: z
+      .enum(['own', 'host'])
+      .optional()
+      .describe('host: user ids inside are the host’s when ot-agent runs as root, also where they need not be'),
     cacheLimitGb: z
       .number()
       .nonnegative()

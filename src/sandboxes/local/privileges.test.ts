@@ -5,6 +5,8 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { needs } from '../../../test/needs.ts'
 import { findPrivileges } from './privileges.ts'
 
+const home = tmpdir()
+
 afterEach(() => {
   vi.unstubAllEnvs()
 })
@@ -17,7 +19,7 @@ test(
     writeFileSync(join(bin, 'unshare'), '#!/bin/sh\necho unshare failed: Operation not permitted >&2\nexit 1\n')
     chmodSync(join(bin, 'unshare'), 0o755)
     vi.stubEnv('PATH', `${bin}:${process.env.PATH}`)
-    await expect(findPrivileges()).rejects.toMatchObject({
+    await expect(findPrivileges(home, { ids: 'host' })).rejects.toMatchObject({
       name: 'UserError',
       message: expect.stringMatching(/^user namespaces are not .*Operation not permitted/),
     })
@@ -25,5 +27,7 @@ test(
 )
 
 test('what was refused once is asked again', needs('bwrap', 'unshare'), async () => {
-  await expect(findPrivileges()).resolves.toMatchObject({ mode: process.getuid?.() === 0 ? 'root' : 'user' })
+  await expect(findPrivileges(home, { ids: 'host' })).resolves.toMatchObject({
+    mode: process.getuid?.() === 0 ? 'root' : 'user',
+  })
 })

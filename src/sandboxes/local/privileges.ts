@@ -29,16 +29,19 @@ export interface Privileges {
 
 const cached = new Map<string, Promise<Privileges>>()
 
-/**
- * Finds out once per process, and for root once for every directory that sandboxes lie in: without one, users inside have the
- * host's ids. Throws a UserError that says what to install or allow.
- */
-export function findPrivileges(home = ''): Promise<Privileges> {
-  const found = cached.get(home)
+interface PrivilegesOptions {
+  /** `host`: users inside have the host's ids, also where that can be avoided. */
+  readonly ids?: 'own' | 'host' | undefined
+}
+
+/** Finds out once for every directory that sandboxes lie in; throws a UserError that says what to install or allow. */
+export function findPrivileges(home: string, { ids = 'own' }: PrivilegesOptions = {}): Promise<Privileges> {
+  const key = `${ids} ${home}`
+  const found = cached.get(key)
   if (found) return found
-  const finding = detect(home)
-  cached.set(home, finding)
-  finding.catch(() => cached.delete(home))
+  const finding = detect(ids === 'own' ? home : null)
+  cached.set(key, finding)
+  finding.catch(() => cached.delete(key))
   return finding
 }
 
@@ -57,7 +60,7 @@ export function missingPrograms(): readonly string[] {
   return Object.entries(needed).flatMap(([program, debianPackage]) => (findProgram(program) ? [] : [debianPackage]))
 }
 
-async function detect(home: string): Promise<Privileges> {
+async function detect(home: string | null): Promise<Privileges> {
   const missing = [...new Set(missingPrograms())]
   if (missing.length > 0) {
     throw new UserError(
@@ -68,8 +71,8 @@ async function detect(home: string): Promise<Privileges> {
   return process.getuid?.() === 0 ? asRoot(home) : asUser()
 }
 
-async function asRoot(home: string): Promise<Privileges> {
-  const ownIds = home === '' ? null : await findOwnIds(home)
+async function asRoot(home: string | null): Promise<Privileges> {
+  const ownIds = home === null ? null : await findOwnIds(home)
   return {
     mode: 'root',
     manyUsers: true,

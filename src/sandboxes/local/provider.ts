@@ -12,7 +12,7 @@ import { type Base, directoryBase, hostBase } from './base.ts'
 import { makeImageHost } from './image/host.ts'
 import { buildImage, type Image } from './image.ts'
 import { LocalLease } from './lease.ts'
-import { findPrivileges } from './privileges.ts'
+import { findPrivileges, type Privileges } from './privileges.ts'
 import { reap } from './reap.ts'
 import { requireUplink } from './uplink.ts'
 import { makeHome, Workshop } from './workshop.ts'
@@ -22,6 +22,7 @@ export interface LocalOptions {
   readonly pids: number
   readonly verify: 'fresh' | 'shared'
   readonly buildNetwork?: 'task' | 'public' | undefined
+  readonly ids?: 'own' | 'host' | undefined
   readonly cacheLimitGb?: number | undefined
 }
 
@@ -40,7 +41,7 @@ const needs: SandboxNeeds = { descriptors: 8, processes: 12 }
 
 export function makeLocal(options: LocalOptions, context: PluginContext): SandboxProvider {
   const opened = lazily(async () => {
-    const workshop = await Workshop.open(context.stateDir, options.cacheLimitGb)
+    const workshop = await Workshop.open(context.stateDir, options)
     await reap(workshop)
     const base = options.rootfs
       ? await directoryBase(options.rootfs)
@@ -53,14 +54,20 @@ export function makeLocal(options: LocalOptions, context: PluginContext): Sandbo
     needs,
     dirs: [context.stateDir],
     preflight: async ({ networks = [] } = {}) => {
-      await findPrivileges(await makeHome(context.stateDir))
+      await findPrivileges(await makeHome(context.stateDir), options)
       if (networks.includes('public')) requireUplink()
     },
+    about: async () => aboutIds(await findPrivileges(await makeHome(context.stateDir), options)),
     prepare: async (environment, how) => void (await imageFor(await opened(), options, { environment, ...how })),
     lease: async (request) => lease(await opened(), options, request),
     reap: async (how) => reap(await Workshop.open(context.stateDir), how),
-    prune: async (how) => (await Workshop.open(context.stateDir, options.cacheLimitGb)).cache.prune(how),
+    prune: async (how) => (await Workshop.open(context.stateDir, options)).cache.prune(how),
   }
+}
+
+function aboutIds({ mode, ownIds }: Privileges): string[] {
+  if (mode === 'user') return []
+  return [`root inside is user ${ownIds?.first ?? 0} outside${ownIds ? '' : ': ids cannot be mapped here'}`]
 }
 
 interface Opened {

@@ -29,6 +29,11 @@ type MachineRequest = Omit<MachineOptions, 'home' | 'dir' | 'upper' | 'privilege
   readonly limits: Limits
 }
 
+export interface WorkshopOptions {
+  readonly cacheLimitGb?: number | undefined
+  readonly ids?: 'own' | 'host' | undefined
+}
+
 /** Where machines of one state directory are made and unmade. */
 export class Workshop {
   readonly cache: Cache
@@ -42,9 +47,9 @@ export class Workshop {
     this.cache = new Cache(this, cacheLimitGb)
   }
 
-  static async open(stateDir: string, cacheLimitGb?: number): Promise<Workshop> {
+  static async open(stateDir: string, { cacheLimitGb, ids }: WorkshopOptions = {}): Promise<Workshop> {
     const home = await makeHome(stateDir)
-    const privileges = await findPrivileges(home)
+    const privileges = await findPrivileges(home, { ids })
     return new Workshop(home, privileges, ControlGroups.find(groupName(home)), cacheLimitGb)
   }
 
