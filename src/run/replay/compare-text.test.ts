@@ -36,6 +36,11 @@ test.each([
   ['process', 'root      4711  0.0  0.1   4624  3840 sh', 'root        12  0.0  0.1   4624  3840 sh'],
   ['processes', 'dr-xr-xr-x 186 root root    0 Nov 15 21:00 proc', 'dr-xr-xr-x 149 root root    0 Dec  2 08:30 proc'],
   [
+    'processes',
+    'dr-xr-xr-x 191 nobody nogroup    0 Nov 15 21:00 proc',
+    'dr-xr-xr-x 205 nobody nogroup    0 Dec  2 08:30 proc',
+  ],
+  [
     'padding',
     'drwxr-xr-x   1 root root 4096 Nov 15 21:00 .\ndr-xr-xr-x 100 root root    0 Nov 15 21:00 proc',
     'drwxr-xr-x  1 root root 4096 Dec  2 08:30 .\ndr-xr-xr-x 99 root root    0 Dec  2 08:30 proc',

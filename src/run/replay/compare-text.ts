@@ -114,7 +114,7 @@ export const rules: readonly Rule[] = [
   {
     kind: 'processes',
     why: 'in a listing of the root, /proc has as many links as there are processes',
-    pattern: /^dr-xr-xr-x +\d+(?= +root +root +0 .* proc$)/gm,
+    pattern: /^dr-xr-xr-x +\d+(?= +(?:root +root|nobody +nogroup) +0 .* proc$)/gm,
   },
   {
     kind: 'padding',
