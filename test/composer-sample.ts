@@ -1,0 +1,62 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished } from 'vitest'
+import { environmentDigest } from '../data/terminal-composer/compose/compose-task.ts'
+import compose from '../data/terminal-composer/compose/index.ts'
+import type { TaskDraft } from '../src/core/row.ts'
+import { saveTaskDraft } from '../src/formats/harbor-task/draft.ts'
+import { loadTask } from '../src/formats/harbor-task/load.ts'
+import { makeRandom } from '../src/lib/random.ts'
+import { makeAgent, makeProvider } from '../src/plugins/make.ts'
+import { makeStage } from '../src/plugins/make-stage.ts'
+import { checkTasks } from '../src/run/check/check-tasks.ts'
+import { runStage } from './contracts/stage.ts'
+
+const total = 10_000
+
+/** 10,000 tasks of the composer are all distinct, and a seeded sample of them passes the spine. */
+export async function checkComposer(checked: number): Promise<void> {
+  const stage = await makeStage(compose, { count: total })
+  const drafts = (await runStage(stage, [], { seed: 20 })) as TaskDraft[]
+  // Those that are not distinct would have been dropped, and dropped rows have neither.
+  expect(new Set(drafts.map(({ instruction }) => instruction)).size).toBe(total)
+  expect(new Set(drafts.map(({ files }) => environmentDigest(files))).size).toBe(total)
+
+  const dir = await mkdtemp(join(tmpdir(), 'ot-composer-'))
+  onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  const sample = makeRandom(20, 'composer sample').sample(drafts, checked)
+  const tasks = []
+  for (const draft of sample) tasks.push(await loadTask(await saveTaskDraft(draft, join(dir, 'tasks'))))
+  const refused: string[] = []
+  const reports = await checkTasks(tasks, {
+    provider: await makeProvider('local'),
+    sandboxOptions: {},
+    makeAgent,
+    alternatives: {
+      compose: [],
+      images: [],
+      gpu: [],
+      tpu: [],
+      windows: [],
+      allowlist: [],
+      networkPerPhase: [],
+      mounts: [],
+      services: [],
+    },
+    hostEnv: {},
+    repeats: 2,
+    lintOnly: false,
+    signal: new AbortController().signal,
+    concurrency: 8,
+    workDir: join(dir, 'trials'),
+    keep: false,
+    onReport: ({ task, verdict, checks }) => {
+      if (verdict !== 'accepted')
+        refused.push(`${task}: ${verdict} ${JSON.stringify(checks.flatMap(({ reasons }) => reasons))}`)
+    },
+  })
+  expect(refused).toEqual([])
+  expect(reports.map(({ verdict }) => verdict)).toEqual(reports.map(() => 'accepted'))
+  expect(reports).toHaveLength(checked)
+}

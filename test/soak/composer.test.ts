@@ -1,0 +1,11 @@
+import { describe, test } from 'vitest'
+import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { checkComposer } from '../composer-sample.ts'
+
+describe.skipIf(missingPrograms().length > 0)('the composer (needs bubblewrap)', () => {
+  test(
+    '10,000 tasks are all distinct, and a seeded sample of 300 all pass the spine',
+    () => checkComposer(300),
+    1_800_000,
+  )
+})
