@@ -11,12 +11,12 @@ import {
   type FreezeOptions,
   type Frozen,
   type SandboxFacts,
-  type SandboxLease,
   type Terminal,
   type TerminalOptions,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
+import { Lease, type SandboxBody } from '../common/lease.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
@@ -33,13 +33,11 @@ export interface LeaseOptions {
   readonly dispose: () => Promise<void>
 }
 
-/** An instance in its owner's hands. */
-export class ApptainerLease implements SandboxLease {
+/** What a lease does on an instance. */
+export class ApptainerBody implements SandboxBody {
   private generation = 0
   /** No command has run since the last freeze, so that /tests may still be filled from outside. */
   private quiet = false
-  private readonly doors = new Set<Door>()
-  private freezing: Promise<unknown> = Promise.resolve()
   private readonly files: FileStack
 
   private constructor(
@@ -49,13 +47,13 @@ export class ApptainerLease implements SandboxLease {
     this.files = new FileStack(instance)
   }
 
-  static async open(instance: Instance, options: LeaseOptions, signal?: AbortSignal): Promise<ApptainerLease> {
-    const lease = new ApptainerLease(instance, options)
-    await lease.mountLogs(null)
+  static async open(instance: Instance, options: LeaseOptions, signal?: AbortSignal): Promise<Lease> {
+    const body = new ApptainerBody(instance, options)
+    await body.mountLogs(null)
     await instance.start(signal)
     const made = await instance.exec(['mkdir', '-p', options.workdir], { user: 'root', cwd: '/' })
     if (made.exitCode !== 0) throw new BoundaryError('sandbox', `cannot make ${options.workdir}: ${made.stderr.trim()}`)
-    return lease
+    return new Lease(body)
   }
 
   get id(): string {
@@ -89,9 +87,7 @@ export class ApptainerLease implements SandboxLease {
   }
 
   async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
-    const door = await openDoor(frameOf(this.instance.pid, 'it needs nsenter'), accept)
-    this.doors.add(door)
-    return door
+    return openDoor(frameOf(this.instance.pid, 'it needs nsenter'), accept)
   }
 
   async read(path: string): Promise<Uint8Array> {
@@ -126,14 +122,7 @@ export class ApptainerLease implements SandboxLease {
   }
 
   /** Another instance over the same files: no process of the old one is left, /tests and the verifier's logs are new mounts. */
-  async freeze(how: FreezeOptions = {}): Promise<Frozen> {
-    const freezing = this.startAgain(how)
-    this.freezing = freezing.catch(() => {})
-    return freezing
-  }
-
-  private async startAgain(how: FreezeOptions): Promise<Frozen> {
-    this.closeDoors()
+  async freeze(how: FreezeOptions): Promise<Frozen> {
     // An agent that was cut off is not verified.
     if (this.instance.isGone) throw gone()
     const restored = await this.files.renew(how)
@@ -160,16 +149,8 @@ export class ApptainerLease implements SandboxLease {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.closeDoors()
-    // Otherwise what is started meanwhile would stay.
-    await this.freezing
+  async destroy(): Promise<void> {
     await this.options.dispose()
-  }
-
-  private closeDoors(): void {
-    for (const door of this.doors) void door.close()
-    this.doors.clear()
   }
 
   /** What the agent logged moves over to the new /logs. Nothing runs inside at this moment. */

@@ -3,24 +3,19 @@ import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
-import type {
-  Reaped,
-  ReapOptions,
-  SandboxAbilities,
-  SandboxFacts,
-  SandboxProvider,
-  SandboxRequest,
-} from '../../core/sandbox.ts'
+import type { Reaped, ReapOptions, SandboxAbilities, SandboxFacts, SandboxRequest } from '../../core/sandbox.ts'
 import { ControlGroups, type Limits } from '../../lib/control-group.ts'
 import { exists, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import type { Lease } from '../common/lease.ts'
 import { forgetLease, loadLease, newId, saveLease } from '../local/lease-file.ts'
 import { isAbandoned } from '../local/reap.ts'
+import type { LeaseProvider } from '../namespaces/allowlist.ts'
 import { stopArgs } from './commands.ts'
 import { fetchImage, findImage, type Image, imageFile } from './image.ts'
 import { Instance, nameFile } from './instance.ts'
-import { ApptainerLease } from './lease.ts'
+import { ApptainerBody } from './lease.ts'
 import { type Apptainer, findApptainer, runProgram } from './program.ts'
 import { seccompProfile } from './seccomp.ts'
 
@@ -48,7 +43,7 @@ interface Place {
   readonly groups: ControlGroups
 }
 
-export function makeApptainer(options: ApptainerOptions, context: PluginContext): SandboxProvider {
+export function makeApptainer(options: ApptainerOptions, context: PluginContext): LeaseProvider {
   const home = join(context.stateDir, 'apptainer')
   const openPlace = async (): Promise<Place> => {
     const apptainer = findApptainer(context.stateDir, options.program)
@@ -92,7 +87,7 @@ export function makeApptainer(options: ApptainerOptions, context: PluginContext)
   }
 }
 
-async function lease(place: Place, options: ApptainerOptions, request: SandboxRequest): Promise<ApptainerLease> {
+async function lease(place: Place, options: ApptainerOptions, request: SandboxRequest): Promise<Lease> {
   const { apptainer, home, groups } = place
   const { environment, owner, signal } = request
   signal?.throwIfAborted()
@@ -131,7 +126,7 @@ async function lease(place: Place, options: ApptainerOptions, request: SandboxRe
   }
   try {
     const facts = factsOf(groups, image)
-    return await ApptainerLease.open(
+    return await ApptainerBody.open(
       instance,
       { id, dir, workdir, network, facts, healthcheck: image.healthcheck, dispose },
       signal,

@@ -9,11 +9,11 @@ import type {
   ExecResult,
   Frozen,
   SandboxFacts,
-  SandboxLease,
   Terminal,
   TerminalOptions,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network, User } from '../../core/task.ts'
+import { Lease, type SandboxBody } from '../common/lease.ts'
 import { readLimitBytes } from '../common/transfer-rules.ts'
 import { openDoor } from './door.ts'
 import { cloudFailure } from './failures.ts'
@@ -34,15 +34,12 @@ export interface CloudLeaseOptions {
   readonly extendEverySec: number
 }
 
-/** A cloud's machine in its owner's hands: all that a sandbox must be, on the little that every cloud has. */
-export class CloudLease implements SandboxLease {
+/** What a lease does on a cloud's machine: all that a sandbox must be, on the little that every cloud has. */
+export class CloudBody implements SandboxBody {
   readonly facts: SandboxFacts
   readonly healthcheck: Healthcheck | null
-  private readonly doors = new Set<Door>()
   private readonly heart: NodeJS.Timeout
   private readonly forget: string[] = []
-  private freezing: Promise<unknown> = Promise.resolve()
-  private returned: Promise<void> | undefined
 
   private constructor(
     private readonly machine: CloudMachine,
@@ -57,7 +54,7 @@ export class CloudLease implements SandboxLease {
     this.heart.unref()
   }
 
-  static async open(machine: CloudMachine, options: CloudLeaseOptions): Promise<CloudLease> {
+  static async open(machine: CloudMachine, options: CloudLeaseOptions): Promise<Lease> {
     const script = `${startScript} || exit 1; pwd; ${listProcesses}`
     const { exitCode, stdout, stderr } = await machine.run(script, { cwd: null })
     if (exitCode !== 0)
@@ -65,12 +62,12 @@ export class CloudLease implements SandboxLease {
     const [cwd = '/', ...spared] = stdout.trim().split('\n')
     const workdir = options.workdir ?? options.image.workdir ?? cwd
     await machine.run(scriptWith('mkdir -p "$1"', [workdir]))
-    const lease = new CloudLease(machine, options, workdir, spared)
-    await lease.startEntrypoint().catch((error: unknown) => {
-      clearInterval(lease.heart)
+    const body = new CloudBody(machine, options, workdir, spared)
+    await body.startEntrypoint().catch((error: unknown) => {
+      clearInterval(body.heart)
       throw error
     })
-    return lease
+    return new Lease(body)
   }
 
   get id(): string {
@@ -78,11 +75,10 @@ export class CloudLease implements SandboxLease {
   }
 
   async alive(): Promise<boolean> {
-    return this.returned === undefined && (await this.machine.alive())
+    return this.machine.alive()
   }
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
-    this.check()
     const command = { id: newId(), cwd: this.workdir, forget: this.forget.splice(0), ...this.surroundings(options) }
     const result = await runCommand(this.machine, argv, command, options)
     this.forget.push(command.id)
@@ -90,51 +86,34 @@ export class CloudLease implements SandboxLease {
   }
 
   async read(path: string): Promise<Uint8Array> {
-    this.check()
     return this.machine.get(posix.resolve(this.workdir, path), readLimitBytes)
   }
 
   async write(path: string, data: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
-    this.check()
     await writeFile(this.machine, posix.resolve(this.workdir, path), data, options.mode ?? 0o644)
   }
 
   async uploadDir(source: string, target: string): Promise<void> {
-    this.check()
     await uploadDir(this.machine, source, posix.resolve(this.workdir, target))
   }
 
   async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
-    this.check()
     await downloadDir(this.machine, posix.resolve(this.workdir, source), target, options)
   }
 
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
-    this.check()
     return openTerminal(this.machine, { id: newId(), cwd: this.workdir, ...this.surroundings(options) }, options)
   }
 
   async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
-    this.check()
-    const door = await openDoor(this.machine, accept)
-    this.doors.add(door)
-    return door
+    return openDoor(this.machine, accept)
   }
 
   async setNetwork(network: Network): Promise<void> {
-    this.check()
     await this.machine.setNetwork(network)
   }
 
   async freeze(): Promise<Frozen> {
-    this.check()
-    const freezing = this.startClean()
-    this.freezing = freezing.catch(() => {})
-    return freezing
-  }
-
-  private async startClean(): Promise<Frozen> {
-    await this.closeDoors()
     const isFresh = (await this.machine.restart?.()) ?? false
     if (!isFresh) await this.machine.run(killScript(this.spared))
     const { exitCode, stdout, stderr } = await this.machine.run(`{ ${cleanScript}; } || exit 1; ${listProcesses}`)
@@ -144,21 +123,9 @@ export class CloudLease implements SandboxLease {
     return { isolation: isFresh ? 'fresh' : 'shared', restored: null }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.returned ??= this.release()
-    return this.returned
-  }
-
-  private async release(): Promise<void> {
+  async destroy(): Promise<void> {
     clearInterval(this.heart)
-    void this.closeDoors()
-    // Leaving while another machine takes the place of this one would leak that machine.
-    await this.freezing
     await this.machine.destroy()
-  }
-
-  private check(): void {
-    if (this.returned !== undefined) throw cloudFailure('SandboxGoneError', 'the sandbox was released')
   }
 
   private surroundings({ cwd, user, env }: Pick<ExecOptions, 'cwd' | 'user' | 'env'>) {
@@ -168,12 +135,6 @@ export class CloudLease implements SandboxLease {
       user: String(chosen ?? 'root'),
       env: shielded({ ...this.options.image.env, ...this.options.env, ...env }),
     }
-  }
-
-  private async closeDoors(): Promise<void> {
-    const doors = [...this.doors]
-    this.doors.clear()
-    await Promise.allSettled(doors.map((door) => door.close()))
   }
 
   /** As a container engine does: the image's own program runs first, with a command that only waits. */

@@ -15,9 +15,10 @@ import { codeOf } from '../../lib/files.ts'
 import { lazily } from '../../lib/lazily.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
 import { Gate } from '../common/gate.ts'
+import type { Lease } from '../common/lease.ts'
 import { withPatience } from './failures.ts'
 import type { CloudImage } from './image.ts'
-import { CloudLease } from './lease.ts'
+import { CloudBody } from './lease.ts'
 import type { CloudMachine } from './machine.ts'
 import { isAbandoned, type Labels, labelsOf, ours, ownerOf } from './owner.ts'
 import { Starts } from './starts.ts'
@@ -105,7 +106,7 @@ interface Tools {
   readonly starts: Starts
 }
 
-async function lease(cloud: Cloud, { options, images, starts }: Tools, request: SandboxRequest): Promise<CloudLease> {
+async function lease(cloud: Cloud, { options, images, starts }: Tools, request: SandboxRequest): Promise<Lease> {
   const { environment, signal, owner } = request
   signal?.throwIfAborted()
   const image = await images.find(cloud, environment, request)
@@ -114,7 +115,7 @@ async function lease(cloud: Cloud, { options, images, starts }: Tools, request: 
   const machine = await create(cloud, image, request, name, labels).finally(() => starts.end(name))
   try {
     signal?.throwIfAborted()
-    return await CloudLease.open(machine, {
+    return await CloudBody.open(machine, {
       image,
       facts: { provider: options.name, limits: options.limits, notes: image.notes },
       workdir: environment.workdir,

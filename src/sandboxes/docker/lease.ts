@@ -9,12 +9,12 @@ import type {
   FreezeOptions,
   Frozen,
   SandboxFacts,
-  SandboxLease,
   Terminal,
   TerminalOptions,
 } from '../../core/sandbox.ts'
 import { listedChanges } from '../../core/system-files.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
+import { Lease, type SandboxBody } from '../common/lease.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
 import { type Commands, gone } from './commands.ts'
 import { inspectContainer, networkMode } from './container.ts'
@@ -24,27 +24,24 @@ import { Generations, type LeaseOptions } from './generations.ts'
 import { openTerminal } from './terminal.ts'
 import { asRoot, downloadDir, type Place, readFile, uploadDir, writeFile } from './transfer.ts'
 
-/** A container in its owner's hands. A freeze replaces it by another over the same files; the handle stays. */
-export class DockerLease implements SandboxLease {
+/** What a lease does on containers. A freeze replaces one by another over the same files. */
+export class DockerBody implements SandboxBody {
   private readonly generations: Generations
-  private readonly doors = new Set<Door>()
-  private working: Promise<unknown> = Promise.resolve()
-  private disposing: Promise<void> | undefined
 
   private constructor(private readonly options: LeaseOptions) {
     this.generations = new Generations(options)
   }
 
   /** Starts the container; whatever goes wrong, nothing of it is left. */
-  static async open(options: LeaseOptions, signal: AbortSignal | undefined): Promise<DockerLease> {
-    const lease = new DockerLease(options)
+  static async open(options: LeaseOptions, signal: AbortSignal | undefined): Promise<Lease> {
+    const body = new DockerBody(options)
     try {
       signal?.throwIfAborted()
-      await lease.generations.open()
+      await body.generations.open()
       signal?.throwIfAborted()
-      return lease
+      return new Lease(body)
     } catch (error) {
-      await lease[Symbol.asyncDispose]()
+      await body.destroy()
       throw error
     }
   }
@@ -66,15 +63,14 @@ export class DockerLease implements SandboxLease {
   }
 
   async alive(): Promise<boolean> {
-    if (this.disposing) return false
-    return this.generations.commands.revive().then(
+    return this.commands.revive().then(
       () => true,
       () => false,
     )
   }
 
   async exec(argv: readonly string[], options?: ExecOptions): Promise<ExecResult> {
-    return this.live().exec(argv, options)
+    return this.commands.exec(argv, options)
   }
 
   async read(path: string): Promise<Uint8Array> {
@@ -82,11 +78,11 @@ export class DockerLease implements SandboxLease {
   }
 
   async write(path: string, data: string | Uint8Array, options: { readonly mode?: number } = {}): Promise<void> {
-    return writeFile(this.live(), path, data, options.mode ?? 0o644)
+    return writeFile(this.commands, path, data, options.mode ?? 0o644)
   }
 
   async uploadDir(source: string, target: string): Promise<void> {
-    return uploadDir(this.options.engine, this.live(), source, target)
+    return uploadDir(this.options.engine, this.commands, source, target)
   }
 
   async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
@@ -95,21 +91,18 @@ export class DockerLease implements SandboxLease {
 
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {
     const { engine, workdir: cwd, spec } = this.options
-    await this.live().revive()
-    return openTerminal({ engine, commands: this.live(), user: spec.user, cwd }, options)
+    await this.commands.revive()
+    return openTerminal({ engine, commands: this.commands, user: spec.user, cwd }, options)
   }
 
   async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
-    await this.live().revive()
+    await this.commands.revive()
     const state = await inspectContainer(this.options.engine, this.generations.container)
     if (!state?.running) throw gone()
-    const door = await openDoor(frameOf(state.pid, 'it needs root, or an engine that runs as you'), accept)
-    this.doors.add(door)
-    return door
+    return openDoor(frameOf(state.pid, 'it needs root, or an engine that runs as you'), accept)
   }
 
   async setNetwork(network: Network): Promise<void> {
-    this.live()
     const { engine, publicNetwork } = this.options
     const wanted = networkMode(network, publicNetwork.name)
     const connected = (await inspectContainer(engine, this.generations.container))?.networks ?? []
@@ -137,48 +130,30 @@ export class DockerLease implements SandboxLease {
     this.generations.network = network
   }
 
-  async freeze(how: FreezeOptions = {}): Promise<Frozen> {
-    this.live()
-    this.closeDoors()
-    const freezing = this.options.verify === 'fresh' ? this.generations.renew(how) : this.clearInPlace()
-    this.working = freezing.catch(() => {})
-    const restored = await freezing
+  async freeze(how: FreezeOptions): Promise<Frozen> {
+    const restored = this.options.verify === 'fresh' ? await this.generations.renew(how) : await this.clearInPlace()
     // Services that an agent could talk to are as it left them.
     const isolation = (this.options.project?.others.length ?? 0) > 0 ? 'shared' : this.options.verify
     return { isolation, restored: restored && { files: restored.slice(0, listedChanges), total: restored.length } }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.disposing ??= this.dispose()
-    return this.disposing
+  async destroy(): Promise<void> {
+    this.generations.commands.close()
+    await this.generations.dispose()
   }
 
-  private live(): Commands {
-    if (this.disposing) throw gone()
+  private get commands(): Commands {
     return this.generations.commands
   }
 
   private place(): Place {
-    const { container } = this.live()
+    const { container } = this.commands
     return { engine: this.options.engine, container }
   }
 
   private async clearInPlace(): Promise<null> {
     const script = `rm -rf /tests /logs/verifier; ${makeLogs}`
-    await this.live().exec(['/bin/sh', '-c', script], asRoot)
+    await this.commands.exec(['/bin/sh', '-c', script], asRoot)
     return null
-  }
-
-  private async dispose(): Promise<void> {
-    this.closeDoors()
-    this.generations.commands.close()
-    await this.working
-    await this.generations.dispose()
-  }
-
-  /** Connections still open end by themselves: the programs behind them are about to. */
-  private closeDoors(): void {
-    for (const door of this.doors) void door.close()
-    this.doors.clear()
   }
 }

@@ -2,9 +2,11 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { PluginContext } from '../../core/plugin.ts'
-import type { SandboxAbilities, SandboxFacts, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
+import type { SandboxAbilities, SandboxFacts, SandboxRequest } from '../../core/sandbox.ts'
 import { mainService } from '../../formats/compose/load.ts'
 import { lazily } from '../../lib/lazily.ts'
+import type { Lease } from '../common/lease.ts'
+import type { LeaseProvider } from '../namespaces/allowlist.ts'
 import { findCompose } from './compose/command.ts'
 import { planProject } from './compose/plan.ts'
 import { findServiceImages, hasServiceImages, loadServices } from './compose/services.ts'
@@ -13,7 +15,7 @@ import { Engine } from './engine.ts'
 import { isImageName } from './image-name.ts'
 import { Images } from './images.ts'
 import { newSandboxId, renderLabels } from './labels.ts'
-import { DockerLease } from './lease.ts'
+import { DockerBody } from './lease.ts'
 import { ownNetwork, sharedNetwork } from './public-network.ts'
 import { reap } from './reap.ts'
 import { saveTightProfile } from './seccomp.ts'
@@ -80,7 +82,7 @@ interface Opened {
 }
 
 /** Containers of an engine behind a socket, one per sandbox. */
-export function makeContainers(kind: EngineKind, options: EngineOptions, context: PluginContext): SandboxProvider {
+export function makeContainers(kind: EngineKind, options: EngineOptions, context: PluginContext): LeaseProvider {
   const program = findCompose(context.env)
   const connect = async () => {
     const engine = new Engine(kind.name, await findSocket(kind, options.socket, context.env))
@@ -135,7 +137,7 @@ async function lease(
   { program, ...opened }: Opened & { readonly program: string | null },
   options: EngineOptions,
   request: SandboxRequest,
-): Promise<DockerLease> {
+): Promise<Lease> {
   const { engine, server, stateDir, images, limits, gpuDevices, resolvesNames, seccompProfile } = opened
   const { listsEveryChange, knownDirs } = opened
   const { environment, owner, signal, toolDirs = [] } = request
@@ -153,7 +155,7 @@ async function lease(
   const dirs = knownDirs.get(image.id) ?? new Set<string>()
   knownDirs.set(image.id, dirs)
   const mounted = file?.services[mainService]?.mounts.map(({ target }) => target) ?? []
-  return DockerLease.open(
+  return DockerBody.open(
     {
       engine,
       id,

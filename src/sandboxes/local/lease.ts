@@ -11,7 +11,6 @@ import type {
   FreezeOptions,
   Frozen,
   SandboxFacts,
-  SandboxLease,
   StorageWatch,
   Terminal,
   TerminalOptions,
@@ -20,6 +19,7 @@ import type { Healthcheck, Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
 import { copyTree } from '../../lib/copy-tree.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { Lease, type SandboxBody } from '../common/lease.ts'
 import { fromInside, limitsOf, transferFailure } from '../common/transfer-rules.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
@@ -38,15 +38,13 @@ export interface LeaseOptions {
   readonly verify: 'fresh' | 'shared'
 }
 
-/** A local sandbox in its owner's hands. */
-export class LocalLease implements SandboxLease {
+/** What a lease does on a machine of this computer. */
+export class LocalBody implements SandboxBody {
   private generation = 0
   /** No command has run since the start or the last freeze, so nothing inside can interfere. */
   private quiet = true
   /** Mounts of ours that no program inside has seen yet: only into these may we copy from outside. */
   private readonly untouched = new Set<string>()
-  private readonly doors = new Set<Door>()
-  private freezing: Promise<unknown> = Promise.resolve()
   private readonly files: FileStack
 
   private constructor(
@@ -56,12 +54,12 @@ export class LocalLease implements SandboxLease {
     this.files = new FileStack(owned.machine, owned.dir)
   }
 
-  static async open(owned: OwnedMachine, options: LeaseOptions): Promise<LocalLease> {
-    const lease = new LocalLease(owned, options)
-    await lease.mountLogs(null)
-    await lease.mountTools()
-    await lease.startEntrypoint()
-    return lease
+  static async open(owned: OwnedMachine, options: LeaseOptions): Promise<Lease> {
+    const body = new LocalBody(owned, options)
+    await body.mountLogs(null)
+    await body.mountTools()
+    await body.startEntrypoint()
+    return new Lease(body)
   }
 
   get workdir(): string {
@@ -99,9 +97,7 @@ export class LocalLease implements SandboxLease {
   }
 
   async openDoor(accept: (socket: Duplex) => void): Promise<Door> {
-    const door = await this.machine.openDoor(accept)
-    this.doors.add(door)
-    return door
+    return this.machine.openDoor(accept)
   }
 
   async read(path: string): Promise<Uint8Array> {
@@ -143,14 +139,7 @@ export class LocalLease implements SandboxLease {
     this.machine.network = network.mode === 'public' ? 'public' : 'none'
   }
 
-  async freeze(how: FreezeOptions = {}): Promise<Frozen> {
-    const freezing = this.startAgain(how)
-    this.freezing = freezing.catch(() => {})
-    return freezing
-  }
-
-  private async startAgain(how: FreezeOptions): Promise<Frozen> {
-    this.closeDoors()
+  async freeze(how: FreezeOptions): Promise<Frozen> {
     const fresh = this.options.verify === 'fresh'
     const restored = fresh ? await this.files.renew(how) : null
     await this.machine.storage?.renew()
@@ -164,17 +153,8 @@ export class LocalLease implements SandboxLease {
     return { isolation: this.options.verify, restored }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.closeDoors()
-    // Otherwise what is started meanwhile would stay.
-    await this.freezing
+  async destroy(): Promise<void> {
     await this.owned.dispose()
-  }
-
-  /** Connections still open end by themselves: the programs behind them are about to. */
-  private closeDoors(): void {
-    for (const door of this.doors) void door.close()
-    this.doors.clear()
   }
 
   private disturb(): void {

@@ -1,17 +1,13 @@
 import { join } from 'node:path'
 import type { PluginContext } from '../../core/plugin.ts'
-import type {
-  SandboxAbilities,
-  SandboxFacts,
-  SandboxNeeds,
-  SandboxProvider,
-  SandboxRequest,
-} from '../../core/sandbox.ts'
+import type { SandboxAbilities, SandboxFacts, SandboxNeeds, SandboxRequest } from '../../core/sandbox.ts'
 import { lazily } from '../../lib/lazily.ts'
+import type { Lease } from '../common/lease.ts'
+import type { LeaseProvider } from '../namespaces/allowlist.ts'
 import { type Base, directoryBase, hostBase } from './base.ts'
 import { makeImageHost } from './image/host.ts'
 import { buildImage, type Image } from './image.ts'
-import { LocalLease } from './lease.ts'
+import { LocalBody } from './lease.ts'
 import { findPrivileges, type Privileges } from './privileges.ts'
 import { reap } from './reap.ts'
 import { requireUplink } from './uplink.ts'
@@ -39,7 +35,7 @@ const can: SandboxAbilities = {
 /** Measured with an oracle's trials: 4 to 7 and 8 to 9 at most, and a little for what an agent starts. */
 const needs: SandboxNeeds = { descriptors: 8, processes: 12 }
 
-export function makeLocal(options: LocalOptions, context: PluginContext): SandboxProvider {
+export function makeLocal(options: LocalOptions, context: PluginContext): LeaseProvider {
   const opened = lazily(async () => {
     const workshop = await Workshop.open(context.stateDir, options)
     await reap(workshop)
@@ -77,7 +73,7 @@ interface Opened {
   readonly images: Map<string, Image>
 }
 
-async function lease(opened: Opened, options: LocalOptions, request: SandboxRequest): Promise<LocalLease> {
+async function lease(opened: Opened, options: LocalOptions, request: SandboxRequest): Promise<Lease> {
   const { workshop } = opened
   const { environment, owner, signal } = request
   signal?.throwIfAborted()
@@ -102,7 +98,7 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
   try {
     signal?.throwIfAborted()
     const facts = factsOf(workshop, image)
-    return await LocalLease.open(owned, { workdir, image, facts, verify: options.verify })
+    return await LocalBody.open(owned, { workdir, image, facts, verify: options.verify })
   } catch (error) {
     await owned.dispose()
     throw error
