@@ -1,4 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -143,8 +144,11 @@ function describeEach(name: keyof typeof plugins) {
     },
   )
 
-  test(`${name} says and sees the same when its recorded replies are played back to it`, skip, async () => {
-    const tasks = join(scratch, `tasks-replay-${name}`)
+  // qwen-coder takes a command as over when it exits, and loses what is still in the terminal then; on a busy machine that is the last line.
+  const again = { ...skip, ...(name === 'qwen-coder' && { retry: 2 }) }
+
+  test(`${name} says and sees the same when its recorded replies are played back to it`, again, async () => {
+    const tasks = join(scratch, `tasks-replay-${name}-${randomUUID()}`)
     await writeTask(tasks, 'answer', replayed)
     const engine = scripted.make(scripted.options.parse({ tasks: [tasks] }), { env: {}, stateDir })
     const at = new Date()
