@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -35,6 +36,19 @@ export async function makeScratchDir(prefix: string): Promise<string> {
   const dir = begun(`${prefix}${random()}${draftSuffix()}`)
   await mkdir(dir, { mode: 0o700 })
   return dir
+}
+
+/** Builds a directory that several may find missing at once, in one process too: each fills its own, and the first that is whole stays. */
+export async function buildDir(dir: string, fill: (draft: string) => Promise<void>): Promise<void> {
+  const draft = draftBeside(dir)
+  try {
+    await mkdir(draft, { recursive: true, mode: 0o755 })
+    await fill(draft)
+    await renameDraft(draft, dir)
+  } catch (error) {
+    await removeDraft(draft)
+    if (!existsSync(dir)) throw error
+  }
 }
 
 /** Moves a finished draft to its place. */

@@ -40,7 +40,7 @@ withSandboxes('ot-agent generate', () => {
   )
 
   test.concurrent('tasks and traces come of one command, and are published to a folder', {
-    timeout: 200_000,
+    timeout: 600_000,
   }, async () => {
     const out = join(scratch, 'both')
     const published = join(scratch, 'published')
@@ -91,7 +91,7 @@ withSandboxes('ot-agent generate', () => {
     expect(starts[1]).not.toBe('ok')
   })
 
-  test.concurrent('a check that only looks whether a file is there is no check', { timeout: 200_000 }, async () => {
+  test.concurrent('a check that only looks whether a file is there is no check', { timeout: 600_000 }, async () => {
     const script = '#!/bin/sh\\nif [ -f /app/x ]; then r=1; else r=0; fi\\necho $r > /logs/verifier/reward.txt\\n'
     const file = pipeline(
       'vacuous',
@@ -104,7 +104,7 @@ withSandboxes('ot-agent generate', () => {
   })
 })
 
-test.concurrent('the guide’s pipelines run as they are printed', { timeout: 60_000 }, async () => {
+test.concurrent('the guide’s pipelines run as they are printed', { timeout: 200_000 }, async () => {
   const guide = readFileSync('docs/guides/your-own-source.md', 'utf8')
   const blocks = (language: string) => [...guide.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))]
   const [[, declared = ''] = [], [, asClass = ''] = []] = blocks('ts')

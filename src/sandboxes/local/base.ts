@@ -1,20 +1,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import {
-  chmod,
-  cp,
-  lstat,
-  mkdir,
-  readdir,
-  readFile,
-  readlink,
-  realpath,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, cp, lstat, mkdir, readdir, readFile, readlink, realpath, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { draftOf, removeDraft, renameDraft } from '../../lib/drafts.ts'
+import { buildDir } from '../../lib/drafts.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
 import { walkTree } from '../../lib/tree.ts'
@@ -71,7 +59,7 @@ export async function hostBase(basesDir: string, privileges: Privileges, cache: 
   const dir = join(basesDir, key)
   cache.use('bases', key)
   if (!(await exists(dir))) {
-    await buildSkeleton(dir)
+    await buildDir(dir, fillSkeleton)
     await cache.added('bases', key)
   }
   const dirs = await systemOverlays()
@@ -95,10 +83,7 @@ function layersWith(name: string, layers: readonly string[]): string[] {
   return layers.map((layer) => join(layer, name)).filter((dir) => existsSync(dir))
 }
 
-async function buildSkeleton(dir: string): Promise<void> {
-  const draft = draftOf(dir)
-  await rm(draft, { recursive: true, force: true })
-  await mkdir(draft, { recursive: true, mode: 0o755 })
+async function fillSkeleton(draft: string): Promise<void> {
   for (const [path, mode] of skeleton) {
     await mkdir(join(draft, path), { recursive: true })
     await chmod(join(draft, path), mode)
@@ -113,10 +98,6 @@ async function buildSkeleton(dir: string): Promise<void> {
   await copyPackageDatabase(draft)
   await openToAll(draft)
   await chmod(draft, 0o755)
-  await renameDraft(draft, dir).catch(async (error: unknown) => {
-    await removeDraft(draft)
-    if (!(await exists(dir))) throw error
-  })
 }
 
 const closedToOthers = new Set(['root', 'etc/shadow', 'etc/gshadow', 'var/lib/dpkg/lock', 'var/lib/dpkg/lock-frontend'])

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, chownSync, linkSync, lstatSync, mkdirSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { draftOf, removeDraft, renameDraft } from '../../lib/drafts.ts'
+import { buildDir } from '../../lib/drafts.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/clean-env.ts'
@@ -45,7 +44,8 @@ async function layerOf({ basesDir, cache }: Place, words: string[], find: () => 
   const dir = join(basesDir, key)
   cache.use('bases', key)
   if (!(await exists(dir))) {
-    await build(dir, await find())
+    const paths = await find()
+    await buildDir(dir, (draft) => hideAll(paths, draft))
     await cache.added('bases', key)
   }
   return dir
@@ -68,19 +68,12 @@ async function closedBelow(dirs: readonly string[], except: readonly string[]): 
 }
 
 /** A directory with one sub-directory for each overlay; what is to be hidden is a whiteout there, below copies of its parents. */
-async function build(dir: string, paths: readonly string[]): Promise<void> {
-  const draft = draftOf(dir)
-  await rm(draft, { recursive: true, force: true })
-  await mkdir(draft, { recursive: true, mode: 0o755 })
+async function hideAll(paths: readonly string[], draft: string): Promise<void> {
   let whiteout = ''
   for (const [i, path] of paths.entries()) {
     if (i % mostLinks === 0) whiteout = await makeWhiteout(join(draft, `.whiteout-${i}`))
     hide(path, draft, whiteout)
   }
-  await renameDraft(draft, dir).catch(async (error: unknown) => {
-    await removeDraft(draft)
-    if (!(await exists(dir))) throw error
-  })
 }
 
 /** How many names one file may have is up to its file system. */
