@@ -28,6 +28,13 @@ export {
   resumeLaunch,
   watchLaunch,
 } from './app/launches.ts'
+export {
+  type EvaluationControl,
+  type EvaluationEvent,
+  type EvaluationRequest,
+  type EvaluationResult,
+  runEvaluation,
+} from './app/run-evaluation.ts'
 export { type RecipeProgress, type RecipeRequest, type RecipeResult, runRecipe } from './app/run-recipe.ts'
 export { type RunControl, runTasks, type TasksEvent, type TasksRequest, type TasksResult } from './app/run-tasks.ts'
 export { Running } from './app/running.ts'

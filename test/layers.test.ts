@@ -34,7 +34,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
   app: {
     check: ['job'],
     engine: [],
-    eval: [],
+    eval: ['job'],
     flags: ['engine', 'job'],
     generate: ['engine', 'hub', 'job'],
     hub: [],

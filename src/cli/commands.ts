@@ -119,8 +119,9 @@ export const commands: Group = {
     },
   },
   eval: {
-    summary: 'Score jobs with error bars, compare them, plan comparisons',
+    summary: 'Evaluate models with error bars, and compare them',
     group: {
+      run: { summary: 'Evaluate a model on a benchmark', load: () => import('./eval/run.ts') },
       report: { summary: 'Score jobs, with intervals', load: () => import('./eval/report.ts') },
       compare: { summary: 'Say whether jobs differ, task by task', load: () => import('./eval/compare.ts') },
       power: { summary: 'Predict what a comparison can detect', load: () => import('./eval/power.ts') },

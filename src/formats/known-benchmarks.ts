@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Benchmark } from '../core/benchmark.ts'
+import type { Benchmark, BenchmarkSource } from '../core/benchmark.ts'
 import { UserError } from '../core/errors.ts'
 import { namesIn } from '../lib/files.ts'
 import { nearest } from '../lib/nearest.ts'
@@ -37,7 +37,12 @@ async function readBenchmark(file: string): Promise<KnownBenchmark> {
       `${file}: expected the benchmark ${named}, found ${benchmark.name}`,
       'name the file after the benchmark',
     )
-  return { ...benchmark, file }
+  return { ...benchmark, sources: benchmark.sources.map((source) => located(source, file)), file }
+}
+
+/** A path starts where the folder `benchmarks` lies: the working directory, or the package. */
+function located(source: BenchmarkSource, file: string): BenchmarkSource {
+  return source.kind === 'path' ? { ...source, name: resolve(file, '../..', source.name) } : source
 }
 
 /** The benchmark of a name or alias; one that is not known is a UserError that suggests the closest. */

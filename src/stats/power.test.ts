@@ -53,7 +53,8 @@ test('a pilot tells the rate, the clustering and the correlation that made it', 
 
 test('one attempt tells nothing about clustering, and one task nothing at all', () => {
   const run = (...rewards: number[][]) => new Map(rewards.map((each, i) => [`t${i}`, each]))
-  expect(pilotOf(run([1], [0], [1]))).toEqual({ rate: 2 / 3, clustering: null })
+  expect(pilotOf(run([1], [0], [1]))).toEqual({ rate: 3 / 5, clustering: null })
+  expect(pilotOf(run([1], [1], [1]))?.rate).toBe(4 / 5)
   expect(pilotOf(run([1, 1], [0, 0]))).toEqual({ rate: 0.5, clustering: 1 })
   expect(pilotOf(run([1, 0, 1]))).toBeNull()
   expect(pilotCorrelation(run([0, 0], [0, 0], [0, 0]), run([1, 1], [0, 0], [1, 0]))).toBeNull()

@@ -88,7 +88,9 @@ export function pilotOf(rewards: RewardsByTask): Pilot | null {
   if (tasks.length < 2) return null
   const { between, within } = variancesOf(tasks)
   const total = within === null ? 0 : between + within
-  return { rate: mean(tasks.map(mean)), clustering: within === null ? null : total === 0 ? 1 : between / total }
+  // One more success and one more failure: a pilot at 0 or 1 does not mean that the next runs have no variance.
+  const rate = (mean(tasks.map(mean)) * tasks.length + 1) / (tasks.length + 2)
+  return { rate, clustering: within === null ? null : total === 0 ? 1 : between / total }
 }
 
 /** How far two finished runs find the same tasks hard; null when their success rates do not spread enough to tell. */

@@ -122,20 +122,34 @@ export class RunTally {
     this.failures.set(key, { boundary, code, trials: (this.failures.get(key)?.trials ?? 0) + 1 })
   }
 
-  private measure({ usage, metadata, spans }: TrialRecord): void {
-    const add = (name: RunMeasure | Phase, value: unknown) => {
-      if (typeof value === 'number' && Number.isFinite(value)) pushTo(this.values, name, value)
+  /** A trial of several steps may have counted step by step only. */
+  private measure(record: TrialRecord): void {
+    const parts = record.usage === null && record.steps !== null ? record.steps : [record]
+    const add = (name: RunMeasure | Phase, values: readonly unknown[]) => {
+      const known = values.filter((value) => typeof value === 'number' && Number.isFinite(value)) as number[]
+      const sum = known.reduce((total, value) => total + value, 0)
+      if (known.length > 0) pushTo(this.values, name, sum)
     }
-    add('turns', metadata?.n_episodes)
-    add('inputTokens', usage?.inputTokens)
-    add('outputTokens', usage?.outputTokens)
-    add('costUsd', usage?.costUsd)
-    for (const phase of phases) add(phase, secondsOf(spans[phase]))
+    const of = (name: 'inputTokens' | 'outputTokens' | 'costUsd') => parts.map(({ usage }) => usage?.[name])
+    add(
+      'turns',
+      parts.map(({ metadata }) => metadata?.n_episodes),
+    )
+    add('inputTokens', of('inputTokens'))
+    add('outputTokens', of('outputTokens'))
+    add('costUsd', of('costUsd'))
+    for (const phase of phases) add(phase, phaseSeconds(record, phase))
   }
 }
 
 function spreads<K extends string>(names: readonly K[], values: ReadonlyMap<string, number[]>) {
   return Object.fromEntries(names.map((name) => [name, spreadOf(values.get(name) ?? [])])) as Record<K, Spread | null>
+}
+
+function phaseSeconds({ spans, steps }: TrialRecord, phase: Phase): (number | null)[] {
+  if (spans[phase] === null && (phase === 'agentExecution' || phase === 'verifier'))
+    return (steps ?? []).map((step) => secondsOf(step[phase]))
+  return [secondsOf(spans[phase])]
 }
 
 function secondsOf(span: Span | null): number | null {

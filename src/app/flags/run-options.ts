@@ -4,6 +4,11 @@ import { factor, several, wholeNumber } from './values.ts'
 
 /** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
 export function runOptions() {
+  return withModel(withHow(withPreview(withJob(withWhat(new Command())))))
+}
+
+/** The same for a command that only runs, and does not look ahead. */
+export function evalOptions() {
   return withModel(withHow(withJob(withWhat(new Command()))))
 }
 
@@ -96,11 +101,6 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
       ] as const),
     )
     .option(...restartInterrupted)
-    .option('--estimate [job]', 'run nothing: estimate time and cost, from typical numbers or from an earlier job')
-    .option(
-      '--plan',
-      'run and build nothing: print which images are needed, which tasks share them and what cannot run',
-    )
     .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')
     .option(
       '--pass-env <name>',
@@ -113,6 +113,15 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--verbose', 'print a line for each trial, however many there are')
     .option('--output <file>', 'also write the result to this file, as JSON')
     .option('--json', 'print the result as JSON')
+}
+
+function withPreview<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  return command
+    .option('--estimate [job]', 'run nothing: estimate time and cost, from typical numbers or from an earlier job')
+    .option(
+      '--plan',
+      'run and build nothing: print which images are needed, which tasks share them and what cannot run',
+    )
 }
 
 export type RunOptions = ReturnType<ReturnType<typeof runOptions>['opts']>

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import { unresumableSecrets } from '../../core/redact.ts'
+import type { TrialRecord } from '../../core/trial.ts'
 import { pluginContext } from '../../plugins/make.ts'
 import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
 import { fingerprintsIn } from '../../run/job/fingerprint.ts'
@@ -50,7 +51,14 @@ export async function prepareJob(
   }
   const consent = { passEnv: request.passEnv, yes: request.passAllEnv }
   const { prefetch, restartInterrupted } = request
-  return { config, tasks, consent, use: modelUseOf(request, adaptive), prefetch, open, restartInterrupted }
+  const again = request.retryUnscored ? isUnscored : undefined
+  const use = modelUseOf(request, adaptive)
+  return { config, tasks, consent, use, prefetch, open, restartInterrupted, ...(again && { again }) }
+}
+
+/** What another try may score. */
+function isUnscored({ end }: TrialRecord): boolean {
+  return end.kind === 'cancelled' || (end.kind === 'failed' && end.failure.retryable)
 }
 
 function noteHidden(config: JobConfig, notify: Notify): void {

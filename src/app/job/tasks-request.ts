@@ -88,6 +88,8 @@ interface ThisRun {
   restartInterrupted: boolean
   /** Also resumes a job whose trials have all ended, instead of running them again. */
   resumeFinished: boolean
+  /** Runs trials of a resumed job again that have no score, because of an infrastructure failure or because they were cancelled. */
+  retryUnscored: boolean
 }
 
 /** News for a person while something runs. */

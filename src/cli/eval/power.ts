@@ -48,14 +48,14 @@ export default () =>
     })
 
 function effectLines({ effect, power, requiredTasks, requiredAttempts }: ForEffect): string[] {
-  const tasks = requiredTasks === null ? 'no number of tasks suffices' : `${requiredTasks} tasks`
+  const tasks = requiredTasks === null ? 'no number of tasks suffices' : `${requiredTasks} tasks suffice`
   const attempts =
     requiredAttempts === null
-      ? 'no number of attempts at these tasks suffices'
-      : `${requiredAttempts} attempts at each task`
+      ? 'more attempts at these tasks are not enough'
+      : `so do ${requiredAttempts} attempts at each of these tasks`
   return [
     `A difference of ${inPoints(effect)} points is detected in ${(power * 100).toFixed(0)} % of the cases.`,
-    `To detect it in 80 %: ${tasks}, or ${attempts}.`,
+    `To detect it in 80 %, ${tasks}; ${attempts}.`,
   ]
 }
 

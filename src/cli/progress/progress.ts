@@ -7,6 +7,7 @@ import type { Tally } from './tally.ts'
 
 /** Shows a person how a job goes; must be stopped, so that the last state stays on the screen. */
 export interface Progress extends JobWatch {
+  started(trial: { readonly name: string }): void
   stop(): void
 }
 

@@ -1,0 +1,118 @@
+import { basename } from 'node:path'
+import { UserError } from '../core/errors.ts'
+import { benchmarkRequest } from './eval/benchmark-request.ts'
+import { type PreflightCheck, preflight } from './eval/preflight.ts'
+import type { EvalReport } from './eval/score-job.ts'
+import { smokeTrial } from './eval/smoke-trial.ts'
+import { evaluate } from './evaluate.ts'
+import { modelUseOf } from './job/model-use.ts'
+import { planJob } from './job/prepare-job.ts'
+import type { TasksRequest } from './job/tasks-request.ts'
+import { type RunControl, runTasks, type TasksEvent, type TasksResult } from './run-tasks.ts'
+import { Running } from './running.ts'
+
+/** What to evaluate: as for `runTasks`, on the tasks of a benchmark or on `tasks`. */
+export interface EvaluationRequest extends TasksRequest {
+  /** A benchmark by its name; it brings its tasks, its agent and the number of attempts. */
+  readonly benchmark?: string | undefined
+  /** The share of trials that may end in an infrastructure failure (default: 0.05); above it the result is partial. */
+  readonly maxFailedShare?: number | undefined
+  /** How often trials without a score are run again after the job (default: 1). */
+  readonly rounds?: number | undefined
+  /** Runs one trial before the job, to find out what is broken (default: true). */
+  readonly smoke?: boolean | undefined
+  /** The least context that the model must have, where it is known. */
+  readonly minContextTokens?: number | undefined
+}
+
+export type EvaluationEvent =
+  | TasksEvent
+  /** Something that was found in order before the job. */
+  | { readonly kind: 'check'; readonly check: PreflightCheck }
+
+export interface EvaluationResult {
+  readonly jobDir: string
+  readonly checks: readonly PreflightCheck[]
+  readonly report: EvalReport
+}
+
+export interface EvaluationControl extends RunControl {
+  /** Called once with the finished result, complete or partial: the place where a result is registered. */
+  readonly register?: ((result: EvaluationResult) => Promise<void>) | undefined
+}
+
+/** In-job retries of a trial after an infrastructure failure. */
+const usualRetries = 2
+
+/**
+ * Evaluates a model, as `ot-agent eval run` does: looks at the server, runs one trial, then the job, then again the trials without a score,
+ * and scores it. The same request with a job name resumes: only trials without a score are run.
+ */
+export function runEvaluation(
+  asked: EvaluationRequest,
+  control: EvaluationControl = {},
+): Running<EvaluationEvent, EvaluationResult> {
+  return new Running(async (emit) => {
+    const { benchmark, maxFailedShare, rounds = 1, smoke = true, minContextTokens, ...given } = asked
+    const signal = control.signal ?? new AbortController().signal
+    const notify = (text: string) => emit({ kind: 'note', text })
+    const request = await requestOf(benchmark, given, notify)
+    const { config, tasks, adaptive } = await planJob(request, notify)
+    const use = modelUseOf(request, adaptive)
+    const checks = await preflight(config, { use, minContextTokens, signal })
+    for (const check of checks) emit({ kind: 'check', check })
+    if (smoke) {
+      const check = await smokeTrial(request, { tasks: tasks.length, jobsDir: config.jobsDir }, { signal })
+      checks.push(check)
+      emit({ kind: 'check', check })
+    }
+    const { jobDir } = await runRounds(request, rounds, { signal, emit, notify })
+    const result = { jobDir, checks, report: await evaluate(jobDir, { maxFailedShare }) }
+    await control.register?.(result)
+    return result
+  })
+}
+
+async function requestOf(
+  benchmark: string | undefined,
+  given: TasksRequest,
+  notify: (text: string) => void,
+): Promise<TasksRequest> {
+  if (benchmark === undefined && given.tasks === undefined && given.jobFile === undefined)
+    throw new UserError(
+      'expected tasks to evaluate on, got none',
+      'name a benchmark with --benchmark, or a folder with -p',
+    )
+  const retry = { ...given.retry, max: given.retry?.max ?? usualRetries }
+  if (benchmark === undefined) return { ...given, retry }
+  const found = await benchmarkRequest(benchmark, given)
+  const { tasks } = await planJob(found.request, () => {})
+  if (tasks.length !== found.benchmark.tasks)
+    notify(`${found.benchmark.name} has ${found.benchmark.tasks} tasks, of which ${tasks.length} are run`)
+  return { ...found.request, retry }
+}
+
+interface Follower {
+  readonly signal: AbortSignal
+  readonly emit: (event: TasksEvent) => void
+  readonly notify: (text: string) => void
+}
+
+/** Runs the job, and then what has no score, as long as rounds are left. */
+async function runRounds(request: TasksRequest, rounds: number, { signal, emit, notify }: Follower) {
+  const follow = async (asked: TasksRequest): Promise<TasksResult> => {
+    const run = runTasks(asked, { signal })
+    for await (const event of run) emit(event)
+    return run
+  }
+  const isNamed = request.jobName !== undefined
+  const resume = { resumeFinished: true, retryUnscored: true }
+  let result = await follow({ ...request, ...(isNamed && resume) })
+  for (let round = 0; round < rounds; round++) {
+    const { failed } = result.ends
+    if (failed === 0 || signal.aborted || result.stoppedByBudget) break
+    notify(`${failed} of ${result.ends.trials} trials have no score; those that another try may score are run again`)
+    result = await follow({ ...request, ...resume, jobName: basename(result.jobDir) })
+  }
+  return result
+}

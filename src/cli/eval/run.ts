@@ -1,0 +1,91 @@
+import { jobRequestOf } from '../../app/flags/job-request.ts'
+import { evalOptions } from '../../app/flags/run-options.ts'
+import { wholeNumber } from '../../app/flags/values.ts'
+import { type EvaluationEvent, runEvaluation } from '../../app/run-evaluation.ts'
+import { makeLiveStats } from '../../stats/live-stats.ts'
+import { interruptSignal } from '../interrupt.ts'
+import { note, printJson } from '../output.ts'
+import { makeProgress, type Progress } from '../progress/progress.ts'
+import { makeTally } from '../progress/tally.ts'
+import { loadEnvFile } from '../run/env-file.ts'
+import { checkOutputFile, writeOutputFile } from '../run/output-file.ts'
+import { maxFailedOption } from './options.ts'
+import { printPage } from './page.ts'
+import { writeReport } from './report.ts'
+import { reportPage } from './report-page.ts'
+
+/** `ot-agent eval run`: a benchmark, a model, an accuracy with its interval. */
+export default () =>
+  evalOptions()
+    .description(
+      'Evaluates a model on a benchmark: asks the server, tries one task, runs the job, runs trials without a score again, and reports the\n' +
+        'accuracy with its interval. The same command with --job-name resumes; only trials without a score are run. Exits with 3 when the result is partial.',
+    )
+    .optionsGroup('Evaluation:')
+    .option('--benchmark <name>', 'a benchmark that benchmarks list knows; -p names another folder with its tasks')
+    .addOption(maxFailedOption())
+    .option('--rounds <n>', 'how often trials without a score are run again after the job (default: 1)', wholeNumber(0))
+    .option('--no-smoke', 'do not try one task before the job')
+    .option('--min-context <tokens>', 'refuse a model with a shorter context', wholeNumber(1))
+    .action(async ({ benchmark, maxFailed, rounds, smoke, minContext, ...options }) => {
+      const { json, output, quiet = false, verbose } = options
+      const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
+      if (output !== undefined) await checkOutputFile(output)
+      const asked = jobRequestOf(options)
+      const interrupt = interruptSignal()
+      const show = makeShow(quiet, verbose)
+      try {
+        const run = runEvaluation(
+          {
+            ...asked,
+            ...{ benchmark, rounds, smoke, maxFailedShare: maxFailed, minContextTokens: minContext },
+            passEnv: [...fromFile, ...(asked.passEnv ?? [])],
+          },
+          { signal: interrupt.signal },
+        )
+        for await (const event of run) show.event(event)
+        show.stop()
+        const { report, jobDir } = await run
+        await writeReport(report)
+        if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(report, null, 2)}\n`)
+        if (json) printJson(report)
+        else printPage(reportPage(report.job, report.runs))
+        if (!json) process.stdout.write(`\n${jobDir}/eval-report.html\n`)
+        const isPartial = report.runs.length === 0 || report.runs.some(({ state }) => state === 'partial')
+        process.exitCode = interrupt.signal.aborted ? 130 : isPartial ? 3 : 0
+      } finally {
+        show.stop()
+        interrupt.stop()
+      }
+    })
+
+/** Shows events on stderr: checks and news as lines, trials as progress. */
+function makeShow(quiet: boolean, verbose = false) {
+  let progress: Progress | null = null
+  let liveStats = makeLiveStats([])
+  const stop = () => {
+    progress?.stop()
+    progress = null
+  }
+  const event = (happened: EvaluationEvent) => {
+    switch (happened.kind) {
+      case 'note':
+        return note(happened.text)
+      case 'check':
+        return quiet ? undefined : note(`✓ ${happened.check.name}: ${happened.check.says}`)
+      case 'job-start':
+        stop()
+        liveStats = makeLiveStats([])
+        progress = makeProgress(makeTally(happened.pending, liveStats), process.stderr, quiet, verbose)
+        return undefined
+      case 'trial-start':
+        return progress?.started({ name: happened.trial })
+      case 'trial-retry':
+        return progress?.retrying(happened.record, happened.waitSec)
+      case 'trial-end':
+        liveStats.add(happened.record)
+        return progress?.ended(happened.record)
+    }
+  }
+  return { event, stop }
+}
