@@ -80,17 +80,7 @@ async function tokens(
     signal: new AbortController().signal,
     hooks: [],
     hostEnv: {},
-    alternatives: {
-      compose: [],
-      images: [],
-      gpu: [],
-      tpu: [],
-      windows: [],
-      allowlist: [],
-      networkPerPhase: [],
-      mounts: [],
-      services: [],
-    },
+    alternatives: async () => [],
   })
   const shown = client.requests.slice(1, commands.length + 1).map(({ messages }) => messages.at(-1)?.content ?? '')
   return shown.reduce((sum, text) => sum + estimateTokens(text), 0)

@@ -48,7 +48,7 @@ async function check(tasks: readonly Task[], concurrency: number, dir: string) {
   await provider.preflight()
   const start = performance.now()
   const reports = await checkTasks(tasks, {
-    ...{ provider, makeAgent, concurrency, alternatives: await sandboxAlternatives() },
+    ...{ provider, makeAgent, concurrency, alternatives: sandboxAlternatives },
     ...{ sandboxOptions: {}, hostEnv: {}, repeats: 2, lintOnly: false, keep: false },
     signal: new AbortController().signal,
     workDir: join(dir, 'trials'),

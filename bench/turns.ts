@@ -114,17 +114,7 @@ async function measure({ trials }: Level, scratch: string, baseUrl: string): Pro
       signal,
       hooks: [],
       hostEnv: {},
-      alternatives: {
-        compose: [],
-        images: [],
-        gpu: [],
-        tpu: [],
-        windows: [],
-        allowlist: [],
-        networkPerPhase: [],
-        mounts: [],
-        services: [],
-      },
+      alternatives: async () => [],
     })
     runs.push(run.then(({ end }) => end.kind === 'scored' && end.exit.kind === 'finished'))
   }

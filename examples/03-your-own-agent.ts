@@ -29,6 +29,6 @@ const record = await runTrial({
   signal: new AbortController().signal,
   hooks: [],
   hostEnv: {},
-  alternatives: await sandboxAlternatives(),
+  alternatives: sandboxAlternatives,
 })
 console.log(JSON.stringify({ end: record.end, saw: record.metadata }))

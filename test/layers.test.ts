@@ -16,12 +16,11 @@ const table: Record<string, readonly string[]> = {
   schedulers: ['core', 'lib', 'formats'],
   stats: ['core'],
   store: ['core', 'lib', 'formats'],
-  registry: ['core', 'lib', 'formats'],
   run: ['core', 'lib', 'store', 'stats'],
   server: ['core', 'lib', 'formats', 'store', 'stats', 'run', 'plugins'],
-  app: ['core', 'lib', 'formats', 'stages', 'stats', 'store', 'registry', 'run', 'plugins'],
+  app: ['core', 'lib', 'formats', 'stages', 'stats', 'store', 'run', 'plugins'],
   plugins: ['core', 'lib', 'formats', 'run', 'agents', 'sandboxes', 'engines', 'schedulers', 'stages'],
-  cli: ['app', 'core', 'lib', 'formats', 'store', 'stats', 'run', 'server', 'plugins'],
+  cli: ['app', 'core', 'lib'],
   'index.ts': ['app', 'core', 'lib', 'formats', 'stages', 'store', 'stats', 'run', 'plugins'],
   web: ['core', 'stats'],
 }
@@ -39,11 +38,11 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     generate: ['engine', 'hub', 'job'],
     hub: [],
     job: ['engine'],
+    jobs: ['job'],
     launch: ['flags', 'generate', 'job', 'recipe'],
     recipe: ['engine', 'generate', 'job', 'replay', 'traces'],
-    registry: [],
     replay: ['job'],
-    traces: [],
+    traces: ['jobs'],
   },
   formats: {
     'anthropic-messages': [],
@@ -69,7 +68,6 @@ const folders: Record<string, Record<string, readonly string[]>> = {
   },
   lib: { terminal: [] },
   plugins: { 'user-modules': [] },
-  registry: { migrations: [] },
   run: {
     check: ['trial'],
     concurrency: [],
@@ -85,6 +83,48 @@ const folders: Record<string, Record<string, readonly string[]>> = {
   },
   server: { routes: [] },
   store: { packed: [], rows: [] },
+}
+
+/** Commands that still import more than the application layer, each with the rooms it imports. This list may only get shorter. */
+const commandExceptions: Record<string, readonly string[]> = {
+  'src/cli/agents/check-trial.ts': ['formats', 'plugins', 'run'],
+  'src/cli/agents/list.ts': ['plugins'],
+  'src/cli/agents/show.ts': ['plugins'],
+  'src/cli/agents/test.ts': ['formats', 'plugins'],
+  'src/cli/benchmarks/fetch.ts': ['formats'],
+  'src/cli/benchmarks/list.ts': ['formats'],
+  'src/cli/benchmarks/pack.ts': ['formats'],
+  'src/cli/benchmarks/sources.ts': ['formats'],
+  'src/cli/clean-cache.ts': ['plugins'],
+  'src/cli/clean.ts': ['plugins', 'store'],
+  'src/cli/doctor.ts': ['plugins'],
+  'src/cli/doctor/machine-checks.ts': ['formats'],
+  'src/cli/doctor/plugin-checks.ts': ['plugins'],
+  'src/cli/engines/show.ts': ['plugins'],
+  'src/cli/eval/run.ts': ['stats'],
+  'src/cli/generate/options.ts': ['run'],
+  'src/cli/generate/plan.ts': ['run'],
+  'src/cli/generate/report.ts': ['run'],
+  'src/cli/hub/download.ts': ['formats'],
+  'src/cli/hub/upload.ts': ['formats'],
+  'src/cli/recipe/stages.ts': ['plugins'],
+  'src/cli/sandboxes/show.ts': ['plugins'],
+  'src/cli/serve.ts': ['formats'],
+  'src/cli/serve/check-endpoint.ts': ['formats'],
+  'src/cli/serve/known-flags.ts': ['formats'],
+  'src/cli/serve/replicas.ts': ['formats', 'plugins'],
+  'src/cli/serve/run-vllm.ts': ['formats'],
+  'src/cli/serve/serve-engine.ts': ['formats', 'plugins', 'server'],
+  'src/cli/show-plugin.ts': ['plugins'],
+  'src/cli/tasks/check-table.ts': ['run'],
+  'src/cli/tasks/convert.ts': ['formats'],
+  'src/cli/tasks/init.ts': ['formats'],
+  'src/cli/tasks/pack.ts': ['formats'],
+  'src/cli/tasks/pin.ts': ['formats'],
+  'src/cli/tasks/pin/ask.ts': ['formats'],
+  'src/cli/tasks/pin/pin-task.ts': ['formats', 'run'],
+  'src/cli/tasks/pin/save.ts': ['formats'],
+  'src/cli/tasks/unpack.ts': ['formats'],
 }
 
 /** Rooms whose folders are not in the table: commands use each other's parts, and move to the application layer one by one. */
@@ -120,6 +160,14 @@ test('every import follows the layer table', () => {
       .map((target) => `${path} -> ${target}`),
   )
   expect(breaches).toEqual([])
+})
+
+test('every exception for a command is used', () => {
+  const unused = Object.entries(commandExceptions).flatMap(([path, rooms]) => {
+    const used = existsSync(path) ? importsOf(path).map(roomOf) : []
+    return rooms.filter((room) => !used.includes(room)).map((room) => `${path} -> ${room}`)
+  })
+  expect(unused).toEqual([])
 })
 
 test('every room is in the table', () => {
@@ -220,7 +268,7 @@ test('examples, recipes and data know only the public face of the package', () =
 function allowed(path: string, target: string): boolean {
   const from = roomOf(path)
   const to = roomOf(target)
-  return from === to || (table[from]?.includes(to) ?? false)
+  return from === to || [...(table[from] ?? []), ...(commandExceptions[path] ?? [])].includes(to)
 }
 
 /** Files of this checkout that a file imports: statically, dynamically or for their types only. */

@@ -3,6 +3,7 @@ import { compareRuns, type EvalComparison } from './eval/compare-runs.ts'
 import { type PowerPrediction, type PowerRequest, predictPower } from './eval/predict-power.ts'
 import { type EvalReport, type ScoreOptions, scoreJob } from './eval/score-job.ts'
 
+export type { Interval } from '../stats/interval.ts'
 export type { ComparedPair, ComparedRun, EvalComparison } from './eval/compare-runs.ts'
 export type { PowerPrediction, PowerRequest } from './eval/predict-power.ts'
 export type { RunNumbers } from './eval/run-tally.ts'

@@ -11,6 +11,9 @@ import { Running } from './running.ts'
 import { DatasetFiles } from './traces/dataset-files.ts'
 import { traceMaker } from './traces/trace-maker.ts'
 
+export type { TraceOptions } from '../formats/traces/make-traces.ts'
+export { type TraceFormat, traceFormats } from '../formats/traces/shards.ts'
+
 /** Which trials become a dataset, and in which form. */
 export interface ExportRequest extends Partial<TraceOptions> {
   /** Jobs, trials or folders of them. */

@@ -1,10 +1,8 @@
 import { resolve } from 'node:path'
-import type { Recipe, StageCount } from '../core/recipe.ts'
-import type { RecipeOutcome } from '../run/recipe/outcome.ts'
-import { countsOf } from '../run/recipe/report.ts'
+import type { Recipe } from '../core/recipe.ts'
 import type { RecipeEvent, RecipeRun } from '../run/recipe/run-recipe.ts'
 import { loadRecipe, makeRecipe, type RecipeOptions } from './recipe/load-recipe.ts'
-import { performRecipe } from './recipe/perform-recipe.ts'
+import { performRecipe, type RecipeOutcome } from './recipe/perform-recipe.ts'
 import type { RolloutAsk } from './recipe/roll-out.ts'
 import type { RunControl } from './run-tasks.ts'
 import { Running } from './running.ts'
@@ -22,10 +20,8 @@ export interface RecipeRequest
 
 export type RecipeProgress = RecipeEvent | { readonly kind: 'note'; readonly text: string }
 
-export interface RecipeResult extends Pick<RecipeOutcome, 'sinks' | 'cached' | 'waitingAt'> {
+export interface RecipeResult extends Pick<RecipeOutcome, 'stages' | 'sinks' | 'cached' | 'waitingAt'> {
   readonly dir: string
-  /** What each stage took, gave and dropped. */
-  readonly stages: readonly StageCount[]
 }
 
 /** Makes the dataset of a recipe, or what is missing of it, as `ot-agent recipe run` does. `recipe` is an object or a file. */
@@ -41,7 +37,7 @@ export function runRecipe(
       : makeRecipe(recipe, { where: `recipe ${recipe.name}`, folder }, { set, limit }))
     const dir = resolve(out ?? `runs/${made.lock.name}`)
     const notify = (text: string) => emit({ kind: 'note', text })
-    const { steps, ...outcome } = await performRecipe(
+    const { steps: _, ...outcome } = await performRecipe(
       { ...run, recipe: made, dir },
       {
         trials: { notify, passEnv, restartInterrupted },
@@ -49,6 +45,6 @@ export function runRecipe(
         signal: control.signal ?? new AbortController().signal,
       },
     )
-    return { dir, stages: countsOf(steps), ...outcome }
+    return { dir, ...outcome }
   })
 }

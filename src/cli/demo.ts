@@ -2,11 +2,8 @@ import { join, relative, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { wholeNumber } from '../app/flags/values.ts'
 import { loadRecipe } from '../app/recipe/load-recipe.ts'
-import { performRecipe } from '../app/recipe/perform-recipe.ts'
-import type { StageCount } from '../core/recipe.ts'
+import { performRecipe, type RecipeOutcome } from '../app/recipe/perform-recipe.ts'
 import { packageRoot } from '../lib/package-root.ts'
-import type { RecipeOutcome } from '../run/recipe/outcome.ts'
-import { countsOf } from '../run/recipe/report.ts'
 import { note, printJson } from './output.ts'
 import { printCounts } from './recipe/counts-table.ts'
 import { followRecipe } from './recipe/follow-recipe.ts'
@@ -38,9 +35,9 @@ export default () =>
       if (!quiet) note(describeTeacher(asked))
       const started = performance.now()
       const outcome = await followRecipe({ quiet }, (follower) => performRecipe({ recipe, dir }, follower))
-      const stages = countsOf(outcome.steps)
-      if (json) return printJson({ schema: 'recipe-run/1', dir, stages, cached: outcome.cached, sinks: outcome.sinks })
-      printSummary(stages, outcome, (performance.now() - started) / 1000)
+      const { stages, cached, sinks } = outcome
+      if (json) return printJson({ schema: 'recipe-run/1', dir, stages, cached, sinks })
+      printSummary(outcome, (performance.now() - started) / 1000)
       if (!quiet) note(whatNext(relative('', dir) || '.'))
     })
 
@@ -57,7 +54,7 @@ function describeTeacher({ model, apiBase }: ModelAsked): string {
   return 'The teacher is a stand-in, no model: it plays each task’s own solution. --api-base and --model put a real one in its place.\n'
 }
 
-function printSummary(stages: readonly StageCount[], { steps, cached, sinks }: RecipeOutcome, seconds: number): void {
+function printSummary({ stages, steps, cached, sinks }: RecipeOutcome, seconds: number): void {
   printCounts(stages)
   process.stdout.write('\n')
   for (const { dir, counts, files } of sinks) {

@@ -1,8 +1,10 @@
 import { jobRequestOf } from '../app/flags/job-request.ts'
 import { type RunOptions, runOptions } from '../app/flags/run-options.ts'
+import { loadEnvFile } from '../app/job/env-file.ts'
+import { estimateRun } from '../app/job/estimate.ts'
+import { planImagesOf } from '../app/job/plan-run.ts'
 import { planJob, prepareJob } from '../app/job/prepare-job.ts'
 import { note } from './output.ts'
-import { loadEnvFile } from './run/env-file.ts'
 import { printEstimate } from './run/estimate.ts'
 import { checkOutputFile } from './run/output-file.ts'
 import { printPlan } from './run/print-plan.ts'
@@ -27,9 +29,11 @@ async function runAction(options: RunOptions, invocation: readonly string[]): Pr
   const planned = await planJob(request, note)
   const { config, tasks } = planned
   const { verbose = false, json = false, output } = options
-  if (options.plan) return printPlan(config, tasks, json)
+  if (options.plan) return printPlan(await planImagesOf(config, tasks), json)
   if (output !== undefined) await checkOutputFile(output)
-  if (options.estimate !== undefined) return printEstimate(config, tasks.length, options)
+  const { estimate } = options
+  if (estimate !== undefined)
+    return printEstimate(await estimateRun(config, tasks.length, estimate === true ? null : estimate), json)
   const job = await prepareJob(planned, request, { notify: note, invocation })
   await runAskedJob(job, { quiet: config.quiet, json, verbose, ...(output !== undefined && { output }) })
 }

@@ -74,6 +74,12 @@ export const replayResultSchema = z.object({
 })
 export type ReplayResult = Readonly<z.output<typeof replayResultSchema>>
 
+/** What a replay came to, in one sentence. */
+export function describeReplay({ rows, holds, trouble }: ReplayResult): string {
+  const all = `${holds} of ${rows} replayed rows hold`
+  return trouble === null ? all : `${all}: ${trouble}`
+}
+
 /** The digest of the prompts that an agent told, of a trial or of its first step. */
 export function promptsDigestOf({ metadata, steps }: TrialRecord): string | null {
   const told = metadata?.prompts_digest ?? steps?.[0]?.metadata?.prompts_digest

@@ -140,3 +140,10 @@ export interface TrialEvent {
 
 /** Called for every event of every trial, one after the other; what it throws fails the trial. */
 export type TrialHook = (event: TrialEvent) => Promise<void> | void
+
+/** An ending in one line. */
+export function describeEnd(end: TrialEnd): string {
+  if (end.kind === 'scored') return `scored ${JSON.stringify(end.rewards)}`
+  if (end.kind === 'cancelled') return 'cancelled'
+  return `failed at ${end.failure.boundary}: ${end.failure.code}: ${end.failure.message}`
+}

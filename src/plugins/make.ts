@@ -4,7 +4,7 @@ import type { Scheduler } from '../core/launch.ts'
 import type { Engine } from '../core/model.ts'
 import type { Plugin } from '../core/plugin.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
-import { meets, type Need, type SandboxAlternatives } from '../run/trial/environment.ts'
+import { meets, type SandboxAlternatives } from '../run/trial/environment.ts'
 import { makeNamed, parseOptions } from './make-plugin.ts'
 import { registry } from './table.ts'
 import { isModulePath } from './user-modules/import-path.ts'
@@ -54,19 +54,8 @@ export async function makeJudge(path: string, options: Options = {}): Promise<Ju
   return (await userModules()).makeImportedJudge(path, options)
 }
 
-/** Which kinds of sandbox meet which need, for messages that name an alternative. */
-export async function sandboxAlternatives(): Promise<SandboxAlternatives> {
+/** Which kinds of sandbox meet a need, for messages that name an alternative; they are loaded only for such a message. */
+export const sandboxAlternatives: SandboxAlternatives = async (need) => {
   const providers = await Promise.all(Object.keys(registry.sandboxes).map((name) => makeProvider(name)))
-  const meeting = (need: Need) => providers.filter(({ can }) => meets(can, need)).map(({ name }) => name)
-  return {
-    compose: meeting('compose'),
-    images: meeting('images'),
-    gpu: meeting('gpu'),
-    tpu: meeting('tpu'),
-    windows: meeting('windows'),
-    allowlist: meeting('allowlist'),
-    networkPerPhase: meeting('networkPerPhase'),
-    mounts: meeting('mounts'),
-    services: meeting('services'),
-  }
+  return providers.filter(({ can }) => meets(can, need)).map(({ name }) => name)
 }

@@ -1,5 +1,6 @@
 import type { JobResult } from '../core/job-stats.ts'
 import type { TrialRecord } from '../core/trial.ts'
+import { describeEnd } from '../core/trial.ts'
 import { exhaustedBy } from '../lib/exhaustion.ts'
 import { utcNow } from '../lib/time.ts'
 import { type LiveStats, makeLiveStats } from '../stats/live-stats.ts'
@@ -13,7 +14,6 @@ import type { PlannedTrial } from './job/plan.ts'
 import { makeResultWriter } from './job/result-writer.ts'
 import { type JobWatch, runTrials, type TrialsRequest } from './job/run-trials.ts'
 import { storeFailure } from './job/store-failure.ts'
-import { describeEnd } from './trial/trial-record.ts'
 
 /** How a job stands before its trials start. */
 export interface JobStart {

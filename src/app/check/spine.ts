@@ -57,7 +57,7 @@ export async function withSpine<T>(
       provider,
       sandboxOptions,
       makeAgent,
-      alternatives: await sandboxAlternatives(),
+      alternatives: sandboxAlternatives,
       hostEnv: process.env,
       judge: judge?.(purse.account(null, 'judge')),
       repeats,

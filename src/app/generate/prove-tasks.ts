@@ -27,7 +27,7 @@ export async function makeProver(judging: Proving): Promise<(task: Task) => Prom
   const request = {
     ...rest,
     makeAgent,
-    alternatives: await sandboxAlternatives(),
+    alternatives: sandboxAlternatives,
     hostEnv: process.env,
     lintOnly: false,
   }

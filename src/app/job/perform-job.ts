@@ -9,6 +9,7 @@ import type { JobTask } from '../../run/job/plan.ts'
 import type { JobWatch } from '../../run/job/run-trials.ts'
 import { type JobOutcome, type JobRequest, type JobStart, runJob } from '../../run/job.ts'
 import { blameTrial } from '../../run/trial/stray-errors.ts'
+import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { agentOf, providerOf } from './configured.ts'
 import { askConsent, type Confirm, type Consent } from './consent.ts'
 import { refuseUnjudged } from './judge.ts'
@@ -17,6 +18,9 @@ import { findModels, type JobModels } from './models.ts'
 import { type PrefetchOptions, prefetchSettings } from './prefetch-settings.ts'
 import { makeResumedTally, type ResumedSums, renderResumed } from './resumed.ts'
 import type { Notify } from './tasks-request.ts'
+
+export type { JobWatch } from '../../run/job/run-trials.ts'
+export type { JobStart } from '../../run/job.ts'
 
 export interface JobToRun {
   readonly config: JobConfig
@@ -49,6 +53,8 @@ export interface PerformedJob extends JobOutcome {
   readonly stoppedByBudget: boolean
   /** Null when no trial had been interrupted before. */
   readonly resumed: ResumedSums | null
+  /** What judges asked for; null when none was asked. */
+  readonly judge: Sums | null
 }
 
 /** Checks and runs a job. What is wrong with it is thrown before its directory is made. */
@@ -67,11 +73,8 @@ export async function performJob(asked: JobToRun, follower: JobFollower): Promis
   if (job.continued) notify(`continues the job in ${job.dir}`)
   const models = await served.open(job.dir, config.nConcurrentTrials)
   const prefetch = prefetchSettings(asked.prefetch ?? {}, config.nConcurrentTrials, provider)
-  try {
-    return await runFollowed(asked, job, { ...parts, ...models, prefetch }, follower)
-  } finally {
-    await models.close()
-  }
+  const performed = await runFollowed(asked, job, { ...parts, ...models, prefetch }, follower).finally(models.close)
+  return { ...performed, judge: await judgeSums(job.dir) }
 }
 
 /** Notified of stray errors: the follower of the latest job. */
@@ -105,7 +108,7 @@ async function runFollowed(
   job: OpenedJob,
   parts: Parts,
   { notify, signal, watch }: JobFollower,
-): Promise<PerformedJob> {
+): Promise<Omit<PerformedJob, 'judge'>> {
   let stop = () => {}
   let cutShort = 0
   const notes = new Set<string>()
@@ -115,7 +118,7 @@ async function runFollowed(
       job,
       ...parts,
       hooks: [],
-      alternatives: await sandboxAlternatives(),
+      alternatives: sandboxAlternatives,
       signal,
       replayInterrupted: !restartInterrupted,
       ...(again && { again }),

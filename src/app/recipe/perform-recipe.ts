@@ -1,9 +1,18 @@
-import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
+import type { StageCount } from '../../core/recipe.ts'
+import type { RecipeOutcome as RunOutcome } from '../../run/recipe/outcome.ts'
+import { countsOf } from '../../run/recipe/report.ts'
 import { type RecipeEvent, type RecipeRun, runRecipe } from '../../run/recipe/run-recipe.ts'
 import { explainDisk } from '../disk-errors.ts'
 import type { RolloutAsk } from './roll-out.ts'
 import { stageServices } from './services.ts'
 import { refuseUnready } from './start.ts'
+
+export type { RecipeEvent } from '../../run/recipe/run-recipe.ts'
+
+/** What a recipe made, and what each stage took, gave and dropped. */
+export interface RecipeOutcome extends RunOutcome {
+  readonly stages: readonly StageCount[]
+}
 
 export type RecipeToRun = Omit<RecipeRun, 'services' | 'signal' | 'onEvent' | 'refuse'>
 
@@ -20,5 +29,6 @@ export async function performRecipe(run: RecipeToRun, follower: RecipeFollower):
   const { trials, signal, onEvent = () => {} } = follower
   const services = stageServices(signal, trials)
   const refuse = run.rehearse ? undefined : await refuseUnready(run, { notify: trials.notify, signal })
-  return explainDisk(run.dir, () => runRecipe({ ...run, services, signal, refuse, onEvent }))
+  const outcome = await explainDisk(run.dir, () => runRecipe({ ...run, services, signal, refuse, onEvent }))
+  return { ...outcome, stages: countsOf(outcome.steps) }
 }

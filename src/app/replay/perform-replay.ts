@@ -89,7 +89,7 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
     const byTrial = new Map(group.trials.map(([found, trial]) => [trial, found]))
     const request = {
       ...{ provider, makeAgent: agentOf, dir, nConcurrent: ask.nConcurrent, hostEnv: process.env, signal },
-      ...{ alternatives: await sandboxAlternatives(), prefetch: prefetchSettings({}, ask.nConcurrent, provider) },
+      ...{ alternatives: sandboxAlternatives, prefetch: prefetchSettings({}, ask.nConcurrent, provider) },
     }
     await replayTrials([...byTrial.keys()], request, (ended) => {
       const found = byTrial.get(ended.trial)

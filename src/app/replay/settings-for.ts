@@ -1,5 +1,6 @@
+import type { EnvironmentConfig } from '../../core/job.ts'
 import type { RunFacts } from '../../formats/traces/run-facts.ts'
-import { checkTrialConfig } from '../../run/check/trial-config.ts'
+import { checkTrialConfig, noEnvironmentConfig } from '../../run/check/trial-config.ts'
 import type { ReplaySettings } from './found-trial.ts'
 
 /**
@@ -30,4 +31,9 @@ export function settingsFor(
     environment: { ...rest.environment, ...run.sandbox },
     timeoutMultipliers: run.timeoutMultipliers,
   }
+}
+
+/** A kind of sandbox with its usual options. */
+export function sandboxNamed(type: string): EnvironmentConfig {
+  return { ...noEnvironmentConfig, type, kwargs: {} }
 }

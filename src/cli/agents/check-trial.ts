@@ -47,7 +47,7 @@ export async function checkTrial(asked: TrialToTry, signal: AbortSignal): Promis
       signal,
       hooks: [],
       hostEnv: process.env,
-      alternatives: await sandboxAlternatives(),
+      alternatives: sandboxAlternatives,
     })
     signal.throwIfAborted()
     const says = `task ${task.name}: ${renderEnd(end)}`

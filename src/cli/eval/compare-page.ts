@@ -1,6 +1,6 @@
 import type { ComparedPair, EvalComparison } from '../../app/evaluate.ts'
-import { intervalPlot } from '../../stats/interval-plot.ts'
-import { histogram } from '../../stats/plot.ts'
+import { intervalPlot } from '../../lib/interval-plot.ts'
+import { histogram } from '../../lib/plot.ts'
 import { percentInterval, points } from './numbers.ts'
 import type { Page, PageTable } from './page.ts'
 

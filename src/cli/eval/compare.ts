@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { compareJobs } from '../../app/evaluate.ts'
-import { findJob } from '../jobs/find-job.ts'
+import { findJob } from '../../app/jobs/find-job.ts'
 import { printJson } from '../output.ts'
 import { writeOutputFile } from '../run/output-file.ts'
 import { comparePage } from './compare-page.ts'

@@ -1,4 +1,4 @@
-import type { Interval } from '../../stats/interval.ts'
+import type { Interval } from '../../app/evaluate.ts'
 
 /** `44.8 %`. */
 export function percent(value: number | null): string {

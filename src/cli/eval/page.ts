@@ -1,5 +1,5 @@
+import { escapeMarkup } from '../../lib/plot.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { escapeMarkup } from '../../stats/plot.ts'
 import { printTable } from '../output.ts'
 
 /** A result for people, before it is a table, Markdown or HTML. All texts may be hostile. */

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import { predictComparison } from '../../app/evaluate.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
+import { findJob } from '../../app/jobs/find-job.ts'
 import { UserError } from '../../core/errors.ts'
-import { findJob } from '../jobs/find-job.ts'
 import { printJson, printTable } from '../output.ts'
 import { percentage } from './options.ts'
 

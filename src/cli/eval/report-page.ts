@@ -1,9 +1,9 @@
 import { measures } from '../../app/eval/run-tally.ts'
 import type { RunScore } from '../../app/evaluate.ts'
+import type { Spread } from '../../app/traces/trace-stats.ts'
 import { phases } from '../../core/trial.ts'
-import { intervalPlot } from '../../stats/interval-plot.ts'
-import { bars, short } from '../../stats/plot.ts'
-import type { Spread } from '../../stats/trace-stats.ts'
+import { intervalPlot } from '../../lib/interval-plot.ts'
+import { bars, short } from '../../lib/plot.ts'
 import { percent, percentInterval } from './numbers.ts'
 import type { Page, PageTable } from './page.ts'
 

@@ -1,10 +1,8 @@
 import { Command } from '@commander-js/extra-typings'
+import { type JobRow, listJobs } from '../../app/jobs/list-jobs.ts'
 import { toLocalNaive } from '../../lib/time.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { listJobs } from '../../store/job-dir.ts'
 import { note, printJson, printTable } from '../output.ts'
-import { type JobState, stateOf } from './find-job.ts'
-import { type JobRow, rowOf } from './list-row.ts'
 
 /** `ot-agent jobs list`: the jobs of a directory, ours and Harbor's. */
 export default () =>
@@ -13,15 +11,14 @@ export default () =>
     .option('-o, --jobs-dir <dir>', 'where jobs are kept', 'jobs')
     .option('--json', 'print the list as JSON')
     .action(async ({ jobsDir, json }) => {
-      const { jobs, broken } = await listJobs(jobsDir)
-      const rows = await Promise.all(jobs.map(async (job) => ({ ...rowOf(job), state: await stateOf(job) })))
+      const { jobs: rows, broken } = await listJobs(jobsDir)
       for (const { name, why } of broken) note(`${oneLine(name)} is left out: ${oneLine(why)}`)
       if (json) return printJson({ jobs: rows, broken })
       if (rows.length === 0) process.stdout.write(`no jobs in ${jobsDir}\n`)
       else printTable(['job', 'state', 'trials', 'mean reward', 'failed', 'started'], rows.map(cells))
     })
 
-function cells(row: JobRow & { readonly state: JobState }): string[] {
+function cells(row: JobRow): string[] {
   const failures = Object.entries(row.failures).map(([blamed, count]) => `${blamed} ${count}`)
   return [
     row.name,

@@ -1,12 +1,10 @@
 import { Command } from '@commander-js/extra-typings'
-import { explainDisk } from '../../app/disk-errors.ts'
+import { packTrials } from '../../app/jobs/pack-jobs.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { packJob } from '../../store/packed/pack-job.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
-import { findJob } from './find-job.ts'
 
 /** `ot-agent jobs pack`: trial directories become a few packed files. */
 export default () =>
@@ -19,16 +17,15 @@ export default () =>
     .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
     .option('--json', 'print the result as JSON')
     .action(async (given, { jobsDir, json }) => {
-      const job = await findJob(given, jobsDir)
       const tick = makeTicker()
       const interrupt = interruptSignal()
       try {
-        const packed = await explainDisk(job.dir, () =>
-          packJob(job.dir, { signal: interrupt.signal, onProgress: (done) => tick(`packed ${done} trials`) }),
-        )
+        const onProgress = (done: number) => tick(`packed ${done} trials`)
+        const packed = await packTrials(given, jobsDir, { signal: interrupt.signal, onProgress })
         for (const { trial, reason } of packed.leftAlone) note(`left alone ${oneLine(trial)}: ${reason}`)
-        if (json) printJson({ job: job.dir, ...packed })
-        else process.stdout.write(`${job.dir} is packed: ${packed.trials} trials, ${megabytes(packed.packedBytes)}\n`)
+        if (json) printJson(packed)
+        else
+          process.stdout.write(`${packed.job} is packed: ${packed.trials} trials, ${megabytes(packed.packedBytes)}\n`)
       } finally {
         interrupt.stop()
       }

@@ -1,24 +1,7 @@
-import { UserError } from '../../core/errors.ts'
+import { describeEnd, describeRewards, trialRowOf } from '../../app/jobs/trial-row.ts'
 import type { Span, TrialRecord } from '../../core/trial.ts'
 import { oneLine } from '../../lib/visible.ts'
-import type { JobDir } from '../../store/job-dir.ts'
-import { openTrialStore } from '../../store/open-store.ts'
 import { describeResumed } from '../run/interrupted.ts'
-import { describeEnd, describeRewards, trialRowOf } from './trial-row.ts'
-
-/** The record of one finished trial of a job. */
-export async function findTrial(job: JobDir, name: string): Promise<TrialRecord> {
-  const store = await openTrialStore(job.dir, job.layout)
-  try {
-    for await (const record of store.records()) if (record.name === name) return record
-  } finally {
-    await store.close()
-  }
-  throw new UserError(
-    `${job.dir} has no finished trial ${JSON.stringify(name)}`,
-    `ot-agent jobs show ${job.dir} lists its trials`,
-  )
-}
 
 /** One trial for a person: every fact on a line, the failure's stack last. */
 export function printTrial(record: TrialRecord): void {

@@ -1,8 +1,9 @@
 import { Command } from '@commander-js/extra-typings'
+import { findJob } from '../../app/jobs/find-job.ts'
+import { findTrial, reportJob } from '../../app/jobs/job-report.ts'
 import { printJson } from '../output.ts'
-import { findJob } from './find-job.ts'
-import { printReport, reportJob } from './show-job.ts'
-import { findTrial, printTrial } from './show-trial.ts'
+import { printReport } from './show-job.ts'
+import { printTrial } from './show-trial.ts'
 
 /** `ot-agent jobs show`: one job, trial by trial, or one trial of it. */
 export default () =>

@@ -1,6 +1,6 @@
+import type { JobWatch } from '../../app/job/perform-job.ts'
+import { describeEnd } from '../../core/trial.ts'
 import { visible } from '../../lib/visible.ts'
-import type { JobWatch } from '../../run/job/run-trials.ts'
-import { describeEnd } from '../../run/trial/trial-record.ts'
 import { pastGuard, type Screen } from '../guard-output.ts'
 import { renderLine, renderTable } from './render.ts'
 import type { Tally } from './tally.ts'

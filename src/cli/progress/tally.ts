@@ -1,5 +1,5 @@
+import type { JobStart } from '../../app/job/perform-job.ts'
 import type { Boundary } from '../../core/errors.ts'
-import type { LiveStats } from '../../stats/live-stats.ts'
 
 /** How a job stands, for people. */
 export interface Standing {
@@ -25,7 +25,11 @@ export interface Tally {
   standing(): Standing
 }
 
-export function makeTally(total: number, liveStats: LiveStats, nowMs: () => number = () => performance.now()): Tally {
+export function makeTally(
+  total: number,
+  liveStats: JobStart['liveStats'],
+  nowMs: () => number = () => performance.now(),
+): Tally {
   const running = new Map<string, number>()
   const startedMs = nowMs()
   let ended = 0

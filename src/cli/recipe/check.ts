@@ -1,12 +1,6 @@
-import { resolve } from 'node:path'
-import { loadRecipe } from '../../app/recipe/load-recipe.ts'
-import { findMissing, findRoom, type Missing } from '../../app/recipe/requirements.ts'
-import { contextBefore } from '../../app/recipe/start.ts'
-import { UserError } from '../../core/errors.ts'
+import { type CheckedRecipe, checkRecipe, type Missing, type StageForecast } from '../../app/recipe/check-recipe.ts'
 import type { Expectation } from '../../core/stage.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { forecast, type StageForecast } from '../../run/recipe/expect.ts'
-import type { ResolvedRecipe } from '../../run/recipe/resolve.ts'
 import { printJson, printTable } from '../output.ts'
 import { recipeOptions } from './options.ts'
 
@@ -19,37 +13,15 @@ export default () =>
     )
     .option('--offline', 'ask nothing of the network: servers, clouds and datasets are taken to be there')
     .action(async (file, options) => {
-      const recipe = await loadRecipe(file, options)
-      const signal = new AbortController().signal
-      const dir = resolve(options.out ?? `runs/${recipe.lock.name}`)
-      const contextOf = contextBefore(recipe, dir, signal)
-      const lacking = await findMissing(recipe.stages, contextOf, { offline: options.offline ?? false, signal })
-      const told = await foretold(recipe, contextOf, lacking)
-      const rollouts = (told ?? []).reduce((sum, { expected }) => sum + (expected.rollouts ?? 0), 0)
-      const room = await findRoom(dir, rollouts)
-      const missing = room ? [...lacking, room] : lacking
+      const { lock, forecast, missing } = await checkRecipe(file, options)
       if (missing.length > 0) process.exitCode = 3
-      if (options.json) return printJson({ ...recipe.lock, schema: 'recipe-check/1', forecast: told, missing })
-      if (told) printForecast(recipe, told)
+      if (options.json) return printJson({ ...lock, schema: 'recipe-check/1', forecast, missing })
+      if (forecast) printForecast(lock, forecast)
       if (missing.length > 0) return printMissing(missing)
-      process.stdout.write(`everything ${recipe.lock.name} needs is there\n`)
+      process.stdout.write(`everything ${lock.name} needs is there\n`)
     })
 
-/** Counts of files that are missing cannot be told; what is missing then says enough. */
-async function foretold(
-  { stages, lock }: ResolvedRecipe,
-  contextOf: ReturnType<typeof contextBefore>,
-  missing: readonly Missing[],
-): Promise<readonly StageForecast[] | null> {
-  try {
-    return await forecast(stages, lock.limit, contextOf)
-  } catch (error) {
-    if (error instanceof UserError && missing.length > 0) return null
-    throw error
-  }
-}
-
-function printForecast({ lock }: ResolvedRecipe, told: readonly StageForecast[]): void {
+function printForecast(lock: CheckedRecipe['lock'], told: readonly StageForecast[]): void {
   printTable(
     ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'calls', 'tokens', 'USD', 'hours'],
     lock.stages.map(({ id, use, takes, gives }, i) => [id, use, takes ?? '', gives, ...cells(told[i], takes !== null)]),

@@ -1,6 +1,5 @@
-import { resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { readReport } from '../../run/recipe/read-report.ts'
+import { explainRun } from '../../app/recipe/read-run.ts'
 import { printJson } from '../output.ts'
 import { printCounts, printSources } from './counts-table.ts'
 
@@ -13,7 +12,7 @@ export default () =>
     .argument('<dir>', 'the directory of a run, for example runs/demo')
     .option('--json', 'print the result as JSON')
     .action(async (dir, { json }) => {
-      const report = await readReport(resolve(dir))
+      const report = await explainRun(dir)
       if (json) return printJson(report)
       printCounts(report.stages)
       printSources(report.steps)

@@ -1,7 +1,6 @@
-import type { RecipeFollower } from '../../app/recipe/perform-recipe.ts'
+import type { RecipeEvent, RecipeFollower } from '../../app/recipe/perform-recipe.ts'
 import type { RolloutAsk } from '../../app/recipe/roll-out.ts'
 import { oneLine } from '../../lib/visible.ts'
-import type { RecipeEvent } from '../../run/recipe/run-recipe.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note } from '../output.ts'
 import { showTrials } from '../run/run-asked-job.ts'

@@ -1,9 +1,6 @@
-import { resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { UserError } from '../../core/errors.ts'
+import { lineageOfRow, type RowLineage, type Sighting } from '../../app/recipe/read-run.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { type RowLineage, type Sighting, traceLineage } from '../../run/recipe/lineage.ts'
-import { readReport } from '../../run/recipe/read-report.ts'
 import { printJson } from '../output.ts'
 
 /** `ot-agent recipe lineage`: the way of one row from its source to where it ended. */
@@ -14,13 +11,7 @@ export default () =>
     .option('-o, --out <dir>', 'the directory of the run', 'runs/demo')
     .option('--json', 'print the result as JSON')
     .action(async (row, { out, json }) => {
-      const dir = resolve(out)
-      const found = await traceLineage(dir, await readReport(dir), row)
-      if (found === null)
-        throw new UserError(
-          `no row of ${dir} is called ${JSON.stringify(row)}`,
-          'ids are in the column `id` of the dataset',
-        )
+      const found = await lineageOfRow(out, row)
       if (json) return printJson(withoutArchive(found))
       for (const line of linesOf(found)) process.stdout.write(`${oneLine(line)}\n`)
     })

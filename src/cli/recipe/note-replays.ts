@@ -1,6 +1,6 @@
+import type { RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
+import { describeReplay } from '../../core/replay.ts'
 import { oneLine } from '../../lib/visible.ts'
-import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
-import { describeReplay } from '../../run/recipe/replay-sample.ts'
 import { note } from '../output.ts'
 
 /** Says what the replay of a sample of each dataset's rows came to; a row that does not hold is a warning. */

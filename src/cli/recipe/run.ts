@@ -1,13 +1,10 @@
 import { resolve } from 'node:path'
-import { InvalidArgumentError } from '@commander-js/extra-typings'
 import { restartInterrupted } from '../../app/flags/model-options.ts'
-import { several, wholeNumber } from '../../app/flags/values.ts'
+import { parseShare, several, wholeNumber } from '../../app/flags/values.ts'
 import { loadRecipe } from '../../app/recipe/load-recipe.ts'
-import { performRecipe } from '../../app/recipe/perform-recipe.ts'
+import { performRecipe, type RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
 import { rehearse } from '../../app/recipe/rehearse.ts'
 import { UserError } from '../../core/errors.ts'
-import type { RecipeOutcome } from '../../run/recipe/outcome.ts'
-import { countsOf } from '../../run/recipe/report.ts'
 import { note, printJson } from '../output.ts'
 import { printCounts } from './counts-table.ts'
 import { followRecipe } from './follow-recipe.ts'
@@ -22,7 +19,7 @@ export default () =>
       'Runs a recipe stage by stage. Finished work is kept: after a crash, run the same command again to resume. A changed stage\n' +
         'rebuilds only itself and the stages below it.',
     )
-    .option('--share <i/n>', 'make every n-th shard, starting with i: to split a recipe between processes', share)
+    .option('--share <i/n>', 'make every n-th shard, starting with i: to split a recipe between processes', parseShare)
     .option('--until <stage>', 'stop when this stage is finished')
     .option(
       '--shard-rows <n>',
@@ -71,15 +68,7 @@ function refuseWith(options: Readonly<Record<string, unknown>>): void {
   )
 }
 
-function share(text: string): { index: number; of: number } {
-  const [, index, of] = /^(\d+)\/(\d+)$/.exec(text) ?? []
-  if (of === undefined || Number(of) < 1 || Number(index) >= Number(of))
-    throw new InvalidArgumentError(`expected i/n with i from 0 to n - 1, got ${JSON.stringify(text)}`)
-  return { index: Number(index), of: Number(of) }
-}
-
-function report(dir: string, { steps, sinks, waitingAt, cached }: RecipeOutcome, json: boolean): void {
-  const stages = countsOf(steps)
+function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome, json: boolean): void {
   if (json) {
     printJson({ schema: 'recipe-run/1', dir, stages, cached, sinks, waitingAt })
     return

@@ -1,7 +1,6 @@
 import { renderJudge } from '../../app/job/judge.ts'
 import type { PerformedJob } from '../../app/job/perform-job.ts'
 import type { Denominators } from '../../core/job-stats.ts'
-import { judgeSums, type Sums } from '../../store/ledger.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { renderNoValidReply, renderPassAtK } from '../progress/render.ts'
 import { writeOutputFile } from './output-file.ts'
@@ -14,8 +13,8 @@ interface Shown {
 
 /** Prints what became of a job: a table for people, one document for machines. */
 export async function reportOutcome(outcome: PerformedJob, { json, interrupted, output }: Shown): Promise<void> {
-  const judge = await judgeSums(outcome.job.dir)
-  const document = outcomeDocument(outcome, interrupted, judge)
+  const { judge } = outcome
+  const document = outcomeDocument(outcome, interrupted)
   if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(document, null, 2)}\n`)
   if (json) printJson(document)
   else printOutcome(outcome)
@@ -53,8 +52,8 @@ function cellsOf(ends: Denominators, passAtK: ReadonlyMap<number, number> = new 
   ]
 }
 
-function outcomeDocument(outcome: PerformedJob, interrupted: boolean, judge: Sums | null): object {
-  const { job, result, liveStats, resumed } = outcome
+function outcomeDocument(outcome: PerformedJob, interrupted: boolean): object {
+  const { job, result, liveStats, resumed, judge } = outcome
   const { stats } = result
   const groups = liveStats.groups()
   return {

@@ -1,5 +1,4 @@
-import { type JobToRun, type PerformedJob, performJob } from '../../app/job/perform-job.ts'
-import type { JobStart } from '../../run/job.ts'
+import { type JobStart, type JobToRun, type PerformedJob, performJob } from '../../app/job/perform-job.ts'
 import type { Screen } from '../guard-output.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note } from '../output.ts'

@@ -1,7 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
-import { type ExportResult, exportTraces } from '../../app/export-traces.ts'
+import { type ExportResult, exportTraces, type TraceFormat } from '../../app/export-traces.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
-import type { TraceFormat } from '../../formats/traces/shards.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'

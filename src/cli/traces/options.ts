@@ -1,6 +1,5 @@
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings'
-import type { TraceOptions } from '../../formats/traces/make-traces.ts'
-import { type TraceFormat, traceFormats } from '../../formats/traces/shards.ts'
+import { type TraceFormat, type TraceOptions, traceFormats } from '../../app/export-traces.ts'
 
 /** Where trials are read from. */
 export const pathOption = () =>

@@ -1,15 +1,13 @@
-import { renderToolCall } from '../../formats/traces/tool-call.ts'
-import type { TraceContent, TraceStep } from '../../formats/traces/trajectory.ts'
+import type { TraceContent, TrialStep } from '../../app/traces/trial-steps.ts'
 import { oneLine, visible } from '../../lib/visible.ts'
 
 /** One step of a trajectory for a terminal; of texts longer than `limit` the middle is left out. */
-export function renderStep(step: TraceStep, number: number, limit: number): string {
+export function renderStep({ said: step, calls }: TrialStep, number: number, limit: number): string {
   const tokens = step.metrics
     ? `${step.metrics.prompt_tokens ?? '?'} in, ${step.metrics.completion_tokens ?? '?'} out`
     : null
   const facts = [step.timestamp, step.model_name, tokens, step.is_copied_context ? 'copied context' : null]
   const head = [`[${number}] ${step.source}`, ...facts.filter((fact) => fact != null)].join('  ')
-  const calls = (step.tool_calls ?? []).map((call) => renderToolCall(call.function_name, call.arguments ?? {}))
   const parts: [string, string][] = [
     ['thinks', step.reasoning_content ?? ''],
     ['says', textWithMedia(step.message)],

@@ -3,11 +3,9 @@ import { several, wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { findTrials } from '../../app/replay/find-trials.ts'
 import { performReplay, type ReplayedRow } from '../../app/replay/perform-replay.ts'
-import { settingsFor } from '../../app/replay/settings-for.ts'
+import { sandboxNamed, settingsFor } from '../../app/replay/settings-for.ts'
 import { summarize } from '../../app/replay/summary.ts'
-import type { EnvironmentConfig } from '../../core/job.ts'
 import { oneLine, visible } from '../../lib/visible.ts'
-import { noEnvironmentConfig } from '../../run/check/trial-config.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
@@ -69,10 +67,6 @@ export default () =>
         }
       },
     )
-
-function sandboxNamed(type: string): EnvironmentConfig {
-  return { ...noEnvironmentConfig, type, kwargs: {} }
-}
 
 function report(rows: readonly ReplayedRow[]): void {
   const troubles = rows.filter(({ verdict }) => verdict.kind !== 'holds')

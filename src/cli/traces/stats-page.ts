@@ -1,5 +1,5 @@
-import { bars, escapeMarkup, histogram } from '../../stats/plot.ts'
-import type { Measure, TraceTally } from '../../stats/trace-stats.ts'
+import type { Measure, TraceTally } from '../../app/traces/trace-stats.ts'
+import { bars, escapeMarkup, histogram } from '../../lib/plot.ts'
 import { countRows, measureRows } from './stats-table.ts'
 
 export interface NamedPlot {

@@ -1,5 +1,5 @@
-import { short } from '../../stats/plot.ts'
-import type { Spread, TraceStats } from '../../stats/trace-stats.ts'
+import type { Spread, TraceStats } from '../../app/traces/trace-stats.ts'
+import { short } from '../../lib/plot.ts'
 import { printTable } from '../output.ts'
 
 /** Rows of a list that a terminal shows; --json has them all. */

@@ -1,5 +1,5 @@
 import { BoundaryError } from '../../core/errors.ts'
-import type { ReplayResult } from '../../core/replay.ts'
+import { describeReplay, type ReplayResult } from '../../core/replay.ts'
 import type { Sink } from '../../core/stage.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { decodeRow } from '../../store/rows/columns.ts'
@@ -30,12 +30,6 @@ export async function replaySample(
       retryable: false,
     })
   return result
-}
-
-/** What a replay came to, in one sentence. */
-export function describeReplay({ rows, holds, trouble }: ReplayResult): string {
-  const all = `${holds} of ${rows} replayed rows hold`
-  return trouble === null ? all : `${all}: ${trouble}`
 }
 
 /** Only numbers are drawn from, and only the chosen rows are read. */

@@ -6,12 +6,12 @@ import type { Rewards } from '../../core/rewards.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { describeEnd } from '../../core/trial.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { runTrials } from '../job/run-trials.ts'
 import type { PrefetchSettings } from '../prefetch.ts'
 import type { HostEnv } from '../trial/context.ts'
 import type { SandboxAlternatives } from '../trial/environment.ts'
-import { describeEnd } from '../trial/trial-record.ts'
 import { Tape } from './tape.ts'
 
 /** A recorded trial with everything its replay needs. */

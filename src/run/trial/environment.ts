@@ -19,8 +19,8 @@ export const needs = [
 ] as const
 export type Need = (typeof needs)[number]
 
-/** For each need, the names of the sandboxes that meet it: told to a user whose sandbox does not. */
-export type SandboxAlternatives = Readonly<Record<Need, readonly string[]>>
+/** The names of the sandboxes that meet a need: told to a user whose sandbox does not, and looked for only then. */
+export type SandboxAlternatives = (need: Need) => Promise<readonly string[]>
 
 /** The environment a trial really gets: the job's overrides win, and a forced build ignores a prebuilt image. */
 export async function effectiveEnvironment(environment: Environment, config: EnvironmentConfig): Promise<Environment> {
@@ -61,8 +61,8 @@ export async function refuseUnmetNeeds(
   const asked = (await Promise.all(environments.map((it) => environmentNeeds(it, config)))).flat()
   for (const [need, what] of [...asked, ...taskNeeds(task, config)]) {
     if (meets(provider.can, need)) continue
-    const can =
-      alternatives[need].length > 0 ? `sandboxes that can: ${alternatives[need].join(', ')}` : 'no sandbox can'
+    const others = await alternatives(need)
+    const can = others.length > 0 ? `sandboxes that can: ${others.join(', ')}` : 'no sandbox can'
     const message = `task ${task.name} needs ${what}, which sandbox ${provider.name} cannot give; ${can}`
     throw new BoundaryError('task', message, { code: 'UnsupportedEnvironmentError', retryable: false })
   }

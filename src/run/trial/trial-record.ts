@@ -71,10 +71,3 @@ export function maskEnd(end: TrialEnd, mask: (text: string) => string): TrialEnd
   const { message, stack } = end.failure
   return { kind: 'failed', failure: { ...end.failure, message: mask(message), stack: mask(stack) } }
 }
-
-/** An ending in one line. */
-export function describeEnd(end: TrialEnd): string {
-  if (end.kind === 'scored') return `scored ${JSON.stringify(end.rewards)}`
-  if (end.kind === 'cancelled') return 'cancelled'
-  return `failed at ${end.failure.boundary}: ${end.failure.code}: ${end.failure.message}`
-}

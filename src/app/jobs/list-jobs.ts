@@ -1,9 +1,11 @@
 import type { EvalStats } from '../../core/job-stats.ts'
 import { boundaryOfCode } from '../../formats/harbor-job/blame.ts'
-import type { JobDir } from '../../store/job-dir.ts'
+import { type JobDir, listJobs as listJobDirs } from '../../store/job-dir.ts'
+import { type JobState, stateOf } from './find-job.ts'
 
 /** What a list says about a job, taken from its result.json alone so that many large jobs list quickly. */
 export interface JobRow {
+  readonly state: JobState
   readonly name: string
   readonly dir: string
   readonly done: number
@@ -18,7 +20,14 @@ export interface JobRow {
   readonly finishedAt: string | null
 }
 
-export function rowOf(job: JobDir): JobRow {
+/** The jobs of a directory, ours and Harbor's, and why others could not be read. */
+export async function listJobs(jobsDir: string) {
+  const { jobs, broken } = await listJobDirs(jobsDir)
+  const rows = await Promise.all(jobs.map(async (job) => ({ ...rowOf(job), state: await stateOf(job) })))
+  return { jobs: rows, broken }
+}
+
+function rowOf(job: JobDir): Omit<JobRow, 'state'> {
   const { result } = job
   const evals = [...(result?.stats.evals.values() ?? [])]
   const rewards = evals.map(mainRewards)

@@ -1,6 +1,5 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { traceMaker } from '../../app/traces/trace-maker.ts'
 import type { TraceFacts } from '../../core/trace.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
 import { readTraceFacts } from '../../formats/traces/read-parquet.ts'
@@ -9,6 +8,7 @@ import { isMissing } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
+import { traceMaker } from './trace-maker.ts'
 
 export interface FactsAsk {
   readonly recursive: boolean

@@ -9,7 +9,7 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import { makeProvider, sandboxAlternatives } from '../../plugins/make.ts'
 import type { JobTask } from '../../run/job/plan.ts'
-import { planRun } from './print-plan.ts'
+import { planRun } from './plan-run.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-plan-'))
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
@@ -37,7 +37,7 @@ const config = jobConfig({
 })
 
 test('counts trials and tells which tasks share an image', async () => {
-  const plan = await planRun(config, tasks, local, await sandboxAlternatives())
+  const plan = await planRun(config, tasks, local, sandboxAlternatives)
   expect(plan).toMatchObject({ sandbox: 'local', tasks: 5, agents: 2, attempts: 3, trials: 30, unavailable: null })
   expect(plan.images.map(({ kind, tasks, exists }) => [kind, tasks, exists])).toEqual([
     ['dockerfile', ['a', 'c'], null],
@@ -49,8 +49,8 @@ test('counts trials and tells which tasks share an image', async () => {
 })
 
 test('names the tasks whose needs cannot be met, and who could', async () => {
-  const { unmet } = await planRun(config, tasks, local, { ...(await sandboxAlternatives()), images: ['somebody'] })
-  expect(unmet).toEqual([{ task: 'd', reason: expect.stringMatching(/me\/image:1.*sandbox local.*somebody/) }])
+  const { unmet } = await planRun(config, tasks, local, async () => ['another'])
+  expect(unmet).toEqual([{ task: 'd', reason: expect.stringMatching(/me\/image:1.*sandbox local.*another/) }])
 })
 
 test('asks the provider what is there already, and makes nothing', async () => {
@@ -65,7 +65,7 @@ test('asks the provider what is there already, and makes nothing', async () => {
     prepare: () => Promise.reject(new Error('must not be called')),
     lease: () => Promise.reject(new Error('must not be called')),
   }
-  const { images } = await planRun(config, tasks, telling, await sandboxAlternatives())
+  const { images } = await planRun(config, tasks, telling, sandboxAlternatives)
   expect(images.map(({ exists }) => exists)).toEqual([false, true, false, null])
   expect(asked).toHaveLength(3)
   expect(readdirSync(scratch)).toEqual(before)
@@ -73,7 +73,7 @@ test('asks the provider what is there already, and makes nothing', async () => {
 
 test('a sandbox that cannot run here is said, and the plan is made all the same', async () => {
   const missing = { ...local, preflight: () => Promise.reject(new UserError('no engine here', 'install one')) }
-  const plan = await planRun(config, tasks, missing, await sandboxAlternatives())
+  const plan = await planRun(config, tasks, missing, sandboxAlternatives)
   expect(plan.unavailable).toBe('no engine here')
   expect(plan.images).toHaveLength(4)
 })

@@ -1,0 +1,70 @@
+import { UserError } from '../../core/errors.ts'
+import type { JobConfig } from '../../core/job.ts'
+import type { ModelFacts } from '../../core/model.ts'
+import type { TrialRecord } from '../../core/trial.ts'
+import { makeEngine } from '../../plugins/make.ts'
+import {
+  assumeConversation,
+  assumeFromRecords,
+  type Estimate,
+  estimateJob,
+  type TrialAssumptions,
+  usualConversation,
+} from '../../stats/estimate.ts'
+import { loadJobDir } from '../../store/job-dir.ts'
+import { openTrialStore } from '../../store/open-store.ts'
+import { engineOf } from './agent-engine.ts'
+
+/** What the trials of one agent would take, and on which numbers that stands. */
+export interface AgentEstimate extends Estimate {
+  readonly agent: string
+}
+
+/** What a job would take, from usual numbers or from those of an earlier job; asks no server and writes nothing. */
+export async function estimateRun(
+  config: JobConfig,
+  nTasks: number,
+  earlierJob: string | null,
+): Promise<readonly AgentEstimate[]> {
+  const each = earlierJob === null ? assumeConversation(usualConversation) : await averagesOf(earlierJob)
+  return Promise.all(
+    config.agents.map(async (agent) => {
+      const trials = nTasks * config.nAttempts
+      const engine = await engineOf(agent)
+      const facts = engine && (await factsOf(engine.name, engine.options, engine.model))
+      const shown = agent.modelName ?? engine?.model ?? 'no model'
+      const named = `${agent.name ?? agent.importPath}, ${shown}`
+      if (engine) return { agent: named, ...estimateJob(trials, config.nConcurrentTrials, facts, each) }
+      return { agent: named, ...estimateJob(trials, config.nConcurrentTrials, null, unasked(each)), costUsd: 0 }
+    }),
+  )
+}
+
+/** What a trial takes whose agent asks no model. */
+function unasked({ sec }: TrialAssumptions): TrialAssumptions {
+  return { turns: 0, inputTokens: 0, cacheTokens: 0, outputTokens: 0, sec, source: `no model is asked, ${sec} s` }
+}
+
+async function averagesOf(jobDir: string) {
+  const job = await loadJobDir(jobDir)
+  const store = await openTrialStore(job.dir, job.layout)
+  const records: TrialRecord[] = []
+  for await (const record of store.records()) records.push(record)
+  await store.close()
+  const averages = assumeFromRecords(records)
+  if (averages) return averages
+  throw new UserError(
+    `${jobDir}: expected trials that tell how many tokens they used, found none`,
+    'leave the job out to estimate by usual numbers',
+  )
+}
+
+async function factsOf(
+  name: string,
+  options: Readonly<Record<string, unknown>>,
+  model: string | null,
+): Promise<ModelFacts | null> {
+  if (model === null) return null
+  const engine = await makeEngine(name, options)
+  return engine.client(model).facts
+}

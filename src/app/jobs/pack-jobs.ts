@@ -1,0 +1,22 @@
+import { packJob } from '../../store/packed/pack-job.ts'
+import { unpackJob } from '../../store/packed/unpack-job.ts'
+import { explainDisk } from '../disk-errors.ts'
+import { findJob } from './find-job.ts'
+
+/** How a caller follows the work. */
+interface Follower {
+  readonly signal: AbortSignal
+  readonly onProgress: (done: number) => void
+}
+
+/** Turns the trial directories of a job into a few packed files. */
+export async function packTrials(given: string, jobsDir: string, follower: Follower) {
+  const { dir } = await findJob(given, jobsDir)
+  return { job: dir, ...(await explainDisk(dir, () => packJob(dir, follower))) }
+}
+
+/** Turns a packed job back into trial directories. `before` is how it was kept. */
+export async function unpackTrials(given: string, jobsDir: string, follower: Follower) {
+  const { dir, layout: before } = await findJob(given, jobsDir)
+  return { before, unpacked: { job: dir, ...(await explainDisk(dir, () => unpackJob(dir, follower))) } }
+}

@@ -1,0 +1,48 @@
+import type { ModelSettings } from '../../core/stage.ts'
+import { sandboxAlternatives } from '../../plugins/make.ts'
+import { type Rescored, rescoreJob } from '../../run/rescore.ts'
+import { networksOf } from '../../run/trial/environment.ts'
+import { providerOf } from '../job/configured.ts'
+import { askConsent, type Confirm } from '../job/consent.ts'
+import type { GivenAgain } from '../job/hidden-values.ts'
+import { refuseUnjudged } from '../job/judge.ts'
+import { unlimitedUse } from '../job/model-use.ts'
+import { findModels } from '../job/models.ts'
+import { loadStoredJob } from '../job/stored-job.ts'
+import type { Notify } from '../job/tasks-request.ts'
+
+export type { Rescored } from '../../run/rescore.ts'
+
+/** Which job is scored again, and how. */
+export interface RescoreRequest {
+  readonly job: string
+  /** Also trials whose tests share the agent's sandbox. */
+  readonly artifactsSuffice: boolean
+  readonly concurrency: number
+  readonly judge?: ModelSettings | undefined
+  /** What the files of the job do not hold. */
+  readonly hidden: GivenAgain
+}
+
+/** Runs the tests of finished trials again, on what they kept; says what became of each trial. */
+export async function rescore(
+  { job, artifactsSuffice, concurrency: nConcurrent, judge, hidden }: RescoreRequest,
+  { notify, signal, confirm }: { notify: Notify; signal: AbortSignal; confirm?: Confirm | undefined },
+): Promise<ReadonlyMap<string, Rescored>> {
+  const { there, config, tasks: jobTasks, consent, changes } = await loadStoredJob(job, {}, hidden)
+  const tasks = jobTasks.map(({ task }) => task)
+  for (const change of changes) notify(`${change}; its present tests are used`)
+  await askConsent(tasks, consent, confirm)
+  await refuseUnjudged(tasks, judge)
+  const provider = await providerOf(config.environment)
+  await provider.preflight({ networks: networksOf(tasks) })
+  // Agents are not asked again: only the judge needs a model.
+  const served = await findModels({ ...config, agents: [] }, { use: { ...unlimitedUse, judge }, notify, signal })
+  const models = await served.open(there.dir, nConcurrent)
+  return rescoreJob({
+    ...{ there, config, tasks, provider, signal, artifactsSuffice, nConcurrent },
+    hostEnv: process.env,
+    alternatives: sandboxAlternatives,
+    judgeFor: models.judgeFor,
+  }).finally(models.close)
+}
