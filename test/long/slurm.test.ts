@@ -93,9 +93,8 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(trialsIn(join(dir, 'outputs/eval'))).toHaveLength(4)
     const report = join(dir, 'outputs/eval/stand-in_tasks/eval-report.json')
     expect(JSON.parse(readFileSync(report, 'utf8'))).toMatchObject({
-      schema: 'eval-report/1',
-      score: { tasks: 2, trials: 4 },
-      trials: { scored: 4, failed: 0, cancelled: 0 },
+      schema: 'eval-report/2',
+      runs: [{ state: 'complete', accuracy: { tasks: 2, trials: 4 }, trials: { scored: 4, failed: 0, cancelled: 0 } }],
     })
   }, 300_000)
 

@@ -153,6 +153,24 @@ describe('jobs show', () => {
     },
   )
 
+  test('averages a metric over the tasks that have it', async () => {
+    const scored = (name: string, rewards: Record<string, number>) => {
+      const record = someRecord({ name, end: { kind: 'scored', rewards, exit: { kind: 'finished' } } })
+      return { ...record, task: { ...record.task, name } }
+    }
+    await makeJob(
+      'metrics',
+      [scored('a', { reward: 1, dates: 0.5 }), scored('b', { reward: 0 }), scored('c', { reward: 1 })],
+      3,
+    )
+    const [group] = JSON.parse(await run(show, 'metrics', '--json')).groups
+    expect(group.rewardMeans).toMatchObject([
+      { name: 'dates', mean: 0.5, tasks: 1, ofTasks: 3 },
+      { name: 'reward', tasks: 3, ofTasks: 3 },
+    ])
+    expect(await run(show, 'metrics')).toContain('dates 0.500 (1 of 3 tasks), reward 0.667')
+  })
+
   test('is two tables for people, with notes, and nothing a terminal would obey', async () => {
     const dir = await makeJob('done', records, 9)
     const text = await run(show, dir)
