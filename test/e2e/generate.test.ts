@@ -96,6 +96,8 @@ withSandboxes('ot-agent generate', () => {
     const file = pipeline(
       'vacuous',
       `make: () => ({ instruction: 'Write /app/x', files: { 'tests/test.sh': { data: '${script}' }, 'solution/solve.sh': { data: 'touch /app/x' } } })`,
+      '',
+      1,
     )
     const out = join(scratch, 'vacuous-out')
     const { status, stderr } = await generate(file, '--output-dir', out)

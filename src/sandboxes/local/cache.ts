@@ -28,8 +28,6 @@ export interface CachePlace {
  * moved something away: so nothing goes that a living process has found.
  */
 export class Cache {
-  #notes: ProcessNotes | null | undefined
-
   constructor(
     private readonly place: CachePlace,
     private readonly limitGb = defaultLimitGb,
@@ -37,11 +35,7 @@ export class Cache {
 
   /** To be called before looking whether it is there; from then until this process ends it stays. */
   use(kind: Kind, name: string): void {
-    if (this.#notes === undefined) {
-      this.#notes = ProcessNotes.open(this.#usesDir, this.place.ownersDir)
-      process.once('exit', () => this.#notes?.remove())
-    }
-    this.#notes?.add(`${kind}/${name}`)
+    notesIn(this.#usesDir, this.place.ownersDir)?.add(`${kind}/${name}`)
     try {
       utimesSync(this.#stampOf(kind, name), new Date(), new Date())
     } catch (error) {
@@ -151,6 +145,17 @@ export class Cache {
   #stampOf(kind: Kind, name: string): string {
     return join(this.place.home, 'used', `${kind}-${name}`)
   }
+}
+
+const openNotes = new Map<string, ProcessNotes>()
+
+/** The notes of this process in a directory. It has one file there, however many caches it opens. */
+function notesIn(usesDir: string, ownersDir: string): ProcessNotes | null {
+  const notes = openNotes.get(usesDir) ?? ProcessNotes.open(usesDir, ownersDir)
+  if (notes === null || openNotes.has(usesDir)) return notes
+  openNotes.set(usesDir, notes)
+  process.once('exit', () => notes.remove())
+  return notes
 }
 
 /** False when it was rebuilt meanwhile. */
