@@ -16,8 +16,8 @@ await build({
   platform: 'node',
   target: 'node20',
   sourcemap: 'linked',
-  // Native code, and packages only those who use them have.
-  external: ['@lydell/node-pty', 'esbuild', '@duckdb/node-api', '@daytonaio/sdk', 'e2b', 'modal'],
+  // Native code, packages only those who use them have, and the drivers of databases.
+  external: ['@lydell/node-pty', 'esbuild', '@duckdb/node-api', 'libsql', 'postgres', '@daytonaio/sdk', 'e2b', 'modal'],
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',
   banner: {

@@ -127,6 +127,18 @@ export const commands: Group = {
       power: { summary: 'Predict what a comparison can detect', load: () => import('./eval/power.ts') },
     },
   },
+  registry: {
+    summary: 'Keep datasets, models and results in a database',
+    group: {
+      ingest: { summary: 'Register jobs, datasets and trained models', load: () => import('./registry/ingest.ts') },
+      search: { summary: 'Find runs, rank them, or show a matrix', load: () => import('./registry/search.ts') },
+      lineage: { summary: 'Show what a model or dataset was made of', load: () => import('./registry/lineage.ts') },
+      export: { summary: 'Write the whole registry to files', load: () => import('./registry/export.ts') },
+      import: { summary: 'Add the rows of an export', load: () => import('./registry/import.ts') },
+      gc: { summary: 'Remove what no result needs', load: () => import('./registry/gc.ts') },
+      sql: { summary: 'Run one SELECT', load: () => import('./registry/sql.ts') },
+    },
+  },
   serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },
   doctor: { summary: 'Check what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },

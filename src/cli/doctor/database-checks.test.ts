@@ -1,13 +1,9 @@
-import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { needs } from '../../../test/needs.ts'
+import { startPostgres } from '../../../test/postgres.ts'
 import { runCheck } from './check.ts'
 import { databaseChecks } from './database-checks.ts'
 
@@ -16,7 +12,8 @@ test('the database of recipes is there and answers', async () => {
 })
 
 test('a PostgreSQL that runs answers', { ...needs('pg_createcluster', 'setpriv'), timeout: 60_000 }, async () => {
-  const dir = await startPostgres()
+  const { dir, stop } = await startPostgres()
+  onTestFinished(stop)
   const what = `${dir}/.s.PGSQL.5432 answers; the account was not tried`
   expect(await postgresql(`postgres://postgres:hidden@localhost/postgres?host=${dir}`)).toMatchObject({
     state: 'ok',
@@ -66,25 +63,4 @@ async function listen(accept: (socket: Socket) => void): Promise<number> {
   onTestFinished(() => void server.close())
   await once(server, 'listening')
   return (server.address() as AddressInfo).port
-}
-
-/** A server of its own, reached through a socket in a directory of its own; as nobody, since it refuses to run as root. */
-async function startPostgres(): Promise<string> {
-  const dir = mkdtempSync(join(tmpdir(), 'ot-postgres-'))
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) chownSync(dir, 65534, 65534)
-  const [program = '', ...asNobody] = isRoot ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : ['env']
-  const bin = `/usr/lib/postgresql/${readdirSync('/usr/lib/postgresql').at(-1)}/bin`
-  const data = join(dir, 'data')
-  const init = [`${bin}/initdb`, '-D', data, '-U', 'postgres', '-A', 'trust', '--no-sync', '--no-locale', '-E', 'UTF8']
-  await promisify(execFile)(program, [...asNobody, ...init], { cwd: '/' })
-  const words = [`${bin}/postgres`, '-D', data, '-k', dir, '-c', 'listen_addresses=', '-c', 'fsync=off']
-  const server = spawn(program, [...asNobody, ...words], { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] })
-  onTestFinished(async () => {
-    server.kill('SIGINT')
-    await once(server, 'exit')
-  })
-  for await (const line of createInterface({ input: server.stderr })) if (line.includes('ready to accept')) return dir
-  throw new Error('PostgreSQL did not start')
 }

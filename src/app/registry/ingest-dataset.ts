@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join, resolve } from 'node:path'
+import { z } from 'zod'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+import { kindAt, readTextIfExists } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import type { Database } from '../../registry/database.ts'
+import { addSources, type NewDataset, registerDataset, type SourceKind } from '../../registry/entities.ts'
+import { readReport } from '../../run/recipe/read-report.ts'
+import { modelName } from './model-name.ts'
+
+export interface DatasetIngestion {
+  readonly name?: string | undefined
+  readonly isPublic: boolean
+}
+
+type Sources = readonly (readonly [kind: SourceKind, name: string])[]
+
+/** The manifest of an export of traces, as far as the registry looks at it. */
+const manifestSchema = z.object({
+  schema: z.literal('traces/1'),
+  createdAt: z.string().nullish().default(null),
+  madeBy: z.string().nullish().default(null),
+  options: z.unknown().optional(),
+  inputs: z.array(z.object({ job: z.string(), jobId: z.string().nullish() })).default([]),
+})
+
+/** Registers a dataset of traces, or the output of a recipe, with its tasks, jobs, teachers and sources. */
+export async function ingestDataset(database: Database, path: string, ask: DatasetIngestion) {
+  const text = (await kindAt(path)) === 'dir' ? await readTextIfExists(join(path, 'manifest.json')) : null
+  const document = Object(text === null ? null : parseJson(text))
+  const recipe = document.schema === 'recipe-report/1' ? await recipeFacts(path) : null
+  const data = recipe?.data ?? path
+  const content = await contentOf(data)
+  const manifest = manifestSchema.safeParse(document)
+  const exported = manifest.success ? manifest.data : null
+  const name = ask.name ?? recipe?.name ?? basename(resolve(path)).replace(/\.parquet$/, '')
+  const dataset: NewDataset = {
+    name,
+    type: 'SFT',
+    location: resolve(data),
+    recipeName: recipe?.name ?? null,
+    recipeDigest: recipe?.digest ?? null,
+    hash: text === null ? null : createHash('sha256').update(text).digest('hex'),
+    parameters: exported?.options ?? null,
+    tasks: content.tasks.length,
+    rows: content.rows,
+    createdBy: exported?.madeBy ?? null,
+    createdAt: exported?.createdAt ?? null,
+  }
+  const sources: Sources = [
+    ...content.tasks.map((task) => ['task', task] as const),
+    ...content.models.map((model) => ['model', model] as const),
+    ...(exported?.inputs ?? []).map(({ job, jobId }) => ['job', jobId ?? job] as const),
+    ...(recipe?.sources ?? []).map((source) => ['source', source] as const),
+  ]
+  await database.transaction(async (queries) => {
+    const id = await registerDataset(queries, dataset, ask.isPublic)
+    await addSources(queries, id, sources)
+  })
+  return { kind: 'dataset', path, name } as const
+}
+
+/** What a finished run of a recipe says about its dataset. */
+async function recipeFacts(dir: string) {
+  const report = await readReport(dir)
+  if (report.rehearsal)
+    throw new UserError(`${dir}: expected a run of a recipe, got a rehearsal`, 'its rows are stand-ins; run the recipe')
+  const lock = await readTextIfExists(join(dir, 'lock.json'))
+  const [output] = report.outputs
+  if (output === undefined)
+    throw new UserError(`${dir}: expected a recipe with an output, got one without`, 'end the recipe with an exporter')
+  return {
+    name: report.name,
+    digest: lock === null ? null : createHash('sha256').update(lock).digest('hex'),
+    data: join(dir, output.dir),
+    sources: [...new Set(report.steps.flatMap(({ sources }) => Object.keys(sources)))].sort(),
+  }
+}
+
+const columns = ['task_checksum', 'task_digest', 'task', 'model', 'model_provider']
+
+/** How many rows there are, and their distinct tasks and models, read in bounded memory. Columns may be missing. */
+async function contentOf(path: string): Promise<{ rows: number; tasks: readonly string[]; models: readonly string[] }> {
+  const files = await parquetFiles(path)
+  if (files.length === 0)
+    throw new UserError(`${path}: expected parquet files of traces, got none`, 'traces export writes them')
+  const tempDir = join(tmpdir(), 'ot-agent-registry')
+  await using duckdb = await SqlDatabase.open({ memoryMb: 512, threads: 2, tempDir })
+  const from = `read_parquet([${files.map(sqlText).join(', ')}], union_by_name = true)`
+  try {
+    const described = await duckdb.rows(`DESCRIBE SELECT * FROM ${from}`)
+    const there = new Set(described.map((row) => String(row.column_name)))
+    const column = (name: string) => (there.has(name) && columns.includes(name) ? `CAST(${name} AS VARCHAR)` : 'NULL')
+    const task = `coalesce(nullif(${column('task_checksum')}, ''), nullif(${column('task_digest')}, ''), 'name:' || ${column('task')})`
+    // Trajectories may name the provider within the model's name.
+    const model = `CASE WHEN coalesce(${column('model_provider')}, '') IN ('', 'unknown-provider')
+      OR starts_with(${column('model')}, ${column('model_provider')} || '/') THEN ${column('model')}
+      ELSE ${column('model_provider')} || '/' || ${column('model')} END`
+    const distinct = async (value: string) =>
+      (await duckdb.rows(`SELECT DISTINCT ${value} AS value FROM ${from} WHERE ${value} IS NOT NULL ORDER BY 1`)).map(
+        (row) => String(row.value),
+      )
+    return {
+      rows: await duckdb.number(`SELECT count(*) FROM ${from}`),
+      tasks: await distinct(task),
+      models: [...new Set((await distinct(model)).map((given) => modelName(given).name))],
+    }
+  } catch (error) {
+    throw new UserError(
+      `${path}: expected parquet files of traces: ${messageOf(error).split('\n')[0]}`,
+      'traces export writes them',
+    )
+  }
+}
+
+/** The parquet files of a dataset: the file itself, or those in its directory and in `data/`. */
+async function parquetFiles(path: string): Promise<string[]> {
+  if ((await kindAt(path)) === 'file') return [path]
+  const found: string[] = []
+  for (const dir of [path, join(path, 'data')]) {
+    if ((await kindAt(dir)) !== 'dir') continue
+    const entries = await readdir(dir, { withFileTypes: true })
+    found.push(
+      ...entries.filter((one) => one.isFile() && one.name.endsWith('.parquet')).map(({ name }) => join(dir, name)),
+    )
+  }
+  return found.sort()
+}

@@ -1,0 +1,110 @@
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { kindAt, namesIn } from '../../lib/files.ts'
+import type { Database } from '../../registry/database.ts'
+import { listJobs, loadJobDir } from '../../store/job-dir.ts'
+import { Running } from '../running.ts'
+import { ingestDataset } from './ingest-dataset.ts'
+import { type IngestedJob, ingestJob } from './ingest-job.ts'
+import { ingestModel } from './ingest-model.ts'
+import { type RegistryPlace, withRegistry } from './open.ts'
+
+/** What is put into the registry. */
+export interface IngestRequest extends RegistryPlace {
+  /** Jobs, directories of jobs, datasets of traces, runs of recipes, or summaries of training runs (run_summary.json). */
+  readonly from: readonly string[]
+  /** What the jobs ran, as NAME or NAME@VERSION; default: what their trials say. */
+  readonly benchmark?: string | undefined
+  /** The name of the model that the jobs used; default: what their trials say. */
+  readonly model?: string | undefined
+  /** The name of a dataset; default: that of its recipe or its directory. */
+  readonly name?: string | undefined
+  /** Whether readers without an account of their own may see it. */
+  readonly isPublic?: boolean | undefined
+}
+
+/** One thing that is in the registry now. */
+export type Ingested =
+  | ({ readonly kind: 'job' } & IngestedJob)
+  | { readonly kind: 'dataset' | 'model'; readonly path: string; readonly name: string }
+
+export interface IngestResult {
+  readonly schema: 'registry-ingest/1'
+  readonly ingested: readonly Ingested[]
+  /** Jobs of a directory that could not be read. */
+  readonly broken: readonly { readonly path: string; readonly why: string }[]
+}
+
+export interface IngestProgress {
+  readonly path: string
+  readonly trials: number
+}
+
+/** Registers jobs, datasets and models. Everything that is there already stays, so that an interrupted ingestion is repeated. */
+export function ingest(
+  request: IngestRequest,
+  control: { readonly signal?: AbortSignal | undefined } = {},
+): Running<IngestProgress, IngestResult> {
+  return new Running(async (emit) => {
+    const found: Found[] = []
+    for (const path of request.from) found.push(await lookAt(path))
+    return withRegistry(request, async (database) => {
+      const ingested: Ingested[] = []
+      const broken: { path: string; why: string }[] = []
+      for (const { path, kind } of found) {
+        control.signal?.throwIfAborted()
+        if (kind === 'jobs') {
+          const { jobs, broken: unreadable } = await listJobs(path)
+          broken.push(...unreadable.map(({ name, why }) => ({ path: join(path, name), why })))
+          for (const { dir } of jobs) ingested.push(await one(database, 'job', dir))
+        } else ingested.push(await one(database, kind, path))
+      }
+      return { schema: 'registry-ingest/1', ingested, broken }
+    })
+
+    async function one(database: Database, kind: 'job' | 'dataset' | 'model', path: string): Promise<Ingested> {
+      const isPublic = request.isPublic ?? false
+      if (kind === 'dataset') return ingestDataset(database, path, { name: request.name, isPublic })
+      if (kind === 'model') return ingestModel(database, path, isPublic)
+      const { benchmark, model } = request
+      const onTrials = (trials: number) => emit({ path, trials })
+      const job = await loadJobDir(path)
+      return {
+        kind,
+        ...(await ingestJob(database, job, { benchmark, model, isPublic, onTrials, signal: control.signal })),
+      }
+    }
+  })
+}
+
+interface Found {
+  readonly path: string
+  readonly kind: 'job' | 'jobs' | 'dataset' | 'model'
+}
+
+/** What is at a path, by the files that are there. */
+async function lookAt(path: string): Promise<Found> {
+  const at = await kindAt(path)
+  if (at === 'file' && path.endsWith('.parquet')) return { path, kind: 'dataset' }
+  if (at === 'file' && path.endsWith('.json')) return { path, kind: 'model' }
+  const names = at === 'dir' ? await namesIn(path) : []
+  if (names.includes('run_summary.json')) return { path: join(path, 'run_summary.json'), kind: 'model' }
+  if (names.includes('config.json')) return { path, kind: 'job' }
+  if (names.includes('manifest.json') || names.some((name) => name.endsWith('.parquet')))
+    return { path, kind: 'dataset' }
+  if (at === 'dir' && (await holdsJobs(path, names))) return { path, kind: 'jobs' }
+  if (at === 'dir' && (await kindAt(join(path, 'data'))) === 'dir') return { path, kind: 'dataset' }
+  throw new UserError(
+    `${path}: expected a job, a directory of jobs, a dataset of traces, a run of a recipe or a run_summary.json, got ${what(at)}`,
+    'name a directory that run, traces export or recipe run wrote, or the summary of a training run',
+  )
+}
+
+async function holdsJobs(path: string, names: readonly string[]): Promise<boolean> {
+  for (const name of names) if ((await kindAt(join(path, name, 'config.json'))) === 'file') return true
+  return false
+}
+
+function what(at: Awaited<ReturnType<typeof kindAt>>): string {
+  return { none: 'nothing there', file: 'another file', dir: 'a directory with none of them', other: 'no file' }[at]
+}

@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { codeOf, exists } from '../../lib/files.ts'
+import { defaultStateDir } from '../../lib/process-identity.ts'
+import type { Database } from '../../registry/database.ts'
+import { isUrl, openRegistry } from '../../registry/open.ts'
+
+/** Where the registry is. */
+export interface RegistryPlace {
+  /** A file, or the URL of a PostgreSQL database without a password. */
+  readonly registry?: string | undefined
+  /** The name of an environment variable that holds a file or a URL. */
+  readonly registryEnv?: string | undefined
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** The variable that holds a file or a URL where neither is given. */
+export const registryVariable = 'OT_AGENT_REGISTRY'
+
+/** The file or URL of the registry: as given, by `OT_AGENT_REGISTRY`, or `registry.db` in the state directory. */
+export function registryAddress({ registry, registryEnv }: RegistryPlace, env: Env = process.env): string {
+  if (registry !== undefined && registryEnv !== undefined)
+    throw new UserError('expected --registry or --registry-env, got both', 'leave one of them out')
+  if (registry !== undefined) return withoutPassword(registry)
+  const name = registryEnv ?? registryVariable
+  const value = env[name]?.trim()
+  if (value) return value
+  if (registryEnv !== undefined)
+    throw new UserError(
+      `${registryEnv}: expected an environment variable with a URL or a file, got none`,
+      `export ${registryEnv}=postgres://USER:PASSWORD@HOST:5432/DATABASE`,
+      3,
+    )
+  return join(defaultStateDir(env), 'registry.db')
+}
+
+/** Every user of the machine can read the arguments of a process. */
+function withoutPassword(address: string): string {
+  if (address.trim() === '') throw new UserError('--registry: expected a file or a URL, got an empty text', 'name one')
+  const url = URL.canParse(address) ? new URL(address) : null
+  if (isUrl(address) && url === null) throw new UserError('--registry: expected a URL, got a malformed one', 'check it')
+  if (!isUrl(address) && url !== null && /^[a-z]+:\/\//i.test(address))
+    throw new UserError(
+      `--registry: expected a file or postgres://..., got a URL that begins with ${url.protocol}//`,
+      'registries are files or PostgreSQL databases',
+    )
+  if (isUrl(address) && (url?.password || url?.searchParams.has('password')))
+    throw new UserError(
+      '--registry: expected a URL without a password, which other users of this machine could see',
+      'put the URL into an environment variable and name it with --registry-env',
+    )
+  return address
+}
+
+/** Runs work with the registry, closes it, and explains what the database refused. With `existing` a missing file is an error. */
+export async function withRegistry<T>(
+  place: RegistryPlace,
+  work: (database: Database) => Promise<T>,
+  { existing = false } = {},
+): Promise<T> {
+  const address = registryAddress(place)
+  if (existing && !isUrl(address) && !(await exists(address)))
+    throw new UserError(`${address}: expected a registry, got nothing there`, 'ot-agent registry ingest makes one')
+  try {
+    await using database = await openRegistry(address)
+    return await work(database)
+  } catch (error) {
+    throw explain(error)
+  }
+}
+
+function explain(error: unknown): unknown {
+  const code = codeOf(error)
+  if (code === '42501')
+    return new UserError(
+      `the registry: the account may not do this: ${messageOf(error)}`,
+      'use an account that owns the tables, or that has the role service_role',
+    )
+  if (/^(SQLITE_FULL|53100|ENOSPC)$/.test(code ?? ''))
+    return new UserError('the registry: the disk is full', 'make room and run the same command again')
+  if (/^(SQLITE_READONLY|EACCES|EROFS)/.test(code ?? ''))
+    return new UserError(`the registry cannot be written: ${messageOf(error)}`, 'name another file with --registry')
+  return error
+}

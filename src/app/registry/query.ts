@@ -1,0 +1,84 @@
+import { messageOf, UserError } from '../../core/errors.ts'
+import type { Row } from '../../registry/database.ts'
+import { collectGarbage, type Garbage } from '../../registry/gc.ts'
+import { type Ancestor, lineageOf } from '../../registry/lineage.ts'
+import {
+  type FoundRun,
+  type Leader,
+  leaderboard,
+  type Matrix,
+  type RunFilter,
+  type RunSummary,
+  resultMatrix,
+  searchRuns,
+  summarizeRuns,
+} from '../../registry/search.ts'
+import { raw } from '../../registry/sql.ts'
+import { type RegistryPlace, withRegistry } from './open.ts'
+
+export type { Ancestor } from '../../registry/lineage.ts'
+export type { FoundRun, Leader, Matrix, RunFilter, RunSummary } from '../../registry/search.ts'
+export { csvLine } from '../../registry/transfer.ts'
+
+/** Runs that match, newest first. */
+export function findRuns(place: RegistryPlace, filter: RunFilter): Promise<FoundRun[]> {
+  return withRegistry(place, (database) => searchRuns(database, filter), { existing: true })
+}
+
+/** All finished runs of each model, agent and benchmark together. */
+export function findSummaries(place: RegistryPlace, filter: RunFilter): Promise<RunSummary[]> {
+  return withRegistry(place, (database) => summarizeRuns(database, filter), { existing: true })
+}
+
+export function findLeaders(place: RegistryPlace, benchmark?: string): Promise<Leader[]> {
+  return withRegistry(place, (database) => leaderboard(database, { benchmark }), { existing: true })
+}
+
+export function findMatrix(place: RegistryPlace): Promise<Matrix> {
+  return withRegistry(place, (database) => resultMatrix(database), { existing: true })
+}
+
+/** What a registered model or dataset was made of. */
+export async function findLineage(place: RegistryPlace, name: string): Promise<Ancestor> {
+  const found = await withRegistry(place, (database) => lineageOf(database, name), { existing: true })
+  if (found !== null) return found
+  throw new UserError(
+    `the registry knows no model and no dataset called ${JSON.stringify(name)}`,
+    'registry ingest adds datasets, and models by their run_summary.json',
+  )
+}
+
+/** Removes what no result needs and is older than some days. */
+export function cleanRegistry(place: RegistryPlace, olderThanDays: number, dryRun: boolean): Promise<Garbage> {
+  const before = new Date(Date.now() - olderThanDays * 86_400_000).toISOString()
+  return withRegistry(place, (database) => collectGarbage(database, before, dryRun), { existing: true })
+}
+
+/** Shows the rows of one SELECT to `show`, some at a time. It cannot write. */
+export async function querySql(
+  place: RegistryPlace,
+  query: string,
+  show: (rows: readonly Row[]) => void,
+): Promise<void> {
+  const bare = query.replace(/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)+/, '')
+  if (!/^(select|with|values|explain)\b/i.test(bare))
+    throw new UserError(
+      `expected a SELECT, got ${JSON.stringify(bare.slice(0, 40))}`,
+      'registry sql only reads; ingest, import and gc write',
+    )
+  await withRegistry(
+    place,
+    async (database) => {
+      await using snapshot = await database.snapshot()
+      try {
+        for await (const rows of snapshot.batches(raw(query))) show(rows)
+      } catch (error) {
+        throw new UserError(
+          `the registry refused the statement: ${messageOf(error).replace(/\s+/g, ' ')}`,
+          'registry sql takes one SELECT; docs/guides/use-the-registry.md lists the tables',
+        )
+      }
+    },
+    { existing: true },
+  )
+}

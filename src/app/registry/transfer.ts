@@ -1,0 +1,61 @@
+import { createWriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { UserError } from '../../core/errors.ts'
+import { draftBeside, removeDraft, renameDraft } from '../../lib/drafts.ts'
+import { exists, kindAt } from '../../lib/files.ts'
+import { readLines } from '../../lib/lines.ts'
+import { makeDirWhole } from '../../lib/new-dir.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import { csvOf, exportLines, type ImportCount, importLines, tableNames } from '../../registry/transfer.ts'
+import { type RegistryPlace, withRegistry } from './open.ts'
+
+/** Writes the whole registry as lines of JSON, or with `csv` as a directory with a file for each table. */
+export async function exportRegistry(place: RegistryPlace, out: string, csv: boolean): Promise<void> {
+  if (await exists(out))
+    throw new UserError(`${out}: expected nothing there yet, found something`, 'choose another path, or remove it')
+  await withRegistry(
+    place,
+    async (database) => {
+      await using snapshot = await database.snapshot()
+      if (csv)
+        await makeDirWhole(out, async (dir) => {
+          for (const table of tableNames)
+            await pipeline(Readable.from(csvOf(snapshot, table)), createWriteStream(join(dir, `${table}.csv`)))
+        })
+      else await writeWhole(out, withFeeds(exportLines(snapshot)))
+    },
+    { existing: true },
+  )
+}
+
+/** Adds what an export holds and the registry does not. */
+export async function importRegistry(place: RegistryPlace, path: string): Promise<ImportCount> {
+  if ((await kindAt(path)) !== 'file')
+    throw new UserError(`${path}: expected the file of an export, got none`, 'registry export writes one')
+  return withRegistry(place, (database) =>
+    database.transaction((queries) => importLines(queries, documentsIn(path), path)),
+  )
+}
+
+async function* documentsIn(path: string): AsyncGenerator<unknown, void, void> {
+  for await (const { text } of readLines(path)) yield parseJson(text)
+}
+
+async function* withFeeds(lines: AsyncIterable<string>): AsyncGenerator<string, void, void> {
+  for await (const line of lines) yield `${line}\n`
+}
+
+async function writeWhole(path: string, text: AsyncIterable<string>): Promise<void> {
+  await mkdir(dirname(path), { recursive: true })
+  const draft = draftBeside(path)
+  try {
+    await pipeline(Readable.from(text), createWriteStream(draft, { flags: 'wx' }))
+    await renameDraft(draft, path)
+  } catch (error) {
+    await removeDraft(draft)
+    throw error
+  }
+}

@@ -1,0 +1,50 @@
+import { Command } from '@commander-js/extra-typings'
+import { type Ingested, type IngestResult, ingest } from '../../app/registry/ingest.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { interruptSignal } from '../interrupt.ts'
+import { note, printJson } from '../output.ts'
+import { makeTicker } from '../ticker.ts'
+import { registryEnvOption, registryOption } from './place.ts'
+
+/** `ot-agent registry ingest`: jobs, datasets and trained models into the registry. */
+export default () =>
+  new Command()
+    .description(
+      'Registers jobs with their trials, datasets of traces, runs of recipes and trained models (run_summary.json).\n' +
+        'What is there already is left alone, so that the same command finishes an ingestion that was interrupted.',
+    )
+    .argument('<paths...>', 'jobs, directories of jobs, datasets, runs of recipes, or summaries of training runs')
+    .option('--benchmark <name>', 'what the jobs ran, as NAME or NAME@VERSION (default: what their trials say)')
+    .option('--model <name>', 'the model that the jobs used (default: what their trials say)')
+    .option('--name <name>', 'the name of a dataset (default: that of its recipe or directory)')
+    .option('--public', 'let readers without an account of their own see it, on PostgreSQL')
+    .addOption(registryOption())
+    .addOption(registryEnvOption())
+    .option('--json', 'print the result as JSON')
+    .action(async (from, { public: isPublic, json, ...rest }) => {
+      const interrupt = interruptSignal()
+      try {
+        const running = ingest({ from, isPublic, ...rest }, { signal: interrupt.signal })
+        const tick = makeTicker()
+        for await (const { path, trials } of running) tick(`${oneLine(path)}: ${trials} trials`)
+        report(await running, json ?? false)
+      } finally {
+        interrupt.stop()
+      }
+    })
+
+function report(result: IngestResult, json: boolean): void {
+  for (const { path, why } of result.broken) note(`${oneLine(path)} is left out: ${oneLine(why)}`)
+  if (result.broken.length > 0) process.exitCode = 3
+  if (json) printJson(result)
+  else for (const one of result.ingested) process.stdout.write(`${oneLine(lineOf(one))}\n`)
+}
+
+function lineOf(one: Ingested): string {
+  if (one.kind !== 'job') return `${one.kind} ${one.name}`
+  const scores = one.runs.map(({ model, agent, benchmark, accuracy }) => {
+    const score = accuracy === null ? 'not scored' : `${(accuracy * 100).toFixed(1)} %`
+    return `${model ?? agent} on ${benchmark}: ${score}`
+  })
+  return `job ${one.name}: ${one.added} of ${one.trials} trials are new; ${scores.join('; ') || 'no trials yet'}`
+}

@@ -1,0 +1,84 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, expect, test, vi } from 'vitest'
+import { makeTempDir } from '../../../test/make-task.ts'
+import { catchPrinted } from '../../../test/printed.ts'
+import { makeJob, trialOf } from '../../../test/registry/jobs.ts'
+import { type MakeCommand, runCommand } from '../../app/flags/command.ts'
+import exportCommand from './export.ts'
+import gc from './gc.ts'
+import importCommand from './import.ts'
+import ingest from './ingest.ts'
+import lineage from './lineage.ts'
+import search from './search.ts'
+import sql from './sql.ts'
+
+let dir: string
+beforeEach(async () => {
+  dir = await makeTempDir()
+  vi.stubEnv('OT_AGENT_REGISTRY', join(dir, 'state', 'registry.db'))
+})
+
+async function run(make: MakeCommand, ...argv: string[]): Promise<string> {
+  const printed = catchPrinted()
+  await runCommand(make, ['ot-agent', 'registry'], argv)
+  return printed()
+}
+
+test('a job is ingested, found, ranked, exported to CSV and counted', async () => {
+  const job = await makeJob(join(dir, 'job'), {
+    id: 'one',
+    records: [trialOf({ task: 'a' }), trialOf({ task: 'b', reward: 0 }), trialOf({ task: '=cmd()', reward: 1 })],
+  })
+  expect(await run(ingest, job)).toBe('job job: 3 of 3 trials are new; org/student on bench: 66.7 %\n')
+  expect(await run(search, '--csv')).toMatch(
+    /^job_id,model_id,model_name,accuracy,std,job_name,.*\n[\w-]+,[\w-]+,org\/student,0\.66/,
+  )
+  expect(await run(search, 'student', '--view', 'matrix')).toMatch(
+    /^model +bench\norg\/student \(terminus-2\) +0\.667 ± 0\.333 \(SE\)\n$/,
+  )
+  expect(await run(search, '--view', 'matrix', '--csv')).toMatch(/^model,bench\norg\/student \(terminus-2\),0\.66/)
+  expect(JSON.parse(await run(search, '--view', 'leaderboard', '--json'))).toMatchObject({ runs: [{ runs: 1 }] })
+  expect(await run(search, 'none')).toBe('no runs match\n')
+  expect(await run(sql, 'SELECT count(*) AS n FROM sandbox_trials', '--json')).toBe('{"n":3}\n')
+  expect(await run(sql, 'SELECT name FROM sandbox_tasks WHERE 1 = 0')).toBe('no rows\n')
+  expect(await run(gc, '--dry-run')).toBe('would be removed: 0 runs, 0 trials, 0 tasks\n')
+  expect(await run(lineage, 'org/student')).toBe('model org/student\n  training status: external\n')
+  await run(exportCommand, join(dir, 'out.jsonl'))
+  expect(await run(importCommand, join(dir, 'out.jsonl'), '--registry', join(dir, 'copy.db'))).toMatch(
+    /^(\d+) of \1 rows are new\n$/,
+  )
+  await run(exportCommand, join(dir, 'csv'), '--csv')
+  expect(readFileSync(join(dir, 'csv', 'sandbox_trials.csv'), 'utf8')).toContain(",'=cmd()__0,")
+})
+
+test('addresses that cannot be used are refused without showing a secret', async () => {
+  const cases: [string[], RegExp][] = [
+    [['--registry', 'postgres://me:hidden@db/x'], /without a password/],
+    [['--registry', 'postgres://me@db/x?password=hidden'], /without a password/],
+    [['--registry', 'mysql://me:hidden@db/x'], /begins with mysql:/],
+    [['--registry', ''], /empty/],
+    [['--registry-env', 'NO_SUCH_VARIABLE'], /NO_SUCH_VARIABLE/],
+    [['--registry', 'a.db', '--registry-env', 'B'], /got both/],
+    [['--registry', join(dir, 'none.db')], /nothing there/],
+  ]
+  for (const [argv, message] of cases) {
+    const error = await run(search, ...argv).catch((error: unknown) => error)
+    expect(error, argv.join(' ')).toMatchObject({ name: 'UserError', message: expect.stringMatching(message) })
+    expect(JSON.stringify([String(error), Object(error).hint])).not.toContain('hidden')
+  }
+  vi.stubEnv('MY_REGISTRY', 'postgres://me:hidden@127.0.0.1:1/x')
+  const error = await run(search, '--registry-env', 'MY_REGISTRY').catch((error: unknown) => error)
+  expect(error).toMatchObject({ name: 'UserError', message: expect.stringMatching(/cannot be used: ECONNREFUSED/) })
+  expect(JSON.stringify([String(error), Object(error).hint])).not.toContain('hidden')
+})
+
+test('what is no registry and what cannot be ingested is refused, and nothing is made', async () => {
+  const readme = join(process.cwd(), 'README.md')
+  await expect(run(search, '--registry', readme)).rejects.toThrow('what SQLite cannot open')
+  await expect(run(ingest, dir)).rejects.toThrow('a directory with none of them')
+  await expect(run(ingest, join(dir, 'nowhere'))).rejects.toThrow('nothing there')
+  await expect(run(sql, 'DROP TABLE models')).rejects.toThrow('expected a SELECT')
+  expect(existsSync(join(dir, 'state'))).toBe(false)
+  expect(readFileSync(readme, 'utf8')).toContain('ot-agent')
+})

@@ -1,0 +1,167 @@
+import { z } from 'zod'
+import type { Queries } from './database.ts'
+import { type Sql, sql, where } from './sql.ts'
+
+/** Which runs are looked for. Texts match a part of a name, whatever the case. */
+export interface RunFilter {
+  readonly text?: string | undefined
+  readonly model?: string | undefined
+  readonly benchmark?: string | undefined
+  readonly agent?: string | undefined
+  readonly status?: 'started' | 'partial' | 'finished' | undefined
+  readonly limit?: number | undefined
+}
+
+const count = z.number().nullable()
+const foundRun = z.object({
+  job_id: z.string(),
+  job_name: z.string(),
+  job_status: z.enum(['started', 'partial', 'finished']),
+  model_id: z.string().nullable(),
+  model_name: z.string().nullable(),
+  agent_name: z.string(),
+  agent_version: z.string(),
+  benchmark_name: z.string(),
+  benchmark_version: z.string(),
+  accuracy: z.number().nullable(),
+  accuracy_stderr: z.number().nullable(),
+  accuracy_all: z.number().nullable(),
+  n_tasks: count,
+  n_trials: count,
+  n_scored: count,
+  n_failed: count,
+  cost_usd: z.number().nullable(),
+  started_at: z.string(),
+  location: z.string().nullable(),
+})
+
+/** A run as searches show it. */
+export type FoundRun = Readonly<z.output<typeof foundRun>>
+
+const runs = sql`SELECT j.id AS job_id, j.job_name, j.job_status, j.model_id, m.name AS model_name, a.name AS agent_name,
+    a.version AS agent_version, b.name AS benchmark_name, b.version AS benchmark_version, j.accuracy, j.accuracy_stderr,
+    j.accuracy_all, j.n_tasks, j.n_trials, j.n_scored, j.n_failed, j.cost_usd, j.started_at, j.location
+  FROM sandbox_jobs j JOIN agents a ON a.id = j.agent_id JOIN benchmarks b ON b.id = j.benchmark_id
+  LEFT JOIN models m ON m.id = j.model_id`
+
+/** The newest runs that match. */
+export async function searchRuns(queries: Queries, filter: RunFilter): Promise<FoundRun[]> {
+  const { text, model, benchmark, agent, status, limit } = filter
+  const conditions: Sql[] = []
+  if (text !== undefined)
+    conditions.push(
+      sql`(${like('j.job_name', text)} OR ${like('m.name', text)} OR ${like('b.name', text)} OR ${like('a.name', text)})`,
+    )
+  if (model !== undefined) conditions.push(like('m.name', model))
+  if (benchmark !== undefined) conditions.push(like('b.name', benchmark))
+  if (agent !== undefined) conditions.push(like('a.name', agent))
+  if (status !== undefined) conditions.push(sql`j.job_status = ${status}`)
+  const cut = limit === undefined ? sql`` : sql`LIMIT ${limit}`
+  return queries.rows(foundRun, sql`${runs} ${where(conditions)} ORDER BY j.started_at DESC, j.id ${cut}`)
+}
+
+const names = { 'j.job_name': sql`j.job_name`, 'm.name': sql`m.name`, 'b.name': sql`b.name`, 'a.name': sql`a.name` }
+
+function like(column: keyof typeof names, part: string): Sql {
+  const pattern = `%${part.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+  return sql`lower(${names[column]}) LIKE ${pattern} ESCAPE '\\'`
+}
+
+const leader = foundRun.extend({ runs: z.number() })
+/** The newest finished run of an agent with a model on a benchmark, and how many finished runs there are. */
+export type Leader = Readonly<z.output<typeof leader>>
+
+/** One line for each model, agent and benchmark with a finished run, best first. Reads results of runs, never their trials. */
+export async function leaderboard(
+  queries: Queries,
+  filter: { benchmark?: string | undefined } = {},
+): Promise<Leader[]> {
+  const benchmark = filter.benchmark === undefined ? sql`` : sql`AND b.name = ${filter.benchmark}`
+  const found = await queries.rows(
+    leader,
+    sql`SELECT * FROM (
+      SELECT found.*, row_number() OVER (
+          PARTITION BY benchmark_name, benchmark_version, model_id, agent_name, agent_version
+          ORDER BY started_at DESC, job_id) AS nth,
+        count(*) OVER (PARTITION BY benchmark_name, benchmark_version, model_id, agent_name, agent_version) AS runs
+      FROM (${runs} WHERE j.job_status = 'finished' AND j.accuracy IS NOT NULL ${benchmark}) found
+    ) ranked WHERE nth = 1`,
+  )
+  return found.sort((a, b) => order(a, b))
+}
+
+function order(a: Leader, b: Leader): number {
+  const key = (run: Leader) => `${run.benchmark_name}\0${run.benchmark_version}`
+  if (key(a) !== key(b)) return key(a) < key(b) ? -1 : 1
+  return (b.accuracy ?? 0) - (a.accuracy ?? 0) || (a.job_id < b.job_id ? -1 : 1)
+}
+
+const summary = z.object({
+  model_name: z.string().nullable(),
+  agent_name: z.string(),
+  benchmark_name: z.string(),
+  num_runs: z.number(),
+  avg_accuracy: z.number().nullable(),
+  max_accuracy: z.number().nullable(),
+  min_accuracy: z.number().nullable(),
+  avg_std: z.number().nullable(),
+})
+export type RunSummary = Readonly<z.output<typeof summary>>
+
+/** All finished runs of each model, agent and benchmark together. */
+export async function summarizeRuns(queries: Queries, filter: RunFilter): Promise<RunSummary[]> {
+  const found = await searchRuns(queries, { ...filter, status: 'finished', limit: undefined })
+  const groups = new Map<string, FoundRun[]>()
+  for (const run of found) {
+    const key = JSON.stringify([run.benchmark_name, run.model_name, run.agent_name])
+    groups.set(key, [...(groups.get(key) ?? []), run])
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, group]) => summaryOf(group))
+}
+
+function summaryOf(group: readonly FoundRun[]): RunSummary[] {
+  const [first] = group
+  if (first === undefined) return []
+  const accuracies = group.flatMap(({ accuracy }) => accuracy ?? [])
+  const errors = group.flatMap(({ accuracy_stderr }) => accuracy_stderr ?? [])
+  const mean = (values: readonly number[]) =>
+    values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length
+  return [
+    {
+      model_name: first.model_name,
+      agent_name: first.agent_name,
+      benchmark_name: first.benchmark_name,
+      num_runs: group.length,
+      avg_accuracy: mean(accuracies),
+      max_accuracy: accuracies.length === 0 ? null : Math.max(...accuracies),
+      min_accuracy: accuracies.length === 0 ? null : Math.min(...accuracies),
+      avg_std: mean(errors),
+    },
+  ]
+}
+
+/** Models by benchmarks. A cell is the newest finished run; null where there is none. */
+export interface Matrix {
+  readonly benchmarks: readonly string[]
+  readonly models: readonly { readonly name: string; readonly cells: readonly (Leader | null)[] }[]
+}
+
+/** The leaderboard as a table. A model that two agents used has a line for each. */
+export async function resultMatrix(queries: Queries): Promise<Matrix> {
+  const leaders = await leaderboard(queries)
+  const column = (run: Leader) =>
+    run.benchmark_version === '' ? run.benchmark_name : `${run.benchmark_name}@${run.benchmark_version}`
+  const line = (run: Leader) => `${run.model_name ?? 'no model'} (${run.agent_name})`
+  const benchmarks = [...new Set(leaders.map(column))].sort()
+  const byCell = new Map<string, Leader>()
+  for (const run of leaders) {
+    const key = JSON.stringify([line(run), column(run)])
+    // Two versions of an agent share a line: the newest run counts.
+    if ((byCell.get(key)?.started_at ?? '') < run.started_at) byCell.set(key, run)
+  }
+  const models = [...new Set(leaders.map(line))].sort().map((name) => ({
+    name,
+    cells: benchmarks.map((benchmark) => byCell.get(JSON.stringify([name, benchmark])) ?? null),
+  }))
+  return { benchmarks, models }
+}
