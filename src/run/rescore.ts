@@ -1,6 +1,7 @@
 import type { JobConfig } from '../core/job.ts'
 import type { Task } from '../core/task.ts'
 import type { TrialRecord } from '../core/trial.ts'
+import { Semaphore } from '../lib/semaphore.ts'
 import { utcNow } from '../lib/time.ts'
 import { makeLiveStats } from '../stats/live-stats.ts'
 import { type JobDir, saveJobResult } from '../store/job-dir.ts'
@@ -8,7 +9,6 @@ import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
 import { type Rescored, type RescoreRequest, rescoreTrial } from './rescore/rescore-trial.ts'
-import { makeSlots } from './slots.ts'
 
 export type { Rescored } from './rescore/rescore-trial.ts'
 
@@ -44,16 +44,13 @@ async function rescoreAll(request: JobToRescore & RescoreRequest): Promise<Map<s
   const records: TrialRecord[] = []
   for await (const record of request.store.records()) records.push(record)
   const rows = new Map<string, Rescored>()
-  const slots = makeSlots(request.nConcurrent)
+  const places = new Semaphore(request.nConcurrent)
   const work = records.map(async (record) => {
     const task = taskOf(record, request.tasks)
-    const leave = await slots.take(request.signal)
-    try {
+    await places.run(request.signal, async () => {
       const config = { ...record.config, environment, verifier }
       rows.set(record.name, task ? await rescoreTrial({ record, task, config }, request) : taskIsGone)
-    } finally {
-      leave()
-    }
+    })
   })
   const outcomes = await Promise.allSettled(work)
   const broken = outcomes.find((outcome) => outcome.status === 'rejected')

@@ -5,9 +5,9 @@ import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { loadTask } from '../../src/formats/harbor-task/load.ts'
+import { Semaphore } from '../../src/lib/semaphore.ts'
 import { makeAgent } from '../../src/plugins/make.ts'
 import { checkStarts } from '../../src/run/check/starts.ts'
-import { makeSlots } from '../../src/run/slots.ts'
 import { countSolved } from '../../src/run/solved.ts'
 import { offlineWords } from '../fakes/offline-words.ts'
 import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
@@ -15,7 +15,7 @@ import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
 const bin = resolve('bin/ot-agent.js')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
 /** Trials wait more than they compute: two commands at once take about half the time. */
-const places = makeSlots(2)
+const places = new Semaphore(2)
 const pipelines = readdirSync('data').filter((name) => existsSync(join('data', name, 'generate.ts')))
 
 withSandboxes('ot-agent generate', () => {
@@ -212,14 +212,11 @@ function generate(...words: string[]) {
 
 /** Runs the command when one of the places is free. */
 async function run(...words: string[]) {
-  const leave = await places.take(new AbortController().signal)
-  try {
+  return places.run(new AbortController().signal, async () => {
     const child = spawn(process.execPath, [bin, 'generate', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     const said = [child.stdout, child.stderr].map((stream) => text(stream))
     const [status] = await once(child, 'close')
     const [stdout = '', stderr = ''] = await Promise.all(said)
     return { status, stdout, stderr }
-  } finally {
-    leave()
-  }
+  })
 }

@@ -3,8 +3,8 @@ import type { ModelRequest } from '../../core/model.ts'
 import type { ModelService, ServiceAnswer } from '../../formats/dialect-server/model-service.ts'
 import type { ServedCall, ServedReply } from '../../formats/dialect-server/server-dialect.ts'
 import { sleep } from '../../lib/deadline.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
 import { faultAt, isMistake } from './fault.ts'
-import { type Gate, makeGate } from './gate.ts'
 import { latencyMs, paceOf } from './latency.ts'
 import { makeMemory } from './memory.ts'
 import { mistaken } from './mistake.ts'
@@ -26,7 +26,7 @@ export function makeService(
 
 class ScriptedService implements ModelService {
   private readonly memory = makeMemory()
-  private readonly gate: Gate
+  private readonly gate: Semaphore
   private requests = 0
   private runningTokens = 0
 
@@ -35,7 +35,7 @@ class ScriptedService implements ModelService {
     private readonly model: string,
     private readonly repertoire: () => Promise<Repertoire>,
   ) {
-    this.gate = makeGate(options.max_running ?? Number.POSITIVE_INFINITY)
+    this.gate = new Semaphore(options.max_running ?? Number.POSITIVE_INFINITY)
   }
 
   async prepare() {
@@ -58,7 +58,7 @@ class ScriptedService implements ModelService {
       return { kind: 'fault', fault: { kind: 'not-found', message, param: 'model' } }
     }
     const number = ++this.requests
-    const leave = await this.gate.enter(signal)
+    const leave = await this.gate.acquire(signal)
     const conversation = countMessages(call.request.messages)
     const tokens = conversation.reduce((sum, message) => sum + message.tokens, 0)
     this.runningTokens += tokens

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Task } from '../../core/task.ts'
-import { makeSlots } from '../slots.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
 import { type CheckRequest, checkTask, type TaskReport } from './check-task.ts'
 
 export interface ChecksRequest extends CheckRequest {
@@ -21,15 +21,11 @@ export async function checkTasks(tasks: readonly Task[], request: ChecksRequest)
   const stop = new AbortController()
   const signal = AbortSignal.any([request.signal, stop.signal])
   setMaxListeners(0, signal)
-  const slots = makeSlots(request.concurrency)
+  const places = new Semaphore(request.concurrency)
   const running = tasks.map(async (task, index) => {
     try {
-      const leave = await slots.take(signal)
-      try {
-        return await checkOne(task, { ...request, signal }, join(request.workDir, dirName(task, index)))
-      } finally {
-        leave()
-      }
+      const workDir = join(request.workDir, dirName(task, index))
+      return await places.run(signal, () => checkOne(task, { ...request, signal }, workDir))
     } catch (error) {
       stop.abort(error)
       throw error

@@ -7,12 +7,12 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialEnd, TrialHook, TrialRecord } from '../../core/trial.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { exhaustedBy, onExhaustion, patiently } from '../../lib/exhaustion.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { isExhausted } from '../exhausted.ts'
 import { observed } from '../observed-client.ts'
 import { makePrefetch, noPrefetch, type Prefetch, type PrefetchSettings } from '../prefetch.ts'
 import type { Resumption } from '../replay/resumption.ts'
-import { makeSlots, type Slots } from '../slots.ts'
 import type { HostEnv } from '../trial/context.ts'
 import type { SandboxAlternatives } from '../trial/environment.ts'
 import { runTrial } from '../trial.ts'
@@ -70,10 +70,10 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
   setMaxListeners(0, stop.signal)
   const signal = AbortSignal.any([request.signal, stop.signal])
   setMaxListeners(0, signal)
-  const slots = makeSlots(request.nConcurrent)
+  const slots = new Semaphore(request.nConcurrent)
   const over = new AbortController()
   const say = (message: string) => request.watch.reduced?.(message)
-  const atOnce = makeAtOnce({ asked: request.nConcurrent, resize: slots.resize, say })
+  const atOnce = makeAtOnce({ asked: request.nConcurrent, resize: (count) => slots.resize(count), say })
   const stopListening = onExhaustion(atOnce.met)
   const pacing = request.pace?.(atOnce.ask, over.signal)
   const running = new Set<Promise<void>>()
@@ -85,7 +85,7 @@ export async function runTrials(trials: readonly PlannedTrial[], request: Trials
   const prefetch = makePrefetch(trials, { ...request, settings: request.prefetch ?? noPrefetch })
   signal.addEventListener('abort', () => void prefetch.close(), { once: true })
   while (await prefetch.any()) {
-    const leave = await slots.take(signal).catch(() => null)
+    const leave = await slots.acquire(signal).catch(() => null)
     if (leave === null || request.mayStart?.() === false) {
       leave?.()
       break
@@ -149,7 +149,7 @@ async function runToEnd(trial: PlannedTrial, request: TrialsRequest, room: Room,
 }
 
 interface Room {
-  readonly slots: Slots
+  readonly slots: Semaphore
   readonly atOnce: AtOnce
 }
 
@@ -197,10 +197,10 @@ function cutByBudget(record: TrialRecord, { mayStart }: TrialsRequest): TrialRec
 }
 
 /** A place again, after the wait; null when the job was stopped meanwhile. */
-async function slotAfter(waitSec: number, slots: Slots, signal: AbortSignal): Promise<(() => void) | null> {
+async function slotAfter(waitSec: number, slots: Semaphore, signal: AbortSignal): Promise<(() => void) | null> {
   try {
     await sleep(waitSec * 1000, signal)
-    return await slots.take(signal)
+    return await slots.acquire(signal)
   } catch (error) {
     if (signal.aborted) return null
     throw error

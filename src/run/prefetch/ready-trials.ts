@@ -1,5 +1,5 @@
 import { BoundaryError } from '../../core/errors.ts'
-import { makeSlots } from '../slots.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
 
 /** Hands out trials once what they need is prepared. */
 export interface ReadyTrials<Trial> {
@@ -110,11 +110,11 @@ export function makeReadyTrials<Trial>(
 
 /** Preparations by their key, with limited concurrency. */
 function makeWork(atOnce: number, signal: AbortSignal) {
-  const slots = makeSlots(atOnce)
+  const places = new Semaphore(atOnce)
   const started = new Map<string, Promise<void>>()
   const done = new Set<string>()
   const inQueue = async ({ key, prepare }: Preparation) => {
-    const leave = await slots.take(signal)
+    const release = await places.acquire(signal)
     try {
       await prepare(signal)
       done.add(key)
@@ -122,7 +122,7 @@ function makeWork(atOnce: number, signal: AbortSignal) {
       if (!(error instanceof BoundaryError) || error.retryable) started.delete(key)
       throw error
     } finally {
-      leave()
+      release()
     }
   }
   return {

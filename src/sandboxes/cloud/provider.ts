@@ -13,8 +13,8 @@ import type { Environment } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
 import { lazily } from '../../lib/lazily.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
-import { Gate } from '../common/gate.ts'
 import type { Lease } from '../common/lease.ts'
 import { withPatience } from './failures.ts'
 import type { CloudImage } from './image.ts'
@@ -81,10 +81,10 @@ export function makeCloudProvider(options: CloudProviderOptions): SandboxProvide
 class Images {
   private readonly known = new Map<string, CloudImage>()
   private readonly work = new SharedWork<CloudImage>()
-  private readonly builds: Gate
+  private readonly builds: Semaphore
 
   constructor(maxBuilds: number) {
-    this.builds = new Gate(maxBuilds)
+    this.builds = new Semaphore(maxBuilds)
   }
 
   async find(cloud: Cloud, environment: Environment, how: PrepareOptions): Promise<CloudImage> {

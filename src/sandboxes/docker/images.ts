@@ -6,8 +6,8 @@ import type { PrepareOptions, SandboxFacts } from '../../core/sandbox.ts'
 import type { Environment, Healthcheck } from '../../core/task.ts'
 import { digestContext, findNeededImage } from '../../formats/harbor-task/needed-image.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
 import { SharedWork } from '../../lib/shared-work.ts'
-import { Gate } from '../common/gate.ts'
 import { type BuildPlace, buildImage, buildLimits, type LoadedBuild, loadBuild } from './build.ts'
 import { withBuildLock } from './build-lock.ts'
 import { checkDockerfile } from './build-rules.ts'
@@ -80,13 +80,13 @@ export class Images {
   private readonly work = new SharedWork<EngineImage>()
   private readonly known = new Map<string, EngineImage>()
   private readonly rebuilt = new Set<string>()
-  private readonly gate: Gate
+  private readonly gate: Semaphore
 
   constructor(
     private readonly engine: Engine,
     private readonly options: ImagesOptions,
   ) {
-    this.gate = new Gate(options.builds)
+    this.gate = new Semaphore(options.builds)
   }
 
   /** The image of an environment, made if it is not there. */

@@ -4,6 +4,7 @@ import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import { type Dropped, isDropped, type MapStage, type StageContext } from '../../../core/stage.ts'
 import { digestJson, rowDigest } from '../../../lib/digest-json.ts'
+import { Semaphore } from '../../../lib/semaphore.ts'
 import { askForIssue, type Written } from './ask-model.ts'
 import { type Bench, openBench } from './bench.ts'
 import { type Candidate, combine, findCandidates } from './candidates.ts'
@@ -12,7 +13,6 @@ import { findLeak, type IssueFacts, renderInstruction, renderIssue } from './iss
 import { Journal, type MutantRecord } from './journal.ts'
 import { judgeMutant } from './judge.ts'
 import { type Options, options, parseRow, type RepositoryRow } from './options.ts'
-import { makeQueue, type Queue } from './queue.ts'
 
 /** S9: bugs put into a repository; its own tests, run in a sandbox before and after, say what each breaks. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
@@ -21,7 +21,8 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   options,
   make: (given) => {
     const benches = new Map<string, Promise<Bench | string>>()
-    const queue = makeQueue(given.concurrency)
+    // Rows come many at a time, and each would start sandboxes of its own.
+    const places = new Semaphore(given.concurrency)
     return {
       kind: 'map',
       takes: 'raw',
@@ -30,7 +31,7 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
       async *run(rows, at) {
         for await (const row of rows) {
           at.signal.throwIfAborted()
-          yield* injectInto(row, { given, at, benches, queue })
+          yield* injectInto(row, { given, at, benches, places })
         }
       },
     }
@@ -43,7 +44,7 @@ interface Shop {
   readonly at: StageContext
   /** By repository: it is opened and measured once. */
   readonly benches: Map<string, Promise<Bench | string>>
-  readonly queue: Queue
+  readonly places: Semaphore
 }
 
 async function* injectInto(row: RawRow, shop: Shop): AsyncGenerator<TaskDraft | Dropped, void, void> {
@@ -79,9 +80,9 @@ async function* findBugs(
   bench: Bench,
   row: RepositoryRow,
   journal: Journal,
-  { given, at, queue }: Shop,
+  { given, at, places }: Shop,
 ): AsyncGenerator<FoundBug | Dropped, void, void> {
-  const judge = (candidate: Candidate) => queue(() => judgeMutant(candidate, bench, journal, given))
+  const judge = (candidate: Candidate) => places.run(at.signal, () => judgeMutant(candidate, bench, journal, given))
   let kept: Candidate[] = []
   let tried = 0
   for await (const candidate of findCandidates(bench, row, given, at)) {
@@ -171,14 +172,15 @@ async function writeIssue(
   return { text: renderIssue(facts), promptDigest: '' }
 }
 
-function benchOf(row: RepositoryRow, { given, at, benches, queue }: Shop): Promise<Bench | string> {
+function benchOf(row: RepositoryRow, { given, at, benches, places }: Shop): Promise<Bench | string> {
   const { repo, commands, format, image, setup } = row
   const key = digestJson([repo, commands, format, image, setup])
   const { sandboxes, signal, log } = at
   if (!sandboxes) throw noSandboxes()
   const workDir = join(at.workDir, 'bug-injection')
   const bench =
-    benches.get(key) ?? queue(() => openBench(row, given, { sandboxes, workDir, signal, log: (line) => log(line) }))
+    benches.get(key) ??
+    places.run(signal, () => openBench(row, given, { sandboxes, workDir, signal, log: (line) => log(line) }))
   benches.set(key, bench)
   // An infrastructure failure may be over for the next row.
   bench.catch(() => benches.delete(key))
