@@ -71,3 +71,11 @@ test.each([
 ])('%s is refused', (_, patch) => {
   expect(() => parsePatch(patch)).toThrow(PatchError)
 })
+
+test('a hunk that nearly fits everywhere is given up, not searched for without end', () => {
+  const rows = 20_000
+  const header = `--- a/x\n+++ b/x\n@@ -1,${rows + 1} +1,${rows + 1} @@\n`
+  const [file] = parsePatch(`${header}${' a\n'.repeat(rows)}-end\n+END\n`)
+  expect(applyFilePatch(`${'a\n'.repeat(rows)}end\n`, file!)).toBe(`${'a\n'.repeat(rows)}END\n`)
+  expect(() => applyFilePatch(`${'a\n'.repeat(3 * rows)}end\n`, file!)).toThrow(PatchError)
+})

@@ -167,11 +167,19 @@ function reverseHunks(hunks: readonly Hunk[]): Hunk[] {
   })
 }
 
-/** Where the old lines are: where the patch says, or nearest to it. */
+/** Lines compared before a search is given up: far above what real patches need, and less than a second. */
+const mostCompared = 10_000_000
+
+/** Where the old lines are: where the patch says, or nearest to it. Null when they are not found. */
 function findPlace(lines: readonly string[], before: readonly string[], at: number): number | null {
+  let compared = 0
+  const same = (line: string, place: number) => {
+    compared++
+    return lines[place] === line
+  }
   const fits = (place: number) =>
-    place >= 0 && place + before.length <= lines.length && before.every((line, i) => lines[place + i] === line)
-  for (let away = 0; away <= lines.length; away++) {
+    place >= 0 && place + before.length <= lines.length && before.every((line, i) => same(line, place + i))
+  for (let away = 0; away <= lines.length && compared <= mostCompared; away++) {
     if (fits(at - away)) return at - away
     if (fits(at + away)) return at + away
   }
