@@ -1,5 +1,5 @@
 /** One slice is parsed in one go. */
-export const sliceChars = 4096
+const sliceChars = 4096
 const sliceControls = 128
 
 /** No slice moves more rows than this off a screen of at least `fewestCols` columns. */
