@@ -125,6 +125,7 @@ export const commands: Group = {
       report: { summary: 'Score jobs, with intervals', load: () => import('./eval/report.ts') },
       compare: { summary: 'Say whether jobs differ, task by task', load: () => import('./eval/compare.ts') },
       power: { summary: 'Predict what a comparison can detect', load: () => import('./eval/power.ts') },
+      listen: { summary: 'Evaluate models that have no result yet', load: () => import('./eval/listen.ts') },
     },
   },
   registry: {

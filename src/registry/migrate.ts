@@ -4,6 +4,8 @@ import { utcNow } from '../lib/time.ts'
 import type { Database, Queries } from './database.ts'
 import { tables } from './migrations/0001-tables.ts'
 import { permissions } from './migrations/0002-permissions.ts'
+import { leases } from './migrations/0003-leases.ts'
+import { leasePermissions } from './migrations/0004-lease-permissions.ts'
 import { raw, sql } from './sql.ts'
 
 interface Migration {
@@ -17,6 +19,8 @@ interface Migration {
 export const migrations: readonly Migration[] = [
   { name: '0001-tables', script: tables },
   { name: '0002-permissions', script: permissions, only: 'postgresql' },
+  { name: '0003-leases', script: leases },
+  { name: '0004-lease-permissions', script: leasePermissions, only: 'postgresql' },
 ]
 
 const nameRow = z.object({ name: z.string() })

@@ -67,7 +67,7 @@ const count = z.coerce.number()
 const taskRow = z.object({ trials: count, scored: count, failed: count, cancelled: count, sum: z.number().nullable() })
 
 /** Computes the results of a run from its trials, and marks trials that a later one of the same name replaces. */
-export async function finishRun(queries: Queries, jobId: string, end: RunEnd): Promise<RunScore> {
+export async function finishRun(queries: Queries, jobId: string, end: RunEnd): Promise<RunResult> {
   const now = utcNow()
   await queries.run(sql`UPDATE sandbox_trials SET superseded_at = ${now} WHERE job_id = ${jobId} AND id IN (
     SELECT id FROM (
@@ -92,10 +92,14 @@ export async function finishRun(queries: Queries, jobId: string, end: RunEnd): P
     n_failed = ${score.failed}, n_cancelled = ${score.cancelled}, accuracy = ${score.accuracy},
     accuracy_stderr = ${score.stderr}, accuracy_all = ${score.accuracyAll}, cost_usd = ${cost}, updated_at = ${now}
     WHERE id = ${jobId}`)
-  return score
+  return { ...score, status }
 }
 
-export interface RunScore {
+export interface RunResult extends RunScore {
+  readonly status: 'finished' | 'partial'
+}
+
+interface RunScore {
   readonly trials: number
   readonly scored: number
   readonly failed: number

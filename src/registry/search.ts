@@ -38,10 +38,10 @@ const foundRun = z.object({
 /** A run as searches show it. */
 export type FoundRun = Readonly<z.output<typeof foundRun>>
 
-const runs = sql`SELECT j.id AS job_id, j.job_name, j.job_status, j.model_id, m.name AS model_name, a.name AS agent_name,
+const columns = sql`j.id AS job_id, j.job_name, j.job_status, j.model_id, m.name AS model_name, a.name AS agent_name,
     a.version AS agent_version, b.name AS benchmark_name, b.version AS benchmark_version, j.accuracy, j.accuracy_stderr,
-    j.accuracy_all, j.n_tasks, j.n_trials, j.n_scored, j.n_failed, j.cost_usd, j.started_at, j.location
-  FROM sandbox_jobs j JOIN agents a ON a.id = j.agent_id JOIN benchmarks b ON b.id = j.benchmark_id
+    j.accuracy_all, j.n_tasks, j.n_trials, j.n_scored, j.n_failed, j.cost_usd, j.started_at, j.location`
+const parents = sql`JOIN agents a ON a.id = j.agent_id JOIN benchmarks b ON b.id = j.benchmark_id
   LEFT JOIN models m ON m.id = j.model_id`
 
 /** The newest runs that match. */
@@ -57,7 +57,10 @@ export async function searchRuns(queries: Queries, filter: RunFilter): Promise<F
   if (agent !== undefined) conditions.push(like('a.name', agent))
   if (status !== undefined) conditions.push(sql`j.job_status = ${status}`)
   const cut = limit === undefined ? sql`` : sql`LIMIT ${limit}`
-  return queries.rows(foundRun, sql`${runs} ${where(conditions)} ORDER BY j.started_at DESC, j.id ${cut}`)
+  return queries.rows(
+    foundRun,
+    sql`SELECT ${columns} FROM sandbox_jobs j ${parents} ${where(conditions)} ORDER BY j.started_at DESC, j.id ${cut}`,
+  )
 }
 
 const names = { 'j.job_name': sql`j.job_name`, 'm.name': sql`m.name`, 'b.name': sql`b.name`, 'a.name': sql`a.name` }
@@ -79,13 +82,11 @@ export async function leaderboard(
   const benchmark = filter.benchmark === undefined ? sql`` : sql`AND b.name = ${filter.benchmark}`
   const found = await queries.rows(
     leader,
-    sql`SELECT * FROM (
-      SELECT found.*, row_number() OVER (
-          PARTITION BY benchmark_name, benchmark_version, model_id, agent_name, agent_version
-          ORDER BY started_at DESC, job_id) AS nth,
-        count(*) OVER (PARTITION BY benchmark_name, benchmark_version, model_id, agent_name, agent_version) AS runs
-      FROM (${runs} WHERE j.job_status = 'finished' AND j.accuracy IS NOT NULL ${benchmark}) found
-    ) ranked WHERE nth = 1`,
+    sql`SELECT ${columns}, newest.runs FROM (
+      SELECT id, count(*) OVER same AS runs, row_number() OVER (same ORDER BY started_at DESC, id) AS nth
+      FROM sandbox_jobs WHERE job_status = 'finished' AND accuracy IS NOT NULL
+      WINDOW same AS (PARTITION BY benchmark_id, model_id, agent_id)
+    ) newest JOIN sandbox_jobs j ON j.id = newest.id ${parents} WHERE newest.nth = 1 ${benchmark}`,
   )
   return found.sort((a, b) => order(a, b))
 }

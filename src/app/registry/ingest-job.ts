@@ -6,7 +6,7 @@ import { renderJobConfig } from '../../formats/harbor-job/job-config.ts'
 import { version } from '../../lib/version.ts'
 import { batchRows, type Database } from '../../registry/database.ts'
 import type { NamedVersion } from '../../registry/entities.ts'
-import { finishRun, type Run, type RunScore, startRun } from '../../registry/runs.ts'
+import { finishRun, type Run, type RunResult, startRun } from '../../registry/runs.ts'
 import { addTrials, type TrialOfRun } from '../../registry/trials.ts'
 import { isFinished, type JobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
@@ -32,7 +32,7 @@ export interface IngestedJob {
     readonly agent: string
     readonly model: string | null
     readonly benchmark: string
-  } & RunScore)[]
+  } & RunResult)[]
 }
 
 interface OpenRun extends Run {
@@ -124,7 +124,8 @@ function benchmarkOf({ task }: TrialRecord, { datasets }: JobDir['config']): Nam
   return { name, version: dataset?.version ?? dataset?.ref ?? '' }
 }
 
-function parseBenchmark(text: string): NamedVersion {
+/** NAME or NAME@VERSION. */
+export function parseBenchmark(text: string): NamedVersion {
   const at = text.lastIndexOf('@')
   const [name, version] = at <= 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)]
   if (name === '' || (at > 0 && version === ''))

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { listHubModels } from './list-models.ts'
+
+const account = { endpoint: 'https://hub.test', token: 'hf_secret' }
+
+function hubWith(pages: Readonly<Record<string, { ids: readonly string[]; next?: string }>>) {
+  const asked: string[] = []
+  const fetch = async (input: unknown, init?: RequestInit) => {
+    const url = new URL(String(input))
+    asked.push(`${url.host} ${JSON.stringify(init?.headers)}`)
+    const page = pages[url.searchParams.get('cursor') ?? '']
+    if (page === undefined) return new Response('{}', { status: 404 })
+    const headers = page.next === undefined ? {} : { link: `<${page.next}>; rel="next"` }
+    return new Response(JSON.stringify(page.ids.map((id) => ({ id, private: false }))), { headers })
+  }
+  return { fetch: fetch as typeof globalThis.fetch, asked }
+}
+
+test('all pages are read, and the token goes to the Hub only', async () => {
+  const { fetch, asked } = hubWith({
+    '': { ids: ['org/a', 'org/b'], next: 'https://hub.test/api/models?cursor=2' },
+    '2': { ids: ['org/c'], next: 'https://evil.test/api/models?cursor=3' },
+    '3': { ids: ['evil/d'] },
+  })
+  expect(await listHubModels('org', account, fetch)).toEqual(['org/a', 'org/b', 'org/c'])
+  expect(asked).toEqual(Array(2).fill('hub.test {"authorization":"Bearer hf_secret"}'))
+})
+
+test('a refusal and a name that is none are errors', async () => {
+  await expect(listHubModels('org', account, hubWith({}).fetch)).rejects.toThrow(
+    'refused to list the models of org: 404',
+  )
+  await expect(listHubModels('../x', account, hubWith({}).fetch)).rejects.toThrow('name of an organization')
+})
