@@ -28,6 +28,10 @@ export interface CachePlace {
  * moved something away: so nothing goes that a living process has found.
  */
 export class Cache {
+  /** What was there when everything was looked at last, and what this process added since. */
+  #foundBytes: number | null = null
+  #addedBytes = 0
+
   constructor(
     private readonly place: CachePlace,
     private readonly limitGb = defaultLimitGb,
@@ -45,8 +49,15 @@ export class Cache {
 
   /** To be called when something new is there: notes its size, and makes room where there is too much. */
   async added(kind: Kind, name: string): Promise<void> {
-    await this.#measure(kind, name)
-    await this.prune()
+    this.#addedBytes += await this.#measure(kind, name)
+    if (this.#isTimeToLook()) await this.prune()
+  }
+
+  /** Looking at everything takes longer the more there is: not for every layer of thousands. Other processes add to it too. */
+  #isTimeToLook(): boolean {
+    const limitBytes = this.limitGb * 1e9
+    if (this.#foundBytes === null || this.#addedBytes >= limitBytes / 50) return true
+    return this.#foundBytes <= limitBytes && this.#foundBytes + this.#addedBytes > limitBytes
   }
 
   /** Removes what was not used for the longest time until the rest is within the limit; says what is there and what went. */
@@ -62,6 +73,10 @@ export class Cache {
       if (goes) bytes -= entry.bytes
       const state = goes ? 'removed' : isUsed ? 'in use' : 'kept'
       entries.push({ kind, name, bytes: entry.bytes, lastUsedAt: new Date(lastUsedMs).toISOString(), state })
+    }
+    if (!dryRun) {
+      this.#foundBytes = bytes
+      this.#addedBytes = 0
     }
     return { limitBytes, bytes, entries }
   }
@@ -90,8 +105,10 @@ export class Cache {
     return known === null || !/^\d+\n$/.test(known) ? diskBytesOf(join(this.place.home, kind, name)) : Number(known)
   }
 
-  async #measure(kind: Kind, name: string): Promise<void> {
-    await writeAtomic(this.#stampOf(kind, name), `${await diskBytesOf(join(this.place.home, kind, name))}\n`)
+  async #measure(kind: Kind, name: string): Promise<number> {
+    const bytes = await diskBytesOf(join(this.place.home, kind, name))
+    await writeAtomic(this.#stampOf(kind, name), `${bytes}\n`)
+    return bytes
   }
 
   /** What living processes use; `all` where a sandbox lives whose process does not say what it uses, as earlier versions did not. */
