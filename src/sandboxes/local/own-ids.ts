@@ -61,6 +61,7 @@ const calls: Readonly<Record<string, readonly number[]>> = {
 /**
  * Perl is on every Debian system, and `mount` makes no id-mapped mounts before util-linux 2.39. The mounts are made in a mount
  * namespace of their own, under the id of the sandbox's root: the kernel keeps it for what overlays do later. Capabilities stay meanwhile.
+ * What is to be shown is opened before a closed directory above the sandboxes is covered: it may lie in there too.
  */
 const mounter = `
 my ($home, $userns, $first, $plan, $unshare, $mount, $prctl, $fsuid, $fsgid, $inherited) = splice @ARGV, 0, 10;
@@ -83,6 +84,8 @@ open(USERNS, '<', $userns) or fail($userns);
 syscall($unshare, 0x20000) == 0 or fail('unshare');
 mountat('none', '/', 'none', 0x44000, $empty);
 my @plan = do { local $/ = "\\0"; open(my $file, '<', $plan) or fail($plan); my @words = <$file>; chomp @words; @words };
+my @parts;
+while (my @part = splice @plan, 0, 3) { push @parts, [@part, $part[0] eq 'overlay' ? undef : mapped($part[2], $part[0] eq 'idmap-ro' ? 1 : 0)] }
 my $tree = mapped($home, 0);
 my ($at, $covered) = ('', 0);
 for my $part (split m{/}, substr($home, 1)) {
@@ -95,9 +98,9 @@ chdir $home or fail($home);
 syscall($prctl, 28, 4, 0, 0, 0) == 0 or fail('prctl');
 syscall($fsgid, $first);
 syscall($fsuid, $first);
-while (my ($kind, $target, $what) = splice @plan, 0, 3) {
-  if ($kind eq 'overlay') { mountat('overlay', $target, 'overlay', 0, $what) }
-  else { attach(mapped($what, $kind eq 'idmap-ro' ? 1 : 0), $target) }
+for (@parts) {
+  my ($kind, $target, $what, $source) = @$_;
+  if (defined $source) { attach($source, $target) } else { mountat('overlay', $target, 'overlay', 0, $what) }
 }
 syscall($fsuid, 0);
 syscall($fsgid, 0);
