@@ -54,7 +54,8 @@ onBothDatabases('listeners', (kit: Kit) => {
     const results = await Promise.all(both)
     expect(seen.flat().sort()).toEqual([...models].sort())
     expect(seen.every((mine) => mine.length > 0)).toBe(true)
-    expect(results.map(({ counts }) => counts.done).at(-1)).toBe(200)
+    // The one that ends first may leave the other's last model running.
+    expect(Math.max(...results.map(({ counts }) => counts.done ?? 0))).toBe(200)
     expect(await findLeaders({ registry })).toHaveLength(200)
     const again: string[] = []
     await collect({ registry, benchmark: 'bench', evaluate: evaluate(again) })
