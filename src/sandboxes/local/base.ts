@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, cp, lstat, mkdir, readdir, readFile, readlink, realpath, symlink, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
 import { buildDir } from '../../lib/drafts.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
@@ -67,6 +68,17 @@ export async function hostBase(basesDir: string, privileges: Privileges, cache: 
   const layers = privileges.mode === 'root' ? await closedLayers(closed) : []
   const system = dirs.map((overlay) => ({ ...overlay, hides: layersWith(overlay.name, layers) }))
   return { key, overlays: [{ name: 'root', lower: dir, target: '' }, ...system] }
+}
+
+/** Throws a UserError where sandboxes would lie in what they show: no overlay can be made of that. */
+export async function requireOutsideOfHost(home: string): Promise<void> {
+  const real = await realpath(home)
+  const around = systemDirs.find((name) => real.startsWith(`/${name}/`))
+  if (around !== undefined)
+    throw new UserError(
+      `local sandboxes show /${around} and cannot be kept in it: ${home}`,
+      'set XDG_CACHE_HOME to a directory elsewhere',
+    )
 }
 
 async function systemOverlays(): Promise<Overlay[]> {

@@ -4,7 +4,7 @@ import type { SandboxAbilities, SandboxFacts, SandboxNeeds, SandboxRequest } fro
 import { lazily } from '../../lib/lazily.ts'
 import type { Lease } from '../common/lease.ts'
 import type { LeaseProvider } from '../namespaces/allowlist.ts'
-import { type Base, directoryBase, hostBase } from './base.ts'
+import { type Base, directoryBase, hostBase, requireOutsideOfHost } from './base.ts'
 import { makeImageHost } from './image/host.ts'
 import { buildImage, type Image } from './image.ts'
 import { LocalBody } from './lease.ts'
@@ -50,7 +50,9 @@ export function makeLocal(options: LocalOptions, context: PluginContext): LeaseP
     needs,
     dirs: [context.stateDir],
     preflight: async ({ networks = [] } = {}) => {
-      await findPrivileges(await makeHome(context.stateDir), options)
+      const home = await makeHome(context.stateDir)
+      if (!options.rootfs) await requireOutsideOfHost(home)
+      await findPrivileges(home, options)
       if (networks.includes('public')) requireUplink()
     },
     about: async () => aboutIds(await findPrivileges(await makeHome(context.stateDir), options)),
