@@ -1,0 +1,107 @@
+"""Writes a student as a GGUF file, the form that llama.cpp reads."""
+
+import struct
+
+import numpy
+
+KINDS = {"u32": 4, "i32": 5, "f32": 6, "bool": 7, "string": 8, "array": 9}
+
+
+def text(value):
+    data = value.encode("utf-8")
+    return struct.pack("<Q", len(data)) + data
+
+
+def plain(kind, value):
+    if kind == "string":
+        return text(value)
+    return struct.pack({"u32": "<I", "i32": "<i", "f32": "<f", "bool": "<?"}[kind], value)
+
+
+def entry(key, kind, value):
+    if isinstance(value, list):
+        body = struct.pack("<IQ", KINDS[kind], len(value)) + b"".join(plain(kind, one) for one in value)
+        return text(key) + struct.pack("<I", KINDS["array"]) + body
+    return text(key) + struct.pack("<I", KINDS[kind]) + plain(kind, value)
+
+
+NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+def name_of(name):
+    if name == "model.embed_tokens.weight":
+        return "token_embd.weight"
+    if name == "model.norm.weight":
+        return "output_norm.weight"
+    _, _, number, rest = name.split(".", 3)
+    return f"blk.{number}.{NAMES[rest.removesuffix('.weight')]}.weight"
+
+
+def facts(shape, tokenizer, context, chat_template):
+    import json
+
+    model = json.loads(tokenizer.to_str())["model"]
+    special = {t: i for t, i in tokenizer.get_vocab().items() if t.startswith("<|") and t.endswith("|>")}
+    tokens = [f"[PAD{i}]" for i in range(shape["vocab"])]
+    types = [5] * shape["vocab"]
+    for token, number in tokenizer.get_vocab().items():
+        tokens[number], types[number] = token, 3 if token in special else 1
+    merges = [m if isinstance(m, str) else " ".join(m) for m in model["merges"]]
+    a = "qwen3."
+    return [
+        ("general.architecture", "string", "qwen3"),
+        ("general.name", "string", "student"),
+        ("general.file_type", "u32", 1),
+        (a + "block_count", "u32", shape["layers"]),
+        (a + "context_length", "u32", context),
+        (a + "embedding_length", "u32", shape["width"]),
+        (a + "feed_forward_length", "u32", shape["inner"]),
+        (a + "attention.head_count", "u32", shape["heads"]),
+        (a + "attention.head_count_kv", "u32", shape["kv_heads"]),
+        (a + "attention.key_length", "u32", shape["head"]),
+        (a + "attention.value_length", "u32", shape["head"]),
+        (a + "attention.layer_norm_rms_epsilon", "f32", 1e-6),
+        (a + "rope.freq_base", "f32", shape["theta"]),
+        ("tokenizer.ggml.model", "string", "gpt2"),
+        ("tokenizer.ggml.pre", "string", "qwen2"),
+        ("tokenizer.ggml.tokens", "string", tokens),
+        ("tokenizer.ggml.token_type", "i32", types),
+        ("tokenizer.ggml.merges", "string", merges),
+        ("tokenizer.ggml.eos_token_id", "u32", special["<|im_end|>"]),
+        ("tokenizer.ggml.padding_token_id", "u32", special["<|endoftext|>"]),
+        ("tokenizer.ggml.add_bos_token", "bool", False),
+        ("tokenizer.chat_template", "string", chat_template),
+    ]
+
+
+def write_gguf(path, weights, shape, tokenizer, context, chat_template):
+    """Matrices in 16 bits, norms in 32."""
+    arrays = []
+    for name, weight in weights.items():
+        kind = numpy.float16 if weight.dim() == 2 else numpy.float32
+        arrays.append((name_of(name), weight.float().numpy().astype(kind)))
+    entries = facts(shape, tokenizer, context, chat_template)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(arrays), len(entries))
+    head += b"".join(entry(*one) for one in entries)
+    offset = 0
+    for name, array in arrays:
+        sizes = array.shape[::-1]
+        kind = 1 if array.dtype == numpy.float16 else 0
+        head += text(name) + struct.pack("<I", len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes) + struct.pack("<IQ", kind, offset)
+        offset += array.nbytes + -array.nbytes % 32
+    with open(path, "wb") as file:
+        file.write(head + b"\0" * (-len(head) % 32))
+        for _, array in arrays:
+            file.write(array.tobytes() + b"\0" * (-array.nbytes % 32))

@@ -1,0 +1,227 @@
+"""Serves a student over HTTP as OpenAI's chat completions, many conversations at once.
+
+    python trainers/small/serve.py STUDENT --port 8000 --slots 64
+
+Each slot keeps the keys and values of one conversation, so that a later turn only reads what is new. For one machine and models of
+up to 100 million parameters; larger ones belong on vLLM. Listens on loopback only.
+"""
+
+import argparse
+import json
+import queue
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import torch
+import torch.nn.functional as F
+
+from train import START, TURN_END, load
+
+
+class Request:
+    def __init__(self, ids, most, temperature):
+        self.ids, self.most, self.temperature = ids, most, temperature
+        self.out, self.reason, self.done = [], None, threading.Event()
+
+
+class Slot:
+    def __init__(self):
+        self.cached, self.request = [], None
+
+
+class Engine:
+    """One thread runs the model: it takes in waiting requests and gives every running one its next token."""
+
+    def __init__(self, folder, slots, device):
+        self.model, self.tokenizer, self.context = load(folder, device)
+        self.device = device
+        self.dtype = torch.bfloat16 if device == "cuda" else torch.float32
+        self.model.to(self.dtype).eval()
+        shape = self.model.shape
+        size = (shape["layers"], slots, shape["kv_heads"], self.context, shape["head"])
+        self.keys = torch.zeros(size, device=device, dtype=self.dtype)
+        self.values = torch.zeros(size, device=device, dtype=self.dtype)
+        self.slots = [Slot() for _ in range(slots)]
+        self.waiting = queue.Queue()
+        self.end = self.tokenizer.token_to_id(TURN_END)
+        self.tokens_made = 0
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def ask(self, messages, most, temperature):
+        start = self.tokenizer.token_to_id(START)
+        ids = []
+        for message in messages:
+            body = self.tokenizer.encode(message["content"]).ids
+            ids += [start, *self.tokenizer.encode(message["role"] + "\n").ids, *body, self.end, *self.tokenizer.encode("\n").ids]
+        ids += [start, *self.tokenizer.encode("assistant\n").ids]
+        request = Request(ids, min(most, self.context - len(ids)), temperature)
+        if len(ids) >= self.context:
+            return request
+        self.waiting.put(request)
+        request.done.wait()
+        return request
+
+    @torch.inference_mode()
+    def run(self):
+        while True:
+            running = [slot for slot in self.slots if slot.request]
+            try:
+                while len(running) < len(self.slots):
+                    running.append(self.take_in(self.waiting.get(block=not running)))
+            except queue.Empty:
+                pass
+            self.step([slot for slot in running if slot.request])
+
+    def take_in(self, request):
+        """Puts a request into the free slot that already holds most of it, and reads the rest."""
+        free = [slot for slot in self.slots if slot.request is None]
+        slot = max(free, key=lambda s: (shared(s.cached, request.ids), -len(s.cached)))
+        known = min(shared(slot.cached, request.ids), len(request.ids) - 1)
+        number = self.slots.index(slot)
+        new = torch.tensor(request.ids[known:], device=self.device)[None]
+        positions = torch.arange(known, len(request.ids), device=self.device)[None]
+
+        def attend(layer, q, k, v):
+            self.keys[layer, number, :, known : len(request.ids)] = k[0].transpose(0, 1)
+            self.values[layer, number, :, known : len(request.ids)] = v[0].transpose(0, 1)
+            keys, values = (t[layer, number : number + 1, :, : len(request.ids)] for t in (self.keys, self.values))
+            mask = positions[0, :, None] >= torch.arange(len(request.ids), device=self.device)
+            return F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask, enable_gqa=True).transpose(1, 2)
+
+        x = self.model(new, positions, attend)
+        slot.cached, slot.request = list(request.ids), request
+        self.accept(slot, self.choose(self.model.logits(x[:, -1]), [request])[0])
+        return slot
+
+    def step(self, running):
+        if not running:
+            return
+        numbers = torch.tensor([self.slots.index(slot) for slot in running], device=self.device)
+        last = torch.tensor([slot.cached[-1] for slot in running], device=self.device)[:, None]
+        at = torch.tensor([len(slot.cached) - 1 for slot in running], device=self.device)
+        span = -(-max(len(slot.cached) for slot in running) // 256) * 256
+        span = min(span, self.context)
+        mask = (torch.arange(span, device=self.device) <= at[:, None])[:, None, None]
+
+        def attend(layer, q, k, v):
+            self.keys[layer, numbers, :, at] = k[:, 0]
+            self.values[layer, numbers, :, at] = v[:, 0]
+            keys, values = (t[layer, :, :, :span][numbers] for t in (self.keys, self.values))
+            return F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask, enable_gqa=True).transpose(1, 2)
+
+        x = self.model(last, at[:, None], attend)
+        for slot, token in zip(running, self.choose(self.model.logits(x[:, 0]), [slot.request for slot in running])):
+            self.accept(slot, token)
+
+    def choose(self, logits, requests):
+        heat = torch.tensor([r.temperature for r in requests], device=self.device)[:, None]
+        noise = -torch.empty_like(logits, dtype=torch.float32).exponential_().log()
+        return torch.where(heat > 0, logits.float() / heat.clamp(min=1e-4) + noise, logits.float()).argmax(-1).tolist()
+
+    def accept(self, slot, token):
+        request = slot.request
+        self.tokens_made += 1
+        if token == self.end:
+            request.reason = "stop"
+        else:
+            request.out.append(token)
+            slot.cached.append(token)
+            if len(request.out) >= request.most:
+                request.reason = "length"
+        if request.reason:
+            # The last token was never read by the model.
+            slot.cached = slot.cached[:-1] if request.reason == "length" else slot.cached
+            slot.request = None
+            request.done.set()
+
+
+def shared(a, b):
+    """How many tokens at the beginning of two lists are the same."""
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[:middle] == b[:middle] else (low, middle - 1)
+    return low
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    engine = name = None
+
+    def do_GET(self):
+        if self.path == "/v1/models":
+            one = {"id": self.name, "object": "model", "created": 0, "owned_by": "local", "max_model_len": self.engine.context}
+            return self.reply(200, {"object": "list", "data": [one]})
+        if self.path in ("/health", "/v1/health"):
+            return self.reply(200, {"status": "ok"})
+        return self.fail(404, "no such page")
+
+    def do_POST(self):
+        try:
+            body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
+            messages = [{"role": m["role"], "content": content_of(m)} for m in body["messages"]]
+        except (ValueError, KeyError, TypeError) as error:
+            return self.fail(400, f"not a chat request: {error}")
+        if self.path != "/v1/chat/completions":
+            return self.fail(404, "no such page")
+        if body.get("stream"):
+            return self.fail(400, "this server does not stream")
+        most = int(body.get("max_completion_tokens") or body.get("max_tokens") or self.engine.context)
+        request = self.engine.ask(messages, most, float(body.get("temperature", 0.7)))
+        if request.reason is None:
+            message = f"this model's maximum context length is {self.engine.context} tokens; the messages have {len(request.ids)}"
+            return self.fail(400, message, "context_length_exceeded")
+        text = self.engine.tokenizer.decode(request.out, skip_special_tokens=False)
+        used = {"prompt_tokens": len(request.ids), "completion_tokens": len(request.out) + 1}
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": request.reason}
+        used["total_tokens"] = sum(used.values())
+        self.reply(200, {"id": "chat", "object": "chat.completion", "created": int(time.time()), "model": self.name, "choices": [choice], "usage": used})
+
+    def fail(self, status, message, code=None):
+        self.reply(status, {"error": {"message": message, "type": "invalid_request_error", "code": code}})
+
+    def reply(self, status, value):
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+
+
+def content_of(message):
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def main():
+    flags = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    flags.add_argument("student")
+    flags.add_argument("--port", type=int, default=8000)
+    flags.add_argument("--name", default="student")
+    flags.add_argument("--slots", type=int, default=64)
+    flags.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options = flags.parse_args()
+    Handler.engine, Handler.name = Engine(options.student, options.slots, options.device), options.name
+    server = Server(("127.0.0.1", options.port), Handler)
+    print(f"serving {options.name} on http://127.0.0.1:{server.server_port}/v1", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

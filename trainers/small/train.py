@@ -1,0 +1,452 @@
+"""Trains a small student from random weights, or from a checkpoint of its own, on conversations.
+
+    python trainers/small/train.py --data DATASET --out STUDENT [--layers 8 --width 384 ...]
+
+Reads the JSON lines of `exporters/sharegpt`: `messages` (a message with `train: false` gives no loss), or `conversations`. Writes a
+Hugging Face folder (Qwen3, ChatML), `student.gguf` for llama.cpp, and `metrics.jsonl`. The same command after a crash continues.
+Needs PyTorch, tokenizers and safetensors; a GPU where there is one.
+"""
+
+import argparse
+import glob
+import hashlib
+import json
+import math
+import os
+import random
+import sys
+import time
+
+try:
+    import torch
+    import torch.nn.functional as F
+    from safetensors.torch import load_file, save_file
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+    from torch import nn
+except ImportError as error:
+    sys.exit(f"error: {error}\nhint: pip install torch tokenizers safetensors numpy")
+
+try:
+    from torch.nn.attention.varlen import varlen_attn
+except ImportError:
+    varlen_attn = None
+
+END, START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
+SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+CHAT_TEMPLATE = (
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
+)
+
+
+# The model: Qwen3, with the names of its weights, so that other programs read what is saved.
+
+
+class Norm(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(size))
+
+    def forward(self, x):
+        return F.rms_norm(x, self.weight.shape, self.weight.to(x.dtype), 1e-6)
+
+
+class Attention(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.heads, self.kv_heads, self.head = shape["heads"], shape["kv_heads"], shape["head"]
+        width = shape["width"]
+        self.q_proj = nn.Linear(width, self.heads * self.head, bias=False)
+        self.k_proj = nn.Linear(width, self.kv_heads * self.head, bias=False)
+        self.v_proj = nn.Linear(width, self.kv_heads * self.head, bias=False)
+        self.o_proj = nn.Linear(self.heads * self.head, width, bias=False)
+        self.q_norm, self.k_norm = Norm(self.head), Norm(self.head)
+
+    def forward(self, x, angles, attend):
+        q = rotate(self.q_norm(self.q_proj(x).unflatten(-1, (self.heads, self.head))), angles)
+        k = rotate(self.k_norm(self.k_proj(x).unflatten(-1, (self.kv_heads, self.head))), angles)
+        v = self.v_proj(x).unflatten(-1, (self.kv_heads, self.head))
+        return self.o_proj(attend(q, k, v).flatten(-2))
+
+
+class Feed(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.gate_proj = nn.Linear(shape["width"], shape["inner"], bias=False)
+        self.up_proj = nn.Linear(shape["width"], shape["inner"], bias=False)
+        self.down_proj = nn.Linear(shape["inner"], shape["width"], bias=False)
+
+    def forward(self, x):
+        return self.down_proj(F.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Layer(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.input_layernorm, self.post_attention_layernorm = Norm(shape["width"]), Norm(shape["width"])
+        self.self_attn, self.mlp = Attention(shape), Feed(shape)
+
+    def forward(self, x, angles, attend):
+        x = x + self.self_attn(self.input_layernorm(x), angles, attend)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Body(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.embed_tokens = nn.Embedding(shape["vocab"], shape["width"])
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape["layers"]))
+        self.norm = Norm(shape["width"])
+
+
+class Student(nn.Module):
+    """`attend(layer, q, k, v)` decides which tokens see which: packed rows when training, a cache when serving."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.shape, self.model = shape, Body(shape)
+        for name, weight in self.named_parameters():
+            if weight.dim() == 2:
+                scale = 0.02 / math.sqrt(2 * shape["layers"]) if "o_proj" in name or "down_proj" in name else 0.02
+                nn.init.normal_(weight, std=scale)
+
+    def forward(self, tokens, positions, attend):
+        steps = torch.arange(0, self.shape["head"], 2, device=tokens.device).float() / self.shape["head"]
+        turns = positions[..., None].float() * self.shape["theta"] ** -steps
+        angles = torch.cat([turns, turns], -1)[..., None, :]
+        angles = angles.cos(), angles.sin()
+        x = self.model.embed_tokens(tokens)
+        for number, layer in enumerate(self.model.layers):
+            x = layer(x, angles, lambda q, k, v, number=number: attend(number, q, k, v))
+        return self.model.norm(x)
+
+    def logits(self, x):
+        return F.linear(x, self.model.embed_tokens.weight)
+
+
+def rotate(x, angles):
+    cos, sin = angles
+    a, b = x.float().chunk(2, -1)
+    return (x.float() * cos + torch.cat([-b, a], -1) * sin).to(x.dtype)
+
+
+def packed(bounds, longest):
+    """Attention within the rows of a packed batch, none between them."""
+
+    def attend(_, q, k, v):
+        k, v = (t.repeat_interleave(q.shape[-2] // t.shape[-2], -2) for t in (k, v))
+        if q.is_cuda and varlen_attn is not None:
+            return varlen_attn(q, k, v, bounds, bounds, longest, longest, window_size=(-1, 0))
+        cuts = bounds.tolist()
+        parts = []
+        for a, b in zip(cuts, cuts[1:]):
+            row = [t[a:b].transpose(0, 1)[None] for t in (q, k, v)]
+            parts.append(F.scaled_dot_product_attention(*row, is_causal=True)[0].transpose(0, 1))
+        return torch.cat(parts)
+
+    return attend
+
+
+# Data
+
+
+def find_rows(places, part):
+    for place in places:
+        found = sorted(glob.glob(os.path.join(place, "jsonl", f"{part}*.jsonl"))) if os.path.isdir(place) else [place]
+        if not found and part == "train":
+            found = sorted(glob.glob(os.path.join(place, "*.jsonl")))
+        if not found and part == "train":
+            sys.exit(f"error: {place} holds no JSON lines\nhint: export with formats: ['jsonl']")
+        if not os.path.isdir(place) and part != "train":
+            continue
+        for path in found:
+            with open(path, encoding="utf-8") as lines:
+                for line in lines:
+                    if line.strip():
+                        yield [message_of(m) for m in messages_in(json.loads(line), path)]
+
+
+def messages_in(row, path):
+    for key in ("messages", "conversations"):
+        if isinstance(row.get(key), list):
+            return row[key]
+    sys.exit(f"error: a row of {path} has neither messages nor conversations\nhint: it has {', '.join(row)}")
+
+
+ROLES = {"human": "user", "gpt": "assistant"}
+
+
+def message_of(m):
+    role = m.get("role") or ROLES.get(m.get("from"), m.get("from"))
+    content = m.get("content", m.get("value")) or ""
+    return role, content, role == "assistant" and m.get("train", True)
+
+
+def train_tokenizer(rows, size):
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(SPLIT), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=[END, START, TURN_END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator((text for row in rows for _, text, _ in row), trainer)
+    return tokenizer
+
+
+def encode(tokenizer, row):
+    """The tokens of a conversation, and for each whether it is learned."""
+    start, end = tokenizer.token_to_id(START), tokenizer.token_to_id(TURN_END)
+    ids, learned = [], []
+    for role, content, trained in row:
+        head = [start, *tokenizer.encode(role + "\n").ids]
+        body = [*tokenizer.encode(content).ids, end]
+        tail = tokenizer.encode("\n").ids
+        ids += head + body + tail
+        learned += [False] * len(head) + [trained] * len(body) + [False] * len(tail)
+    return ids, learned
+
+
+def pack(rows, size, order):
+    """Batches of at most `size` tokens, each a list of whole rows."""
+    batch, filled = [], 0
+    for index in order:
+        length = len(rows[index][0])
+        if filled + length > size and batch:
+            yield batch
+            batch, filled = [], 0
+        batch.append(index)
+        filled += length
+    if batch:
+        yield batch
+
+
+def tensors(rows, batch, device):
+    ids, learned, positions, bounds = [], [], [], [0]
+    for index in batch:
+        row_ids, row_learned = rows[index]
+        ids += row_ids
+        learned += row_learned[1:] + [False]
+        positions += range(len(row_ids))
+        bounds.append(len(ids))
+    tokens = torch.tensor(ids, device=device)
+    targets = torch.where(torch.tensor(learned, device=device), tokens.roll(-1), -100)
+    longest = max(b - a for a, b in zip(bounds, bounds[1:]))
+    return tokens, targets, torch.tensor(positions, device=device), torch.tensor(bounds, device=device, dtype=torch.int32), longest
+
+
+# Training
+
+
+def loss_of(model, rows, batch, device):
+    tokens, targets, positions, bounds, longest = tensors(rows, batch, device)
+    with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+        x = model(tokens, positions, packed(bounds, longest))
+        kept = targets != -100
+        logits = model.logits(x[kept])
+    return F.cross_entropy(logits.float(), targets[kept], reduction="sum"), int(kept.sum())
+
+
+@torch.no_grad()
+def evaluate(model, rows, options, device):
+    total = count = 0.0
+    for batch in pack(rows, options.batch_tokens, range(len(rows))):
+        loss, learned = loss_of(model, rows, batch, device)
+        total, count = total + float(loss), count + learned
+    return total / count if count else None
+
+
+def rate(step, steps, options):
+    warm = min(1.0, (step + 1) / max(1, options.warmup))
+    return options.lr * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * step / max(1, steps))))
+
+
+def train(model, rows, held, options, device):
+    batches = []
+    for epoch in range(options.epochs):
+        order = list(range(len(rows)))
+        random.Random(f"{options.seed} {epoch}").shuffle(order)
+        batches += pack(rows, options.batch_tokens, order)
+    if options.steps:
+        batches = batches[: options.steps]
+    matrices = [p for p in model.parameters() if p.dim() == 2]
+    others = [p for p in model.parameters() if p.dim() != 2]
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=options.lr, betas=(0.9, 0.95), fused=device == "cuda")
+    first = resume(model, optimizer, options)
+    began = saved = time.time()
+    seen = 0
+    for step in range(first, len(batches)):
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step, len(batches), options)
+        loss, learned = loss_of(model, rows, batches[step], device)
+        optimizer.zero_grad(set_to_none=True)
+        (loss / max(1, learned)).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        seen += sum(len(rows[index][0]) for index in batches[step])
+        if step % 20 == 0 or step == len(batches) - 1:
+            passed = time.time() - began
+            note(options, step=step, steps=len(batches), loss=float(loss.detach()) / max(1, learned), tokens=seen, sec=round(passed, 2))
+        if time.time() - saved > options.save_every:
+            save_checkpoint(model, optimizer, step + 1, options)
+            saved = time.time()
+    note(options, step=len(batches), validation_loss=evaluate(model, held, options, device), rows=len(rows), sec=round(time.time() - began, 2))
+
+
+def note(options, **values):
+    values = {k: v for k, v in values.items() if v is not None}
+    with open(os.path.join(options.out, "metrics.jsonl"), "a") as file:
+        file.write(json.dumps(values) + "\n")
+    print(json.dumps(values), flush=True)
+
+
+def fingerprint(options):
+    values = {k: v for k, v in vars(options).items() if k not in ("out", "save_every", "device")}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def save_checkpoint(model, optimizer, step, options):
+    path = os.path.join(options.out, "checkpoint.pt")
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "made_by": fingerprint(options)}
+    torch.save(state, path + ".tmp")
+    os.replace(path + ".tmp", path)
+
+
+def resume(model, optimizer, options):
+    path = os.path.join(options.out, "checkpoint.pt")
+    if not os.path.exists(path):
+        return 0
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    if state["made_by"] != fingerprint(options):
+        sys.exit(f"error: {path} was made with other settings\nhint: use another --out, or remove it")
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["step"]
+
+
+# What is written
+
+
+def config_of(shape, tokenizer, context):
+    end = tokenizer.token_to_id(TURN_END)
+    return {
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "vocab_size": shape["vocab"],
+        "hidden_size": shape["width"],
+        "intermediate_size": shape["inner"],
+        "num_hidden_layers": shape["layers"],
+        "num_attention_heads": shape["heads"],
+        "num_key_value_heads": shape["kv_heads"],
+        "head_dim": shape["head"],
+        "max_position_embeddings": context,
+        "rms_norm_eps": 1e-6,
+        "rope_theta": shape["theta"],
+        "rope_parameters": {"rope_type": "default", "rope_theta": shape["theta"]},
+        "tie_word_embeddings": True,
+        "hidden_act": "silu",
+        "attention_bias": False,
+        "bos_token_id": None,
+        "eos_token_id": end,
+        "pad_token_id": tokenizer.token_to_id(END),
+        "torch_dtype": "bfloat16",
+    }
+
+
+def save(model, tokenizer, options):
+    out = options.out
+    weights = {k: v.detach().to("cpu", torch.bfloat16).contiguous() for k, v in model.state_dict().items()}
+    save_file(weights, os.path.join(out, "model.safetensors"), {"format": "pt"})
+    tokenizer.save(os.path.join(out, "tokenizer.json"))
+    config = config_of(model.shape, tokenizer, options.context)
+    files = {
+        "config.json": config,
+        "generation_config.json": {"eos_token_id": config["eos_token_id"], "pad_token_id": config["pad_token_id"]},
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "eos_token": TURN_END,
+            "pad_token": END,
+            "model_max_length": options.context,
+            "chat_template": CHAT_TEMPLATE,
+            "clean_up_tokenization_spaces": False,
+        },
+        "settings.json": {k: v for k, v in vars(options).items() if k not in ("out", "device")},
+    }
+    for name, value in files.items():
+        with open(os.path.join(out, name), "w") as file:
+            json.dump(value, file, indent=1)
+    from gguf_file import write_gguf
+
+    write_gguf(os.path.join(out, "student.gguf"), weights, model.shape, tokenizer, options.context, CHAT_TEMPLATE)
+
+
+def load(folder, device):
+    """A saved student and its tokenizer."""
+    with open(os.path.join(folder, "config.json")) as file:
+        c = json.load(file)
+    shape = dict(
+        vocab=c["vocab_size"], width=c["hidden_size"], inner=c["intermediate_size"], layers=c["num_hidden_layers"],
+        heads=c["num_attention_heads"], kv_heads=c["num_key_value_heads"], head=c["head_dim"], theta=c["rope_theta"],
+    )
+    model = Student(shape)
+    model.load_state_dict(load_file(os.path.join(folder, "model.safetensors")))
+    return model.to(device), Tokenizer.from_file(os.path.join(folder, "tokenizer.json")), c["max_position_embeddings"]
+
+
+def main():
+    flags = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    flags.add_argument("--data", action="append", required=True, help="a dataset's folder or a JSON lines file; may be repeated")
+    flags.add_argument("--out", required=True)
+    flags.add_argument("--init", help="a student to start from; its tokenizer and shape are kept")
+    flags.add_argument("--layers", type=int, default=8)
+    flags.add_argument("--width", type=int, default=384)
+    flags.add_argument("--vocab", type=int, default=4096)
+    flags.add_argument("--context", type=int, default=8192, help="longer rows are left out")
+    flags.add_argument("--rows", type=int, help="train on the first N rows only")
+    flags.add_argument("--epochs", type=int, default=1)
+    flags.add_argument("--steps", type=int, help="stop after N steps")
+    flags.add_argument("--batch-tokens", type=int, default=65536)
+    flags.add_argument("--lr", type=float, default=1e-3)
+    flags.add_argument("--warmup", type=int, default=50)
+    flags.add_argument("--seed", type=int, default=0)
+    flags.add_argument("--save-every", type=float, default=120, help="seconds between checkpoints")
+    flags.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options = flags.parse_args()
+    os.makedirs(options.out, exist_ok=True)
+    torch.manual_seed(options.seed)
+    torch.set_float32_matmul_precision("high")
+    texts = list(find_rows(options.data, "train"))[: options.rows]
+    if not texts:
+        sys.exit("error: no rows to train on\nhint: look at the dataset with: npx ot-agent traces stats")
+    if options.init:
+        model, tokenizer, _ = load(options.init, options.device)
+    else:
+        tokenizer = train_tokenizer(texts, options.vocab)
+        shape = dict(
+            vocab=-(-tokenizer.get_vocab_size() // 64) * 64, width=options.width, inner=options.width * 3, layers=options.layers,
+            heads=options.width // 64, kv_heads=max(1, options.width // 128), head=64, theta=1000000.0,
+        )
+        model = Student(shape).to(options.device)
+    every = [encode(tokenizer, row) for row in texts]
+    rows = [row for row in every if len(row[0]) <= options.context and any(row[1])]
+    held = [row for row in (encode(tokenizer, r) for r in find_rows(options.data, "validation")) if len(row[0]) <= options.context]
+    parameters = sum(p.numel() for p in model.parameters())
+    note(options, parameters=parameters, rows=len(rows), left_out=len(every) - len(rows), tokens=sum(len(r[0]) for r in rows))
+    if not rows:
+        sys.exit(f"error: no row fits into {options.context} tokens\nhint: raise --context")
+    train(model, rows, held, options, options.device)
+    save(model, tokenizer, options)
+    checkpoint = os.path.join(options.out, "checkpoint.pt")
+    if os.path.exists(checkpoint):
+        os.remove(checkpoint)
+
+
+if __name__ == "__main__":
+    main()
