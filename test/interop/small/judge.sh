@@ -1,0 +1,24 @@
+# A student trained by trainers/small on the demo's dataset, for half a minute on the processor: transformers gives the same numbers
+# for it, llama.cpp opens its file, its own server answers, and terminus-2 on it is scored.
+source test/interop/lib.sh
+
+what='a small student'
+why=$(make_torch_venv small 12 torch==2.11.0 tokenizers safetensors numpy transformers==5.17.0 xllamacpp==2026.10.11549) || { skip "$what" "$why"; exit 0; }
+why=$(make_demo) || { skip "$what" "$why"; exit 0; }
+python=$venvs/small/bin/python student=$scratch/small-student
+export HF_HUB_OFFLINE=1 OMP_NUM_THREADS=2
+
+train() { quietly "$python" trainers/small/train.py --data "$scratch/demo/out/dataset" --out "$student" --layers 2 --width 128 --vocab 1024 --batch-tokens 8192 "$@"; }
+
+judge 'a small student is trained on the demo' train --epochs 2 --warmup 2 || exit 0
+judge 'transformers and llama.cpp read it alike' "$python" test/interop/small/same.py "$student" || exit 0
+
+setsid "$python" trainers/small/serve.py "$student" --port 18341 --slots 4 >"$scratch/small-serve.log" 2>&1 &
+server=$!
+if ! wait_for 120 curl -sf http://127.0.0.1:18341/health; then fault "the server of small students does not come up: $(tail -n 2 "$scratch/small-serve.log")"
+else
+  judge 'serve --check passes on it' ot_agent serve --check --api-base http://127.0.0.1:18341/v1
+  judge 'terminus-2 on it is scored' quietly timeout 580 node bin/ot-agent.js run -p examples/tasks/csv-to-json -a terminus-2 -m student --engine openai-compatible \
+    --api-base http://127.0.0.1:18341/v1 -e local -o "$scratch/jobs" --job-name small --ak max_turns=1
+fi
+end_group "$server"
