@@ -78,6 +78,12 @@ withSandboxes('eval run', () => {
     expect(run).toMatchObject({ state: 'complete', trials: { trials: 30, scored: 30 }, accuracy: { tasks: 30 } })
     const near = await evaluate('near', '--no-smoke', '-l', '10')
     expect(near.stderr).toContain('words has 30 tasks, of which 10 are run')
+    const registered = await ot('registry', 'search', '--benchmark', 'words', '--json')
+    expect(JSON.parse(registered.stdout).runs).toMatchObject([
+      { job_name: 'near', accuracy: 0.99, n_trials: 10 },
+      { job_name: 'weak', accuracy: expect.closeTo(0.8), n_trials: 30 },
+      { job_name: 'good', accuracy: 1, job_status: 'finished', n_trials: 30 },
+    ])
     const [clear, close] = [await ot('eval', 'compare', 'good', 'weak'), await ot('eval', 'compare', 'good', 'near')]
     expect(clear.stdout).toMatch(/^good is better than weak by 20\.0 points \(95 % interval \+\d/)
     expect(close.stdout).toMatch(/^Undecided: the difference between good and near, \+1\.0 points, is within noise/)
@@ -101,6 +107,13 @@ withSandboxes('eval run', () => {
     expect(second.status, second.stderr).toBe(0)
     expect(second.stderr.match(/scored \{/g)).toHaveLength(1)
     expect(JSON.parse(second.stdout).runs).toMatchObject([{ state: 'complete', trials: { trials: 3, scored: 3 } }])
+    const { stdout } = await ot('registry', 'search', 'flaky', '--json')
+    expect(JSON.parse(stdout).runs[0]).toMatchObject({
+      benchmark_name: 'words',
+      job_status: 'finished',
+      n_trials: 3,
+      n_failed: 0,
+    })
   })
 
   test('what is broken is found before the job', async () => {

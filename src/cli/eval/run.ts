@@ -2,12 +2,16 @@ import { jobRequestOf } from '../../app/flags/job-request.ts'
 import { evalOptions } from '../../app/flags/run-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { loadEnvFile } from '../../app/job/env-file.ts'
+import { type IngestRequest, ingest } from '../../app/registry/ingest.ts'
+import { registryAddress } from '../../app/registry/open.ts'
 import { type EvaluationEvent, runEvaluation } from '../../app/run-evaluation.ts'
+import { messageOf } from '../../core/errors.ts'
 import { makeLiveStats } from '../../stats/live-stats.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeProgress, type Progress } from '../progress/progress.ts'
 import { makeTally } from '../progress/tally.ts'
+import { registryEnvOption, registryOption } from '../registry/place.ts'
 import { checkOutputFile, writeOutputFile } from '../run/output-file.ts'
 import { maxFailedOption } from './options.ts'
 import { printPage } from './page.ts'
@@ -27,37 +31,57 @@ export default () =>
     .option('--rounds <n>', 'how often trials without a score are run again after the job (default: 1)', wholeNumber(0))
     .option('--no-smoke', 'do not try one task before the job')
     .option('--min-context <tokens>', 'refuse a model with a shorter context', wholeNumber(1))
-    .action(async ({ benchmark, maxFailed, rounds, smoke, minContext, ...options }) => {
-      const { json, output, quiet = false, verbose } = options
-      const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
-      if (output !== undefined) await checkOutputFile(output)
-      const asked = jobRequestOf(options)
-      const interrupt = interruptSignal()
-      const show = makeShow(quiet, verbose)
-      try {
-        const run = runEvaluation(
-          {
-            ...asked,
-            ...{ benchmark, rounds, smoke, maxFailedShare: maxFailed, minContextTokens: minContext },
-            passEnv: [...fromFile, ...(asked.passEnv ?? [])],
-          },
-          { signal: interrupt.signal },
-        )
-        for await (const event of run) show.event(event)
-        show.stop()
-        const { report, jobDir } = await run
-        await writeReport(report)
-        if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(report, null, 2)}\n`)
-        if (json) printJson(report)
-        else printPage(reportPage(report.job, report.runs))
-        if (!json) process.stdout.write(`\n${jobDir}/eval-report.html\n`)
-        const isPartial = report.runs.length === 0 || report.runs.some(({ state }) => state === 'partial')
-        process.exitCode = interrupt.signal.aborted ? 130 : isPartial ? 3 : 0
-      } finally {
-        show.stop()
-        interrupt.stop()
-      }
-    })
+    .option('--no-register', 'do not put the result into the registry')
+    .addOption(registryOption())
+    .addOption(registryEnvOption())
+    .action(
+      async ({ benchmark, maxFailed, rounds, smoke, minContext, register, registry, registryEnv, ...options }) => {
+        const { json, output, quiet = false, verbose } = options
+        const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
+        if (output !== undefined) await checkOutputFile(output)
+        const asked = jobRequestOf(options)
+        // A place that cannot be is told before hours of work.
+        if (register) registryAddress({ registry, registryEnv })
+        const interrupt = interruptSignal()
+        const show = makeShow(quiet, verbose)
+        try {
+          const run = runEvaluation(
+            {
+              ...asked,
+              ...{ benchmark, rounds, smoke, maxFailedShare: maxFailed, minContextTokens: minContext },
+              passEnv: [...fromFile, ...(asked.passEnv ?? [])],
+            },
+            {
+              signal: interrupt.signal,
+              ...(register && { register: ({ jobDir }) => enter(jobDir, { benchmark, registry, registryEnv }) }),
+            },
+          )
+          for await (const event of run) show.event(event)
+          show.stop()
+          const { report, jobDir } = await run
+          await writeReport(report)
+          if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(report, null, 2)}\n`)
+          if (json) printJson(report)
+          else printPage(reportPage(report.job, report.runs))
+          if (!json) process.stdout.write(`\n${jobDir}/eval-report.html\n`)
+          const isPartial = report.runs.length === 0 || report.runs.some(({ state }) => state === 'partial')
+          process.exitCode = interrupt.signal.aborted ? 130 : isPartial ? 3 : 0
+        } finally {
+          show.stop()
+          interrupt.stop()
+        }
+      },
+    )
+
+/** Puts the result into the registry. One that cannot be reached costs nothing: the job is there, and can be entered later. */
+async function enter(jobDir: string, request: Omit<IngestRequest, 'from'>): Promise<void> {
+  try {
+    await ingest({ ...request, from: [jobDir] })
+  } catch (error) {
+    note(`warning: the result is not in the registry: ${messageOf(error)}`)
+    note(`hint: ot-agent registry ingest ${jobDir} enters it later`)
+  }
+}
 
 /** Shows events on stderr: checks and news as lines, trials as progress. */
 function makeShow(quiet: boolean, verbose = false) {
