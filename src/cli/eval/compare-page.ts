@@ -39,12 +39,15 @@ export function comparePage({ runs, pairs }: EvalComparison): Page {
     ],
     plots: [
       intervalPlot(differences, { title: 'Differences with 95 % intervals', axis: 'points' }),
-      ...pairs.slice(0, 20).map((pair) =>
-        histogram(
-          pair.bootstrap.sample.map((value) => value * 100),
-          { title: `${versus(pair)}: other samples of the tasks`, axis: 'points, bootstrap' },
+      ...pairs
+        .filter(({ bootstrap }) => bootstrap.sample.some((value) => value !== bootstrap.sample[0]))
+        .slice(0, 20)
+        .map((pair) =>
+          histogram(
+            pair.bootstrap.sample.map((value) => value * 100),
+            { title: `${versus(pair)}: tasks resampled (bootstrap)`, axis: 'points' },
+          ),
         ),
-      ),
     ],
   }
 }

@@ -58,7 +58,7 @@ function stateOf({ id }: Submission): ScheduledState[] {
   return isAlive(id) ? [{ id, task: null, state: 'running', reason: `process ${id.split(':')[0]}` }] : []
 }
 
-/** The driver of a cancelled job ends before its script has written how it ended: the job lives as long as any process of its group. */
+/** A cancelled job's driver can end before its script has written its exit code, so a job is alive while any process of its group is. */
 function isAlive(id: string): boolean {
   const [pid, startTicks] = id.split(':')
   if (startTicks === undefined) return false
