@@ -5,6 +5,7 @@ import { loadPipeline } from './recipe/run-pipeline.ts'
 import type { RunControl } from './run-tasks.ts'
 import { Running } from './running.ts'
 
+export type { GenerationRequest, GenerationResult } from '../run/pipeline/request.ts'
 export type { GenerationSummary } from './generate/summary.ts'
 
 /**

@@ -1,27 +1,16 @@
-import { join } from 'node:path'
+import { type CleanCacheRequest, cleanCache } from '../app/clean.ts'
 import { UserError } from '../core/errors.ts'
-import type { CacheEntry, SandboxProvider } from '../core/sandbox.ts'
-import { diskBytesOf } from '../lib/disk-bytes.ts'
-import { pluginContext } from '../plugins/make.ts'
+import type { CacheEntry } from '../core/sandbox.ts'
 import { printJson, printTable } from './output.ts'
 import { sizeText } from './size-text.ts'
 
-export interface CleanCacheOptions {
-  readonly dryRun: boolean
-  readonly json: boolean
-  readonly limit: string | undefined
-}
+type Asked = Omit<CleanCacheRequest, 'limitBytes'> & { readonly limit: string | undefined }
 
 /** `ot-agent clean --cache`: says what is kept for later runs, and brings what sandboxes start from within its limit. */
-export async function cleanCache(provider: SandboxProvider, { dryRun, json, limit }: CleanCacheOptions): Promise<void> {
-  if (!provider.prune)
-    throw new UserError(
-      `-e ${provider.name}: expected a kind of sandbox that keeps files of its own on this machine`,
-      'leave -e out for local sandboxes; an engine of containers has its own command, for example docker image prune',
-    )
+export async function showCache({ limit, ...asked }: Asked, json: boolean): Promise<void> {
+  const { dryRun } = asked
   const limitBytes = limit === undefined ? undefined : parseSize(limit)
-  const report = await provider.prune({ dryRun, ...(limitBytes !== undefined && { limitBytes }) })
-  const others = await otherCaches()
+  const { report, others } = await cleanCache({ ...asked, limitBytes })
   if (json) return printJson({ dryRun, ...report, others })
   if (report.entries.length > 0)
     printTable(
@@ -37,14 +26,6 @@ export async function cleanCache(provider: SandboxProvider, { dryRun, json, limi
 
 function stateOf({ state }: CacheEntry, dryRun: boolean): string {
   return state === 'removed' && dryRun ? 'would be removed' : state
-}
-
-/** What is kept for other purposes; all of it can be removed while nothing runs. */
-async function otherCaches(): Promise<readonly { readonly path: string; readonly bytes: number }[]> {
-  const { stateDir } = pluginContext()
-  const paths = ['tools', 'hub', 'responses', 'judge', 'apptainer/images'].map((name) => join(stateDir, name))
-  const measured = await Promise.all(paths.map(async (path) => ({ path, bytes: await diskBytesOf(path) })))
-  return measured.filter(({ bytes }) => bytes > 0)
 }
 
 const units: Readonly<Record<string, number>> = { kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 }

@@ -1,12 +1,9 @@
 import { Command } from '@commander-js/extra-typings'
+import { clean, type Remains } from '../app/clean.ts'
 import { several } from '../app/flags/values.ts'
 import { parsedAssignments } from '../app/job/assignments.ts'
 import { UserError } from '../core/errors.ts'
-import type { Reaped } from '../core/sandbox.ts'
-import { type Leftover, sweepLeftovers } from '../lib/leftovers.ts'
-import { makeProvider, pluginContext } from '../plugins/make.ts'
-import { claimsIn } from '../store/job-owner.ts'
-import { cleanCache } from './clean-cache.ts'
+import { showCache } from './clean-cache.ts'
 import { printJson, printTable } from './output.ts'
 import { sizeText } from './size-text.ts'
 
@@ -36,33 +33,20 @@ export default () =>
     .action(async (options) => {
       const dryRun = options.dryRun ?? false
       const olderThanSec = options.olderThan === undefined ? undefined : parseAge(options.olderThan)
-      const provider = await makeProvider(
-        options.environment,
-        parsedAssignments('--ek', options.environmentKwarg ?? []),
-      )
-      if (options.cache) return cleanCache(provider, { dryRun, json: options.json ?? false, limit: options.limit })
+      const sandbox = {
+        name: options.environment,
+        options: parsedAssignments('--ek', options.environmentKwarg ?? []),
+      }
+      if (options.cache) return showCache({ sandbox, dryRun, limit: options.limit }, options.json ?? false)
       if (options.limit !== undefined)
         throw new UserError('--limit: expected --cache beside it, found none', 'it is the limit of the cache')
-      const left: Reaped[] = []
-      const reaped = await provider.reap({
-        dryRun,
-        ...(olderThanSec !== undefined && { olderThanSec }),
-        left: (thing) => void left.push(thing),
-      })
-      const { stateDir } = pluginContext()
-      const swept = await sweepLeftovers({ stateDir, dryRun, olderThanSec, claims: claimsIn })
-      const found = { reaped, leftovers: swept.removed }
-      const kept = { reaped: left, leftovers: swept.left }
-      if (options.json) printJson({ dryRun, ...found, left, leftoversLeft: swept.left, bytes: bytesOf(found) })
+      const { found, kept } = await clean({ sandbox, dryRun, olderThanSec })
+      if (options.json)
+        printJson({ dryRun, ...found, left: kept.reaped, leftoversLeft: kept.leftovers, bytes: bytesOf(found) })
       else printFound(found, kept, dryRun)
     })
 
-interface Found {
-  readonly reaped: readonly Reaped[]
-  readonly leftovers: readonly Leftover[]
-}
-
-function printFound(found: Found, kept: Found, dryRun: boolean): void {
+function printFound(found: Remains, kept: Remains, dryRun: boolean): void {
   const count = countOf(found)
   if (count === 0) process.stdout.write('nothing to clean\n')
   else {
@@ -75,7 +59,7 @@ function printFound(found: Found, kept: Found, dryRun: boolean): void {
   printTables(kept)
 }
 
-function printTables({ reaped, leftovers }: Found): void {
+function printTables({ reaped, leftovers }: Remains): void {
   if (reaped.length > 0)
     printTable(
       ['sandbox', 'job', 'trial', 'what', 'size'],
@@ -91,11 +75,11 @@ function printTables({ reaped, leftovers }: Found): void {
     )
 }
 
-function countOf({ reaped, leftovers }: Found): number {
+function countOf({ reaped, leftovers }: Remains): number {
   return reaped.length + leftovers.length
 }
 
-function bytesOf({ reaped, leftovers }: Found): number {
+function bytesOf({ reaped, leftovers }: Remains): number {
   return [...reaped, ...leftovers].reduce((sum, { bytes = 0 }) => sum + bytes, 0)
 }
 

@@ -1,13 +1,14 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { checkEndpoint } from '../app/engine/check-endpoint.ts'
 import { type EngineRequest, joinAddresses } from '../app/engine/engine-request.ts'
 import { wholeNumber } from '../app/flags/values.ts'
 import { parsedAssignments } from '../app/job/assignments.ts'
+import { loadVllmFile, runVllm } from '../app/serve/run-vllm.ts'
 import { UserError } from '../core/errors.ts'
-import { loadEngineFile } from '../formats/engine-yaml.ts'
 import { interruptSignal } from './interrupt.ts'
-import { checkEndpoint } from './serve/check-endpoint.ts'
-import { runVllm } from './serve/run-vllm.ts'
-import { type ServeOptions, serveEngine } from './serve/serve-engine.ts'
+import { note, printJson } from './output.ts'
+import { exitCodeOf, printCheck } from './print-check.ts'
+import { announce, type ServeOptions, serveEngine } from './serve/serve-engine.ts'
 
 /** `ot-agent serve`: an engine behind an address, or a model server started from a file, or a look at one that runs. */
 export default () =>
@@ -59,16 +60,29 @@ type Options = ServeOptions & {
 
 async function serve(options: Options, signal: AbortSignal): Promise<void> {
   const request = requestOf(options)
-  if (options.check) return checkEndpoint(request, options, signal)
+  if (options.check) return check(request, options, signal)
   if (options.engine === undefined && options.config === undefined && options.apiBase === undefined) {
     throw new UserError(
       'expected what to serve, got neither --engine nor --config',
       'for example: ot-agent serve --engine scripted --tasks DIR',
     )
   }
-  const file = options.config === undefined ? null : await loadEngineFile(options.config)
-  if (file?.vllm_server && options.engine === undefined) return runVllm(file, options, signal)
-  return serveEngine(request, options, signal)
+  const file = options.config === undefined ? null : await loadVllmFile(options.config)
+  if (file === null || options.engine !== undefined) return serveEngine(request, options, signal)
+  const { json } = options
+  return runVllm(file, options, {
+    notify: note,
+    onServed: (served, endpointJson) =>
+      announce(served, { ...(endpointJson !== undefined && { endpointJson }), ...(json && { json }) }),
+    signal,
+  })
+}
+
+async function check(request: EngineRequest, options: Options, signal: AbortSignal): Promise<void> {
+  const onCheck = options.json ? () => {} : printCheck
+  const { model, checks } = await checkEndpoint(request, options, { signal, onCheck })
+  if (options.json) printJson({ schema: 'endpoint-check/1', ok: checks.every(({ ok }) => ok), model, checks })
+  process.exitCode = exitCodeOf(checks)
 }
 
 function requestOf(options: Options): EngineRequest {

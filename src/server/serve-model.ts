@@ -7,6 +7,7 @@ import { openaiFault } from '../formats/dialect-server/openai-fault.ts'
 import { plain, renderFaultAnswer, type WireAnswer } from '../formats/dialect-server/wire-answer.ts'
 import { codeOf } from '../lib/files.ts'
 import { closeAfter } from '../lib/http-share.ts'
+import { isLoopback } from '../lib/loopback.ts'
 import { notFound, type Route } from './route.ts'
 import { call } from './routes/call.ts'
 import { health } from './routes/health.ts'
@@ -150,11 +151,6 @@ function nameIn(url: string): string | null {
 
 function isAddress(name: string): boolean {
   return isIP(name) !== 0
-}
-
-/** Whether only programs of this machine reach what listens there. */
-export function isLoopback(host: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(host)
 }
 
 function refuse(message: IncomingMessage, response: ServerResponse, answer: WireAnswer, signal: AbortSignal) {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { flagOf } from '../../src/run/pipeline/own-options.ts'
+import { flagOf } from '../../src/app/generate/own-options.ts'
 
 /** `data/NAME/offline-args.json` as words of a command line: what a pipeline needs to run without a network or a model. */
 export function offlineWords(name: string): string[] {

@@ -5,9 +5,9 @@ import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { isPlugin } from '../../plugins/user-modules/make-imported.ts'
 import { isClass, isObject } from '../../plugins/user-modules/pick-export.ts'
 import { type DataGenerator, pipelineOfClass } from '../../run/pipeline/data-generator.ts'
-import { ownOptions } from '../../run/pipeline/own-options.ts'
 import type { Pipeline } from '../../run/pipeline/pipeline.ts'
 import type { RunnablePipeline } from '../../run/pipeline/run-generation.ts'
+import { ownOptions } from './own-options.ts'
 
 /** A pipeline that was found, and what its tasks depend on. */
 export interface LoadedPipeline extends RunnablePipeline {

@@ -1,7 +1,7 @@
 import { type ZodObject, z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { nearest } from '../../lib/nearest.ts'
-import { ownOptions, parseOwnOptions } from '../../run/pipeline/own-options.ts'
+import { ownOptions, parseOwnOptions } from './own-options.ts'
 
 const number = z.preprocess(
   (value) => (typeof value === 'string' && value.trim() !== '' ? Number(value) : value),

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { registry } from '../../plugins/table.ts'
+import { listPlugins } from '../../app/describe-plugins.ts'
 import { note, printJson, printTable } from '../output.ts'
 
 /** `ot-agent agents list`: the agents that have a name. */
@@ -8,8 +8,7 @@ export default () =>
     .description('Lists the agents that come with the program; your own are given by their file.')
     .option('--json', 'print the result as JSON')
     .action(async ({ json = false }) => {
-      const plugins = await Promise.all(Object.values(registry.agents).map(async (load) => (await load()).default))
-      const rows = plugins.map(({ name, summary }) => ({ name, summary }))
+      const rows = await listPlugins('agent')
       if (json) return printJson({ agents: rows })
       printTable(
         ['agent', 'what it does'],

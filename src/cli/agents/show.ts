@@ -1,5 +1,4 @@
-import { registry } from '../../plugins/table.ts'
 import { showPlugin } from '../show-plugin.ts'
 
 /** `ot-agent agents show`: the options of an agent. */
-export default () => showPlugin('agent', registry.agents)
+export default () => showPlugin('agent')

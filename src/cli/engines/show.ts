@@ -1,5 +1,4 @@
-import { registry } from '../../plugins/table.ts'
 import { showPlugin } from '../show-plugin.ts'
 
 /** `ot-agent engines show`: the options of an engine. */
-export default () => showPlugin('engine', registry.engines)
+export default () => showPlugin('engine')

@@ -2,8 +2,8 @@ import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import type { ZodObject, ZodType } from 'zod'
 import { restartInterrupted, withModel } from '../../app/flags/model-options.ts'
 import { factor, parseShare, several, wholeNumber } from '../../app/flags/values.ts'
+import { flagOf, kindOf, ownOptions } from '../../app/generate/own-options.ts'
 import { UserError } from '../../core/errors.ts'
-import { flagOf, kindOf, ownOptions } from '../../run/pipeline/own-options.ts'
 
 /** The options that every pipeline has. */
 export function generateOptions() {

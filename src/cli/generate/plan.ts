@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { describePacked, packedTasksOf } from '../../app/generate/from-parquet.ts'
 import type { GenerateOptions } from '../../app/generate/options.ts'
+import type { GenerationRequest } from '../../app/generate.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
-import type { GenerationRequest } from '../../run/pipeline/request.ts'
 import { printJson } from '../output.ts'
 
 /** Tells what a command line would do; only looks, and writes nothing. */

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import type { GenerationSummary } from '../../app/generate/summary.ts'
+import type { GenerationRequest, GenerationResult } from '../../app/generate.ts'
 import { oneLine } from '../../lib/visible.ts'
-import type { GenerationRequest, GenerationResult } from '../../run/pipeline/request.ts'
 import { note, printJson } from '../output.ts'
 
 /** Tells a person or a program what was made; the exit code is 3 when there was an infrastructure failure. */

@@ -1,17 +1,6 @@
-import { basename, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { explainDisk } from '../../app/disk-errors.ts'
 import { factor } from '../../app/flags/values.ts'
-import {
-  type DownloadOptions,
-  downloadSnapshot,
-  narrowed,
-  openSnapshot,
-  type Snapshot,
-} from '../../formats/hub/download.ts'
-import { chooseParquet, chooseTaskFiles, downloadTasks } from '../../formats/hub/download-tasks.ts'
-import { openRepository } from '../../formats/hub/open.ts'
-import { parseTarget } from '../../formats/hub/target.ts'
+import { type Downloaded, downloadFromHub } from '../../app/hub/download.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
@@ -36,64 +25,39 @@ export default () =>
     .option('--max-file-mb <n>', 'skip files of more than this many MB, such as a model’s weights', factor)
     .option('--dry-run', 'print what would be fetched, and fetch nothing')
     .option('--json', 'print the result as JSON')
-    .action(async (dataset, options) => {
-      const type = options.model ? 'model' : 'dataset'
-      const target = parseTarget(dataset, type)
-      const out = options.out ?? basename(target.kind === 'hub' ? target.repo : target.path)
+    .action(async (repository, options) => {
+      const { revision, parquetName, out, maxFileMb, json = false } = options
       const interrupt = interruptSignal()
-      const { signal } = interrupt
+      const tick = makeTicker()
       try {
-        const repository = openRepository(target, { env: process.env, signal }, type)
-        const all = await explainDisk(out, () => openSnapshot(repository, options.revision ?? null))
-        const tasks = options.tasks ? chooseTaskFiles(all, options.parquetName ?? null) : null
-        const chosen = tasks?.snapshot ?? chooseFiles(all, options)
-        const how: DownloadOptions = {
-          ...{ limitBytes: options.maxGb * 1e9, overwrite: options.overwrite ?? false, signal },
-          onProgress: showProgress(chosen),
-        }
-        const fetch = async () =>
-          tasks ? downloadTasks(tasks, out, how) : { wasThere: await downloadSnapshot(chosen, out, how), repeated: 0 }
-        const done = options.dryRun ? null : await explainDisk(out, fetch)
-        report(chosen, resolve(out), done, options.json ?? false)
+        const downloaded = await downloadFromHub(
+          {
+            ...{ repository, type: options.model ? 'model' : 'dataset', revision, parquetName, out },
+            ...{
+              tasks: options.tasks ?? false,
+              overwrite: options.overwrite ?? false,
+              dryRun: options.dryRun ?? false,
+            },
+            limitBytes: options.maxGb * 1e9,
+            limitFileBytes: maxFileMb === undefined ? undefined : maxFileMb * 1e6,
+          },
+          {
+            signal: interrupt.signal,
+            onProgress: ({ done, total }) =>
+              tick(`${done.files} of ${total.files} files, ${megabytes(done.bytes)} of ${megabytes(total.bytes)}`),
+          },
+        )
+        report(downloaded, json)
       } finally {
         interrupt.stop()
       }
     })
 
-interface Choice {
-  readonly parquetName?: string | undefined
-  readonly maxFileMb?: number | undefined
-}
-
-function chooseFiles(all: Snapshot, { parquetName, maxFileMb = Number.POSITIVE_INFINITY }: Choice): Snapshot {
-  const named = parquetName === undefined ? all : chooseParquet(all, parquetName)
-  return narrowed(named, ({ sizeBytes }) => sizeBytes <= maxFileMb * 1e6)
-}
-
-function showProgress({ files, bytes }: Snapshot): NonNullable<DownloadOptions['onProgress']> {
-  const tick = makeTicker()
-  return (done) => tick(`${done.files} of ${files.length} files, ${megabytes(done.bytes)} of ${megabytes(bytes)}`)
-}
-
-function report(
-  { repository, commit, files, bytes }: Snapshot,
-  out: string,
-  done: { readonly wasThere: boolean; readonly repeated: number } | null,
-  json: boolean,
-): void {
-  const { name } = repository
+function report({ repository, commit, out, files, bytes, done }: Downloaded, json: boolean): void {
   if (json) {
     const paths = files.map(({ path }) => path)
-    printJson({
-      schema: 'hub-download/1',
-      repository: name,
-      commit,
-      out,
-      dryRun: done === null,
-      ...done,
-      files: paths,
-      bytes,
-    })
+    const about = { repository, commit, out, dryRun: done === null, ...done, files: paths, bytes }
+    printJson({ schema: 'hub-download/1', ...about })
     return
   }
   if (done === null)
@@ -101,6 +65,6 @@ function report(
   if (done && done.repeated > 0) note(`${done.repeated} tasks came in more than one file; the first of each counts`)
   const verb = done === null ? 'would download' : done.wasThere ? 'there already' : 'downloaded'
   process.stdout.write(
-    `${verb}: ${files.length} files, ${megabytes(bytes)}, of ${name} at ${commit.slice(0, 12)}: ${out}\n`,
+    `${verb}: ${files.length} files, ${megabytes(bytes)}, of ${repository} at ${commit.slice(0, 12)}: ${out}\n`,
   )
 }

@@ -1,12 +1,6 @@
-import { resolve } from 'node:path'
 import { Command, Option } from '@commander-js/extra-typings'
-import { explainDisk } from '../../app/disk-errors.ts'
-import { withDataset } from '../../app/hub/prepare.ts'
-import { openRepository } from '../../formats/hub/open.ts'
-import { parseTarget } from '../../formats/hub/target.ts'
-import { type Uploaded, uploadFolder } from '../../formats/hub/upload.ts'
+import { type Uploaded, uploadToHub } from '../../app/hub/upload.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
-import { version } from '../../lib/version.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
@@ -30,31 +24,20 @@ export default () =>
     .option('--revision <branch>', 'branch to write to', 'main')
     .option('--dry-run', 'print what would be sent, and send nothing')
     .option('--json', 'print the result as JSON')
-    .action(async (dir, dataset, options) => {
-      const type = options.model ? 'model' : 'dataset'
-      const target = parseTarget(dataset, type)
+    .action(async (dir, repository, options) => {
       const interrupt = interruptSignal()
-      const { signal } = interrupt
       const tick = makeTicker()
       try {
-        const done = await explainDisk(dir, () =>
-          withDataset(
-            resolve(dir),
-            { packed: !options.unpacked && !options.model, signal },
-            ({ dir: ready, kind, lineage }) =>
-              uploadFolder({
-                ...{
-                  repository: openRepository(target, { env: process.env, signal }, type),
-                  dir: ready,
-                  kind,
-                  lineage,
-                },
-                ...{ replace: options.replace ?? false, isPrivate: !options.public },
-                ...{ message: options.message ?? `Upload with ot-agent ${version()}`, branch: options.revision },
-                ...{ madeBy: `ot-agent ${version()}`, dryRun: options.dryRun ?? false },
-                onProgress: (path, share) => tick(`${oneLine(path)}: ${Math.floor(share * 100)} %`),
-              }),
-          ),
+        const done = await uploadToHub(
+          {
+            ...{ dir, repository, type: options.model ? 'model' : 'dataset', isPrivate: !options.public },
+            ...{ replace: options.replace ?? false, packed: !options.unpacked && !options.model },
+            ...{ message: options.message, branch: options.revision, dryRun: options.dryRun ?? false },
+          },
+          {
+            signal: interrupt.signal,
+            onProgress: (path, share) => tick(`${oneLine(path)}: ${Math.floor(share * 100)} %`),
+          },
         )
         report(done, options)
       } finally {

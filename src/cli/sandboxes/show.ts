@@ -1,5 +1,4 @@
-import { registry } from '../../plugins/table.ts'
 import { showPlugin } from '../show-plugin.ts'
 
 /** `ot-agent sandboxes show`: the options of a kind of sandbox. */
-export default () => showPlugin('sandbox', registry.sandboxes)
+export default () => showPlugin('sandbox')

@@ -1,13 +1,15 @@
 import { Command, Option } from '@commander-js/extra-typings'
+import { firstReason } from '../../app/check/reasons.ts'
 import { checkTasks, type TaskReport } from '../../app/check-tasks.ts'
 import { withJudge } from '../../app/flags/model-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { judgeSettingsOf } from '../../app/job/model-flags.ts'
+import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
-import { firstReason, oneLine, printReports } from './check-table.ts'
+import { printReports } from './check-table.ts'
 
 /** `ot-agent tasks check`: the verification spine. */
 export default () =>

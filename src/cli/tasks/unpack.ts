@@ -1,6 +1,5 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { explainDisk } from '../../app/disk-errors.ts'
-import { type UnpackedTasks, unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
+import { type UnpackedTasks, unpackTaskFile } from '../../app/tasks/task-files.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { printJson } from '../output.ts'
@@ -25,13 +24,8 @@ export default () =>
       const tick = makeTicker()
       const interrupt = interruptSignal()
       try {
-        const unpacked = await explainDisk(out, () =>
-          unpackTasks(file, out, {
-            onExist,
-            signal: interrupt.signal,
-            onProgress: (done, total) => tick(`unpacked ${done} of ${total} tasks`),
-          }),
-        )
+        const onProgress = (done: number, total: number) => tick(`unpacked ${done} of ${total} tasks`)
+        const unpacked = await unpackTaskFile({ file, out, onExist }, { signal: interrupt.signal, onProgress })
         if (json) printJson({ dir: out, ...unpacked })
         else process.stdout.write(`${sentence(unpacked)}, into ${out}\n`)
       } finally {

@@ -1,7 +1,7 @@
-import type { SandboxLease, SandboxProvider } from '../../../core/sandbox.ts'
-import type { Found, Question } from '../../../formats/dockerfile/pins/find.ts'
-import type { Known } from '../../../formats/dockerfile/pins/pin.ts'
-import { parseVersions, type Versions } from '../../../formats/dockerfile/pins/versions.ts'
+import type { SandboxLease, SandboxProvider } from '../../core/sandbox.ts'
+import type { Found, Question } from '../../formats/dockerfile/pins/find.ts'
+import type { Known } from '../../formats/dockerfile/pins/pin.ts'
+import { parseVersions, type Versions } from '../../formats/dockerfile/pins/versions.ts'
 
 /** Asks a sandbox of a task what is installed in it, and its provider which images it knows. */
 export async function askSandbox(

@@ -1,9 +1,9 @@
 import type { VllmCommand } from '../../formats/vllm-command.ts'
 import { execProgram } from '../../lib/exec-program.ts'
-import { note } from '../output.ts'
+import type { Notify } from '../job/tasks-request.ts'
 
 /** Leaves out options that this version of the server does not have; what a person added themselves is never left out. */
-export async function withoutUnknownFlags(command: VllmCommand): Promise<VllmCommand> {
+export async function withoutUnknownFlags(command: VllmCommand, notify: Notify): Promise<VllmCommand> {
   const { argv, settable } = command
   const [program = ''] = argv
   if (settable.length === 0) return command
@@ -12,7 +12,7 @@ export async function withoutUnknownFlags(command: VllmCommand): Promise<VllmCom
   // A server that explains nothing is asked for everything.
   if (!known.has('--host') && !known.has('--port')) return command
   const unknown = settable.filter((flag) => !known.has(flag))
-  for (const flag of unknown) note(`this server has no ${flag}; it is left out`)
+  for (const flag of unknown) notify(`this server has no ${flag}; it is left out`)
   return { ...command, argv: dropFlags(argv, new Set(unknown)) }
 }
 

@@ -1,7 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { explainDisk } from '../../app/disk-errors.ts'
 import type { Agent } from '../../core/agent.ts'
 import type { Engine } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
@@ -11,7 +10,8 @@ import { parseTrialConfigDocument } from '../../formats/harbor-job/trial-config.
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { sandboxAlternatives } from '../../plugins/make.ts'
 import { runTrial } from '../../run/trial.ts'
-import type { Check } from './check-model.ts'
+import { explainDisk } from '../disk-errors.ts'
+import type { Check } from '../engine/check-model.ts'
 
 export interface TrialToTry {
   readonly task: Task

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { createServer } from 'node:net'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { codeOf } from '../../lib/files.ts'
@@ -6,13 +7,13 @@ import { findProgram } from '../../lib/programs.ts'
 import { relayOutput } from '../../lib/relay-output.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { note } from '../output.ts'
+import type { Notify } from '../job/tasks-request.ts'
 
 /** How long a server gets to end by itself. */
 const graceSec = 30
 
 /** A process that is looked after, with everything it starts. */
-export interface Running {
+export interface ServerProcess {
   readonly child: ChildProcess
   /** Rejects when it ends by itself. */
   readonly gone: Promise<never>
@@ -23,7 +24,8 @@ export interface Running {
 export async function start(
   [name = '', ...args]: readonly string[],
   env: Readonly<Record<string, string>>,
-): Promise<Running> {
+  notify: Notify,
+): Promise<ServerProcess> {
   const program = findProgram(name)
   if (program === null) {
     throw new UserError(
@@ -31,7 +33,7 @@ export async function start(
       'install it (pip install vllm) where PATH finds it, or give the address of a running server with --api-base',
     )
   }
-  note(`starts ${[name, ...args].map(shellQuote).join(' ')}`)
+  notify(`starts ${[name, ...args].map(shellQuote).join(' ')}`)
   // Where it can be had, the server is told to die with us even if we are killed.
   const guard = findProgram('setpriv')
   const [first = program, ...rest] = guard === null ? [program] : [guard, '--pdeathsig', 'TERM', program]
@@ -67,10 +69,22 @@ function endOf(child: ChildProcess, name: string): Promise<never> {
 }
 
 /** Ends a process and what it started. */
-export async function stop({ child, gone, killAll }: Running): Promise<void> {
+export async function stop({ child, gone, killAll }: ServerProcess): Promise<void> {
   killAll('SIGTERM')
   const ended = await withDeadline(graceSec, new AbortController().signal, () => gone.catch(() => 'gone' as const))
   if (ended === expired) child.unref()
   // Workers may outlive the process that started them.
   killAll('SIGKILL')
+}
+
+/** A port that is free now; the system hands out another one each time. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, resolve)
+  })
+  const address = server.address()
+  await new Promise((resolve) => server.close(resolve))
+  return typeof address === 'object' && address !== null ? address.port : 0
 }

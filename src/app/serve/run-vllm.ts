@@ -1,18 +1,37 @@
 import { UserError } from '../../core/errors.ts'
-import type { EngineFile } from '../../formats/engine-yaml.ts'
+import { type EngineFile, loadEngineFile, type VllmServerSettings } from '../../formats/engine-yaml.ts'
 import { servedName } from '../../formats/vllm-command.ts'
-import { note } from '../output.ts'
+import type { Notify } from '../job/tasks-request.ts'
+import { inboundKey, type Served, type ServeRequest, saveAddresses, withdraw } from './endpoint.ts'
 import { startHere, startOnHosts } from './replicas.ts'
-import { stop } from './running.ts'
-import { announce, inboundKey, type ServeOptions, saveAddresses, withdraw } from './serve-engine.ts'
+import { stop } from './server-process.ts'
 import { watchReplicas } from './watch-replicas.ts'
+
+/** An engine file that describes model servers to start. */
+export type VllmFile = EngineFile & { readonly vllm_server: VllmServerSettings }
+
+/** Reads an engine file; null when it describes no model server to start. */
+export async function loadVllmFile(path: string): Promise<VllmFile | null> {
+  const file = await loadEngineFile(path)
+  return file.vllm_server ? { ...file, vllm_server: file.vllm_server } : null
+}
+
+export interface VllmControl {
+  readonly notify: Notify
+  /** Is called once all of them answer; the file is the one that was written for programs. */
+  onServed(served: Served, endpointJson: string | undefined): Promise<void>
+  readonly signal: AbortSignal
+}
 
 /**
  * Starts the model servers a file describes and tells where they are when all of them answer. One that ends later is taken
  * off the list; the last one that ends, ends us.
  */
-export async function runVllm(file: EngineFile, options: ServeOptions, signal: AbortSignal): Promise<void> {
-  if (!file.vllm_server) return
+export async function runVllm(
+  file: VllmFile,
+  options: ServeRequest,
+  { notify, onServed, signal }: VllmControl,
+): Promise<void> {
   const settings = { ...file.vllm_server, ...(options.replicas !== undefined && { num_replicas: options.replicas }) }
   const endpointJson = options.endpointJson ?? endpointPath(file)
   const { apiKey, ...key } = serverKey(options)
@@ -21,15 +40,17 @@ export async function runVllm(file: EngineFile, options: ServeOptions, signal: A
   if (options.hosts !== undefined && hosts.length === 0)
     throw new UserError('--hosts: expected names with commas between, got none', 'for example --hosts n1,n2')
   await withdraw(endpointJson)
-  const groups =
-    hosts.length > 0 ? await startOnHosts(hosts, settings, told, apiKey) : await startHere(file, settings, told, apiKey)
+  const asked = { file, settings, options: told, apiKey, notify }
+  const groups = hosts.length > 0 ? await startOnHosts(hosts, asked) : await startHere(asked)
   try {
     const found = await Promise.all(groups.map(async (group) => ({ group, urls: await group.answers(signal) })))
     const model = servedName(settings, file.engine.model ?? null)
     if (key.madeKey && endpointJson === undefined)
-      note(`callers must send this key, which is shown only here: ${key.madeKey}`)
-    await announce({ engine: 'vllm', model, origins: found.flatMap(({ urls }) => urls) }, told)
-    await watchReplicas(found, (left) => saveAddresses(model, left, told), signal)
+      notify(`callers must send this key, which is shown only here: ${key.madeKey}`)
+    const origins = found.flatMap(({ urls }) => urls)
+    await saveAddresses(model, origins, told)
+    await onServed({ engine: 'vllm', model, origins }, endpointJson)
+    await watchReplicas(found, { tell: (left) => saveAddresses(model, left, told), notify, signal })
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
@@ -42,7 +63,7 @@ export async function runVllm(file: EngineFile, options: ServeOptions, signal: A
  * The key of model servers: that of --key-env, else of VLLM_API_KEY, which vLLM reads, else one that is made where other
  * machines can reach them. Servers get it in their environment, never as an argument.
  */
-function serverKey(options: ServeOptions): {
+function serverKey(options: ServeRequest): {
   readonly apiKey: string | null
   readonly keyEnv?: string
   readonly madeKey: string | null

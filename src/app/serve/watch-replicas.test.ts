@@ -30,7 +30,7 @@ const soon = () => new Promise((done) => setImmediate(done))
 test('who is left is told one telling after the other', async () => {
   const { found, kill } = copies('a', 'b', 'c')
   const { told, waiting, tell } = slowly()
-  const watched = watchReplicas(found, tell, new AbortController().signal)
+  const watched = watchReplicas(found, { tell, notify: () => {}, signal: new AbortController().signal })
   kill[0]?.(new Error('killed'))
   await soon()
   kill[1]?.(new Error('killed'))
@@ -50,7 +50,7 @@ test('a telling under way is waited for at the end, and none begins when those l
   const { told, waiting, tell } = slowly()
   const stop = new AbortController()
   let isOver = false
-  const watched = watchReplicas(found, tell, stop.signal).then(() => {
+  const watched = watchReplicas(found, { tell, notify: () => {}, signal: stop.signal }).then(() => {
     isOver = true
   })
   kill[0]?.(new Error('killed'))
@@ -69,7 +69,7 @@ test('a telling under way is waited for at the end, and none begins when those l
 test('a telling that fails ends the watch', async () => {
   const { found, kill } = copies('a', 'b')
   const tell = () => Promise.reject(new Error('disk full'))
-  const watched = watchReplicas(found, tell, new AbortController().signal)
+  const watched = watchReplicas(found, { tell, notify: () => {}, signal: new AbortController().signal })
   kill[0]?.(new Error('killed'))
   await expect(watched).rejects.toThrow('disk full')
 })

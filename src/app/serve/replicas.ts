@@ -7,47 +7,49 @@ import { sleep } from '../../lib/deadline.ts'
 import { exists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 import { makeEngine } from '../../plugins/make.ts'
-import { note } from '../output.ts'
-import { freePort } from './free-port.ts'
+import type { Notify } from '../job/tasks-request.ts'
+import { advertised, type ServeRequest, withdraw } from './endpoint.ts'
 import { withoutUnknownFlags } from './known-flags.ts'
-import { type Running, start } from './running.ts'
-import { advertised, type ServeOptions, withdraw } from './serve-engine.ts'
+import { freePort, type ServerProcess, start } from './server-process.ts'
 
 /** Copies of a model that live and die together: one here, or all on another node. */
 export interface ReplicaGroup {
-  readonly server: Running
+  readonly server: ServerProcess
   /** Waits until all of them answer; where others reach them. */
   answers(signal: AbortSignal): Promise<readonly string[]>
   /** A file that must not outlive them. */
   readonly endpointJson?: string
 }
 
+/** What copies are started with. */
+export interface ReplicaRequest {
+  readonly file: EngineFile
+  readonly settings: VllmServerSettings
+  readonly options: ServeRequest
+  /** The key that they ask callers for. */
+  readonly apiKey: string | null
+  readonly notify: Notify
+}
+
 /** Starts copies on this machine: one listens where it was asked to, several on ports that follow, each with its share of the GPUs. */
-export async function startHere(
-  file: EngineFile,
-  settings: VllmServerSettings,
-  options: ServeOptions,
-  apiKey: string | null,
-): Promise<readonly ReplicaGroup[]> {
+export async function startHere(request: ReplicaRequest): Promise<readonly ReplicaGroup[]> {
+  const { file, settings, options, apiKey, notify } = request
   const asked = options.port ?? file.backend?.api_port ?? 8000
   const { num_replicas: count } = settings
   const groups: ReplicaGroup[] = []
   for (let i = 0; i < count; i++) {
     const port = asked === 0 ? await freePort() : asked + i
     const rendered = renderVllmCommand(settings, { host: options.host, port, model: file.engine.model ?? null })
-    const command = withRay(await withoutUnknownFlags(rendered), settings)
+    const command = withRay(await withoutUnknownFlags(rendered, notify), settings)
     refuseKeyArgument(command)
-    const server = await start(command.argv, {
-      ...command.env,
-      ...shareOfGpus(settings, i),
-      VLLM_API_KEY: apiKey ?? '',
-    })
+    const env = { ...command.env, ...shareOfGpus(settings, i), VLLM_API_KEY: apiKey ?? '' }
+    const server = await start(command.argv, env, notify)
     // Who listens on all addresses answers on this one too.
     const host = options.host === '0.0.0.0' ? '127.0.0.1' : options.host
     groups.push({
       server,
       answers: async (signal) => {
-        await hasModel(server, `http://${host}:${port}/v1`, command.modelName, file, apiKey, signal)
+        await hasModel({ server, apiBase: `http://${host}:${port}/v1`, model: command.modelName }, request, signal)
         return [advertised(`http://${options.host}:${port}`, options)]
       },
     })
@@ -82,24 +84,25 @@ function withRay(command: VllmCommand, { command: other }: VllmServerSettings): 
 
 /** Waits until the server has the model, as often and as patiently as its file says. */
 async function hasModel(
-  { gone }: Running,
-  api_base: string,
-  model: string,
-  { backend }: EngineFile,
-  apiKey: string | null,
+  { server, apiBase, model }: { readonly server: ServerProcess; readonly apiBase: string; readonly model: string },
+  { file: { backend }, apiKey, notify }: ReplicaRequest,
   signal: AbortSignal,
 ): Promise<void> {
+  const { gone } = server
   const attempts = backend?.healthcheck_max_attempts ?? 120
   const delaySec = backend?.healthcheck_retry_delay ?? 15
   const own = apiKey === null ? {} : { api_key: apiKey }
-  const engine = await makeEngine('openai-compatible', { api_base, model, healthcheck_max_attempts: 1, ...own })
+  const engine = await makeEngine('openai-compatible', {
+    api_base: apiBase,
+    ...{ model, healthcheck_max_attempts: 1, ...own },
+  })
   for (let attempt = 1; ; attempt++) {
     const health = await Promise.race([engine.health(signal), gone])
     if (health.healthy) return
     if (attempt >= attempts) {
       throw new BoundaryError('model', `the server does not answer after ${attempts} looks: ${health.reason}`)
     }
-    note(`look ${attempt} of ${attempts}: not yet`)
+    notify(`look ${attempt} of ${attempts}: not yet`)
     await Promise.race([sleep(delaySec * 1000, signal), gone])
   }
 }
@@ -107,10 +110,10 @@ async function hasModel(
 /** Starts copies on nodes of this Slurm job: on each, this program takes care of its share. */
 export async function startOnHosts(
   hosts: readonly string[],
-  { num_replicas: count }: VllmServerSettings,
-  { config, endpointJson }: ServeOptions,
-  apiKey: string | null,
+  { settings, options, apiKey, notify }: Omit<ReplicaRequest, 'file'>,
 ): Promise<readonly ReplicaGroup[]> {
+  const { num_replicas: count } = settings
+  const { config, endpointJson } = options
   if (config === undefined || endpointJson === undefined)
     throw new UserError('expected --config and --endpoint-json beside --hosts, got only --hosts', 'name the two files')
   const shares = hosts.map((host, i) => ({ host, count: Math.floor((count + hosts.length - 1 - i) / hosts.length) }))
@@ -124,7 +127,7 @@ export async function startOnHosts(
     const step = ['srun', '--overlap', '--export=ALL', '--nodes=1', '--ntasks=1', `--nodelist=${share.host}`]
     const key = apiKey === null ? ['--no-key'] : ['--key-env', keyOfSteps]
     const env = apiKey === null ? {} : { [keyOfSteps]: apiKey }
-    const server = await start([...step, ...program, ...words, ...key, '--endpoint-json', told, '--quiet'], env)
+    const server = await start([...step, ...program, ...words, ...key, '--endpoint-json', told, '--quiet'], env, notify)
     groups.push({ server, endpointJson: told, answers: (signal) => readWhenThere(told, server, env, signal) })
   }
   return groups
@@ -134,7 +137,7 @@ const keyOfSteps = 'OT_AGENT_SERVE_KEY'
 
 async function readWhenThere(
   path: string,
-  { gone }: Running,
+  { gone }: ServerProcess,
   env: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<readonly string[]> {

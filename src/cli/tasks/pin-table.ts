@@ -1,5 +1,5 @@
-import { printTable } from '../../output.ts'
-import type { PinReport } from './pin-task.ts'
+import type { PinReport } from '../../app/pin/pin-task.ts'
+import { printTable } from '../output.ts'
 
 /** Prints what was pinned and what was left, a row each, then how each task ended. */
 export function printPins(reports: readonly PinReport[]): void {

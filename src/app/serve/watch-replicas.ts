@@ -1,11 +1,18 @@
-import { note } from '../output.ts'
-import type { Running } from './running.ts'
-import { stopped } from './serve-engine.ts'
+import { untilAborted } from '../../lib/deadline.ts'
+import type { Notify } from '../job/tasks-request.ts'
+import type { ServerProcess } from './server-process.ts'
 
 /** Copies that answer, and where. */
 export interface FoundReplicas {
-  readonly group: { readonly server: Pick<Running, 'gone'> }
+  readonly group: { readonly server: Pick<ServerProcess, 'gone'> }
   readonly urls: readonly string[]
+}
+
+export interface Watching {
+  /** Is called with the addresses that are left. */
+  tell(left: readonly string[]): Promise<void>
+  readonly notify: Notify
+  readonly signal: AbortSignal
 }
 
 /**
@@ -14,8 +21,7 @@ export interface FoundReplicas {
  */
 export async function watchReplicas(
   found: readonly FoundReplicas[],
-  tell: (left: readonly string[]) => Promise<void>,
-  signal: AbortSignal,
+  { tell, notify, signal }: Watching,
 ): Promise<void> {
   const alive = new Set(found)
   let told = Promise.resolve()
@@ -26,13 +32,13 @@ export async function watchReplicas(
         alive.delete(each)
         if (alive.size === 0) reject(error)
         if (ended || alive.size === 0) return
-        note(`${each.urls.join(', ')}: ${error instanceof Error ? error.message : error}; ${alive.size} go on`)
+        notify(`${each.urls.join(', ')}: ${error instanceof Error ? error.message : error}; ${alive.size} left`)
         told = told.then(() => tell([...alive].flatMap(({ urls }) => urls)))
         told.catch(reject)
       })
   })
   try {
-    await Promise.race([lastGone, stopped(signal)])
+    await Promise.race([lastGone, untilAborted(signal)])
   } finally {
     ended = true
     await told.catch(() => {})

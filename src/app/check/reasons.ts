@@ -1,0 +1,33 @@
+import { oneLine } from '../../lib/visible.ts'
+import type { TaskReport } from '../../run/check/check-task.ts'
+import { checkNames, describeFinding, type Outcome } from '../../run/check/verdict.ts'
+
+/** How each check of a task ended, in the order in which they are made. */
+export function outcomesOf({ checks }: TaskReport): readonly { readonly name: string; readonly outcome: Outcome }[] {
+  return checkNames.map((name) => ({
+    name,
+    outcome: checks.find((check) => check.name === name)?.outcome ?? 'skipped',
+  }))
+}
+
+/** The names of all checks, in the same order. */
+export const checkColumns: readonly string[] = checkNames
+
+/** Why a task was not accepted, line by line: first what rejects it, then what is not known. */
+export function reasonsOf({ checks }: TaskReport): string[] {
+  const of = (outcome: Outcome) =>
+    checks
+      .filter((check) => check.outcome === outcome)
+      .flatMap(({ name, reasons }) => reasons.map((reason) => `${name}: ${reason}`))
+  return [...of('fail'), ...of('unknown')]
+}
+
+/** Why a task was not accepted, in one line. */
+export function firstReason(report: TaskReport): string {
+  return oneLine(reasonsOf(report)[0] ?? '')
+}
+
+/** What the lints found that does not reject the task. */
+export function warningsOf({ findings }: TaskReport): string[] {
+  return findings.filter(({ severity }) => severity === 'warning').map(describeFinding)
+}

@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { UserError } from '../core/errors.ts'
+import type { CacheReport, Reaped } from '../core/sandbox.ts'
+import type { PlugInChoice } from '../core/stage.ts'
+import { diskBytesOf } from '../lib/disk-bytes.ts'
+import { type Leftover, sweepLeftovers } from '../lib/leftovers.ts'
+import { makeProvider, pluginContext } from '../plugins/make.ts'
+import { claimsIn } from '../store/job-owner.ts'
+
+export interface CleanRequest {
+  readonly sandbox: PlugInChoice
+  readonly dryRun: boolean
+  /** Also removes what gave no sign of life for this long and may have a live owner elsewhere. */
+  readonly olderThanSec?: number | undefined
+}
+
+/** What dead owners left: sandboxes, and files beside outputs, in caches and in the temporary directory. */
+export interface Remains {
+  readonly reaped: readonly Reaped[]
+  readonly leftovers: readonly Leftover[]
+}
+
+/** Removes what dead owners left. What may have a live owner is `kept`. */
+export async function clean({
+  sandbox,
+  dryRun,
+  olderThanSec,
+}: CleanRequest): Promise<{ found: Remains; kept: Remains }> {
+  const provider = await makeProvider(sandbox.name, sandbox.options)
+  const left: Reaped[] = []
+  const reaped = await provider.reap({
+    dryRun,
+    ...(olderThanSec !== undefined && { olderThanSec }),
+    left: (thing) => void left.push(thing),
+  })
+  const { stateDir } = pluginContext()
+  const swept = await sweepLeftovers({ stateDir, dryRun, olderThanSec, claims: claimsIn })
+  return { found: { reaped, leftovers: swept.removed }, kept: { reaped: left, leftovers: swept.left } }
+}
+
+export interface CleanCacheRequest {
+  readonly sandbox: PlugInChoice
+  readonly dryRun: boolean
+  /** Another limit than the one that the sandbox has. */
+  readonly limitBytes?: number | undefined
+}
+
+/** Removes what sandboxes start from, the least recently used first, until the rest is within its limit; measures other caches. */
+export async function cleanCache({ sandbox, dryRun, limitBytes }: CleanCacheRequest): Promise<{
+  readonly report: CacheReport
+  readonly others: readonly { readonly path: string; readonly bytes: number }[]
+}> {
+  const provider = await makeProvider(sandbox.name, sandbox.options)
+  if (!provider.prune)
+    throw new UserError(
+      `-e ${provider.name}: expected a kind of sandbox that keeps files of its own on this machine`,
+      'leave -e out for local sandboxes; an engine of containers has its own command, for example docker image prune',
+    )
+  const report = await provider.prune({ dryRun, ...(limitBytes !== undefined && { limitBytes }) })
+  return { report, others: await otherCaches() }
+}
+
+/** What is kept for other purposes; all of it can be removed while nothing runs. */
+async function otherCaches() {
+  const { stateDir } = pluginContext()
+  const paths = ['tools', 'hub', 'responses', 'judge', 'apptainer/images'].map((name) => join(stateDir, name))
+  const measured = await Promise.all(paths.map(async (path) => ({ path, bytes: await diskBytesOf(path) })))
+  return measured.filter(({ bytes }) => bytes > 0)
+}

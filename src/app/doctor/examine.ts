@@ -1,0 +1,38 @@
+import { setMaxListeners } from 'node:events'
+import { UserError } from '../../core/errors.ts'
+import { pluginContext } from '../../plugins/make.ts'
+import { type Check, type Finding, runCheck, type Surroundings } from './check.ts'
+import { databaseChecks } from './database-checks.ts'
+import { machineChecks } from './machine-checks.ts'
+import { pluginChecks } from './plugin-checks.ts'
+
+export interface Examination {
+  readonly findings: readonly Finding[]
+  /** Names of required checks that found nothing. */
+  readonly absent: readonly string[]
+}
+
+/** Looks at what this machine and account can run. It starts nothing, and an unknown name in `require` is a UserError. */
+export async function examine(
+  { apiBase, require }: { readonly apiBase: string | null; readonly require: readonly string[] },
+  signal: AbortSignal,
+): Promise<Examination> {
+  const checks = [...machineChecks, ...databaseChecks, ...pluginChecks()]
+  const required = require.map((name) => findCheck(name, checks).name)
+  setMaxListeners(0, signal)
+  const { env, stateDir } = pluginContext()
+  const at: Surroundings = { env, stateDir, apiBase, signal }
+  const findings = await Promise.all(checks.map((check) => runCheck(check, at)))
+  const missing = findings.flatMap(({ name, state }) => (state === 'missing' ? [name] : []))
+  return { findings, absent: required.filter((name) => missing.includes(name)) }
+}
+
+/** By its whole name, or by its last part where only one has that. */
+function findCheck(name: string, checks: readonly Check[]): Check {
+  const found = checks.filter((check) => check.name === name || check.name.endsWith(`/${name}`))
+  if (found.length === 1 && found[0]) return found[0]
+  throw new UserError(
+    `--require: expected the name of one check, got ${JSON.stringify(name)}, which names ${found.length}`,
+    `known: ${checks.map((check) => check.name).join(', ')}`,
+  )
+}

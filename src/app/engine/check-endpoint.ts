@@ -1,0 +1,58 @@
+import { UserError } from '../../core/errors.ts'
+import { apiBase, loadEndpoint } from '../../formats/endpoint-json.ts'
+import { type Check, checkCompletion, checkConnection } from './check-model.ts'
+import { type EngineRequest, requestedEngine } from './engine-request.ts'
+
+interface Asked {
+  readonly model?: string
+  /** The file that a server wrote to say where it is. */
+  readonly endpointJson?: string
+}
+
+export interface EndpointCheck {
+  /** The model that was asked; null when none is known. */
+  readonly model: string | null
+  readonly checks: readonly Check[]
+}
+
+/** Looks at a server that runs already: is it there, does it have the model, does it answer a few words? */
+export async function checkEndpoint(
+  request: EngineRequest,
+  asked: Asked,
+  { signal, onCheck }: { readonly signal: AbortSignal; onCheck(check: Check): void },
+): Promise<EndpointCheck> {
+  const { where, model } = await withFile(request, asked)
+  // One check only: a caller that wants to wait for a server can check again.
+  const made = await requestedEngine(where, model, where.name === undefined ? { healthcheck_max_attempts: 1 } : {})
+  if (made === null) {
+    throw new UserError(
+      'expected the server to check, got none',
+      'give --api-base http://localhost:8000/v1, --endpoint-json FILE or --config FILE',
+    )
+  }
+  const connection = await checkConnection(made.engine, signal)
+  onCheck(connection)
+  const served = Array.isArray(connection.details.models) ? connection.details.models.map(String) : []
+  const name = made.model ?? served[0] ?? null
+  if (!connection.ok) return { model: name, checks: [connection] }
+  const completion = name === null ? namelessModel : await checkCompletion(made.engine, name, signal)
+  onCheck(completion)
+  return { model: name, checks: [connection, completion] }
+}
+
+/** Some servers answer to any name they can load, but list nothing. */
+const namelessModel: Check = {
+  name: 'completion',
+  ok: false,
+  says: 'it lists no model: name the one to ask with --model',
+  blame: 'user',
+  details: {},
+}
+
+async function withFile(request: EngineRequest, { model, endpointJson }: Asked) {
+  if (endpointJson === undefined) return { where: request, model: model ?? null }
+  const endpoint = await loadEndpoint(endpointJson, process.env)
+  const key = endpoint.apiKey === null ? {} : { api_key: endpoint.apiKey }
+  const where = { api_base: apiBase(endpoint), ...request, options: { ...key, ...request.options } }
+  return { where, model: model ?? endpoint.modelName }
+}

@@ -1,0 +1,43 @@
+import { resolve } from 'node:path'
+import { openRepository } from '../../formats/hub/open.ts'
+import { parseTarget } from '../../formats/hub/target.ts'
+import { type Uploaded, uploadFolder } from '../../formats/hub/upload.ts'
+import { version } from '../../lib/version.ts'
+import { explainDisk } from '../disk-errors.ts'
+import { withDataset } from './prepare.ts'
+
+export type { Uploaded } from '../../formats/hub/upload.ts'
+
+export interface UploadRequest {
+  readonly dir: string
+  /** `org/name`, or `file:PATH`. */
+  readonly repository: string
+  readonly type: 'dataset' | 'model'
+  readonly isPrivate: boolean
+  /** Removes everything else in the repository. */
+  readonly replace: boolean
+  /** Tasks as one parquet file. */
+  readonly packed: boolean
+  /** Message of the commit; absent: one that names this program. */
+  readonly message?: string | undefined
+  readonly branch: string
+  /** Looks, and sends nothing. */
+  readonly dryRun: boolean
+}
+
+/** Uploads a folder to a repository of the Hub. Files that are there already are not sent again. */
+export async function uploadToHub(
+  { dir, repository, type, packed, message, ...how }: UploadRequest,
+  { signal, onProgress }: { readonly signal: AbortSignal; onProgress(path: string, share: number): void },
+): Promise<Uploaded> {
+  const target = parseTarget(repository, type)
+  const madeBy = `ot-agent ${version()}`
+  return explainDisk(dir, () =>
+    withDataset(resolve(dir), { packed, signal }, (ready) =>
+      uploadFolder({
+        ...{ repository: openRepository(target, { env: process.env, signal }, type), ...ready, ...how },
+        ...{ message: message ?? `Upload with ${madeBy}`, madeBy, onProgress },
+      }),
+    ),
+  )
+}

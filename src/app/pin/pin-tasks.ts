@@ -1,0 +1,97 @@
+import { basename, join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
+import type { Task } from '../../core/task.ts'
+import { findTasks } from '../../formats/harbor-task/find.ts'
+import { loadTask } from '../../formats/harbor-task/load.ts'
+import { exists } from '../../lib/files.ts'
+import { mapInOrder } from '../../lib/map-in-order.ts'
+import { withSpine } from '../check/spine.ts'
+import type { Confirm } from '../job/consent.ts'
+import type { RunControl } from '../run-tasks.ts'
+import { Running } from '../running.ts'
+import { brokenReport, type PinReport, pinTask } from './pin-task.ts'
+
+export interface PinRequest {
+  /** Tasks, or folders of tasks. */
+  readonly paths: readonly string[]
+  /** Folder for copies; null changes the tasks themselves. */
+  readonly out: string | null
+  /** Builds and tells what would be pinned; checks and writes nothing. */
+  readonly dryRun: boolean
+  /** Whether each task has to hold before and after. */
+  readonly check: boolean
+  /** Takes versions from a base that only stands in for the one the task names. */
+  readonly trustStandIn: boolean
+  /** Tasks at once. */
+  readonly concurrency: number
+  readonly sandbox: PlugInChoice
+  readonly judge?: ModelSettings | undefined
+  readonly passEnv: readonly string[]
+}
+
+export type PinEvent =
+  | { readonly kind: 'note'; readonly text: string }
+  | { readonly kind: 'task'; readonly report: PinReport; readonly done: number; readonly total: number }
+
+/** Pins what tasks install to exact versions; the reports begin with the folders that are no tasks. */
+export function pinTasks(
+  request: PinRequest,
+  control: RunControl & { readonly confirm?: Confirm | undefined } = {},
+): Running<PinEvent, readonly PinReport[]> {
+  return new Running(async (emit) => {
+    const { out, dryRun, check, trustStandIn, concurrency, sandbox, judge, passEnv } = request
+    const { tasks, broken } = await loadAll(request.paths)
+    const targets = tasks.map(({ dir }) => (out === null ? null : join(resolve(out), basename(dir))))
+    await refuseTaken(targets)
+    const proven = check && !dryRun ? tasks : []
+    const asked = { sandbox, judge, passEnv, repeats: 1, lintOnly: false }
+    const notify = (text: string) => emit({ kind: 'note', text })
+    const signal = control.signal ?? new AbortController().signal
+    return withSpine(proven, asked, { notify, signal, confirm: control.confirm }, async (spine) => {
+      const reports: PinReport[] = []
+      const work = mapInOrder(tasks.entries(), concurrency, ([index, task]) => {
+        const target = targets[index] ?? null
+        return pinTask(task, { check, dryRun, trustStandIn, target }, spine, join(spine.workDir, String(index + 1)))
+      })
+      for await (const report of work) {
+        reports.push(report)
+        emit({ kind: 'task', report, done: reports.length, total: tasks.length })
+      }
+      return [...broken, ...reports]
+    })
+  })
+}
+
+/** Reads every task once, in the order of the paths; one that cannot be read becomes a refused row. */
+async function loadAll(paths: readonly string[]): Promise<{ tasks: Task[]; broken: PinReport[] }> {
+  const tasks = new Map<string, Task>()
+  const broken: PinReport[] = []
+  for (const path of paths) {
+    const found = await findTasks(path, { allowNoTests: true })
+    broken.push(...found.broken.map(({ dir, reason }) => brokenReport(dir, basename(dir), reason)))
+    for (const dir of found.tasks) {
+      try {
+        tasks.set(dir, await loadTask(dir, { allowNoTests: true }))
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error
+        broken.push(brokenReport(dir, basename(dir), error.message))
+      }
+    }
+  }
+  return { tasks: [...tasks.values()], broken }
+}
+
+/** Nothing is built when one of many targets is taken. */
+async function refuseTaken(targets: readonly (string | null)[]): Promise<void> {
+  const seen = new Set<string>()
+  for (const target of targets) {
+    if (target === null) continue
+    if (seen.has(target) || (await exists(target)))
+      throw new UserError(
+        `${target}: expected a path that is free, found ${seen.has(target) ? 'two tasks for it' : 'something there'}`,
+        'choose another --out, or move it away',
+      )
+    seen.add(target)
+  }
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { type EndpointFile, saveEndpoint } from '../../formats/endpoint-json.ts'
+import { kindAt } from '../../lib/files.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import { explainDisk } from '../disk-errors.ts'
+
+/** Where to serve a model, and who may call it. */
+export interface ServeRequest {
+  /** The engine file. */
+  readonly config?: string
+  readonly model?: string
+  /** Of a model server: number of copies, instead of what its file says. */
+  readonly replicas?: number
+  /** Nodes of this Slurm job to spread them over, with commas between. */
+  readonly hosts?: string
+  readonly host: string
+  /** Variable that holds the key callers must bring. */
+  readonly keyEnv?: string
+  /** False: none is asked for, wherever it listens. */
+  readonly key: boolean
+  /** A key that was made for this server and goes into the endpoint file, which only its owner can read. */
+  readonly madeKey?: string | null
+  readonly advertise?: string
+  readonly port?: number
+  readonly endpointJson?: string
+}
+
+/** What is known once something is served. */
+export interface Served {
+  readonly engine: string
+  readonly model: string
+  /** Without a path; several serve the same. */
+  readonly origins: readonly string[]
+}
+
+export interface InboundKey {
+  readonly apiKey: string | null
+  readonly isNew: boolean
+}
+
+/** The key callers must bring: in a variable that is named, or made where other machines can reach the server. */
+export function inboundKey({ key, host }: Pick<ServeRequest, 'key' | 'host'>, keyEnv: string | undefined): InboundKey {
+  if (keyEnv !== undefined) {
+    const apiKey = process.env[keyEnv]
+    if (apiKey && key) return { apiKey, isNew: false }
+    const got = key ? `it is ${apiKey === undefined ? 'not set' : 'empty'}` : 'got --no-key too'
+    throw new UserError(`--key-env ${keyEnv}: expected a variable that holds a key, but ${got}`, `set ${keyEnv}`)
+  }
+  if (!key || isLoopback(host)) return { apiKey: null, isNew: false }
+  return { apiKey: `sk-serve-${randomBytes(24).toString('hex')}`, isNew: true }
+}
+
+/** An address as others reach it: a server that listens on all addresses is known by a name. */
+export function advertised(origin: string, { advertise }: Pick<ServeRequest, 'advertise'>): string {
+  const url = new URL(origin)
+  const name = advertise ?? (url.hostname === '0.0.0.0' ? hostname() : undefined)
+  return name === undefined ? origin : `${url.protocol}//${name}:${url.port}`
+}
+
+/** Writes down where a model is served, for programs. */
+export async function saveAddresses(
+  modelName: string,
+  endpointUrls: readonly string[],
+  { endpointJson, keyEnv, madeKey = null }: Pick<ServeRequest, 'endpointJson' | 'keyEnv' | 'madeKey'>,
+): Promise<void> {
+  if (endpointJson === undefined) return
+  const file = resolve(endpointJson)
+  const endpoint: EndpointFile = {
+    modelName,
+    endpointUrls,
+    apiPath: '/v1',
+    // Of a variable only its name: a reader of the file has it too.
+    apiKey: keyEnv === undefined ? madeKey : `\${${keyEnv}}`,
+    healthPath: '/health',
+    createdBy: 'ot-agent serve',
+    more: {},
+  }
+  await explainDisk(file, async () => {
+    if (!(await canBeReplaced(file)))
+      throw new UserError(`--endpoint-json: expected a file, got ${file}, which is none`, 'name a file')
+    await saveEndpoint(file, endpoint)
+  })
+}
+
+/** Removes the file of a server that is gone: it would send others after it. */
+export async function withdraw(endpointJson: string | undefined): Promise<void> {
+  if (endpointJson === undefined) return
+  await explainDisk(endpointJson, async () => {
+    if (await canBeReplaced(endpointJson)) await rm(endpointJson, { force: true })
+  })
+}
+
+/** A device or a pipe is neither replaced nor removed. */
+async function canBeReplaced(path: string): Promise<boolean> {
+  return ['none', 'file'].includes(await kindAt(path))
+}
