@@ -16,7 +16,9 @@ const top = 36
 export function intervalPlot(items: readonly PlottedInterval[], { title, axis }: PlotText): string {
   const tall = top + Math.max(1, items.length) * rowHeight + 44
   const [from, to] = rangeOf(items)
-  const x = (value: number) => labelWidth + ((value - from) / (to - from)) * (width - labelWidth - 30)
+  const inner = width - labelWidth - 30
+  const x = (value: number) => labelWidth + ((value - from) / (to - from)) * inner
+  const middle = labelWidth + inner / 2
   const bottom = tall - 40
   const ticks = ticksOf(from, to).flatMap((value) => [
     line(x(value), top, x(value), bottom),
@@ -35,7 +37,7 @@ export function intervalPlot(items: readonly PlottedInterval[], { title, axis }:
     ]
   })
   const zero = from < 0 && to > 0 ? [`<line x1="${x(0)}" y1="${top}" x2="${x(0)}" y2="${bottom}" stroke="#999"/>`] : []
-  return svg(tall, title, [...ticks, ...zero, ...rows, words(width / 2, tall - 8, axis, 'middle')])
+  return svg(tall, middle, title, [...ticks, ...zero, ...rows, words(middle, tall - 8, axis, 'middle')])
 }
 
 /** 0 to 1 for scores; around 0 for differences. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { intervalPlot } from './interval-plot.ts'
 import { bars, binsOf, escapeMarkup, histogram, short } from './plot.ts'
 
 const anyNumber = fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e12, max: 1e12 })
@@ -68,4 +69,23 @@ test('numbers on an axis are short', () => {
     '2G',
     '-1.5k',
   ])
+})
+
+test('titles and axis names stand over the middle of the axes, and long titles stay inside', () => {
+  const text = { title: 'Turns', axis: 'turns' }
+  const places = (svg: string, said: string) =>
+    [...svg.matchAll(/<text x="([\d.]+)"[^>]*>([^<]*)</g)].filter(([, , each]) => each === said).map(([, x]) => Number(x))
+  const bar = bars([{ label: 'a', value: 1 }], text)
+  const from = Number(/<rect x="([\d.]+)"/.exec(bar)?.[1])
+  const wide = Number(/<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)"/.exec(bar)?.[1])
+  expect(places(bar, 'Turns')).toEqual([from + wide / 2])
+  expect(places(bar, 'turns')).toEqual([from + wide / 2])
+  const counts = histogram([1, 2], text)
+  const grid = /<line x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"/.exec(counts)
+  expect(places(counts, 'Turns')).toEqual([(Number(grid?.[1]) + Number(grid?.[2])) / 2])
+  const ends = (svg: string) => [places(svg, '0')[0] ?? 0, places(svg, '100')[0] ?? 0]
+  const intervals = intervalPlot([{ label: 'a', mean: 0.5, low: 0, high: 1 }], text)
+  expect(places(intervals, 'Turns')).toEqual([(ends(intervals)[0]! + ends(intervals)[1]!) / 2])
+  const long = 'x'.repeat(60)
+  expect(places(bars([], { title: long, axis: '' }), long)[0]! + 60 * 3.5).toBeLessThanOrEqual(640)
 })

@@ -41,11 +41,12 @@ export function binsOf(values: readonly number[], most = 24): Bin[] {
 export const width = 640
 const height = 320
 const margin = { left: 60, right: 20, top: 36, bottom: 48 }
+const middle = (margin.left + width - margin.right) / 2
 
 /** A histogram as an SVG document. */
 export function histogram(values: readonly number[], { title, axis }: PlotText): string {
   const bins = binsOf(values)
-  if (bins.length === 0) return svg(height, title, [words(width / 2, height / 2, 'no values', 'middle')])
+  if (bins.length === 0) return svg(height, middle, title, [words(middle, height / 2, 'no values', 'middle')])
   const [inner, tall] = [width - margin.left - margin.right, height - margin.top - margin.bottom]
   const top = roundUp(Math.max(...bins.map(({ count }) => count)), [1, 2, 3, 4, 6, 8, 10])
   const wide = inner / bins.length
@@ -68,7 +69,7 @@ export function histogram(values: readonly number[], { title, axis }: PlotText):
     const y = margin.top + tall * (1 - share)
     return [line(margin.left, y, width - margin.right, y), words(margin.left - 6, y + 4, short(top * share), 'end')]
   })
-  return svg(height, title, [...grid, ...boxes, ...marks, words(width / 2, height - 10, axis, 'middle')])
+  return svg(height, middle, title, [...grid, ...boxes, ...marks, words(middle, height - 10, axis, 'middle')])
 }
 
 export interface Bar {
@@ -84,6 +85,7 @@ export function bars(items: readonly Bar[], { title, axis }: PlotText): string {
   const tall = margin.top + Math.max(1, items.length) * rowHeight + 30
   const top = Math.max(...items.map(({ value }) => value), 0) || 1
   const inner = width - labelWidth - 70
+  const middle = labelWidth + inner / 2
   const parts = items.flatMap(({ label, value }, i) => {
     const y = margin.top + i * rowHeight
     const long = (Math.max(0, value) / top) * inner
@@ -93,15 +95,20 @@ export function bars(items: readonly Bar[], { title, axis }: PlotText): string {
       words(labelWidth + long + 6, y + 15, short(value), 'start'),
     ]
   })
-  const empty = items.length === 0 ? [words(width / 2, margin.top + 15, 'no values', 'middle')] : []
-  return svg(tall, title, [...parts, ...empty, words(width / 2, tall - 8, axis, 'middle')])
+  const empty = items.length === 0 ? [words(middle, margin.top + 15, 'no values', 'middle')] : []
+  return svg(tall, middle, title, [...parts, ...empty, words(middle, tall - 8, axis, 'middle')])
 }
 
-/** An SVG document of the usual width with its title. */
-export function svg(tall: number, title: string, parts: readonly string[]): string {
+/** The least room that a letter of a title takes, on average. */
+const letterWidth = 7
+
+/** An SVG document of the usual width. Its title stands over the middle of the axes, unless it is too long for that. */
+export function svg(tall: number, middle: number, title: string, parts: readonly string[]): string {
+  const half = Math.min(width, title.length * letterWidth) / 2
+  const x = Math.max(half, Math.min(middle, width - half))
   const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${tall}" viewBox="0 0 ${width} ${tall}" font-family="sans-serif" font-size="12" role="img">`
   const name = `<title>${escapeMarkup(title)}</title><rect width="${width}" height="${tall}" fill="#fff"/>`
-  const heading = `<text x="${width / 2}" y="20" text-anchor="middle" font-size="14" fill="#111">${escapeMarkup(title)}</text>`
+  const heading = `<text x="${round(x)}" y="20" text-anchor="middle" font-size="14" fill="#111">${escapeMarkup(title)}</text>`
   return `${head}${name}${heading}${parts.join('')}</svg>\n`
 }
 
