@@ -33,6 +33,7 @@ const table: Record<string, readonly string[]> = {
 const folders: Record<string, Record<string, readonly string[]>> = {
   app: {
     'agent-test': ['engine', 'job'],
+    analysis: ['engine'],
     check: ['job'],
     doctor: [],
     engine: [],

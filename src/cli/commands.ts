@@ -13,10 +13,12 @@ export const commands: Group = {
   demo: { summary: 'Make a small dataset offline, start to finish', load: () => import('./demo.ts') },
   run: { summary: 'Run tasks with an agent in sandboxes', load: () => import('./run.ts') },
   jobs: {
-    summary: 'List, show, resume, retry, rescore and pack jobs',
+    summary: 'List, show, analyze, resume, retry, rescore and pack jobs',
     group: {
       list: { summary: 'List the jobs of a directory', load: () => import('./jobs/list.ts') },
       show: { summary: 'Show one job, trial by trial', load: () => import('./jobs/show.ts') },
+      report: { summary: 'Report times, turns, commands and failures', load: () => import('./jobs/report.ts') },
+      best: { summary: 'Copy the best trial of each task', load: () => import('./jobs/best.ts') },
       resume: { summary: 'Finish a job that was interrupted', load: () => import('./jobs/resume.ts') },
       retry: { summary: 'Run failed trials of a job again', load: () => import('./jobs/retry.ts') },
       rescore: { summary: 'Run only the verifier again, on kept artefacts', load: () => import('./jobs/rescore.ts') },

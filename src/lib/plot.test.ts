@@ -74,7 +74,9 @@ test('numbers on an axis are short', () => {
 test('titles and axis names stand over the middle of the axes, and long titles stay inside', () => {
   const text = { title: 'Turns', axis: 'turns' }
   const places = (svg: string, said: string) =>
-    [...svg.matchAll(/<text x="([\d.]+)"[^>]*>([^<]*)</g)].filter(([, , each]) => each === said).map(([, x]) => Number(x))
+    [...svg.matchAll(/<text x="([\d.]+)"[^>]*>([^<]*)</g)]
+      .filter(([, , each]) => each === said)
+      .map(([, x]) => Number(x))
   const bar = bars([{ label: 'a', value: 1 }], text)
   const from = Number(/<rect x="([\d.]+)"/.exec(bar)?.[1])
   const wide = Number(/<rect x="[\d.]+" y="[\d.]+" width="([\d.]+)"/.exec(bar)?.[1])

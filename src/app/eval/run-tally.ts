@@ -1,14 +1,13 @@
 import type { Denominators } from '../../core/job-stats.ts'
-import { type Phase, phases, type Span, type TrialRecord } from '../../core/trial.ts'
+import { type Phase, phases, type TrialRecord } from '../../core/trial.ts'
 import { type EndTally, mainReward, makeEndTally } from '../../stats/denominators.ts'
 import { type Interval, mean, meanInterval } from '../../stats/interval.ts'
 import { type MetricMean, makeMetricTally, pushTo } from '../../stats/metric-means.ts'
 import { passAtK, passHatK } from '../../stats/pass-at-k.ts'
 import { type Spread, spreadOf } from '../../stats/trace-stats.ts'
+import { measures, type TrialMeasure, trialMeasures } from '../../stats/trial-measures.ts'
 
-/** What is measured of each trial beside its reward. */
-export const measures = ['turns', 'inputTokens', 'outputTokens', 'costUsd'] as const
-export type RunMeasure = (typeof measures)[number]
+export { measures } from '../../stats/trial-measures.ts'
 
 /** The chance to pass in `k` attempts, over the tasks with that many scored attempts. */
 export interface PassRate {
@@ -53,7 +52,7 @@ export interface RunNumbers {
   readonly failures: readonly FailureCount[]
   /** Why agents stopped, by the number of scored trials. */
   readonly stops: Readonly<Record<string, number>>
-  readonly spreads: Readonly<Record<RunMeasure, Spread | null>>
+  readonly spreads: Readonly<Record<TrialMeasure, Spread | null>>
   /** Seconds of each phase. */
   readonly phaseSec: Readonly<Record<Phase, Spread | null>>
   readonly tasks: readonly TaskScore[]
@@ -79,7 +78,7 @@ export class RunTally {
   add(record: TrialRecord): void {
     const { end, task } = record
     this.ends.add(record)
-    this.measure(record)
+    for (const [name, value] of Object.entries(trialMeasures(record))) pushTo(this.values, name, value)
     const tally = this.tasks.get(task.name) ?? { checksum: task.checksum, trials: 0, rewards: [] }
     this.tasks.set(task.name, tally)
     tally.trials++
@@ -121,40 +120,10 @@ export class RunTally {
     const key = `${boundary}\0${code}`
     this.failures.set(key, { boundary, code, trials: (this.failures.get(key)?.trials ?? 0) + 1 })
   }
-
-  /** A trial of several steps may have counted step by step only. */
-  private measure(record: TrialRecord): void {
-    const parts = record.usage === null && record.steps !== null ? record.steps : [record]
-    const add = (name: RunMeasure | Phase, values: readonly unknown[]) => {
-      const known = values.filter((value) => typeof value === 'number' && Number.isFinite(value)) as number[]
-      const sum = known.reduce((total, value) => total + value, 0)
-      if (known.length > 0) pushTo(this.values, name, sum)
-    }
-    const of = (name: 'inputTokens' | 'outputTokens' | 'costUsd') => parts.map(({ usage }) => usage?.[name])
-    add(
-      'turns',
-      parts.map(({ metadata }) => metadata?.n_episodes),
-    )
-    add('inputTokens', of('inputTokens'))
-    add('outputTokens', of('outputTokens'))
-    add('costUsd', of('costUsd'))
-    for (const phase of phases) add(phase, phaseSeconds(record, phase))
-  }
 }
 
 function spreads<K extends string>(names: readonly K[], values: ReadonlyMap<string, number[]>) {
   return Object.fromEntries(names.map((name) => [name, spreadOf(values.get(name) ?? [])])) as Record<K, Spread | null>
-}
-
-function phaseSeconds({ spans, steps }: TrialRecord, phase: Phase): (number | null)[] {
-  if (spans[phase] === null && (phase === 'agentExecution' || phase === 'verifier'))
-    return (steps ?? []).map((step) => secondsOf(step[phase]))
-  return [secondsOf(spans[phase])]
-}
-
-function secondsOf(span: Span | null): number | null {
-  if (span === null || span.finishedAt === null) return null
-  return (Date.parse(span.finishedAt) - Date.parse(span.startedAt)) / 1000
 }
 
 function overAll(tasks: readonly TaskScore[]): number | null {

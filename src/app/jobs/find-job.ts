@@ -15,6 +15,12 @@ export async function findJob(given: string, jobsDir: string): Promise<JobDir> {
   )
 }
 
+/** A path as it was given, or the job of that bare name among those of `jobsDir`. */
+export async function jobPath(given: string, jobsDir: string): Promise<string> {
+  const inside = join(jobsDir, given)
+  return !given.includes('/') && !(await exists(given)) && (await exists(inside)) ? inside : given
+}
+
 /** `unknown`: Harbor or another machine may be at work on it, which cannot be seen from here. */
 export type JobState = 'running' | 'finished' | 'interrupted' | 'unknown'
 
