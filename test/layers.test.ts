@@ -32,6 +32,7 @@ const table: Record<string, readonly string[]> = {
  */
 const folders: Record<string, Record<string, readonly string[]>> = {
   app: {
+    ablate: ['eval', 'recipe'],
     'agent-test': ['engine', 'job'],
     analysis: ['engine'],
     check: ['job'],
@@ -135,7 +136,7 @@ const siblingExceptions = [
 ] as const
 
 /** Written by users of the package, or as if by one: they know its public face only. */
-const outside = ['examples', 'recipes', 'data']
+const outside = ['examples', 'recipes', 'data', 'ablations']
 
 const sources = [...listSources('src'), ...listSources('web')]
 

@@ -44,7 +44,7 @@ const pages = [
   ...filesBelow('docs', /\.md$/),
   ...filesBelow('data', /^[^/]+\/README\.md$/),
 ]
-const programs = ['src', 'bin', 'data', 'recipes', 'examples', 'scripts']
+const programs = ['src', 'bin', 'data', 'recipes', 'ablations', 'examples', 'scripts']
   .flatMap((dir) => filesBelow(dir, /\.(ts|js|mjs)$/))
   .filter((path) => !/\.test\.ts$|\/fixtures\//.test(path))
 

@@ -130,6 +130,14 @@ export const commands: Group = {
       listen: { summary: 'Evaluate models that have no result yet', load: () => import('./eval/listen.ts') },
     },
   },
+  ablate: {
+    summary: 'Compare variants of a recipe by what comes of them',
+    group: {
+      plan: { summary: 'Tell what an ablation would cost and detect', load: () => import('./ablate/plan.ts') },
+      run: { summary: 'Run the variants, or what is missing of them', load: () => import('./ablate/run.ts') },
+      report: { summary: 'Compare the variants with the baseline', load: () => import('./ablate/report.ts') },
+    },
+  },
   registry: {
     summary: 'Keep datasets, models and results in a database',
     group: {

@@ -1,4 +1,4 @@
-import { line, type PlotText, svg, width, words } from './plot.ts'
+import { line, type PlotText, short, svg, width, words } from './plot.ts'
 
 /** A value with its interval. */
 export interface PlottedInterval {
@@ -12,17 +12,30 @@ const rowHeight = 26
 const labelWidth = 250
 const top = 36
 
-/** Values with their intervals below each other as an SVG document, in percent. A line marks `zero` where it lies within. */
-export function intervalPlot(items: readonly PlottedInterval[], { title, axis }: PlotText): string {
+export interface IntervalPlotText extends PlotText {
+  /** `percent` (default): shares of 1, shown times 100. `number`: as they are. */
+  readonly unit?: 'percent' | 'number'
+}
+
+/** Values with their intervals below each other as an SVG document. A line marks `zero` where it lies within. */
+export function intervalPlot(
+  items: readonly PlottedInterval[],
+  { title, axis, unit = 'percent' }: IntervalPlotText,
+): string {
   const tall = top + Math.max(1, items.length) * rowHeight + 44
-  const [from, to] = rangeOf(items)
+  const [from, to] = unit === 'percent' ? rangeOf(items) : plainRangeOf(items)
   const inner = width - labelWidth - 30
   const x = (value: number) => labelWidth + ((value - from) / (to - from)) * inner
   const middle = labelWidth + inner / 2
   const bottom = tall - 40
   const ticks = ticksOf(from, to).flatMap((value) => [
     line(x(value), top, x(value), bottom),
-    words(x(value), bottom + 14, `${Number((value * 100).toPrecision(6))}`, 'middle'),
+    words(
+      x(value),
+      bottom + 14,
+      unit === 'percent' ? `${Number((value * 100).toPrecision(6))}` : short(value),
+      'middle',
+    ),
   ])
   const rows = items.flatMap(({ label, mean, low, high }, i) => {
     const y = top + (i + 0.5) * rowHeight
@@ -47,9 +60,17 @@ function rangeOf(items: readonly PlottedInterval[]): readonly [number, number] {
   return [low < 0 ? Math.min(low, -0.05) : 0, high]
 }
 
+/** From 0, or from the lowest where that is below, to the highest. */
+function plainRangeOf(items: readonly PlottedInterval[]): readonly [number, number] {
+  const low = Math.min(0, ...items.map((item) => item.low))
+  const high = Math.max(0, ...items.map((item) => item.high))
+  return [low, high > low ? high : low + 1]
+}
+
 /** Round numbers, at most a dozen. */
 function ticksOf(from: number, to: number): number[] {
-  const step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10].find((each) => (to - from) / each <= 10) ?? to - from
+  const power = 10 ** Math.floor(Math.log10((to - from) / 10))
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => (to - from) / each <= 10) ?? to - from
   const first = Math.ceil(from / step - 1e-9)
   const count = Math.floor(to / step + 1e-9) - first + 1
   return Array.from({ length: Math.min(12, Math.max(0, count)) }, (_, i) => (first + i) * step)

@@ -44,11 +44,12 @@ export function powerOf(effect: number, design: Design): number {
   return studentCdf(Math.abs(effect) / differenceError(design) - studentQuantile(0.975, freedom), freedom)
 }
 
-/** The least difference that a comparison detects with a chance of 80 %. */
-export function detectableEffect(design: Design): number {
+/** The least difference that a comparison detects with a chance of 80 %; as one of several tests that are corrected for each other, if so. */
+export function detectableEffect(design: Design, tests = 1): number {
   const freedom = design.tasks - 1
   if (freedom < 1) return Number.POSITIVE_INFINITY
-  return (studentQuantile(0.975, freedom) + studentQuantile(usualPower, freedom)) * differenceError(design)
+  const level = studentQuantile(1 - 0.025 / tests, freedom)
+  return (level + studentQuantile(usualPower, freedom)) * differenceError(design)
 }
 
 const mostTasks = 1_000_000

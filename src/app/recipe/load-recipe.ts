@@ -10,6 +10,7 @@ import { loadImported } from '../../plugins/user-modules/load-imported.ts'
 import { makeImportedStage } from '../../plugins/user-modules/make-imported-stage.ts'
 import { type ResolvedRecipe, resolveRecipe, stageId } from '../../run/recipe/resolve.ts'
 import { naming } from '../../run/recipe/stage-failure.ts'
+import { withoutStages } from './change-recipe.ts'
 import { givingTasks } from './maker-tasks.ts'
 import { setInDocument, textsIn } from './set-in-document.ts'
 
@@ -54,6 +55,12 @@ export async function loadRecipe(file: string, options: RecipeOptions): Promise<
   return makeRecipe(value, { where, folder: folderOf(file) }, options)
 }
 
+/** A recipe as it is written, for changes to it; `makeRecipe` takes it from there. */
+export async function readRecipe(file: string): Promise<{ recipe: Recipe; where: string; folder: string }> {
+  const { value, where } = await loadImported(file)
+  return { recipe: parseRecipe(setInDocument(value, []), where), where, folder: folderOf(file) }
+}
+
 /** The same for a recipe that a program holds; relative paths in it count from `folder`. */
 export async function makeRecipe(
   value: unknown,
@@ -78,20 +85,14 @@ export async function makeRecipe(
   return resolved
 }
 
-/** A recipe without some of its stages; what took their rows takes those of the stages above them. */
+/** A recipe without the stages that a rehearsal cannot run, and with stand-ins for sources. */
 function rehearsed(recipe: Recipe, { without, standIns }: NonNullable<RecipeOptions['rehearsal']>): Recipe {
-  const fromOf = new Map(recipe.stages.map((entry) => [stageId(entry), entry.from]))
-  const above = (id: string): readonly string[] =>
-    without.includes(id) ? [fromOf.get(id) ?? []].flat().flatMap(above) : [id]
-  const stages = recipe.stages
-    .filter((entry) => !without.includes(stageId(entry)))
-    .map((entry): StageEntry => {
-      if (standIns.includes(stageId(entry))) return { id: stageId(entry), use: 'sources/pipeline', with: composed }
-      const from = entry.from === undefined ? [] : [entry.from].flat().flatMap(above)
-      const { from: _, ...rest } = entry
-      return from.length === 0 ? rest : { ...rest, from: typeof entry.from === 'string' ? (from[0] ?? '') : from }
-    })
-  return { ...recipe, stages }
+  const left = withoutStages(recipe, without)
+  const stages = left.stages.map((entry): StageEntry => {
+    const id = stageId(entry)
+    return standIns.includes(id) ? { id, use: 'sources/pipeline', with: composed } : entry
+  })
+  return { ...left, stages }
 }
 
 const composed = { pipeline: 'terminal-composer', args: { count: 2, check: false } }

@@ -8,7 +8,18 @@ import { oneLine } from '../../lib/visible.ts'
  */
 export function setInDocument(recipe: unknown, settings: readonly string[]): unknown {
   const document = plain(recipe)
-  for (const setting of settings) apply(document, setting)
+  for (const setting of settings) {
+    const at = setting.indexOf('=')
+    if (at <= 0) throw wrong(`--set ${setting}`, 'expected path=value')
+    apply(document, setting.slice(0, at), jsonOrText(setting.slice(at + 1)), `--set ${setting}`)
+  }
+  return document
+}
+
+/** The same for values that were not typed as text, by their paths; `where` is for messages. */
+export function setValues(recipe: unknown, values: Readonly<Record<string, unknown>>, where: string): unknown {
+  const document = plain(recipe)
+  for (const [path, value] of Object.entries(values)) apply(document, path, plain(value), `${where}: ${path}`)
   return document
 }
 
@@ -21,12 +32,8 @@ export function textsIn(setting: string): readonly string[] {
   return collect(jsonOrText(setting.slice(setting.indexOf('=') + 1)))
 }
 
-function apply(document: unknown, setting: string): void {
-  const at = setting.indexOf('=')
-  if (at <= 0) throw wrong(setting, 'expected path=value')
-  const path = setting.slice(0, at).split('.')
-  const value = jsonOrText(setting.slice(at + 1))
-  const [head = '', ...rest] = path
+function apply(document: unknown, path: string, value: unknown, setting: string): void {
+  const [head = '', ...rest] = path.split('.')
   if (!isRecord(document)) return
   if (rest.length === 0) {
     if (head !== 'seed' && head !== 'name') throw wrong(setting, `a recipe has no ${JSON.stringify(head)} to set`)
@@ -78,5 +85,5 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function wrong(setting: string, why: string): UserError {
-  return new UserError(`--set ${setting}: ${why}`, 'for example --set rollout.concurrency=8 or --set seed=3')
+  return new UserError(`${setting}: ${why}`, 'for example --set rollout.concurrency=8 or --set seed=3')
 }

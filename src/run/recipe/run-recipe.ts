@@ -128,6 +128,15 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   return outcome
 }
 
+/** The digests of all stages of a recipe that runs in a directory: two stages with the same one have the same rows. Runs nothing. */
+export async function stageDigests(
+  run: Pick<RecipeRun, 'recipe' | 'dir' | 'services' | 'signal'>,
+): Promise<ReadonlyMap<string, string>> {
+  const { lock, stages } = run.recipe
+  const whole = await wholeRows(stages, lock.limit, (stage) => stageContext(run, stage))
+  return digestStages(lock, stages, (stage) => ({ ...stageContext(run, stage), ...whole(stage) }))
+}
+
 /** Stages whose rows are not there yet. Sinks write what is there, and need nothing else. */
 async function pendingStages(run: RecipeRun, digests: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const pending: string[] = []
@@ -225,7 +234,10 @@ function stepWork(
   }
 }
 
-function stageContext(run: RecipeRun, stage: LiveStage): StageContext {
+function stageContext(
+  run: Pick<RecipeRun, 'recipe' | 'dir' | 'services' | 'signal' | 'rehearse' | 'onEvent'>,
+  stage: LiveStage,
+): StageContext {
   const { services, ...rehearsed } = run.rehearse?.(stage.id) ?? { services: run.services }
   return {
     ...rehearsed,

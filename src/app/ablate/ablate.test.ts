@@ -1,0 +1,214 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { UserError } from '../../core/errors.ts'
+import { changeRecipe, withoutStages } from '../recipe/change-recipe.ts'
+import { labelOf } from './cells.ts'
+import { planStudy } from './plan.ts'
+import { reportStudy } from './report.ts'
+import { type CellState, type RunCells, runCells } from './run.ts'
+import { loadStudy } from './study.ts'
+
+const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-ablate-'))
+afterAll(() => rmSync(scratch, { recursive: true, force: true }))
+
+const stages = [
+  { id: 'tasks', use: 'sources/task-folder', with: { path: resolve('examples/tasks') } },
+  { id: 'sample', use: 'filters/tasks/random', with: { keep: 6 } },
+  { id: 'prompts', use: 'exporters/rl', with: { trainers: ['trl'], validation: 0 } },
+]
+writeFileSync(join(scratch, 'recipe.mjs'), `export default ${JSON.stringify({ name: 'small', seed: 1, stages })}\n`)
+
+/** Stands for a training: its score depends on the variant, the seed and the task. A line of `trained.txt` for each run of it. */
+const train = `
+const [dataset, out, variant, size, seed, here] = process.argv.slice(1)
+const fs = require('node:fs')
+fs.appendFileSync(here + '/trained.txt', variant + ' ' + size + ' ' + seed + '\\n')
+if (fs.existsSync(here + '/broken-' + variant)) process.exit(7)
+const skill = { two: 0.1, six: 0.9 }[variant] ?? 0.5
+const tasks = {}
+for (let i = 0; i < 20; i++) tasks['t' + i] = [i / 20 < skill ? 1 : 0]
+fs.writeFileSync(out + '/result.json', JSON.stringify({ tasks, values: { files: fs.readdirSync(dataset).length } }))
+`
+const study = {
+  schema: 'ablation/1',
+  name: 'small',
+  recipe: 'recipe.mjs',
+  baseline: 'two',
+  variants: { two: { set: { 'sample.keep': 2 } }, six: {}, again: { set: { 'sample.keep': 6 } } },
+  factors: { size: ['s', 'm'] },
+  seeds: 2,
+  outcome: {
+    commands: [[process.execPath, '-e', train, '{dataset}', '{out}', '{variant}', '{size}', '{seed}', '{here}']],
+  },
+}
+
+let written = 0
+async function load(changes: object) {
+  const file = join(scratch, `study-${++written}.json`)
+  writeFileSync(file, JSON.stringify({ ...study, ...changes }))
+  return loadStudy(file)
+}
+
+const follower = { trials: { notify: () => {} }, signal: new AbortController().signal }
+
+async function run(changes: object, asked: Omit<RunCells, 'dir'>, dir: string): Promise<CellState[]> {
+  return runCells(await load(changes), { dir, ...asked }, follower)
+}
+
+function trained(): string[] {
+  const path = join(scratch, 'trained.txt')
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').sort() : []
+  rmSync(path, { force: true })
+  return lines
+}
+
+describe('the file of an ablation', () => {
+  const wrong: readonly (readonly [title: string, changes: object, message: RegExp, hint: RegExp])[] = [
+    ['a mistyped key', { varients: {} }, /varients is not a known key/, /did you mean variants\?/],
+    ['an unknown baseline', { baseline: 'three' }, /baseline: no variant is called "three"/, /two, six, again/],
+    [
+      'two outcomes',
+      { outcome: { teacher: 'x', rows: { measure: 'turns' } } },
+      /outcome: expected one of/,
+      /ablations\.md/,
+    ],
+    ['a factor without a use', { factors: { size: [1], width: [1] } }, /nothing uses \{width\}/, /set/],
+    [
+      'a mistyped name in a command',
+      { outcome: { commands: [['x', '{sed}', '{size}', '{seed}']] } },
+      /\{sed\} is not known/,
+      /did you mean \{seed\}\?/,
+    ],
+    [
+      'seeds that change nothing',
+      { outcome: { commands: [['x', '{size}']] } },
+      /no command uses \{seed\}/,
+      /seedsOf: recipe/,
+    ],
+    [
+      'an unknown stage',
+      { variants: { two: { remove: ['sampel'] } } },
+      /variant two: no stage is called "sampel"/,
+      /sample/,
+    ],
+    ['an unknown option', { variants: { two: { set: { 'sample.kep': 2 } } } }, /stage sample: .*kep/, /./],
+  ]
+  test.each(wrong)('%s is refused by name', async (_, changes, message, hint) => {
+    const dir = join(scratch, 'refused')
+    const attempt = run(changes, {}, dir)
+    await expect(attempt).rejects.toThrow(message)
+    await expect(attempt).rejects.toBeInstanceOf(UserError)
+    await expect(attempt.catch((error: UserError) => error.hint)).resolves.toMatch(hint)
+    expect(existsSync(dir)).toBe(false)
+  })
+
+  test('a grid makes a variant of every combination; more than a hundred can be planned', async () => {
+    const grid = { 'sample.keep': Array.from({ length: 60 }, (_, i) => i + 1), seed: [1, 2] }
+    const many = await load({ variants: {}, baseline: undefined, grid })
+    expect(many.variants).toHaveLength(120)
+    expect(many.variants[1]?.name).toBe('keep=1,seed=2')
+    const plan = await planStudy(many, { dir: join(scratch, 'none'), offline: true })
+    expect([plan.cells, plan.recipes, plan.tests]).toEqual([480, 120, 238])
+    expect(plan.stages.map(({ id, versions }) => [id, versions])).toEqual([
+      ['tasks', 2],
+      ['sample', 120],
+      ['prompts', 120],
+    ])
+  })
+})
+
+describe('changes of a recipe', () => {
+  const recipe = {
+    name: 'x',
+    stages: [
+      { id: 'a', use: 'sources/task-folder' },
+      { id: 'b', use: 'filters/tasks/random', from: 'a' },
+      { id: 'c', use: 'mixers/weighted', from: ['a', 'b'] },
+    ],
+  }
+  const none = { remove: [], replace: {}, add: [], set: {} }
+  test('what took the rows of a removed stage takes those above it', () => {
+    expect(withoutStages(recipe, ['b']).stages[1]).toEqual({ id: 'c', use: 'mixers/weighted', from: ['a', 'a'] })
+  })
+  test('an added stage stands between a stage and what took its rows', () => {
+    const added = changeRecipe(recipe, { ...none, add: [{ after: 'b', id: 'n', use: 'filters/tasks/random' }] }, 'x')
+    expect(added.stages.slice(2)).toEqual([
+      { from: 'b', id: 'n', use: 'filters/tasks/random' },
+      { id: 'c', use: 'mixers/weighted', from: ['a', 'n'] },
+    ])
+  })
+  test('a replaced stage keeps its id and its inputs', () => {
+    const changed = changeRecipe(recipe, { ...none, replace: { b: { use: 'filters/tasks/verified' } } }, 'x')
+    expect(changed.stages[1]).toEqual({ id: 'b', use: 'filters/tasks/verified', from: 'a' })
+  })
+})
+
+describe('a run of cells', { timeout: 120_000 }, () => {
+  test('cells are run once each, one that fails stops no other, and the next run does what is missing', async () => {
+    const dir = join(scratch, 'run')
+    mkdirSync(dir, { recursive: true })
+    writeFileSync(join(scratch, 'broken-six'), '')
+    const first = await run({}, { concurrency: 3 }, dir)
+    expect(first.filter(({ state }) => state === 'failed').map(({ cell }) => cell.variant)).toEqual(
+      Array(4).fill('six'),
+    )
+    expect(first.find(({ state }) => state === 'failed')?.reason).toMatch(/ended with 7 .*log\.txt/)
+    expect(trained()).toHaveLength(12)
+    // The dataset of `six` and that of `again` are the same rows.
+    expect(readdirSync(join(dir, 'data/stages')).filter((name) => name.startsWith('sample-'))).toHaveLength(2)
+
+    const partial = await reportStudy(await load({}), dir)
+    expect(partial.missing).toHaveLength(4)
+    expect(partial.rows.find(({ variant }) => variant === 'six')?.comparison).toBeNull()
+
+    rmSync(join(scratch, 'broken-six'))
+    const second = await run({}, {}, dir)
+    expect(second.every(({ state }) => state === 'done')).toBe(true)
+    expect(trained()).toEqual(['six m 1', 'six m 2', 'six s 1', 'six s 2'])
+
+    const report = await reportStudy(await load({}), dir)
+    expect(report).toMatchObject({ tests: 4, scale: 'share', missing: [], seeds: 2 })
+    const [row] = report.rows.filter(({ variant, factors }) => variant === 'six' && factors.size === 'm')
+    expect(row?.comparison?.difference.mean).toBeCloseTo(0.8)
+    expect(row?.comparison?.verdict).toBe('better')
+    expect(row?.values.files).toBeGreaterThan(0)
+
+    // Another command is another cell; --only leaves the others alone.
+    const words = study.outcome.commands[0] ?? []
+    const changed = { outcome: { commands: [[...words, 'more']] } }
+    const third = await run(changed, { only: ['t*'] }, dir)
+    expect(third.map(({ cell }) => labelOf(cell))).toEqual([
+      'two size=s seed=1',
+      'two size=s seed=2',
+      'two size=m seed=1',
+      'two size=m seed=2',
+    ])
+    await expect(run({}, { only: ['x'] }, dir)).rejects.toThrow(/--only x: no variant/)
+  })
+
+  test('cells whose commands and datasets are equal are run once', async () => {
+    trained()
+    const words = (study.outcome.commands[0] ?? []).map((word) => (word === '{variant}' ? 'any' : word))
+    const changes = { outcome: { commands: [words] }, factors: { size: ['s'] }, seeds: [5] }
+    const states = await run(changes, {}, join(scratch, 'equal'))
+    expect(new Set(states.map(({ id }) => id)).size).toBe(2)
+    expect(states.map(({ state }) => state)).toEqual(['done', 'done', 'done'])
+    expect(trained()).toHaveLength(2)
+  })
+
+  test('datasets can be made first, and the commands run later without the recipe', async () => {
+    const dir = join(scratch, 'stages')
+    const made = await run({}, { stage: 'data', only: ['two'] }, dir)
+    expect(made.map(({ state }) => state)).toEqual(Array(4).fill('ready'))
+    expect(trained()).toEqual([])
+    rmSync(join(dir, 'data'), { recursive: true })
+    const done = await run({}, { stage: 'outcome', only: ['two'] }, dir)
+    expect(done.map(({ state }) => state)).toEqual(Array(4).fill('done'))
+    expect(existsSync(join(dir, 'data'))).toBe(false)
+    const other = { outcome: { commands: [['true', '{size}', '{seed}']] } }
+    rmSync(join(dir, 'cells', done[0]?.id ?? '', 'result.json'))
+    await expect(run(other, { stage: 'outcome' }, dir)).rejects.toThrow(/its commands are not those of/)
+  })
+})

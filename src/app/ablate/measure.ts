@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { SqlDatabase } from '../../lib/duckdb.ts'
+import { loadJobDir } from '../../store/job-dir.ts'
+import { selectRows } from '../../store/rows/shard-sql.ts'
+import type { StepOutput } from '../../store/rows/step-dir.ts'
+import { scoreJob } from '../eval/score-job.ts'
+import type { CellResult } from './result.ts'
+import type { Outcome } from './study.ts'
+
+/** Measures the rows that a recipe made: those of a stage, or the trials that a rollout stage ran. */
+export async function measureRows(
+  outcome: Outcome,
+  {
+    stage,
+    steps,
+    dataDir,
+  }: { readonly stage: string; readonly steps: readonly StepOutput[]; readonly dataDir: string },
+): Promise<CellResult> {
+  const step = steps.find(({ manifest }) => manifest.id === stage)
+  if (!step)
+    throw new UserError(
+      `outcome: the rows of stage ${stage} are not kept`,
+      `kept are those of ${steps.map(({ manifest }) => manifest.id).join(', ')}`,
+    )
+  if (step.manifest.kind !== 'trace')
+    throw new UserError(
+      `outcome: stage ${stage} gives ${step.manifest.kind} rows, expected traces`,
+      'name a later stage',
+    )
+  await using sql = await SqlDatabase.open({ memoryMb: 500, threads: 2, tempDir: join(dataDir, 'tmp') })
+  if (outcome.teacher !== undefined) return measureTrials(await jobsOf(sql, step), join(dataDir, 'work', stage, 'jobs'))
+  const column = outcome.rows?.measure ?? 'reward'
+  const tasks = new Map<string, number[]>()
+  for (const shard of step.shards) {
+    // A trial may have several rows, of subagents for example: it counts once.
+    const found = await sql.rows(
+      `SELECT any_value(source) AS source, any_value(task) AS task, max(${column})::DOUBLE AS value FROM (${selectRows(shard)}) GROUP BY job, trial_name ORDER BY job, trial_name`,
+    )
+    for (const { source, task, value } of found) {
+      if (value === null) continue
+      const key = `${source ?? ''}/${task}`
+      tasks.set(key, [...(tasks.get(key) ?? []), Number(value)])
+    }
+  }
+  if (tasks.size === 0)
+    throw new UserError(
+      `outcome: no row of stage ${stage} has ${column}`,
+      'ot-agent recipe explain tells what was dropped',
+    )
+  return { tasks, values: countsOf(step), reasons: [] }
+}
+
+async function jobsOf(sql: SqlDatabase, step: StepOutput): Promise<string[]> {
+  const names = new Set<string>()
+  for (const shard of step.shards)
+    for (const { job } of await sql.rows(`SELECT DISTINCT job FROM (${selectRows(shard)})`)) names.add(String(job))
+  return [...names].sort()
+}
+
+/** Every trial counts, also one that left no trace; an infrastructure failure is not a reward of 0. */
+async function measureTrials(jobs: readonly string[], dir: string): Promise<CellResult> {
+  const tasks = new Map<string, number[]>()
+  const values = { trials: 0, failed: 0 }
+  const reasons: string[] = []
+  for (const job of jobs) {
+    const { runs } = await scoreJob(await loadJobDir(join(dir, job)))
+    for (const { tasks: scores, trials, reasons: why } of runs) {
+      values.trials += trials.trials
+      values.failed += trials.failed
+      reasons.push(...why)
+      for (const { task, checksum, rewards } of scores) {
+        if (rewards.length === 0) continue
+        // Copies of a task lie in numbered folders; they are attempts at one task.
+        const key = `${task.replace(/\.\d+$/, '')}@${checksum.slice(0, 12)}`
+        tasks.set(key, [...(tasks.get(key) ?? []), ...rewards])
+      }
+    }
+  }
+  if (tasks.size === 0)
+    throw new UserError('outcome: no trial of the teacher has a score', 'look at its jobs for the reason')
+  return { tasks, values, reasons }
+}
+
+function countsOf({ manifest }: StepOutput): Readonly<Record<string, number>> {
+  const dropped = manifest.counts.reduce((sum, { drops }) => sum + Object.values(drops).reduce((a, b) => a + b, 0), 0)
+  return { rows: manifest.rows, dropped }
+}

@@ -1,0 +1,206 @@
+import { UserError } from '../../core/errors.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { forecast, type StageForecast } from '../../run/recipe/expect.ts'
+import type { LiveStage, ResolvedRecipe } from '../../run/recipe/resolve.ts'
+import { detectableEffect } from '../../stats/power.ts'
+import { type PowerPrediction, predictPower } from '../eval/predict-power.ts'
+import { findMissing, type Missing } from '../recipe/requirements.ts'
+import { contextBefore } from '../recipe/start.ts'
+import { type Cell, type CellGroup, cellsOf, checkStudy, groupCells } from './cells.ts'
+import type { Study } from './study.ts'
+
+/** What work takes, as far as it can be told; null where it cannot. */
+export interface Cost {
+  readonly rollouts: number | null
+  readonly tokens: number | null
+  readonly costUsd: number | null
+  readonly hours: number | null
+}
+
+export interface PlannedVariant {
+  readonly variant: string
+  /** Stages that differ from those of the baseline, or that only one of the two has. */
+  readonly changed: readonly string[]
+  readonly cells: number
+  /** What only this variant needs: stages that no variant above it makes. */
+  readonly cost: Cost
+}
+
+export interface PlannedStage {
+  readonly id: string
+  /** Different versions of it that are made. */
+  readonly versions: number
+  /** Recipes that have it. */
+  readonly recipes: number
+}
+
+export interface AblationPlan {
+  readonly schema: 'ablate-plan/1'
+  readonly name: string
+  readonly cells: number
+  readonly recipes: number
+  readonly variants: readonly PlannedVariant[]
+  readonly stages: readonly PlannedStage[]
+  readonly total: Cost
+  readonly assumes: readonly string[]
+  /** What the total exceeds. */
+  readonly overBudget: readonly string[]
+  /** What one comparison can detect, and what it can as one of several; null for a measure whose spread is not known. */
+  readonly power: (PowerPrediction & { readonly amongTests: number }) | null
+  readonly tests: number
+  /** What the file says a run needs, and what was looked for and not found. */
+  readonly needs: readonly string[]
+  readonly missing: readonly Missing[]
+}
+
+interface PlannedGroup extends CellGroup {
+  readonly stages: readonly { readonly live: LiveStage; readonly digest: string }[]
+  readonly forecast: readonly StageForecast[] | null
+}
+
+/** Says what an ablation would do and cost, and what it could detect. Runs and writes nothing. */
+export async function planStudy(
+  study: Study,
+  { dir, offline }: { readonly dir: string; readonly offline: boolean },
+): Promise<AblationPlan> {
+  checkStudy(study)
+  const cells = cellsOf(study)
+  const groups: PlannedGroup[] = []
+  for (const group of await groupCells(study, cells)) groups.push(await planGroup(group, dir))
+  const { signal } = new AbortController()
+  const stages = [
+    ...new Map(groups.flatMap((group) => group.stages.map(({ live, digest }) => [digest, live]))).values(),
+  ]
+  const [first] = groups
+  const missing = first ? await findMissing(stages, contextBefore(first.recipe, dir, signal), { offline, signal }) : []
+  const made = new Set<string>()
+  const variants = study.variants.map(({ name }) => planVariant(study, name, cells, groups, made))
+  const total = addCosts(variants.map(({ cost }) => cost))
+  const tests = cellsOf({ ...study, seeds: [null] }).filter(({ variant }) => variant !== study.baseline).length
+  return {
+    schema: 'ablate-plan/1',
+    name: study.name,
+    cells: cells.length,
+    recipes: groups.length,
+    variants,
+    stages: planStages(groups),
+    total,
+    assumes: [
+      ...new Set(groups.flatMap((group) => group.forecast ?? []).flatMap(({ expected }) => expected.assumes ?? [])),
+    ],
+    overBudget: overBudget(study, total),
+    power: powerOf(study, groups, tests),
+    tests,
+    needs: study.needs,
+    missing,
+  }
+}
+
+async function planGroup(group: CellGroup, dir: string): Promise<PlannedGroup> {
+  const { recipe } = group
+  const end = recipe.stages.findIndex(({ id }) => id === group.stage)
+  const stages = recipe.stages.slice(0, end + 1)
+  const digests = plainDigests(recipe)
+  const { signal } = new AbortController()
+  const told = await forecast(stages, recipe.lock.limit, contextBefore(recipe, dir, signal)).catch((error: unknown) => {
+    // What missing files would tell; the plan says that they are missing.
+    if (error instanceof UserError) return null
+    throw error
+  })
+  return { ...group, stages: stages.map((live) => ({ live, digest: digests.get(live.id) ?? '' })), forecast: told }
+}
+
+/** Stages with equal ones of these give equal rows. What files and networks would add is the same for both. */
+function plainDigests({ lock, stages }: ResolvedRecipe): ReadonlyMap<string, string> {
+  const digests = new Map<string, string>()
+  for (const { id, use, stage, from, form, code, ...live } of stages) {
+    const identity = stage.identity === undefined ? live.with : stage.identity
+    const inputs = from.map((above) => digests.get(above))
+    const limit = form === 'source' ? lock.limit : null
+    digests.set(id, digestJson({ id, use, identity, code, inputs, limit, seed: lock.seed }))
+  }
+  return digests
+}
+
+function planVariant(
+  study: Study,
+  variant: string,
+  cells: readonly Cell[],
+  groups: readonly PlannedGroup[],
+  made: Set<string>,
+): PlannedVariant {
+  const own = groups.filter((group) => group.cells.some((cell) => cell.variant === variant))
+  const base = groups.find((group) => group.cells.some((cell) => cell.variant === study.baseline))
+  const fresh = own.flatMap((group) =>
+    group.stages.flatMap(({ digest }, i): (StageForecast | null)[] => {
+      if (made.has(digest)) return []
+      made.add(digest)
+      return [group.forecast?.[i] ?? null]
+    }),
+  )
+  return {
+    variant,
+    changed: changedStages(base, own[0]),
+    cells: cells.filter((cell) => cell.variant === variant).length,
+    cost: addCosts(fresh.map(costOf)),
+  }
+}
+
+/** By what a stage is itself; one that only gets other rows has not changed. */
+function changedStages(base: PlannedGroup | undefined, other: PlannedGroup | undefined): string[] {
+  const facts = (group: PlannedGroup | undefined) =>
+    new Map(group?.stages.map(({ live }) => [live.id, digestJson({ use: live.use, with: live.with, code: live.code })]))
+  const [a, b] = [facts(base), facts(other)]
+  return [...new Set([...a.keys(), ...b.keys()])].filter((id) => a.get(id) !== b.get(id))
+}
+
+function planStages(groups: readonly PlannedGroup[]): PlannedStage[] {
+  const found = new Map<string, { digests: Set<string>; recipes: number }>()
+  for (const { stages } of groups)
+    for (const { live, digest } of stages) {
+      const known = found.get(live.id) ?? { digests: new Set(), recipes: 0 }
+      found.set(live.id, { digests: known.digests.add(digest), recipes: known.recipes + 1 })
+    }
+  return [...found].map(([id, { digests, recipes }]) => ({ id, versions: digests.size, recipes }))
+}
+
+function costOf(told: StageForecast | null): Cost {
+  if (told === null) return { rollouts: null, tokens: null, costUsd: null, hours: null }
+  const { rollouts = 0, modelCalls, tokens, costUsd, hours = 0 } = told.expected
+  // A stage that asks a model pays for it, even where the price is not known.
+  const unknown = modelCalls === undefined ? 0 : null
+  return { rollouts, tokens: tokens ?? unknown, costUsd: costUsd ?? unknown, hours }
+}
+
+function addCosts(costs: readonly Cost[]): Cost {
+  const sum = (name: keyof Cost) =>
+    costs.reduce<number | null>((total, cost) => {
+      const each = cost[name]
+      return total === null || each === null ? null : total + each
+    }, 0)
+  return { rollouts: sum('rollouts'), tokens: sum('tokens'), costUsd: sum('costUsd'), hours: sum('hours') }
+}
+
+function overBudget({ budget }: Study, total: Cost): string[] {
+  return (['rollouts', 'tokens', 'costUsd'] as const).flatMap((name) => {
+    const [most, expected] = [budget[name], total[name]]
+    return most === undefined || expected === null || expected <= most
+      ? []
+      : [`${name}: about ${Math.ceil(expected)} are expected, the budget is ${most}`]
+  })
+}
+
+/** Numbers of turns or tokens have no spread that is known beforehand. */
+function powerOf(study: Study, groups: readonly PlannedGroup[], tests: number): AblationPlan['power'] {
+  const { rows } = study.outcome
+  if (rows && rows.measure !== 'reward') return null
+  const found = predictPower({ ...guessedDesign(study, groups), ...study.power })
+  return { ...found, amongTests: detectableEffect(found.design, Math.max(1, tests)) }
+}
+
+/** With the teacher's success as the outcome, the tasks are those of its stage. */
+function guessedDesign({ outcome, seeds }: Study, groups: readonly PlannedGroup[]) {
+  if (outcome.teacher === undefined) return {}
+  const taken = groups[0]?.forecast?.find(({ id }) => id === outcome.teacher)?.taken
+  return taken != null && taken >= 2 ? { tasks: taken * seeds.length, attempts: 1 } : { attempts: 1 }
+}

@@ -1,0 +1,87 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../../core/errors.ts'
+import { kindAt, readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import type { RewardsByTask } from '../../stats/interval.ts'
+import { evaluate } from '../evaluate.ts'
+
+const number = z.number()
+const tasks = z.record(z.string(), z.union([number.transform((value) => [value]), z.array(number)]))
+
+const ownSchema = z.object({ tasks, values: z.record(z.string(), number).default({}) })
+const reportSchema = z.object({
+  schema: z.literal('eval-report/2'),
+  runs: z.array(
+    z.object({
+      state: z.string(),
+      reasons: z.array(z.string()),
+      tasks: z.array(z.object({ task: z.string(), trials: z.number(), rewards: z.array(number) })),
+    }),
+  ),
+})
+
+/** What was measured of a cell. */
+export interface CellResult {
+  /** Values by task: what variants are compared by. */
+  readonly tasks: RewardsByTask
+  /** Other numbers, for people. */
+  readonly values: Readonly<Record<string, number>>
+  /** Why it is not to be trusted as a whole; empty for a complete result. */
+  readonly reasons: readonly string[]
+}
+
+const storedSchema = z.object({
+  schema: z.literal('ablate-result/1'),
+  tasks: z.record(z.string(), z.array(number)),
+  values: z.record(z.string(), number),
+  reasons: z.array(z.string()),
+})
+
+/** The result of a cell that is finished; null when it is not. */
+export async function loadResult(cell: string): Promise<CellResult | null> {
+  const text = await readTextIfExists(join(cell, 'result.json'))
+  const parsed = text === null ? null : storedSchema.safeParse(parseJson(text))
+  // One that cannot be read is none: the cell is measured again.
+  return parsed?.success ? { ...parsed.data, tasks: new Map(Object.entries(parsed.data.tasks)) } : null
+}
+
+export async function saveResult(cell: string, { tasks: byTask, values, reasons }: CellResult): Promise<void> {
+  const stored = { schema: 'ablate-result/1', tasks: Object.fromEntries(byTask), values, reasons }
+  await writeAtomic(join(cell, 'result.json'), `${JSON.stringify(stored, null, 2)}\n`)
+}
+
+/** Reads what commands left: our own form, the report of an evaluation, or the directory of a job. */
+export async function readOutcome(path: string): Promise<CellResult> {
+  if ((await kindAt(path)) === 'dir') return ofReport(await evaluate(path), path)
+  const text = await readTextIfExists(path)
+  if (text === null)
+    throw new UserError(`${path}: expected the result of the commands, found nothing`, 'let the last command write it')
+  const document = parseJson(text)
+  const report = reportSchema.safeParse(document)
+  if (report.success) return ofReport(report.data, path)
+  const own = ownSchema.safeParse(document)
+  if (own.success) {
+    if (Object.keys(own.data.tasks).length === 0) throw new UserError(`${path}: tasks is empty`, form)
+    return { tasks: new Map(Object.entries(own.data.tasks)), values: own.data.values, reasons: [] }
+  }
+  const [issue] = own.error.issues
+  throw new UserError(`${path}: ${issue?.path.join('.') || 'the result'}: ${issue?.message ?? 'not valid'}`, form)
+}
+
+const form = 'expected {"tasks": {"NAME": [1, 0]}, "values": {"loss": 0.1}}, or the JSON of eval report'
+
+function ofReport({ runs }: z.output<typeof reportSchema> | Awaited<ReturnType<typeof evaluate>>, path: string) {
+  const [run, other] = runs
+  if (!run || other)
+    throw new UserError(`${path}: expected the result of one agent and model, got ${runs.length}`, 'evaluate one')
+  const scored = run.tasks.filter(({ rewards }) => rewards.length > 0)
+  const trials = run.tasks.reduce((sum, each) => sum + each.trials, 0)
+  const unscored = trials - scored.reduce((sum, { rewards }) => sum + rewards.length, 0)
+  if (scored.length === 0) throw new UserError(`${path}: no trial has a score`, 'look at its job for the reason')
+  return {
+    tasks: new Map(scored.map(({ task, rewards }) => [task, rewards] as const)),
+    values: { trials, unscored },
+    reasons: run.reasons,
+  }
+}

@@ -1,0 +1,256 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { stageDigests } from '../../run/recipe/run-recipe.ts'
+import { acquireOwner } from '../../store/job-owner.ts'
+import { performRecipe, type RecipeFollower } from '../recipe/perform-recipe.ts'
+import { stageServices } from '../recipe/services.ts'
+import {
+  type Cell,
+  type CellGroup,
+  cellDir,
+  cellId,
+  cellsOf,
+  checkStudy,
+  commandsOf,
+  groupCells,
+  type IndexedCell,
+  labelOf,
+  loadIndex,
+  saveIndex,
+} from './cells.ts'
+import { measureRows } from './measure.ts'
+import { type CellResult, loadResult, saveResult } from './result.ts'
+import { loadCell, prepareCell, runCommands } from './run-commands.ts'
+import type { Study } from './study.ts'
+
+export interface RunCells {
+  /** Where everything is kept; the same directory resumes. */
+  readonly dir: string
+  /** Names of variants, `*` for any characters; empty: all. */
+  readonly only?: readonly string[] | undefined
+  /** `data`: datasets only. `outcome`: only the commands of cells whose dataset is there. */
+  readonly stage?: 'data' | 'outcome' | 'both' | undefined
+  /** Cells whose commands run at once. */
+  readonly concurrency?: number | undefined
+}
+
+export interface CellState {
+  readonly cell: Cell
+  readonly id: string | null
+  /** `ready`: its dataset is made, its commands have not run. */
+  readonly state: 'done' | 'ready' | 'failed'
+  readonly cached: boolean
+  readonly reason: string | null
+}
+
+/** Follows the cells of an ablation, and the recipes that make their datasets. */
+export interface CellFollower extends RecipeFollower {
+  readonly onCell?: ((state: CellState) => void) | undefined
+  readonly onGroup?:
+    | ((group: { readonly cells: readonly Cell[]; readonly at: number; readonly of: number }) => void)
+    | undefined
+}
+
+/** Runs what is missing of the cells of a study. A cell that fails does not stop the others. */
+export async function runCells(study: Study, asked: RunCells, follower: CellFollower): Promise<CellState[]> {
+  checkStudy(study)
+  const cells = chooseCells(study, asked.only ?? [])
+  const groups = asked.stage === 'outcome' ? [] : await groupCells(study, cells)
+  await mkdir(asked.dir, { recursive: true })
+  const release = await acquireOwner(asked.dir)
+  try {
+    const run = new CellRun(study, asked, follower)
+    if (asked.stage === 'outcome') await run.commandsOnly(cells)
+    else for (const [at, group] of groups.entries()) await run.group(group, { at, of: groups.length })
+    return await run.finish()
+  } finally {
+    await release()
+  }
+}
+
+function chooseCells(study: Study, only: readonly string[]): Cell[] {
+  const patterns = only.map((text) => new RegExp(`^${text.split('*').map(quoted).join('.*')}$`))
+  for (const [i, pattern] of patterns.entries())
+    if (!study.variants.some(({ name }) => pattern.test(name)))
+      throw new UserError(
+        `--only ${only[i]}: no variant is called that`,
+        `there are ${study.variants.map(({ name }) => name).join(', ')}`,
+      )
+  return cellsOf(study).filter(({ variant }) => only.length === 0 || patterns.some((each) => each.test(variant)))
+}
+
+function quoted(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+}
+
+class CellRun {
+  private readonly states: CellState[] = []
+  private readonly running: Promise<void>[] = []
+  private readonly places: Semaphore
+  private readonly started = new Map<string, Promise<void>>()
+
+  constructor(
+    private readonly study: Study,
+    private readonly asked: RunCells,
+    private readonly follower: CellFollower,
+  ) {
+    this.places = new Semaphore(asked.concurrency ?? 1)
+  }
+
+  /** Makes the dataset of a group of cells, and measures them or starts their commands. */
+  async group(group: CellGroup, place: { readonly at: number; readonly of: number }): Promise<void> {
+    const { signal, trials } = this.follower
+    signal.throwIfAborted()
+    const dataDir = join(this.asked.dir, 'data')
+    const { recipe, stage } = group
+    try {
+      const digests = await stageDigests({ recipe, dir: dataDir, services: stageServices(signal, trials), signal })
+      const data = digests.get(stage) ?? ''
+      const indexed = group.cells.map((cell): IndexedCell => ({ ...copyOf(cell), id: cellId(this.study, cell, data) }))
+      await saveIndex(this.asked.dir, await loadIndex(this.asked.dir), indexed)
+      const open: IndexedCell[] = []
+      for (const cell of indexed) {
+        if (await loadResult(cellDir(this.asked.dir, cell.id))) this.tell(cell, cell.id, 'done', { cached: true })
+        else if (this.asked.stage === 'data' && (await loadCell(cellDir(this.asked.dir, cell.id))))
+          this.tell(cell, cell.id, 'ready', { cached: true })
+        else open.push(cell)
+      }
+      if (open.length === 0) return
+      this.follower.onGroup?.({ cells: open, ...place })
+      await this.make(group, open, data)
+    } catch (error) {
+      const done = new Set(this.states.map(({ cell }) => labelOf(cell)))
+      await this.fail(
+        group.cells.filter((cell) => !done.has(labelOf(cell))),
+        error,
+      )
+    }
+  }
+
+  private async make({ recipe, stage }: CellGroup, open: readonly IndexedCell[], data: string): Promise<void> {
+    const dataDir = join(this.asked.dir, 'data')
+    const { steps, sinks } = await performRecipe({ recipe, dir: dataDir, until: stage }, this.follower)
+    const { outcome } = this.study
+    if (!outcome.commands) {
+      const result = await measureRows(outcome, { stage, steps, dataDir })
+      for (const cell of open) await this.save(cell, result)
+      return
+    }
+    const sink = sinks.find(({ id }) => id === stage)
+    if (!sink) throw new Error(`stage ${stage} wrote nothing`)
+    for (const cell of open) {
+      const commands = commandsOf(this.study, cell)
+      const file = {
+        schema: 'ablate-cell/1',
+        id: cell.id,
+        label: labelOf(cell),
+        data,
+        commands,
+        result: outcome.result,
+      } as const
+      await prepareCell(cellDir(this.asked.dir, cell.id), file, sink.dir)
+      if (this.asked.stage === 'data') this.tell(cell, cell.id, 'ready')
+      else this.start(cell)
+    }
+  }
+
+  /** Runs the commands of cells that are here with their datasets, and no recipe. */
+  async commandsOnly(cells: readonly Cell[]): Promise<void> {
+    const index = await loadIndex(this.asked.dir)
+    const labels = new Set(cells.map(labelOf))
+    if (!this.study.outcome.commands)
+      throw new UserError(`${this.study.file}: outcome: only commands can run without the recipe`, 'leave out --stage')
+    for (const cell of index.filter((each) => labels.has(labelOf(each)))) {
+      const dir = cellDir(this.asked.dir, cell.id)
+      if (await loadResult(dir)) {
+        this.tell(cell, cell.id, 'done', { cached: true })
+        continue
+      }
+      const file = await loadCell(dir)
+      if (file === null) continue
+      if (JSON.stringify(file.commands) !== JSON.stringify(commandsOf(this.study, cell)))
+        throw new UserError(
+          `${labelOf(cell)}: its commands are not those of ${this.study.file}`,
+          'run the ablation without --stage outcome, where its recipe can run',
+        )
+      this.start(cell)
+    }
+    if (this.states.length === 0 && this.running.length === 0)
+      throw new UserError(
+        `${this.asked.dir}: expected cells with their datasets, found none`,
+        'make them with --stage data, or bring them with --unpack',
+      )
+  }
+
+  /** Cells with the same id are the same work. */
+  private start(cell: IndexedCell): void {
+    const { signal } = this.follower
+    const before = this.started.get(cell.id)
+    const work = before
+      ? before.then(async () => {
+          const result = await loadResult(cellDir(this.asked.dir, cell.id))
+          if (result) await this.save(cell, result)
+        })
+      : this.places.run(signal, async () => {
+          const dir = cellDir(this.asked.dir, cell.id)
+          await this.save(cell, await runCommands(dir, { here: this.study.folder, signal }))
+        })
+    const told = work.catch((error: unknown) => this.fail([cell], error))
+    // Seen in `finish`; until then a rejection must not count as unhandled.
+    told.catch(() => {})
+    if (!before)
+      this.started.set(
+        cell.id,
+        work.catch(() => {}),
+      )
+    this.running.push(told)
+  }
+
+  async finish(): Promise<CellState[]> {
+    await Promise.allSettled(this.running)
+    await Promise.all(this.running)
+    return this.states
+  }
+
+  private async save(cell: IndexedCell, result: CellResult): Promise<void> {
+    const dir = cellDir(this.asked.dir, cell.id)
+    await saveResult(dir, result)
+    await rm(join(dir, 'failure.txt'), { force: true })
+    this.tell(cell, cell.id, 'done')
+  }
+
+  /** What is wrong with one cell is written down beside it; what is wrong with this program is not. */
+  private async fail(cells: readonly Cell[], error: unknown): Promise<void> {
+    if (!(error instanceof UserError || error instanceof BoundaryError)) throw error
+    const reason = oneLine(error instanceof UserError ? `${error.message} (${error.hint})` : messageOf(error))
+    for (const cell of cells) {
+      const id = 'id' in cell && typeof cell.id === 'string' ? cell.id : null
+      if (id !== null) await writeAtomic(join(cellDir(this.asked.dir, id), 'failure.txt'), `${reason}\n`)
+      this.tell(cell, id, 'failed', { reason })
+    }
+  }
+
+  private tell(
+    cell: Cell,
+    id: string | null,
+    state: CellState['state'],
+    { cached = false, reason = null }: { readonly cached?: boolean; readonly reason?: string | null } = {},
+  ): void {
+    const told = { cell: copyOf(cell), id, state, cached, reason }
+    this.states.push(told)
+    this.follower.onCell?.(told)
+  }
+}
+
+function copyOf({ variant, factors, seed }: Cell): { variant: string; factors: Cell['factors']; seed: number | null } {
+  return { variant, factors, seed }
+}
+
+/** Why a cell failed when it was last run; null when it did not. */
+export async function failureOf(dir: string, id: string): Promise<string | null> {
+  return (await readTextIfExists(join(cellDir(dir, id), 'failure.txt')))?.trim() ?? null
+}

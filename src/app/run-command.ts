@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { open } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { UserError } from '../core/errors.ts'
+import { codeOf } from '../lib/files.ts'
+import { spawnProcess } from '../lib/spawn-process.ts'
+
+/** How long a command has to end by itself after it was told to stop. */
+const graceMs = 30_000
+
+export interface CommandOptions {
+  readonly log: string
+  readonly signal: AbortSignal
+  /** Hears the leader of the process group before it is waited for. */
+  readonly onStart?: ((pid: number) => Promise<void>) | undefined
+}
+
+/**
+ * Runs a command of the user without a shell and gives its exit code, or the signal that ended it. What it prints goes to `log`. Whatever it
+ * started in its process group is stopped when it has ended.
+ */
+export async function runCommand(
+  words: readonly string[],
+  { log, signal, onStart }: CommandOptions,
+): Promise<number | string> {
+  const [program = '', ...args] = words
+  const output = await open(log, 'a')
+  try {
+    signal.throwIfAborted()
+    const child = await spawnProcess(program, args, { stdio: ['ignore', output.fd, output.fd], detached: true })
+    const exit = once(child, 'exit')
+    const pid = child.pid ?? 0
+    await onStart?.(pid)
+    const stop = () => void stopGroup(pid)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    try {
+      const [code, by] = await exit
+      return code ?? String(by)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      await stopGroup(pid)
+    }
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+    throw new UserError(`${program}: expected a program, found none`, 'name a program that is installed')
+  } finally {
+    await output.close()
+  }
+}
+
+/** Tells every process of a group to end, and after a while ends those that did not. */
+export async function stopGroup(pid: number): Promise<void> {
+  if (!tell(pid, 'SIGTERM')) return
+  const deadline = performance.now() + graceMs
+  while (performance.now() < deadline) {
+    await sleep(100)
+    if (!tell(pid, 0)) return
+  }
+  tell(pid, 'SIGKILL')
+}
+
+/** False when no process of the group is left. */
+function tell(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(-pid, signal)
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH'
+  }
+}

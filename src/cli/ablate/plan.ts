@@ -1,0 +1,89 @@
+import { type AblationPlan, type Cost, planStudy } from '../../app/ablate/plan.ts'
+import { loadStudy } from '../../app/ablate/study.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { printJson, printTable } from '../output.ts'
+import { ablateOptions, placeOf } from './options.ts'
+
+/** `ot-agent ablate plan`: what an ablation would do, cost and detect. */
+export default () =>
+  ablateOptions()
+    .description(
+      'Prints the variants of an ablation, which stages they share, what the whole would cost, and which effect it could detect. Looks for\n' +
+        'everything a run needs; ends with 3 when something is missing. Runs and writes nothing.',
+    )
+    .option('--offline', 'ask nothing of the network: servers, clouds and datasets are taken to be there')
+    .action(async (file, { out, offline = false, json }) => {
+      const study = await loadStudy(file)
+      const plan = await planStudy(study, { dir: placeOf(study.name, out), offline })
+      if (plan.missing.length > 0) process.exitCode = 3
+      if (json) return printJson(plan)
+      printPlan(plan)
+    })
+
+function printPlan(plan: AblationPlan): void {
+  const { variants, stages, total, power, tests } = plan
+  printTable(
+    ['variant', 'changes', 'cells', ...costNames],
+    [
+      ...variants.map(({ variant, changed, cells, cost }) => [
+        variant,
+        changed.join(', ') || 'nothing',
+        String(cells),
+        ...costCells(cost),
+      ]),
+      ['total', '', String(plan.cells), ...costCells(total)],
+    ],
+  )
+  process.stdout.write('\n')
+  printTable(
+    ['stage', 'made', 'for'],
+    stages.map(({ id, versions, recipes }) => [id, times(versions), `${recipes} of ${plan.recipes} recipes`]),
+  )
+  const lines = [
+    '',
+    ...variants.filter(({ changed }) => changed.length > 1).map(severalChanges),
+    ...plan.assumes.map((line) => `assumes: ${line}`),
+    ...(power === null
+      ? ['What can be detected is not known beforehand: the spread of this measure is not.']
+      : powerLines(power, tests)),
+    ...plan.needs.map((need) => `needs: ${need}`),
+    ...plan.overBudget.map((line) => `over budget: ${line}`),
+  ]
+  process.stdout.write(`${lines.map(oneLine).join('\n')}\n`)
+  if (plan.missing.length === 0) return
+  printTable(
+    ['missing for', 'what', 'provided by'],
+    plan.missing.map((each) => [[...new Set(each.stages)].join(', '), oneLine(each.what), oneLine(each.provide)]),
+  )
+}
+
+function powerLines(power: NonNullable<AblationPlan['power']>, tests: number): string[] {
+  const { design, sources } = power
+  const facts = Object.entries(design).map(
+    ([name, value]) => `${name} ${Number(value.toFixed(3))} (${sources[name as keyof typeof sources]})`,
+  )
+  return [
+    `Detectable in ${power.power * 100} % of the cases: a difference of ${points(power.detectableEffect)} points; as one of ${tests} comparisons, ${points(power.amongTests)}.`,
+    `That is with ${facts.join(', ')}. What seeds add is known when they have run.`,
+  ]
+}
+
+const costNames = ['rollouts', 'tokens', 'USD', 'hours']
+
+function costCells({ rollouts, tokens, costUsd, hours }: Cost): string[] {
+  return [rollouts, tokens, costUsd, hours].map((value) =>
+    value === null ? '?' : Number.isInteger(value) ? String(value) : value.toFixed(2),
+  )
+}
+
+function severalChanges({ variant, changed }: AblationPlan['variants'][number]): string {
+  return `${variant} changes ${changed.length} stages: its effect is that of all of them together.`
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`
+}
+
+function points(share: number): string {
+  return Number.isFinite(share) ? (share * 100).toFixed(1) : 'any number of'
+}

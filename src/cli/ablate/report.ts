@@ -1,0 +1,35 @@
+import { join } from 'node:path'
+import { type AblationReport, reportStudy } from '../../app/ablate/report.ts'
+import { loadStudy } from '../../app/ablate/study.ts'
+import { explainDisk } from '../../app/disk-errors.ts'
+import { writeAtomic } from '../../lib/files.ts'
+import { type Page, printPage, renderHtml, renderMarkdown } from '../eval/page.ts'
+import { printJson } from '../output.ts'
+import { ablateOptions, placeOf } from './options.ts'
+import { ablationPage } from './report-page.ts'
+
+/** `ot-agent ablate report`: how the variants differ from the baseline. */
+export default () =>
+  ablateOptions()
+    .description(
+      'Compares every variant with the baseline, task by task: the difference with a 95 % interval, corrected for the number of comparisons.\n' +
+        'A difference within noise is undecided. Writes report.json, report.md and report.html beside the cells.',
+    )
+    .action(async (file, { out, json }) => {
+      const study = await loadStudy(file)
+      const dir = placeOf(study.name, out)
+      const report: AblationReport = await reportStudy(study, dir)
+      const page = ablationPage(report)
+      await writePage(dir, 'report', page, report)
+      if (json) printJson(report)
+      else printPage(page)
+    })
+
+/** Writes a result for programs and for people. */
+export async function writePage(dir: string, name: string, page: Page, result: object): Promise<void> {
+  const files = { json: `${JSON.stringify(result, null, 2)}\n`, md: renderMarkdown(page), html: renderHtml(page) }
+  for (const [ending, text] of Object.entries(files)) {
+    const path = join(dir, `${name}.${ending}`)
+    await explainDisk(path, () => writeAtomic(path, text))
+  }
+}

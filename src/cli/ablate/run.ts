@@ -1,0 +1,55 @@
+import { Option } from '@commander-js/extra-typings'
+import { labelOf } from '../../app/ablate/cells.ts'
+import { planStudy } from '../../app/ablate/plan.ts'
+import { type CellState, runCells } from '../../app/ablate/run.ts'
+import { loadStudy } from '../../app/ablate/study.ts'
+import { several, wholeNumber } from '../../app/flags/values.ts'
+import { UserError } from '../../core/errors.ts'
+import { note, printJson, printTable } from '../output.ts'
+import { followCells } from './follow-cells.ts'
+import { ablateOptions, placeOf } from './options.ts'
+
+/** `ot-agent ablate run`: measures every variant, or what is missing of them. */
+export default () =>
+  ablateOptions()
+    .description(
+      'Runs the cells of an ablation: for each variant, factor and seed the dataset, then its outcome. Stages that variants share are made\n' +
+        'once, and finished cells are kept: after a crash, run the same command again to resume. A cell that fails does not stop the others;\n' +
+        'the command then ends with 3.',
+    )
+    .option('--only <variant>', 'run only this variant, * stands for any characters; repeatable', several)
+    .option('-n, --concurrency <n>', 'cells whose commands run at once', wholeNumber(1), 1)
+    .addOption(
+      new Option('--stage <stage>', 'make only the datasets, or run only the commands of cells whose dataset is there')
+        .choices(['data', 'outcome', 'both'] as const)
+        .default('both' as const),
+    )
+    .option('-q, --quiet', 'print no progress of the recipes')
+    .action(async (file, { out, only, concurrency, stage, quiet = false, json }) => {
+      const study = await loadStudy(file)
+      const dir = placeOf(study.name, out)
+      if (Object.keys(study.budget).length > 0 && stage !== 'outcome') {
+        const { overBudget } = await planStudy(study, { dir, offline: true })
+        if (overBudget.length > 0)
+          throw new UserError(
+            `${file}: over budget: ${overBudget.join('; ')}`,
+            'raise the budget, or run less with --only',
+          )
+      }
+      const asked = { dir, only, concurrency, stage }
+      const states = await followCells(quiet, (follower) => runCells(study, asked, follower))
+      if (states.some(({ state }) => state === 'failed')) process.exitCode = 3
+      if (json) printJson({ schema: 'ablate-run/1', dir, cells: states })
+      else report(states, file)
+    })
+
+function report(states: readonly CellState[], file: string): void {
+  printTable(
+    ['cell', 'state', 'id'],
+    states.map(({ cell, state, id }) => [labelOf(cell), state, id ?? '']),
+  )
+  const count = (state: CellState['state']) => states.filter((each) => each.state === state).length
+  note(
+    `${count('done')} done, ${count('ready')} ready, ${count('failed')} failed; ot-agent ablate report ${file} compares them`,
+  )
+}
