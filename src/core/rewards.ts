@@ -11,6 +11,9 @@ export interface RewardFiles {
   readonly json: string | null
 }
 
+/** The code of a verifier that wrote no reward. */
+export const rewardMissing = 'RewardFileNotFoundError'
+
 /** Reads the reward files of a verifier; what is missing, empty or not finite is the verifier's failure. */
 export function parseRewards(files: RewardFiles, precedence: RewardPrecedence): Rewards {
   const order = precedence === 'txt' ? (['txt', 'json'] as const) : (['json', 'txt'] as const)
@@ -18,7 +21,7 @@ export function parseRewards(files: RewardFiles, precedence: RewardPrecedence): 
     const text = files[kind]
     if (text !== null) return kind === 'txt' ? parseRewardText(text) : parseRewardJson(text)
   }
-  throw fail('RewardFileNotFoundError', 'the verifier wrote neither /logs/verifier/reward.txt nor reward.json')
+  throw fail(rewardMissing, 'the verifier wrote neither /logs/verifier/reward.txt nor reward.json')
 }
 
 function parseRewardText(text: string): Rewards {

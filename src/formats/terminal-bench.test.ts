@@ -113,6 +113,51 @@ test.each([
   expect((await readFile(join(logs, 'reward.txt'), 'utf8')).trim()).toBe(reward)
 })
 
+const block = (...said: string[]) =>
+  ['SWEBench results starts here', ...said, 'SWEBench results ends here'].map((line) => `echo '${line}'`).join('\n')
+
+test.each([
+  ['a test that failed before fails again', `echo 'FAILED test_old'\n${block('PASSED')}`, '1', 0],
+  ['the tests of the change fail', `echo 'PASSED test_old'\n${block('FAILED')}`, '0', 0],
+  ['lines end as on Windows', block('PASSED\r'), '1', 0],
+  ['the parser cannot be installed', 'uv-that-is-missing run parser.py', null, 1],
+  ['the parser fails after its verdict', `${block('PASSED')}\nexit 3`, null, 1],
+  ['only the agent’s program prints a verdict', `${block('PASSED')}\necho 'Traceback: no verdict'`, null, 1],
+  ['a verdict says nothing', block(), null, 1],
+])('the parser’s verdict is the reward when %s', async (_, runTests, reward, exitCode) => {
+  const yaml = `${usual['task.yaml']}`.replace('parser_name: pytest', 'parser_name: swebench')
+  const { dir, read, warnings } = await convert({ 'task.yaml': yaml, 'run-tests.sh': runTests })
+  expect(warnings).toEqual([])
+  const logs = await makeTempDir()
+  const script = (await read('tests/test.sh'))
+    .replaceAll('/logs/verifier', logs)
+    .replace('bash /tests/', `bash ${dir}/tests/`)
+  expect(spawnSync('bash', ['-c', script]).status).toBe(exitCode)
+  expect(await readFile(join(logs, 'reward.txt'), 'utf8').catch(() => null)).toBe(reward && `${reward}\n`)
+})
+
+const limited = (limits: string) => `services:\n  client:${client}${limits}`
+
+test.each([
+  ["    deploy:\n      resources:\n        limits:\n          cpus: '1'\n", { cpus: 1 }],
+  ['    deploy: { resources: { limits: { cpus: 2, memory: 2G } } }\n', { cpus: 2, memoryMb: 2048 }],
+  ['    cpus: 4\n    mem_limit: 512mb\n', { cpus: 4, memoryMb: 512 }],
+])('folds the limits of one container into task.toml: %j', async (limits, expected) => {
+  const { task, files, read } = await convert({ 'docker-compose.yaml': limited(limits) })
+  expect(files).not.toContain('environment/docker-compose.yaml')
+  expect(task.environment).toMatchObject(expected)
+  expect(await read('task.toml')).toMatch(/^cpus = \d+$/m)
+})
+
+test.each([
+  '    cpus: 0.5\n',
+  '    mem_limit: 1000b\n',
+  '    deploy: { replicas: 2 }\n',
+  '    deploy: { resources: { reservations: { cpus: 1 } } }\n',
+])('keeps a compose file with a limit that task.toml cannot state: %j', async (limits) => {
+  expect((await convert({ 'docker-compose.yaml': limited(limits) })).files).toContain('environment/docker-compose.yaml')
+})
+
 test('works without a compose file, and from an image without a Dockerfile', async () => {
   const plain = await convert({ 'docker-compose.yaml': null })
   expect(plain.files).toContain('environment/Dockerfile')
@@ -237,14 +282,14 @@ test('lets bash run a solution whatever its first line', async () => {
 test('warns about what Harbor cannot do', async () => {
   const yaml = `${usual['task.yaml']}`
     .replace('same_shell: false', 'same_shell: true')
-    .replace('parser_name: pytest', 'parser_name: swebench')
+    .replace('parser_name: pytest', 'parser_name: sweperf')
   const { warnings, files } = await convert({
     'task.yaml': yaml,
     Dockerfile: 'FROM x\nCOPY --chown=a ./tests/test_outputs.py \\\n  /x/\n',
   })
   expect(warnings).toEqual([
     expect.stringContaining('run_tests_in_same_shell'),
-    expect.stringContaining('parser_name swebench'),
+    expect.stringContaining('parser_name sweperf'),
     'the Dockerfile copies tests: the agent can read it',
   ])
   expect(files).toContain('environment/tests/test_outputs.py')

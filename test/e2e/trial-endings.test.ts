@@ -200,6 +200,11 @@ withSandboxes('a trial', () => {
   })
 
   test.each([
+    [
+      'a 0 because it could not install its test runner',
+      'echo "curl: (6) Could not resolve host: pypi.org"; echo 0 > /logs/verifier/reward.txt',
+      'VerifierNetworkError',
+    ],
     ['nothing', 'true', 'RewardFileNotFoundError'],
     ['an empty file', ': > /logs/verifier/reward.txt', 'RewardFileEmptyError'],
     ['garbage', 'echo well done > /logs/verifier/reward.txt', 'VerifierOutputParseError'],

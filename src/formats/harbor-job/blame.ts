@@ -25,6 +25,7 @@ const known: Readonly<Record<string, Boundary>> = {
   DownloadVerifierDirError: 'verifier',
   RewardFileEmptyError: 'verifier',
   RewardFileNotFoundError: 'verifier',
+  VerifierNetworkError: 'verifier',
   VerifierOutputParseError: 'verifier',
   VerifierTimeoutError: 'verifier',
 }

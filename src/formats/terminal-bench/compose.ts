@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { rewriteCompose } from './compose-main.ts'
-import { isBenchVolume, isKeepAlive, isLiteral, type Service, simpleBuild, simpleEnv } from './service.ts'
+import { isBenchVolume, isKeepAlive, isLiteral, type Service, simpleBuild, simpleEnv, simpleLimits } from './service.ts'
 import { parseYaml } from './task-yaml.ts'
 
 /** How the environment of a task comes to be. */
@@ -16,6 +16,8 @@ export type EnvironmentPlan =
 export interface Extras {
   readonly env: Readonly<Record<string, string>>
   readonly workdir?: string
+  readonly cpus?: number
+  readonly memoryMb?: number
 }
 
 const composeSchema = z.looseObject({ services: z.record(z.string(), z.record(z.string(), z.unknown())) })
@@ -43,17 +45,19 @@ export function planEnvironment(text: string, file: string, taskName: string): E
 const simpleKeys = new Set([
   ...['build', 'image', 'container_name', 'command', 'environment'],
   ...['volumes', 'working_dir', 'tty', 'stdin_open'],
+  ...['deploy', 'cpus', 'mem_limit'],
 ])
 
 function planSimple(service: Service): EnvironmentPlan | null {
   const { build, image, command, volumes, working_dir: workdir } = service
   const env = simpleEnv(service.environment)
+  const limits = simpleLimits(service)
   const isSimple =
     Object.keys(service).every((key) => simpleKeys.has(key)) &&
     (volumes === undefined || (Array.isArray(volumes) && volumes.every(isBenchVolume))) &&
     (command === undefined || isKeepAlive(command))
-  if (!isSimple || env === null || (workdir !== undefined && !isLiteral(workdir))) return null
-  const extras = workdir === undefined ? { env } : { env, workdir }
+  if (!isSimple || env === null || limits === null || (workdir !== undefined && !isLiteral(workdir))) return null
+  const extras = { env, ...limits, ...(workdir !== undefined && { workdir }) }
   const fromBuild = build === undefined ? null : simpleBuild(build)
   if (fromBuild) return { kind: 'dockerfile', ...fromBuild, extras }
   return build === undefined && isLiteral(image) ? { kind: 'image', image, extras } : null

@@ -8,7 +8,7 @@ import { writeTask } from '../harbor-task/save.ts'
 import { defaultSettings, type TaskSettings } from '../harbor-task/settings.ts'
 import { type EnvironmentPlan, planEnvironment } from './compose.ts'
 import { copiedByName, isKeptApart } from './copied.ts'
-import { renderCommands, renderSolution, testScript } from './scripts.ts'
+import { renderCommands, renderSolution, testScript, testScriptFor } from './scripts.ts'
 import { parseTaskYaml, type TaskYaml } from './task-yaml.ts'
 
 /** Writes the Harbor form of one Terminal-Bench task into a directory, and collects what it could not carry over. */
@@ -27,7 +27,8 @@ export class Converter {
     await this.#copyEnvironment(plan)
     await this.#copyTests()
     const solution = await this.#solution()
-    const files = { 'tests/test.sh': testScript, ...(solution === null ? {} : { 'solution/solve.sh': solution }) }
+    const script = testScriptFor(task.parserName) ?? testScript
+    const files = { 'tests/test.sh': script, ...(solution === null ? {} : { 'solution/solve.sh': solution }) }
     await writeTask(this.target, { settings: toSettings(task, plan), instruction: task.instruction, files })
   }
 
@@ -37,7 +38,7 @@ export class Converter {
         'run_tests_in_same_shell: the tests run in a shell of their own, without what the agent left in its shell',
       )
     }
-    if (task.parserName !== 'pytest') {
+    if (testScriptFor(task.parserName) === null) {
       this.warnings.push(
         `parser_name ${task.parserName}: the reward is the exit code of run-tests.sh, its output is not parsed`,
       )

@@ -17,6 +17,40 @@ fi
 exit "$status"
 `
 
+/** The line before and the line after the verdict that run-tests.sh prints for a parser of Terminal-Bench. */
+const verdictLines: Readonly<Record<string, readonly [string, string]>> = {
+  swebench: ['SWEBench results starts here', 'SWEBench results ends here'],
+}
+
+/** The test script of a task with this parser; null when nothing is known about the parser. */
+export function testScriptFor(parserName: string): string | null {
+  if (parserName === 'pytest') return testScript
+  const lines = Object.hasOwn(verdictLines, parserName) ? verdictLines[parserName] : undefined
+  return lines === undefined ? null : verdictScript(...lines)
+}
+
+/**
+ * Runs the tests and takes the verdict that they print last: it does not count tests that failed before the change and may go on failing.
+ * Tests that end without a verdict did not come to one, so they get no reward.
+ */
+const verdictScript = (start: string, end: string) => `#!/bin/bash
+export TEST_DIR=/tests
+
+bash /tests/run-tests.sh > /logs/verifier/run-tests.txt 2>&1
+status=$?
+cat /logs/verifier/run-tests.txt
+
+last=$(grep -v '^[[:space:]]*$' /logs/verifier/run-tests.txt | tail -n 3 | tr -d '\\r')
+case "$status $last" in
+  $'0 ${start}\\nPASSED\\n${end}') echo 1 > /logs/verifier/reward.txt ;;
+  $'0 ${start}\\nFAILED\\n${end}') echo 0 > /logs/verifier/reward.txt ;;
+  *)
+    echo "run-tests.sh exited with $status and printed no verdict: no reward"
+    exit 1
+    ;;
+esac
+`
+
 /** The solution as a script that bash runs, because Terminal-Bench ran it with bash whatever its first line says. */
 export function renderSolution(script: string): string {
   return /^#!.*\bbash\b/.test(script) ? script : `#!/bin/bash\n${script}`

@@ -41,6 +41,37 @@ function environmentEntries(environment: unknown): [string, string][] | null {
   return map.success ? Object.entries(map.data).map(([key, value]) => [key, String(value)]) : null
 }
 
+/** Limits that task.toml can state: whole processors and whole megabytes. Null when the service limits anything else. */
+export function simpleLimits({ deploy, cpus, mem_limit }: Service): { cpus?: number; memoryMb?: number } | null {
+  const parsed = limitsSchema.safeParse({ deploy, cpus, mem_limit })
+  if (!parsed.success) return null
+  const { cpus: deployedCpus, memory } = parsed.data.deploy?.resources?.limits ?? {}
+  const [givenCpus, givenMemory] = [deployedCpus ?? parsed.data.cpus, memory ?? parsed.data.mem_limit]
+  const memoryMb = givenMemory === undefined ? undefined : wholeMegabytes(givenMemory)
+  if (memoryMb === null) return null
+  return { ...(givenCpus !== undefined && { cpus: givenCpus }), ...(memoryMb !== undefined && { memoryMb }) }
+}
+
+// Harbor's task.toml takes whole processors only.
+const processors = z.coerce.number().int().positive().optional()
+const size = z.union([z.string(), z.number()]).optional()
+const limitsSchema = z.object({
+  deploy: z
+    .strictObject({
+      resources: z.strictObject({ limits: z.strictObject({ cpus: processors, memory: size }).optional() }).optional(),
+    })
+    .optional(),
+  cpus: processors,
+  mem_limit: size,
+})
+
+/** A size as compose files write it, for example 512m or 2gb; null when it is no whole number of megabytes. */
+function wholeMegabytes(text: string | number): number | null {
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)b?$/i.exec(String(text).trim()) ?? []
+  const megabytes = (Number(number) * 1024 ** ['', 'k', 'm', 'g', 't'].indexOf(unit.toLowerCase())) / 1024 ** 2
+  return Number.isInteger(megabytes) && megabytes > 0 ? megabytes : null
+}
+
 function isHostTemplate(value: string): boolean {
   return parseTemplate(value) !== null && !value.includes('T_BENCH_')
 }

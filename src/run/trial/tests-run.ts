@@ -4,8 +4,9 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
-import type { Rewards } from '../../core/rewards.ts'
+import { type Rewards, rewardMissing } from '../../core/rewards.ts'
 import { type SandboxLease, storageLimit } from '../../core/sandbox.ts'
+import type { Task } from '../../core/task.ts'
 import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { exists } from '../../lib/files.ts'
@@ -13,6 +14,7 @@ import { isDiskFull } from '../disk-full.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
 import type { Round, TrialContext } from './context.ts'
 import { settleRewards } from './judge-phase.ts'
+import { missingHost } from './missing-network.ts'
 import type { PhaseNetwork } from './phase-network.ts'
 import { readRewardFiles } from './reward-files.ts'
 import { isGone, sandboxGone } from './sandbox-gone.ts'
@@ -93,8 +95,36 @@ async function test(
   // What the tests wrote until their sandbox was taken away is no verdict.
   if (await isGone(context, lease)) throw sandboxGone('while the tests ran')
   const files = await readRewardFiles(join(round.dir, logs))
-  const rewards = await settleRewards(context, round, files, signal)
+  const settled = await settleRewards(context, round, files, signal).catch((error: unknown) => {
+    if (error instanceof BoundaryError && error.code === rewardMissing) return error
+    throw error
+  })
+  const rewards = await orMissingNetwork(settled, context, round, logs)
   return { rewards, bothRewardFiles: files.txt !== null && files.json !== null }
+}
+
+/** Tests that could not be set up for lack of network are no verdict, although many of them then write a reward of 0. */
+async function orMissingNetwork(
+  settled: Rewards | BoundaryError,
+  { task }: TrialContext,
+  round: Round,
+  logs: string,
+): Promise<Rewards> {
+  const isNothing = settled instanceof BoundaryError || Object.values(settled).every((reward) => reward === 0)
+  const host = isNothing ? await missingHost(join(round.dir, logs), testsDirsOf(task, round)) : null
+  if (host !== null) {
+    const { network, environment = task.environment } = round.verifier
+    const isClosed = (network ?? environment.network).mode !== 'public'
+    throw new BoundaryError('verifier', `the tests could not reach ${host} and did not start: no verdict`, {
+      ...{ code: 'VerifierNetworkError', retryable: !isClosed },
+    })
+  }
+  if (settled instanceof BoundaryError) throw settled
+  return settled
+}
+
+function testsDirsOf(task: Task, round: Round): string[] {
+  return [task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
 }
 
 /** As tests that run out of time: what they wrote until they were stopped is no verdict. */
@@ -110,7 +140,7 @@ async function uploadTests(
   round: Round,
   signal: AbortSignal,
 ): Promise<void> {
-  const dirs = [context.task.dir, ...(round.step ? [round.step.dir] : [])].map(testsDir)
+  const dirs = testsDirsOf(context.task, round)
   const scripts = await Promise.all(dirs.map((dir) => stat(join(dir, testScript('linux'))).catch(() => null)))
   const winner = scripts.findLast((found) => found !== null)
   if (!winner) return

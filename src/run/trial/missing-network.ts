@@ -1,0 +1,68 @@
+import { constants } from 'node:fs'
+import { open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { exists } from '../../lib/files.ts'
+
+const stdoutLimit = 16 * 1024 * 1024
+const testFileLimit = 1024 * 1024
+
+/** How programs that install things say that a host cannot be reached. Each starts a line; the host is the first group that matched. */
+const complaints = [
+  /^curl: \((?:6|7)\) (?:Could not resolve host: ([\w.-]+)|Failed to connect to ([\w.-]+) port)/m,
+  /^wget: (?:unable to resolve host address|bad address) ['‘"]([\w.-]+)/m,
+  /^fatal: unable to access '[^']*': (?:Could not resolve host: ([\w.-]+)|Failed to connect to ([\w.-]+) port)/m,
+  /^ *(?:Err:\d+ |[EW]: Failed to fetch )?.*(?:Temporary failure resolving|Could not resolve) '([\w.-]+)'/m,
+  /^.*HTTPS?ConnectionPool\(host='([\w.-]+)', port=\d+\): Max retries exceeded/m,
+  /^ *(?:error|× ).*Failed to fetch:? `https?:\/\/([\w.-]+)/m,
+  /^npm (?:error|ERR!) .*(?:getaddrinfo \w+|connect \w+) ([\w.-]+)/m,
+]
+/** pip names no host when it gives up on its index. */
+const pipComplaint =
+  /^ *WARNING: Retrying \(Retry\(.*(?:Temporary failure in name resolution|Name or service not known|Network is unreachable)/m
+
+/** Where tests install from without naming it. */
+const packageHosts = new Set(
+  (
+    'pypi.org files.pythonhosted.org deb.debian.org security.debian.org archive.ubuntu.com security.ubuntu.com ports.ubuntu.com ' +
+    'dl-cdn.alpinelinux.org registry.npmjs.org registry.yarnpkg.com conda.anaconda.org repo.anaconda.com static.crates.io ' +
+    'index.crates.io proxy.golang.org repo.maven.apache.org rubygems.org'
+  ).split(' '),
+)
+
+/** What pytest, unittest, TAP, Go, Rust and JavaScript print once a test has started. */
+const started =
+  /test session starts|short test summary|^Ran \d+ tests? in|^(?:not )?ok \d|^--- (?:PASS|FAIL)|^test result:|^Tests?: +\d|^running \d+ tests?/m
+
+/**
+ * The host without which the tests could not be set up; null when one of them started, or when there is no sign of it. Only hosts count
+ * that the tests name themselves or that packages usually come from: an agent's program may fail to reach any other.
+ */
+export async function missingHost(verifierDir: string, testsDirs: readonly string[]): Promise<string | null> {
+  if (await exists(join(verifierDir, 'ctrf.json'))) return null
+  const printed = await readUpTo(join(verifierDir, 'test-stdout.txt'), stdoutLimit)
+  if (printed === null || started.test(printed)) return null
+  const hosts = complaints.flatMap((complaint) => complaint.exec(printed)?.slice(1).find(Boolean) ?? [])
+  if (pipComplaint.test(printed)) hosts.push('pypi.org')
+  const known = hosts.find((host) => packageHosts.has(host))
+  if (known !== undefined || hosts.length === 0) return known ?? null
+  const texts = await Promise.all(testsDirs.map(textsBelow))
+  return hosts.find((host) => texts.flat().some((text) => text.includes(host))) ?? null
+}
+
+async function textsBelow(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(() => [])
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return (await Promise.all(files.map((file) => readUpTo(file, testFileLimit)))).filter((text) => text !== null)
+}
+
+/** A regular file's text, never through a link; null when it is missing, larger or something else. */
+async function readUpTo(path: string, limitBytes: number): Promise<string | null> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null)
+  if (file === null) return null
+  try {
+    const stats = await file.stat()
+    return stats.isFile() && stats.size <= limitBytes ? await file.readFile('utf8') : null
+  } finally {
+    await file.close()
+  }
+}
