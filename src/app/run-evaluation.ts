@@ -1,5 +1,6 @@
 import { basename } from 'node:path'
 import { UserError } from '../core/errors.ts'
+import type { FetchAt } from './datasets/benchmark-tasks.ts'
 import { benchmarkRequest } from './eval/benchmark-request.ts'
 import { type PreflightCheck, preflight } from './eval/preflight.ts'
 import type { EvalReport } from './eval/score-job.ts'
@@ -56,8 +57,8 @@ export function runEvaluation(
     const { benchmark, maxFailedShare, rounds = 1, smoke = true, minContextTokens, ...given } = asked
     const signal = control.signal ?? new AbortController().signal
     const notify = (text: string) => emit({ kind: 'note', text })
-    const request = await requestOf(benchmark, given, notify)
-    const { config, tasks, adaptive } = await planJob(request, notify)
+    const request = await requestOf(benchmark, given, { fetch: given.fetch ?? false, notify, signal })
+    const { config, tasks, adaptive } = await planJob(request, notify, signal)
     const use = modelUseOf(request, adaptive)
     const checks = await preflight(config, { use, minContextTokens, signal })
     for (const check of checks) emit({ kind: 'check', check })
@@ -73,22 +74,19 @@ export function runEvaluation(
   })
 }
 
-async function requestOf(
-  benchmark: string | undefined,
-  given: TasksRequest,
-  notify: (text: string) => void,
-): Promise<TasksRequest> {
-  if (benchmark === undefined && given.tasks === undefined && given.jobFile === undefined)
+async function requestOf(benchmark: string | undefined, given: TasksRequest, at: FetchAt): Promise<TasksRequest> {
+  const hasTasks = given.tasks !== undefined || given.dataset !== undefined || given.jobFile !== undefined
+  if (benchmark === undefined && !hasTasks)
     throw new UserError(
       'expected tasks to evaluate on, got none',
       'name a benchmark with --benchmark, or a folder with -p',
     )
   const retry = { ...given.retry, max: given.retry?.max ?? usualRetries }
   if (benchmark === undefined) return { ...given, retry }
-  const found = await benchmarkRequest(benchmark, given)
-  const { tasks } = await planJob(found.request, () => {})
+  const found = await benchmarkRequest(benchmark, given, at)
+  const { tasks } = await planJob(found.request, () => {}, at.signal)
   if (tasks.length !== found.benchmark.tasks)
-    notify(`${found.benchmark.name} has ${found.benchmark.tasks} tasks, of which ${tasks.length} are run`)
+    at.notify(`${found.benchmark.name} has ${found.benchmark.tasks} tasks, of which ${tasks.length} are run`)
   return { ...found.request, retry }
 }
 

@@ -33,6 +33,8 @@ export interface Benchmark {
   readonly aliases: readonly string[]
   /** How many tasks it has. */
   readonly tasks: number
+  /** The benchmark that these tasks are a part of, and their names in it. */
+  readonly partOf?: { readonly benchmark: string; readonly names: readonly string[] } | undefined
   /** Where tasks that can be run come from, the best first. */
   readonly sources: readonly BenchmarkSource[]
   /** Where only the texts of its tasks are, for a pack. */

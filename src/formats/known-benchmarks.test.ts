@@ -99,3 +99,24 @@ test('the file that the guide shows is a valid one', () => {
   const { sources, texts } = parseBenchmarkYaml(shown?.split('```')[0] ?? '', 'guide.yaml')
   expect([...sources, ...texts].map(({ kind }) => kind)).toEqual(['harbor', 'hub', 'git', 'path', 'hub'])
 })
+
+test('SWE-bench Verified 100 has of each project its share by the largest remainder', () => {
+  const { partOf, tasks } = chooseBenchmark(all, 'swe-bench-verified-100')
+  expect([partOf?.benchmark, tasks, new Set(partOf?.names).size]).toEqual(['swe-bench-verified', 100, 100])
+  // How many of the 500 tasks are of each project.
+  const projects = {
+    ...{ astropy: 22, django: 231, matplotlib: 34, seaborn: 2, flask: 1, requests: 8, xarray: 22, pylint: 10 },
+    ...{ pytest: 19, 'scikit-learn': 32, sphinx: 44, sympy: 75 },
+  }
+  const shares = Object.entries(projects).map(([project, size]) => ({
+    exact: size / 5,
+    found: partOf?.names.filter((name) => new RegExp(`__${project}-\\d+$`).test(name)).length ?? 0,
+  }))
+  expect(shares.reduce((sum, { found }) => sum + found, 0)).toBe(100)
+  expect(shares.every(({ exact, found }) => Math.abs(found - exact) < 1)).toBe(true)
+  const remainder = ({ exact }: { exact: number }) => exact - Math.floor(exact)
+  const up = shares.filter(({ exact, found }) => found > exact).map(remainder)
+  const down = shares.filter(({ exact, found }) => found < exact).map(remainder)
+  // Three projects have the remainder 0.4, of which one is rounded up.
+  expect(Math.min(...up)).toBeGreaterThan(Math.max(...down) - 1e-9)
+})

@@ -59,17 +59,18 @@ async function registryWith(names: readonly string[]): Promise<{ registry: strin
   return { registry, repository }
 }
 
-test('list tells which packs are here and which are missing', async () => {
+test('list tells which packs and tasks are here and which are missing', async () => {
   const cwd = await makeTempDir()
   const { status, stdout } = await run(cwd, ['benchmarks', 'list'])
   expect(status).toBe(0)
-  expect(stdout).toMatch(/^terminal-bench-2 +89 +here +harbor:terminal-bench@2.0 +Terminal-Bench 2.0$/m)
+  expect(stdout).toMatch(/^terminal-bench-2 +89 +here +not fetched +harbor:terminal-bench@2.0 +Terminal-Bench 2.0$/m)
+  expect(stdout).toMatch(/^example-bench +12 +missing +\S+examples\/tasks /m)
   expect(stdout).toMatch(/^swe-bench-verified-100 +100 +in swe-bench-verified /m)
   expect(stdout).toMatch(/^gaia +165 +missing /m)
   const { benchmarks } = JSON.parse((await run(cwd, ['benchmarks', 'list', '--json'])).stdout)
   expect(benchmarks.find(({ name }: { name: string }) => name === 'bfcl')).toMatchObject({
     tasks: 4696,
-    pack: { tasks: 4696, words: 8 },
+    ...{ pack: { tasks: 4696, words: 8 }, tasksIn: null },
   })
 })
 
@@ -89,6 +90,9 @@ test('tasks of a Harbor registry are fetched and packed, and the pack is found b
   expect([fetched.status, fetched.stderr]).toEqual([0, 'openthoughts-tblite has 100 tasks, and 2 were found\n'])
   expect(JSON.parse(fetched.stdout)).toMatchObject({ benchmark: 'openthoughts-tblite', tasks: 2 })
   expect(readdirSync(join(cwd, 'openthoughts-tblite'))).toEqual(['one', 'two'])
+  expect((await run(cwd, ['benchmarks', 'list'])).stdout).toMatch(
+    /^openthoughts-tblite .* openthoughts-tblite +harbor:/m,
+  )
   const again = await run(cwd, ['benchmarks', 'fetch', 'tblite', '--from', 'harbor:small', '--registry', registry])
   expect([again.status, again.stderr.split('\n')[0]]).toEqual([
     2,

@@ -12,7 +12,7 @@ export function jobRequestOf(options: RunOptions): TasksRequest {
 
 function whatToRun(options: RunOptions): TasksRequest {
   return {
-    tasks: oneOf('--path', options.path, '--dataset', options.dataset),
+    ...tasksOf(options),
     include: options.includeTaskName,
     exclude: options.excludeTaskName,
     limit: options.nTasks,
@@ -66,13 +66,17 @@ function thisRun(options: RunOptions): TasksRequest {
     passEnv: options.passEnv,
     passAllEnv: options.yes,
     restartInterrupted: options.restartInterrupted,
+    fetch: options.fetch,
   }
 }
 
-/** The two flags mean the same. */
-function oneOf(flag: string, value: string | undefined, other: string, same: string | undefined): string | undefined {
-  if (value !== same) refuseBoth(flag, value, other, same)
-  return value ?? same
+function tasksOf(options: RunOptions): TasksRequest {
+  const { path, dataset, registryPath, registryUrl, taskGitUrl: url, taskGitCommit: commit } = options
+  if (path !== dataset) refuseBoth('--path', path, '--dataset', dataset)
+  refuseBoth('--registry-path', registryPath, '--registry-url', registryUrl)
+  if (commit !== undefined && url === undefined)
+    throw new UserError('expected --task-git-url beside --task-git-commit, got none', 'name the repository')
+  return { tasks: path, dataset, registryPath, registryUrl, git: url === undefined ? undefined : { url, commit } }
 }
 
 /** A plug-in by its name, or by the path of a user's module. */

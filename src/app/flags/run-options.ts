@@ -16,7 +16,15 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
   return command
     .optionsGroup('Tasks and agent:')
     .option('-p, --path <dir>', 'a task, or a folder of tasks')
-    .option('-d, --dataset <dir>', 'the same as --path')
+    .option(
+      '-d, --dataset <name>',
+      'a folder, a .parquet file of tasks, a benchmark NAME@VERSION, or hf:org/name, harbor:name@version, git:URL#path',
+    )
+    .option('--registry-path <file>', 'registry.json of Harbor’s in which -d is looked up')
+    .option('--registry-url <url>', 'the same at an address')
+    .option('--task-git-url <url>', 'git repository in which -p is the path of a task')
+    .option('--task-git-commit <commit>', 'commit of that repository (default: the newest)')
+    .option('--fetch', 'fetch tasks that are not on this machine')
     .option(
       '-c, --config <file>',
       'a Harbor job file, YAML or JSON, or a file that configures one model as an agent; options given here override it',

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { AgentConfig, JobConfig } from '../../core/job.ts'
+import type { AgentConfig, DatasetConfig, JobConfig } from '../../core/job.ts'
 import { unresumableSecrets } from '../../core/redact.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { pluginContext } from '../../plugins/make.ts'
@@ -7,6 +7,8 @@ import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
 import { fingerprintsIn } from '../../run/job/fingerprint.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
+import type { FetchAt } from '../datasets/benchmark-tasks.ts'
+import { locateDataset } from '../datasets/dataset-folder.ts'
 import { absoluteEngine } from './agent-engine.ts'
 import { importDigests } from './configured.ts'
 import { jobConfigOf, type RequestedJob } from './job-config.ts'
@@ -21,11 +23,16 @@ export interface PlannedJob extends RequestedJob {
   readonly tasks: readonly JobTask[]
 }
 
-/** Reads the settings and the tasks of a request; writes nothing. */
-export async function planJob(request: TasksRequest, notify: Notify): Promise<PlannedJob> {
+/** Reads the settings and the tasks of a request. Writes nothing, except tasks that it may fetch. */
+export async function planJob(
+  request: TasksRequest,
+  notify: Notify,
+  signal = new AbortController().signal,
+): Promise<PlannedJob> {
   const requested = await jobConfigOf(request, notify)
-  const config = absolute(requested.config)
-  const tasks = await resolveTasks(config)
+  const at = { fetch: request.fetch ?? false, notify, signal }
+  const config = await located(absolute(requested.config), at)
+  const tasks = await resolveTasks(config, at)
   const { share } = request
   return {
     ...requested,
@@ -69,6 +76,12 @@ function noteHidden(config: JobConfig, notify: Notify): void {
     )
 }
 
+async function located(config: JobConfig, at: FetchAt): Promise<JobConfig> {
+  const datasets: DatasetConfig[] = []
+  for (const dataset of config.datasets) datasets.push(await locateDataset(dataset, at))
+  return { ...config, datasets }
+}
+
 /** A job must be found and resumed from any directory. */
 function absolute(config: JobConfig): JobConfig {
   const whole = <T extends { readonly path: string | null }>(part: T): T =>
@@ -81,7 +94,7 @@ function absolute(config: JobConfig): JobConfig {
     jobsDir: resolve(config.jobsDir),
     agents: config.agents.map(imported).map(served),
     environment: imported(config.environment),
-    tasks: config.tasks.map(whole),
+    tasks: config.tasks.map((task) => (task.gitUrl === null ? whole(task) : task)),
     datasets: config.datasets.map(whole),
   }
 }

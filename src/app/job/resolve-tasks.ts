@@ -1,4 +1,4 @@
-import { basename, resolve } from 'node:path'
+import { basename } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
@@ -6,16 +6,19 @@ import { findTasks } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import type { JobTask } from '../../run/job/plan.ts'
+import type { FetchAt } from '../datasets/benchmark-tasks.ts'
+import { datasetFolder, taskFolder } from '../datasets/dataset-folder.ts'
 
 /** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
 const loadsAtOnce = 16
 
 /** Finds and reads every task of a job, in the job's order; the first thing wrong with one of them is thrown. */
-export async function resolveTasks(config: JobConfig): Promise<JobTask[]> {
+export async function resolveTasks(config: JobConfig, at: FetchAt = here): Promise<JobTask[]> {
   const allowNoTests = config.verifier.disable
-  const single = config.tasks.map((task) => ({ config: task, dir: localPath(task, 'tasks') }))
-  const found = await Promise.all(config.datasets.map((dataset) => tasksOfDataset(dataset, allowNoTests)))
-  const wanted = [...single, ...found.flat()]
+  const wanted: { readonly dir: string; readonly config: TaskConfig }[] = []
+  for (const task of config.tasks)
+    wanted.push({ config: { ...task, gitUrl: null, gitCommitId: null }, dir: await taskFolder(task, at) })
+  for (const dataset of config.datasets) wanted.push(...(await tasksOfDataset(dataset, allowNoTests, at)))
   if (wanted.length === 0)
     throw new UserError(
       'expected tasks to run, got none',
@@ -28,15 +31,20 @@ export async function resolveTasks(config: JobConfig): Promise<JobTask[]> {
   })
 }
 
-/** A dataset is a folder; only what its filters leave must be sound. */
-async function tasksOfDataset(dataset: DatasetConfig, allowNoTests: boolean) {
-  const folder = localPath(dataset, 'datasets')
+/** Nothing is fetched. */
+const here: FetchAt = { fetch: false, notify: () => {}, signal: new AbortController().signal }
+
+/** Only what the filters of a dataset leave must be sound. */
+async function tasksOfDataset(dataset: DatasetConfig, allowNoTests: boolean, at: FetchAt) {
+  const { dir: folder, source, names } = await datasetFolder(dataset, at)
   const { tasks, broken } = await findTasks(folder, { allowNoTests })
-  const chosen = select([...tasks, ...broken.map(({ dir }) => dir)].sort(), dataset)
+  const all = [...tasks, ...broken.map(({ dir }) => dir)].sort()
+  const own = names === null ? all : all.filter((dir) => names.includes(basename(dir)))
+  const chosen = select(own, dataset)
   const bad = broken.find(({ dir }) => chosen.includes(dir))
   if (bad) throw brokenTask(bad)
   if (chosen.length === 0) throw noneLeft(dataset, tasks)
-  return chosen.map((dir) => ({ dir, config: { ...noTask, source: basename(folder) } }))
+  return chosen.map((dir) => ({ dir, config: { ...noTask, source } }))
 }
 
 function brokenTask({ dir, reason }: { readonly dir: string; readonly reason: string }): UserError {
@@ -69,17 +77,7 @@ async function loadEach(dirs: readonly string[], allowNoTests: boolean): Promise
   return loaded
 }
 
-/** Only folders of this machine can be run so far. */
-function localPath(from: TaskConfig | DatasetConfig, key: 'tasks' | 'datasets'): string {
-  const remote = 'gitUrl' in from ? (from.gitUrl ?? from.name) : from.name
-  if (from.path !== null && !remote) return resolve(from.path)
-  throw new UserError(
-    `${key}: expected a path on this machine, got ${JSON.stringify(remote)} of a registry or git repository`,
-    `download it first, then write ${key}: [{path: DIR}], or -p DIR`,
-  )
-}
-
-function noneLeft({ path, taskNames, excludeTaskNames }: DatasetConfig, tasks: readonly string[]): UserError {
+function noneLeft({ path, name, taskNames, excludeTaskNames }: DatasetConfig, tasks: readonly string[]): UserError {
   const filters = [
     ...(taskNames ?? []).map((glob) => `-i ${glob}`),
     ...(excludeTaskNames ?? []).map((glob) => `-x ${glob}`),
@@ -89,7 +87,7 @@ function noneLeft({ path, taskNames, excludeTaskNames }: DatasetConfig, tasks: r
     .map((dir) => basename(dir))
     .join(', ')
   return new UserError(
-    `${path}: expected tasks to be left by ${filters.join(' ')}, found none of ${tasks.length}`,
+    `${path ?? name}: expected tasks to be left by ${filters.join(' ')}, found none of ${tasks.length}`,
     `there are for example: ${some}`,
   )
 }

@@ -14,6 +14,13 @@ export type TasksRequest = Maybe<WhatToRun & HowToRun & ThisRun>
 interface WhatToRun {
   /** A task, or a folder of tasks (default: those of the job file). */
   tasks: string
+  /** The same, or a dataset by name: that of a benchmark, or hf:org/name, harbor:name@version or git:URL#path. */
+  dataset: string
+  /** A registry.json of Harbor's in which `dataset` is looked up: a file, or an address. */
+  registryPath: string
+  registryUrl: string
+  /** The git repository in which `tasks` is the path of a task. */
+  git: { readonly url: string; readonly commit?: string | undefined }
   /** Globs of task names to keep, and to leave out. */
   include: readonly string[]
   exclude: readonly string[]
@@ -67,6 +74,8 @@ interface HowToRun {
 
 /** Settings of this run that are no part of what the job is. */
 interface ThisRun {
+  /** Fetches tasks that are not on this machine. */
+  fetch: boolean
   /** How trials are kept (default: as they are, and as trial directories in a new job). */
   layout: Layout
   budget: Maybe<BudgetLimits>

@@ -1,16 +1,16 @@
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
-import { explainDisk } from '../../app/disk-errors.ts'
+import { fetchTasks } from '../../app/datasets/fetch-tasks.ts'
+import { firstReachable, placesOf } from '../../app/datasets/places.ts'
 import { UserError } from '../../core/errors.ts'
-import { obtainSource, renderSource } from '../../formats/benchmark/obtain.ts'
+import { renderSource } from '../../formats/benchmark/obtain.ts'
 import { countTaskFolders } from '../../formats/benchmark/read-texts.ts'
-import { chooseBenchmark, loadBenchmarks } from '../../formats/known-benchmarks.ts'
+import { chooseBenchmark, findBenchmark, loadBenchmarks } from '../../formats/known-benchmarks.ts'
 import { kindAt } from '../../lib/files.ts'
-import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
+import { AlreadyThere } from '../../lib/new-dir.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
-import { firstReachable, placesOf } from './sources.ts'
 
 /** `ot-agent benchmarks fetch`: the tasks of a benchmark become a folder. */
 export default () =>
@@ -25,16 +25,22 @@ export default () =>
     .option('--registry <registry>', 'registry.json for harbor: sources, a file or an address')
     .option('--json', 'print the result as JSON')
     .action(async (asked, options) => {
-      const benchmark = chooseBenchmark(await loadBenchmarks(), asked)
+      const all = await loadBenchmarks()
+      const benchmark = chooseBenchmark(all, asked)
+      const { name, partOf } = benchmark
       const out = options.out ?? benchmark.name
       if ((await kindAt(out)) !== 'none') throw taken(out)
       const interrupt = interruptSignal()
       const { signal } = interrupt
       try {
-        const places = placesOf([...benchmark.sources, ...benchmark.texts], options)
-        const place = await firstReachable(benchmark.name, places, instead, async (place) => {
-          const fill = (dir: string) => obtainSource(place, dir, { env: process.env, signal })
-          await explainDisk(out, () => makeDirWhole(out, fill))
+        const whole = partOf && findBenchmark(all, partOf.benchmark)
+        const ofWhole = placesOf(options.from === undefined ? (whole?.sources ?? []) : [], {
+          registry: options.registry,
+        })
+        const places = [...placesOf([...benchmark.sources, ...benchmark.texts], options), ...ofWhole]
+        const place = await firstReachable(places, { name, instead, notify: note }, async (place) => {
+          const names = partOf && ofWhole.includes(place) ? partOf.names : null
+          await fetchTasks(place, out, { env: process.env, signal }, names)
           return place
         }).catch((error: unknown) => {
           throw error instanceof AlreadyThere ? taken(out) : error

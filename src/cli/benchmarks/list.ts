@@ -1,5 +1,7 @@
 import { stat } from 'node:fs/promises'
+import { relative, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { benchmarkTasksHere } from '../../app/datasets/benchmark-tasks.ts'
 import { findPacks } from '../../formats/benchmark/find-packs.ts'
 import { renderSource } from '../../formats/benchmark/obtain.ts'
 import { packEnding, readPackHeader } from '../../formats/benchmark/pack-file.ts'
@@ -10,18 +12,32 @@ import { printJson, printTable } from '../output.ts'
 export default () =>
   new Command()
     .description(
-      'Lists the benchmarks that there is a file for: how many tasks each has, whether its decontamination pack is here, and where its\n' +
-        'tasks come from. Files of your own go into ./benchmarks.',
+      'Lists the benchmarks that there is a file for: how many tasks each has, whether its decontamination pack is here, where its tasks\n' +
+        'are on this machine or that they must be fetched, and where from. Files of your own go into ./benchmarks.',
     )
     .option('--json', 'print the result as JSON')
     .action(async ({ json }) => {
-      const rows = await Promise.all((await loadBenchmarks()).map(withPack))
+      const all = await loadBenchmarks()
+      const rows = await Promise.all(
+        all.map(async (known) => ({ ...(await withPack(known)), tasksIn: await placeOf(known, all) })),
+      )
       if (json) return printJson({ schema: 'benchmarks/1', benchmarks: rows })
       printTable(
-        ['benchmark', 'tasks', 'pack', 'tasks from', 'what it is'],
-        rows.map((row) => [row.name, String(row.tasks), packCell(row), sourceCell(row), row.title]),
+        ['benchmark', 'tasks', 'pack', 'tasks in', 'tasks from', 'what it is'],
+        rows.map((row) => [
+          ...[row.name, String(row.tasks), packCell(row), row.tasksIn ?? 'not fetched', sourceCell(row)],
+          row.title,
+        ]),
       )
     })
+
+/** The folder with its tasks, relative where it is below the working directory; null when they must be fetched. */
+async function placeOf(known: KnownBenchmark, all: readonly KnownBenchmark[]): Promise<string | null> {
+  const here = await benchmarkTasksHere(known, all)
+  if (here === null) return null
+  const below = relative(process.cwd(), resolve(here.dir))
+  return below.startsWith('..') ? resolve(here.dir) : below
+}
 
 /** A pack in numbers; null when there is none. */
 interface PackFacts {

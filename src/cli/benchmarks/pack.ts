@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { firstReachable, placesOf } from '../../app/datasets/places.ts'
 import { explainDisk } from '../../app/disk-errors.ts'
 import type { Benchmark } from '../../core/benchmark.ts'
 import { UserError } from '../../core/errors.ts'
@@ -14,7 +15,7 @@ import { nearest } from '../../lib/nearest.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
-import { firstReachable, placesOf, textsAt } from './sources.ts'
+import { textsAt } from './sources.ts'
 
 /** `ot-agent benchmarks pack`: the texts of a benchmark become hashes that recipes keep away from. */
 export default () =>
@@ -44,7 +45,7 @@ export default () =>
       const interrupt = interruptSignal()
       try {
         const places = placesOf([...benchmark.texts, ...benchmark.sources], options)
-        const { texts, place } = await firstReachable(name, places, instead, async (place) => ({
+        const { texts, place } = await firstReachable(places, { name, instead, notify: note }, async (place) => ({
           ...{ texts: await textsAt(place, interrupt.signal), place },
         }))
         const pack = makePack(name, texts, options.words ?? benchmark.decontamination.words)

@@ -33,6 +33,7 @@ const schema = z.strictObject({
   summary: text,
   aliases: z.array(text).default([]),
   tasks: z.int().positive(),
+  part_of: z.strictObject({ benchmark: name, names: z.array(z.string().regex(/^[\w.+@-]+$/)).min(1) }).optional(),
   sources: z.array(sourceSchema).default([]),
   texts: z.array(sourceSchema).default([]),
   run: z
@@ -60,9 +61,10 @@ const schema = z.strictObject({
 /** Reads a file of facts about a benchmark; `file` is for messages. */
 export function parseBenchmarkYaml(source: string, file: string): Benchmark {
   const parsed = parseStrict(schema, readDocument(source, file), file, 'docs/guides/benchmark.md lists every field')
-  const { run, decontamination, sources, texts, schema: _, ...same } = parsed
+  const { run, decontamination, sources, texts, part_of: partOf, schema: _, ...same } = parsed
   return {
     ...same,
+    partOf,
     sources: sources.map(toSource),
     texts: texts.map(toSource),
     run: {

@@ -1,0 +1,110 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import type { BenchmarkSource } from '../../core/benchmark.ts'
+import { UserError } from '../../core/errors.ts'
+import { renderSource } from '../../formats/benchmark/obtain.ts'
+import { findBenchmark, type KnownBenchmark } from '../../formats/known-benchmarks.ts'
+import { kindAt } from '../../lib/files.ts'
+import { AlreadyThere } from '../../lib/new-dir.ts'
+import { defaultStateDir } from '../../lib/process-identity.ts'
+import { fetchTasks } from './fetch-tasks.ts'
+import { firstReachable } from './places.ts'
+
+/** A folder of tasks on this machine. */
+export interface TaskFolder {
+  readonly dir: string
+  /** The dataset's name, by which results are grouped. */
+  readonly source: string
+  /** Only these tasks of the folder belong to it; null: all. */
+  readonly names: readonly string[] | null
+}
+
+/** Whether missing tasks may be fetched, and how. */
+export interface FetchAt {
+  readonly fetch: boolean
+  readonly notify: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Where fetched tasks are kept: a folder for each place. */
+export function cachedTasksDir(name: string, key: unknown): string {
+  const readable = name.replace(/[^\w.@-]+/g, '-').slice(0, 80)
+  return join(defaultStateDir(), 'datasets', `${readable}-${hash('sha256', JSON.stringify(key)).slice(0, 12)}`)
+}
+
+/** The tasks of a benchmark where they are on this machine: a folder its file names, one that was fetched here, or the cache; or null. */
+export async function benchmarkTasksHere(
+  benchmark: KnownBenchmark,
+  all: readonly KnownBenchmark[],
+): Promise<TaskFolder | null> {
+  const { name, sources, partOf } = benchmark
+  const paths = sources.flatMap((source) => (source.kind === 'path' ? [source.name] : []))
+  const whole = partOf && findBenchmark(all, partOf.benchmark)
+  const cached = [...sources, ...(whole?.sources ?? [])].map((source) => cachedTasksDir(name, source))
+  for (const dir of [...paths, name, ...cached])
+    if ((await kindAt(dir)) === 'dir') return { dir, source: name, names: null }
+  const folder = whole ? await benchmarkTasksHere(whole, all) : null
+  return folder && partOf ? { ...folder, source: name, names: partOf.names } : null
+}
+
+/** The tasks of a benchmark, fetched where they are missing and may be fetched. */
+export async function benchmarkTasks(
+  benchmark: KnownBenchmark,
+  all: readonly KnownBenchmark[],
+  at: FetchAt,
+): Promise<TaskFolder> {
+  const here = await benchmarkTasksHere(benchmark, all)
+  if (here) return here
+  const { name, sources, partOf } = benchmark
+  if (!at.fetch) throw notHere(name, `ot-agent benchmarks fetch ${name}`)
+  const whole = partOf && findBenchmark(all, partOf.benchmark)
+  const places = [...sources, ...(whole?.sources ?? [])]
+  const instead = `run ot-agent benchmarks fetch ${name} where the network is, and name the copied folder with -p`
+  const dir = await firstReachable(places, { name, instead, notify: at.notify }, async (place) => {
+    const isOwn = sources.includes(place)
+    return fetched(name, place, { ...at, names: isOwn ? null : (partOf?.names ?? null) })
+  })
+  return { dir, source: name, names: null }
+}
+
+/** The tasks of a place that is named in full, such as `hf:org/name` or a dataset of a registry. */
+export async function placeTasks(place: BenchmarkSource, at: FetchAt): Promise<TaskFolder> {
+  const source = shortName(place.name)
+  const dir = cachedTasksDir(source, place)
+  if (!at.fetch && (await kindAt(dir)) !== 'dir') throw notHere(renderSource(place))
+  return { dir: await fetched(source, place, { ...at, names: null }), source, names: null }
+}
+
+/** What results are grouped by: `name` of `harbor:name@version` or of `hf:org/name`. */
+export function shortName(name: string): string {
+  return name
+    .replace(/^(hf|harbor|git):/, '')
+    .replace(/@[^@/]*$/, '')
+    .replace(/(\.git)?\/*$/, '')
+    .replace(/^.*\//, '')
+}
+
+async function fetched(
+  name: string,
+  place: BenchmarkSource,
+  at: FetchAt & { readonly names: readonly string[] | null },
+): Promise<string> {
+  const dir = cachedTasksDir(name, place)
+  if ((await kindAt(dir)) === 'dir') return dir
+  at.notify(`fetching the tasks of ${name} from ${renderSource(place)}`)
+  await fetchTasks(place, dir, { env: process.env, signal: at.signal }, at.names).catch((error: unknown) => {
+    // Another process fetched the same at the same time.
+    if (!(error instanceof AlreadyThere)) throw error
+  })
+  at.notify(`the tasks of ${name} are in ${dir}`)
+  return dir
+}
+
+function notHere(name: string, command?: string): UserError {
+  const or = command === undefined ? '' : `, fetch them with ${command}`
+  return new UserError(
+    `the tasks of ${name} are not on this machine`,
+    `add --fetch${or}, or name their folder with -p`,
+    3,
+  )
+}
