@@ -110,7 +110,11 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     ['a wrong --set', ['-p', 'tasks', '--set', 'n_atempts=2'], /n_atempts is not a key/],
     ['a variable that is not set', ['-p', 'needs-var'], /needs the host variable NOT_SET_ANYWHERE/],
     ['a filter that leaves nothing', ['-p', 'tasks', '-i', 'z*'], /found none of 3/],
-    ['a dataset of a registry', ['--set', 'datasets=[{"name":"terminal-bench"}]'], /expected a folder of tasks or the name of a benchmark/],
+    [
+      'a dataset of a registry',
+      ['--set', 'datasets=[{"name":"terminal-bench"}]'],
+      /expected a folder of tasks or the name of a benchmark/,
+    ],
     ['no tasks at all', [], /expected tasks to run, got none/],
     ['a job name with a slash', ['-p', 'tasks', '--job-name', '../x'], /expected a name for a directory/],
     [
