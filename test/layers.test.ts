@@ -51,6 +51,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     registry: [],
     replay: ['job'],
     serve: ['job'],
+    sweep: ['engine', 'job', 'serve'],
     tasks: [],
     traces: ['jobs'],
   },

@@ -150,7 +150,13 @@ export const commands: Group = {
       sql: { summary: 'Run one SELECT', load: () => import('./registry/sql.ts') },
     },
   },
-  serve: { summary: 'Serve a model or a stand-in over HTTP, or check a server', load: () => import('./serve.ts') },
+  serve: {
+    summary: 'Serve a model or a stand-in over HTTP, or check a server',
+    load: () => import('./serve.ts'),
+    group: {
+      sweep: { summary: 'Measure settings of a server under load', load: () => import('./serve/sweep.ts') },
+    },
+  },
   doctor: { summary: 'Check what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
 }

@@ -19,8 +19,27 @@ export async function loadEngineFile(path: string): Promise<EngineFile> {
   return parseEngineFile(await orUserError(path, () => readFile(path, 'utf8')), path)
 }
 
+/** The same with changes to what the file says, which are checked with it. */
+export async function readEngineFile(
+  path: string,
+  change: (document: Record<string, unknown>) => void,
+): Promise<EngineFile> {
+  const text = await orUserError(path, () => readFile(path, 'utf8'))
+  const document = structuredClone(readDocument(text, path, formatOf(path)))
+  // Anything but an object is refused below.
+  if (typeof document === 'object' && document !== null) change(document as Record<string, unknown>)
+  return checkEngineFile(document, path)
+}
+
 export function parseEngineFile(text: string, path: string): EngineFile {
-  const document = readDocument(text, path, /\.json$/i.test(path) ? 'json' : 'yaml')
+  return checkEngineFile(readDocument(text, path, formatOf(path)), path)
+}
+
+function formatOf(path: string): 'json' | 'yaml' {
+  return /\.json$/i.test(path) ? 'json' : 'yaml'
+}
+
+function checkEngineFile(document: unknown, path: string): EngineFile {
   const file = parseStrict(engineFileSchema, document, path, `correct it in ${path}`)
   const { type, vllm_local: local } = file.engine
   const endpointJson = endpointJsonOf(file)

@@ -1,0 +1,77 @@
+import { BoundaryError, UserError } from '../../core/errors.ts'
+import type { EngineFile } from '../../formats/engine-yaml.ts'
+import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
+import { parsedAssignments } from '../job/assignments.ts'
+import type { Notify } from '../job/tasks-request.ts'
+import { startHere } from '../serve/replicas.ts'
+import { stop } from '../serve/server-process.ts'
+import { engineFileAt, type GridPoint } from './grid.ts'
+import type { OpenModel } from './run-sweep.ts'
+
+/** What is measured: a file, an engine, or a server that runs. */
+export interface MeasuredModel {
+  readonly config?: string | undefined
+  readonly engine?: string | undefined
+  readonly engineKwarg?: readonly string[] | undefined
+  readonly apiBase?: string | undefined
+  readonly apiKeyEnv?: string | undefined
+  readonly model?: string | undefined
+}
+
+/** How the server of each point is reached: started from a file, or asked where it is. */
+export function modelOpener(options: MeasuredModel, isVaried: boolean, notify: Notify) {
+  const { config, engine: name, apiBase: api_base, apiKeyEnv: api_key_env, model = null } = options
+  if (config === undefined && name === undefined && api_base === undefined)
+    throw new UserError(
+      'expected what to measure, got neither --config nor --engine nor --api-base',
+      'for example: ot-agent serve sweep --api-base http://localhost:8000/v1',
+    )
+  if (api_base !== undefined && isVaried && name === undefined)
+    throw new UserError(
+      '--vary: expected a server that is started here, got the address of one that runs',
+      'leave out --vary, and give --concurrency 1,4,16; or give --config FILE instead of --api-base',
+    )
+  const own = parsedAssignments('--engine-kwarg', options.engineKwarg ?? [])
+  return async (point: GridPoint, signal: AbortSignal): Promise<OpenModel> => {
+    if (config !== undefined && name === undefined && api_base === undefined) {
+      const file = await engineFileAt(config, point)
+      const { vllm_server: settings } = file
+      if (settings) return startServer({ file, settings, model, notify, signal })
+    }
+    const request = { name, config, api_base, api_key_env, options: { ...own, ...point } }
+    return { client: await clientOf(request, model, signal), close: async () => {} }
+  }
+}
+
+interface ServerToStart {
+  readonly file: EngineFile
+  readonly settings: NonNullable<EngineFile['vllm_server']>
+  readonly model: string | null
+  readonly notify: Notify
+  readonly signal: AbortSignal
+}
+
+async function startServer({ file, settings, model, notify, signal }: ServerToStart): Promise<OpenModel> {
+  const options = { host: '127.0.0.1', port: 0, key: true }
+  const groups = await startHere({ file, settings, options, apiKey: null, notify })
+  const close = async () => void (await Promise.all(groups.map(({ server }) => stop(server))))
+  try {
+    const urls = (await Promise.all(groups.map((group) => group.answers(signal)))).flat()
+    const request = { api_base: urls.map((url) => `${url}/v1`).join(',') }
+    return { client: await clientOf(request, model, signal), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function clientOf(request: EngineRequest, model: string | null, signal: AbortSignal) {
+  const made = await requestedEngine(request, model, { healthcheck_max_attempts: 1 })
+  if (made === null)
+    throw new UserError('expected an engine to ask, got none', 'name it with --engine, or give --api-base')
+  const health = await made.engine.health(signal)
+  if (!health.healthy) throw new BoundaryError('model', health.reason)
+  const asked = made.model ?? health.models?.[0]
+  if (asked === undefined) throw new UserError('the server lists no model', 'name the one to ask with --model')
+  return made.engine.client(asked)
+}
