@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { UserError } from '../core/errors.ts'
 import type { JobType, Submission } from '../core/launch.ts'
 import { sleep } from '../lib/deadline.ts'
+import { cancelledWith } from '../run/launch/cancelled-with.ts'
 import { clearEnds, listLaunches as launchIds, loadLaunch } from '../run/launch/journal.ts'
 import { checkSecretsFile, secretsFileOf } from '../run/launch/secrets.ts'
 import { isOver, type JobStatus, jobsOf, type UnitStatus } from '../run/launch/status.ts'
@@ -63,7 +64,7 @@ export async function* launchLogs(query: LaunchQuery & LogsAsked = {}): AsyncGen
   yield* readLogs(stored, query)
 }
 
-/** Cancels the waiting and running jobs of a launch, or one of them. Finished jobs are kept. */
+/** Cancels the waiting and running jobs of a launch, or one of them with those that need it and the servers that only it needs. Finished jobs are kept. */
 export async function cancelLaunch(
   query: LaunchQuery & { readonly job?: string | undefined } = {},
 ): Promise<{ readonly id: string; readonly cancelled: readonly string[] }> {
@@ -74,10 +75,9 @@ export async function cancelLaunch(
   const active = new Set(
     units.filter(({ state }) => state === 'waiting' || state === 'running').map((unit) => unit.job),
   )
+  const chosen = job === undefined ? active : cancelledWith(stored.launch.jobs, job, (name) => active.has(name))
   // Last first: what waits for another must not start when that one ends.
-  const submissions = stored.submissions
-    .filter((each) => active.has(each.job) && (job === undefined || each.job === job))
-    .reverse()
+  const submissions = stored.submissions.filter((each) => active.has(each.job) && chosen.has(each.job)).reverse()
   await scheduler.cancel(submissions)
   return { id: stored.launch.id, cancelled: submissions.map(({ id }) => id) }
 }

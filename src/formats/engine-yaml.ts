@@ -39,7 +39,8 @@ function formatOf(path: string): 'json' | 'yaml' {
   return /\.json$/i.test(path) ? 'json' : 'yaml'
 }
 
-function checkEngineFile(document: unknown, path: string): EngineFile {
+/** Checks what an engine file says; `path` is for messages. */
+export function checkEngineFile(document: unknown, path: string): EngineFile {
   const file = parseStrict(engineFileSchema, document, path, `correct it in ${path}`)
   const { type, vllm_local: local } = file.engine
   const endpointJson = endpointJsonOf(file)

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { until } from '../slurm-cluster.ts'
-import { oracleOver, slowTasks } from '../slurm-launches.ts'
+import { engineFor, oracleOver, slowTasks } from '../slurm-launches.ts'
 import { scratch, withSandboxes } from './kit.ts'
 
 const cache = join(scratch, 'cache')
@@ -94,6 +94,22 @@ withSandboxes('a launch with agents', () => {
     expect(left()).toEqual([])
   }, 120_000)
 })
+
+test('a server ends when the only job that needs it is cancelled', async () => {
+  const dir = join(scratch, 'cancelled-eval')
+  mkdirSync(dir, { recursive: true })
+  writeFileSync(join(dir, 'engine.json'), engineFor('examples/tasks'))
+  // The job waits for its turn at the server for as long as nothing else happens.
+  const tasks = await slowTasks(join(scratch, 'slow-eval'), 1, 600)
+  const engine = ['--datagen-config', join(dir, 'engine.json'), '--set', 'vllm_server.num_replicas=1']
+  const words = ['--job-type', 'eval', '--eval-benchmark', tasks, '--eval-model', 'stand-in', '--eval-agent', 'oracle']
+  const id = submit(dir, ...words, ...engine)
+  await until('the server', () => existsSync(join(dir, 'launches', id, 'endpoint.json')), 60)
+  const cancel = ['launch', 'cancel', id, '--job', 'eval', '--experiments-dir', dir, '--json']
+  expect(JSON.parse(ot(...cancel).stdout).cancelled).toHaveLength(3)
+  expect(watch(dir, id, 3)).toEqual({ server: 'cancelled', eval: 'cancelled', report: 'cancelled' })
+  expect(existsSync(join(dir, 'launches', id, 'endpoint.json'))).toBe(false)
+}, 120_000)
 
 function launch(dir: string, ...words: string[]): string {
   return submit(dir, '--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', ...words)

@@ -221,6 +221,28 @@ describe('launches on a real Slurm cluster of four nodes', { skip: skip || canno
     expect(ot('launch', 'list', '--experiments-dir', dir)).toContain(id)
   }, 300_000)
 
+  test.concurrent('a server ends when the only job that needs it is cancelled', async () => {
+    const dir = join(scratch, 'cancelled-eval')
+    const tasks = await slowTasks(join(scratch, 'slow-eval'), 1, 600)
+    const words = [
+      '--job-type',
+      'eval',
+      '--eval-benchmark',
+      tasks,
+      '--eval-agent',
+      'oracle',
+      '--eval-model',
+      'stand-in',
+    ]
+    const engine = ['--datagen-config', join(scratch, 'engine.yaml'), '--set', 'vllm_server.num_replicas=1']
+    const id = launch(dir, ...words, ...engine)
+    await until('the server', () => existsSync(join(dir, 'launches', id, 'endpoint.json')), 90)
+    ot('launch', 'cancel', id, '--job', 'eval', '--experiments-dir', dir)
+    const { jobs } = await watch(dir, id, undefined, 3)
+    expect(states(jobs), logsOf(dir)).toEqual({ server: 'cancelled', eval: 'cancelled', report: 'cancelled' })
+    expect(existsSync(join(dir, 'launches', id, 'endpoint.json'))).toBe(false)
+  }, 300_000)
+
   function ot(...words: string[]): string {
     const done = spawnSync(process.execPath, [program, ...words], { env: environment(), encoding: 'utf8' })
     if (done.status !== 0) throw new Error(`ot-agent ${words.join(' ')}: ${done.stderr}`)

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import { type EngineFile, parseEngineFile } from '../../formats/engine-yaml.ts'
+import { checkEngineFile, type EngineFile } from '../../formats/engine-yaml.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
@@ -56,7 +56,7 @@ export async function chooseEngineFile(
   ) as Record<string, unknown>
   for (const setting of ask.set) setDeep(document, setting)
   if (ask.backend !== undefined) setDeep(document, `backend.type=${ask.backend}`)
-  const parsed = parseEngineFile(renderYaml(document), file)
+  const parsed = checkEngineFile(document, file)
   if (parsed.engine.type === 'none') return null
   const own = serverOf(parsed, ask.as)
   const server = own && { ...own, timeLimit: timeLimitOf(at, settings, own) }

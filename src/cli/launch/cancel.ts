@@ -8,7 +8,7 @@ export default () =>
     .description(
       'Cancels the waiting and running jobs of a launch. Finished jobs are kept; launch resume continues from there.',
     )
-    .option('--job <name>', 'only this job')
+    .option('--job <name>', 'only this job, with those that need it and the servers that only it needs')
     .option('--json', 'print the result as JSON')
     .action(async (launch, { experimentsDir, job, json }) => {
       const { id, cancelled } = await cancelLaunch({ launch, experimentsDir, job })

@@ -21,8 +21,12 @@ export function driveScript(
     `marks=${marks}`,
     'mkdir -p "$marks"',
     // Jobs that wait for this one must learn that it never runs.
-    `never() { echo "$1 failed; this is not run" >&2; for unit in ${units.map(shellQuote).join(' ')}; do echo '1 ${job.restarts}/${job.restarts} dependency' > "$marks/$unit.end"; done; exit 1; }`,
+    `give_up() { for unit in ${units.map(shellQuote).join(' ')}; do echo "$1 ${job.restarts}/${job.restarts} $2" > "$marks/$unit.end"; done; exit "$1"; }`,
+    'never() { echo "$1 failed; this is not run" >&2; give_up 1 dependency; }',
+    // Once it runs, the script itself says how it ended.
+    "trap 'give_up 143 cancelled' TERM",
     ...job.after.flatMap(({ job: name, when }) => waitFor(launch, name, when)),
+    'trap - TERM',
     `for ((link = 0; link <= ${job.restarts}; link++)); do ${go} && exit 0; done`,
     'exit 1',
   ].join('\n')
