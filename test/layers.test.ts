@@ -45,6 +45,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     hub: [],
     job: ['datasets', 'engine'],
     jobs: ['job'],
+    listen: ['job', 'launch', 'registry', 'serve'],
     launch: ['flags', 'generate', 'job', 'recipe'],
     pin: ['check', 'job'],
     recipe: ['engine', 'generate', 'job', 'replay', 'traces'],

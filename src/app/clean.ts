@@ -6,6 +6,7 @@ import { diskBytesOf } from '../lib/disk-bytes.ts'
 import { type Leftover, sweepLeftovers } from '../lib/leftovers.ts'
 import { makeProvider, pluginContext } from '../plugins/make.ts'
 import { claimsIn } from '../store/job-owner.ts'
+import { type OrphanServer, stopOrphanServers } from './serve/server-notes.ts'
 
 export interface CleanRequest {
   readonly sandbox: PlugInChoice
@@ -20,12 +21,13 @@ export interface Remains {
   readonly leftovers: readonly Leftover[]
 }
 
-/** Removes what dead owners left. What may have a live owner is `kept`. */
+/** Removes what dead owners left, and stops the model servers they started. What may have a live owner is `kept`. */
 export async function clean({
   sandbox,
   dryRun,
   olderThanSec,
-}: CleanRequest): Promise<{ found: Remains; kept: Remains }> {
+}: CleanRequest): Promise<{ found: Remains; kept: Remains; servers: readonly OrphanServer[] }> {
+  const servers = await stopOrphanServers({ dryRun })
   const provider = await makeProvider(sandbox.name, sandbox.options)
   const left: Reaped[] = []
   const reaped = await provider.reap({
@@ -35,7 +37,7 @@ export async function clean({
   })
   const { stateDir } = pluginContext()
   const swept = await sweepLeftovers({ stateDir, dryRun, olderThanSec, claims: claimsIn })
-  return { found: { reaped, leftovers: swept.removed }, kept: { reaped: left, leftovers: swept.left } }
+  return { found: { reaped, leftovers: swept.removed }, kept: { reaped: left, leftovers: swept.left }, servers }
 }
 
 export interface CleanCacheRequest {

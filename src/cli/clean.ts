@@ -3,6 +3,7 @@ import { clean, type Remains } from '../app/clean.ts'
 import { several } from '../app/flags/values.ts'
 import { parsedAssignments } from '../app/job/assignments.ts'
 import { UserError } from '../core/errors.ts'
+import { oneLine } from '../lib/visible.ts'
 import { showCache } from './clean-cache.ts'
 import { printJson, printTable } from './output.ts'
 import { sizeText } from './size-text.ts'
@@ -11,7 +12,7 @@ import { sizeText } from './size-text.ts'
 export default () =>
   new Command()
     .description(
-      'Removes what dead processes left: sandboxes, mounts and control groups, unfinished files and directories beside outputs, in caches and in the temporary directory. A running job is never touched, nor what may belong to one on another machine.',
+      'Removes what dead processes left: sandboxes, model servers, mounts and control groups, unfinished files and directories beside outputs, in caches and in the temporary directory. A running job is never touched, nor what may belong to one on another machine.',
     )
     .option('-e, --environment <sandbox>', 'kind of sandbox to clean', 'local')
     .option(
@@ -40,10 +41,23 @@ export default () =>
       if (options.cache) return showCache({ sandbox, dryRun, limit: options.limit }, options.json ?? false)
       if (options.limit !== undefined)
         throw new UserError('--limit: expected --cache beside it, found none', 'it is the limit of the cache')
-      const { found, kept } = await clean({ sandbox, dryRun, olderThanSec })
+      const { found, kept, servers } = await clean({ sandbox, dryRun, olderThanSec })
       if (options.json)
-        printJson({ dryRun, ...found, left: kept.reaped, leftoversLeft: kept.leftovers, bytes: bytesOf(found) })
-      else printFound(found, kept, dryRun)
+        printJson({
+          dryRun,
+          ...found,
+          servers,
+          left: kept.reaped,
+          leftoversLeft: kept.leftovers,
+          bytes: bytesOf(found),
+        })
+      else {
+        for (const { name, ownerPid, pids } of servers)
+          process.stdout.write(
+            `${dryRun ? 'would stop' : 'stopped'} the model server ${oneLine(name)} of process ${ownerPid}, which is dead (${pids.length} processes)\n`,
+          )
+        if (servers.length === 0 || countOf(found) + countOf(kept) > 0) printFound(found, kept, dryRun)
+      }
     })
 
 function printFound(found: Remains, kept: Remains, dryRun: boolean): void {

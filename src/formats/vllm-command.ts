@@ -50,14 +50,15 @@ export function servedName({ custom_model_name, model_path }: VllmServerSettings
   return custom_model_name ?? model_path ?? model ?? ''
 }
 
-/** Another program in the server's place: it is told where to listen, and knows the rest by itself. */
+/** Another program in the server's place: it is told where to listen, and which model where its words have `{model}`; it knows the rest by itself. */
 function otherServer(
   own: readonly string[],
   settings: VllmServerSettings,
   place: VllmPlace,
   model: string,
 ): VllmCommand {
-  const argv = [...own, '--host', place.host, '--port', String(place.port), ...extraArguments(settings.extra_args)]
+  const words = own.map((word) => word.replaceAll('{model}', model))
+  const argv = [...words, '--host', place.host, '--port', String(place.port), ...extraArguments(settings.extra_args)]
   return { argv, env: {}, modelName: servedName(settings, model), settable: [] }
 }
 

@@ -33,6 +33,6 @@ export function evaluateByCommand(command: string, jobsDir: string): Evaluate {
 }
 
 /** A name that is safe as part of a file name. */
-function slug(text: string): string {
+export function slug(text: string): string {
   return text.replace(/[^\w.-]+/g, '-').replace(/^[.-]+/, '')
 }

@@ -8,6 +8,7 @@ import { relayOutput } from '../../lib/relay-output.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import type { Notify } from '../job/tasks-request.ts'
+import { endServer, noteServer, serverVariable } from './server-notes.ts'
 
 /** How long a server gets to end by itself. */
 const graceSec = 30
@@ -18,6 +19,8 @@ export interface ServerProcess {
   /** Rejects when it ends by itself. */
   readonly gone: Promise<never>
   readonly killAll: (name: NodeJS.Signals) => void
+  /** Its id among the servers that are written down. */
+  readonly id: string
 }
 
 /** Starts a program in a process group of its own. What it prints is news; stdout is for the result. */
@@ -37,8 +40,10 @@ export async function start(
   // Where it can be had, the server is told to die with us even if we are killed.
   const guard = findProgram('setpriv')
   const [first = program, ...rest] = guard === null ? [program] : [guard, '--pdeathsig', 'TERM', program]
+  // The guard reaches the server alone, and is not always there: the note finds what is left of it later.
+  const id = await noteServer(name)
   const child = await spawnProcess(first, [...rest, ...args], {
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...env, [serverVariable]: id },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   })
@@ -54,7 +59,7 @@ export async function start(
   const atExit = () => killAll('SIGKILL')
   process.once('exit', atExit)
   child.once('exit', () => process.off('exit', atExit))
-  return { child, gone: endOf(child, name), killAll }
+  return { child, gone: endOf(child, name), killAll, id }
 }
 
 function endOf(child: ChildProcess, name: string): Promise<never> {
@@ -69,12 +74,13 @@ function endOf(child: ChildProcess, name: string): Promise<never> {
 }
 
 /** Ends a process and what it started. */
-export async function stop({ child, gone, killAll }: ServerProcess): Promise<void> {
+export async function stop({ child, gone, killAll, id }: ServerProcess): Promise<void> {
   killAll('SIGTERM')
   const ended = await withDeadline(graceSec, new AbortController().signal, () => gone.catch(() => 'gone' as const))
   if (ended === expired) child.unref()
   // Workers may outlive the process that started them.
   killAll('SIGKILL')
+  await endServer(id)
 }
 
 /** A port that is free now; the system hands out another one each time. */

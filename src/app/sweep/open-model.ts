@@ -1,10 +1,8 @@
 import { BoundaryError, UserError } from '../../core/errors.ts'
-import type { EngineFile } from '../../formats/engine-yaml.ts'
 import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
 import { parsedAssignments } from '../job/assignments.ts'
 import type { Notify } from '../job/tasks-request.ts'
-import { startHere } from '../serve/replicas.ts'
-import { stop } from '../serve/server-process.ts'
+import { serveHere } from '../serve/serve-here.ts'
 import { engineFileAt, type GridPoint } from './grid.ts'
 import type { OpenModel } from './run-sweep.ts'
 
@@ -35,33 +33,18 @@ export function modelOpener(options: MeasuredModel, isVaried: boolean, notify: N
   return async (point: GridPoint, signal: AbortSignal): Promise<OpenModel> => {
     if (config !== undefined && name === undefined && api_base === undefined) {
       const file = await engineFileAt(config, point)
-      const { vllm_server: settings } = file
-      if (settings) return startServer({ file, settings, model, notify, signal })
+      if (file.vllm_server) {
+        const server = await serveHere(file, config, { notify, signal })
+        const close = async () => server[Symbol.asyncDispose]()
+        const client = await clientOf({ api_base: server.apiBase }, model, signal).catch(async (error) => {
+          await close()
+          throw error
+        })
+        return { client, close }
+      }
     }
     const request = { name, config, api_base, api_key_env, options: { ...own, ...point } }
     return { client: await clientOf(request, model, signal), close: async () => {} }
-  }
-}
-
-interface ServerToStart {
-  readonly file: EngineFile
-  readonly settings: NonNullable<EngineFile['vllm_server']>
-  readonly model: string | null
-  readonly notify: Notify
-  readonly signal: AbortSignal
-}
-
-async function startServer({ file, settings, model, notify, signal }: ServerToStart): Promise<OpenModel> {
-  const options = { host: '127.0.0.1', port: 0, key: true }
-  const groups = await startHere({ file, settings, options, apiKey: null, notify })
-  const close = async () => void (await Promise.all(groups.map(({ server }) => stop(server))))
-  try {
-    const urls = (await Promise.all(groups.map((group) => group.answers(signal)))).flat()
-    const request = { api_base: urls.map((url) => `${url}/v1`).join(',') }
-    return { client: await clientOf(request, model, signal), close }
-  } catch (error) {
-    await close()
-    throw error
   }
 }
 

@@ -17,6 +17,7 @@ beforeEach(async () => {
   dir = await makeTempDir()
   registry = join(dir, 'registry.db')
   vi.stubEnv('OT_AGENT_REGISTRY', registry)
+  vi.stubEnv('XDG_CACHE_HOME', join(dir, 'cache'))
   await using database = await openRegistry(registry)
   await database.transaction(async (queries) => {
     for (const name of ['org/one', 'org/$(touch hacked)']) await registerModel(queries, name, false)
@@ -66,6 +67,13 @@ test.each([
   [['--run', 'true {model}'], '{job}'],
   [['--run', "true '{model} {job}"], 'close every quote'],
   [['--benchmark', 'a@', '--run', 'true {model} {job}'], 'NAME@VERSION'],
+  [[], 'expected one of --here, --launch and --run'],
+  [['--here', '--run', 'true {model} {job}'], 'expected one of'],
+  [['--run', 'true {model} {job}', '--server', 'x'], '--server is for --here'],
+  [['--run', 'true {model} {job}', '--', '-k', '3'], '-k is for --here'],
+  [['--here', '--', '-m', 'x'], 'the listener fills them in'],
+  [['--here', '--', '--no-such'], '--no-such'],
+  [['--here', '--server', 'x', '--', '--api-base', 'http://localhost:1'], 'beside --server'],
 ])('%j is refused', async (argv, message) => {
   const error: unknown = await run('--benchmark', 'bench', ...argv).catch((error) => error)
   expect(`${String(error)} ${Object(error).hint}`).toContain(message)

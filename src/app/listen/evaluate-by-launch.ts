@@ -1,0 +1,87 @@
+import { join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { isMissing } from '../../lib/files.ts'
+import { listJobs } from '../../store/job-dir.ts'
+import { readLaunch } from '../launch/read-launch.ts'
+import { launch } from '../launch.ts'
+import { cancelLaunch, type LaunchStatus, launchStatus, listLaunches, watchLaunch } from '../launches.ts'
+import { slug } from '../registry/evaluate-by-command.ts'
+import type { Evaluate } from '../registry/listen.ts'
+import { loadVllmFile } from '../serve/run-vllm.ts'
+
+export interface LaunchedRequest {
+  /** Settings of `ot-agent launch`, a file. The model, the type of the launch and its directory are filled in. */
+  readonly file: string
+  /** Each model has a directory of launches here. */
+  readonly experimentsDir: string
+  /** How often a launch is looked at (default 15). */
+  readonly everySec?: number | undefined
+  readonly notify: (line: string) => void
+}
+
+/**
+ * Evaluates models by launches of type eval. A launch that a killed listener left running is followed, not repeated; one whose listener stops is cancelled with
+ * its server.
+ */
+export function evaluateByLaunch({ file, experimentsDir, everySec = 15, notify }: LaunchedRequest): Evaluate {
+  return async ({ model, benchmark, signal }) => {
+    const dir = resolve(experimentsDir, `${slug(benchmark)}-${slug(model)}`)
+    const out = join(dir, 'outputs/eval')
+    signal.throwIfAborted()
+    const left = await runningLaunch(dir)
+    if (left !== null) notify(`${model}: follows launch ${left}, which a listener left running`)
+    const id = left ?? (await submit({ file, model, dir, out }, notify))
+    const query = { launch: id, experimentsDir: dir }
+    let status: LaunchStatus
+    try {
+      status = await watchLaunch({ ...query, everySec }, { signal })
+    } catch (error) {
+      // A scheduler that cannot be asked now is no reason to stop its jobs: the next attempt follows the launch.
+      if (signal.aborted) await cancelLaunch(query)
+      throw error
+    }
+    const bad = status.jobs.find(({ state }) => state !== 'done')
+    if (bad) throw new Error(`launch ${id}: the job ${bad.job} is ${bad.state}: ${bad.reason}`)
+    const { jobs } = await listJobs(out)
+    const [job] = jobs
+    if (job === undefined || jobs.length > 1) throw new Error(`expected one job in ${out}, found ${jobs.length}`)
+    return { jobDir: job.dir }
+  }
+}
+
+/** The newest launch of a directory, if something of it still waits or runs. */
+async function runningLaunch(experimentsDir: string): Promise<string | null> {
+  const { launches } = await listLaunches({ experimentsDir }).catch((error) => {
+    if (isMissing(error)) return { launches: [] }
+    throw error
+  })
+  const id = launches.at(-1)?.id
+  if (id === undefined) return null
+  return (await launchStatus({ launch: id, experimentsDir })).over ? null : id
+}
+
+interface ModelToLaunch {
+  readonly file: string
+  readonly model: string
+  readonly dir: string
+  readonly out: string
+}
+
+async function submit({ file, model, dir, out }: ModelToLaunch, notify: (line: string) => void): Promise<string> {
+  const { settings } = await readLaunch({ config: file })
+  const type = settings.text('job_type')
+  if (type !== undefined && type !== 'eval')
+    throw new UserError(`${file}: job_type: expected eval, got ${type}`, 'leave it out')
+  // A file of its own for the engine names some model; the server has to load this one.
+  const engine = settings.text('datagen_config')
+  const hasServer = engine !== undefined && (await loadVllmFile(engine)) !== null
+  const set = hasServer
+    ? [...settings.words('set'), `vllm_server.model_path=${model}`, `vllm_server.custom_model_name=${model}`]
+    : settings.words('set')
+  const asked = { config: file, jobType: 'eval', evalModel: model, experimentsDir: dir, evalOutputDir: out } as const
+  const launched = launch({ ...asked, ...(set.length > 0 && { set }) })
+  for await (const event of launched) if (event.kind === 'note') notify(`${model}: ${event.text}`)
+  const { id } = await launched
+  notify(`${model}: launch ${id} in ${dir}`)
+  return id
+}

@@ -1,0 +1,50 @@
+import { readEngineFile } from '../../formats/engine-yaml.ts'
+import { requestedModel, type TasksRequest } from '../job/tasks-request.ts'
+import { slug } from '../registry/evaluate-by-command.ts'
+import type { Evaluate } from '../registry/listen.ts'
+import { type EvaluationRequest, runEvaluation } from '../run-evaluation.ts'
+import { serveHere } from '../serve/serve-here.ts'
+
+export interface HereRequest {
+  /** How each model is run, but for its name. */
+  readonly request: TasksRequest & Pick<EvaluationRequest, 'maxFailedShare' | 'rounds' | 'smoke'>
+  /** An engine file with a server that is started for each model; without it the request says where models are. */
+  readonly serverFile?: string | undefined
+  readonly jobsDir: string
+  readonly notify: (line: string) => void
+}
+
+/** Evaluates models in this process, as `eval run` does. A second attempt resumes the job of the first: only trials without a score are run. */
+export function evaluateHere({ request, serverFile, jobsDir, notify }: HereRequest): Evaluate {
+  return async ({ model, benchmark, signal }) => {
+    await using server = serverFile === undefined ? null : await serveModel(serverFile, model, { notify, signal })
+    const named = requestedModel(request)
+    const run = runEvaluation(
+      {
+        ...request,
+        // Tasks that were named by their folder need no entry in the list of benchmarks.
+        ...(request.tasks === undefined && request.jobFile === undefined && { benchmark: benchmark.split('@')[0] }),
+        model: { ...named, names: [model], ...(server && { apiBase: server.apiBase }) },
+        jobsDir,
+        jobName: `${slug(benchmark)}-${slug(model)}`,
+      },
+      { signal },
+    )
+    for await (const event of run) {
+      if (event.kind === 'note') notify(`${model}: ${event.text}`)
+      if (event.kind === 'check') notify(`${model}: ${event.check.name}: ${event.check.says}`)
+    }
+    const { jobDir } = await run
+    signal.throwIfAborted()
+    return { jobDir }
+  }
+}
+
+/** Starts the server of an engine file with the weights of a model. */
+async function serveModel(path: string, model: string, control: Parameters<typeof serveHere>[2]) {
+  const file = await readEngineFile(path, (document) => {
+    const { vllm_server: server } = document
+    if (typeof server === 'object') document.vllm_server = { ...server, model_path: model, custom_model_name: model }
+  })
+  return serveHere(file, path, control)
+}

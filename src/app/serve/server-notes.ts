@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { readJson } from '../../lib/parse-json.ts'
+import { identitySchema, livenessOf, markedOurselves, ownersDirOf } from '../../lib/process-identity.ts'
+import { pluginContext } from '../../plugins/make.ts'
+
+/** A model server has its id in its environment, and so has everything that it starts. */
+export const serverVariable = 'OT_AGENT_SERVER'
+
+const noteSchema = z.object({
+  schema: z.literal('server/1'),
+  id: z.string().regex(/^[0-9a-f]{32}$/),
+  /** The program, without its arguments. */
+  name: z.string(),
+  /** The process that started it and stops it. */
+  owner: identitySchema,
+})
+type ServerNote = z.output<typeof noteSchema>
+
+/** A server that outlived its owner. */
+export interface OrphanServer {
+  readonly id: string
+  readonly name: string
+  readonly ownerPid: number
+  /** Processes of it that still ran. */
+  readonly pids: readonly number[]
+}
+
+/** How long a server gets to end by itself. */
+const graceMs = 30_000
+
+/** Writes down that this process is about to start a server, so that it can be found when this process is killed. Returns the id of the server. */
+export async function noteServer(name: string): Promise<string> {
+  const { stateDir } = pluginContext()
+  const id = randomBytes(16).toString('hex')
+  const note: ServerNote = { schema: 'server/1', id, name, owner: markedOurselves(ownersDirOf(stateDir)) }
+  await mkdir(notesDir(stateDir), { recursive: true })
+  await writeAtomic(join(notesDir(stateDir), `${id}.json`), `${JSON.stringify(note)}\n`)
+  return id
+}
+
+async function forgetServer(id: string): Promise<void> {
+  await rm(join(notesDir(pluginContext().stateDir), `${id}.json`), { force: true })
+}
+
+/** Ends at once what is left of a server, also workers that left its process group, and forgets it. */
+export async function endServer(id: string): Promise<void> {
+  for (const pid of await processesOf(id)) signal(pid, 'SIGKILL')
+  await forgetServer(id)
+}
+
+/** Stops the servers whose owner is dead, with everything they started; `dryRun` only finds them. */
+export async function stopOrphanServers({ dryRun = false } = {}): Promise<readonly OrphanServer[]> {
+  const { stateDir } = pluginContext()
+  const notes = (await readNotes(notesDir(stateDir))).filter(
+    ({ owner }) => livenessOf(owner, { ownersDir: ownersDirOf(stateDir), sameState: true }) === 'dead',
+  )
+  const orphans: OrphanServer[] = []
+  for (const { id, name, owner } of notes) {
+    const pids = await processesOf(id)
+    if (pids.length > 0) orphans.push({ id, name, ownerPid: owner.pid, pids })
+    if (dryRun) continue
+    if (pids.length > 0) await endAll(id)
+    await forgetServer(id)
+  }
+  return orphans
+}
+
+async function readNotes(dir: string): Promise<ServerNote[]> {
+  const names = await readdir(dir).catch((error) => {
+    if (isMissing(error)) return []
+    throw error
+  })
+  const notes: ServerNote[] = []
+  for (const name of names.filter((name) => name.endsWith('.json'))) {
+    // Its owner may remove it now.
+    const text = await readTextIfExists(join(dir, name))
+    const parsed = noteSchema.safeParse(text === null ? null : jsonOf(text))
+    if (parsed.success) notes.push(parsed.data)
+  }
+  return notes
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return readJson(text)
+  } catch {
+    return null
+  }
+}
+
+async function endAll(id: string): Promise<void> {
+  const deadline = performance.now() + graceMs
+  for (const pid of await processesOf(id)) signal(pid, 'SIGTERM')
+  while (performance.now() < deadline) {
+    if ((await processesOf(id)).length === 0) return
+    await sleep(100)
+  }
+  for (const pid of await processesOf(id)) signal(pid, 'SIGKILL')
+}
+
+/** The processes that have the id of a server in their environment. A random id is in no other. */
+async function processesOf(id: string): Promise<number[]> {
+  const wanted = `${serverVariable}=${id}`
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      // One that has ended, or belongs to another user, has nothing to show.
+      const text = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+      return text.split('\0').includes(wanted) ? [Number(pid)] : []
+    }),
+  )
+  return found.flat()
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if (codeOf(error) !== 'ESRCH') throw error
+  }
+}
+
+function notesDir(stateDir: string): string {
+  return join(stateDir, 'servers')
+}
