@@ -24,9 +24,28 @@ await build({
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
 })
+await buildViewer()
 if (process.argv.includes('--types') && isInstalled('typescript')) {
   rmSync('dist/types', { recursive: true, force: true })
   execFileSync(process.execPath, ['scripts/types.mjs', 'dist/types'], { stdio: 'inherit' })
+}
+
+/** The viewer's page: small, without a framework; the terminal's emulator loads when it is needed. */
+async function buildViewer() {
+  rmSync('dist/web', { recursive: true, force: true })
+  await build({
+    entryPoints: ['web/app.ts', 'web/style.css', 'web/index.html', 'web/icon.svg'],
+    outdir: 'dist/web',
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    platform: 'browser',
+    target: ['chrome109', 'firefox115', 'safari16.4'],
+    loader: { '.html': 'copy', '.svg': 'copy' },
+    chunkNames: 'chunks/[name]-[hash]',
+    logLevel: 'warning',
+  })
 }
 
 /** Without development packages there is none, and the program must still be built. */

@@ -27,6 +27,8 @@ const parts = {
   readers: { '7zz': '7zip', pdftotext: 'poppler-utils' },
   // A database server, which a test starts itself.
   database: { pg_createcluster: 'postgresql', setpriv: 'util-linux' },
+  // A browser, in which tests look at the viewer.
+  browser: { chromium: 'chromium' },
   // Programs that tests drive through a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3', tmux: 'tmux' },
 }

@@ -18,7 +18,7 @@ const table: Record<string, readonly string[]> = {
   store: ['core', 'lib', 'formats'],
   registry: ['core', 'lib', 'formats'],
   run: ['core', 'lib', 'store', 'stats'],
-  server: ['core', 'lib', 'formats', 'store', 'stats', 'run', 'plugins'],
+  server: ['app', 'core', 'lib', 'formats', 'store', 'stats', 'run', 'plugins'],
   app: ['core', 'lib', 'formats', 'stages', 'stats', 'store', 'registry', 'run', 'plugins'],
   plugins: ['core', 'lib', 'formats', 'run', 'agents', 'sandboxes', 'engines', 'schedulers', 'stages'],
   cli: ['app', 'core', 'lib', 'server'],
@@ -55,6 +55,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     sweep: ['engine', 'job', 'serve'],
     tasks: [],
     traces: ['jobs'],
+    view: ['eval', 'jobs'],
   },
   formats: {
     'anthropic-messages': [],
@@ -94,7 +95,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     traces: [],
     trial: ['replay'],
   },
-  server: { routes: [] },
+  server: { routes: [], view: [] },
   store: { packed: [], rows: [] },
 }
 

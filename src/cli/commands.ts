@@ -157,6 +157,7 @@ export const commands: Group = {
       sweep: { summary: 'Measure settings of a server under load', load: () => import('./serve/sweep.ts') },
     },
   },
+  view: { summary: 'Show jobs and trials in a browser', load: () => import('./view.ts') },
   doctor: { summary: 'Check what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
 }

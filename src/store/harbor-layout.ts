@@ -53,7 +53,7 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env): T
     },
     async retract(trialName) {
       const dir = dirOf(trialName)
-      const record = await readRecord(dir)
+      const record = await readFinishedTrial(dir)
       if (record === null) throw noSuchTrial(trialName, jobDir)
       if (record.end.kind === 'cancelled') await tapes.keep(trialName, dir)
       await packFailedTry(dir, 1)
@@ -61,7 +61,7 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env): T
     },
     async open(trialName) {
       const dir = dirOf(trialName)
-      if ((await readRecord(dir)) === null) throw noSuchTrial(trialName, jobDir)
+      if ((await readFinishedTrial(dir)) === null) throw noSuchTrial(trialName, jobDir)
       return { dir, [Symbol.asyncDispose]: async () => {} }
     },
     close: async () => {},
@@ -97,13 +97,13 @@ async function* readRecords(jobDir: string): AsyncGenerator<TrialRecord, void, v
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
     .map((entry) => join(jobDir, entry.name))
   for (let i = 0; i < dirs.length; i += readAtOnce) {
-    const records = await Promise.all(dirs.slice(i, i + readAtOnce).map(readRecord))
+    const records = await Promise.all(dirs.slice(i, i + readAtOnce).map(readFinishedTrial))
     for (const record of records) if (record !== null) yield record
   }
 }
 
 /** The record of a finished trial, or null. Ours knows more than result.json, which is all that Harbor wrote. */
-async function readRecord(dir: string): Promise<TrialRecord | null> {
+export async function readFinishedTrial(dir: string): Promise<TrialRecord | null> {
   const result = await readTextIfExists(join(dir, 'result.json'))
   const id = result === null ? null : idIn(result)
   if (result === null || id === null) return null

@@ -23,8 +23,12 @@ export interface JobRow {
 /** The jobs of a directory, ours and Harbor's, and why others could not be read. */
 export async function listJobs(jobsDir: string) {
   const { jobs, broken } = await listJobDirs(jobsDir)
-  const rows = await Promise.all(jobs.map(async (job) => ({ ...rowOf(job), state: await stateOf(job) })))
-  return { jobs: rows, broken }
+  return { jobs: await Promise.all(jobs.map(jobRowOf)), broken }
+}
+
+/** The row of one job. */
+export async function jobRowOf(job: JobDir): Promise<JobRow> {
+  return { ...rowOf(job), state: await stateOf(job) }
 }
 
 function rowOf(job: JobDir): Omit<JobRow, 'state'> {

@@ -71,4 +71,12 @@ export function readTraceTrajectory(bytes: Uint8Array): TraceTrajectory | { read
   return { wrong: `no trajectory: ${issue?.path.join('.') || 'the file'}: ${issue?.message ?? 'not valid'}` }
 }
 
+/** One step of a trajectory on its own, or what is wrong with it. */
+export function readTraceStep(value: unknown): TraceStep | { readonly wrong: string } {
+  const parsed = step.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  return { wrong: `${issue?.path.join('.') || 'the step'}: ${issue?.message ?? 'not valid'}` }
+}
+
 const utf8 = new TextDecoder('utf-8')

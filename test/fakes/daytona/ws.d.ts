@@ -5,6 +5,7 @@ declare module 'ws' {
   import type { Duplex } from 'node:stream'
 
   export class WebSocket extends EventEmitter {
+    constructor(address: string, options?: { maxPayload?: number })
     send(data: string | Uint8Array): void
     close(code?: number): void
     terminate(): void

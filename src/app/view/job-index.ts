@@ -1,0 +1,134 @@
+import { stat } from 'node:fs/promises'
+import type { TrialRecord } from '../../core/trial.ts'
+import type { ViewGroup, ViewOutcome, ViewTaskRow, ViewTrialRow } from '../../core/view.ts'
+import { evalKeyOf } from '../../stats/eval-key.ts'
+import { followRecords, type RecordFollower } from '../../store/follow-records.ts'
+import type { JobDir } from '../../store/job-dir.ts'
+import { RunTally } from '../eval/run-tally.ts'
+import { runningRowOf, viewRowOf } from './trial-rows.ts'
+
+/** One small row for each trial of a job. Reads the job in the background, and later only what is new. */
+export class JobIndex {
+  readonly rows = new Map<string, ViewTrialRow>()
+  /** The first reading is over. */
+  complete = false
+  running: readonly ViewTrialRow[] = []
+  /** Grows with every change, so that what is derived from the rows can be cached. */
+  version = 0
+  private readonly follower: RecordFollower
+  private readonly groupKeys = new Map<string, string>()
+  private tallies = new Map<string, RunTally>()
+  private readonly texts = new Map<string, string>()
+  private reading: Promise<void> | null = null
+  private sorted: { version: number; names: string[] } = { version: -1, names: [] }
+
+  constructor(job: Pick<JobDir, 'dir' | 'layout'>) {
+    this.follower = followRecords(job.dir, job.layout)
+  }
+
+  /** Reads what is new; several callers share one reading. Waits for it no longer than `waitMs`. */
+  async refresh(waitMs: number): Promise<void> {
+    this.reading ??= this.read().finally(() => {
+      this.reading = null
+    })
+    const timeout = new Promise<void>((resolve) => setTimeout(resolve, waitMs).unref())
+    await Promise.race([this.reading, timeout])
+  }
+
+  dirOfRunning(trial: string): string | null {
+    return this.running.some(({ name }) => name === trial) ? this.follower.dirOf(trial) : null
+  }
+
+  /** The names of all trials in order. */
+  names(): readonly string[] {
+    if (this.sorted.version !== this.version)
+      this.sorted = { version: this.version, names: [...this.rows.keys()].sort() }
+    return this.sorted.names
+  }
+
+  groupOf(row: ViewTrialRow): string {
+    return this.groupKeys.get(row.name) ?? ''
+  }
+
+  outcomes(): Partial<Record<ViewOutcome, number>> {
+    const counts: Partial<Record<ViewOutcome, number>> = {}
+    for (const { outcome } of this.rows.values()) counts[outcome] = (counts[outcome] ?? 0) + 1
+    if (this.running.length > 0) counts.running = this.running.length
+    return counts
+  }
+
+  groups(): ViewGroup[] {
+    return [...this.tallies].map(([key, tally]) => {
+      const { trials, failures, stops, spreads, phaseSec, passes, accuracy, ...numbers } = tally.read()
+      const { scored, failed, cancelled } = trials
+      return {
+        ...{ key, agent: numbers.agent, model: numbers.model, dataset: numbers.dataset },
+        ...{ trials: trials.trials, scored, failed, cancelled, accuracy, passes, failures, stops, spreads, phaseSec },
+      }
+    })
+  }
+
+  /** The grid: a row for each task of each group, in the order of names. */
+  tasks(): ViewTaskRow[] {
+    const byTask = new Map<string, { task: string; group: string; rows: ViewTrialRow[] }>()
+    for (const row of this.rows.values()) {
+      const group = this.groupOf(row)
+      const key = `${row.task}\0${group}`
+      const entry = byTask.get(key) ?? { task: row.task, group, rows: [] }
+      byTask.set(key, entry)
+      entry.rows.push(row)
+    }
+    const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+    return [...byTask.values()]
+      .sort((a, b) => order(a.task, b.task) || order(a.group, b.group))
+      .map(({ task, group, rows }) => {
+        const rewards = rows.flatMap(({ reward }) => reward ?? [])
+        const cells = rows
+          .sort((a, b) => a.attempt - b.attempt || order(a.name, b.name))
+          .map(({ name, attempt, outcome, reward }) => ({ name, attempt, outcome, reward }))
+        const mean = rewards.length === 0 ? null : rewards.reduce((sum, value) => sum + value, 0) / rewards.length
+        return { task, group, mean, cells }
+      })
+  }
+
+  private async read(): Promise<void> {
+    let forgotten = false
+    for await (const news of this.follower.next()) {
+      if (news.kind === 'forget') forgotten = this.rows.delete(news.trial) || forgotten
+      else this.add(news.record)
+    }
+    if (forgotten) this.version++
+    this.complete = true
+    this.running = await Promise.all(
+      this.follower
+        .unfinished()
+        .slice(0, mostRunning)
+        .map(async (name) => {
+          const stats = await stat(this.follower.dirOf(name)).catch(() => null)
+          return runningRowOf(name, (stats?.birthtime ?? new Date()).toISOString())
+        }),
+    )
+  }
+
+  private add(record: TrialRecord): void {
+    const key = this.intern(evalKeyOf(record))
+    const tally = this.tallies.get(key) ?? new RunTally(record)
+    this.tallies.set(key, tally)
+    tally.add(record)
+    this.groupKeys.set(record.name, key)
+    this.rows.set(
+      record.name,
+      viewRowOf(record, (text) => this.intern(text)),
+    )
+    this.version++
+  }
+
+  private intern(text: string): string {
+    const known = this.texts.get(text)
+    if (known === undefined) this.texts.set(text, text)
+    return known ?? text
+  }
+}
+
+/** Directories without a record that are listed: a crashed job may have left thousands. */
+const mostRunning = 1000

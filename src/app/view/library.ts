@@ -1,0 +1,168 @@
+import { stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { messageOf, UserError } from '../../core/errors.ts'
+import type { ViewJobRow } from '../../core/view.ts'
+import { kindAt, namesIn, readTextIfExists } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
+import { jobRowOf } from '../jobs/list-jobs.ts'
+import { JobIndex } from './job-index.ts'
+import { type LibraryJob, NotHere } from './library-job.ts'
+import { OpenTrials } from './open-trials.ts'
+
+interface Known {
+  readonly stamp: string
+  readonly there: JobDir
+  index: JobIndex | null
+  state: ViewJobRow['state'] | null
+}
+
+/** Everything that the viewer shows: the jobs under some paths. Reads lazily, and again only what changed. */
+export class Library {
+  readonly trials = new OpenTrials()
+  private readonly known = new Map<string, Known>()
+
+  private constructor(
+    /** Directories of jobs. */
+    private readonly folders: readonly string[],
+    private readonly single: readonly string[],
+  ) {}
+
+  /** Paths may be jobs, directories of jobs, and trials of jobs. */
+  static async open(paths: readonly string[]): Promise<{ library: Library; start: string }> {
+    const folders: string[] = []
+    const single: string[] = []
+    let start = ''
+    for (const path of paths.map((given) => resolve(given))) {
+      const kind = await kindOf(path)
+      if (kind === 'folder') folders.push(path)
+      if (kind === 'job') single.push(path)
+      if (kind === 'trial') {
+        single.push(dirname(path))
+        start = `#/jobs/${encodeURIComponent(basename(dirname(path)))}/trials/${encodeURIComponent(basename(path))}`
+      }
+    }
+    if (start === '' && folders.length === 0 && single.length === 1 && single[0] !== undefined)
+      start = `#/jobs/${encodeURIComponent(basename(single[0]))}`
+    return { library: new Library(folders, single), start }
+  }
+
+  async jobs(): Promise<{ rows: ViewJobRow[]; broken: { name: string; why: string }[] }> {
+    const rows: ViewJobRow[] = []
+    const broken: { name: string; why: string }[] = []
+    for (const [id, dir] of await this.ids()) {
+      try {
+        rows.push(await this.rowOf(id, await this.knownAt(dir)))
+      } catch (error) {
+        if (!(error instanceof UserError)) throw error
+        broken.push({ name: basename(dir), why: messageOf(error) })
+      }
+    }
+    return { rows, broken }
+  }
+
+  /** A job by its id. Waits for its trials no longer than `waitMs`. */
+  async job(id: string, waitMs = 300): Promise<LibraryJob> {
+    const dir = (await this.ids()).get(id)
+    if (dir === undefined) throw new NotHere(`there is no job ${JSON.stringify(id)}`)
+    const known = await this.knownAt(dir)
+    const row = await this.rowOf(id, known)
+    // A job that runs again may have taken records back.
+    if (known.state !== null && known.state !== row.state && row.state === 'running') known.index = null
+    known.state = row.state
+    const isNew = known.index === null
+    known.index ??= new JobIndex(known.there)
+    const { index } = known
+    if (isNew || !index.complete || row.state === 'running' || row.state === 'unknown') await index.refresh(waitMs)
+    return { id, there: known.there, row, index }
+  }
+
+  async close(): Promise<void> {
+    await this.trials.close()
+  }
+
+  private async rowOf(id: string, { there }: Known): Promise<ViewJobRow> {
+    const { agents } = there.config
+    const names = (values: readonly (string | null)[]) => [...new Set(values.filter((value) => value !== null))]
+    return {
+      ...(await jobRowOf(there)),
+      id,
+      agents: names(agents.map(({ name, importPath }) => name ?? importPath)),
+      models: names(agents.map(({ modelName }) => modelName)),
+    }
+  }
+
+  /** Directories of jobs by id: the name, with a number where two have the same. */
+  private async ids(): Promise<Map<string, string>> {
+    const inFolders = await Promise.all(this.folders.map(jobDirsIn))
+    const ids = new Map<string, string>()
+    for (const dir of new Set([...this.single, ...inFolders.flat()])) {
+      const name = basename(dir)
+      let id = name
+      for (let n = 2; ids.has(id); n++) id = `${name}~${n}`
+      ids.set(id, dir)
+    }
+    return ids
+  }
+
+  private async knownAt(dir: string): Promise<Known> {
+    const stamp = await stampOf(dir)
+    const before = this.known.get(dir)
+    if (before?.stamp === stamp) return before
+    const there = await loadJobDir(dir)
+    // A job that grows keeps its index, one that changed its layout does not.
+    const kept = before?.there.layout === there.layout && before.there.own?.id === there.own?.id
+    const known = { stamp, there, index: kept ? before.index : null, state: kept ? before.state : null }
+    this.known.set(dir, known)
+    if (before && known.index?.complete) void known.index.refresh(0)
+    return known
+  }
+}
+
+/** Changes with every file that a job's row is read from. */
+async function stampOf(dir: string): Promise<string> {
+  const files = await Promise.all(
+    ['config.json', 'job.json', 'result.json'].map((name) => stat(join(dir, name)).catch(() => null)),
+  )
+  return files.map((file) => (file ? `${file.ino} ${file.size} ${file.mtimeMs}` : '-')).join(', ')
+}
+
+async function jobDirsIn(folder: string): Promise<string[]> {
+  const names = await namesIn(folder)
+  const kinds = await Promise.all(
+    names
+      .filter((name) => !name.startsWith('.'))
+      .map(async (name) => [name, await configOf(join(folder, name))] as const),
+  )
+  return kinds.flatMap(([name, kind]) => (kind === 'job' ? [join(folder, name)] : [])).sort()
+}
+
+async function kindOf(path: string): Promise<'folder' | 'job' | 'trial'> {
+  const kind = await kindAt(path)
+  if (kind !== 'dir')
+    throw new UserError(
+      `${path}: expected a job or a directory of jobs, got ${kind === 'none' ? 'nothing there' : 'a file'}`,
+      'name the directory that was given to run as --jobs-dir, or one job in it',
+    )
+  const config = await configOf(path)
+  if (config !== 'trial') return config ?? 'folder'
+  if ((await configOf(dirname(path))) === 'job') return 'trial'
+  throw new UserError(`${path}: this trial is not part of a job`, 'name the directory of a job')
+}
+
+const configs = new Map<string, { stamp: string; kind: 'job' | 'trial' | null }>()
+
+/** Whether a directory holds the config of a job or of a trial; read again only when the file changed. */
+async function configOf(dir: string): Promise<'job' | 'trial' | null> {
+  const path = join(dir, 'config.json')
+  const stats = await stat(path).catch(() => null)
+  if (!stats?.isFile()) return null
+  const stamp = `${stats.ino} ${stats.size} ${stats.mtimeMs}`
+  const before = configs.get(path)
+  if (before?.stamp === stamp) return before.kind
+  const document = parseJson((await readTextIfExists(path)) ?? '')
+  const isObject = typeof document === 'object' && document !== null
+  const kind = isObject && 'trial_name' in document ? 'trial' : isObject ? 'job' : null
+  configs.set(path, { stamp, kind })
+  return kind
+}

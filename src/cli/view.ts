@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { Library } from '../app/view/library.ts'
+import { untilAborted } from '../lib/deadline.ts'
+import { isLoopback } from '../lib/loopback.ts'
+import { packageRoot } from '../lib/package-root.ts'
+import { findProgram } from '../lib/programs.ts'
+import { spawnProcess } from '../lib/spawn-process.ts'
+import { serveView } from '../server/view/serve-view.ts'
+import { interruptSignal } from './interrupt.ts'
+import { note, printJson } from './output.ts'
+import { announceView, findRunningView, type RunningView, viewNote } from './view/running-view.ts'
+
+/** `ot-agent view`: jobs and trials in a browser. */
+export default () =>
+  new Command()
+    .description(
+      'Shows jobs and trials in a browser: what ran, what failed and why, what the agent saw and typed.\n' +
+        'The server only reads, and listens on this machine only unless --host says otherwise.',
+    )
+    .argument('[paths...]', 'directories of jobs, jobs or trials, ours or Harbor’s (default: jobs)')
+    .option(
+      '--host <address>',
+      'where to listen; readers on other machines need the token in the printed address',
+      '127.0.0.1',
+    )
+    .option('--port <n>', 'where to listen; 0 takes any that is free', portNumber, 0)
+    .option('--no-open', 'do not open a browser')
+    .option('--json', 'print the address as JSON')
+    .action(async (paths, options) => {
+      const interrupt = interruptSignal()
+      try {
+        await view(paths.length === 0 ? ['jobs'] : paths, options, interrupt.signal)
+      } finally {
+        interrupt.stop()
+      }
+    })
+
+interface Options {
+  readonly host: string
+  readonly port: number
+  readonly open: boolean
+  readonly json?: true
+}
+
+async function view(paths: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
+  const { library, start } = await Library.open(paths)
+  const file = viewNote(paths, options.host)
+  const running = await findRunningView(file)
+  if (running) {
+    note('a viewer of these paths is running already')
+    await tell(running, start, options)
+    return
+  }
+  const token = isLoopback(options.host) ? null : randomBytes(24).toString('base64url')
+  const assetsDir = join(packageRoot, 'dist', 'web')
+  const server = await serveView(library, { host: options.host, port: options.port, token, assetsDir })
+  const withdraw = await announceView(file, { origin: server.origin, token })
+  try {
+    await tell({ origin: server.origin, token }, start, options)
+    if (!options.json) note('press Ctrl-C to stop')
+    await untilAborted(signal)
+  } finally {
+    await withdraw()
+    await server.close()
+    await library.close()
+  }
+}
+
+async function tell({ origin, token }: RunningView, start: string, options: Options): Promise<void> {
+  const url = `${origin}/${token === null ? '' : `?token=${token}`}${start}`
+  if (options.json) printJson({ url })
+  else process.stdout.write(`${url}\n`)
+  if (options.open && !options.json) await openBrowser(url)
+}
+
+/** Only where there is a desktop; a session over the network has none. */
+async function openBrowser(url: string): Promise<void> {
+  const { DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION } = process.env
+  const isDesktop = process.platform === 'darwin' || ((DISPLAY || WAYLAND_DISPLAY) && !SSH_CONNECTION)
+  const opener = findProgram(process.platform === 'darwin' ? 'open' : 'xdg-open')
+  if (!isDesktop || opener === null || !process.stdout.isTTY) return
+  try {
+    const child = await spawnProcess(opener, [url], { stdio: 'ignore', detached: true })
+    child.unref()
+  } catch {
+    note('no browser could be opened: open the address yourself')
+  }
+}
+
+function portNumber(text: string): number {
+  const port = Number(text)
+  if (/^\d+$/.test(text) && port <= 65_535) return port
+  throw new InvalidArgumentError(`expected a number from 0 to 65535, got ${JSON.stringify(text)}`)
+}

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import { defaultStateDir, identitySchema, isRunningHere, ourselves } from '../../lib/process-identity.ts'
+
+const fileSchema = z.object({
+  schema: z.literal('view/1'),
+  process: identitySchema,
+  origin: z.string().regex(/^http:\/\/[\w.:[\]-]+$/),
+  token: z.string().nullable(),
+})
+
+/** Where a viewer is reached. */
+export interface RunningView {
+  readonly origin: string
+  readonly token: string | null
+}
+
+/** The note by which a second `view` of the same paths finds the first. Only its owner can read it: it may hold a token. */
+export function viewNote(paths: readonly string[], host: string, stateDir = defaultStateDir()): string {
+  const key = JSON.stringify([host, ...paths.map((path) => resolve(path)).sort()])
+  return join(stateDir, 'views', `${createHash('sha256').update(key).digest('hex').slice(0, 24)}.json`)
+}
+
+/** The viewer that a note tells of, if it still runs and answers. */
+export async function findRunningView(note: string): Promise<RunningView | null> {
+  const parsed = fileSchema.safeParse(parseJson((await readTextIfExists(note)) ?? ''))
+  if (!parsed.success || !isRunningHere(parsed.data.process)) return null
+  const { origin, token } = parsed.data
+  try {
+    const headers = token === null ? {} : { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${origin}/api/health`, { headers, signal: AbortSignal.timeout(2000) })
+    const body: unknown = await answer.json()
+    return Object(body).server === 'ot-agent view' ? { origin, token } : null
+  } catch {
+    return null
+  }
+}
+
+/** Leaves a note, and returns how to remove it. */
+export async function announceView(note: string, { origin, token }: RunningView): Promise<() => Promise<void>> {
+  const file: z.output<typeof fileSchema> = { schema: 'view/1', process: ourselves(), origin, token }
+  await writeAtomic(note, `${JSON.stringify(file)}\n`, 0o600)
+  return () => rm(note, { force: true })
+}

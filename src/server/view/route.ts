@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Library } from '../../app/view/library.ts'
+import { type LibraryJob, NotHere } from '../../app/view/library-job.ts'
+import type { ExchangeReader } from '../../app/view/view-exchanges.ts'
+import type { ListRequest } from '../../app/view/view-lists.ts'
+import type { Trajectories } from '../../app/view/view-steps.ts'
+
+/** A request that a route of the viewer answers. */
+export interface ViewAsked {
+  readonly library: Library
+  readonly trajectories: Trajectories
+  readonly exchanges: ExchangeReader
+  /** What the route's pattern found in the path, decoded. */
+  readonly names: readonly string[]
+  readonly query: URLSearchParams
+  readonly message: IncomingMessage
+  readonly response: ServerResponse
+  /** Aborted when the reader is gone, or the server closes. */
+  readonly signal: AbortSignal
+}
+
+/** Gives what is sent as JSON, or answers by itself and gives nothing. */
+export type ViewRoute = (asked: ViewAsked) => Promise<object | undefined>
+
+/** The job that the path names. */
+export function askedJob({ library, names }: ViewAsked): Promise<LibraryJob> {
+  return library.job(names[0] ?? '')
+}
+
+/** The directory of the trial that the path names. */
+export async function askedTrialDir(asked: ViewAsked): Promise<string> {
+  const job = await askedJob(asked)
+  const trial = asked.names[1] ?? ''
+  // A trial that the index has not met yet is looked for once all are read.
+  if (!job.index.rows.has(trial) && !job.index.complete) await job.index.refresh(600_000)
+  return asked.library.trials.dirOf(job, trial)
+}
+
+/** A whole number of the query, within bounds; what is no number is the usual one. */
+export function wholeOf(query: URLSearchParams, name: string, usual: number, most: number): number {
+  const text = query.get(name)
+  const value = text !== null && /^\d{1,15}$/.test(text) ? Number(text) : usual
+  return Math.min(value, most)
+}
+
+/** Which part of a list the query asks for. */
+export function listRequest(query: URLSearchParams): ListRequest {
+  const sort = query.get('sort') ?? ''
+  return {
+    offset: wholeOf(query, 'offset', 0, Number.MAX_SAFE_INTEGER),
+    limit: wholeOf(query, 'limit', 100, 1000),
+    q: (query.get('q') ?? '').slice(0, 200),
+    sort: sort.replace(/^-/, ''),
+    descending: sort.startsWith('-'),
+    filter: query.get('filter') ?? '',
+  }
+}
+
+/** A text of the query that must be there. */
+export function textOf(query: URLSearchParams, name: string): string {
+  const text = query.get(name)
+  if (text === null || text === '') throw new NotHere(`expected the parameter ${name}`)
+  return text
+}

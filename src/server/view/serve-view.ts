@@ -1,0 +1,215 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, isIP } from 'node:net'
+import type { Library } from '../../app/view/library.ts'
+import { NotHere } from '../../app/view/library-job.ts'
+import { ExchangeReader } from '../../app/view/view-exchanges.ts'
+import { Trajectories } from '../../app/view/view-steps.ts'
+import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
+import { codeOf } from '../../lib/files.ts'
+import { isLoopback } from '../../lib/loopback.ts'
+import { type Asset, assetFor } from './assets.ts'
+import type { ViewRoute } from './route.ts'
+import { compare } from './routes/compare.ts'
+import { events } from './routes/events.ts'
+import { exchanges } from './routes/exchanges.ts'
+import { health } from './routes/health.ts'
+import { job } from './routes/job.ts'
+import { jobText } from './routes/job-text.ts'
+import { jobs } from './routes/jobs.ts'
+import { raw } from './routes/raw.ts'
+import { steps } from './routes/steps.ts'
+import { tasks } from './routes/tasks.ts'
+import { text } from './routes/text.ts'
+import { trial } from './routes/trial.ts'
+import { trials } from './routes/trials.ts'
+
+export interface ViewServerSettings {
+  readonly host: string
+  /** 0: any that is free. */
+  readonly port: number
+  /** Readers must have it. Null: none is asked for, which is for loopback only. */
+  readonly token: string | null
+  /** Where the built page lies. */
+  readonly assetsDir: string
+}
+
+export interface ViewServer {
+  /** Without a path: `http://127.0.0.1:8090`. */
+  readonly origin: string
+  close(): Promise<void>
+}
+
+const name = '([^/]+)'
+const routes: readonly (readonly [pattern: RegExp, route: ViewRoute])[] = [
+  [/^\/api\/health$/, health],
+  [/^\/api\/jobs$/, jobs],
+  [/^\/api\/compare$/, compare],
+  [/^\/api\/events$/, events],
+  [new RegExp(`^/api/jobs/${name}$`), job],
+  [new RegExp(`^/api/jobs/${name}/tasks$`), tasks],
+  [new RegExp(`^/api/jobs/${name}/text$`), jobText],
+  [new RegExp(`^/api/jobs/${name}/trials$`), trials],
+  [new RegExp(`^/api/jobs/${name}/trials/${name}$`), trial],
+  [new RegExp(`^/api/jobs/${name}/trials/${name}/steps$`), steps],
+  [new RegExp(`^/api/jobs/${name}/trials/${name}/exchanges$`), exchanges],
+  [new RegExp(`^/api/jobs/${name}/trials/${name}/text$`), text],
+  [new RegExp(`^/api/jobs/${name}/trials/${name}/raw$`), raw],
+]
+
+/** No script but ours runs, nothing is loaded from elsewhere, and no other page may frame this one. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const headers = {
+  'content-security-policy': policy,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+/** Serves the pages of a library, to be read and never to be written. */
+export async function serveView(library: Library, settings: ViewServerSettings): Promise<ViewServer> {
+  const readers = { trajectories: new Trajectories(), exchanges: new ExchangeReader() }
+  const closing = new AbortController()
+  const server = createServer((message, response) => {
+    const gone = new AbortController()
+    response.on('close', () => gone.abort())
+    const signal = AbortSignal.any([gone.signal, closing.signal])
+    void handle({ library, ...readers, message, response, signal }, settings)
+  })
+  server.headersTimeout = 30_000
+  server.maxConnections = 512
+  await listen(server, settings)
+  const { port } = server.address() as AddressInfo
+  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
+  return {
+    origin: `http://${host}:${port}`,
+    async close() {
+      closing.abort()
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      })
+      await readers.trajectories.close()
+    },
+  }
+}
+
+async function listen(server: Server, { host, port }: ViewServerSettings): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => resolve())
+  }).catch((error: unknown) => {
+    const inUse = codeOf(error) === 'EADDRINUSE'
+    throw new UserError(
+      `expected to listen on ${host} port ${port}, got ${inUse ? 'a port that is in use' : messageOf(error)}`,
+      inUse ? 'choose another one with --port; 0 takes any that is free' : 'choose another --host or --port',
+    )
+  })
+}
+
+type Handled = Omit<Parameters<ViewRoute>[0], 'names' | 'query'>
+
+async function handle(asked: Handled, settings: ViewServerSettings): Promise<void> {
+  const { message, response } = asked
+  try {
+    for (const [key, value] of Object.entries(headers)) response.setHeader(key, value)
+    const url = URL.parse(message.url ?? '/', 'http://here')
+    if (!url) return sendJson(response, 400, { error: 'expected an address' })
+    if (message.method !== 'GET' && message.method !== 'HEAD') {
+      response.setHeader('allow', 'GET, HEAD')
+      return sendJson(response, 405, { error: 'this server can only be read' })
+    }
+    if (!isOurHost(message, settings)) return sendJson(response, 403, { error: 'not served under this name' })
+    if (settings.token !== null && isSame(url.searchParams.get('token'), settings.token))
+      return rememberToken(response, message, settings.token)
+    if (!hasToken(message, settings.token))
+      return sendJson(response, 401, { error: 'open the address that ot-agent view printed: it holds a token' })
+    if (url.pathname.startsWith('/api/')) return await answer(asked, url)
+    const asset = await assetFor(settings.assetsDir, url.pathname)
+    if (asset) sendAsset(response, asset, message)
+    else sendJson(response, 404, { error: 'there is no such page' })
+  } catch (error) {
+    if (response.headersSent || asked.signal.aborted) response.destroy()
+    else sendError(response, error)
+  }
+}
+
+async function answer(asked: Handled, url: URL): Promise<void> {
+  // A page elsewhere in the browser has no business here, although it could not read the answer.
+  if (asked.message.headers['sec-fetch-site'] === 'cross-site')
+    return sendJson(asked.response, 403, { error: 'not served to other sites' })
+  for (const [pattern, route] of routes) {
+    const found = pattern.exec(url.pathname)
+    if (!found) continue
+    const names = found.slice(1).map(decoded)
+    const body = await route({ ...asked, names, query: url.searchParams })
+    if (body !== undefined) sendJson(asked.response, 200, body)
+    return
+  }
+  sendJson(asked.response, 404, { error: 'there is no such address' })
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new NotHere('the address is not well formed')
+  }
+}
+
+function sendError(response: ServerResponse, error: unknown): void {
+  const known = error instanceof BoundaryError || codeOf(error) !== undefined
+  if (error instanceof NotHere) sendJson(response, 404, { error: error.message })
+  else if (error instanceof UserError) sendJson(response, 422, { error: error.message, hint: error.hint })
+  else if (known) sendJson(response, 500, { error: messageOf(error).slice(0, 300) })
+  else {
+    sendJson(response, 500, { error: 'the server failed; its terminal says why' })
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  }
+}
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' })
+  response.end(JSON.stringify(body))
+}
+
+function sendAsset(response: ServerResponse, { bytes, type, etag }: Asset, message: IncomingMessage): void {
+  const fresh = message.headers['if-none-match'] === etag
+  response.writeHead(fresh ? 304 : 200, { 'content-type': type, etag, 'cache-control': 'no-cache' })
+  response.end(fresh || message.method === 'HEAD' ? undefined : bytes)
+}
+
+/** Without a token only names of this machine are served: a page of the web cannot point its own name here. */
+function isOurHost({ headers: { host } }: IncomingMessage, { token, host: own }: ViewServerSettings): boolean {
+  if (token !== null || host === undefined) return true
+  const asked = URL.parse(`http://${host}`)?.hostname.replace(/^\[|\]$/g, '') ?? ''
+  return isLoopback(asked) || asked === own || isIP(asked) !== 0
+}
+
+const cookie = 'ot-agent-view'
+
+function hasToken({ headers: { cookie: cookies = '', authorization = '' } }: IncomingMessage, token: string | null) {
+  if (token === null) return true
+  const inCookie = cookies.split(/;\s*/).find((each) => each.startsWith(`${cookie}=`))
+  const [, bearer] = /^Bearer (.+)$/i.exec(authorization) ?? []
+  return isSame(inCookie?.slice(cookie.length + 1) ?? null, token) || isSame(bearer ?? null, token)
+}
+
+/** The token leaves the address, where it could be read over a shoulder or be copied along. */
+function rememberToken(response: ServerResponse, message: IncomingMessage, token: string): void {
+  const path = (message.url ?? '/').split('?')[0]?.replace(/^\/+/, '/') ?? '/'
+  response.writeHead(303, { location: path, 'set-cookie': `${cookie}=${token}; HttpOnly; SameSite=Strict; Path=/` })
+  response.end()
+}
+
+function isSame(given: string | null, token: string): boolean {
+  return given !== null && timingSafeEqual(digest(given), digest(token))
+}
+
+function digest(value: string): Buffer {
+  return createHash('sha256').update(value).digest()
+}

@@ -1,0 +1,223 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Library } from '../../src/app/view/library.ts'
+import { spawnProcess } from '../../src/lib/spawn-process.ts'
+import { serveView, type ViewServer } from '../../src/server/view/serve-view.ts'
+import { type BrowserPage, startChromium } from '../chromium.ts'
+import { needs } from '../needs.ts'
+import { makeViewJobs } from '../view-kit.ts'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const alpha = '#/jobs/hostile/trials/alpha__aaaaaaa'
+
+describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
+  let dir: string
+  let library: Library
+  let server: ViewServer
+  let page: BrowserPage
+  const open = (hash: string) => page.open(`${server.origin}/${hash}`)
+  const text = (selector: string) =>
+    page.evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`)
+  const count = (selector: string) =>
+    page.evaluate<number>(`document.querySelectorAll(${JSON.stringify(selector)}).length`)
+  const hash = () => page.evaluate<string>('location.hash')
+
+  beforeAll(async () => {
+    dir = await makeViewJobs(join(mkdtempSync(join(tmpdir(), 'ot-agent-view-')), 'jobs'))
+    ;({ library } = await Library.open([dir]))
+    server = await serveView(library, { host: '127.0.0.1', port: 0, token: null, assetsDir: 'dist/web' })
+    page = await startChromium()
+  })
+
+  afterAll(async () => {
+    await page.close()
+    await server.close()
+    await library.close()
+  })
+
+  test('jobs are listed, searched and opened with the keyboard', async () => {
+    await open('')
+    expect(await count('tbody tr')).toBe(5)
+    await page.press('/')
+    for (const key of 'harb') await page.press(key)
+    await page.until(`document.querySelectorAll('tbody tr').length === 1`)
+    await page.press('Escape')
+    await page.press('j')
+    await page.press('Enter')
+    await page.until(`location.hash === '#/jobs/harbor' && document.querySelectorAll('a.cell').length === 4`)
+    expect(await text('.legend')).toContain('1 infrastructure failure')
+    await page.press('Escape')
+    await page.until(`document.querySelector('h1').innerText === 'Jobs'`)
+  })
+
+  test('two jobs are chosen and compared', async () => {
+    await open('#/?sort=name')
+    await page.press('j')
+    await page.press('x')
+    for (let i = 0; i < 4; i++) await page.press('j')
+    await page.press('x')
+    await page.press('c')
+    await page.until(`document.querySelector('.sentences li')`)
+    expect(await text('.sentences')).toContain('better is better than worse by 80.0 points')
+    expect(await count('svg.interval')).toBe(3)
+    await page.evaluate(`document.querySelector('main input[type=checkbox]').click()`)
+    await page.until(`/^8 of 10 tasks/.test([...document.querySelectorAll('.foot')].at(-1).innerText)`)
+  })
+
+  test('the grid leads to a trial, and filters are kept in the address', async () => {
+    await open('#/jobs/worse?filter=unsolved')
+    await page.until(`document.querySelectorAll('tr[data-row]').length === 8`)
+    await page.evaluate(`document.querySelector('a.cell').click()`)
+    await page.until(`document.querySelectorAll('.turn').length === 3`)
+    expect(await text('.why')).toMatch(/^Not solved: the agent finished/)
+    await page.press('ArrowRight')
+    await page.until(`document.querySelector('h1').innerText.startsWith('task-2__1')`)
+  })
+
+  test('a trial is read turn by turn, over continuations and subagents, with the keyboard', async () => {
+    await open(alpha)
+    await page.until(`document.querySelectorAll('.turn').length === 5`)
+    expect(await text('.why')).toContain('1 of 2 tests failed')
+    await page.press('j')
+    await page.press('j')
+    expect(await hash()).toContain('turn=2')
+    await page.press('e')
+    await page.until(`document.querySelector('dialog.exchange')?.innerText.includes('reply <script>')`)
+    await page.press('Escape')
+    await page.until(`!document.querySelector('dialog')`)
+    await page.evaluate(`document.querySelector('.subagent summary').click()`)
+    await page.until(`document.querySelector('.subagent .turn')?.innerText.includes('the helper speaks')`)
+    await open(`${alpha}?turn=5`)
+    await page.until(`document.querySelector('.turn.marked')?.id === 'turn-5'`)
+  })
+
+  test('the terminal is played, and turns are on its timeline', async () => {
+    await open(`${alpha}?tab=replay`)
+    await page.until(`document.querySelectorAll('.mark').length === 2`)
+    await page.press('j')
+    await page.until(`document.querySelector('.screen').innerText.includes('<script>')`)
+    // Of the minute in which nothing happened two seconds are left.
+    expect(await page.evaluate<number>(`Number(document.querySelector('.timeline input').max)`)).toBeLessThan(6)
+    await page.press(' ')
+    await page.until(`document.querySelector('.screen').innerText.includes('big output')`)
+    expect(await count('.screen a')).toBe(0)
+  })
+
+  test('verifier, files and record are shown', async () => {
+    await open(`${alpha}?tab=verifier`)
+    await page.until(`document.querySelector('.panel').innerText.includes('test_bad')`)
+    await open(`${alpha}?tab=files&file=agent%2Fone-line.log`)
+    await page.until(`document.querySelector('.file pre').innerText.length === 65536`)
+    await open(`${alpha}?tab=files&file=agent%2Fbroken.log`)
+    await page.until(`document.querySelector('.file pre').innerText.includes('\ufffd')`)
+    await open(`${alpha}?tab=record`)
+    await page.until(`document.querySelector('pre.json').innerText.includes('"schema": "trial/1"')`)
+    await open('#/jobs/hostile?tab=files&file=lock.json')
+    await page.until(`document.querySelector('.file pre').innerText.includes('{')`)
+  })
+
+  test('hostile content stays text: no script ran, nothing was asked of another host', async () => {
+    for (const tab of ['turns', 'replay', 'verifier', 'files', 'record']) {
+      await open(`${alpha}?tab=${tab}`)
+      await page.until(`document.querySelector('.panel').innerText.length > 20`)
+      expect(await count('main script, main img, main iframe, main [onerror], main [style*=url]')).toBe(0)
+      const links = await page.evaluate<string[]>(
+        `[...document.querySelectorAll('a')].map((a) => a.getAttribute('href'))`,
+      )
+      expect(links.filter((link) => !/^(#|api\/)/.test(link))).toEqual([])
+    }
+    await open('#/jobs/hostile/trials/beta__bbbbbbb')
+    expect(await text('.why')).toContain('<script>')
+    expect(await page.evaluate('window.hacked ?? null')).toBe(null)
+    expect(await page.evaluate('document.body.innerText.includes("\\u202e")')).toBe(false)
+    expect(page.requests.filter((url) => !url.startsWith(`${server.origin}/`) && url !== 'about:blank')).toEqual([])
+    expect(page.problems).toEqual([])
+  })
+
+  test('what does not exist is said, and the way back is there', async () => {
+    await open('#/jobs/no-such')
+    expect(await text('h1')).toBe('Not found')
+    await open('#/nonsense')
+    expect(await text('h1')).toBe('Not found')
+    page.problems.length = 0
+  })
+
+  test.each(['light', 'dark'])('every page is accessible in %s', async (scheme) => {
+    await page.dark(scheme === 'dark')
+    for (const to of [
+      '#/',
+      '#/jobs/hostile',
+      '#/jobs/worse?tab=trials',
+      '#/compare?jobs=better%0Aworse',
+      alpha,
+      `${alpha}?tab=replay`,
+      `${alpha}?tab=verifier`,
+      `${alpha}?tab=files`,
+      `${alpha}?tab=record`,
+    ]) {
+      await open(to)
+      await page.until(`!document.querySelector('.panel') || document.querySelector('.panel').innerText.length > 20`)
+      await page.evaluate(`void (window.axe || (() => { ${axe} })())`)
+      const found = await page.evaluate<string[]>(
+        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))`,
+      )
+      expect([to, found]).toEqual([to, []])
+    }
+    await page.dark(false)
+  })
+
+  test('on a phone nothing but tables and texts is wider than the screen', async () => {
+    await page.size(390, 800)
+    for (const to of ['#/', '#/jobs/hostile', alpha]) {
+      await open(to)
+      expect([to, await page.evaluate<number>('document.documentElement.scrollWidth')]).toEqual([to, 390])
+    }
+    await page.size(1280, 900)
+  })
+
+  test('a real job appears, grows and ends while the page is open', async () => {
+    await open('')
+    const tasks = ['-p', 'examples/tasks/fix-rotate']
+    const engine = ['--engine', 'scripted', '--engine-kwarg', 'tasks=examples/tasks', '-m', 'stand-in']
+    const args = [
+      'bin/ot-agent.js',
+      'run',
+      ...tasks,
+      '-a',
+      'terminus-2',
+      ...engine,
+      '-k',
+      '2',
+      '-n',
+      '1',
+      '-o',
+      dir,
+      '--job-name',
+      'live',
+    ]
+    const child = await spawnProcess(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    let said = ''
+    child.stderr.on('data', (bytes: Buffer) => {
+      said += bytes.toString()
+    })
+    child.stdout.resume()
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    await page.until(`[...document.querySelectorAll('tbody a')].some((a) => a.innerText === 'live')`)
+    await page.evaluate(`[...document.querySelectorAll('tbody a')].find((a) => a.innerText === 'live').click()`)
+    expect([await ended, said.slice(-300)]).toEqual([0, said.slice(-300)])
+    await page.until(
+      `document.querySelector('.state').innerText === 'finished' && document.querySelectorAll('a.cell.solved').length === 2`,
+    )
+    await page.evaluate(`document.querySelector('a.cell').click()`)
+    await page.until(`document.querySelectorAll('.turn').length > 3`)
+    await page.press('2')
+    await page.until(
+      `document.querySelectorAll('.mark').length > 2 && document.querySelector('.screen').innerText.includes('root@')`,
+    )
+    if (process.env.OT_AGENT_SCREENSHOTS) writeFileSync(process.env.OT_AGENT_SCREENSHOTS, await page.screenshot())
+    expect(page.problems).toEqual([])
+  })
+})

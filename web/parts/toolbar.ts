@@ -1,0 +1,109 @@
+import { h } from '../dom.ts'
+import type { Page } from '../page.ts'
+import { words } from './outcome.ts'
+
+/** A field that narrows a list, and keeps its text in the address. */
+export function searchBox(page: Page, label: string, onChange: () => void): HTMLElement {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const input = h('input', {
+    ...{
+      type: 'search',
+      placeholder: label,
+      'aria-label': label,
+      value: page.query.get('q') ?? '',
+      spellcheck: 'false',
+    },
+    oninput: () => {
+      clearTimeout(timer)
+      timer = setTimeout(() => {
+        page.remember({ q: input.value })
+        onChange()
+      }, 120)
+    },
+  })
+  return h('label', { class: 'search' }, input)
+}
+
+/** A choice that narrows a list. */
+export function stateSelect(page: Page, label: string, values: readonly string[], onChange: () => void): HTMLElement {
+  const now = page.query.get('filter') ?? ''
+  const select = h(
+    'select',
+    {
+      'aria-label': label,
+      onchange: () => {
+        page.remember({ filter: select.value })
+        onChange()
+      },
+    },
+    h('option', { value: '' }, `${label}: all`),
+    ...values.map((value) =>
+      h('option', { value, selected: value === now }, (words as Readonly<Record<string, string>>)[value] ?? value),
+    ),
+  )
+  return select
+}
+
+/** The heads of a table; those with a key sort the list. */
+export function sortHeads(
+  page: Page,
+  columns: readonly (readonly [key: string, title: string])[],
+  onChange: () => void,
+): HTMLElement[] {
+  const heads: HTMLElement[] = []
+  const mark = () => {
+    const sort = page.query.get('sort') ?? ''
+    for (const [i, [key]] of columns.entries()) {
+      const isSorted = key !== '' && sort.replace(/^-/, '') === key
+      if (isSorted) heads[i]?.setAttribute('aria-sort', sort.startsWith('-') ? 'descending' : 'ascending')
+      else heads[i]?.removeAttribute('aria-sort')
+    }
+  }
+  for (const [key, title] of columns) {
+    const sortBy = () => {
+      page.remember({ sort: page.query.get('sort') === `-${key}` ? key : `-${key}` })
+      mark()
+      onChange()
+    }
+    heads.push(h('th', { scope: 'col' }, key === '' ? title : h('button', { class: 'sort', onclick: sortBy }, title)))
+  }
+  mark()
+  return heads
+}
+
+/** Tabs whose choice is kept in the address. Each shows its own content when it is chosen. */
+export function makeTabs(
+  page: Page,
+  tabs: readonly { id: string; title: string; show: (panel: HTMLElement) => void }[],
+) {
+  const panel = h('div', { role: 'tabpanel', class: 'panel', tabindex: '0' })
+  const buttons = tabs.map(({ id, title }) =>
+    h('button', { role: 'tab', id: `tab-${id}`, onclick: () => choose(id) }, title),
+  )
+  const bar = h('div', { role: 'tablist', class: 'tabs' }, ...buttons)
+  const choose = (id: string) => {
+    const at = Math.max(
+      0,
+      tabs.findIndex((tab) => tab.id === id),
+    )
+    for (const [i, button] of buttons.entries()) {
+      button.setAttribute('aria-selected', String(i === at))
+      button.tabIndex = i === at ? 0 : -1
+    }
+    page.remember({ tab: at === 0 ? null : (tabs[at]?.id ?? null) })
+    panel.setAttribute('aria-labelledby', `tab-${tabs[at]?.id}`)
+    panel.replaceChildren()
+    tabs[at]?.show(panel)
+  }
+  bar.addEventListener('keydown', (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
+    if (step === undefined) return
+    event.preventDefault()
+    event.stopPropagation()
+    const at = buttons.findIndex((button) => button.getAttribute('aria-selected') === 'true')
+    const next = buttons[(at + step + buttons.length) % buttons.length]
+    next?.click()
+    next?.focus()
+  })
+  return { bar, panel, choose, start: () => choose(page.query.get('tab') ?? '') }
+}

@@ -1,0 +1,293 @@
+import type { ViewCalls, ViewStep, ViewSteps, ViewText, ViewTrial } from '../../src/core/view.ts'
+import { address, get } from '../api.ts'
+import { type Child, fill, h } from '../dom.ts'
+import type { Key, Page } from '../page.ts'
+import { clean, count, duration, line, whole } from '../text.ts'
+import { showExchange } from './exchange.ts'
+
+export interface TurnsRequest {
+  readonly page: Page
+  readonly place: readonly string[]
+  readonly trial: ViewTrial
+  /** Folders of the agent: one, or one for each step of the task. */
+  readonly folders: readonly string[]
+  readonly panel: HTMLElement
+  /** Shows the terminal at a turn; null when nothing was recorded. */
+  readonly onPlay: ((turn: number) => void) | null
+}
+
+interface Shown {
+  readonly card: HTMLElement
+  readonly step: ViewStep
+  readonly folder: string
+}
+
+/** The trajectory, turn by turn, loaded as it is scrolled. Gives the keys of the tab. */
+export function showTurns(request: TurnsRequest): Key[] {
+  const { page, place, folders, panel, trial } = request
+  const shown: Shown[] = []
+  const calls = new Map<string, Promise<ViewCalls | null>>()
+  let marked = -1
+  const mark = (at: number, scroll = true) => {
+    shown[marked]?.card.classList.remove('marked')
+    marked = Math.min(shown.length - 1, Math.max(0, at))
+    const now = shown[marked]
+    now?.card.classList.add('marked')
+    if (now) page.remember({ turn: String(now.step.number), folder: folders.length > 1 ? now.folder : null })
+    if (scroll) now?.card.scrollIntoView({ block: 'start' })
+  }
+  const exchangeOf = async (at: number) => {
+    const now = shown[at]
+    if (!now) return
+    const recorded = trial.record === null || trial.files.some(({ path }) => path === `${now.folder}/exchanges.jsonl`)
+    const ask = () => get<ViewCalls>([...place, 'exchanges'], { folder: now.folder }, page.signal).catch(() => null)
+    const list = recorded ? (calls.get(now.folder) ?? ask()) : null
+    if (list && trial.record !== null) calls.set(now.folder, list)
+    const call = callFor(now.step, await list)
+    if (call === null) page.say('No exchange with the model was recorded for this turn.')
+    else await showExchange(page, place, now.folder, call)
+  }
+  fill(panel)
+  for (const folder of folders) {
+    const section = h('section', { class: 'turns' })
+    if (folders.length > 1) section.append(h('h2', null, line(folder.split('/')[1] ?? folder)))
+    panel.append(section)
+    // A running agent may still begin; a trial that ended has what it has.
+    const has =
+      trial.record === null ||
+      trial.files.some(({ path }) => /^trajectory\.jsonl?$/.test(path.slice(folder.length + 1)))
+    if (!has) section.append(h('p', { class: 'dim' }, noSteps(trial)))
+    else void loadFile(request, { folder, file: `${folder}/trajectory.json`, section, shown, mark, exchangeOf })
+  }
+  return [
+    { key: 'j', does: 'next turn', run: () => mark(marked + 1) },
+    { key: 'k', does: 'previous turn', run: () => mark(marked - 1) },
+    { key: 'e', does: 'what the model was sent and replied', run: () => void exchangeOf(marked) },
+    {
+      key: 'p',
+      does: 'the terminal at this turn',
+      run: () => request.onPlay?.(shown[marked]?.step.number ?? 1),
+    },
+    {
+      key: 'o',
+      does: 'unfold the turn',
+      run: () => {
+        for (const each of shown[marked]?.card.querySelectorAll('details') ?? []) each.toggleAttribute('open')
+      },
+    },
+  ]
+}
+
+interface Loading {
+  readonly folder: string
+  readonly file: string
+  readonly section: HTMLElement
+  readonly shown: Shown[]
+  readonly mark: (at: number, scroll?: boolean) => void
+  readonly exchangeOf: (at: number) => Promise<void>
+}
+
+const pageSize = 40
+
+/** Loads the steps of one file, and of those in which it continues. */
+async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> {
+  const { page, place, trial } = request
+  const { section, shown, folder } = loading
+  const more = h('button', null, 'Show more turns')
+  const foot = h('p', { class: 'foot' })
+  section.append(foot)
+  let file = loading.file
+  let offset = 0
+  let firstAt: number | null = null
+  let isWaiting = false
+  const wanted = Number(page.query.get('turn') ?? 0)
+  const next = async (limit = pageSize): Promise<void> => {
+    if (isWaiting) return
+    isWaiting = true
+    const found = await get<ViewSteps>([...place, 'steps'], { file, offset, limit }, page.signal).catch(
+      (error: Error) => error,
+    )
+    isWaiting = false
+    if (page.signal.aborted) return
+    if (found instanceof Error)
+      return void fill(
+        foot,
+        h('span', { class: 'dim' }, trial.record === null ? 'The agent has not begun.' : line(found.message)),
+      )
+    for (const step of found.steps) {
+      firstAt ??= step.timestamp === null ? null : Date.parse(step.timestamp)
+      const at = shown.length
+      const numbered = { ...step, number: at + 1 }
+      const card = turnCard(numbered, firstAt, {
+        exchange: () => void loading.exchangeOf(at),
+        play: request.onPlay && (() => request.onPlay?.(at + 1)),
+        link: () => loading.mark(at, false),
+        subagent: (name) => subagentSection(request, folder, name),
+        raw: address([...place, 'raw'], { path: file }),
+      })
+      shown.push({ card, step: numbered, folder })
+      section.insertBefore(card, foot)
+      if (at + 1 === wanted) requestAnimationFrame(() => loading.mark(at))
+    }
+    offset += found.steps.length
+    const isEnd = found.total !== null && offset >= found.total
+    if (isEnd && found.continues !== null && found.continues !== file) {
+      section.insertBefore(h('p', { class: 'between' }, `Continues in ${line(found.continues)}`), foot)
+      file = found.continues
+      offset = 0
+      return next()
+    }
+    const told =
+      found.trouble ?? (isEnd ? '' : `${whole(offset)} of ${found.total === null ? 'more' : whole(found.total)} turns`)
+    fill(foot, line(told), ' ', !isEnd && more)
+    if (wanted > shown.length && !isEnd) return next(200)
+    if (isEnd && trial.record === null) setTimeout(() => void next(), 2000)
+  }
+  more.addEventListener('click', () => void next())
+  const watcher = new IntersectionObserver((entries) => {
+    if (entries.some(({ isIntersecting }) => isIntersecting) && more.isConnected) void next()
+  })
+  watcher.observe(foot)
+  page.signal.addEventListener('abort', () => watcher.disconnect())
+  await next()
+}
+
+function noSteps({ files }: ViewTrial): string {
+  const wrote = files.some(({ path }) => /(^|\/)agent\//.test(path))
+  return wrote ? 'The agent left no trajectory; the tab Files shows what it wrote.' : 'The agent left no trajectory.'
+}
+
+interface CardActions {
+  readonly exchange: () => void
+  readonly play: (() => void) | null
+  readonly link: () => void
+  readonly subagent: (name: string) => HTMLElement
+  readonly raw: string
+}
+
+function turnCard(step: ViewStep, firstAt: number | null, actions: CardActions): HTMLElement {
+  const since = step.timestamp !== null && firstAt !== null ? (Date.parse(step.timestamp) - firstAt) / 1000 : null
+  const facts = [
+    since === null ? null : `+${duration(since)}`,
+    step.model === null ? null : line(step.model),
+    step.outputTokens === null ? null : `${count(step.inputTokens)} in, ${count(step.outputTokens)} out`,
+    step.copied ? 'copied context' : null,
+  ].filter((fact) => fact !== null)
+  const isAgent = step.source === 'agent'
+  return h(
+    'article',
+    {
+      class: `turn ${step.source}${step.copied ? ' copied' : ''}`,
+      'aria-label': `Turn ${step.number}, ${step.source}`,
+      id: `turn-${step.number}`,
+    },
+    h(
+      'header',
+      null,
+      h('button', { class: 'number', title: 'Link to this turn', onclick: actions.link }, `#${step.number}`),
+      h('strong', null, step.source),
+      h('span', { class: 'dim' }, facts.join(' · ')),
+      h(
+        'span',
+        { class: 'actions' },
+        isAgent && actions.play && h('button', { class: 'quiet', onclick: actions.play }, 'Terminal'),
+        isAgent && h('button', { class: 'quiet', onclick: actions.exchange }, 'Exchange'),
+      ),
+    ),
+    step.reasoning &&
+      h('details', { class: 'reasoning' }, h('summary', null, 'Reasoning'), textBlock(step.reasoning, actions.raw)),
+    isAgent
+      ? saidByAgent(step.message, actions.raw)
+      : longText(step.message, actions.raw, step.source === 'user' ? 14 : 6),
+    ...step.calls.map(({ name, text, keystrokes }) =>
+      h(
+        'div',
+        { class: 'call' },
+        !keystrokes && h('span', { class: 'tool' }, line(name)),
+        h('pre', { class: 'command', tabindex: '0' }, clean(typed(text.text, keystrokes))),
+        cutNote(text, actions.raw),
+      ),
+    ),
+    ...step.observations.flatMap(({ text, subagents }): Child[] => [
+      text.text.trim() !== '' && h('div', { class: 'observation' }, longText(text, actions.raw, 24)),
+      ...subagents.map(actions.subagent),
+    ]),
+    step.tooLarge && h('p', null, h('a', { href: actions.raw, download: '' }, 'Save the file')),
+  )
+}
+
+/** A line feed at the end of keystrokes is the Enter key. */
+function typed(text: string, keystrokes: boolean): string {
+  return keystrokes ? text.replace(/\n$/, '') : text
+}
+
+/** Terminus replies with an analysis and a plan; other agents say what they like. */
+function saidByAgent(message: ViewText, raw: string): Child {
+  const found = /^Analysis: ([\s\S]*?)\nPlan: ([\s\S]*)$/.exec(message.text)
+  if (!found) return message.text.trim() === '' ? null : longText(message, raw, 30)
+  const part = (title: string, text: string) =>
+    text.trim() !== '' && [h('dt', null, title), h('dd', null, clean(text.trim()))]
+  return [
+    h('dl', { class: 'said' }, part('Analysis', found[1] ?? ''), part('Plan', found[2] ?? '')),
+    cutNote(message, raw),
+  ]
+}
+
+/** A text of which the first lines are shown; the rest unfolds. */
+function longText(text: ViewText, raw: string, lines: number): Child {
+  const all = clean(text.text).replace(/\s+$/, '')
+  const rows = all.split('\n')
+  const head = rows.slice(0, lines).join('\n').slice(0, 4000)
+  if (rows.length <= lines + 2 && all.length <= 4000) return textBlock(text, raw)
+  const pre = h('pre', { tabindex: '0' }, head)
+  const more = h(
+    'button',
+    { class: 'quiet' },
+    rows.length > lines ? `Show all ${whole(rows.length)} lines` : `Show all ${whole(all.length)} characters`,
+  )
+  const note = cutNote(text, raw)
+  const tail = h('p', { class: 'foot' }, more)
+  more.addEventListener('click', () => {
+    pre.textContent = all
+    fill(tail, note)
+  })
+  return [pre, tail]
+}
+
+function textBlock(text: ViewText, raw: string): Child {
+  return [h('pre', { tabindex: '0' }, clean(text.text).replace(/\s+$/, '')), cutNote(text, raw)]
+}
+
+function cutNote({ text, chars }: ViewText, raw: string): Child {
+  if (chars === undefined) return null
+  return h(
+    'p',
+    { class: 'dim cut' },
+    `The first ${whole(text.length)} of ${whole(chars)} characters. `,
+    h('a', { href: raw, download: '' }, 'Save the file'),
+  )
+}
+
+/** A subagent's trajectory in its place, loaded when it is unfolded. */
+function subagentSection(request: TurnsRequest, folder: string, name: string): HTMLElement {
+  const details = h('details', { class: 'subagent' }, h('summary', null, `Subagent: ${line(name)}`))
+  details.addEventListener(
+    'toggle',
+    () => {
+      const section = h('section', { class: 'turns' })
+      details.append(section)
+      const nothing = { mark: () => {}, exchangeOf: async () => {} }
+      void loadFile({ ...request, onPlay: null }, { folder, file: `${folder}/${name}`, section, shown: [], ...nothing })
+    },
+    { once: true },
+  )
+  return details
+}
+
+/** The last call that was made before the step was written. */
+function callFor({ timestamp, source }: ViewStep, list: ViewCalls | null): number | null {
+  if (timestamp === null || source !== 'agent') return null
+  const at = Date.parse(timestamp)
+  const before = (list?.calls ?? []).filter((call) => Date.parse(call.timestamp) <= at)
+  return before.at(-1)?.call ?? null
+}
