@@ -174,7 +174,15 @@ onEachEngine(stateDir, ({ name, started, makeProvider }) => {
         const line = [resolve('bin/ot-agent.js'), 'clean', '-e', name, '--json', ...named, ...more]
         return JSON.parse((await promisify(execFile)(process.execPath, line, { env })).stdout)
       }
-      expect(await clean()).toEqual({ dryRun: false, reaped: [], leftovers: [], left: [], leftoversLeft: [], bytes: 0 })
+      expect(await clean()).toEqual({
+        dryRun: false,
+        reaped: [],
+        leftovers: [],
+        servers: [],
+        left: [],
+        leftoversLeft: [],
+        bytes: 0,
+      })
       child.kill('SIGKILL')
       await exit
       const found = await clean('--dry-run')
