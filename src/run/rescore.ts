@@ -65,8 +65,8 @@ function taskOf({ task }: TrialRecord, tasks: readonly Task[]): Task | undefined
 }
 
 async function saveNewResult({ there, config }: JobToRescore, store: TrialStore): Promise<void> {
-  const { result, own } = there
-  if (!result || !own) return
+  const { result } = there
+  if (!result) return
   const liveStats = makeLiveStats(config.metrics)
   for await (const record of store.records()) liveStats.add(record)
   const { retries } = result.stats

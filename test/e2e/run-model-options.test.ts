@@ -94,7 +94,9 @@ extra_agent_kwargs: { max_turns: 9 }
       datasets: [{ path: tasks, n_tasks: 3 }],
     }
     writeFileSync(file, JSON.stringify(job))
-    const ran = await ended(start(`adaptive-${place}`, ['-c', file, ...here(slow), '--json'], withKey, []))
+    const ran = await ended(
+      start(`adaptive-${place}`, ['-c', file, '-e', 'local', ...here(slow), '--json'], withKey, []),
+    )
     expect(ran.code, ran.stderr).toBe(0)
     expect(JSON.parse(ran.stdout)).toMatchObject({ ends: { scored: 3, meanOverAll: 1 } })
     expect(ran.stderr).toMatch(/[2-6] trials at once from now on/)

@@ -34,6 +34,36 @@ test('-a replaces the agents of the job file, and each -m makes one', async () =
   ])
 })
 
+test('Harbor’s other flags are understood', async () => {
+  const words = [
+    '--env',
+    'docker',
+    '--no-delete',
+    '--no-force-build',
+    '--enable-verification',
+    '--mounts-json',
+    '[{"a":1}]',
+  ]
+  const { config } = await asked(words)
+  expect(config).toMatchObject({
+    environment: { type: 'docker', delete: false, forceBuild: false, mountsJson: [{ a: 1 }] },
+    verifier: { disable: false },
+  })
+  expect((await asked(['--delete', '--force-build'])).config.environment).toMatchObject({
+    ...{ type: 'local', delete: true, forceBuild: true },
+  })
+})
+
+test.each([
+  [['-t', 'org/task@1'], "--task org/task@1: tasks of Harbor's hub cannot be fetched from here"],
+  [['--env', 'docker', '-e', 'local'], 'expected -e or --env, got both: local and docker'],
+  [['--mounts-json', '{'], '--mounts-json: expected JSON'],
+  [['--task-git-commit', 'abc'], 'expected --task-git-url beside --task-git-commit'],
+  [['--registry-path', 'r.json', '--registry-url', 'http://x'], 'expected --registry-path or --registry-url, got both'],
+])('refuses %j', async (words, message) => {
+  await expect(asked(words)).rejects.toThrow(message)
+})
+
 test('--set reaches any key and is the last word', async () => {
   const { config } = await asked([
     '-n',

@@ -1,4 +1,5 @@
 import { UserError } from '../../core/errors.ts'
+import { readJson } from '../../lib/parse-json.ts'
 import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
 import { parseAssignment, parsedAssignments, parseValue, textAssignments } from '../job/assignments.ts'
 import { modelRequestOf } from '../job/model-flags.ts'
@@ -20,13 +21,13 @@ function whatToRun(options: RunOptions): TasksRequest {
     agentOptions: parsedAssignments('--ak', options.agentKwarg ?? []),
     agentEnv: textAssignments('--ae', options.agentEnv ?? []),
     jobFile: options.config,
-    set: options.set?.map((text) => parseAssignment('--set', text)).map(([path, value]) => [path, parseValue(value)]),
+    set: [...harborSettings(options), ...settingsOf(options)],
   }
 }
 
 function howToRun(options: RunOptions): TasksRequest {
   return {
-    sandbox: pluginOf('-e', options.environment, '--environment-import-path', options.environmentImportPath),
+    sandbox: pluginOf('-e', sandboxName(options), '--environment-import-path', options.environmentImportPath),
     sandboxOptions: parsedAssignments('--ek', options.environmentKwarg ?? []),
     resources: {
       cpus: options.overrideCpus,
@@ -37,7 +38,7 @@ function howToRun(options: RunOptions): TasksRequest {
     forceBuild: options.forceBuild,
     verifier: {
       env: textAssignments('--ve', options.verifierEnv ?? []),
-      disable: options.disableVerification,
+      disable: options.disableVerification ?? (options.enableVerification ? false : undefined),
       rewardPrecedence: options.rewardPrecedence,
       agentMayModifySystem: options.agentMayModifySystem,
     },
@@ -70,7 +71,38 @@ function thisRun(options: RunOptions): TasksRequest {
   }
 }
 
+function settingsOf({ set = [] }: RunOptions): readonly Setting[] {
+  return set.map((text) => parseAssignment('--set', text)).map(([path, value]) => [path, parseValue(value)])
+}
+
+/** Flags of Harbor's for which there is only a key of the job file. */
+function harborSettings({ delete: deletes, mountsJson }: RunOptions): readonly Setting[] {
+  const removal: Setting[] = deletes === undefined ? [] : [['environment.delete', deletes]]
+  return mountsJson === undefined ? removal : [...removal, ['environment.mounts_json', parseMounts(mountsJson)]]
+}
+
+type Setting = readonly [path: string, value: unknown]
+
+function parseMounts(text: string): unknown {
+  try {
+    return readJson(text)
+  } catch {
+    throw new UserError('--mounts-json: expected JSON, got something else', 'a list of mounts, for example []')
+  }
+}
+
+/** Harbor calls it `--env`. */
+function sandboxName({ environment, env }: RunOptions): string | undefined {
+  if (environment !== env) refuseBoth('-e', environment, '--env', env)
+  return environment ?? env
+}
+
 function tasksOf(options: RunOptions): TasksRequest {
+  if (options.task !== undefined)
+    throw new UserError(
+      `--task ${options.task}: tasks of Harbor's hub cannot be fetched from here`,
+      'download it with Harbor and name its folder with -p, or use -d and -i',
+    )
   const { path, dataset, registryPath, registryUrl, taskGitUrl: url, taskGitCommit: commit } = options
   if (path !== dataset) refuseBoth('--path', path, '--dataset', dataset)
   refuseBoth('--registry-path', registryPath, '--registry-url', registryUrl)

@@ -4,12 +4,12 @@ import { factor, several, wholeNumber } from './values.ts'
 
 /** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
 export function runOptions() {
-  return withModel(withHow(withPreview(withJob(withWhat(new Command())))))
+  return withHarborFlags(withModel(withHow(withPreview(withJob(withWhat(new Command()))))))
 }
 
 /** The same for a command that only runs, and does not look ahead. */
 export function evalOptions() {
-  return withModel(withHow(withJob(withWhat(new Command()))))
+  return withHarborFlags(withModel(withHow(withJob(withWhat(new Command())))))
 }
 
 function withWhat<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
@@ -45,7 +45,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
 function withHow<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
     .optionsGroup('Sandboxes and tests:')
-    .option('-e, --environment <sandbox>', 'kind of sandbox (default: local)')
+    .option('-e, --environment <sandbox>', 'kind of sandbox (default: local, or docker for a job file that names none)')
     .option('--environment-import-path <path>', 'your own kind of sandbox, written like --agent-import-path')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
     .option('--force-build', 'build the environment again, ignoring prebuilt images and caches')
@@ -75,6 +75,19 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
       'multiply the time limit of building and starting a sandbox',
       factor,
     )
+}
+
+/** Harbor's flags that have another name here, or that only say what is the default; not shown, and understood. */
+function withHarborFlags<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
+  const hidden = <F extends string>(flags: F) => new Option(flags).hideHelp()
+  return command
+    .addOption(hidden('--env <sandbox>'))
+    .addOption(hidden('-t, --task <name>'))
+    .addOption(hidden('--mounts-json <json>'))
+    .addOption(hidden('--delete'))
+    .addOption(hidden('--no-delete'))
+    .addOption(hidden('--no-force-build'))
+    .addOption(hidden('--enable-verification'))
 }
 
 function withJob<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {

@@ -11,6 +11,9 @@ export interface GivenAgain {
   readonly agentEnv?: Readonly<Record<string, string>>
   readonly agentOptions?: Readonly<Record<string, unknown>>
   readonly verifierEnv?: Readonly<Record<string, string>>
+  /** Another kind of sandbox than that of the job, with its options. */
+  readonly sandbox?: string | undefined
+  readonly sandboxOptions?: Readonly<Record<string, unknown>>
   /** Variables of this machine that its tasks may have: consent holds for one run. */
   readonly passEnv?: readonly string[] | undefined
 }

@@ -37,7 +37,11 @@ export async function jobConfigOf(request: TasksRequest, notify: Notify): Promis
   const named = file.named || request.jobName !== undefined
   const set = withSet(asked, request.set ?? [])
   const { environment } = set.config
-  const type = environment.type ?? (environment.importPath === null ? 'local' : null)
+  const isUnnamed = environment.type === null && environment.importPath === null
+  if (isUnnamed && file.isHarborJob)
+    notify(`${request.jobFile}: environment.type is missing, which means docker as in Harbor; -e chooses another`)
+  if (!environment.delete) notify('delete = false is ignored: sandboxes are removed after each trial')
+  const type = isUnnamed ? (file.isHarborJob ? 'docker' : 'local') : environment.type
   const config = await chooseTasks({ ...set.config, environment: { ...environment, type } }, request)
   return { config, named: named || set.named, adaptive: file.adaptive }
 }
@@ -50,10 +54,19 @@ interface JobFile {
   readonly adaptive: unknown
   /** It only sets up one model as an agent. */
   readonly isOneModel: boolean
+  /** It is a job file of Harbor's, with Harbor's defaults. */
+  readonly isHarborJob: boolean
 }
 
 function noFile(): JobFile {
-  return { config: defaultJobConfig(), agents: null, named: false, adaptive: undefined, isOneModel: false }
+  return {
+    config: defaultJobConfig(),
+    agents: null,
+    named: false,
+    adaptive: undefined,
+    isOneModel: false,
+    isHarborJob: false,
+  }
 }
 
 async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
@@ -76,6 +89,7 @@ async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
     named: typeof document.job_name === 'string',
     adaptive: adaptiveIn(read),
     isOneModel: false,
+    isHarborJob: true,
   }
 }
 

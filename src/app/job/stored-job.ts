@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { JobConfig } from '../../core/job.ts'
+import type { EnvironmentConfig, JobConfig } from '../../core/job.ts'
 import { differences, identityOf, parseIdentity } from '../../run/job/identity.ts'
 import { continueJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
@@ -10,6 +10,7 @@ import type { Consent } from './consent.ts'
 import { type GivenAgain, withValuesGivenAgain } from './hidden-values.ts'
 import type { JobToRun } from './perform-job.ts'
 import { resolveTasks } from './resolve-tasks.ts'
+import { requestedPlugin } from './tasks-request.ts'
 
 export interface StoredJob {
   readonly there: JobDir
@@ -19,6 +20,8 @@ export interface StoredJob {
   readonly consent: Consent
   /** How the tasks differ from those the job was started with. */
   readonly changes: readonly string[]
+  /** Whether another kind of sandbox was asked for. */
+  readonly isMoved: boolean
 }
 
 /** A job as its own directory describes it, with its tasks read again. */
@@ -28,9 +31,11 @@ export async function loadStoredJob(
   given: GivenAgain = {},
 ): Promise<StoredJob> {
   const there = await loadJobDir(path)
+  const filled = withValuesGivenAgain(there, given)
   const config = {
-    ...withValuesGivenAgain(there, given),
+    ...filled,
     ...settings,
+    environment: inSandbox(filled.environment, given),
     jobName: basename(there.dir),
     jobsDir: dirname(there.dir),
   }
@@ -41,12 +46,23 @@ export async function loadStoredJob(
     tasks.map(({ task }) => task),
   )
   const changes = before ? differences(before, { ...before, tasks: now.tasks }) : []
-  return { there, config, tasks, consent: { passEnv: given.passEnv }, changes }
+  return { there, config, tasks, consent: { passEnv: given.passEnv }, changes, isMoved: given.sandbox !== undefined }
+}
+
+function inSandbox(environment: EnvironmentConfig, { sandbox, sandboxOptions = {} }: GivenAgain): EnvironmentConfig {
+  if (sandbox === undefined) return { ...environment, kwargs: { ...environment.kwargs, ...sandboxOptions } }
+  const { name: type, importPath } = requestedPlugin(sandbox)
+  return { ...environment, type, importPath, kwargs: sandboxOptions }
 }
 
 /** The stored job as something to run, under its own name; refused when its tasks or the code of its agents are no longer the same. */
 export async function continuing({ there, changes: taskChanges, ...stored }: StoredJob): Promise<JobToRun> {
   const { config, tasks, consent } = stored
+  if (stored.isMoved && there.own !== null)
+    throw new UserError(
+      `${there.dir}: expected the job's own kind of sandbox, got another`,
+      'leave -e out, or run the tasks as a new job; only jobs that Harbor started can be moved',
+    )
   const before = there.own && parseIdentity(there.own.identity)
   const imports = await importDigests(config)
   const changes = [...taskChanges, ...(before ? differences(before, { ...before, imports }) : [])]

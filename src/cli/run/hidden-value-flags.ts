@@ -6,6 +6,11 @@ import type { GivenAgain } from '../../app/job/hidden-values.ts'
 /** The flags that bring back what a job's files do not hold. */
 export function withHiddenValues<A extends unknown[], O extends OptionValues>(command: Command<A, O>) {
   return command
+    .option(
+      '-e, --environment <sandbox>',
+      'another kind of sandbox: to rescore, or for a job that Harbor started (default: the job’s own)',
+    )
+    .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
     .optionsGroup('Values that the job’s files do not hold:')
     .option(
       '--ae, --agent-env <key=value>',
@@ -34,10 +39,15 @@ export interface HiddenValueOptions {
   readonly agentKwarg?: readonly string[] | undefined
   readonly verifierEnv?: readonly string[] | undefined
   readonly passEnv?: readonly string[] | undefined
+  readonly environment?: string | undefined
+  readonly environmentKwarg?: readonly string[] | undefined
 }
 
-export function hiddenValuesOf({ agentEnv, agentKwarg, verifierEnv, passEnv }: HiddenValueOptions): GivenAgain {
+export function hiddenValuesOf(options: HiddenValueOptions): GivenAgain {
+  const { agentEnv, agentKwarg, verifierEnv, passEnv, environment, environmentKwarg } = options
   return {
+    sandbox: environment,
+    sandboxOptions: parsedAssignments('--ek', environmentKwarg ?? []),
     agentEnv: textAssignments('--ae', agentEnv ?? []),
     agentOptions: parsedAssignments('--ak', agentKwarg ?? []),
     verifierEnv: textAssignments('--ve', verifierEnv ?? []),

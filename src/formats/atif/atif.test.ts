@@ -35,7 +35,20 @@ describe('reading a trajectory', () => {
     const observation = { results: [{ subagent_trajectory_ref: [{ session_id: 'x' }] }] }
     const old = { ...withStep({ observation }), schema_version: 'ATIF-v1.6' }
     expect(parse(old).steps).toHaveLength(2)
-    expect(() => parse(withStep({ observation }))).toThrow(/trajectory_id or a trajectory_path/)
+    for (const schema_version of ['ATIF-v1.7', 'ATIF-v1.8'])
+      expect(() => parse({ ...withStep({ observation }), schema_version })).toThrow(
+        /trajectory_id or a trajectory_path/,
+      )
+  })
+
+  test.each([
+    ['audio/mpeg', 'audio/mpeg'],
+    [' Audio/MP3', 'audio/mpeg'],
+    ['audio/x-m4a', 'audio/mp4'],
+  ])('takes audio of the type %j', (given, media_type) => {
+    const audio = (type: string) => ({ type: 'audio', source: { media_type: type, path: 'a', duration_sec: 1.5 } })
+    const read = parse({ ...withStep({ message: [audio(given)] }), schema_version: 'ATIF-v1.8' })
+    expect(read.steps[1]?.message).toEqual([audio(media_type)])
   })
 
   test.each<[string, object, RegExp]>([
@@ -51,6 +64,11 @@ describe('reading a trajectory', () => {
     ['metrics of a system', document({ steps: [{ ...user, source: 'system', metrics: {} }] }), /only an agent/],
     ['a result of no call', withStep({ observation: { results: [{ source_call_id: 'x' }] } }), /no tool call/],
     ['metrics without a call', withStep({ llm_call_count: 0, metrics: {} }), /without a model call/],
+    [
+      'audio that is an image',
+      withStep({ message: [{ type: 'audio', source: { media_type: 'image/png', path: 'x' } }] }),
+      /steps.1.message/,
+    ],
     [
       'an image of another kind',
       withStep({ message: [{ type: 'image', source: { media_type: 'image/bmp', path: 'x' } }] }),

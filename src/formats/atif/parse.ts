@@ -3,7 +3,7 @@ import { readJson } from '../../lib/parse-json.ts'
 import { trajectorySchema } from './schema.ts'
 import type { Trajectory } from './trajectory.ts'
 
-const hint = 'expected a trajectory in ATIF, version 1.0 to 1.7'
+const hint = 'expected a trajectory in ATIF, version 1.0 to 1.8'
 
 /** Reads the text of a trajectory of any version; throws UserError that names the first field that is wrong. */
 export function parseTrajectory(text: string, path = 'trajectory.json'): Trajectory {

@@ -48,12 +48,16 @@ function checkReferences({ schema_version: version, steps }: Trajectory, context
     for (const [j, result] of (step.observation?.results ?? []).entries()) {
       for (const [k, ref] of (result.subagent_trajectory_ref ?? []).entries()) {
         const isNamed = ref.trajectory_id !== undefined || ref.trajectory_path !== undefined
-        if (isNamed || (version !== 'ATIF-v1.7' && ref.session_id !== undefined)) continue
+        if (isNamed || (isBefore17(version) && ref.session_id !== undefined)) continue
         const path = ['steps', i, 'observation', 'results', j, 'subagent_trajectory_ref', k]
         fail(context, path, 'expected a trajectory_id or a trajectory_path')
       }
     }
   }
+}
+
+function isBefore17(version: Trajectory['schema_version']): boolean {
+  return !['ATIF-v1.7', 'ATIF-v1.8'].includes(version)
 }
 
 function fail(context: Context, path: (string | number)[], message: string): void {

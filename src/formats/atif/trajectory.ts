@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The versions of the format that can be read; the last one is written. */
+/** The versions of the format that can be read. */
 export const atifVersions = [
   'ATIF-v1.0',
   'ATIF-v1.1',
@@ -10,13 +10,32 @@ export const atifVersions = [
   'ATIF-v1.5',
   'ATIF-v1.6',
   'ATIF-v1.7',
+  'ATIF-v1.8',
 ] as const
+/** The version that is written. 1.8 adds audio only, which no agent here records, and Harbor before 0.25 does not open it. */
 export const atifVersion = 'ATIF-v1.7'
 
 /** What others may add under `extra`. */
 export const values = z.record(z.string(), z.unknown())
 const count = z.int().nonnegative()
 const timestamp = z.string().refine(isIsoTime, { error: 'expected an ISO 8601 time' })
+
+const audioTypes = [
+  ...(['audio/wav', 'audio/mpeg', 'audio/mp4', 'audio/aac'] as const),
+  ...(['audio/ogg', 'audio/flac', 'audio/webm', 'audio/aiff'] as const),
+] as const
+const audioAliases: Readonly<Record<string, string>> = {
+  ...{ mp3: 'mpeg', mpga: 'mpeg', 'x-mpeg': 'mpeg', 'x-wav': 'wav', wave: 'wav', 'vnd.wave': 'wav' },
+  ...{ 'x-m4a': 'mp4', m4a: 'mp4', 'x-aac': 'aac', 'x-flac': 'flac', 'x-aiff': 'aiff' },
+}
+
+/** Other spellings of a type of audio, as Harbor takes them. */
+function audioType(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  const type = value.trim().toLowerCase()
+  const alias = audioAliases[type.replace(/^audio\//, '')]
+  return alias === undefined ? type : `audio/${alias}`
+}
 
 const contentPart = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), text: z.string() }),
@@ -25,6 +44,15 @@ const contentPart = z.discriminatedUnion('type', [
     source: z.strictObject({
       media_type: z.enum(['image/jpeg', 'image/png', 'image/gif', 'image/webp']),
       path: z.string(),
+    }),
+  }),
+  // Since 1.8.
+  z.strictObject({
+    type: z.literal('audio'),
+    source: z.strictObject({
+      media_type: z.preprocess(audioType, z.enum(audioTypes)),
+      path: z.string(),
+      duration_sec: z.number().nonnegative().optional(),
     }),
   }),
 ])

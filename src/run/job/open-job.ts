@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { JobConfig } from '../../core/job.ts'
+import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { utcNow } from '../../lib/time.ts'
 import { createJobDir, isFinished, type JobDir, type Layout, loadJobDir, type NewJob } from '../../store/job-dir.ts'
 import { readOwner } from '../../store/job-owner.ts'
+import { openTrialStore } from '../../store/open-store.ts'
 import { type Fingerprint, noFingerprint } from './fingerprint.ts'
 import { differences, identityOf, type JobIdentity, parseIdentity } from './identity.ts'
 import { type JobTask, type PlannedTrial, planTrials } from './plan.ts'
@@ -106,11 +107,7 @@ async function isSameJob(dir: string, identity: JobIdentity): Promise<boolean> {
 
 /** Goes on under the old name, in the old layout, with the new settings of no weight. */
 export async function continueJob(job: JobToOpen, there: JobDir): Promise<OpenedJob> {
-  if (!there.own)
-    throw new UserError(
-      `${there.dir}: expected a job of this program, found one of another`,
-      'run its tasks as a new job',
-    )
+  if (!there.own) return continueHarborJob(job, there)
   if (job.layout !== null && job.layout !== there.layout)
     throw new UserError(
       `--store: expected ${there.layout}, as the job in ${there.dir} was started, got ${job.layout}`,
@@ -121,6 +118,46 @@ export async function continueJob(job: JobToOpen, there: JobDir): Promise<Opened
   const keys = parseIdentity(there.own.identity)?.agents
   const plan = planTrials(config, id, there.dir, job.tasks, keys?.length === config.agents.length ? keys : undefined)
   return { dir: there.dir, id, config, layout: there.layout, startedAt, plan, continued: true }
+}
+
+/** A job that Harbor started: its trials have random names, so those that ended are found by their task and agent. */
+async function continueHarborJob(job: JobToOpen, there: JobDir): Promise<OpenedJob> {
+  const { result } = there
+  if (!result)
+    throw new UserError(`${there.dir}: expected the result.json of a job, found none`, 'run its tasks as a new job')
+  const config = { ...job.config, jobName: there.name }
+  const agents = new Set(config.agents.map((agent) => endedKey(null, agent)))
+  if (agents.size < config.agents.length)
+    throw new UserError(
+      `${there.dir}: expected agents that differ in name or model, found some that differ in options only`,
+      'run its tasks as a new job: which trials belong to which agent cannot be told',
+    )
+  const ended = await namesOfEnded(there)
+  const plan = planTrials(config, result.id, there.dir, job.tasks).map((trial) => {
+    const name = ended.get(endedKey(trial.config.task.path, trial.config.agent))?.shift()
+    return name === undefined ? trial : { ...trial, name, config: { ...trial.config, trialName: name } }
+  })
+  const { id, startedAt } = result
+  return { dir: there.dir, id, config, layout: there.layout, startedAt, plan, continued: true }
+}
+
+/** The names of trials that have a record, by task and agent. */
+async function namesOfEnded({ dir, layout }: JobDir): Promise<Map<string, string[]>> {
+  const names = new Map<string, string[]>()
+  const store = await openTrialStore(dir, layout)
+  try {
+    for await (const { name, config } of store.records()) {
+      const key = endedKey(config.task.path, config.agent)
+      names.set(key, [...(names.get(key) ?? []), name])
+    }
+  } finally {
+    await store.close()
+  }
+  return names
+}
+
+function endedKey(taskPath: string | null, { name, importPath, modelName }: AgentConfig): string {
+  return JSON.stringify([taskPath && resolve(taskPath), name, importPath, modelName])
 }
 
 async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJob> {

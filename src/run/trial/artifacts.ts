@@ -17,7 +17,10 @@ const savedSchema = z.object({
   /** Below the round's directory: `artifacts` or `artifacts/<name>`. */
   destination: z.string().regex(/^artifacts(\/(?!\.\.(\/|$))[^/]+)*$/),
   type: z.enum(['file', 'directory']),
-  status: z.enum(['ok', 'failed', 'empty']),
+  /** `skipped`: another entry of Harbor's has the same place. */
+  status: z.enum(['ok', 'failed', 'empty', 'skipped']),
+  /** The service of a compose file that it came from, in manifests of Harbor's; the agent's own when there is none. */
+  service: z.string().nullish(),
 })
 
 /** One entry of `artifacts/manifest.json`, spelt as Harbor spells it. */
@@ -99,8 +102,8 @@ export async function restoreArtifacts(
   saved: readonly SavedArtifact[],
   roundDir: string,
 ): Promise<void> {
-  for (const { source, destination, type, status } of saved) {
-    if (status !== 'ok') continue
+  for (const { source, destination, type, status, service } of saved) {
+    if (status !== 'ok' || (service ?? 'main') !== 'main') continue
     const path = join(roundDir, destination)
     const real = await realpath(path)
     if (!`${real}${sep}`.startsWith(`${await realpath(join(roundDir, 'artifacts'))}${sep}`))

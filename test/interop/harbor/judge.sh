@@ -9,7 +9,7 @@ elif quietly ot_agent run -p examples/tasks -a oracle -e local -n 2 -o "$scratch
 else skip 'a real job' 'ot-agent run failed'
 fi
 
-for version in ${HARBOR_VERSIONS:-0.6.4 0.24.0}; do
+for version in ${HARBOR_VERSIONS:-0.6.4 0.24.0 0.25.0}; do
   why=$(make_venv "harbor-$version" 12 "harbor==$version") || { skip "harbor $version" "$why"; continue; }
   python=$venvs/harbor-$version/bin/python
   for job in "${jobs[@]}"; do judge "harbor $version opens job $(basename "$job")" "$python" test/interop/harbor/open.py "$job"; done
