@@ -1,12 +1,15 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open, opendir, readlink } from 'node:fs/promises'
+import { closeSync, constants, type Dirent, fstatSync, opendirSync, openSync, readlinkSync, readSync } from 'node:fs'
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { type ExtractOptions, extractEntries } from './extract.ts'
 import { codeOf } from './files.ts'
 import type { TarEntry } from './tar-read.ts'
 
 /** Every level costs an open directory; what lies deeper is left out. */
 const depthLimit = 256
+
+/** Blocking calls cost a fraction of others, and what is copied lies on a disk of this machine; after this many, everything else has its turn. */
+const entriesAtOnce = 64
 
 /**
  * Copies a directory that hostile programs may be writing at this moment. Every step goes through an open directory
@@ -18,10 +21,11 @@ export async function copyOut(source: string, target: string, options: ExtractOp
 }
 
 async function* entriesOf(place: string, path: string, depth: number): AsyncGenerator<TarEntry, void, void> {
-  const dir = await openNow(place, constants.O_DIRECTORY)
+  const dir = openNow(place, constants.O_DIRECTORY)
   try {
-    const here = `/proc/self/fd/${dir.fd}`
-    for await (const entry of await opendir(here)) {
+    const here = `/proc/self/fd/${dir}`
+    for (const { entry, count } of listed(here)) {
+      if (count % entriesAtOnce === 0) await setImmediate()
       const [name, from] = [`${path}${entry.name}`, `${here}/${entry.name}`]
       if (entry.isDirectory() && depth < depthLimit) {
         yield { ...plain, name, kind: 'dir', mode: 0o755 }
@@ -31,30 +35,41 @@ async function* entriesOf(place: string, path: string, depth: number): AsyncGene
       else yield { ...plain, name }
     }
   } finally {
-    await dir.close()
+    closeSync(dir)
+  }
+}
+
+function* listed(path: string): Generator<{ entry: Dirent; count: number }, void, void> {
+  const dir = opendirSync(path)
+  try {
+    let count = 1
+    for (let entry = dir.readSync(); entry !== null; entry = dir.readSync()) yield { entry, count: count++ }
+  } finally {
+    dir.closeSync()
   }
 }
 
 async function* fileEntry(from: string, name: string): AsyncGenerator<TarEntry, void, void> {
   // Without O_NONBLOCK a fifo put there a moment ago would hold us for ever.
-  const file = await openNow(from, constants.O_NONBLOCK)
+  const file = openNow(from, constants.O_NONBLOCK)
   try {
-    const stat = await file.stat()
+    const stat = fstatSync(file)
     if (!stat.isFile()) yield { ...plain, name }
     else yield { ...plain, name, kind: 'file', mode: stat.mode, size: stat.size, body: bytesOf(file, stat.size) }
   } finally {
-    await file.close()
+    closeSync(file)
   }
 }
 
 async function* linkEntry(from: string, name: string): AsyncGenerator<TarEntry, void, void> {
-  yield { ...plain, name, kind: 'symlink', link: await readlink(from) }
+  yield { ...plain, name, kind: 'symlink', link: readlinkSync(from) }
 }
 
 /** As much as the file held when it was opened: one that grows for ever must not be copied for ever. */
-async function* bytesOf(file: FileHandle, size: number): AsyncGenerator<Uint8Array, void, void> {
+async function* bytesOf(file: number, size: number): AsyncGenerator<Uint8Array, void, void> {
   for (let left = size; left > 0; ) {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(Math.min(left, 64 * 1024)))
+    const buffer = Buffer.allocUnsafe(Math.min(left, 64 * 1024))
+    const bytesRead = readSync(file, buffer)
     if (bytesRead === 0) return
     left -= bytesRead
     yield buffer.subarray(0, bytesRead)
@@ -83,6 +98,6 @@ async function* unlessSwapped(entries: AsyncGenerator<TarEntry, void, void>): As
   }
 }
 
-function openNow(path: string, flags: number): Promise<FileHandle> {
-  return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags)
+function openNow(path: string, flags: number): number {
+  return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | flags)
 }

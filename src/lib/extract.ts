@@ -1,8 +1,8 @@
 import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { blockingDisk, patientDisk } from './disk.ts'
-import { draftBeside, removeDraft } from './drafts.ts'
-import { isMissing } from './errno.ts'
+import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
+import { codeOf, isMissing } from './errno.ts'
 import { gunzipFew, gunzipIfNeeded } from './gzip.ts'
 import { ArchiveError } from './tar-format.ts'
 import { readTar, type TarEntry } from './tar-read.ts'
@@ -60,20 +60,39 @@ export async function extractEntries(
   const occupied = await hasContent(target)
   if (occupied && options.existing !== 'merge') throw new Error(`${target} is not an empty directory`)
   const stage = draftBeside(target)
-  await mkdir(dirname(target), { recursive: true })
-  await mkdir(stage, { mode: 0o700 })
+  await makeStage(stage)
   try {
     const extracted = await fill(stage, entries, options)
     await chmod(stage, 0o777 & ~process.umask())
-    if (occupied) await moveOver(stage, target)
-    else {
-      // Never through a link that lies where the directory is to appear.
-      if (!(await isRealDir(target))) await rm(target, { force: true })
-      await rename(stage, target)
-    }
+    if (occupied) {
+      await moveOver(stage, target)
+      await removeDraft(stage)
+    } else await takePlace(stage, target)
     return extracted
-  } finally {
+  } catch (error) {
     await removeDraft(stage)
+    throw error
+  }
+}
+
+async function makeStage(stage: string): Promise<void> {
+  try {
+    await mkdir(stage, { mode: 0o700 })
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await mkdir(dirname(stage), { recursive: true })
+    await mkdir(stage, { mode: 0o700 })
+  }
+}
+
+/** Where something lies that is no directory, a link for example, it is replaced and never followed. */
+async function takePlace(stage: string, target: string): Promise<void> {
+  try {
+    await renameDraft(stage, target)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOTDIR') throw error
+    await rm(target, { force: true })
+    await renameDraft(stage, target)
   }
 }
 

@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
 import { isMissing } from './errno.ts'
@@ -11,10 +11,9 @@ export async function writeAtomic(
   data: string | Uint8Array | Iterable<string>,
   mode = 0o644,
 ): Promise<void> {
-  await mkdir(dirname(path), { recursive: true })
   const temporary = draftBeside(path)
-  const file = await open(temporary, 'wx', mode)
   try {
+    const file = await openNew(temporary, mode)
     try {
       await writeFile(file, data)
       await file.sync()
@@ -25,6 +24,17 @@ export async function writeAtomic(
   } catch (error) {
     await removeDraft(temporary)
     throw error
+  }
+}
+
+/** Most often its directory is there already. */
+async function openNew(path: string, mode: number): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', mode)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await mkdir(dirname(path), { recursive: true })
+    return open(path, 'wx', mode)
   }
 }
 

@@ -85,7 +85,19 @@ function groupDirs(): string[] {
   return dirs
 }
 
+const mounts = new Map<string, string | null>()
+
+/** The list of mounts is long where many sandboxes are, and this is asked for every trial. */
 function mountOf(type: string, option: string | null): string | null {
+  const key = `${type} ${option}`
+  const known = mounts.get(key)
+  if (known !== undefined) return known
+  const found = findMount(type, option)
+  mounts.set(key, found)
+  return found
+}
+
+function findMount(type: string, option: string | null): string | null {
   for (const line of (readText('/proc/self/mounts') ?? '').split('\n')) {
     const [, at = '', kind, options = ''] = line.split(' ')
     if (kind === type && (option === null || options.split(',').includes(option))) return at
