@@ -84,9 +84,12 @@ export function isRunningHere(identity: ProcessIdentity): boolean {
 
 /** Whether a process of this PID namespace is gone or about to be: what dies with it may be dead before it is itself. */
 export function isEnding(pid: number): boolean {
-  const [state, flags] = readStat(pid, [3, 9])
+  const [state, flags, signals] = readStat(pid, [3, 9, 31])
   const exiting = 0x4
-  return state === undefined || state === 'Z' || state === 'X' || (Number(flags) & exiting) !== 0
+  // On a busy machine a process that was killed may wait for its turn to die.
+  const killed = 0x100
+  if (state === undefined || state === 'Z' || state === 'X') return true
+  return (Number(flags) & exiting) !== 0 || (Number(signals) & killed) !== 0
 }
 
 /** The name of a process's mark, unique among all processes of all machines. An earlier version's identity has none. */

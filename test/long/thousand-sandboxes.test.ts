@@ -62,7 +62,7 @@ describe('a thousand local sandboxes under a process limit', { skip: skipReason 
 /** What is there of processes, descriptors, mounts, control groups and directories. */
 function leftovers(stateDir: string): unknown {
   return {
-    children: readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim(),
+    children: children(),
     mounts: readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .filter((line) => line.includes(stateDir)),
@@ -87,8 +87,13 @@ async function inTurn<T>(work: (i: number) => PromiseLike<T> | undefined): Promi
   return results
 }
 
+/** Together with the programs that this process keeps: one of them starts sandboxes. */
 function move(to: string): void {
-  writeFileSync(join(to, 'cgroup.procs'), String(process.pid))
+  for (const pid of [String(process.pid), ...children()]) writeFileSync(join(to, 'cgroup.procs'), pid)
+}
+
+function children(): string[] {
+  return readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean)
 }
 
 function pidsNow(): number {

@@ -4,7 +4,7 @@ import { shellQuote } from '../../lib/shell.ts'
 import type { KernelFile } from '../namespaces/kernel-files.ts'
 import { closeInherited } from './descriptors.ts'
 import { enterUser } from './holder.ts'
-import { enterOwnIds } from './own-ids.ts'
+import { enterOwnIds, type OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 
 /** A program of the host that ends up as a command inside. */
@@ -89,30 +89,57 @@ export interface EnterOptions {
   readonly report: boolean
 }
 
+/** The namespaces of a command besides that of its users, with nsenter's names for them. */
+function namespacesOf({ outerPid, innerPid, netPid }: EnterOptions): [name: string, file: string][] {
+  return [
+    ['mount', `/proc/${outerPid}/ns/mnt`],
+    ['ipc', `/proc/${innerPid}/ns/ipc`],
+    ['uts', `/proc/${innerPid}/ns/uts`],
+    ['net', `/proc/${netPid}/ns/net`],
+  ]
+}
+
+/** What bubblewrap reads from, as `commandArgs` names it. */
+function filesOf({ privileges, innerPid, argsFile, seccompFile }: EnterOptions): [number: number, path: string][] {
+  return [
+    [8, `/proc/${innerPid}/ns/pid`],
+    ...(privileges.usernsPid === null ? [] : [[7, `/proc/${privileges.usernsPid}/ns/user`] as [number, string]]),
+    [9, argsFile],
+    [6, seccompFile],
+  ]
+}
+
+function bwrapWords({ report }: EnterOptions): string[] {
+  return ['bwrap', ...(report ? ['--json-status-fd', '3'] : []), '--args', '9', '--']
+}
+
+/** The same as `enterScript`, for the starter: three programs fewer on the way in. */
+export function enterRequest(ids: OwnIds, options: EnterOptions, argv: readonly string[]) {
+  return {
+    ids,
+    joinFiles: options.joinFiles,
+    namespaces: namespacesOf(options).map(([, file]) => file),
+    files: filesOf(options),
+    argv: [...bwrapWords(options), ...argv],
+  }
+}
+
 const openFiles = saneOpenFilesLine()
 
 /** A script that joins the control groups and namespaces and becomes bubblewrap, which becomes the command given as its arguments. */
 export function enterScript(options: EnterOptions): string {
-  const { privileges, outerPid, innerPid } = options
+  const { privileges, outerPid } = options
   const join = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`)
   const namespaces = [
     ...(privileges.ownIds ? enterOwnIds(privileges.ownIds) : enterUser(privileges, outerPid)),
-    `--mount=/proc/${outerPid}/ns/mnt`,
-    ...['ipc', 'uts'].map((name) => `--${name}=/proc/${innerPid}/ns/${name}`),
-    `--net=/proc/${options.netPid}/ns/net`,
+    ...namespacesOf(options).map(([name, file]) => `--${name}=${file}`),
   ]
-  const descriptors = [
-    `8</proc/${innerPid}/ns/pid`,
-    ...(privileges.usernsPid === null ? [] : [`7</proc/${privileges.usernsPid}/ns/user`]),
-    `9<${shellQuote(options.argsFile)}`,
-    `6<${shellQuote(options.seccompFile)}`,
-  ]
-  const report = options.report ? '--json-status-fd 3' : ''
+  const descriptors = filesOf(options).map(([number, path]) => `${number}<${shellQuote(path)}`)
   return [
     'umask 022',
     openFiles,
     ...closeInherited,
     ...join,
-    `exec nsenter ${namespaces.join(' ')} bwrap ${report} --args 9 -- "$@" ${descriptors.join(' ')}`,
+    `exec nsenter ${namespaces.join(' ')} ${bwrapWords(options).join(' ')} "$@" ${descriptors.join(' ')}`,
   ].join('\n')
 }

@@ -1,16 +1,20 @@
 import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+import { type EventEmitter, once } from 'node:events'
 import { lstatSync, readlinkSync } from 'node:fs'
-import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { identify, isEnding, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/clean-env.ts'
+import { collect, type OutputStream, type RunningCommand } from '../namespaces/run-to-end.ts'
 import { closeInherited, shell } from './descriptors.ts'
-import { enterOwnIds, mountArgs } from './own-ids.ts'
+import type { OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
+import { type StartRequest, startProcess } from './starter.ts'
+
+/** A ChildProcess, or one of the starter's. */
+type Process = Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode'> & RunningCommand
 
 /**
  * The namespaces of a sandbox, kept open by a sleeping process that sees only the host's read-only programs.
@@ -18,7 +22,7 @@ import type { Privileges } from './privileges.ts'
  */
 export class Holder {
   private constructor(
-    private readonly child: ChildProcess,
+    private readonly child: Process,
     /** Lives outside, in the mount namespace where the overlays are mounted. */
     readonly outerPid: number,
     /** Process 1 of the sandbox, by its number on the host. */
@@ -28,10 +32,8 @@ export class Holder {
 
   /** Makes a mount namespace with the overlays listed in a file, and the other namespaces. */
   static async start(privileges: Privileges, overlays: string, home: string): Promise<Holder> {
-    if (privileges.ownIds) {
-      const argv = ['nsenter', ...enterOwnIds(privileges.ownIds), 'bwrap', ...bwrapArgs(privileges)]
-      return Holder.launch('perl', mountArgs(privileges.ownIds, home, overlays, argv), home)
-    }
+    const mounts = { home, planFile: overlays }
+    if (privileges.ownIds) return Holder.follow(await startHolder(privileges, privileges.ownIds, { mounts }))
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
     const mount = `mount -n -a -T ${shellQuote(overlays)}`
     const script = ['set -e', ...closeInherited, mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
@@ -40,8 +42,10 @@ export class Holder {
 
   /** Makes fresh namespaces over the same mounts, for when every process of this one must go. */
   async successor(privileges: Privileges): Promise<Holder> {
-    const user = privileges.ownIds ? enterOwnIds(privileges.ownIds) : enterUser(privileges, this.outerPid)
-    const enter = [...user, `--mount=/proc/${this.outerPid}/ns/mnt`].join(' ')
+    const mountNamespace = `/proc/${this.outerPid}/ns/mnt`
+    if (privileges.ownIds)
+      return Holder.follow(await startHolder(privileges, privileges.ownIds, { namespaces: [mountNamespace] }))
+    const enter = [...enterUser(privileges, this.outerPid), `--mount=${mountNamespace}`].join(' ')
     const script = [...closeInherited, `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch(shell, ['-c', script], '/')
   }
@@ -53,14 +57,22 @@ export class Holder {
       env: cleanEnv,
       cwd,
     })
+    return Holder.follow(child as Process)
+  }
+
+  /** Waits until bubblewrap has said which process is the first inside, or why there is none. */
+  private static async follow(child: Process): Promise<Holder> {
     const gone = once(child, 'exit').catch(() => {})
-    const [, , complaints, info] = child.stdio as unknown as [null, null, Readable, Readable]
-    const [said, report] = await Promise.all([firstText(complaints, info), wholeText(info)])
-    const innerPid = Number(/"child-pid":\s*(\d+)/.exec(report)?.[1])
+    const [, , complaints, info] = child.stdio as unknown as [null, null, OutputStream, OutputStream & EventEmitter]
+    // The sleeper keeps its stderr open for ever: what matters is what is said until it runs.
+    const said = collect(complaints, 64 * 1024)
+    const report = collect(info, 64 * 1024)
+    await once(info, 'end')
+    const innerPid = Number(/"child-pid":\s*(\d+)/.exec(report.text())?.[1])
     if (child.pid === undefined || !innerPid) {
       await gone
-      const why = said.trim() || 'bubblewrap said nothing'
-      throw new BoundaryError('sandbox', `cannot start a sandbox: ${why}`, exhaustionCause(said))
+      const why = said.text().trim() || 'bubblewrap said nothing'
+      throw new BoundaryError('sandbox', `cannot start a sandbox: ${why}`, exhaustionCause(said.text()))
     }
     complaints.destroy()
     return new Holder(child, child.pid, innerPid, gone)
@@ -94,6 +106,16 @@ export class Holder {
   }
 }
 
+function startHolder(privileges: Privileges, ids: OwnIds, where: Pick<StartRequest, 'mounts' | 'namespaces'>) {
+  return startProcess({
+    ids,
+    ...where,
+    argv: ['bwrap', ...bwrapArgs(privileges)],
+    streams: [2, 3],
+    limitBytes: 64 * 1024,
+  })
+}
+
 /** Arguments that let nsenter enter the user namespace of an ordinary user's sandbox first. */
 export function enterUser(privileges: Privileges, pid: number): string[] {
   return privileges.mode === 'user' ? ['--preserve-credentials', `--user=/proc/${pid}/ns/user`] : []
@@ -122,20 +144,4 @@ function hostProgramDir(name: string): string[] {
   const stat = lstatSync(`/${name}`, { throwIfNoEntry: false })
   if (stat?.isSymbolicLink()) return ['--symlink', readlinkSync(`/${name}`), `/${name}`]
   return stat?.isDirectory() ? ['--ro-bind', `/${name}`, `/${name}`] : []
-}
-
-async function wholeText(stream: Readable): Promise<string> {
-  let text = ''
-  for await (const chunk of stream) text += String(chunk)
-  return text
-}
-
-/** What was complained about until the other stream ended; the sleeper keeps its stderr open for ever. */
-async function firstText(stream: Readable, until: Readable): Promise<string> {
-  let text = ''
-  stream.on('data', (chunk: Buffer) => {
-    text += String(chunk)
-  })
-  await once(until, 'end')
-  return text
 }

@@ -1,5 +1,4 @@
 import { lstatSync } from 'node:fs'
-import { chmod, mkdir } from 'node:fs/promises'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -25,6 +24,7 @@ import { makeLogsDir } from '../namespaces/logs-dir.ts'
 import { downloadDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
 import { FileStack } from './file-stack.ts'
 import type { Image } from './image.ts'
+import { makeDir } from './machine-files.ts'
 import type { OwnedMachine } from './workshop.ts'
 
 /** Directories that become mounts of fresh host directories when something is uploaded to them. */
@@ -216,8 +216,7 @@ export class LocalBody implements SandboxBody {
   private async clearSharedMemory(): Promise<void> {
     const dir = join(this.owned.dir, 'shm')
     await removeTree(dir)
-    await mkdir(dir)
-    await chmod(dir, 0o1777)
+    makeDir(dir, 0o1777)
   }
 
   /** The host directory behind a path, where it is one of our mounts or a directory directly in one. */

@@ -19,18 +19,20 @@ import { ExhaustionError } from '../../lib/exhaustion.ts'
 import { execProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/clean-env.ts'
 import { type KernelFile, kernelFiles } from '../namespaces/kernel-files.ts'
+import { defaultLimitBytes } from '../namespaces/run-to-end.ts'
 import { seccompFilter } from '../namespaces/seccomp.ts'
 import type { Base } from './base.ts'
 import { shell } from './descriptors.ts'
 import { devicesOf, diskUseOf, removedButOpen } from './disk-use.ts'
 import { openDoor } from './door.ts'
-import { commandArgs, type Entry, type EntryRequest, enterScript } from './entry.ts'
+import { commandArgs, type EnterOptions, type Entry, type EntryRequest, enterRequest, enterScript } from './entry.ts'
 import { enterUser, type Holder } from './holder.ts'
 import { groupOf, type KillableGroup, markedGroup } from './killable.ts'
 import { hold, type MachineFiles, makeDir, overlaysFile, toolPlace, writeResolver } from './machine-files.ts'
 import type { Privileges } from './privileges.ts'
 import { openPty } from './pty.ts'
 import { runReported } from './run-reported.ts'
+import { startProcess } from './starter.ts'
 import { Storage } from './storage.ts'
 import { openUplink, type Uplink } from './uplink.ts'
 import { Users } from './users.ts'
@@ -107,10 +109,19 @@ export class Machine {
 
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     const full = this.storage?.message
-    if (this.alive && full) return noRoom(full)
+    if (full && this.alive) return noRoom(full)
     const command = await this.prepare(argv, options, { terminal: false })
     try {
-      const child = await this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
+      const { ownIds } = this.options.privileges
+      const child =
+        ownIds && options.stdin === undefined
+          ? await startProcess({
+              ...enterRequest(ownIds, command.enter, command.argv),
+              env: command.group.env ?? {},
+              streams: [1, 2, 3],
+              limitBytes: options.outputLimitBytes ?? defaultLimitBytes,
+            })
+          : await this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
       const { result } = await runReported(child, options, command.group)
       if (!this.alive) throw broken()
       this.requireMemory()
@@ -141,7 +152,7 @@ export class Machine {
     const argv = options.argv ?? ['bash', '--login']
     const env = { TERM: 'xterm-256color', ...options.env }
     const command = await this.prepare(argv, { ...options, env }, { terminal: true })
-    const start = { ...command.entry, env: { ...cleanEnv, ...command.group.env } }
+    const start = { ...entryOf(command), env: { ...cleanEnv, ...command.group.env } }
     return openPty(start, { ...options, owner: this.options.privileges.ownIds?.first }, async () => {
       await command.group.kill()
       this.finish(command)
@@ -158,7 +169,9 @@ export class Machine {
   async restart(): Promise<void> {
     const old = this.holder
     if (!this.alive) throw broken()
-    this.holder = await old.successor(this.options.privileges)
+    this.holder = await old.successor(this.options.privileges).catch((error: unknown) => {
+      throw this.alive ? error : broken()
+    })
     await old.stop()
     await this.killCommands()
   }
@@ -233,7 +246,7 @@ export class Machine {
     }
     const argsFile = join(dir, `command-${this.commands}-${randomBytes(4).toString('hex')}.args`)
     writeFileSync(argsFile, commandArgs(request), { mode: 0o600 })
-    const script = enterScript({
+    const enter: EnterOptions = {
       privileges,
       outerPid: this.holder.outerPid,
       innerPid: this.holder.innerPid,
@@ -242,8 +255,8 @@ export class Machine {
       seccompFile: join(dir, 'seccomp'),
       joinFiles: group.joinFiles,
       report: !terminal,
-    })
-    return { entry: { program: shell, args: ['-c', script, 'sh', ...who.prefix, ...argv] }, argsFile, group }
+    }
+    return { enter, argv: [...who.prefix, ...argv], argsFile, group }
   }
 
   private toolDirs(): [target: string, source: string][] {
@@ -260,13 +273,14 @@ export class Machine {
     return group
   }
 
-  private spawnEntry({ entry, group }: Prepared, stdin: 'ignore' | 'pipe'): Promise<ChildProcess> {
-    return spawnProcess(entry.program, entry.args, {
+  private spawnEntry(command: Prepared, stdin: 'ignore' | 'pipe'): Promise<ChildProcess> {
+    const { program, args } = entryOf(command)
+    return spawnProcess(program, args, {
       // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
       argv0: 'sh',
       stdio: [stdin, 'pipe', 'pipe', 'pipe'],
       detached: true,
-      env: { ...cleanEnv, ...group.env },
+      env: { ...cleanEnv, ...command.group.env },
       cwd: '/',
     })
   }
@@ -306,9 +320,14 @@ export class Machine {
 }
 
 interface Prepared {
-  readonly entry: Entry
+  readonly enter: EnterOptions
+  readonly argv: readonly string[]
   readonly argsFile: string
   readonly group: KillableGroup
+}
+
+function entryOf({ enter, argv }: Prepared): Entry {
+  return { program: shell, args: ['-c', enterScript(enter), 'sh', ...argv] }
 }
 
 const filter = seccompFilter()

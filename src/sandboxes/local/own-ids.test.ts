@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { plainEnvironment } from '../../../test/contracts/environment.ts'
 import { needs } from '../../../test/needs.ts'
 import local from './index.ts'
@@ -15,17 +15,42 @@ test('ids come from root’s range in /etc/subuid, where it holds enough of them
   expect(firstOwnId('root:0:65536\n')).toBe(usual)
 })
 
-test.skipIf(process.getuid?.() !== 0)(
-  'users inside have the host’s ids where that is asked for, as on machines without id-mapped mounts',
-  needs('bwrap', 'unshare'),
-  async () => {
-    const dir = mkdtempSync(join(tmpdir(), 'ot-ids-'))
-    onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
-    const provider = await local.make({ pids: 64, verify: 'fresh', ids: 'host' }, { env: {}, stateDir: dir })
-    const environment = plainEnvironment(dir)
+describe.skipIf(process.getuid?.() !== 0)('root’s sandboxes', needs('bwrap', 'unshare', 'perl'), () => {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-ids-'))
+  afterAll(() => rmSync(dir, { recursive: true, force: true }))
+  const environment = plainEnvironment(dir)
+  const context = { env: {}, stateDir: dir }
+
+  test('users inside have the host’s ids where that is asked for, as on machines without id-mapped mounts', async () => {
+    const provider = await local.make({ pids: 64, verify: 'fresh', ids: 'host' }, context)
     await using box = await provider.lease({ owner: { job: 'ids', trial: 'one' }, environment })
     expect((await box.exec(['cat', '/proc/self/uid_map'])).stdout.trim()).toMatch(/^0 +0 /)
     await box.freeze({ system: 'image' })
     expect((await box.exec(['sh', '-c', 'touch /usr/x && chown 5 /usr/x && stat -c %u /usr/x'])).stdout).toBe('5\n')
-  },
-)
+  })
+
+  test('sandboxes end with the program that starts them, and another takes its place', async () => {
+    const provider = await local.make({ pids: 64, verify: 'fresh' }, context)
+    const request = { owner: { job: 'ids', trial: 'one' }, environment }
+    const about = (await provider.about?.()) ?? []
+    const box = await provider.lease(request)
+    const running = box.exec(['sleep', '1000'])
+    process.kill(starterPid(), 'SIGKILL')
+    // Where ids cannot be mapped, the sandbox has nothing to do with the starter.
+    if (!about.some((line) => line.includes('ids cannot be mapped'))) {
+      await expect(running).rejects.toMatchObject({ boundary: 'sandbox' })
+      await expect(box.exec(['true'])).rejects.toMatchObject({ boundary: 'sandbox' })
+    }
+    await box[Symbol.asyncDispose]()
+    await running.catch(() => {})
+    await using next = await provider.lease(request)
+    expect(await next.exec(['echo', 'here'])).toMatchObject({ exitCode: 0, stdout: 'here\n' })
+  })
+})
+
+/** The child of this process that runs our script. */
+function starterPid(): number {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ')
+  const found = children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('perl\0-e\0'))
+  return Number(found)
+}

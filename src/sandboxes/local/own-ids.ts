@@ -1,9 +1,10 @@
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { BoundaryError } from '../../core/errors.ts'
 import { draftOf, removeDraft } from '../../lib/drafts.ts'
-import { execProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from '../namespaces/clean-env.ts'
-import { inheritedDescriptors } from './descriptors.ts'
+import { startProcess } from './starter.ts'
+import { systemCalls } from './starter-script.ts'
 
 /**
  * Users of root's sandboxes with ids of their own: user 0 inside is an ordinary user outside, without rights over the host's files.
@@ -52,76 +53,12 @@ export function renderMounts(mounts: readonly Mount[]): string {
   return words.map((word) => `${word}\0`).join('')
 }
 
-/** Numbers of system calls that differ between architectures: unshare, mount, prctl, setfsuid, setfsgid. */
-const calls: Readonly<Record<string, readonly number[]>> = {
-  x64: [272, 165, 157, 122, 123],
-  arm64: [97, 40, 167, 151, 152],
-}
-
-/**
- * Perl is on every Debian system, and `mount` makes no id-mapped mounts before util-linux 2.39. The mounts are made in a mount
- * namespace of their own, under the id of the sandbox's root: the kernel keeps it for what overlays do later. Capabilities stay meanwhile.
- * What is to be shown is opened before a closed directory above the sandboxes is covered: it may lie in there too.
- */
-const mounter = `
-my ($home, $userns, $first, $plan, $unshare, $mount, $prctl, $fsuid, $fsgid, $inherited) = splice @ARGV, 0, 10;
-$_ += 0 for $first, $unshare, $mount, $prctl, $fsuid, $fsgid;
-my $empty = '';
-sub fail { print STDERR "$_[0]: $!\\n"; exit 1 }
-sub mountat { my ($source, $target, $type, $flags, $data) = @_; syscall($mount, $source, $target, $type, $flags, $data) == 0 or fail("mount $target") }
-sub mapped {
-  my ($source, $readonly) = @_;
-  my $tree = syscall(428, -100, $source, 1 | 0x80000);
-  $tree >= 0 or fail("open_tree $source");
-  my $attributes = pack('Q4', 0x100000 | $readonly, 0, 0, fileno(USERNS));
-  syscall(442, $tree, $empty, 0x1000, $attributes, 32) == 0 or fail("mount_setattr $source");
-  return $tree;
-}
-sub attach { my ($tree, $target) = @_; syscall(429, $tree, $empty, -100, $target, 4) == 0 or fail("move_mount $target") }
-for (split /,/, $inherited) { open(my $file, '<&=', $_) and close $file }
-umask 022;
-open(USERNS, '<', $userns) or fail($userns);
-syscall($unshare, 0x20000) == 0 or fail('unshare');
-mountat('none', '/', 'none', 0x44000, $empty);
-my @plan = do { local $/ = "\\0"; open(my $file, '<', $plan) or fail($plan); my @words = <$file>; chomp @words; @words };
-my @parts;
-while (my @part = splice @plan, 0, 3) { push @parts, [@part, $part[0] eq 'overlay' ? undef : mapped($part[2], $part[0] eq 'idmap-ro' ? 1 : 0)] }
-my $tree = mapped($home, 0);
-my ($at, $covered) = ('', 0);
-for my $part (split m{/}, substr($home, 1)) {
-  $at .= "/$part";
-  if ($covered) { mkdir $at or fail($at) }
-  elsif ($at ne $home && !((stat $at)[2] & 1)) { mountat('tmpfs', $at, 'tmpfs', 6, 'mode=0755'); $covered = 1 }
-}
-attach($tree, $home);
-chdir $home or fail($home);
-syscall($prctl, 28, 4, 0, 0, 0) == 0 or fail('prctl');
-syscall($fsgid, $first);
-syscall($fsuid, $first);
-for (@parts) {
-  my ($kind, $target, $what, $source) = @$_;
-  if (defined $source) { attach($source, $target) } else { mountat('overlay', $target, 'overlay', 0, $what) }
-}
-syscall($fsuid, 0);
-syscall($fsgid, 0);
-syscall($prctl, 28, 0, 0, 0, 0);
-exec { $ARGV[0] } @ARGV;
-fail($ARGV[0]);
-`
-
-/** The arguments of perl that mount a plan and then become a program. */
-export function mountArgs(ids: OwnIds, home: string, planFile: string, argv: readonly string[]): string[] {
-  const numbers = calls[process.arch] ?? []
-  const where = [home, `/proc/${ids.usernsPid}/ns/user`, ids.first, planFile]
-  return ['-e', mounter, ...[...where, ...numbers, inheritedDescriptors().join(',')].map(String), ...argv]
-}
-
 /** Arguments that let nsenter enter the user namespace of all sandboxes, as its root. */
 export function enterOwnIds({ usernsPid }: OwnIds): string[] {
   return [`--user=/proc/${usernsPid}/ns/user`]
 }
 
-export const supportsOwnIds = Object.hasOwn(calls, process.arch)
+export const supportsOwnIds = systemCalls() !== null
 
 /** Tries it where sandboxes will lie, over the host's own programs: file systems differ in what they allow. */
 export async function tryOwnIds(ids: OwnIds, home: string): Promise<boolean> {
@@ -135,12 +72,14 @@ export async function tryOwnIds(ids: OwnIds, home: string): Promise<boolean> {
       { kind: 'overlay', target: merged, options },
     ]
     writeFileSync(join(dir, 'plan'), renderMounts(plan))
-    const touch = ['nsenter', ...enterOwnIds(ids), 'touch', join(merged, 'file')]
-    await execProcess('perl', mountArgs(ids, home, join(dir, 'plan'), touch), { env: cleanEnv })
-    return true
+    const mounts = { home, planFile: join(dir, 'plan') }
+    const touch = ['touch', join(merged, 'file')]
+    const process = await startProcess({ ids, mounts, argv: touch, streams: [], limitBytes: 0 })
+    const [code] = await once(process, 'exit')
+    return code === 0
   } catch (error) {
-    // It said no; that a process could not even be started is another matter.
-    if (error instanceof Error && 'code' in error && typeof error.code === 'number') return false
+    // A perl that cannot do its part; that a process could not even be started is another matter.
+    if (error instanceof BoundaryError) return false
     throw error
   } finally {
     await removeDraft(dir)

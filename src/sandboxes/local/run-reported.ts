@@ -1,17 +1,15 @@
-import type { ChildProcess } from 'node:child_process'
-import type { Readable } from 'node:stream'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { ExhaustionError, exhaustionIn } from '../../lib/exhaustion.ts'
-import { collect, runToEnd } from '../namespaces/run-to-end.ts'
+import { collect, type OutputStream, type RunningCommand, runToEnd } from '../namespaces/run-to-end.ts'
 import type { KillableGroup } from './killable.ts'
 
 /** Waits for a command of bubblewrap, which reports on its third stream whether it started; a timeout or an abort kills all its processes. */
 export async function runReported(
-  child: ChildProcess,
+  child: RunningCommand,
   options: ExecOptions,
   group: KillableGroup,
 ): Promise<{ result: ExecResult; started: boolean }> {
-  const report = collect(child.stdio[3] as Readable, 4096)
+  const report = collect(child.stdio[3] as OutputStream, 4096)
   const { code, signal, ...ended } = await runToEnd(child, options, async () => {
     await group.kill()
     child.kill('SIGKILL')

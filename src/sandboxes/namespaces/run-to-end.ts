@@ -1,13 +1,28 @@
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import type { Readable } from 'node:stream'
+import { type EventEmitter, once } from 'node:events'
+import type { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { sleep } from '../../lib/deadline.ts'
 
-const defaultLimitBytes = 1024 * 1024
+export const defaultLimitBytes = 1024 * 1024
 /** How long after a command's end we still read what its background children left in the pipe. */
 const drainMs = 100
+
+/** A stream of a command, as far as it is read here. */
+export interface OutputStream {
+  on(event: 'data', listener: (chunk: Buffer) => void): unknown
+  on(event: 'error', listener: () => void): unknown
+  destroy(): unknown
+}
+
+/** A command that runs: a ChildProcess, or one that another program of ours started. It emits `exit` and `close`. */
+export interface RunningCommand extends EventEmitter {
+  readonly stdin: Writable | null
+  readonly stdout: OutputStream | null
+  readonly stderr: OutputStream | null
+  readonly stdio: readonly (OutputStream | Writable | null | undefined)[]
+  kill(signal: 'SIGKILL'): unknown
+}
 
 /** How a command ended; the caller knows what that is as an exit code. */
 export interface Ended extends Omit<ExecResult, 'exitCode'> {
@@ -16,7 +31,7 @@ export interface Ended extends Omit<ExecResult, 'exitCode'> {
 }
 
 /** Waits for a command, keeping the beginning of its output; a timeout or an abort calls `kill`, which must end all of it. */
-export async function runToEnd(child: ChildProcess, options: ExecOptions, kill: () => Promise<void>): Promise<Ended> {
+export async function runToEnd(child: RunningCommand, options: ExecOptions, kill: () => Promise<void>): Promise<Ended> {
   const limit = options.outputLimitBytes ?? defaultLimitBytes
   const out = collect(child.stdout, limit)
   const err = collect(child.stderr, limit)
@@ -61,7 +76,7 @@ async function drained(): Promise<void> {
 }
 
 /** Keeps the beginning of a stream. */
-export function collect(stream: Readable | null, limitBytes: number): { text(): string; cut(): boolean } {
+export function collect(stream: OutputStream | null, limitBytes: number): { text(): string; cut(): boolean } {
   const chunks: Buffer[] = []
   let kept = 0
   let seen = 0

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { needs } from '../../../test/needs.ts'
+import { collect } from '../namespaces/run-to-end.ts'
+import { type StartRequest, startProcess } from './starter.ts'
+
+const first = 0x7000_0000
+let usernsPid = 0
+
+describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'), () => {
+  beforeAll(async () => {
+    const child = spawn('unshare', ['--user', 'sh', '-c', 'echo ready; exec sleep 1000'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    await once(child.stdout, 'data')
+    usernsPid = child.pid ?? 0
+    for (const map of ['uid_map', 'gid_map']) writeFileSync(`/proc/${usernsPid}/${map}`, `0 ${first} 65536`)
+  })
+  afterAll(() => void process.kill(usernsPid))
+
+  test('starts a program as root of the user namespace, with the files and variables that were asked for and no others', async () => {
+    const script = 'id -u; id -G; cat <&8; echo "$A"; echo complaint >&2; echo /proc/self/fd/*; exit 7'
+    const ended = await run(['sh', '-c', script], { files: [[8, '/proc/sys/kernel/ostype']], env: { A: 'b = c' } })
+    // The fourth is the directory that the shell itself reads.
+    expect(ended.out.replaceAll('/proc/self/fd/', '')).toBe('0\n0\nLinux\nb = c\n0 1 2 3 4 8\n')
+    expect(ended).toMatchObject({ err: 'complaint\n', code: 7, signal: null })
+  })
+
+  test('opens the streams of a program to root inside', async () => {
+    expect(await run(['sh', '-c', 'echo out > /dev/stdout; echo err > /dev/stderr'])).toMatchObject({
+      out: 'out\n',
+      err: 'err\n',
+      code: 0,
+    })
+  })
+
+  test('passes the beginning of an output on, and reads the rest', async () => {
+    const { out, code } = await run(['sh', '-c', 'yes | head -c 1000000'], { limitBytes: 1000 })
+    expect(out).toHaveLength(1001)
+    expect(code).toBe(0)
+  })
+
+  test('tells of programs that are killed, and of programs that are not there', async () => {
+    expect(await run(['sh', '-c', 'kill -9 $$'])).toMatchObject({ code: null, signal: 'SIGKILL' })
+    expect(await run(['no-such-program'])).toMatchObject({ code: 126, err: expect.stringContaining('no-such-program') })
+    await expect(run(['echo', 'a\0b'])).rejects.toThrow('NUL')
+  })
+
+  test('runs many at once, each with its own output', async () => {
+    const numbers = Array.from({ length: 40 }, (_, i) => String(i))
+    const ended = await Promise.all(numbers.map((number) => run(['sh', '-c', `echo ${number}; exit ${number}`])))
+    expect(ended.map(({ out }) => out.trim())).toEqual(numbers)
+    expect(ended.map(({ code }) => String(code))).toEqual(numbers)
+  })
+})
+
+async function run(argv: readonly string[], options: Partial<StartRequest> = {}) {
+  const ids = { usernsPid, first }
+  const started = await startProcess({ ids, argv, streams: [1, 2, 3], limitBytes: 10_000, ...options })
+  const [out, err] = [collect(started.stdout, 100_000), collect(started.stderr, 100_000)]
+  const [code, signal] = await once(started, 'close')
+  return { out: out.text(), err: err.text(), code, signal }
+}

@@ -1,0 +1,278 @@
+import type { ChildProcess } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import { constants } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+import { BoundaryError } from '../../core/errors.ts'
+import { ExhaustionError, exhaustionIn, patiently } from '../../lib/exhaustion.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
+import { cleanEnv } from '../namespaces/clean-env.ts'
+import { inheritedDescriptors } from './descriptors.ts'
+import { starterScript, systemCalls } from './starter-script.ts'
+
+/** A program to start in namespaces, as root of the user namespace of all sandboxes. */
+export interface StartRequest {
+  readonly ids: { readonly usernsPid: number; readonly first: number }
+  /** Mounted first, in a new mount namespace. */
+  readonly mounts?: { readonly home: string; readonly planFile: string } | undefined
+  /** Files of namespaces to enter. */
+  readonly namespaces?: readonly string[]
+  /** The process joins control groups by writing into these. */
+  readonly joinFiles?: readonly string[]
+  /** What is open for reading, by number. */
+  readonly files?: readonly (readonly [number: number, path: string])[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly argv: readonly string[]
+  /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. */
+  readonly streams: readonly number[]
+  /** Of each stream one byte more than these arrives, and no more. */
+  readonly limitBytes: number
+}
+
+/** One of a process's streams. It emits `data`. */
+class Stream extends EventEmitter {
+  constructor(readonly destroy: () => void) {
+    super()
+  }
+}
+
+/** A process that the starter started; it emits `exit` and `close` as a ChildProcess does. */
+export class StartedProcess extends EventEmitter {
+  exitCode: number | null = null
+  signalCode: NodeJS.Signals | null = null
+  readonly stdin = null
+  readonly stdio: readonly (Stream | null)[]
+  private readonly open: Set<number>
+  /** What happened before the caller could add listeners. */
+  private early: (() => void)[] | null = []
+
+  constructor(
+    readonly pid: number,
+    streams: readonly number[],
+    private readonly send: (verb: 'kill' | 'drop') => void,
+  ) {
+    super()
+    this.open = new Set(streams)
+    this.stdio = [0, 1, 2, 3].map((number) => (this.open.has(number) ? new Stream(() => this.drop()) : null))
+    setImmediate(() => this.catchUp())
+  }
+
+  get stdout(): Stream | null {
+    return this.stdio[1] ?? null
+  }
+
+  get stderr(): Stream | null {
+    return this.stdio[2] ?? null
+  }
+
+  get ended(): boolean {
+    return this.exitCode !== null || this.signalCode !== null
+  }
+
+  kill(): void {
+    if (!this.ended) this.send('kill')
+  }
+
+  /** All streams are closed together: whoever needs one of them reads to its end. */
+  private drop(): void {
+    if (this.open.size > 0) this.send('drop')
+    this.open.clear()
+    this.closeIfDone()
+  }
+
+  onData(number: number, chunk: Buffer): void {
+    this.deliver(() => this.stdio[number]?.emit('data', chunk))
+  }
+
+  onEnd(status: number): void {
+    this.deliver(() => {
+      if (this.ended) return
+      const signal = status & 0x7f
+      if (signal === 0) this.exitCode = status >> 8
+      else this.signalCode = signalNames.get(signal) ?? 'SIGKILL'
+      this.emit('exit', this.exitCode, this.signalCode)
+      this.closeIfDone()
+    })
+  }
+
+  onStreamEnd(number: number): void {
+    this.deliver(() => {
+      if (!this.open.delete(number)) return
+      this.stdio[number]?.emit('end')
+      this.closeIfDone()
+    })
+  }
+
+  private deliver(event: () => void): void {
+    if (this.early) this.early.push(event)
+    else event()
+  }
+
+  private catchUp(): void {
+    const early = this.early ?? []
+    this.early = null
+    for (const event of early) event()
+  }
+
+  private closeIfDone(): void {
+    if (this.ended && this.open.size === 0) this.emit('close', this.exitCode, this.signalCode)
+  }
+}
+
+const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]))
+
+interface Waiting {
+  readonly streams: readonly number[]
+  readonly resolve: (process: StartedProcess) => void
+  readonly reject: (error: Error) => void
+}
+
+let current: Promise<Starter> | undefined
+
+/** Starts a program through the one starter of this process. Listeners must be added before anything else is awaited. */
+export function startProcess(request: StartRequest): Promise<StartedProcess> {
+  return patiently(async () => {
+    current ??= Starter.open(() => {
+      current = undefined
+    })
+    const opening = current
+    opening.catch(() => {
+      if (current === opening) current = undefined
+    })
+    return (await opening).start(request)
+  })
+}
+
+/**
+ * A small resident program that starts others: a process that is started from our own, which is large, costs many times as much,
+ * and so do the shell and nsenter that would otherwise take it into its namespaces. It ends when our end of its pipe closes.
+ */
+class Starter {
+  private readonly waiting = new Map<number, Waiting>()
+  private readonly running = new Map<number, StartedProcess>()
+  private received: Buffer = Buffer.alloc(0)
+  private count = 0
+  private complaint = ''
+
+  private constructor(
+    private readonly child: ChildProcess & {
+      readonly stdin: Writable
+      readonly stdout: Readable
+      readonly stderr: Readable
+    },
+    onEnd: () => void,
+  ) {
+    child.stdin.on('error', () => {})
+    child.stdout.on('data', (chunk: Buffer) => this.receive(chunk))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.complaint = (this.complaint + text).slice(-500)
+    })
+    child.once('close', () => {
+      onEnd()
+      this.loseAll()
+    })
+    this.holdOpen()
+  }
+
+  static async open(onEnd: () => void): Promise<Starter> {
+    const args = [...(systemCalls() ?? []), ...inheritedDescriptors()].map(String)
+    const child = await spawnProcess('perl', ['-e', starterScript, '--', ...args], {
+      stdio: 'pipe',
+      detached: true,
+      env: cleanEnv,
+      cwd: '/',
+    })
+    return new Starter(child, onEnd)
+  }
+
+  start({
+    ids,
+    mounts,
+    namespaces = [],
+    joinFiles = [],
+    files = [],
+    env = {},
+    argv,
+    ...how
+  }: StartRequest): Promise<StartedProcess> {
+    const id = this.count++
+    const list = (words: readonly (string | number)[]) => [words.length, ...words]
+    const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+    const words = [
+      ...[mounts?.home ?? '', mounts?.planFile ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, how.limitBytes],
+      ...[how.streams, joinFiles, namespaces, files.flat(), settings, argv].flatMap(list),
+    ].map(String)
+    if (words.some((word) => word.includes('\0')))
+      throw new BoundaryError('task', 'a command holds a NUL character', { retryable: false })
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { streams: how.streams, resolve, reject })
+      this.holdOpen()
+      this.send(id, 'start', words)
+    })
+  }
+
+  private send(id: number, verb: 'start' | 'kill' | 'drop', words: readonly string[] = []): void {
+    const body = Buffer.from([String(id), verb, ...words].map((word) => `${word}\0`).join(''))
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(body.length)
+    this.child.stdin.write(Buffer.concat([length, body]))
+  }
+
+  private receive(chunk: Buffer): void {
+    let rest = this.received.length > 0 ? Buffer.concat([this.received, chunk]) : chunk
+    while (rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE()) {
+      const end = 4 + rest.readUInt32BE()
+      this.handle(rest.readUInt32BE(4), String.fromCharCode(rest[8] ?? 0), rest.subarray(9, end))
+      rest = rest.subarray(end)
+    }
+    this.received = rest
+  }
+
+  private handle(id: number, kind: string, body: Buffer): void {
+    if (kind === 'p' || kind === 'f') this.answer(id, kind, body.toString())
+    const process = this.running.get(id)
+    if (kind === 'd') process?.onData(Number(String.fromCharCode(body[0] ?? 0)), body.subarray(1))
+    if (kind === 'e') process?.onStreamEnd(Number(body.toString()))
+    if (kind === 'x') process?.onEnd(Number(body.toString()))
+  }
+
+  private answer(id: number, kind: string, text: string): void {
+    const waiting = this.waiting.get(id)
+    if (waiting === undefined) return
+    this.waiting.delete(id)
+    if (kind === 'f') {
+      const resource = exhaustionIn(text)
+      const message = `cannot start a program: ${text}`
+      waiting.reject(resource === null ? new Error(message) : new ExhaustionError(resource, message))
+      this.holdOpen()
+      return
+    }
+    const process = new StartedProcess(Number(text), waiting.streams, (verb) => this.send(id, verb))
+    this.running.set(id, process)
+    process.once('close', () => {
+      this.running.delete(id)
+      this.holdOpen()
+    })
+    waiting.resolve(process)
+  }
+
+  /** What it started is ending too, or can no longer be followed. */
+  private loseAll(): void {
+    const why = this.complaint.trim() || 'it was killed'
+    for (const { reject } of this.waiting.values())
+      reject(new BoundaryError('sandbox', `the program that starts sandboxes has ended: ${why}`))
+    this.waiting.clear()
+    for (const process of this.running.values()) {
+      for (const number of [1, 2, 3]) process.onStreamEnd(number)
+      process.onEnd(9)
+    }
+  }
+
+  /** It keeps this process from ending only while something runs. */
+  private holdOpen(): void {
+    const busy = this.waiting.size + this.running.size > 0
+    for (const part of [this.child, this.child.stdin, this.child.stdout, this.child.stderr]) {
+      if (busy && 'ref' in part && typeof part.ref === 'function') part.ref()
+      if (!busy && 'unref' in part && typeof part.unref === 'function') part.unref()
+    }
+  }
+}
