@@ -34,3 +34,28 @@ test('a directory without launches lists none, and has none to ask about', async
   await expect(launchStatus({ experimentsDir })).rejects.toThrow('expected launches in')
   await expect(cancelLaunch({ experimentsDir, launch: 'x' })).rejects.toThrow('begins with "x"')
 })
+
+test('--trainer small trains a student of our own on one node, and says what it cannot do', async () => {
+  const small = {
+    jobType: 'sft',
+    trainer: 'small',
+    dataset: '/data/mine',
+    experimentsDir: '/exp',
+    dryRun: true,
+  } as const
+  const { plan } = await launch({
+    ...small,
+    cluster: 'vista',
+    learningRate: 0.002,
+    trainExtraArgs: '--layers 4 --width 256',
+  })
+  const script = plan.scripts.get('train')?.text
+  expect(script).toMatch(/python3 \S+trainers\/small\/train.py --data \/data\/mine --out \/exp\/checkpoints\/\S+/)
+  expect(script).toContain('--lr 0.002 --layers 4 --width 256')
+  expect(plan.launch.jobs.map(({ resources: { nodes, gpusPerNode } }) => [nodes, gpusPerNode])).toEqual([[1, 1]])
+  const [facts = ''] = Object.values(plan.launch.files)
+  expect(facts).toContain('random weights')
+  await expect(launch({ ...small, cluster: 'vista', numNodes: 2 })).rejects.toThrow('expected one node')
+  await expect(launch({ ...small, cluster: 'vista', jobType: 'pretokenize' })).rejects.toThrow('--job-type pretokenize')
+  await expect(launch({ ...small, cluster: 'vista', dryRun: false })).rejects.toThrow('nothing at /data/mine')
+})

@@ -5,11 +5,11 @@ import { join } from 'node:path'
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** The full path of a program, or null. The system directories are searched even where PATH leaves them out. */
-export function findProgram(name: string): string | null {
+export function findProgram(name: string, path = `${process.env.PATH ?? ''}:${systemPath}`): string | null {
   if (name.startsWith('/')) return isExecutable(name) ? name : null
-  for (const dir of `${process.env.PATH ?? ''}:${systemPath}`.split(':')) {
-    const path = join(dir, name)
-    if (dir !== '' && isExecutable(path)) return path
+  for (const dir of path.split(':')) {
+    const file = join(dir, name)
+    if (dir !== '' && isExecutable(file)) return file
   }
   return null
 }

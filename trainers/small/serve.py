@@ -7,6 +7,7 @@ up to 100 million parameters; larger ones belong on vLLM. Listens on loopback on
 """
 
 import argparse
+import functools
 import json
 import queue
 import sys
@@ -40,22 +41,29 @@ class Engine:
         self.dtype = torch.bfloat16 if device == "cuda" else torch.float32
         self.model.to(self.dtype).eval()
         shape = self.model.shape
-        size = (shape["layers"], slots, shape["kv_heads"], self.context, shape["head"])
+        # One position more than the context: slots without a request write there.
+        size = (shape["layers"], slots, shape["kv_heads"], self.context + 1, shape["head"])
         self.keys = torch.zeros(size, device=device, dtype=self.dtype)
         self.values = torch.zeros(size, device=device, dtype=self.dtype)
         self.slots = [Slot() for _ in range(slots)]
+        self.numbers = torch.arange(slots, device=device)
+        self.last, self.at = (torch.zeros(slots, dtype=torch.long, device=device) for _ in range(2))
+        self.heat = torch.zeros(slots, device=device)
+        self.steps = {}
         self.waiting = queue.Queue()
         self.end = self.tokenizer.token_to_id(TURN_END)
-        self.tokens_made = 0
+        self.encoded = functools.lru_cache(16384)(self.encode)
         threading.Thread(target=self.run, daemon=True).start()
 
+    def encode(self, text):
+        return tuple(self.tokenizer.encode(text).ids)
+
     def ask(self, messages, most, temperature):
-        start = self.tokenizer.token_to_id(START)
+        start, line = self.tokenizer.token_to_id(START), self.encoded("\n")
         ids = []
         for message in messages:
-            body = self.tokenizer.encode(message["content"]).ids
-            ids += [start, *self.tokenizer.encode(message["role"] + "\n").ids, *body, self.end, *self.tokenizer.encode("\n").ids]
-        ids += [start, *self.tokenizer.encode("assistant\n").ids]
+            ids += [start, *self.encoded(message["role"] + "\n"), *self.encoded(message["content"]), self.end, *line]
+        ids += [start, *self.encoded("assistant\n")]
         request = Request(ids, min(most, self.context - len(ids)), temperature)
         if len(ids) >= self.context:
             return request
@@ -72,7 +80,7 @@ class Engine:
                     running.append(self.take_in(self.waiting.get(block=not running)))
             except queue.Empty:
                 pass
-            self.step([slot for slot in running if slot.request])
+            self.step([(number, slot) for number, slot in enumerate(self.slots) if slot.request])
 
     def take_in(self, request):
         """Puts a request into the free slot that already holds most of it, and reads the rest."""
@@ -82,47 +90,67 @@ class Engine:
         number = self.slots.index(slot)
         new = torch.tensor(request.ids[known:], device=self.device)[None]
         positions = torch.arange(known, len(request.ids), device=self.device)[None]
+        mask = positions[0, :, None] >= torch.arange(len(request.ids), device=self.device)
 
         def attend(layer, q, k, v):
             self.keys[layer, number, :, known : len(request.ids)] = k[0].transpose(0, 1)
             self.values[layer, number, :, known : len(request.ids)] = v[0].transpose(0, 1)
             keys, values = (t[layer, number : number + 1, :, : len(request.ids)] for t in (self.keys, self.values))
-            mask = positions[0, :, None] >= torch.arange(len(request.ids), device=self.device)
             return F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask, enable_gqa=True).transpose(1, 2)
 
         x = self.model(new, positions, attend)
         slot.cached, slot.request = list(request.ids), request
-        self.accept(slot, self.choose(self.model.logits(x[:, -1]), [request])[0])
+        self.accept(slot, int(choose(self.model.logits(x[:, -1]), torch.tensor([request.temperature], device=self.device))))
         return slot
 
     def step(self, running):
+        """One more token for every running slot. All slots are computed, so that the same recorded graph serves every step."""
         if not running:
             return
-        numbers = torch.tensor([self.slots.index(slot) for slot in running], device=self.device)
-        last = torch.tensor([slot.cached[-1] for slot in running], device=self.device)[:, None]
-        at = torch.tensor([len(slot.cached) - 1 for slot in running], device=self.device)
-        span = -(-max(len(slot.cached) for slot in running) // 256) * 256
-        span = min(span, self.context)
-        mask = (torch.arange(span, device=self.device) <= at[:, None])[:, None, None]
+        last, at, heat = [0] * len(self.slots), [self.context] * len(self.slots), [0.0] * len(self.slots)
+        for number, slot in running:
+            last[number], at[number], heat[number] = slot.cached[-1], len(slot.cached) - 1, slot.request.temperature
+        self.last.copy_(torch.tensor(last))
+        self.at.copy_(torch.tensor(at))
+        self.heat.copy_(torch.tensor(heat))
+        longest = max(len(slot.cached) for _, slot in running)
+        chosen = self.decode(min(-(-longest // 1024) * 1024, self.context)).tolist()
+        for number, slot in running:
+            self.accept(slot, chosen[number])
+
+    def decode(self, span):
+        """Runs the model on one token per slot, of which each sees at most `span`. On a GPU the work is recorded once and replayed."""
+        if self.device != "cuda":
+            return self.compute(span)
+        if span not in self.steps:
+            for _ in range(2):
+                self.compute(span)
+            torch.cuda.synchronize()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                chosen = self.compute(span)
+            self.steps[span] = graph, chosen
+        graph, chosen = self.steps[span]
+        graph.replay()
+        return chosen
+
+    def compute(self, span):
+        hidden = torch.arange(span, device=self.device) > self.at[:, None]
 
         def attend(layer, q, k, v):
-            self.keys[layer, numbers, :, at] = k[:, 0]
-            self.values[layer, numbers, :, at] = v[:, 0]
-            keys, values = (t[layer, :, :, :span][numbers] for t in (self.keys, self.values))
-            return F.scaled_dot_product_attention(q.transpose(1, 2), keys, values, mask, enable_gqa=True).transpose(1, 2)
+            self.keys[layer, self.numbers, :, self.at] = k[:, 0]
+            self.values[layer, self.numbers, :, self.at] = v[:, 0]
+            keys, values = self.keys[layer, :, :, :span], self.values[layer, :, :, :span]
+            grouped = q[:, 0].unflatten(1, (keys.shape[1], -1))
+            scores = (grouped @ keys.transpose(-1, -2)).float() * keys.shape[-1] ** -0.5
+            weights = scores.masked_fill(hidden[:, None, None], -torch.inf).softmax(-1).to(values.dtype)
+            return (weights @ values).flatten(1, 2)[:, None]
 
-        x = self.model(last, at[:, None], attend)
-        for slot, token in zip(running, self.choose(self.model.logits(x[:, 0]), [slot.request for slot in running])):
-            self.accept(slot, token)
-
-    def choose(self, logits, requests):
-        heat = torch.tensor([r.temperature for r in requests], device=self.device)[:, None]
-        noise = -torch.empty_like(logits, dtype=torch.float32).exponential_().log()
-        return torch.where(heat > 0, logits.float() / heat.clamp(min=1e-4) + noise, logits.float()).argmax(-1).tolist()
+        x = self.model(self.last[:, None], self.at[:, None], attend)
+        return choose(self.model.logits(x[:, 0]), self.heat)
 
     def accept(self, slot, token):
         request = slot.request
-        self.tokens_made += 1
         if token == self.end:
             request.reason = "stop"
         else:
@@ -135,6 +163,13 @@ class Engine:
             slot.cached = slot.cached[:-1] if request.reason == "length" else slot.cached
             slot.request = None
             request.done.set()
+
+
+def choose(logits, heat):
+    """A token for each row: the likeliest at a temperature of 0, else drawn."""
+    noise = -torch.empty_like(logits, dtype=torch.float32).exponential_().log()
+    heat = heat[:, None]
+    return torch.where(heat > 0, logits.float() / heat.clamp(min=1e-4) + noise, logits.float()).argmax(-1)
 
 
 def shared(a, b):
@@ -150,7 +185,7 @@ def shared(a, b):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    engine = name = None
+    engine = name = longest = None
 
     def do_GET(self):
         if self.path == "/v1/models":
@@ -170,7 +205,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.fail(404, "no such page")
         if body.get("stream"):
             return self.fail(400, "this server does not stream")
-        most = int(body.get("max_completion_tokens") or body.get("max_tokens") or self.engine.context)
+        most = int(body.get("max_completion_tokens") or body.get("max_tokens") or self.longest)
         request = self.engine.ask(messages, most, float(body.get("temperature", 0.7)))
         if request.reason is None:
             message = f"this model's maximum context length is {self.engine.context} tokens; the messages have {len(request.ids)}"
@@ -212,9 +247,11 @@ def main():
     flags.add_argument("--port", type=int, default=8000)
     flags.add_argument("--name", default="student")
     flags.add_argument("--slots", type=int, default=64)
+    flags.add_argument("--longest", type=int, default=2048, help="most tokens of a reply when the request names no limit")
     flags.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = flags.parse_args()
-    Handler.engine, Handler.name = Engine(options.student, options.slots, options.device), options.name
+    sys.setswitchinterval(0.0005)
+    Handler.engine, Handler.name, Handler.longest = Engine(options.student, options.slots, options.device), options.name, options.longest
     server = Server(("127.0.0.1", options.port), Handler)
     print(f"serving {options.name} on http://127.0.0.1:{server.server_port}/v1", flush=True)
     try:

@@ -18,6 +18,7 @@ import sys
 import time
 
 try:
+    import numpy as np
     import torch
     import torch.nn.functional as F
     from safetensors.torch import load_file, save_file
@@ -200,17 +201,19 @@ def train_tokenizer(rows, size):
     return tokenizer
 
 
-def encode(tokenizer, row):
-    """The tokens of a conversation, and for each whether it is learned."""
+def encode(tokenizer, rows):
+    """For each conversation its tokens, and for each of these whether it is learned."""
     start, end = tokenizer.token_to_id(START), tokenizer.token_to_id(TURN_END)
-    ids, learned = [], []
-    for role, content, trained in row:
-        head = [start, *tokenizer.encode(role + "\n").ids]
-        body = [*tokenizer.encode(content).ids, end]
-        tail = tokenizer.encode("\n").ids
-        ids += head + body + tail
-        learned += [False] * len(head) + [trained] * len(body) + [False] * len(tail)
-    return ids, learned
+    heads = {role: [start, *tokenizer.encode(role + "\n").ids] for role in {role for row in rows for role, *_ in row}}
+    tail = tokenizer.encode("\n").ids
+    bodies = iter(tokenizer.encode_batch_fast([text for row in rows for _, text, _ in row]))
+    for row in rows:
+        ids, learned = [], []
+        for role, _, trained in row:
+            head, body = heads[role], [*next(bodies).ids, end]
+            ids += head + body + tail
+            learned += [False] * len(head) + [trained] * len(body) + [False] * len(tail)
+        yield np.array(ids), np.array(learned)
 
 
 def pack(rows, size, order):
@@ -228,29 +231,28 @@ def pack(rows, size, order):
 
 
 def tensors(rows, batch, device):
-    ids, learned, positions, bounds = [], [], [], [0]
-    for index in batch:
-        row_ids, row_learned = rows[index]
-        ids += row_ids
-        learned += row_learned[1:] + [False]
-        positions += range(len(row_ids))
-        bounds.append(len(ids))
-    tokens = torch.tensor(ids, device=device)
-    targets = torch.where(torch.tensor(learned, device=device), tokens.roll(-1), -100)
-    longest = max(b - a for a, b in zip(bounds, bounds[1:]))
-    return tokens, targets, torch.tensor(positions, device=device), torch.tensor(bounds, device=device, dtype=torch.int32), longest
+    """A packed batch: tokens, what follows each that is learned, positions within rows, and where rows begin and end."""
+    parts = [rows[index] for index in batch]
+    lengths = [len(ids) for ids, _ in parts]
+    tokens, learned = (np.concatenate(side) for side in zip(*parts))
+    targets = np.where(np.roll(learned, -1), np.roll(tokens, -1), -100)
+    ends = np.cumsum(lengths)
+    targets[ends - 1] = -100
+    positions = np.concatenate([np.arange(length) for length in lengths])
+    bounds = np.concatenate([[0], ends]).astype(np.int32)
+    kept = np.flatnonzero(targets != -100)
+    return [torch.from_numpy(array).to(device) for array in (tokens, targets[kept], kept, positions, bounds)], max(lengths)
 
 
 # Training
 
 
 def loss_of(model, rows, batch, device):
-    tokens, targets, positions, bounds, longest = tensors(rows, batch, device)
+    (tokens, targets, kept, positions, bounds), longest = tensors(rows, batch, device)
     with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
         x = model(tokens, positions, packed(bounds, longest))
-        kept = targets != -100
         logits = model.logits(x[kept])
-    return F.cross_entropy(logits.float(), targets[kept], reduction="sum"), int(kept.sum())
+    return F.cross_entropy(logits.float(), targets, reduction="sum"), len(targets)
 
 
 @torch.no_grad()
@@ -270,6 +272,8 @@ def rate(step, steps, options):
 def train(model, rows, held, options, device):
     batches = []
     for epoch in range(options.epochs):
+        if options.steps and len(batches) >= options.steps:
+            break
         order = list(range(len(rows)))
         random.Random(f"{options.seed} {epoch}").shuffle(order)
         batches += pack(rows, options.batch_tokens, order)
@@ -281,6 +285,7 @@ def train(model, rows, held, options, device):
     optimizer = torch.optim.AdamW(groups, lr=options.lr, betas=(0.9, 0.95), fused=device == "cuda")
     first = resume(model, optimizer, options)
     began = saved = time.time()
+    step = first - 1
     seen = 0
     for step in range(first, len(batches)):
         for group in optimizer.param_groups:
@@ -294,10 +299,13 @@ def train(model, rows, held, options, device):
         if step % 20 == 0 or step == len(batches) - 1:
             passed = time.time() - began
             note(options, step=step, steps=len(batches), loss=float(loss.detach()) / max(1, learned), tokens=seen, sec=round(passed, 2))
+        if options.seconds and time.time() - began > options.seconds:
+            note(options, stopped_after_sec=options.seconds)
+            break
         if time.time() - saved > options.save_every:
             save_checkpoint(model, optimizer, step + 1, options)
             saved = time.time()
-    note(options, step=len(batches), validation_loss=evaluate(model, held, options, device), rows=len(rows), sec=round(time.time() - began, 2))
+    note(options, step=step + 1, validation_loss=evaluate(model, held, options, device), rows=len(rows), sec=round(time.time() - began, 2))
 
 
 def note(options, **values):
@@ -412,6 +420,7 @@ def main():
     flags.add_argument("--rows", type=int, help="train on the first N rows only")
     flags.add_argument("--epochs", type=int, default=1)
     flags.add_argument("--steps", type=int, help="stop after N steps")
+    flags.add_argument("--seconds", type=float, help="stop after this long; the student is saved as it is then")
     flags.add_argument("--batch-tokens", type=int, default=65536)
     flags.add_argument("--lr", type=float, default=1e-3)
     flags.add_argument("--warmup", type=int, default=50)
@@ -434,9 +443,9 @@ def main():
             heads=options.width // 64, kv_heads=max(1, options.width // 128), head=64, theta=1000000.0,
         )
         model = Student(shape).to(options.device)
-    every = [encode(tokenizer, row) for row in texts]
-    rows = [row for row in every if len(row[0]) <= options.context and any(row[1])]
-    held = [row for row in (encode(tokenizer, r) for r in find_rows(options.data, "validation")) if len(row[0]) <= options.context]
+    every = list(encode(tokenizer, texts))
+    rows = [row for row in every if len(row[0]) <= options.context and row[1].any()]
+    held = [row for row in encode(tokenizer, list(find_rows(options.data, "validation"))) if len(row[0]) <= options.context]
     parameters = sum(p.numel() for p in model.parameters())
     note(options, parameters=parameters, rows=len(rows), left_out=len(every) - len(rows), tokens=sum(len(r[0]) for r in rows))
     if not rows:

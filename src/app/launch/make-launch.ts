@@ -9,6 +9,7 @@ import { datagenJobs, type PlannedJobs } from './datagen.ts'
 import { evalJobs } from './evaluation.ts'
 import { recipeJobs } from './recipe.ts'
 import { rlJobs } from './rl.ts'
+import { smallTrainingJobs } from './small-training.ts'
 import { consolidateJobs, trainingJobs } from './training.ts'
 
 /** What a launch depends on beside its settings. */
@@ -76,6 +77,7 @@ async function jobsOf(jobType: JobType, at: PlanContext, settings: Settings): Pr
   if (jobType === 'consolidate') return consolidateJobs(at, settings)
   if (jobType === 'rl') return rlJobs(at, settings)
   if (jobType === 'eval') return evalJobs(at, settings)
+  if (settings.text('trainer') === 'small') return smallTrainingJobs(at, settings, jobType)
   return trainingJobs(at, settings, jobType)
 }
 

@@ -186,8 +186,12 @@ const groups = {
   training: {
     title: 'Training (sft, sft_mca, pretokenize, consolidate)',
     settings: {
+      trainer: oneOf('llama-factory, or small: students of 1 to 100 million parameters (default: llama-factory)', [
+        'llama-factory',
+        'small',
+      ]),
       train_config_path: text('a training file; its keys override presets, and flags override it'),
-      train_extra_args: words('any LLaMA-Factory argument, for example "--learning_rate 1e-5 --packing true"'),
+      train_extra_args: words('any argument of the trainer, for example "--learning_rate 1e-5 --packing true"'),
       base_model: text('the model to start from'),
       chat_template: text('another chat template'),
       preflight: yesNo('read rows as the trainer will before anything is submitted: tokens, truncation, roles', {

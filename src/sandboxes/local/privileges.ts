@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { messageOf, UserError } from '../../core/errors.ts'
-import { findProgram } from '../../lib/programs.ts'
+import { findProgram, systemPath } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { firstOwnId, idCount, type OwnIds, supportsOwnIds, tryOwnIds } from './own-ids.ts'
 
@@ -55,16 +55,18 @@ const needed = {
   tar: 'tar',
 } as const
 
-/** Says what is missing on this machine, without touching anything. */
+/** Says what is missing on this machine, without touching anything. Only system directories count: sandboxes start nothing from others. */
 export function missingPrograms(): readonly string[] {
-  return Object.entries(needed).flatMap(([program, debianPackage]) => (findProgram(program) ? [] : [debianPackage]))
+  return Object.entries(needed).flatMap(([program, debianPackage]) =>
+    findProgram(program, systemPath) ? [] : [debianPackage],
+  )
 }
 
 async function detect(home: string | null): Promise<Privileges> {
   const missing = [...new Set(missingPrograms())]
   if (missing.length > 0) {
     throw new UserError(
-      `the local sandbox needs ${missing.join(', ')}, not found on this machine`,
+      `the local sandbox needs ${missing.join(', ')}, not found in ${systemPath}`,
       `apt-get install -y ${missing.join(' ')}`,
     )
   }

@@ -5,12 +5,16 @@ source test/interop/lib.sh
 what='a small student'
 why=$(make_torch_venv small 12 torch==2.11.0 tokenizers safetensors numpy transformers==5.17.0 xllamacpp==2026.10.11549) || { skip "$what" "$why"; exit 0; }
 why=$(make_demo) || { skip "$what" "$why"; exit 0; }
-python=$venvs/small/bin/python student=$scratch/small-student
+python=$venvs/small/bin/python
+make_site "$venvs/small/bin"
 export HF_HUB_OFFLINE=1 OMP_NUM_THREADS=2
 
-train() { quietly "$python" trainers/small/train.py --data "$scratch/demo/out/dataset" --out "$student" --layers 2 --width 128 --vocab 1024 --batch-tokens 8192 "$@"; }
-
-judge 'a small student is trained on the demo' train --epochs 2 --warmup 2 || exit 0
+train() {
+  launched small --job-type sft --trainer small --dataset "$scratch/demo/out/dataset" --num-train-epochs 2 \
+    --train-extra-args '--layers 2 --width 128 --vocab 1024 --batch-tokens 8192 --warmup 2'
+}
+judge 'launch --trainer small trains a student on the demo' train || exit 0
+student=$(echo "$scratch"/launch-small/checkpoints/*)
 judge 'transformers and llama.cpp read it alike' "$python" test/interop/small/same.py "$student" || exit 0
 
 setsid "$python" trainers/small/serve.py "$student" --port 18341 --slots 4 >"$scratch/small-serve.log" 2>&1 &

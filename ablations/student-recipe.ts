@@ -1,0 +1,26 @@
+import { defineRecipe } from 'ot-agent'
+
+/** Traces of composed tasks for students of trainers/small. The numbers in the names of their directories all have four digits. */
+export default defineRecipe({
+  name: 'student',
+  seed: 7,
+  stages: [
+    {
+      id: 'composer',
+      use: 'sources/pipeline',
+      with: { pipeline: 'terminal-composer', args: { first: 1000, count: 3160, check: false } },
+    },
+    {
+      id: 'rollout',
+      use: 'rollouts/agent',
+      with: {
+        teacher: { model: 'scripted/stand-in', engine: 'scripted', options: { tasks: '{tasks}' } },
+        agent: 'terminus-2',
+        sandbox: 'local',
+        concurrency: 8,
+      },
+    },
+    { id: 'solved', use: 'filters/rollouts/min-reward', with: { least: 1 } },
+    { id: 'dataset', use: 'exporters/sharegpt', with: { validation: 0, formats: ['jsonl'] } },
+  ],
+})
