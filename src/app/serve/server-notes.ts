@@ -37,9 +37,14 @@ const graceMs = 30_000
 export async function noteServer(name: string): Promise<string> {
   const { stateDir } = pluginContext()
   const id = randomBytes(16).toString('hex')
-  const note: ServerNote = { schema: 'server/1', id, name, owner: markedOurselves(ownersDirOf(stateDir)) }
-  await mkdir(notesDir(stateDir), { recursive: true })
-  await writeAtomic(join(notesDir(stateDir), `${id}.json`), `${JSON.stringify(note)}\n`)
+  try {
+    const note: ServerNote = { schema: 'server/1', id, name, owner: markedOurselves(ownersDirOf(stateDir)) }
+    await mkdir(notesDir(stateDir), { recursive: true })
+    await writeAtomic(join(notesDir(stateDir), `${id}.json`), `${JSON.stringify(note)}\n`)
+  } catch (error) {
+    // A node whose home cannot be written serves all the same; only `clean` does not find its server.
+    if (codeOf(error) === undefined) throw error
+  }
   return id
 }
 
