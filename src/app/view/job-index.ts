@@ -20,6 +20,7 @@ export class JobIndex {
   private tallies = new Map<string, RunTally>()
   private readonly texts = new Map<string, string>()
   private reading: Promise<void> | null = null
+  private grid: { version: number; rows: readonly ViewTaskRow[] } = { version: -1, rows: [] }
   private sorted: { version: number; names: string[] } = { version: -1, names: [] }
 
   constructor(job: Pick<JobDir, 'dir' | 'layout'>) {
@@ -69,7 +70,12 @@ export class JobIndex {
   }
 
   /** The grid: a row for each task of each group, in the order of names. */
-  tasks(): ViewTaskRow[] {
+  tasks(): readonly ViewTaskRow[] {
+    if (this.grid.version !== this.version) this.grid = { version: this.version, rows: this.makeGrid() }
+    return this.grid.rows
+  }
+
+  private makeGrid(): ViewTaskRow[] {
     const byTask = new Map<string, { task: string; group: string; rows: ViewTrialRow[] }>()
     for (const row of this.rows.values()) {
       const group = this.groupOf(row)
