@@ -136,6 +136,10 @@ export const commands: Group = {
       plan: { summary: 'Tell what an ablation would cost and detect', load: () => import('./ablate/plan.ts') },
       run: { summary: 'Run the variants, or what is missing of them', load: () => import('./ablate/run.ts') },
       report: { summary: 'Compare the variants with the baseline', load: () => import('./ablate/report.ts') },
+      search: {
+        summary: 'Find good values of options by successive halving',
+        load: () => import('./ablate/search.ts'),
+      },
     },
   },
   registry: {

@@ -105,6 +105,12 @@ export function commandsOf(study: Study, cell: Cell): string[][] {
   )
 }
 
+/** Where the commands of a cell leave what they measured, with places still open. */
+export function resultOf(study: Study, cell: Cell): readonly string[] {
+  const { here: _, ...values } = valuesOf(study, cell)
+  return study.outcome.result.map((path) => String(filledIn(path, values)))
+}
+
 /** Refuses what would go wrong in every cell. A seed or a factor that changes nothing would make copies of one result look like several. */
 export function checkStudy(study: Study): void {
   for (const cell of cellsOf(study)) commandsOf(study, cell)
@@ -122,8 +128,10 @@ export function checkStudy(study: Study): void {
 
 /** What a cell is, by all that decides its result. Cells with the same id have the same result. */
 export function cellId(study: Study, cell: Cell, dataDigest: string): string {
-  const { rows, teacher, result } = study.outcome
-  const outcome = study.outcome.commands ? { commands: commandsOf(study, cell), result } : { rows, teacher }
+  const { rows, teacher } = study.outcome
+  const outcome = study.outcome.commands
+    ? { commands: commandsOf(study, cell), result: resultOf(study, cell) }
+    : { rows, teacher }
   return digestJson({ schema: 'ablate-cell/1', data: dataDigest, outcome }).slice(0, 20)
 }
 

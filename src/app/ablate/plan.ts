@@ -7,6 +7,7 @@ import { type PowerPrediction, predictPower } from '../eval/predict-power.ts'
 import { findMissing, type Missing } from '../recipe/requirements.ts'
 import { contextBefore } from '../recipe/start.ts'
 import { type Cell, type CellGroup, cellsOf, checkStudy, groupCells } from './cells.ts'
+import { firstRound } from './search.ts'
 import type { Study } from './study.ts'
 
 /** What work takes, as far as it can be told; null where it cannot. */
@@ -58,11 +59,12 @@ interface PlannedGroup extends CellGroup {
   readonly forecast: readonly StageForecast[] | null
 }
 
-/** Says what an ablation would do and cost, and what it could detect. Runs and writes nothing. */
+/** Says what an ablation would do and cost, and what it could detect; of a search, its first round. Runs and writes nothing. */
 export async function planStudy(
-  study: Study,
+  asked: Study,
   { dir, offline }: { readonly dir: string; readonly offline: boolean },
 ): Promise<AblationPlan> {
+  const study = asked.search ? firstRound(asked) : asked
   checkStudy(study)
   const cells = cellsOf(study)
   const groups: PlannedGroup[] = []

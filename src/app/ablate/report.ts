@@ -48,23 +48,30 @@ export interface AblationReport {
   readonly missing: readonly { readonly cell: string; readonly reason: string }[]
 }
 
-interface Measured {
+export interface Measured {
   readonly cell: Cell
   readonly result: CellResult | null
+  /** Why there is no result. */
+  readonly reason: string | null
+}
+
+/** The cells of a study with their results, as far as there are any. */
+export async function loadMeasured(study: Study, dir: string): Promise<Measured[]> {
+  const index = new Map((await loadIndex(dir)).map((cell) => [labelOf(cell), cell.id]))
+  const measured: Measured[] = []
+  for (const cell of cellsOf(study)) {
+    const id = index.get(labelOf(cell))
+    const result = id === undefined ? null : await loadResult(cellDir(dir, id))
+    const reason = id === undefined ? 'not run yet' : ((await failureOf(dir, id)) ?? 'not finished')
+    measured.push({ cell, result, reason: result === null ? reason : null })
+  }
+  return measured
 }
 
 /** Compares every variant with the baseline, from the cells that are finished. */
 export async function reportStudy(study: Study, dir: string): Promise<AblationReport> {
-  const index = new Map((await loadIndex(dir)).map((cell) => [labelOf(cell), cell.id]))
-  const measured: Measured[] = []
-  const missing: { cell: string; reason: string }[] = []
-  for (const cell of cellsOf(study)) {
-    const id = index.get(labelOf(cell))
-    const result = id === undefined ? null : await loadResult(cellDir(dir, id))
-    measured.push({ cell, result })
-    const reason = id === undefined ? 'not run yet' : ((await failureOf(dir, id)) ?? 'not finished')
-    if (result === null) missing.push({ cell: labelOf(cell), reason })
-  }
+  const measured = await loadMeasured(study, dir)
+  const missing = measured.flatMap(({ cell, reason }) => (reason === null ? [] : [{ cell: labelOf(cell), reason }]))
   if (measured.every(({ result }) => result === null))
     throw new UserError(
       `${dir}: expected results of ${study.name}, found none`,
@@ -134,7 +141,7 @@ function rowKey({ variant, factors }: Pick<Cell, 'variant' | 'factors'>): string
 }
 
 /** Tasks that a seed made are its own, even where they have the names of others. */
-function seedResults(study: Study, cells: readonly Measured[]): SeedResult[] {
+export function seedResults(study: Study, cells: readonly Measured[]): SeedResult[] {
   const isOwn = study.seedsOf !== 'outcome' && !study.outcome.commands
   return cells.flatMap(({ cell: { seed }, result }) => {
     if (result === null) return []

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { kindAt, readTextIfExists, writeAtomic } from '../../lib/files.ts'
@@ -51,8 +51,23 @@ export async function saveResult(cell: string, { tasks: byTask, values, reasons 
   await writeAtomic(join(cell, 'result.json'), `${JSON.stringify(stored, null, 2)}\n`)
 }
 
-/** Reads what commands left: our own form, the report of an evaluation, or the directory of a job. */
-export async function readOutcome(path: string): Promise<CellResult> {
+/** Reads what commands left. Of several results, the tasks of all are compared together, each under the name of its file. */
+export async function readOutcomes(paths: readonly string[]): Promise<CellResult> {
+  const all = await Promise.all(paths.map(readOutcome))
+  const [only] = all
+  if (only && all.length === 1) return only
+  const named = all.map((result, i) => ({ result, name: basename(paths[i] ?? '').replace(/\.json$/, '') }))
+  const prefixed = <T>(entries: Iterable<readonly [string, T]>, name: string) =>
+    [...entries].map(([key, value]) => [`${name}/${key}`, value] as const)
+  return {
+    tasks: new Map(named.flatMap(({ result, name }) => prefixed(result.tasks, name))),
+    values: Object.fromEntries(named.flatMap(({ result, name }) => prefixed(Object.entries(result.values), name))),
+    reasons: named.flatMap(({ result, name }) => result.reasons.map((reason) => `${name}: ${reason}`)),
+  }
+}
+
+/** Our own form, the report of an evaluation, or the directory of a job. */
+async function readOutcome(path: string): Promise<CellResult> {
   if ((await kindAt(path)) === 'dir') return ofReport(await evaluate(path), path)
   const text = await readTextIfExists(path)
   if (text === null)

@@ -10,7 +10,7 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { identify, identitySchema, livenessOf } from '../../lib/process-identity.ts'
 import { runCommand, stopGroup } from '../run-command.ts'
 import { filledIn } from './cells.ts'
-import { type CellResult, readOutcome } from './result.ts'
+import { type CellResult, readOutcomes } from './result.ts'
 
 const cellSchema = z.object({
   schema: z.literal('ablate-cell/1'),
@@ -19,7 +19,7 @@ const cellSchema = z.object({
   /** Of the dataset. */
   data: z.string(),
   commands: z.array(z.array(z.string())),
-  result: z.string(),
+  result: z.array(z.string()).min(1),
 })
 
 /** What a cell with commands is made of: enough to run it on another machine. */
@@ -81,7 +81,7 @@ export async function runCommands(
     await writeAtomic(mark, '')
   }
   await rm(join(dir, 'running.json'), { force: true })
-  return readOutcome(filledIn(cell.result, places))
+  return readOutcomes(filledIn(cell.result, places))
 }
 
 /** A command that outlived a killed run writes to the same places as the next one: it is stopped first. */

@@ -20,6 +20,7 @@ import {
   type IndexedCell,
   labelOf,
   loadIndex,
+  resultOf,
   saveIndex,
 } from './cells.ts'
 import { measureRows } from './measure.ts'
@@ -143,14 +144,14 @@ class CellRun {
     const sink = sinks.find(({ id }) => id === stage)
     if (!sink) throw new Error(`stage ${stage} wrote nothing`)
     for (const cell of open) {
-      const commands = commandsOf(this.study, cell)
+      const [commands, result] = [commandsOf(this.study, cell), [...resultOf(this.study, cell)]]
       const file = {
         schema: 'ablate-cell/1',
         id: cell.id,
         label: labelOf(cell),
         data,
         commands,
-        result: outcome.result,
+        result,
       } as const
       await prepareCell(cellDir(this.asked.dir, cell.id), file, sink.dir)
       if (this.asked.stage === 'data') this.tell(cell, cell.id, 'ready')

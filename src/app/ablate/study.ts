@@ -37,7 +37,7 @@ const outcome = z
     teacher: text.optional(),
     rows: z.strictObject({ stage: text.optional(), measure: z.enum(rowMeasures) }).optional(),
     commands: z.array(z.array(text).min(1)).min(1).optional(),
-    result: text.default('{out}/result.json'),
+    result: z.union([text.transform((path) => [path]), z.array(text).min(1)]).default(['{out}/result.json']),
     dataset: text.optional(),
   })
   .refine(

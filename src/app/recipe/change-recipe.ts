@@ -6,7 +6,7 @@ import { setValues } from './set-in-document.ts'
 
 /** A stage that is put into a recipe below another one. */
 export interface AddedStage extends StageEntry {
-  /** The id of the stage whose rows it takes; what took them before takes its rows. */
+  /** The id of the stage whose rows it takes; what took them before takes its rows. With `from: []`, a source, it only stands below it. */
   readonly after: string
 }
 
@@ -53,6 +53,10 @@ export function withoutStages(recipe: Recipe, without: readonly string[]): Recip
 
 function withStage(recipe: Recipe, { after, ...added }: AddedStage, where: string): Recipe {
   const place = requireStage(recipe, after, where)
+  if (Array.isArray(added.from) && added.from.length === 0) {
+    const { from: _, ...source } = added
+    return { ...recipe, stages: recipe.stages.toSpliced(place + 1, 0, source) }
+  }
   const redirect = (from: NonNullable<StageEntry['from']>) =>
     typeof from === 'string' ? redirectOne(from) : from.map(redirectOne)
   const redirectOne = (id: string) => (id === after ? stageId(added) : id)

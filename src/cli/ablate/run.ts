@@ -1,5 +1,6 @@
 import { Option } from '@commander-js/extra-typings'
 import { labelOf } from '../../app/ablate/cells.ts'
+import { type MovedCells, packCells, unpackCells } from '../../app/ablate/pack.ts'
 import { planStudy } from '../../app/ablate/plan.ts'
 import { type CellState, runCells } from '../../app/ablate/run.ts'
 import { loadStudy } from '../../app/ablate/study.ts'
@@ -24,10 +25,17 @@ export default () =>
         .choices(['data', 'outcome', 'both'] as const)
         .default('both' as const),
     )
+    .option('--unpack <file>', 'before the run, bring the cells of a pack into the directory')
+    .option(
+      '--pack <file>',
+      'after the run, write the cells to a pack: results of finished ones, datasets of the others',
+    )
     .option('-q, --quiet', 'print no progress of the recipes')
-    .action(async (file, { out, only, concurrency, stage, quiet = false, json }) => {
+    .action(async (file, { out, only, concurrency, stage, quiet = false, json, pack, unpack }) => {
       const study = await loadStudy(file)
+      if (study.search) throw new UserError(`${file}: it describes a search`, `ot-agent ablate search ${file} runs it`)
       const dir = placeOf(study.name, out)
+      if (unpack !== undefined) note(`unpacked ${movedWords(await unpackCells(unpack, dir))}`)
       if (Object.keys(study.budget).length > 0 && stage !== 'outcome') {
         const { overBudget } = await planStudy(study, { dir, offline: true })
         if (overBudget.length > 0)
@@ -38,10 +46,15 @@ export default () =>
       }
       const asked = { dir, only, concurrency, stage }
       const states = await followCells(quiet, (follower) => runCells(study, asked, follower))
+      if (pack !== undefined) note(`packed ${movedWords(await packCells(dir, pack))}`)
       if (states.some(({ state }) => state === 'failed')) process.exitCode = 3
       if (json) printJson({ schema: 'ablate-run/1', dir, cells: states })
       else report(states, file)
     })
+
+function movedWords({ finished, ready }: MovedCells): string {
+  return `${finished} finished cells and ${ready} with their datasets`
+}
 
 function report(states: readonly CellState[], file: string): void {
   printTable(

@@ -1,0 +1,125 @@
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { draftBeside, makeScratchDir, removeDraft, renameDraft } from '../../lib/drafts.ts'
+import { exists, isMissing, writeAtomic } from '../../lib/files.ts'
+import { ArchiveError, extractTar, packDir } from '../../lib/tar.ts'
+import { acquireOwner } from '../../store/job-owner.ts'
+import { cellDir, type IndexedCell, loadIndex, saveIndex } from './cells.ts'
+import { loadResult, saveResult } from './result.ts'
+import { loadCell } from './run-commands.ts'
+
+/** What was moved: finished cells without their datasets, and cells that are to be run with them. */
+export interface MovedCells {
+  readonly finished: number
+  readonly ready: number
+}
+
+/** Writes the cells of a directory to one file: of a finished cell its result, of any other its dataset and its commands. */
+export async function packCells(dir: string, file: string): Promise<MovedCells> {
+  const release = await acquireOwner(dir)
+  try {
+    const kept = new Map<string, 'finished' | 'ready'>()
+    for (const { id } of await loadIndex(dir)) {
+      if (await loadResult(cellDir(dir, id))) kept.set(id, 'finished')
+      else if (await loadCell(cellDir(dir, id))) kept.set(id, 'ready')
+    }
+    if (kept.size === 0)
+      throw new UserError(
+        `${dir}: expected cells to pack, found none`,
+        'ot-agent ablate run FILE --stage data makes them',
+      )
+    await writeChunks(resolve(file), packDir(dir, { filter: ({ path }) => isPacked(path, kept), links: 'keep' }))
+    return countOf([...kept.values()])
+  } finally {
+    await release()
+  }
+}
+
+function isPacked(path: string, kept: ReadonlyMap<string, 'finished' | 'ready'>): boolean {
+  const [top, id, part] = path.split('/')
+  if (top !== 'cells') return path === 'cells.json'
+  if (id === undefined) return true
+  const state = kept.get(id)
+  if (state === undefined || part === undefined) return state !== undefined
+  return part === 'cell.json' || part === (state === 'finished' ? 'result.json' : 'dataset')
+}
+
+async function writeChunks(file: string, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  await mkdir(dirname(file), { recursive: true })
+  const draft = draftBeside(file)
+  const out = await open(draft, 'wx')
+  try {
+    for await (const chunk of chunks) await out.write(chunk)
+    await out.sync()
+    await out.close()
+    await renameDraft(draft, file)
+  } finally {
+    await out.close().catch(() => {})
+    await removeDraft(draft)
+  }
+}
+
+/** No pack is larger. */
+const limitBytes = 2 ** 36
+
+/** Brings the cells of a pack into a directory. What is finished there stays as it is. The pack may come from anywhere. */
+export async function unpackCells(file: string, dir: string): Promise<MovedCells> {
+  const source = await open(file).catch((error: unknown) => {
+    if (isMissing(error)) throw new UserError(`${file}: expected a pack of cells, found nothing`, 'check the path')
+    throw error
+  })
+  await mkdir(dir, { recursive: true })
+  const release = await acquireOwner(dir)
+  const scratch = await makeScratchDir(join(dir, 'unpacking-'))
+  try {
+    await extractTar(source.createReadStream(), join(scratch, 'pack'), { limitBytes }).catch((error: unknown) => {
+      if (error instanceof ArchiveError) throw new UserError(`${file}: ${error.message}`, 'pack the cells again')
+      throw error
+    })
+    const pack = join(scratch, 'pack')
+    const index = await loadIndex(pack)
+    if (index.length === 0)
+      throw new UserError(`${file}: expected a pack of cells, found none in it`, 'write one with --pack')
+    const moved: ('finished' | 'ready')[] = []
+    const known: IndexedCell[] = []
+    for (const cell of index) {
+      const state = await moveCell(cellDir(pack, cell.id), cellDir(dir, cell.id))
+      if (state === null) continue
+      known.push(cell)
+      moved.push(state)
+    }
+    await saveIndex(dir, await loadIndex(dir), known)
+    return countOf(moved)
+  } finally {
+    await source.close()
+    await removeDraft(scratch)
+    await release()
+  }
+}
+
+/** Null when the pack does not hold the cell. */
+async function moveCell(from: string, to: string): Promise<'finished' | 'ready' | null> {
+  const result = await loadResult(from)
+  if (result !== null) {
+    if (await loadResult(to)) return 'finished'
+    const cell = await loadCell(from)
+    await saveResult(to, result)
+    if (cell !== null && !(await exists(join(to, 'cell.json'))))
+      await writeAtomic(join(to, 'cell.json'), `${JSON.stringify(cell, null, 2)}\n`)
+    return 'finished'
+  }
+  if ((await loadCell(from)) === null) return null
+  if ((await loadResult(to)) !== null) return 'finished'
+  if ((await loadCell(to)) === null || (await readdir(to)).every((name) => name !== 'dataset')) {
+    await rm(to, { recursive: true, force: true })
+    await mkdir(dirname(to), { recursive: true })
+    await rename(from, to)
+  }
+  return 'ready'
+}
+
+function countOf(states: readonly ('finished' | 'ready')[]): MovedCells {
+  const finished = states.filter((state) => state === 'finished').length
+  return { finished, ready: states.length - finished }
+}

@@ -1,0 +1,39 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { planStudy } from '../src/app/ablate/plan.ts'
+import { loadStudy } from '../src/app/ablate/study.ts'
+import { settingSpecs } from '../src/app/launch/schema.ts'
+
+const files = readdirSync('ablations', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.yaml'))
+  .sort()
+const flags = new Set(settingSpecs.flatMap(({ name, short }) => [`--${name.replaceAll('_', '-')}`, `-${short}`]))
+
+test('the ablations of the paper are here', () => {
+  const stages = ['sources', 'mixing', 'augmentation', 'task-filters', 'teachers', 'rollout-filters']
+  const further = ['scaling', 'repeats', 'rl-sources']
+  expect(files).toEqual(expect.arrayContaining([...stages, ...further].map((name) => `paper/${name}.yaml`)))
+})
+
+describe.each(files)('ablations/%s', (name) => {
+  test('can be planned: its variants fit the recipe, and what is missing is named', { timeout: 300_000 }, async () => {
+    const study = await loadStudy(join('ablations', name))
+    const plan = await planStudy(study, { dir: 'runs/none', offline: true })
+    expect(plan.variants.length).toBeGreaterThan(1)
+    expect(plan.overBudget).toEqual([])
+    // The recipe of each variant differs from that of the baseline, or nothing is compared.
+    const others = plan.variants.filter(({ variant }) => variant !== study.baseline)
+    expect(others.filter(({ changed }) => changed.length === 0)).toEqual([])
+    if (plan.missing.length > 0) expect(plan.needs.length).toBeGreaterThan(0)
+  })
+
+  test('its launches have flags that exist', async () => {
+    const { outcome } = await loadStudy(join('ablations', name))
+    const launches = (outcome.commands ?? []).filter(([program, verb, next]) => {
+      return program === 'ot-agent' && verb === 'launch' && next !== 'watch'
+    })
+    const used = launches.flat().filter((word) => /^-/.test(word) && !word.includes(' '))
+    expect(used.filter((word) => !flags.has(word))).toEqual([])
+  })
+})
