@@ -1,13 +1,9 @@
 import { jobRequestOf } from '../app/flags/job-request.ts'
 import { type RunOptions, runOptions } from '../app/flags/run-options.ts'
 import { loadEnvFile } from '../app/job/env-file.ts'
-import { estimateRun } from '../app/job/estimate.ts'
-import { planImagesOf } from '../app/job/plan-run.ts'
 import { planJob, prepareJob } from '../app/job/prepare-job.ts'
 import { note } from './output.ts'
-import { printEstimate } from './run/estimate.ts'
 import { checkOutputFile } from './run/output-file.ts'
-import { printPlan } from './run/print-plan.ts'
 import { runAskedJob } from './run/run-asked-job.ts'
 
 /** `ot-agent run`: tasks times agents times attempts, in sandboxes, recorded. */
@@ -27,13 +23,13 @@ async function runAction(options: RunOptions, invocation: readonly string[]): Pr
   const asked = jobRequestOf(options)
   const request = { ...asked, passEnv: [...fromFile, ...(asked.passEnv ?? [])] }
   const planned = await planJob(request, note)
-  const { config, tasks } = planned
+  const { config } = planned
   const { verbose = false, json = false, output } = options
-  if (options.plan) return printPlan(await planImagesOf(config, tasks), json)
+  if (options.plan) return (await import('./run/print-plan.ts')).printPlanOf(planned, json)
   if (output !== undefined) await checkOutputFile(output)
   const { estimate } = options
   if (estimate !== undefined)
-    return printEstimate(await estimateRun(config, tasks.length, estimate === true ? null : estimate), json)
+    return (await import('./run/estimate.ts')).printEstimateOf(planned, estimate === true ? null : estimate, json)
   const job = await prepareJob(planned, request, { notify: note, invocation })
   await runAskedJob(job, { quiet: config.quiet, json, verbose, ...(output !== undefined && { output }) })
 }

@@ -12,7 +12,7 @@ import { isExhausted } from './exhausted.ts'
 import type { OpenedJob } from './job/open-job.ts'
 import type { PlannedTrial } from './job/plan.ts'
 import { makeResultWriter } from './job/result-writer.ts'
-import { type JobWatch, runTrials, type TrialsRequest } from './job/run-trials.ts'
+import { type JobWatch, resuming, runTrials, type TrialsRequest } from './job/run-trials.ts'
 import { storeFailure } from './job/store-failure.ts'
 
 /** How a job stands before its trials start. */
@@ -60,7 +60,7 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
   const releaseOwner = await acquireOwner(job.dir)
   try {
     // A job that goes on may do so with other settings of no weight.
-    if (job.continued) await saveJobConfig(job.dir, job.config)
+    if (job.continued) await Promise.all([saveJobConfig(job.dir, job.config), resuming()])
     const store = await openTrialStore(job.dir, job.layout)
     try {
       return await runIn(store, request)

@@ -9,7 +9,7 @@ import { makeBudget } from '../../run/budget.ts'
 import type { CheckRequest } from '../../run/check/check-task.ts'
 import { networksOf } from '../../run/trial/environment.ts'
 import { askConsent } from '../job/consent.ts'
-import { openJudge, refuseUnjudged } from '../job/judge.ts'
+import { refuseUnjudged } from '../job/judge.ts'
 import { unlimitedUse } from '../job/model-use.ts'
 import type { JobFollower } from '../job/perform-job.ts'
 import type { Notify } from '../job/tasks-request.ts'
@@ -52,7 +52,8 @@ export async function withSpine<T>(
   const workDir = kept ?? (await makeScratchDir(join(tmpdir(), 'ot-agent-check-')))
   const purse = makeBudget({ limits: unlimitedUse.budget, spentBefore: nothingSpent })
   try {
-    const judge = await openJudge(lintOnly ? undefined : judging, {}, signal)
+    const judge =
+      lintOnly || !judging ? undefined : await (await import('../job/open-judge.ts')).openJudge(judging, {}, signal)
     return await use({
       provider,
       sandboxOptions,

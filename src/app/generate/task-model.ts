@@ -8,9 +8,9 @@ import { makeBudget } from '../../run/budget.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { type EngineRequest, requestedEngine } from '../engine/engine-request.ts'
 import { engineRequestOf } from '../job/agent-defaults.ts'
-import { judgeBy, openJudge } from '../job/judge.ts'
 import { type ModelOptions, modelRequestOf } from '../job/model-flags.ts'
 import { type ModelUse, modelUseOf } from '../job/model-use.ts'
+import { judgeBy, openJudge } from '../job/open-judge.ts'
 import type { Notify } from '../job/tasks-request.ts'
 
 /** The models that help to make tasks, and the end of their books. */

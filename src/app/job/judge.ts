@@ -1,49 +1,8 @@
-import { join } from 'node:path'
-import type { Account } from '../../core/budget.ts'
 import { UserError } from '../../core/errors.ts'
-import type { Judge } from '../../core/judge.ts'
-import type { ModelClient } from '../../core/model.ts'
-import type { ModelSettings } from '../../core/stage.ts'
 import type { Task } from '../../core/task.ts'
 import { renderCount } from '../../lib/show-numbers.ts'
-import { makeJudge, pluginContext } from '../../plugins/make.ts'
-import { isModulePath } from '../../plugins/user-modules/import-path.ts'
 import { isJudged } from '../../run/trial/judge-phase.ts'
-import { makeModelJudge } from '../../stages/shared/judging/model-judge.ts'
 import type { Sums } from '../../store/ledger.ts'
-import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
-
-/** Makes a judge whose calls an account pays for; without one they are not counted. */
-export type OpenedJudge = (account?: Account) => Judge
-
-/** Reaches the model that judges results, and asks whether it is up; undefined when none was named. A user's module may take its place. */
-export async function openJudge(
-  settings: ModelSettings | undefined,
-  pace: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-): Promise<OpenedJudge | undefined> {
-  if (!settings) return undefined
-  if (isModulePath(settings.model)) {
-    const judge = await makeJudge(settings.model, settings.options)
-    return () => judge
-  }
-  const found = await requestedEngine(engineRequestFor(settings), settings.model, pace)
-  if (!found?.model)
-    throw new UserError(
-      `--judge-model ${settings.model}: expected a model of openai/, anthropic/ or gemini/, or an address`,
-      'give --judge-api-base http://HOST:PORT/v1 beside it',
-    )
-  const { engine, model } = found
-  const health = await engine.health(signal)
-  if (!health.healthy)
-    throw new UserError(`--judge-model ${settings.model}: ${health.reason}`, 'check that its server runs')
-  return (account) => judgeBy(engine.client(model, account))
-}
-
-/** A judge that says the same of the same work, whichever command asks. */
-export function judgeBy(client: ModelClient, cacheDir = join(pluginContext().stateDir, 'judge')): Judge {
-  return makeModelJudge(client, cacheDir)
-}
 
 /** Where a command line names the judge of its tasks. */
 const flagHint = 'name one with --judge-model, and --judge-api-base for a server of your own'

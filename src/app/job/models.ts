@@ -1,44 +1,19 @@
 import type { Agent } from '../../core/agent.ts'
 import type { Account } from '../../core/budget.ts'
-import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
-import type { Judge } from '../../core/judge.ts'
 import type { Engine, ModelClient } from '../../core/model.ts'
 import type { Task } from '../../core/task.ts'
-import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeEngine } from '../../plugins/make.ts'
-import { makeBudget } from '../../run/budget.ts'
-import { type AdaptiveLimit, makeAdaptiveLimit } from '../../run/concurrency/adaptive-limit.ts'
-import { observed } from '../../run/observed-client.ts'
-import { ledgerFile, openLedger } from '../../store/ledger.ts'
 import { engineOf } from './agent-engine.ts'
 import { agentOf } from './configured.ts'
-import { type OpenedJudge, openJudge } from './judge.ts'
 import type { ModelUse } from './model-use.ts'
+import type { JobModels, ReachedModel } from './open-models.ts'
 import type { Notify } from './tasks-request.ts'
-
-/** The models of a job's agents, reached and paid for. */
-export interface JobModels {
-  /** A client for one trial of an agent; null for an agent without a model that is served anywhere. */
-  clientFor(agent: AgentConfig, trial: string): ModelClient | null
-  /** A judge for one trial; present only where one was named. */
-  readonly judgeFor?: ((trial: string) => Judge) | undefined
-  /** False once a budget is spent: what runs may end, nothing new starts. */
-  mayStart(): boolean
-  /** Changes how many trials run at once while they do; there only where that was asked for. */
-  readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
-  close(): Promise<void>
-}
 
 export interface ServedModels {
   /** Opens the ledger of a job, so that what earlier runs spent counts. */
   open(jobDir: string, nConcurrent: number): Promise<JobModels>
-}
-
-interface Reached {
-  readonly engine: Engine
-  readonly model: string
 }
 
 export interface ModelsToFind {
@@ -53,7 +28,7 @@ export interface ModelsToFind {
 /** Makes the engines of a job's models and asks each whether it is up and has the model; what is wrong is a UserError. */
 export async function findModels(config: JobConfig, asked: ModelsToFind): Promise<ServedModels> {
   const { use, tasks = [], notify, signal } = asked
-  const reached = new Map<string, Reached>()
+  const reached = new Map<string, ReachedModel>()
   for (const agent of config.agents) {
     const key = keyOf(agent)
     if (reached.has(key)) continue
@@ -70,13 +45,14 @@ export async function findModels(config: JobConfig, asked: ModelsToFind): Promis
     refuseUnfit(await agentOf(agent), engine.client(model, unasked(use)), tasks, notify)
     reached.set(key, { engine, model })
   }
-  const judge = await openJudge(use.judge, use.pace, signal)
+  const judge = use.judge && (await (await import('./open-judge.ts')).openJudge(use.judge, use.pace, signal))
   judge?.(unasked(use))
   const isFree = Object.values(use.budget).every((limit) => limit === null)
-  return {
-    open: async (jobDir, nConcurrent) =>
-      reached.size === 0 && !judge && isFree ? noModels : openModels(jobDir, nConcurrent, asked, { reached, judge }),
-  }
+  if (reached.size === 0 && !judge && isFree) return { open: async () => noModels }
+  const { openModels } = await import('./open-models.ts')
+  const modelOf = (agent: AgentConfig) => reached.get(keyOf(agent)) ?? null
+  const served = { models: [...reached.values()], modelOf, judge }
+  return { open: (jobDir, nConcurrent) => openModels({ ...served, jobDir, nConcurrent, use, notify }) }
 }
 
 /** The account of a client that is made only to see whether it can be. */
@@ -131,74 +107,6 @@ function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[], 
 
 /** A job without models and without a time budget keeps no ledger. */
 const noModels: JobModels = { clientFor: () => null, mayStart: () => true, close: async () => {} }
-
-async function openModels(
-  jobDir: string,
-  nConcurrent: number,
-  { use, notify }: ModelsToFind,
-  { reached, judge }: { readonly reached: ReadonlyMap<string, Reached>; readonly judge: OpenedJudge | undefined },
-): Promise<JobModels> {
-  const ledger = await openLedger(ledgerFile(jobDir))
-  const onSpent = (budget: string) =>
-    notify(
-      `the budget of ${budget} is spent: running trials end, no new one starts; run the same command with a larger budget to resume`,
-    )
-  const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
-  const pacing =
-    use.adaptive === null
-      ? null
-      : makePacing(
-          use.adaptive,
-          [...reached.values()].map(({ engine }) => engine),
-          { nConcurrent, notify },
-        )
-  return {
-    clientFor: (agent, trial) => {
-      const there = reached.get(keyOf(agent))
-      if (there === undefined) return null
-      const client = there.engine.client(there.model, budget.account(trial))
-      return pacing ? pacing.watch(client) : client
-    },
-    ...(judge && { judgeFor: (trial: string) => judge(budget.account(trial, 'judge')) }),
-    mayStart: () => budget.spentUp() === null,
-    ...(pacing && { pace: pacing.run }),
-    close: () => ledger.close(),
-  }
-}
-
-/** Follows the first engine whose servers show their load, and how long replies take where none does. */
-function makePacing(
-  settings: AdaptiveConcurrency,
-  engines: readonly Engine[],
-  { nConcurrent, notify }: { readonly nConcurrent: number; readonly notify: Notify },
-) {
-  const shown = engines.map(({ endpoint }) => endpoint?.metricsUrls ?? []).find((urls) => urls.length > 0)
-  const metricsUrls = settings.metricsUrls.length > 0 ? settings.metricsUrls : (shown ?? [])
-  let calls = 0
-  let limit: AdaptiveLimit | null = null
-  return {
-    watch: (client: ModelClient): ModelClient => {
-      const began = () => {
-        calls++
-      }
-      const ended = (latencyMs: number | null, outputTokens: number) => {
-        calls--
-        if (latencyMs !== null) limit?.observe(latencyMs, outputTokens)
-      }
-      return observed(client, { began, ended })
-    },
-    run: async (resize: (count: number) => void, signal: AbortSignal): Promise<void> => {
-      const onLimit = (count: number) => {
-        notify(`${count} trials at once from now on`)
-        resize(count)
-      }
-      const parts = { start: nConcurrent, http: makeHttpClient(process.env), inFlight: () => calls, onLimit }
-      limit = makeAdaptiveLimit({ settings: { ...settings, metricsUrls }, ...parts })
-      resize(limit.limit)
-      await limit.run(signal)
-    },
-  }
-}
 
 function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
   const got = modelName === null ? 'none' : `${modelName}, with nothing that says where it is served`

@@ -1,9 +1,15 @@
-import type { AgentEstimate } from '../../app/job/estimate.ts'
+import { type AgentEstimate, estimateRun } from '../../app/job/estimate.ts'
+import type { PlannedJob } from '../../app/job/prepare-job.ts'
 import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { printJson } from '../output.ts'
 
 /** Says what a job would take, and on which numbers that stands. */
-export function printEstimate(estimates: readonly AgentEstimate[], json: boolean): void {
+export async function printEstimateOf(
+  { config, tasks }: PlannedJob,
+  from: string | null,
+  json: boolean,
+): Promise<void> {
+  const estimates = await estimateRun(config, tasks.length, from)
   if (json) printJson({ schema: 'estimate/1', estimates })
   else process.stdout.write(`${estimates.map(render).join('\n\n')}\n`)
 }

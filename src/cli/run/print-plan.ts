@@ -1,8 +1,13 @@
-import type { RunPlan } from '../../app/job/plan-run.ts'
+import { planImagesOf, type RunPlan } from '../../app/job/plan-run.ts'
+import type { PlannedJob } from '../../app/job/prepare-job.ts'
 import { note, printJson, printTable } from '../output.ts'
 
 /** Says what a job would start from, before anything is built. */
-export function printPlan(plan: RunPlan, json: boolean): void {
+export async function printPlanOf({ config, tasks }: PlannedJob, json: boolean): Promise<void> {
+  printPlan(await planImagesOf(config, tasks), json)
+}
+
+function printPlan(plan: RunPlan, json: boolean): void {
   if (json) {
     printJson({ schema: 'plan/1', ...plan })
     return

@@ -11,6 +11,8 @@ import { type Imported, loadImported } from './load-imported.ts'
 import { isClass, isObject } from './pick-export.ts'
 import { recordCalls } from './record-calls.ts'
 
+export { loadImported } from './load-imported.ts'
+
 type Options = Readonly<Record<string, unknown>>
 
 /** Makes the agent an import path leads to, from a plug-in or a class with these options, or the object itself; its calls are recorded. */

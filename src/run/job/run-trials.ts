@@ -18,7 +18,6 @@ import type { SandboxAlternatives } from '../trial/environment.ts'
 import { runTrial } from '../trial.ts'
 import { type AtOnce, makeAtOnce, type Try } from './at-once.ts'
 import type { PlannedTrial } from './plan.ts'
-import { resumeTrial } from './resume-trial.ts'
 import { retryWaitSec } from './retry.ts'
 import { fullDiskBehind, storeFailure } from './store-failure.ts'
 
@@ -185,8 +184,12 @@ async function runOnce(trial: PlannedTrial, request: TrialsRequest, retries: num
   const isAllowed = request.replayInterrupted ?? true
   const drop = () => inStore(request, () => store.dropTape(name))
   const startOver = () => inStore(request, () => store.startOver(config))
+  const { resumeTrial } = await resuming()
   return resumeTrial(recorded, { config, hostEnv, dir, isAllowed, makeAgent, runInDir, drop, startOver, signal })
 }
+
+/** Replays what interrupted attempts recorded. A job that was there before loads it first, while files can be opened for sure. */
+export const resuming = () => import('./resume-trial.ts')
 
 /** What the job's own budget cut short was not a fair try: it is left for a day with more of it. */
 function cutByBudget(record: TrialRecord, { mayStart }: TrialsRequest): TrialRecord {

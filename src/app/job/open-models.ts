@@ -1,0 +1,108 @@
+import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
+import type { AgentConfig } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
+import type { Engine, ModelClient } from '../../core/model.ts'
+import { makeHttpClient } from '../../lib/http-client.ts'
+import { makeBudget } from '../../run/budget.ts'
+import { type AdaptiveLimit, makeAdaptiveLimit } from '../../run/concurrency/adaptive-limit.ts'
+import { observed } from '../../run/observed-client.ts'
+import { ledgerFile, openLedger } from '../../store/ledger.ts'
+import type { ModelUse } from './model-use.ts'
+import type { OpenedJudge } from './open-judge.ts'
+import type { Notify } from './tasks-request.ts'
+
+/** The models of a job's agents, reached and paid for. */
+export interface JobModels {
+  /** A client for one trial of an agent; null for an agent without a model that is served anywhere. */
+  clientFor(agent: AgentConfig, trial: string): ModelClient | null
+  /** A judge for one trial; present only where one was named. */
+  readonly judgeFor?: ((trial: string) => Judge) | undefined
+  /** False once a budget is spent: what runs may end, nothing new starts. */
+  mayStart(): boolean
+  /** Changes how many trials run at once while they do; there only where that was asked for. */
+  readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
+  close(): Promise<void>
+}
+
+/** A model that is served. */
+export interface ReachedModel {
+  readonly engine: Engine
+  readonly model: string
+}
+
+export interface ModelsToOpen {
+  readonly models: readonly ReachedModel[]
+  /** The model of an agent; null when it has none. */
+  modelOf(agent: AgentConfig): ReachedModel | null
+  readonly judge: OpenedJudge | undefined
+  /** Its ledger says what earlier runs spent. */
+  readonly jobDir: string
+  readonly nConcurrent: number
+  readonly use: ModelUse
+  readonly notify: Notify
+}
+
+/** Opens the ledger of a job and gives clients whose calls are paid for from its budget. */
+export async function openModels(asked: ModelsToOpen): Promise<JobModels> {
+  const { models, modelOf, judge, jobDir, nConcurrent, use, notify } = asked
+  const ledger = await openLedger(ledgerFile(jobDir))
+  const onSpent = (budget: string) =>
+    notify(
+      `the budget of ${budget} is spent: running trials end, no new one starts; run the same command with a larger budget to resume`,
+    )
+  const budget = makeBudget({ limits: use.budget, spentBefore: ledger.spent(), book: ledger.add, onSpent })
+  const pacing =
+    use.adaptive === null
+      ? null
+      : makePacing(
+          use.adaptive,
+          models.map(({ engine }) => engine),
+          { nConcurrent, notify },
+        )
+  return {
+    clientFor: (agent, trial) => {
+      const reached = modelOf(agent)
+      if (reached === null) return null
+      const client = reached.engine.client(reached.model, budget.account(trial))
+      return pacing ? pacing.watch(client) : client
+    },
+    ...(judge && { judgeFor: (trial: string) => judge(budget.account(trial, 'judge')) }),
+    mayStart: () => budget.spentUp() === null,
+    ...(pacing && { pace: pacing.run }),
+    close: () => ledger.close(),
+  }
+}
+
+/** Follows the first engine whose servers show their load, and how long replies take where none does. */
+function makePacing(
+  settings: AdaptiveConcurrency,
+  engines: readonly Engine[],
+  { nConcurrent, notify }: { readonly nConcurrent: number; readonly notify: Notify },
+) {
+  const shown = engines.map(({ endpoint }) => endpoint?.metricsUrls ?? []).find((urls) => urls.length > 0)
+  const metricsUrls = settings.metricsUrls.length > 0 ? settings.metricsUrls : (shown ?? [])
+  let calls = 0
+  let limit: AdaptiveLimit | null = null
+  return {
+    watch: (client: ModelClient): ModelClient => {
+      const began = () => {
+        calls++
+      }
+      const ended = (latencyMs: number | null, outputTokens: number) => {
+        calls--
+        if (latencyMs !== null) limit?.observe(latencyMs, outputTokens)
+      }
+      return observed(client, { began, ended })
+    },
+    run: async (resize: (count: number) => void, signal: AbortSignal): Promise<void> => {
+      const onLimit = (count: number) => {
+        notify(`${count} trials at once from now on`)
+        resize(count)
+      }
+      const parts = { start: nConcurrent, http: makeHttpClient(process.env), inFlight: () => calls, onLimit }
+      limit = makeAdaptiveLimit({ settings: { ...settings, metricsUrls }, ...parts })
+      resize(limit.limit)
+      await limit.run(signal)
+    },
+  }
+}

@@ -1,0 +1,22 @@
+// Lets Node run the TypeScript sources as they are, and writes down which of them it loads: `node --import ./test/loader-hook.mjs`.
+import { appendFileSync, readFileSync } from 'node:fs'
+import { isMainThread } from 'node:worker_threads'
+import { register } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { transform } from 'esbuild'
+
+// The hooks have a thread of their own, which loads this file once more.
+if (isMainThread) register(import.meta.url)
+
+export async function load(url, context, nextLoad) {
+  if (!url.endsWith('.ts') || url.includes('/node_modules/')) return nextLoad(url, context)
+  const path = fileURLToPath(url)
+  appendFileSync(process.env.LOADED_FILES, `${path}\n`)
+  const { code } = await transform(readFileSync(path, 'utf8'), {
+    loader: 'ts',
+    format: 'esm',
+    target: 'node20',
+    tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
+  })
+  return { format: 'module', source: code, shortCircuit: true }
+}
