@@ -6,7 +6,7 @@ import { renderLaunch } from '../src/cli/launch/print-launch.ts'
 import type { ScheduledState } from '../src/core/launch.ts'
 import { Settings } from '../src/run/launch/settings.ts'
 import { jobsOf, unitsOf } from '../src/run/launch/status.ts'
-import { parseQueue } from '../src/schedulers/slurm/states.ts'
+import { parseQueue } from '../src/schedulers/slurm/index.ts'
 import { percentile } from './lib/rows.ts'
 
 const shards = 500

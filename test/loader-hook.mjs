@@ -1,8 +1,8 @@
 // Lets Node run the TypeScript sources as they are, and writes down which of them it loads: `node --import ./test/loader-hook.mjs`.
 import { appendFileSync, readFileSync } from 'node:fs'
-import { isMainThread } from 'node:worker_threads'
 import { register } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import { isMainThread } from 'node:worker_threads'
 import { transform } from 'esbuild'
 
 // The hooks have a thread of their own, which loads this file once more.

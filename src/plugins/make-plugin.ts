@@ -4,7 +4,6 @@ import type { Plugin, PluginContext } from '../core/plugin.ts'
 import { describeOptions } from '../lib/describe-options.ts'
 import { nearest } from '../lib/nearest.ts'
 import { defaultStateDir } from '../lib/process-identity.ts'
-import { tellingIssue } from '../lib/telling-issue.ts'
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -56,4 +55,23 @@ function optionsHint({ name, options }: Plugin<unknown>, issue: z.core.$ZodIssue
   const near = issue?.code === 'unrecognized_keys' ? nearest(issue.keys[0] ?? '', known) : null
   const listed = known.length === 0 ? `${name} has no options` : `the options of ${name}: ${known.join(', ')}`
   return near === null ? listed : `did you mean ${near}? ${listed}`
+}
+
+type Issue = z.core.$ZodIssue
+
+/** The one of several faults that tells a person most: a misspelt name is also one that is missing; the name that came says more. */
+export function tellingIssue(issues: readonly Issue[]): Issue | undefined {
+  const all = issues.flatMap(ofClosestForm)
+  return all.find(({ code }) => code === 'unrecognized_keys') ?? all[0]
+}
+
+/** Of a value that has none of several forms, what is wrong with the one it came closest to. */
+function ofClosestForm(issue: Issue): readonly Issue[] {
+  if (issue.code !== 'invalid_union') return [issue]
+  const close = issue.errors.find((errors) =>
+    errors.every(({ code, path }) => path.length > 0 || code !== 'invalid_type'),
+  )
+  if (close) return close.map((error) => ({ ...error, path: [...issue.path, ...error.path] })).flatMap(ofClosestForm)
+  const forms = new Set(issue.errors.flat().flatMap((error) => (error.code === 'invalid_type' ? [error.expected] : [])))
+  return [{ ...issue, message: `${issue.message}: expected ${[...forms].join(' or ')}` }]
 }

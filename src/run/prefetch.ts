@@ -7,7 +7,6 @@ import type { Environment } from '../core/task.ts'
 import { expired, withDeadline } from '../lib/deadline.ts'
 import type { PlannedTrial } from './job/plan.ts'
 import { makeReadyTrials, type Preparation, type ReadyTrials } from './prefetch/ready-trials.ts'
-import { makeRoom, type Resources, resourcesOf } from './prefetch/room.ts'
 import { makeWarmSandboxes } from './prefetch/warm-sandboxes.ts'
 import { atBoundary } from './trial/boundary.ts'
 import type { HostEnv } from './trial/context.ts'
@@ -161,4 +160,40 @@ async function preparationOf({ task, config }: PlannedTrial, request: PrefetchRe
 
 async function ownKey({ dir, dockerImage }: Environment): Promise<string> {
   return JSON.stringify([dir, dockerImage ?? null])
+}
+
+/** What sandboxes ask of a machine. */
+interface Resources {
+  readonly cpus: number
+  readonly memoryMb: number
+}
+
+/** What a sandbox is taken to need when its task does not say. */
+const unsaid: Resources = { cpus: 1, memoryMb: 2048 }
+
+/** What the sandbox of a trial asks for; the job's overrides win. */
+export function resourcesOf({ task: { environment }, config }: Pick<PlannedTrial, 'task' | 'config'>): Resources {
+  const { overrideCpus, overrideMemoryMb } = config.environment
+  return {
+    cpus: overrideCpus ?? environment.cpus ?? unsaid.cpus,
+    memoryMb: overrideMemoryMb ?? environment.memoryMb ?? unsaid.memoryMb,
+  }
+}
+
+/** Counts what sandboxes ask for together. Running sandboxes count, room or not: only prefetched ones wait for room. */
+interface Room {
+  fits(asked: Resources): boolean
+  /** Counts a trial's sandbox; one that counts already is not counted twice. */
+  enter(trial: string, asked: Resources): void
+  leave(trial: string): void
+}
+
+export function makeRoom(limit: Resources): Room {
+  const inside = new Map<string, Resources>()
+  const total = (key: keyof Resources) => [...inside.values()].reduce((sum, asked) => sum + asked[key], 0)
+  return {
+    fits: (asked) => total('cpus') + asked.cpus <= limit.cpus && total('memoryMb') + asked.memoryMb <= limit.memoryMb,
+    enter: (trial, asked) => void inside.set(trial, asked),
+    leave: (trial) => void inside.delete(trial),
+  }
 }

@@ -5,7 +5,7 @@ import type { CommandAgent } from '../../src/agents/shared/blackbox/command-agen
 import { makeBlackbox } from '../../src/agents/shared/blackbox/make-blackbox.ts'
 import terminus2 from '../../src/agents/terminus-2/index.ts'
 import type { ModelClient } from '../../src/core/model.ts'
-import { recordCalls } from '../../src/plugins/user-modules/record-calls.ts'
+import { recordCalls } from '../../src/plugins/user-modules/make-imported.ts'
 import { stateDir, withSandboxes } from '../e2e/kit.ts'
 import { type Part, playedClient } from '../fakes/model-client.ts'
 import { looks, replayLaws } from './replay.ts'

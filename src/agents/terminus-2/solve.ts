@@ -1,11 +1,15 @@
+import { join } from 'node:path'
 import type { AgentAt, AgentExit } from '../../core/agent.ts'
 import { blame, UserError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
 import { openJournal } from '../../formats/atif/journal.ts'
 import type { FinalMetrics } from '../../formats/atif/trajectory.ts'
+import { AppendLog } from '../../lib/terminal/append-log.ts'
+import { Cast } from '../../lib/terminal/cast.ts'
+import { promptMarkEnv } from '../../lib/terminal/idle.ts'
+import { TerminalSession } from '../../lib/terminal/session.ts'
 import { Calls, OutOfBudget } from './calls.ts'
 import { Chat } from './chat.ts'
-import { type Clock, startClock } from './clock.ts'
 import { EpisodeFiles } from './episode-files.ts'
 import { fullInstruction, type Template } from './instruction.ts'
 import { limitsOf } from './limits.ts'
@@ -16,7 +20,6 @@ import { xmlDialect } from './parse-xml.ts'
 import type { Prompts } from './prompts.ts'
 import { Rollouts } from './rollout.ts'
 import type { Run, StopReason } from './run.ts'
-import { type AgentTerminal, openAgentTerminal } from './terminal.ts'
 import { Story } from './trajectory.ts'
 
 /** What an agent was made with. */
@@ -125,4 +128,90 @@ function exitOf(stop: StopReason): AgentExit {
   if (stop === 'task-complete' || stop === 'terminal-closed') return { kind: 'finished' }
   if (stop === 'context' || stop === 'cost' || stop === 'time') return { kind: 'limit', limit: stop }
   return { kind: 'limit', limit: 'turns' }
+}
+
+/** The time of one run. */
+interface Clock {
+  /** Aborts when the trial is stopped, or a moment before its time is up. */
+  readonly signal: AbortSignal
+  /** Whether the time was up before anything else stopped the run. */
+  readonly isUp: boolean
+  stop(): void
+}
+
+/** What is kept of the time to write down how it ended. */
+const reserveMs = 1000
+const reserveShare = 0.05
+const maxTimerMs = 2 ** 31 - 1
+
+/** Starts a run's clock. */
+function startClock({ deadline, signal }: Pick<AgentAt, 'deadline' | 'signal'>): Clock {
+  const controller = new AbortController()
+  let isUp = false
+  const pass = () => controller.abort(signal.reason)
+  const ring = () => {
+    isUp = !signal.aborted
+    controller.abort()
+  }
+  const leftMs = deadline === null ? Number.POSITIVE_INFINITY : deadline.getTime() - Date.now()
+  const ringMs = leftMs - Math.min(reserveMs, leftMs * reserveShare)
+  const timer = ringMs < maxTimerMs ? setTimeout(ring, Math.max(0, ringMs)) : undefined
+  signal.addEventListener('abort', pass, { once: true })
+  if (signal.aborted) pass()
+  return {
+    signal: controller.signal,
+    get isUp() {
+      return isUp
+    },
+    stop() {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', pass)
+    },
+  }
+}
+
+const paneLimitBytes = 16 * 1024 * 1024
+
+/** The terminal that programs believe to be in: inside tmux, wherever the image knows such a terminal. */
+const term = `for d in /etc /lib /usr/lib /usr/share; do [ -e $d/terminfo/t/tmux-256color ] && export TERM=tmux-256color; done`
+
+/** A login bash, or the shell there is; text is UTF-8 unless the image says otherwise. */
+const shell = `${term}; export LANG="\${LANG:-C.UTF-8}"; SHELL=$(command -v bash) && export SHELL && exec bash --login; exec sh -l`
+
+/** The agent's terminal, whose output is kept in the trial's files. */
+interface AgentTerminal {
+  readonly session: TerminalSession
+  /** Stops looking and recording. What runs in the terminal goes on: services are part of a solution. */
+  leave(): Promise<void>
+}
+
+/** Opens a terminal on a login shell in the task's sandbox. */
+async function openAgentTerminal(at: AgentAt, settings: Settings): Promise<AgentTerminal> {
+  const { cols, rows } = settings
+  const env = { TERM: 'xterm-256color', ...promptMarkEnv, ...settings.extraEnv, ...at.env }
+  const argv = ['sh', '-c', shell]
+  const pty = await at.sandbox.openTerminal({ cols, rows, argv, env, ...(at.user !== undefined && { user: at.user }) })
+  const cast = settings.recordTerminal ? new Cast(join(at.logsDir, 'recording.cast'), { cols, rows }) : null
+  const notice = '\n[... the log ends here: it reached its size limit ...]\n'
+  const pane = new AppendLog(join(at.logsDir, 'terminus_2.pane'), { bytes: paneLimitBytes, notice })
+  const onOutput = (chunk: string) => pane.append(chunk)
+  const session = new TerminalSession(pty, {
+    cols,
+    rows,
+    onOutput,
+    newline: settings.newlineKey,
+    ...(cast && { cast }),
+  })
+  return {
+    session,
+    async leave() {
+      await session.leave()
+      await pane.close()
+      const problem = cast?.problem ?? pane.problem
+      if (problem) at.record.log(`terminal recording is not complete: ${problem.message}`)
+      if (session.screen.skippedChars > 0) {
+        at.record.log(`terminal: ${session.screen.skippedChars} characters of output came too fast and were left out`)
+      }
+    },
+  }
 }

@@ -31,7 +31,7 @@ export async function openTaskModels(
   { workDir, notify, signal }: { readonly workDir: string; readonly notify: Notify; readonly signal: AbortSignal },
 ): Promise<TaskModels> {
   const use = modelUseOf(modelRequestOf(options))
-  const judge = await openJudge(use.judge, use.pace, signal)
+  const judge = use.judge && (await openJudge(use.judge, use.pace, signal))
   const found = pipeline.needsModel ? await reachModel(pipeline.name, options, use, signal) : null
   if (!found && !judge) return { client: null, judge: undefined, close: async () => {} }
   const ledger = await openLedger(ledgerFile(workDir))

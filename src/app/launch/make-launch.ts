@@ -3,11 +3,13 @@ import type { Cluster } from '../../core/cluster.ts'
 import { UserError } from '../../core/errors.ts'
 import { type JobType, jobTypes, type Launch } from '../../core/launch.ts'
 import { jobNameOf, type PlanContext, slug } from '../../run/launch/plan.ts'
+import { planRecipe } from '../../run/launch/plan-recipe.ts'
 import { flagOf, type Settings } from '../../run/launch/settings.ts'
 import { secondsOf } from '../../run/launch/time-limit.ts'
+import { isUndivided, planSteps } from '../../run/recipe/steps.ts'
+import { loadRecipe } from '../recipe/load-recipe.ts'
 import { datagenJobs, type PlannedJobs } from './datagen.ts'
 import { evalJobs } from './evaluation.ts'
-import { recipeJobs } from './recipe.ts'
 import { rlJobs } from './rl.ts'
 import { smallTrainingJobs } from './small-training.ts'
 import { consolidateJobs, trainingJobs } from './training.ts'
@@ -169,4 +171,29 @@ function checkTime({ timeLimit, cluster: { name, maxTimeLimit } }: PlanContext):
       `--time-limit: expected at most ${maxTimeLimit} on ${name}, got ${timeLimit}`,
       'ask for less, and let --max-restarts resume the job',
     )
+}
+
+/** Turns settings into the jobs that run a recipe, its shards shared by the tasks of arrays. */
+async function recipeJobs(at: PlanContext, settings: Settings): Promise<PlannedJobs> {
+  const file = resolve(settings.required('recipe', 'for example --recipe recipes/demo.ts'))
+  const shards = settings.number('shards') ?? 1
+  if (shards < 1)
+    throw new UserError(`--shards: expected at least 1, got ${shards}`, 'number of processes that share the recipe')
+  const extra = settings.words('recipe_extra_args')
+  const { stages } = await loadRecipe(file, { set: valuesOf(extra, '--set') })
+  const jobs = planRecipe(at, {
+    file,
+    extra,
+    out: resolve(settings.text('recipe_output_dir') ?? `${at.experimentsDir}/outputs/recipe`),
+    shards,
+    throttle: settings.number('array_max') ?? shards,
+    steps: planSteps(stages).map((step) => ({ id: step.id, undivided: isUndivided(step) })),
+  })
+  return { jobs, files: {}, notes: [] }
+}
+
+function valuesOf(words: readonly string[], flag: string): string[] {
+  return words.flatMap((word, i) =>
+    word.startsWith(`${flag}=`) ? [word.slice(flag.length + 1)] : words[i - 1] === flag ? [word] : [],
+  )
 }

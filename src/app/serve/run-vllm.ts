@@ -1,11 +1,11 @@
 import { UserError } from '../../core/errors.ts'
 import { type EngineFile, loadEngineFile, type VllmServerSettings } from '../../formats/engine-yaml.ts'
 import { servedName } from '../../formats/vllm-command.ts'
+import { untilAborted } from '../../lib/deadline.ts'
 import type { Notify } from '../job/tasks-request.ts'
 import { inboundKey, type Served, type ServeRequest, saveAddresses, withdraw } from './endpoint.ts'
 import { startHere, startOnHosts } from './replicas.ts'
-import { stop } from './server-process.ts'
-import { watchReplicas } from './watch-replicas.ts'
+import { type ServerProcess, stop } from './server-process.ts'
 
 /** An engine file that describes model servers to start. */
 export type VllmFile = EngineFile & { readonly vllm_server: VllmServerSettings }
@@ -77,4 +77,47 @@ function serverKey(options: ServeRequest): {
 
 function endpointPath({ engine, backend, vllm_server }: EngineFile): string | undefined {
   return engine.vllm_local?.endpoint_json ?? vllm_server?.endpoint_json_path ?? backend?.endpoint_json_path ?? undefined
+}
+
+/** Copies that answer, and where. */
+export interface FoundReplicas {
+  readonly group: { readonly server: Pick<ServerProcess, 'gone'> }
+  readonly urls: readonly string[]
+}
+
+interface Watching {
+  /** Is called with the addresses that are left. */
+  tell(left: readonly string[]): Promise<void>
+  readonly notify: Notify
+  readonly signal: AbortSignal
+}
+
+/**
+ * Waits until the signal is aborted, or throws what the last one died of. Tells who is left whenever one dies, one telling
+ * after the other; none is still under way or begins when this has ended.
+ */
+export async function watchReplicas(
+  found: readonly FoundReplicas[],
+  { tell, notify, signal }: Watching,
+): Promise<void> {
+  const alive = new Set(found)
+  let told = Promise.resolve()
+  let ended = false
+  const lastGone = new Promise<never>((_, reject) => {
+    for (const each of found)
+      each.group.server.gone.catch((error: unknown) => {
+        alive.delete(each)
+        if (alive.size === 0) reject(error)
+        if (ended || alive.size === 0) return
+        notify(`${each.urls.join(', ')}: ${error instanceof Error ? error.message : error}; ${alive.size} left`)
+        told = told.then(() => tell([...alive].flatMap(({ urls }) => urls)))
+        told.catch(reject)
+      })
+  })
+  try {
+    await Promise.race([lastGone, untilAborted(signal)])
+  } finally {
+    ended = true
+    await told.catch(() => {})
+  }
 }

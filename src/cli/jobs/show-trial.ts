@@ -1,7 +1,6 @@
 import { describeEnd, describeRewards, trialRowOf } from '../../app/jobs/trial-row.ts'
-import type { Span, TrialRecord } from '../../core/trial.ts'
+import type { Resumed, Span, TrialRecord } from '../../core/trial.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { describeResumed } from '../run/interrupted.ts'
 
 /** One trial for a person: every fact on a line, the failure's stack last. */
 export function printTrial(record: TrialRecord): void {
@@ -61,4 +60,16 @@ function seconds({ startedAt, finishedAt }: Span): string {
 function holding(limits: Readonly<Record<string, boolean>>): string {
   const names = Object.entries(limits).flatMap(([name, holds]) => (holds ? [name] : []))
   return names.join(', ') || 'none'
+}
+
+/** How one trial resumed, in words. */
+function describeResumed(resumed: Resumed): string {
+  if (resumed.kind === 'not-replayed') return `started over: ${resumed.reason}`
+  if (resumed.kind === 'replayed') {
+    const { turns, inputTokens, outputTokens } = resumed
+    return `replayed ${turns} replies of an interrupted attempt, ${inputTokens} tokens in and ${outputTokens} out not paid for again`
+  }
+  const { step, turn, message, what, expected, got } = resumed
+  const where = [step === null ? '' : `step ${step}, `, `turn ${turn}`, message === null ? '' : `, message ${message}`]
+  return `started over: the replay diverged at ${where.join('')}: ${what}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(got)}`
 }

@@ -3,14 +3,14 @@ import { restartInterrupted } from '../../app/flags/model-options.ts'
 import { parseShare, several, wholeNumber } from '../../app/flags/values.ts'
 import { loadRecipe } from '../../app/recipe/load-recipe.ts'
 import { performRecipe, type RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
-import { rehearse } from '../../app/recipe/rehearse.ts'
+import { type RehearsalReport, rehearse } from '../../app/recipe/rehearse.ts'
 import { UserError } from '../../core/errors.ts'
-import { note, printJson } from '../output.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { note, printJson, printTable } from '../output.ts'
 import { printCounts } from './counts-table.ts'
 import { followRecipe } from './follow-recipe.ts'
 import { noteReplays } from './note-replays.ts'
 import { recipeOptions } from './options.ts'
-import { reportRehearsal } from './rehearsal-report.ts'
 
 /** `ot-agent recipe run`: makes the dataset of a recipe, or what is missing of it. */
 export default () =>
@@ -83,4 +83,36 @@ function report(dir: string, { stages, sinks, waitingAt, cached }: RecipeOutcome
   noteReplays(sinks)
   if (waitingAt !== null)
     note(`${waitingAt} waits for shards of other processes; run the recipe without --share to finish it`)
+}
+
+/** Prints what every stage of a rehearsal took, gave and dropped, and what it was tried without; ends with 3 when one broke. */
+function reportRehearsal(report: RehearsalReport, json: boolean): void {
+  const { stages, brokenAt, outputs, dir, recipe } = report
+  if (brokenAt !== null) process.exitCode = 3
+  if (json) {
+    printJson(report)
+    return
+  }
+  printTable(
+    ['stage', 'taken', 'given', 'dropped', 'tried with'],
+    stages.map(({ id, taken, given, drops, substituted }) => [
+      id,
+      taken === 0 && given > 0 ? '' : String(taken),
+      String(given),
+      Object.entries(drops)
+        .map(([reason, count]) => `${reason} ${count}`)
+        .join(', '),
+      substituted.map(oneLine).join('; '),
+    ]),
+  )
+  const say = (line: string) => process.stdout.write(`${oneLine(line)}\n`)
+  for (const { id, notExercised } of stages) for (const what of notExercised) say(`not exercised: ${id}: ${what}`)
+  for (const { id, endedEmpty } of stages)
+    if (endedEmpty) say(`${id} dropped every row of the rehearsal; the stages below it were tried without it`)
+  for (const { dir: out } of outputs) say(`${out}: a rehearsal, nothing to train on`)
+  note(
+    brokenAt === null
+      ? `every stage of ${recipe} ran; details in ${dir}`
+      : `${recipe} broke at ${brokenAt}: it gave no rows`,
+  )
 }

@@ -1,5 +1,5 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { firstReason } from '../../app/check/reasons.ts'
+import { checkColumns, firstReason, outcomesOf, reasonsOf, warningsOf } from '../../app/check/reasons.ts'
 import { checkTasks, type TaskReport } from '../../app/check-tasks.ts'
 import { withJudge } from '../../app/flags/model-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
@@ -7,9 +7,8 @@ import { parsedAssignments } from '../../app/job/assignments.ts'
 import { judgeSettingsOf } from '../../app/job/model-flags.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, printJson } from '../output.ts'
+import { note, printJson, printTable } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
-import { printReports } from './check-table.ts'
 
 /** `ot-agent tasks check`: the verification spine. */
 export default () =>
@@ -65,4 +64,27 @@ function count(reports: readonly TaskReport[]): Record<string, number> {
 
 function collect(value: string, all: readonly string[]): string[] {
   return [...all, value]
+}
+
+/** Prints a row per task, then whatever did not fit into the rows. */
+function printReports(reports: readonly TaskReport[]): void {
+  printTable(['task', 'verdict', ...checkColumns, 'reason'], reports.map(row))
+  for (const report of reports) {
+    const warnings = warningsOf(report).map((warning) => `warning: ${warning}`)
+    const more = [...reasonsOf(report).slice(1), ...warnings]
+    if (more.length > 0)
+      process.stdout.write(`\n${oneLine(report.task)}\n${more.map((line) => `  ${oneLine(line)}\n`).join('')}`)
+  }
+  const notes = new Set(reports.flatMap((report) => report.notes))
+  if (notes.size > 0) process.stdout.write(`\n${[...notes].map((line) => `note: ${oneLine(line)}\n`).join('')}`)
+}
+
+const marks = { ok: 'ok', fail: 'FAIL', unknown: '?', skipped: '-' } as const
+
+function row(report: TaskReport): string[] {
+  const reason = firstReason(report)
+  return [
+    ...[oneLine(report.task), report.verdict, ...outcomesOf(report).map(({ outcome }) => marks[outcome])],
+    reason.length > 100 ? `${reason.slice(0, 99)}…` : reason,
+  ]
 }

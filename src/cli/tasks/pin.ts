@@ -8,9 +8,8 @@ import { pinTasks } from '../../app/pin/pin-tasks.ts'
 import { UserError } from '../../core/errors.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note, printJson } from '../output.ts'
+import { note, printJson, printTable } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
-import { printPins } from './pin-table.ts'
 
 /** `ot-agent tasks pin`: exact versions for what a task's Dockerfile installs. */
 export default () =>
@@ -86,4 +85,34 @@ function count(reports: readonly PinReport[]): Record<string, number> {
 
 function collect(value: string, all: readonly string[]): string[] {
   return [...all, value]
+}
+
+/** Prints what was pinned and what was left, a row each, then how each task ended. */
+function printPins(reports: readonly PinReport[]): void {
+  const rows = reports.flatMap(rowsOf)
+  if (rows.length > 0) {
+    printTable(['task', 'line', 'kind', 'from', 'to'], rows)
+    process.stdout.write('\n')
+  }
+  printTable(
+    ['task', 'result', 'pinned', 'left', 'reason'],
+    reports.map(({ task, status, pins, left, reason }) => [
+      task,
+      status,
+      String(pins.length),
+      String(left.length),
+      reason ?? '',
+    ]),
+  )
+}
+
+function rowsOf({ task, status, pins, left }: PinReport): string[][] {
+  const undone = status === 'kept' || status === 'refused'
+  const rows = [
+    ...pins.map(({ manager, line, from, to }) => ({ line, manager, from, to: undone ? `not ${to}` : to })),
+    ...left.map(({ manager, line, written, why }) => ({ line, manager, from: written, to: `left: ${why}` })),
+  ]
+  return rows
+    .sort((a, b) => a.line - b.line)
+    .map(({ line, manager, from, to }) => [task, String(line), manager, from, to])
 }

@@ -1,18 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { ModelRequest } from '../../core/model.ts'
-import type { ModelService, ServiceAnswer } from '../../formats/dialect-server/model-service.ts'
+import type { ModelService, Pace, ServiceAnswer } from '../../formats/dialect-server/model-service.ts'
 import type { ServedCall, ServedReply } from '../../formats/dialect-server/server-dialect.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { Semaphore } from '../../lib/semaphore.ts'
 import { faultAt, isMistake } from './fault.ts'
-import { latencyMs, paceOf } from './latency.ts'
-import { makeMemory } from './memory.ts'
 import { mistaken } from './mistake.ts'
 import { type NextTurn, nextTurn, speak, turnInOrder } from './next-turn.ts'
-import type { ScriptedOptions } from './options.ts'
+import type { Latency, ScriptedOptions } from './options.ts'
 import type { Speech } from './render-turn.ts'
 import type { Repertoire } from './repertoire.ts'
-import { countMessages, countTokens, firstTokens, tokenDetails } from './tokens.ts'
+import { type CountedMessage, countMessages, countTokens, firstTokens, tokenDetails } from './tokens.ts'
 import { wireFaultAnswer } from './wire-fault.ts'
 
 /** Makes the stand-in for a model: equal seeds, equal conversations, equal answers. */
@@ -163,4 +161,54 @@ function shortId({ digest, before }: Asked): string {
 /** A number from 0 to below 1, always the same for the same name. */
 function chance(name: string): number {
   return createHash('sha1').update(name).digest().readUIntBE(0, 6) / 2 ** 48
+}
+
+/** How long a reply takes to begin, for a number drawn evenly from 0 to 1. The long-tailed kind is log-logistic. */
+function latencyMs(latency: Latency, drawn: number): number {
+  if (typeof latency === 'number') return latency
+  if ('min' in latency) return latency.min + (latency.max - latency.min) * drawn
+  const even = Math.min(0.999, Math.max(0.001, drawn))
+  return latency.median * (even / (1 - even)) ** (Math.log(latency.p95 / latency.median) / Math.log(19))
+}
+
+/** Some tokens at a time, as fast as told; null for all at once. */
+function paceOf(tokensPerSec: number | undefined): Pace | null {
+  if (tokensPerSec === undefined) return null
+  const tokensAtOnce = Math.max(1, Math.round(tokensPerSec / 50))
+  return { pieceChars: tokensAtOnce * 4, pieceMs: (tokensAtOnce / tokensPerSec) * 1000 }
+}
+
+/** What a server keeps between requests: which beginnings it has seen, and how often it was asked the very same. */
+interface Memory {
+  /** How many of a conversation's tokens are cached; from now on all of them are. */
+  cachedTokens(conversation: readonly CountedMessage[]): number
+  /** How often this conversation was asked about before. */
+  askedBefore(digest: string): number
+}
+
+/** Makes a memory of bounded size: the oldest goes first. */
+function makeMemory(limit = 200_000): Memory {
+  const seen = new Set<string>()
+  const asked = new Map<string, number>()
+  return {
+    cachedTokens(conversation) {
+      const known = conversation.findLastIndex(({ digest }) => seen.has(digest))
+      for (const { digest } of conversation.slice(known + 1)) seen.add(digest)
+      forget(seen, limit)
+      return conversation.slice(0, known + 1).reduce((sum, { tokens }) => sum + tokens, 0)
+    },
+    askedBefore(digest) {
+      const before = asked.get(digest) ?? 0
+      asked.set(digest, before + 1)
+      forget(asked, limit)
+      return before
+    },
+  }
+}
+
+function forget(kept: Set<string> | Map<string, number>, limit: number): void {
+  for (const key of kept.keys()) {
+    if (kept.size <= limit) return
+    kept.delete(key)
+  }
 }

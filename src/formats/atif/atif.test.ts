@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { journalName, openJournal, recoverTrajectory, type TrajectoryJournal } from './journal.ts'
+import { journalName, openJournal, recoverTrajectory, renderTrajectory, type TrajectoryJournal } from './journal.ts'
 import { parseTrajectory } from './parse.ts'
-import { renderTrajectory } from './render.ts'
 import { atifVersion, atifVersions, type Trajectory } from './trajectory.ts'
 
 const agent = { name: 'terminus-2', version: '2.0.0' }

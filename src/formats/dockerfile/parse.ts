@@ -1,10 +1,9 @@
+import { parseDurationSec } from './durations.ts'
 import { dockerfileError } from './error.ts'
 import { Flags } from './flags.ts'
 import type { Argument, Dockerfile, Instruction, Stage } from './instruction.ts'
 import { type InstructionText, parseCommand, parseList } from './instruction-text.ts'
-import { readLines } from './lines.ts'
-import { parseCopy } from './parse-copy.ts'
-import { parseHealthcheck } from './parse-healthcheck.ts'
+import { parseHeredocMark, readLines } from './lines.ts'
 import { parseRun } from './parse-run.ts'
 import { parseJsonStrings, splitPlain, splitRaw } from './words.ts'
 
@@ -128,4 +127,58 @@ function parseArgs({ at, source, escapeChar }: InstructionText): Argument[] {
       throw dockerfileError(at, `ARG expects a name, got ${JSON.stringify(name)}`)
     return { name, value: end < 0 ? null : word.slice(end + 1) }
   })
+}
+
+/** Reads COPY and ADD: sources, destination and options. */
+function parseCopy({ at, source, flags }: InstructionText, name: 'COPY' | 'ADD'): Instruction {
+  const line = at.line
+  const from = name === 'COPY' ? flags.one('from') : null
+  const chown = flags.one('chown')
+  const chmod = flags.one('chmod')
+  const unpack = name === 'ADD' && flags.switch('unpack', true)
+  // Only a hint about how layers are stacked; the files are the same.
+  flags.switch('link', false)
+  const refused = ['parents', 'exclude', ...(name === 'ADD' ? ['checksum', 'keep-git-dir'] : [])].find((flag) =>
+    flags.has(flag),
+  )
+  if (refused !== undefined) {
+    flags.all(refused)
+    return { kind: 'refused', line, reason: `${name} --${refused} cannot be replayed` }
+  }
+  const words = parseList(source.rest, at)
+  const dest = words.at(-1)
+  if (dest === undefined || words.length < 2) throw dockerfileError(at, `${name} needs a source and a destination`)
+  const heredocs = [...source.heredocs]
+  const sources = words
+    .slice(0, -1)
+    .map((word) => (heredocs.length > 0 && parseHeredocMark(word) ? (heredocs.shift() ?? word) : word))
+  return { kind: 'copy', line, name, sources, dest, from, chown, chmod, unpack }
+}
+
+/** Reads HEALTHCHECK; the defaults are Docker's. */
+function parseHealthcheck({ at, source, flags }: InstructionText): Instruction {
+  const seconds = (name: string, fallback: number) => {
+    const text = flags.one(name)
+    if (text === null) return fallback
+    const value = parseDurationSec(text)
+    if (value === null) throw dockerfileError(at, `HEALTHCHECK --${name}: expected a duration such as 30s, got ${text}`)
+    // Zero means the default, as it does for Docker.
+    return value === 0 ? fallback : value
+  }
+  const timing = {
+    intervalSec: seconds('interval', 30),
+    timeoutSec: seconds('timeout', 30),
+    startPeriodSec: seconds('start-period', 0),
+    startIntervalSec: seconds('start-interval', 5),
+  }
+  const retries = Number(flags.one('retries') ?? 3)
+  if (!Number.isInteger(retries) || retries < 0)
+    throw dockerfileError(at, 'HEALTHCHECK --retries: expected a whole number')
+  const [, kind = '', rest = ''] = /^(\S+)\s*(.*)$/s.exec(source.rest) ?? []
+  if (kind.toUpperCase() === 'CMD' && rest === '') throw dockerfileError(at, 'HEALTHCHECK CMD needs a command')
+  if (kind.toUpperCase() !== 'CMD' && kind.toUpperCase() !== 'NONE') {
+    throw dockerfileError(at, `HEALTHCHECK expects CMD or NONE, got ${JSON.stringify(kind)}`)
+  }
+  const command = kind.toUpperCase() === 'CMD' ? parseCommand(rest, at) : null
+  return { kind: 'healthcheck', line: at.line, command, ...timing, retries: retries === 0 ? 3 : retries }
 }

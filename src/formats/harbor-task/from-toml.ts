@@ -1,12 +1,10 @@
-import type { AgentLimits } from '../../core/task.ts'
-import { checkPlaces, toArtifacts } from './artifacts.ts'
+import { posix } from 'node:path'
+import type { AgentLimits, Artifact } from '../../core/task.ts'
 import { toEnvironment, toHealthcheck } from './environment.ts'
 import { phaseNetwork } from './network.ts'
-import { toPlain } from './plain.ts'
 import type { Refuse } from './refuse.ts'
-import type { AgentToml, StepToml, TaskToml, VerifierToml } from './schema.ts'
+import type { AgentToml, ArtifactToml, StepToml, TaskToml, VerifierToml } from './schema.ts'
 import { defined, type StepSettings, type TaskSettings, type VerifierSettings } from './settings.ts'
-import { checkStepNames } from './step-names.ts'
 
 /** What a task without a version is taken for. */
 const defaultVersion = '1.2'
@@ -109,4 +107,84 @@ function checkAllPlaces(settings: TaskSettings, refuse: Refuse): void {
   for (const [i, step] of settings.steps.entries()) {
     checkPlaces([...settings.artifacts, ...step.artifacts], `steps[${i}].artifacts`, refuse)
   }
+}
+
+/** A table of TOML values as JSON would carry them: dates as text, huge integers as numbers. */
+function toPlain(table: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(table).map(([key, value]) => [key, plainValue(value)]))
+}
+
+function plainValue(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number(value)
+  if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value)) return value.map(plainValue)
+  if (typeof value === 'object' && value !== null) return toPlain(value as Record<string, unknown>)
+  return value
+}
+
+/** Refuses step names that are not one directory's name, or that two steps share on some file system. */
+function checkStepNames(steps: readonly { readonly name: string }[], refuse: Refuse): void {
+  const seen = new Set<string>()
+  for (const [i, { name }] of steps.entries()) {
+    if (!isDirectoryName(name)) refuse(`steps[${i}].name`, 'the name of one directory below steps/', name)
+    const folded = name.normalize('NFC').toLowerCase()
+    if (seen.has(folded)) refuse(`steps[${i}].name`, 'a name that no other step has', name)
+    seen.add(folded)
+  }
+}
+
+function isDirectoryName(name: string): boolean {
+  if (name.trim() === '' || name === '.' || name === '..' || Buffer.byteLength(name) > 255) return false
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for.
+  return !/[<>:"/\\|?*\x00-\x1f\x7f]/.test(name) && !/[. ]$/.test(name)
+}
+
+/** Artefacts in one form, none of which can be placed outside the folder they are collected into. */
+function toArtifacts(list: readonly ArtifactToml[], key: string, refuse: Refuse): Artifact[] {
+  return list.map((item, i) => {
+    const { source, destination, exclude, service } = typeof item === 'string' ? plain(item) : item
+    const artifact = defined({ source, destination: destination || undefined, exclude, service })
+    checkPlace(artifact, `${key}[${i}]`, refuse)
+    return artifact
+  })
+}
+
+/** Where an artefact goes below the folder of artefacts: its destination, else the last part of its source. */
+function placeOf(artifact: Artifact): string {
+  return posix.normalize(artifact.destination ?? posix.basename(artifact.source)).replace(/\/$/, '')
+}
+
+/** Refuses what schema 1.3 and later forbid: the manifest's own name, and two artefacts in one place. */
+function checkPlaces(artifacts: readonly Artifact[], key: string, refuse: Refuse): void {
+  for (const [i, artifact] of artifacts.entries()) {
+    const place = placeOf(artifact)
+    if (place === 'manifest.json') refuse(key, 'no artefact at manifest.json, where the manifest goes', artifact.source)
+    const other = artifacts
+      .slice(0, i)
+      .find((earlier) => overlaps(placeOf(earlier), place) && !isSame(earlier, artifact))
+    if (other) {
+      const hint = 'give one of them another destination'
+      refuse(key, 'artefacts in different places', `${other.source} and ${artifact.source}, both at ${place}`, hint)
+    }
+  }
+}
+
+function plain(source: string) {
+  return { source, destination: undefined, exclude: [], service: undefined }
+}
+
+function checkPlace(artifact: Artifact, key: string, refuse: Refuse): void {
+  const given = artifact.destination ?? posix.basename(artifact.source)
+  const leaves = given.split('/').includes('..') || posix.isAbsolute(given) || given.includes('\\')
+  if (leaves) refuse(`${key}.destination`, 'a relative path without ".."', given)
+  if (given.includes('\0')) refuse(`${key}.destination`, 'a path', given)
+}
+
+function overlaps(a: string, b: string): boolean {
+  return a === b || a.startsWith(`${b}/`) || b.startsWith(`${a}/`)
+}
+
+/** Naming one thing twice is harmless. */
+function isSame(a: Artifact, b: Artifact): boolean {
+  return a.source === b.source && (a.service ?? 'main') === (b.service ?? 'main') && placeOf(a) === placeOf(b)
 }

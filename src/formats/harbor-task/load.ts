@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { Environment, Step, Task } from '../../core/task.ts'
+import type { Environment, Step, Task, VerifierLimits } from '../../core/task.ts'
 import {
   environmentDir,
   instructionFile,
@@ -16,8 +16,7 @@ import { digestTask } from './digests.ts'
 import { stripCanary } from './instruction.ts'
 import { parseTaskToml } from './parse.ts'
 import { kindInTask, readTaskText } from './read.ts'
-import type { StepSettings, TaskSettings } from './settings.ts'
-import { type PlacedVerifier, placeVerifier } from './verifier-environment.ts'
+import type { EnvironmentSettings, StepSettings, TaskSettings, VerifierSettings } from './settings.ts'
 
 export interface LoadTaskOptions {
   /** For jobs that do not verify: a missing test script is fine. */
@@ -145,4 +144,45 @@ async function checkParts(taskDir: string, dirs: readonly string[]): Promise<voi
       throw new UserError(`${part}: expected a directory, found a file`, `make ${part} a directory`)
     }
   }
+}
+
+interface VerifierPlace {
+  readonly taskDir: string
+  readonly environment: Environment
+  /** From the nearest to the farthest: a step's own table and directory, then the task's. */
+  readonly levels: readonly { readonly dir: string; readonly environment: EnvironmentSettings | undefined }[]
+}
+
+interface PlacedVerifier {
+  readonly limits: VerifierLimits
+  /** The verifier's image brings its own /tests, so the task needs no test script. */
+  readonly bundlesTests: boolean
+}
+
+/**
+ * Finds where a separate verifier's sandbox is built from. The nearest level that names an image or has a Dockerfile
+ * among its tests decides; its image then holds the tests. Otherwise it is built like the task's own environment.
+ */
+async function placeVerifier(settings: VerifierSettings, place: VerifierPlace): Promise<PlacedVerifier> {
+  const { environment: _, ...limits } = settings
+  if (settings.mode === 'shared') return { limits, bundlesTests: false }
+  const { dockerImage: ownImage, ...config } = place.levels.find((l) => l.environment)?.environment ?? place.environment
+  for (const level of place.levels) {
+    const dir = testsDir(level.dir)
+    const dockerImage = level.environment?.dockerImage
+    if (dockerImage) return { limits: { ...limits, environment: { ...config, dockerImage, dir } }, bundlesTests: true }
+    if (await hasBuildFile(place.taskDir, dir)) {
+      return { limits: { ...limits, environment: { ...config, dir } }, bundlesTests: true }
+    }
+  }
+  const { dir, dockerImage } = place.environment
+  const image = dockerImage === undefined ? {} : { dockerImage }
+  return { limits: { ...limits, environment: { ...config, ...image, dir } }, bundlesTests: false }
+}
+
+async function hasBuildFile(taskDir: string, dir: string): Promise<boolean> {
+  const kinds = await Promise.all(
+    ['Dockerfile', 'docker-compose.yaml'].map((name) => kindInTask(taskDir, join(dir, name))),
+  )
+  return kinds.includes('file')
 }

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { readLines } from '../../lib/lines.ts'
 import { readJson } from '../../lib/parse-json.ts'
+import { compressors } from '../task-parquet/read-column.ts'
 import { parseCsv } from './csv.ts'
-import { readParquetRecords } from './parquet.ts'
 
 /** One record of a file, or what is wrong with it. */
 export type FileRow =
@@ -72,4 +73,22 @@ function parseWhole(text: string): unknown {
 function parseEachLine(text: string): unknown[] | null {
   const values = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [parseWhole(line)]))
   return values.length > 1 && !values.includes(null) ? values : null
+}
+
+const rowsAtOnce = 1000
+
+/** The rows of any parquet file as records, in batches. */
+async function* readParquetRecords(path: string): AsyncGenerator<Record<string, unknown>, void, void> {
+  try {
+    const file = await asyncBufferFromFile(path)
+    const metadata = await parquetMetadataAsync(file)
+    const rows = Number(metadata.num_rows)
+    for (let rowStart = 0; rowStart < rows; rowStart += rowsAtOnce) {
+      const rowEnd = Math.min(rows, rowStart + rowsAtOnce)
+      yield* await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors })
+    }
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    throw new UserError(`${path}: expected a parquet file, got ${messageOf(error)}`, 'is it whole?')
+  }
 }

@@ -1,7 +1,14 @@
 import { UserError } from '../../core/errors.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { readJson } from '../../lib/parse-json.ts'
-import { skyrlClasses, skyrlRoot } from './known-keys.ts'
+import facts from './known-keys.json' with { type: 'json' }
+
+type Classes = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** SkyRL's configuration classes: each key with its kind, or the class it leads to. `dict` takes keys of its own. */
+const skyrlClasses: Classes = facts.classes
+
+const skyrlRoot = facts.root
 
 /** One dotted setting of SkyRL. */
 export interface Override {

@@ -1,11 +1,10 @@
-import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import { draftBeside, removeDraft } from '../../lib/drafts.ts'
+import { asideOf, draftBeside, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { ArchiveError, extractInto } from '../../lib/tar.ts'
-import { type OnExist, type PlannedTask, planTasks } from './plan-unpack.ts'
-import { publishTasks } from './publish.ts'
+import { type OnExist, type PlannedTask, planTasks, type UnpackPlan } from './plan-unpack.ts'
 import { openTaskRows, type TaskRows } from './read-rows.ts'
 
 export interface UnpackTasksOptions {
@@ -105,4 +104,33 @@ async function extractRow({ row, path, archive }: Row, file: string, target: str
 function countActions(tasks: readonly PlannedTask[]): Omit<UnpackedTasks, 'bytes'> {
   const count = (action: PlannedTask['action']) => tasks.filter((task) => task.action === action).length
   return { unpacked: count('add') + count('replace'), replaced: count('replace'), skipped: count('skip') }
+}
+
+/** Moves unpacked tasks from `stage/new` to their places; when one cannot be moved, all go back to how it was. */
+async function publishTasks(plan: UnpackPlan, stage: string, outDir: string): Promise<void> {
+  if (!plan.outExists) return rename(join(stage, 'new'), outDir)
+  const asides: string[] = []
+  const undo: (() => Promise<void>)[] = []
+  try {
+    for (const { path, action } of plan.tasks) {
+      if (action === 'skip') continue
+      const [fresh, place] = [join(stage, 'new', path), join(outDir, path)]
+      await mkdir(dirname(place), { recursive: true })
+      if (action === 'replace') {
+        const aside = asideOf(place)
+        asides.push(aside)
+        await moveOnRecord(place, aside, undo)
+      }
+      await moveOnRecord(fresh, place, undo)
+    }
+  } catch (error) {
+    for (const back of undo.reverse()) await back()
+    throw error
+  }
+  for (const aside of asides) await removeDraft(aside)
+}
+
+async function moveOnRecord(from: string, to: string, undo: (() => Promise<void>)[]): Promise<void> {
+  await rename(from, to)
+  undo.push(() => rename(to, from))
 }

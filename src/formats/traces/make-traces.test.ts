@@ -11,8 +11,8 @@ import {
 } from '../../../test/traces.ts'
 import type { Drop, TrialFile } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { renderTrajectory } from '../atif/journal.ts'
 import { parseTrajectory } from '../atif/parse.ts'
-import { renderTrajectory } from '../atif/render.ts'
 import { limitOfFile, makeTraces, refuseTrial, type TraceOptions } from './make-traces.ts'
 import type { TraceRow } from './row.ts'
 

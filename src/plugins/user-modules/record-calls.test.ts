@@ -6,7 +6,7 @@ import { makeTempDir } from '../../../test/make-task.ts'
 import type { AgentAt, AgentExit } from '../../core/agent.ts'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ChatMessage, ModelClient } from '../../core/model.ts'
-import { recordCalls } from './record-calls.ts'
+import { recordCalls } from './make-imported.ts'
 
 let logsDir: string
 beforeEach(async () => {

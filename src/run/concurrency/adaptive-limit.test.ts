@@ -9,8 +9,7 @@ import {
 } from '../../../test/fakes/model-server.ts'
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import { makeHttpClient } from '../../lib/http-client.ts'
-import { makeAdaptiveLimit } from './adaptive-limit.ts'
-import { readLoad, sumLoads } from './read-load.ts'
+import { makeAdaptiveLimit, readLoad, sumLoads } from './adaptive-limit.ts'
 
 let server: ModelServer
 beforeEach(async () => {

@@ -1,10 +1,10 @@
+import { createHash } from 'node:crypto'
 import { requiredHostVars } from '../../core/env-template.ts'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig, TaskConfig, TrialConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
 import type { HostEnv } from '../trial/context.ts'
 import { agentIdentities } from './identity.ts'
-import { makeTrialNamer } from './trial-names.ts'
 
 /** A task of a job, read, with the way it was asked for. */
 export interface JobTask {
@@ -78,4 +78,53 @@ function requireVars(who: string, envs: readonly Readonly<Record<string, string>
     `${who} needs the host variable${names.length > 1 ? 's' : ''} ${names.join(', ')}, which ${names.length > 1 ? 'are' : 'is'} not set`,
     `set ${names.length > 1 ? 'them' : 'it'} in the environment or in a file given by --env-file`,
   )
+}
+
+/** The letters of Harbor's short ids: no 0, 1, I, O, l. */
+const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+/** What makes a trial the one it is. */
+interface TrialKey {
+  readonly jobName: string
+  readonly taskName: string
+  readonly digest: string
+  /** Anything that tells the job's agents apart. */
+  readonly agent: unknown
+  readonly attempt: number
+}
+
+/** Gives every trial of a job its name: the same plan always gives the same names, and no name twice. */
+export function makeTrialNamer(): (key: TrialKey) => string {
+  const taken = new Set<string>()
+  return (key) => {
+    for (let nth = 0; ; nth++) {
+      const name = `${shortTaskName(key.taskName)}__${shortId(key, nth)}`
+      if (taken.has(name)) continue
+      taken.add(name)
+      return name
+    }
+  }
+}
+
+/** As Harbor shortens it, and always the name of one directory that cannot be taken for a hidden or half-made one. */
+function shortTaskName(taskName: string): string {
+  const bare = taskName.slice(taskName.lastIndexOf('/') + 1)
+  const short = [...bare]
+    .slice(0, 32)
+    .join('')
+    .replace(/[_-]+$/, '')
+  return short.replace(/^\.+/, '').replaceAll('\\', '-')
+}
+
+function shortId({ jobName, taskName, digest, agent, attempt }: TrialKey, nth: number): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([jobName, taskName, digest, agent, attempt, nth]))
+    .digest()
+  let rest = hash.readBigUInt64BE()
+  let id = ''
+  for (let i = 0; i < 7; i++) {
+    id += alphabet[Number(rest % 57n)]
+    rest /= 57n
+  }
+  return id
 }

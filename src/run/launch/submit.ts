@@ -1,8 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { BoundaryError } from '../../core/errors.ts'
 import type { Launch, Scheduler, Submission } from '../../core/launch.ts'
+import { relayOutput } from '../../lib/relay-output.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 import { utcNow } from '../../lib/time.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import { addSubmission, launchDir, scriptPath } from './journal.ts'
-import { runHere } from './run-here.ts'
 import type { UnitStatus } from './status.ts'
 
 /** Which part of a launch is to be handed over. */
@@ -86,4 +89,21 @@ export function missingJobs(
     if (isNeeded && !runs) missing.set(server, null)
   }
   return missing
+}
+
+const lastWordsMs = 1000
+
+/** Runs a job's script on this machine and waits for it. What it prints is news; it marks itself done like any other job. */
+async function runHere(job: string, scriptPath: string): Promise<void> {
+  const child = await spawnProcess('bash', [scriptPath], { stdio: ['ignore', 'pipe', 'pipe'] })
+  relayOutput(child)
+  const printed = new Promise((resolve) => child.once('close', resolve))
+  const end = await new Promise<string | null>((resolve) => {
+    child.once('error', (error) => resolve(error.message))
+    child.once('exit', (code, by) => resolve(code === 0 ? null : (by ?? `exit code ${code}`)))
+  })
+  // What it left running may hold its output open, and is not waited for.
+  await Promise.race([printed, delay(lastWordsMs, null, { ref: false })])
+  if (end === null) return
+  throw new BoundaryError('scheduler', `${job}, which runs before anything is submitted, ended with ${end}`)
 }

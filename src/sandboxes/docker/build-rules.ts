@@ -1,9 +1,11 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
 import { dockerfileError, type Place } from '../../formats/dockerfile/error.ts'
 import { type LogicalLine, readLines } from '../../formats/dockerfile/lines.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { basesOf } from '../../formats/dockerfile/plan.ts'
 import { parseJsonStrings, splitPlain } from '../../formats/dockerfile/words.ts'
-import { checkRemote, isRemote } from './build-remotes.ts'
+import { isInnerAddress } from '../namespaces/allowed-hosts.ts'
 import { isImageName } from './image-name.ts'
 import type { EngineServer } from './server.ts'
 
@@ -121,4 +123,40 @@ async function checkAdd({ rest }: LogicalLine, at: Place, escapeChar: string, ru
     throw dockerfileError(at, `ADD ${rest} may need the network, which this build does not have; use COPY for files`)
   if (isUnclear) throw dockerfileError(at, `ADD ${rest}: what it fetches is not known before it runs; write it out`)
   for (const source of remote) await checkRemote(source, at)
+}
+
+const beginnings = ['http://', 'https://', 'git://', 'ssh://', 'ftp://', 'git@']
+
+/**
+ * Whether a source of ADD may be something that the engine fetches by itself, from the host's network. Variables may come from
+ * the base image, so that a word which begins with one may be anything.
+ */
+function isRemote(source: string): boolean {
+  const [known = '', ...variables] = source.toLowerCase().split('$')
+  if (/[a-z][a-z0-9+.-]*:\/\/|^[^/]*@[^/]*:/.test(known)) return true
+  return variables.length > 0 && (known === '' || beginnings.some((beginning) => beginning.startsWith(known)))
+}
+
+/** Refuses what leads to this machine, its neighbours or a cloud's metadata. Where a server redirects to is not seen here. */
+async function checkRemote(source: string, at: Place): Promise<void> {
+  const no = (why: string) => dockerfileError(at, `ADD ${source} is refused: ${why}; use RUN with curl, or COPY`)
+  const [, host] = /^https?:\/\/([^/?#]+)([/?#]|$)/i.exec(source) ?? []
+  if (host === undefined) throw no('only http and https are fetched')
+  if (host.includes('$')) throw no('the host must be written out')
+  const name = hostOf(source)
+  if (name === null) throw no('its host cannot be read')
+  const isName = isIP(name) === 0
+  if (isName && /(^|\.)(localhost|local|internal|localdomain|lan|home|corp)$|^[^.]+$/.test(name))
+    throw no('its host is not on the internet')
+  const addresses = isName ? await lookup(name, { all: true }).catch(() => []) : [{ address: name }]
+  if (addresses.some(({ address }) => isInnerAddress(address))) throw no('its host is not on the internet')
+}
+
+/** The host as connections use it: numbers in any spelling become an address. */
+function hostOf(source: string): string | null {
+  try {
+    return new URL(source.split('$')[0] ?? '').hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
+  } catch {
+    return null
+  }
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ModelClient } from '../../../core/model.ts'
 import { makeStamp, readCall } from '../../../formats/dialect-server/answer-call.ts'
@@ -6,12 +7,16 @@ import { renderGeminiModels, renderModels } from '../../../formats/dialect-serve
 import { openaiChatServer } from '../../../formats/dialect-server/openai-chat.ts'
 import { type CallRoute, findRoute } from '../../../formats/dialect-server/routes.ts'
 import type { ServedCall, ServerDialect, ServiceFault } from '../../../formats/dialect-server/server-dialect.ts'
-import { renderAnswer, renderDocument, renderFaultAnswer } from '../../../formats/dialect-server/wire-answer.ts'
+import {
+  renderAnswer,
+  renderDocument,
+  renderFaultAnswer,
+  type WireAnswer,
+} from '../../../formats/dialect-server/wire-answer.ts'
 import { closeAfter, type HttpShare, readBodyWithin } from '../../../lib/http-share.ts'
 import { type Ask, askModel } from './ask-model.ts'
 import type { GatewayLimits, GatewayOptions } from './gateway-options.ts'
-import { makeLiveAnswer } from './live-answer.ts'
-import { keepAlive, sendAnswer } from './send-answer.ts'
+import { makeLiveAnswer, streamHeaders } from './live-answer.ts'
 import { carriesKey } from './trial-key.ts'
 
 /** What answering needs to know of its gateway. */
@@ -144,4 +149,32 @@ async function askAlive(
   } finally {
     stop()
   }
+}
+
+/** Sends an answer; one that comes after signs of life can only be told inside the stream they began. */
+async function sendAnswer(response: ServerResponse, answer: WireAnswer): Promise<void> {
+  const began = response.headersSent
+  if (!began) response.writeHead(answer.status, { ...answer.headers })
+  for (const { data } of answer.pieces) {
+    const piece = began && answer.status !== 200 ? `event: error\ndata: ${String(data)}\n\n` : data
+    if (response.destroyed) return
+    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+  }
+  response.end()
+}
+
+/** Node's own client gives up on a silent server after 300 s; a fault found earlier still gets its status. */
+const silenceMs = 60_000
+
+/** Keeps a stream's caller waiting for as long as a slow model takes; returns a function that stops it. */
+function keepAlive(response: ServerResponse, everyMs = silenceMs): () => void {
+  const timer = setInterval(() => {
+    if (response.destroyed) return
+    if (!response.headersSent) {
+      response.writeHead(200, streamHeaders)
+    }
+    // A comment: every reader of streams passes over it.
+    response.write(': still here\n\n')
+  }, everyMs)
+  return () => clearInterval(timer)
 }

@@ -1,11 +1,10 @@
 import type { Account, TokenUsage } from '../../../core/budget.ts'
 import { BoundaryError } from '../../../core/errors.ts'
-import type { CallOptions, ModelOutcome, ModelReply, ModelRequest } from '../../../core/model.ts'
+import type { CallOptions, ModelFacts, ModelOutcome, ModelReply, ModelRequest } from '../../../core/model.ts'
 import type { Quirks, WireReply } from '../../../formats/model-dialect.ts'
 import { droppedFrom, learnQuirk } from '../../../formats/model-quirks.ts'
 import { sleep } from '../../../lib/deadline.ts'
 import { estimateTokens } from '../../../lib/estimate-tokens.ts'
-import { costOf } from './cost.ts'
 import type { TokenCounter } from './count-tokens.ts'
 import { type Exchanged, exchange } from './exchange.ts'
 import { nameOnServer } from './model-name.ts'
@@ -224,4 +223,18 @@ export class Call {
       ...(dropped.length > 0 && { dropped }),
     }
   }
+}
+
+/** What a call cost by the known prices; null when the main two are not known. */
+function costOf(usage: TokenUsage, facts: ModelFacts): number | null {
+  const { inputUsdPerToken, outputUsdPerToken } = facts
+  if (inputUsdPerToken === null || outputUsdPerToken === null) return null
+  const written = usage.cacheWriteTokens ?? 0
+  const plain = Math.max(0, usage.inputTokens - usage.cacheTokens - written)
+  return (
+    plain * inputUsdPerToken +
+    usage.cacheTokens * (facts.cacheUsdPerToken ?? inputUsdPerToken) +
+    written * (facts.cacheWriteUsdPerToken ?? inputUsdPerToken) +
+    usage.outputTokens * outputUsdPerToken
+  )
 }

@@ -1,17 +1,22 @@
+import { setMaxListeners } from 'node:events'
 import { join } from 'node:path'
-import type { Engine, Health } from '../../../core/model.ts'
+import type { Account } from '../../../core/budget.ts'
+import { UserError } from '../../../core/errors.ts'
+import type { Engine, Health, ModelClient } from '../../../core/model.ts'
 import type { PluginContext } from '../../../core/plugin.ts'
 import type { Dialect, Quirks } from '../../../formats/model-dialect.ts'
+import { expired, withDeadline } from '../../../lib/deadline.ts'
 import { type HttpClient, makeHttpClient } from '../../../lib/http-client.ts'
+import { Call, type Conversation } from './call.ts'
+import { makeTokenCounter } from './count-tokens.ts'
 import { type Checked, makeHealthCheck } from './health.ts'
-import { makeClient } from './make-client.ts'
 import { nameOnServer } from './model-name.ts'
 import { factsOf, type ServerOptions } from './options.ts'
 import { makeRateLimit } from './rate-limit.ts'
 import { type Replica, Replicas } from './replicas.ts'
-import { parseRequestParams } from './request-params.ts'
+import { parseRequestParams, withDefaults } from './request-params.ts'
 import { makeResponseCache } from './response-cache.ts'
-import { type Server, servedBy } from './server.ts'
+import { knownFacts, type Server, servedBy } from './server.ts'
 
 /** What makes one engine different from another. */
 export interface EngineTraits {
@@ -107,4 +112,46 @@ function makeServer(traits: EngineTraits, options: ServerOptions, { env, stateDi
 /** A stand-in such as `x` for servers that want some key is no secret, and all of its letters would be hidden. */
 function isSecret(apiKey: string | null): apiKey is string {
   return apiKey !== null && apiKey.length >= 6
+}
+
+/** Makes a client for one model of a server; the account pays for its calls. */
+function makeClient(server: Server, model: string, account: Account | null): ModelClient {
+  const { inputUsdPerToken, outputUsdPerToken } = server.facts
+  if (account?.needsPrices && (inputUsdPerToken === null || outputUsdPerToken === null)) {
+    throw new UserError(
+      `model ${model}: a budget in USD needs the model's prices, found none`,
+      'give model_info with input_cost_per_token and output_cost_per_token, or limit tokens or requests instead',
+    )
+  }
+  const counter = makeTokenCounter()
+  const conversation: Conversation = { replica: null, calls: 0 }
+  return {
+    model,
+    get facts() {
+      return knownFacts(server, model)
+    },
+    countTokens: counter.count,
+    async complete(request, { timeoutSec = null, deadline, signal = new AbortController().signal, ...hearing } = {}) {
+      // One signal may stop a thousand calls.
+      setMaxListeners(0, signal)
+      const leftMs = deadline ? deadline.getTime() - Date.now() : Number.POSITIVE_INFINITY
+      const waitsUntil = performance.now() + Math.min(leftMs, (timeoutSec ?? Number.POSITIVE_INFINITY) * 1000)
+      const call = new Call(
+        server,
+        model,
+        account,
+        counter,
+        withDefaults(request, server.defaults),
+        waitsUntil,
+        hearing,
+        conversation,
+      )
+      conversation.calls++
+      const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner)).finally(() => {
+        conversation.calls--
+      })
+      if (outcome !== expired) return outcome
+      throw call.failure('ApiTimeoutError', `no reply within ${timeoutSec} s`, true)
+    },
+  }
 }

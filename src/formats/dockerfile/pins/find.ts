@@ -1,12 +1,11 @@
-import type { Dockerfile } from '../instruction.ts'
-import { type LogicalLine, readLines } from '../lines.ts'
+import { BoundaryError } from '../../../core/errors.ts'
+import type { Dockerfile, RunInstruction } from '../instruction.ts'
+import { type LogicalLine, parseHeredocMark, readLines } from '../lines.ts'
 import { parseDockerfile } from '../parse.ts'
-import { basesOf } from '../plan.ts'
+import { basesOf, planDockerfile } from '../plan.ts'
 import { type Manager, readInstall } from './install.ts'
 import { readPackage } from './package.ts'
-import { type RunPlace, readRunPlaces } from './run-places.ts'
-import { readScript, type Script } from './scripts.ts'
-import type { ShellWord } from './shell.ts'
+import { readCommands, type ShellWord } from './shell.ts'
 
 /** How a sandbox is asked what a manager has installed. */
 export interface Question extends RunPlace {
@@ -146,4 +145,61 @@ function makeLineFinder(text: string): (offset: number) => number {
     }
     return from + 1
   }
+}
+
+/** Where a RUN of a Dockerfile stands, as far as it decides what a program sees. */
+interface RunPlace {
+  /** The user that runs it; null for the user that a sandbox's commands run as. */
+  readonly user: string | null
+  /** What later lines put before the PATH that it had. */
+  readonly dropPath: string
+}
+
+/** The places of all RUN lines by their line; none where the file asks for more than can be followed here. */
+function readRunPlaces(dockerfile: Dockerfile): ReadonlyMap<number, RunPlace> {
+  try {
+    const { stages } = planDockerfile(dockerfile, `linux/${process.arch === 'x64' ? 'amd64' : process.arch}`)
+    const end = stages.at(-1)?.config
+    const last = end?.env.PATH ?? ''
+    // Where nothing is said, it is the base image's user; before a USER that is nearly always root.
+    const unsaid = end?.user === undefined ? null : 'root'
+    const runs = stages.flatMap(({ steps }) => steps).filter((step) => step.kind === 'run')
+    return new Map(
+      runs.map(({ line, user, env }) => {
+        const path = env.PATH ?? ''
+        const dropPath = last.endsWith(`:${path}`) ? last.slice(0, last.length - path.length) : ''
+        return [line, { user: user?.split(':')[0] ?? unsaid, dropPath }]
+      }),
+    )
+  } catch (error) {
+    if (error instanceof BoundaryError) return new Map()
+    throw error
+  }
+}
+
+/** What a RUN runs, its words placed in the file itself. */
+type Script = readonly (readonly ShellWord[])[]
+
+/** A line for the shell, the text of a heredoc that a shell reads, or a program with its arguments. */
+function readScript({ command, heredocs }: RunInstruction, line: LogicalLine): Script {
+  const inFile = (at: number) => line.offsets[at] ?? 0
+  if (command.form === 'exec') return placed([readStrings(line.rest)], inFile)
+  const [heredoc] = heredocs
+  const isScript = heredoc !== undefined && heredocs.length === 1 && parseHeredocMark(command.text) !== null
+  if (!isScript) return placed(readCommands(line.rest), inFile)
+  const { raw, start } = heredoc
+  const ofShell = !raw.trimStart().startsWith('#!') || /^\s*#!.*\b(ba|da|z)?sh\b/.test(raw)
+  return ofShell ? placed(readCommands(raw), (at) => start + at) : []
+}
+
+function placed(commands: Script, inFile: (at: number) => number): Script {
+  return commands.map((words) => words.map((word) => ({ ...word, at: word.at.map(inFile) })))
+}
+
+/** The strings of a JSON array; one with an escape in it counts as unknown. */
+function readStrings(text: string): ShellWord[] {
+  return [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(({ 1: value = '', index }) => {
+    const at = Array.from({ length: value.length }, (_, i) => index + 1 + i)
+    return { value, at, dynamic: value.includes('\\') }
+  })
 }

@@ -7,8 +7,7 @@ import { makeTempDir } from '../../../../test/make-task.ts'
 import { needs } from '../../../../test/needs.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import { type AnswerCheck, compareAwk } from './answer-check.ts'
-import { takeApart } from './code-check.ts'
-import rowTemplate from './index.ts'
+import rowTemplate, { takeApart } from './index.ts'
 
 const context = { env: {}, stateDir: '/nonexistent' }
 const make = (options: object) => rowTemplate.make(rowTemplate.options.parse(options), context)

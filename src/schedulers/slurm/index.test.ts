@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseAccounting, parseQueue } from './states.ts'
+import { parseAccounting, parseQueue } from './index.ts'
 
 test('states are read from squeue, arrays task by task', () => {
   expect(parseQueue('12|N/A|PENDING|Dependency\n13|4|RUNNING|None\n13|5|NODE_FAIL|None\n')).toEqual([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type FoundReplicas, watchReplicas } from './watch-replicas.ts'
+import { type FoundReplicas, watchReplicas } from './run-vllm.ts'
 
 /** Copies at these addresses, and what lets each of them die. */
 function copies(...urls: string[]) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { tellingIssue } from './telling-issue.ts'
+import { tellingIssue } from './make-plugin.ts'
 
 const schema = z.strictObject({
   model: z.string(),

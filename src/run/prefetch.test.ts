@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { jobConfig, taskNamed, trialConfig } from '../../../test/fakes/configs.ts'
-import { makeRoom, resourcesOf } from './room.ts'
+import { jobConfig, taskNamed, trialConfig } from '../../test/fakes/configs.ts'
+import { makeRoom, resourcesOf } from './prefetch.ts'
 
 const small = { cpus: 1, memoryMb: 1000 }
 

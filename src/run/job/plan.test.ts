@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { makeTrialNamer } from './trial-names.ts'
+import { makeTrialNamer } from './plan.ts'
 
 const key = { jobName: 'j', taskName: 'org/hello-world', digest: 'd', agent: { name: 'oracle' }, attempt: 0 }
 
