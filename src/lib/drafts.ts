@@ -3,8 +3,17 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
-import { beginDraft, endDraft } from './draft-places.ts'
-import { identify, livenessOf, markName, ourselves, type ProcessIdentity, parseMarkName } from './process-identity.ts'
+import {
+  defaultStateDir,
+  identify,
+  livenessOf,
+  markName,
+  ourselves,
+  ownersDirOf,
+  type ProcessIdentity,
+  parseMarkName,
+} from './process-identity.ts'
+import { ProcessNotes } from './process-notes.ts'
 import { removeTree } from './remove-tree.ts'
 
 let suffix: string | undefined
@@ -90,4 +99,46 @@ export function isDeadDraft(name: string, ownersDir?: string): boolean {
   // As earlier versions named them.
   const [, pid = ''] = /-(\d+)\.tmp$/.exec(name) ?? []
   return name.endsWith(`.${hostname()}-${pid}.tmp`) && identify(Number(pid)) === null
+}
+
+/**
+ * Where every process writes down the directories in which it makes drafts, for `ot-agent clean`. It does so before the first draft
+ * in a directory, so that `kill -9` leaves none in a directory that is not named here.
+ */
+export function placesDirOf(stateDir: string): string {
+  return join(stateDir, 'drafts')
+}
+
+/** The drafts that are being made. */
+const open = new Set<string>()
+let places: ProcessNotes | null | undefined
+
+/** Says, before it is made, that this process makes something at this absolute path that must not outlive it. */
+export function beginDraft(path: string): void {
+  open.add(path)
+  try {
+    if (places === undefined) places = openPlaces()
+    places?.add(dirname(path))
+    // A job of a million trials makes drafts in as many directories, but only in a few at a time.
+    if (places && places.size > 4096) places.keep([...open].map((draft) => dirname(draft)))
+  } catch {
+    // A full or forbidden state directory must not keep anything else from being written.
+    places ??= null
+  }
+}
+
+/** Says that there is nothing at this path any more. */
+export function endDraft(path: string): void {
+  open.delete(path)
+}
+
+function openPlaces(): ProcessNotes | null {
+  const stateDir = defaultStateDir()
+  process.once('exit', closePlaces)
+  return ProcessNotes.open(placesDirOf(stateDir), ownersDirOf(stateDir))
+}
+
+/** A process that was told to end at once may leave drafts; then what it wrote down stays too. */
+function closePlaces(): void {
+  if (![...open].some((path) => existsSync(path))) places?.remove()
 }

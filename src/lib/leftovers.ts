@@ -1,11 +1,17 @@
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { diskBytesOf } from './disk-bytes.ts'
-import { placesDirOf } from './draft-places.ts'
-import { parseDraftName } from './drafts.ts'
+import { parseDraftName, placesDirOf } from './drafts.ts'
 import { exists, kindAt, namesIn } from './files.ts'
-import { lastSignOf, listMarks, removeMark } from './owner-mark.ts'
-import { livenessOf, ownersDirOf, type ProcessIdentity, parseMarkName } from './process-identity.ts'
+import {
+  lastSignOf,
+  listMarks,
+  livenessOf,
+  ownersDirOf,
+  type ProcessIdentity,
+  parseMarkName,
+  removeMark,
+} from './process-identity.ts'
 import { type Noted, readNotes } from './process-notes.ts'
 import { removeTree } from './remove-tree.ts'
 

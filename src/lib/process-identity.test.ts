@@ -4,13 +4,14 @@ import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { holdMark, markState } from './owner-mark.ts'
 import {
+  holdMark,
   identify,
   isEnding,
   livenessOf,
   markedOurselves,
   markName,
+  markState,
   ourselves,
   parseMarkName,
 } from './process-identity.ts'

@@ -9,9 +9,15 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { markState } from './owner-mark.ts'
 import { readJson } from './parse-json.ts'
-import { identitySchema, markedOurselves, markName, type ProcessIdentity, parseMarkName } from './process-identity.ts'
+import {
+  identitySchema,
+  markedOurselves,
+  markName,
+  markState,
+  type ProcessIdentity,
+  parseMarkName,
+} from './process-identity.ts'
 
 /** A file of lines that a process keeps for others to read after its death: `<dir>/<mark>`. Its first line says who wrote it. */
 export class ProcessNotes {

@@ -1,7 +1,8 @@
 import { constants } from 'node:fs'
+import { readdir, readlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Disk } from './disk.ts'
-import { codeOf } from './files.ts'
+import { codeOf, isMissing } from './files.ts'
 
 export interface TreeWriterOptions {
   readonly disk: Disk
@@ -196,6 +197,29 @@ async function ifAbsent<T>(make: () => T | Promise<T>): Promise<{ readonly made:
     return { made: await make() }
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return null
+    throw error
+  }
+}
+
+/** Removes every link below a directory that leads out of it, alone or by way of others. */
+export async function dropLeavingLinks(dir: string): Promise<void> {
+  const links = new Map<string, string>()
+  const waiting = ['']
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    for (const entry of await listDir(join(dir, path))) {
+      const name = path === '' ? entry.name : `${path}/${entry.name}`
+      if (entry.isDirectory()) waiting.push(name)
+      else if (entry.isSymbolicLink()) links.set(name, await readlink(join(dir, name)))
+    }
+  }
+  for (const path of links.keys()) if (leadsOut(path, links)) await unlink(join(dir, path))
+}
+
+async function listDir(dir: string) {
+  try {
+    return await readdir(dir, { withFileTypes: true })
+  } catch (error) {
+    if (isMissing(error)) return []
     throw error
   }
 }

@@ -1,6 +1,36 @@
 import { BoundaryError, messageOf, UserError } from '../core/errors.ts'
+import type { SandboxProvider } from '../core/sandbox.ts'
 import type { TrialEnd } from '../core/trial.ts'
-import { exhaustedBy, noteExhaustion, type Resource } from '../lib/exhaustion.ts'
+import { exhaustedBy, noteExhaustion, onExhaustion, type Resource } from '../lib/exhaustion.ts'
+import { codeOf } from '../lib/files.ts'
+import { refusedForks } from '../lib/machine-limits.ts'
+
+/** The code of a trial that failed because this machine had no room for its files; it stops the job. */
+export const diskFullCode = 'DiskFullError'
+
+/** Whether something failed because a disk of this machine is full. */
+export function isDiskFull(error: unknown): boolean {
+  const full = codeOf(error) === 'ENOSPC' || codeOf(error) === 'EDQUOT'
+  return full || (error instanceof Error && error.cause !== undefined && isDiskFull(error.cause))
+}
+
+/** Whether a write of ours met a quota: how much of that is left can be asked nowhere. */
+export function isOverQuota(error: unknown): boolean {
+  return codeOf(error) === 'EDQUOT' || (error instanceof Error && error.cause !== undefined && isOverQuota(error.cause))
+}
+
+/** A trial's way to say so. */
+export function diskFullFailure(what: string, cause: unknown): BoundaryError {
+  return new BoundaryError('store', `${what}: no space left on this machine`, { code: diskFullCode, cause })
+}
+
+/** A job's way to say so. */
+export function diskFullError(jobDir: string): UserError {
+  return new UserError(
+    `expected room to write, found the disk of ${jobDir} full; the job stopped`,
+    'free some space and run the same command again: finished trials are kept, the rest is done then',
+  )
+}
 
 /** The code of a trial that failed because this machine ran out of something; it is tried again with fewer at once. */
 const exhaustedCode = 'MachineExhaustedError'
@@ -32,4 +62,33 @@ export function exhaustedError(resource: Resource, jobDir: string): UserError {
     'end other programs or run fewer trials at once (-n), then run the same command again: finished trials are kept',
     3,
   )
+}
+
+/** What programs in a sandbox can run out of together with us; descriptors are each process's own. */
+const shared: readonly Resource[] = ['processes', 'memory']
+
+interface ShortageWatch {
+  /** The failure of a trial that ran meanwhile; null when nothing ran out. */
+  met(): BoundaryError | null
+  stop(): void
+}
+
+/**
+ * Notices when this machine runs out of processes or memory while a trial runs. Its agent and its tests may have met that
+ * too, and what they came to is then no result: neither a 0 nor a 1.
+ */
+export function watchShortage({ remote = false }: Pick<SandboxProvider, 'remote'>): ShortageWatch {
+  if (remote) return { met: () => null, stop: () => {} }
+  const forks = refusedForks()
+  let met: Resource | null = null
+  const stop = onExhaustion((resource) => {
+    if (shared.includes(resource)) met ??= resource
+  })
+  return {
+    stop,
+    met: () => {
+      const resource = met ?? (refusedForks() > forks ? 'processes' : null)
+      return resource && ranOut(resource, 'programs in the sandbox may have run into it too')
+    },
+  }
 }

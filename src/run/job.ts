@@ -1,17 +1,15 @@
 import type { JobResult } from '../core/job-stats.ts'
-import type { TrialRecord } from '../core/trial.ts'
-import { describeEnd } from '../core/trial.ts'
+import { describeEnd, type TrialRecord } from '../core/trial.ts'
 import { exhaustedBy } from '../lib/exhaustion.ts'
 import { utcNow } from '../lib/time.ts'
 import { type LiveStats, makeLiveStats } from '../stats/live-stats.ts'
-import { appendJobLog, saveJobConfig } from '../store/job-dir.ts'
+import { appendJobLog, saveJobConfig, saveJobResult } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
 import { isExhausted } from './exhausted.ts'
 import type { OpenedJob } from './job/open-job.ts'
 import type { PlannedTrial } from './job/plan.ts'
-import { makeResultWriter } from './job/result-writer.ts'
 import { type JobWatch, resuming, runTrials, type TrialsRequest } from './job/run-trials.ts'
 import { storeFailure } from './job/store-failure.ts'
 
@@ -183,4 +181,46 @@ function makeJobLog(dir: string) {
     writing = writing.then(() => appendJobLog(dir, text)).catch(() => {})
   }
   return { say, end: () => writing }
+}
+
+/** Between two writes there is at least this, and twenty times what the last one took. */
+const leastMs = 1000
+const patience = 20
+
+/** Keeps result.json up to date while a job runs, without writing a large file all the time. */
+interface ResultWriter {
+  /** Something changed; it will be written soon. */
+  touch(): void
+  /** Writes the last state and stops. Throws what kept any write from succeeding. */
+  finish(): Promise<void>
+}
+
+function makeResultWriter(jobDir: string, current: (final: boolean) => JobResult): ResultWriter {
+  let timer: NodeJS.Timeout | undefined
+  let writing = Promise.resolve()
+  let waitMs = 0
+  let done = false
+  const write = async (final: boolean) => {
+    const startedMs = performance.now()
+    await saveJobResult(jobDir, current(final))
+    waitMs = Math.max(leastMs, patience * (performance.now() - startedMs))
+  }
+  const touch = () => {
+    if (timer || done) return
+    timer = setTimeout(() => {
+      // A write that fails now is tried again by the next one, and in the end by `finish`, which tells.
+      writing = write(false)
+        .catch(() => {})
+        .finally(() => {
+          timer = undefined
+        })
+    }, waitMs)
+  }
+  const finish = async () => {
+    done = true
+    clearTimeout(timer)
+    await writing
+    await write(true)
+  }
+  return { touch, finish }
 }

@@ -1,28 +1,34 @@
 import { join } from 'node:path'
 import type { Agent } from '../core/agent.ts'
+import { BoundaryError } from '../core/errors.ts'
 import type { TrialConfig } from '../core/job.ts'
 import type { Judge } from '../core/judge.ts'
 import type { ModelClient } from '../core/model.ts'
 import type { SandboxLease, SandboxProvider, ToolDir } from '../core/sandbox.ts'
 import type { Environment, Task } from '../core/task.ts'
-import type { TrialEnd, TrialHook, TrialRecord } from '../core/trial.ts'
-import { describeEnd } from '../core/trial.ts'
+import {
+  describeEnd,
+  type TrialEnd,
+  type TrialEvent,
+  type TrialEventName,
+  type TrialHook,
+  type TrialRecord,
+} from '../core/trial.ts'
+import { expired, withDeadline } from '../lib/deadline.ts'
+import { utcNow } from '../lib/time.ts'
 import { openExchangeFiles } from '../store/exchange-files.ts'
+import { watchShortage } from './exhausted.ts'
 import type { Resumption } from './replay/resumption.ts'
 import { findToolDirs, prepareAgent } from './trial/agent-phase.ts'
-import { atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
+import { asTrial, atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
 import { type AgentTrial, type HostEnv, type SecondRun, wholeTask } from './trial/context.ts'
-import { acceptableEnvironment, type SandboxAlternatives } from './trial/environment.ts'
-import { makeAnnouncer } from './trial/hooks.ts'
+import { acceptableEnvironment, makePhaseNetwork, type SandboxAlternatives } from './trial/environment.ts'
 import { makeMask } from './trial/mask.ts'
-import { makePhaseNetwork } from './trial/phase-network.ts'
 import { makeRecorder } from './trial/recorder.ts'
 import { releaseSandbox, releaseSec } from './trial/release.ts'
 import { runRound, timed } from './trial/round.ts'
-import { watchShortage } from './trial/shortage.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
-import { asTrial } from './trial/stray-errors.ts'
 import { openTrialLog } from './trial/trial-log.ts'
 import { makeRecord, maskEnd, startNotes, type TrialNotes } from './trial/trial-record.ts'
 
@@ -157,4 +163,29 @@ async function conclude(context: AgentTrial, record: TrialRecord): Promise<Trial
 /** What has to happen even after a cancel, and must not change the ending: a full disk is met again when the record is written. */
 async function afterwards(context: AgentTrial, what: string, work: () => Promise<void>): Promise<void> {
   await bestEffort(what, 20, { log: context.log, signal: neverAborted() }, work).catch(() => {})
+}
+
+const hookSec = 300
+
+interface About {
+  readonly hooks: readonly TrialHook[]
+  readonly config: TrialConfig
+  readonly task: { readonly name: string }
+  readonly signal: AbortSignal
+}
+
+/** Tells every hook what happens to a trial, one after the other; what one throws fails the trial. */
+function makeAnnouncer({ hooks, config, task, signal }: About) {
+  return async (event: TrialEventName, record?: TrialRecord): Promise<void> => {
+    const about = { event, trialName: config.trialName, taskName: task.name, config, timestamp: utcNow() }
+    const until = event === 'trial-cancel' || event === 'trial-end' ? neverAborted() : signal
+    for (const hook of hooks) await callHook(hook, { ...about, ...(record && { record }) }, until)
+  }
+}
+
+async function callHook(hook: TrialHook, event: TrialEvent, signal: AbortSignal): Promise<void> {
+  const details = { code: 'HookError' }
+  const done = await atBoundary('store', signal, () => withDeadline(hookSec, signal, async () => hook(event)), details)
+  if (done !== expired) return
+  throw new BoundaryError('store', `a hook for ${event.event} did not return within ${hookSec} s`, details)
 }

@@ -3,7 +3,7 @@ import type { Denominators } from '../core/job-stats.ts'
 import { hadNoValidReply } from '../core/model-replies.ts'
 import type { Rewards } from '../core/rewards.ts'
 import type { TrialRecord } from '../core/trial.ts'
-import { makeSum } from './sum.ts'
+import { makeSum } from './metrics.ts'
 
 export interface EndTally {
   add(record: Pick<TrialRecord, 'end' | 'metadata' | 'steps'>): void

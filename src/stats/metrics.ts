@@ -1,7 +1,6 @@
 import { UserError } from '../core/errors.ts'
 import type { MetricConfig } from '../core/job.ts'
 import type { Rewards } from '../core/rewards.ts'
-import { makeSum } from './sum.ts'
 
 /** Sums up the rewards of trials so that any metric is known after each of them. */
 export interface RewardTally {
@@ -73,4 +72,18 @@ function byCodePoint(a: string, b: string): number {
     if (difference !== 0) return difference
   }
   return left.length - right.length
+}
+
+/** A running sum that does not lose the small ones among the large: the one Python's `sum` has been using since 3.12. */
+export function makeSum(): { add(value: number): void; value(): number } {
+  let sum = 0
+  let lost = 0
+  return {
+    add(value) {
+      const next = sum + value
+      lost += Math.abs(sum) >= Math.abs(value) ? sum - next + value : value - next + sum
+      sum = next
+    },
+    value: () => (Number.isFinite(lost) ? sum + lost : sum),
+  }
 }

@@ -2,8 +2,10 @@ import { createWriteStream } from 'node:fs'
 import { chmod, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { UserError } from '../core/errors.ts'
+import { journalName, recoverTrajectory } from '../formats/atif/journal.ts'
 import { draftOf, parseDraftName, renameDraft } from '../lib/drafts.ts'
-import { codeOf } from '../lib/files.ts'
+import { codeOf, exists } from '../lib/files.ts'
 import { packDir } from '../lib/tar.ts'
 import { type TreeEntry, walkTree } from '../lib/tree.ts'
 
@@ -57,4 +59,32 @@ export async function makeReadable(dir: string): Promise<void> {
     // A directory is opened after it was named here, so this comes in time.
     if (kind === 'file' || kind === 'dir') await chmod(join(dir, path), mode | (kind === 'dir' ? 0o700 : 0o600))
   }
+}
+
+/** Makes the trajectories of a trial whole that were still being written when its agent was stopped. */
+export async function recoverTrajectories(trialDir: string): Promise<void> {
+  for (const dir of await dirsWithJournal(trialDir)) {
+    await recoverTrajectory(dir).catch((error: unknown) => {
+      // A journal that cannot be read stays as it is: better than nothing, and no reason to lose the trial.
+      if (!(error instanceof UserError)) throw error
+    })
+  }
+}
+
+/**
+ * Puts a try aside that died with its process while its agent talked to a model: what was said was paid for. Gives false
+ * when there is nothing of the kind. Removes nothing.
+ */
+export async function keepInterruptedTry(trialDir: string, least = 1): Promise<boolean> {
+  if ((await dirsWithJournal(trialDir)).length === 0) return false
+  await recoverTrajectories(trialDir)
+  await packFailedTry(trialDir, least)
+  return true
+}
+
+async function dirsWithJournal(trialDir: string): Promise<string[]> {
+  const steps = await readdir(join(trialDir, 'steps')).catch(() => [])
+  const dirs = [trialDir, ...steps.map((step) => join(trialDir, 'steps', step))].map((dir) => join(dir, 'agent'))
+  const found = await Promise.all(dirs.map((dir) => exists(join(dir, journalName))))
+  return dirs.filter((_, i) => found[i])
 }

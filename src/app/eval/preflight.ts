@@ -1,7 +1,7 @@
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import { makeEngine } from '../../plugins/make.ts'
-import { engineOf } from '../job/agent-engine.ts'
+import { engineOf } from '../job/configured.ts'
 import type { ModelUse } from '../job/model-use.ts'
 
 /** One thing that was found in order before a job. What is not in order is a UserError. */

@@ -3,7 +3,7 @@ import type { AgentSettings } from '../../formats/agent-config.ts'
 import { loadEngineFile } from '../../formats/engine-yaml.ts'
 import { defaultAgent } from '../../formats/harbor-job/job-config.ts'
 import { type EngineRequest, findEngine } from '../engine/engine-request.ts'
-import { engineKey } from './agent-engine.ts'
+import { engineKey } from './configured.ts'
 import { requestedModel, type TasksRequest } from './tasks-request.ts'
 
 type Options = Readonly<Record<string, unknown>>

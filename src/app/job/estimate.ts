@@ -13,7 +13,7 @@ import {
 } from '../../stats/estimate.ts'
 import { loadJobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
-import { engineOf } from './agent-engine.ts'
+import { engineOf } from './configured.ts'
 
 /** What the trials of one agent would take, and on which numbers that stands. */
 export interface AgentEstimate extends Estimate {

@@ -2,8 +2,7 @@ import { UserError } from '../../core/errors.ts'
 import type { JobConfig } from '../../core/job.ts'
 import { isSecretName } from '../../core/redact.ts'
 import { pluginContext } from '../../plugins/make.ts'
-import { fingerprintsIn } from '../../run/job/fingerprint.ts'
-import { type JobIdentity, parseIdentity } from '../../run/job/identity.ts'
+import { fingerprintsIn, type JobIdentity, parseIdentity } from '../../run/job/identity.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 
 /** Values that the job's first request held and its files do not. */

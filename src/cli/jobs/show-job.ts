@@ -5,7 +5,7 @@ import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { toLocalNaive } from '../../lib/time.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printTable } from '../output.ts'
-import { renderNoValidReply, renderPassAtK } from '../progress/render.ts'
+import { renderNoValidReply, renderPassAtK } from '../progress/progress.ts'
 
 /** The report for a person: the job, its groups, its trials, and what must be known about them. */
 export function printReport(report: JobReport): void {

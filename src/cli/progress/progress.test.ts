@@ -2,8 +2,7 @@ import { expect, test } from 'vitest'
 import { failed, someRecord } from '../../../test/records.ts'
 import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { makeLiveStats } from '../../stats/live-stats.ts'
-import { makeProgress } from './progress.ts'
-import { renderLine, renderTable } from './render.ts'
+import { makeProgress, renderLine, renderTable } from './progress.ts'
 import { makeTally } from './tally.ts'
 
 test('a standing counts what earlier runs finished, who runs, and when it will end', () => {

@@ -1,9 +1,10 @@
 import type { JobWatch } from '../../app/job/perform-job.ts'
+import type { Denominators } from '../../core/job-stats.ts'
 import { describeEnd } from '../../core/trial.ts'
+import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { visible } from '../../lib/visible.ts'
 import { pastGuard, type Screen } from '../guard-output.ts'
-import { renderLine, renderTable } from './render.ts'
-import type { Tally } from './tally.ts'
+import type { Standing, Tally } from './tally.ts'
 
 /** Shows a person how a job goes; must be stopped, so that the last state stays on the screen. */
 export interface Progress extends JobWatch {
@@ -76,4 +77,62 @@ function watching(tally: Tally, tell: (line: string) => void, stop: () => void):
     },
     stop,
   }
+}
+
+/** Names that fit below the table; the others are counted. */
+const namesShown = 4
+
+/** The standing as a small table and a line of what runs, each line cut to the terminal's width. */
+export function renderTable(standing: Standing, nowMs: number, width: number): string[] {
+  const cells = Object.entries(cellsOf(standing))
+  const widths = cells.map(([title, value]) => Math.max(title.length, value.length))
+  const row = (texts: readonly string[]) => texts.map((text, i) => text.padEnd(widths[i] ?? 0)).join('  ')
+  const lines = [row(cells.map(([title]) => title)), row(cells.map(([, value]) => value)), runningLine(standing, nowMs)]
+  return lines.filter((line) => line !== '').map((line) => line.trimEnd().slice(0, Math.max(width - 1, 20)))
+}
+
+/** The standing as one line for a log. */
+export function renderLine(standing: Standing): string {
+  const { done, mean, failed, tokens, cost, ETA, ...rest } = cellsOf(standing)
+  const more = Object.entries({ mean, failed, ...rest, tokens, cost, ETA }).filter(([, value]) => value !== '-')
+  return [`${done} done`, ...more.map(([title, value]) => `${title} ${value}`)].join(', ')
+}
+
+function cellsOf(standing: Standing) {
+  const { done, total, running, retries, cancelled } = standing
+  const failures = Object.entries(standing.failedByBoundary).map(([boundary, count]) => `${boundary} ${count}`)
+  return {
+    done: `${done}/${total}`,
+    running: String(running.length),
+    mean: standing.meanReward === null ? '-' : standing.meanReward.toFixed(3),
+    failed: failures.length === 0 ? '-' : failures.join(', '),
+    retries: retries === 0 ? '-' : String(retries),
+    cancelled: cancelled === 0 ? '-' : String(cancelled),
+    tokens: standing.tokens === null ? '-' : renderCount(standing.tokens),
+    cost: standing.costUsd === null ? '-' : `$${standing.costUsd.toFixed(2)}`,
+    ETA: standing.etaSec === null || done >= total ? '-' : renderDuration(standing.etaSec),
+  }
+}
+
+function runningLine({ running }: Standing, nowMs: number): string {
+  if (running.length === 0) return ''
+  const names = running
+    .slice(0, namesShown)
+    .map(({ name, sinceMs }) => `${name} ${renderDuration((nowMs - sinceMs) / 1000)}`)
+  const more = running.length > namesShown ? [`${running.length - namesShown} more`] : []
+  return `  ${[...names, ...more].join(', ')}`
+}
+
+/** `2: 0.700, 4: 0.812`: of many attempts, every doubling and the most; all of them are in the JSON. */
+export function renderPassAtK(passes: Iterable<readonly [k: number, value: number]>): string {
+  const all = [...passes]
+  const most = Math.max(...all.map(([k]) => k))
+  const shown = all.length <= 6 ? all : all.filter(([k]) => k === most || Number.isInteger(Math.log2(k)))
+  return shown.map(([k, value]) => `${k}: ${value.toFixed(3)}`).join(', ') || '-'
+}
+
+/** How many rewards of a job say nothing about its tasks; null when none is of that kind. */
+export function renderNoValidReply({ noValidReply, scored }: Denominators): string | null {
+  if (noValidReply === 0) return null
+  return `${noValidReply} of ${scored} scored trials never received a valid reply: their rewards say nothing about the tasks, and they give no traces`
 }

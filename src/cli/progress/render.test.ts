@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { renderPassAtK } from './render.ts'
+import { renderPassAtK } from './progress.ts'
 
 const upTo = (most: number) => Array.from({ length: most - 1 }, (_, i) => [i + 2, 0.5] as const)
 

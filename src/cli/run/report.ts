@@ -2,7 +2,7 @@ import { renderJudge } from '../../app/job/judge.ts'
 import type { PerformedJob } from '../../app/job/perform-job.ts'
 import type { Denominators } from '../../core/job-stats.ts'
 import { note, printJson, printTable } from '../output.ts'
-import { renderNoValidReply, renderPassAtK } from '../progress/render.ts'
+import { renderNoValidReply, renderPassAtK } from '../progress/progress.ts'
 import { writeOutputFile } from './output-file.ts'
 
 interface Shown {

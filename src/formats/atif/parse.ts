@@ -1,8 +1,15 @@
 import { z } from 'zod'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { readJson } from '../../lib/parse-json.ts'
-import { checkStep, checkTrajectory } from './rules.ts'
-import { agentShape, atifVersions, finalMetricsShape, stepShape, type Trajectory, values } from './trajectory.ts'
+import {
+  agentShape,
+  atifVersions,
+  finalMetricsShape,
+  stepShape,
+  type Trajectory,
+  type TrajectoryStep,
+  values,
+} from './trajectory.ts'
 
 const trajectory = z
   .strictObject({
@@ -53,4 +60,67 @@ function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([, item]) => item !== null)
   return Object.fromEntries(entries.map(([key, item]) => [key, free.has(key) ? item : withoutNulls(item)]))
+}
+
+type Context = z.core.$RefinementCtx
+
+const agentOnly = ['model_name', 'reasoning_effort', 'reasoning_content', 'tool_calls', 'metrics'] as const
+
+/** What one step may hold, beyond the types of its fields. */
+function checkStep(step: TrajectoryStep, context: Context): void {
+  if (step.source !== 'agent') {
+    for (const field of agentOnly) {
+      if (step[field] === undefined) continue
+      fail(context, [field], `only an agent's step has ${field}, this one is the ${step.source}'s`)
+    }
+  }
+  if (step.llm_call_count === 0) {
+    for (const field of ['metrics', 'reasoning_content'] as const) {
+      if (step[field] !== undefined) fail(context, [field], `a step without a model call has no ${field}`)
+    }
+  }
+  const calls = new Set(step.tool_calls?.map((call) => call.tool_call_id))
+  for (const [i, { source_call_id: id }] of (step.observation?.results ?? []).entries()) {
+    if (id === undefined || calls.has(id)) continue
+    fail(context, ['observation', 'results', i, 'source_call_id'], `${JSON.stringify(id)} is no tool call of this step`)
+  }
+}
+
+/** What holds between the parts of a trajectory. */
+function checkTrajectory(trajectory: Trajectory, context: Context): void {
+  for (const [i, { step_id: id }] of trajectory.steps.entries()) {
+    if (id === i + 1) continue
+    fail(context, ['steps', i, 'step_id'], `expected ${i + 1} (steps are numbered from 1), got ${id}`)
+    break
+  }
+  checkReferences(trajectory, context)
+  const ids = new Set<string>()
+  for (const [i, { trajectory_id: id }] of (trajectory.subagent_trajectories ?? []).entries()) {
+    const path = ['subagent_trajectories', i, 'trajectory_id']
+    if (id === undefined) fail(context, path, 'a trajectory inside another needs an id')
+    else if (ids.has(id)) fail(context, path, `${JSON.stringify(id)} is taken by another one`)
+    else ids.add(id)
+  }
+}
+
+/** Before 1.7 a session's id was enough to say which trajectory is meant. */
+function checkReferences({ schema_version: version, steps }: Trajectory, context: Context): void {
+  for (const [i, step] of steps.entries()) {
+    for (const [j, result] of (step.observation?.results ?? []).entries()) {
+      for (const [k, ref] of (result.subagent_trajectory_ref ?? []).entries()) {
+        const isNamed = ref.trajectory_id !== undefined || ref.trajectory_path !== undefined
+        if (isNamed || (isBefore17(version) && ref.session_id !== undefined)) continue
+        const path = ['steps', i, 'observation', 'results', j, 'subagent_trajectory_ref', k]
+        fail(context, path, 'expected a trajectory_id or a trajectory_path')
+      }
+    }
+  }
+}
+
+function isBefore17(version: Trajectory['schema_version']): boolean {
+  return !['ATIF-v1.7', 'ATIF-v1.8'].includes(version)
+}
+
+function fail(context: Context, path: (string | number)[], message: string): void {
+  context.addIssue({ code: 'custom', path, message })
 }

@@ -1,3 +1,4 @@
+import { dockerfileError, type Place } from './error.ts'
 import { type Glob, matchedLengths, parseTextGlob } from './glob.ts'
 
 /** The values variables may take; a missing name is unset. */
@@ -159,4 +160,20 @@ function replace(value: string, glob: Glob, replacement: string, all: boolean): 
     if (!all) break
   }
   return out + chars.slice(at).join('')
+}
+
+/** Expands a word of a known line; what cannot be expanded throws with that line. */
+export function expandAt(
+  text: string,
+  variables: Variables,
+  at: Place,
+  escapeChar = '\\',
+  options: Pick<ExpandOptions, 'quotes'> = {},
+): string {
+  try {
+    return expand(text, variables, { ...options, escapeChar })
+  } catch (error) {
+    if (error instanceof ExpansionError) throw dockerfileError(at, error.message)
+    throw error
+  }
 }

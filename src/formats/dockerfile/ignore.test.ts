@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { parseIgnore } from './context.ts'
 import { matchesGlob, parsePathGlob } from './glob.ts'
-import { parseIgnore } from './ignore.ts'
 
 describe('parsePathGlob', () => {
   test.each([

@@ -1,10 +1,7 @@
-import { parseDurationSec } from './durations.ts'
 import { dockerfileError } from './error.ts'
-import { Flags } from './flags.ts'
-import type { Argument, Dockerfile, Instruction, Stage } from './instruction.ts'
-import { type InstructionText, parseCommand, parseList } from './instruction-text.ts'
+import { Flags, type InstructionText, parseCommand, parseList } from './flags.ts'
+import type { Argument, Dockerfile, Instruction, RunMount, Stage } from './instruction.ts'
 import { parseHeredocMark, readLines } from './lines.ts'
-import { parseRun } from './parse-run.ts'
 import { parseJsonStrings, splitPlain, splitRaw } from './words.ts'
 
 /** Real files have fewer, and each is compared with those before it. */
@@ -181,4 +178,57 @@ function parseHealthcheck({ at, source, flags }: InstructionText): Instruction {
   }
   const command = kind.toUpperCase() === 'CMD' ? parseCommand(rest, at) : null
   return { kind: 'healthcheck', line: at.line, command, ...timing, retries: retries === 0 ? 3 : retries }
+}
+
+const unitSec: Readonly<Record<string, number>> = { h: 3600, m: 60, s: 1, ms: 1e-3, us: 1e-6, µs: 1e-6, ns: 1e-9 }
+
+/** Seconds of `1m30s`, `500ms` or `0`; null for anything else. */
+export function parseDurationSec(text: string): number | null {
+  if (text === '0') return 0
+  if (!/^(\d+(\.\d+)?(h|ms|m|s|us|µs|ns))+$/.test(text)) return null
+  let total = 0
+  for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/g)) {
+    total += Number(number) * (unitSec[unit ?? ''] ?? 0)
+  }
+  return total
+}
+
+const mountTypes = ['bind', 'cache', 'tmpfs', 'secret', 'ssh']
+
+/** Reads RUN with its options; secrets, agents' keys and extra rights are refused. */
+function parseRun({ at, source, flags }: InstructionText): Instruction {
+  const line = at.line
+  const mounts = flags.all('mount').map(parseMount)
+  const network = flags.one('network') ?? 'default'
+  const security = flags.one('security') ?? 'sandbox'
+  const hasDevice = flags.all('device').length > 0
+  const unknown = mounts.find(({ type }) => !mountTypes.includes(type))
+  if (unknown) throw dockerfileError(at, `RUN --mount=type=${unknown.type}: expected one of ${mountTypes.join(', ')}`)
+  if (!['default', 'none', 'host'].includes(network)) {
+    throw dockerfileError(at, `RUN --network=${network}: expected default, none or host`)
+  }
+  const secret = mounts.find(({ type }) => type === 'secret' || type === 'ssh')
+  if (secret) return { kind: 'refused', line, reason: `RUN --mount=type=${secret.type}: a build has no secrets here` }
+  if (security !== 'sandbox')
+    return { kind: 'refused', line, reason: `RUN --security=${security} would need extra rights` }
+  if (hasDevice) return { kind: 'refused', line, reason: 'RUN --device: a build has no devices here' }
+  return {
+    kind: 'run',
+    line,
+    command: parseCommand(source.rest, at),
+    heredocs: source.heredocs,
+    mounts,
+    network: network === 'none' ? 'none' : 'host',
+  }
+}
+
+/** `type=cache,target=/x`; a key without a value is a switch. */
+function parseMount(text: string): RunMount {
+  const pairs = text.split(',').map((part): [string, string] => {
+    const end = part.indexOf('=')
+    return end < 0 ? [part.toLowerCase(), 'true'] : [part.slice(0, end).toLowerCase(), part.slice(end + 1)]
+  })
+  const options = Object.fromEntries(pairs)
+  const { type = 'bind', ...others } = options
+  return { type, options: others }
 }

@@ -2,7 +2,7 @@ import { posix } from 'node:path'
 import type { Healthcheck } from '../../core/task.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { dockerfileError, type Place } from './error.ts'
-import { expandAt } from './expand-at.ts'
+import { expandAt } from './expand.ts'
 import type {
   Argument,
   Command,

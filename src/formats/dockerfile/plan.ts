@@ -1,5 +1,5 @@
 import { dockerfileError } from './error.ts'
-import { expandAt } from './expand-at.ts'
+import { expandAt } from './expand.ts'
 import type { Dockerfile, Stage } from './instruction.ts'
 import { findStage, firstState, planStage, type StageState } from './plan-stage.ts'
 import type { ImageConfig, Plan, PlannedStage } from './step.ts'

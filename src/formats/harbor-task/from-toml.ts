@@ -1,7 +1,6 @@
 import { posix } from 'node:path'
 import type { AgentLimits, Artifact } from '../../core/task.ts'
-import { toEnvironment, toHealthcheck } from './environment.ts'
-import { phaseNetwork } from './network.ts'
+import { phaseNetwork, toEnvironment, toHealthcheck } from './environment.ts'
 import type { Refuse } from './refuse.ts'
 import type { AgentToml, ArtifactToml, StepToml, TaskToml, VerifierToml } from './schema.ts'
 import { defined, type StepSettings, type TaskSettings, type VerifierSettings } from './settings.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { compileIgnore, splitLines } from './gitignore.ts'
+import { compileIgnore, splitLines } from './digests.ts'
 
 /**
  * What pathspec 1.1.1, the library Harbor's packager uses, says about every path under every set of lines:

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { agentConfig, jobConfig, taskConfig, taskNamed } from '../../../test/fakes/configs.ts'
-import { fingerprintsIn } from './fingerprint.ts'
-import { differences, identityOf, parseIdentity } from './identity.ts'
+import { differences, fingerprintsIn, identityOf, parseIdentity } from './identity.ts'
 
 const tasks = [taskNamed('a', 'a1'), taskNamed('b', 'b1')]
 const made: string[] = []

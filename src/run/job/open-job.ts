@@ -9,8 +9,14 @@ import { utcNow } from '../../lib/time.ts'
 import { createJobDir, isFinished, type JobDir, type Layout, loadJobDir, type NewJob } from '../../store/job-dir.ts'
 import { readOwner } from '../../store/job-owner.ts'
 import { openTrialStore } from '../../store/open-store.ts'
-import { type Fingerprint, noFingerprint } from './fingerprint.ts'
-import { differences, identityOf, type JobIdentity, parseIdentity } from './identity.ts'
+import {
+  differences,
+  type Fingerprint,
+  identityOf,
+  type JobIdentity,
+  noFingerprint,
+  parseIdentity,
+} from './identity.ts'
 import { type JobTask, type PlannedTrial, planTrials } from './plan.ts'
 
 export interface JobToOpen {

@@ -5,12 +5,12 @@ import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { TrialEnd, TrialHook, TrialRecord } from '../../core/trial.ts'
+import { observed } from '../../core/wrap-client.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { exhaustedBy, onExhaustion, patiently } from '../../lib/exhaustion.ts'
 import { Semaphore } from '../../lib/semaphore.ts'
 import type { TrialStore } from '../../store/trial-store.ts'
 import { isExhausted } from '../exhausted.ts'
-import { observed } from '../observed-client.ts'
 import { makePrefetch, noPrefetch, type Prefetch, type PrefetchSettings } from '../prefetch.ts'
 import type { Resumption } from '../replay/resumption.ts'
 import type { HostEnv } from '../trial/context.ts'
@@ -18,7 +18,6 @@ import type { SandboxAlternatives } from '../trial/environment.ts'
 import { runTrial } from '../trial.ts'
 import { type AtOnce, makeAtOnce, type Try } from './at-once.ts'
 import type { PlannedTrial } from './plan.ts'
-import { retryWaitSec } from './retry.ts'
 import { fullDiskBehind, storeFailure } from './store-failure.ts'
 
 /** Who wants to know how a job goes. Must not throw. */
@@ -226,4 +225,15 @@ async function inStore<T>(request: TrialsRequest, work: () => Promise<T>): Promi
       if (exhaustedBy(error) === null || round === roundsOfPatience) throw storeFailure(error, request.jobDir)
     }
   }
+}
+
+/**
+ * How long to wait before a trial is tried again, or null when its ending stands.
+ * Only what its boundary calls retryable; a code that is both included and excluded is excluded.
+ */
+export function retryWaitSec(end: TrialEnd, triesSoFar: number, config: RetryConfig): number | null {
+  if (end.kind !== 'failed' || triesSoFar > config.maxRetries || !end.failure.retryable) return null
+  const { code } = end.failure
+  if (config.exclude.includes(code) || (config.include !== null && !config.include.includes(code))) return null
+  return Math.min(config.minWaitSec * config.waitMultiplier ** (triesSoFar - 1), config.maxWaitSec)
 }

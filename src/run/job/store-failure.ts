@@ -2,8 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { TrialEnd } from '../../core/trial.ts'
 import { exhaustedBy } from '../../lib/exhaustion.ts'
-import { diskFullCode, diskFullError, isDiskFull } from '../disk-full.ts'
-import { exhaustedError } from '../exhausted.ts'
+import { diskFullCode, diskFullError, exhaustedError, isDiskFull } from '../exhausted.ts'
 
 /** With less than this left, a write that found no space was not the sandbox's own small disk. */
 const spareBytes = 16 * 1024 * 1024

@@ -1,5 +1,5 @@
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
-import { isDiskFull } from '../disk-full.ts'
+import { isDiskFull } from '../exhausted.ts'
 import type { Step } from './steps.ts'
 
 /** Does the work of stages; what fails or is refused names them, and says what can be done where the machine was too small. */

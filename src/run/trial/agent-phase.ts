@@ -1,15 +1,16 @@
 import { mkdir } from 'node:fs/promises'
-import type { AgentAt, AgentExit, Recorder } from '../../core/agent.ts'
+import type { Agent, AgentAt, AgentExit, Recorder } from '../../core/agent.ts'
 import { resolveEnv } from '../../core/env-template.ts'
-import { BoundaryError, messageOf } from '../../core/errors.ts'
-import type { ModelClient } from '../../core/model.ts'
-import type { SandboxLease, ToolDir } from '../../core/sandbox.ts'
+import { BoundaryError, blame, messageOf } from '../../core/errors.ts'
+import type { ModelClient, ModelRequest } from '../../core/model.ts'
+import { emptyReplies, isBogusRefusal, isEmptyReply, noValidReply, refusedPrompt } from '../../core/model-replies.ts'
+import type { Sandbox, SandboxLease, ToolDir } from '../../core/sandbox.ts'
+import { wrapClient } from '../../core/wrap-client.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
-import { atBoundary } from './boundary.ts'
+import { estimateTokens } from '../../lib/estimate-tokens.ts'
+import { exhaustedFailure } from '../exhausted.ts'
+import { atBoundary, isGone, sandboxGone } from './boundary.ts'
 import { type AgentTrial, agentDirOf, type Round, type TrialContext } from './context.ts'
-import { countReplies } from './count-replies.ts'
-import { grantSandbox } from './grant-sandbox.ts'
-import { isGone, sandboxGone } from './sandbox-gone.ts'
 import { agentLimitSec, agentSetupLimitSec } from './time-limits.ts'
 
 /** Lets the agent find or install what its sandboxes share; no sandbox waits meanwhile. */
@@ -164,4 +165,81 @@ async function diedUnderneath(
 ): Promise<BoundaryError | null> {
   if (context.signal.aborted || !(error instanceof BoundaryError) || error.boundary !== 'agent') return null
   return (await isGone(context, lease)) ? sandboxGone('while the agent worked', error) : null
+}
+
+/** What an agent heard from its model in one round. */
+interface CountedReplies {
+  readonly client: ModelClient
+  /** Throws when every reply was empty; marks a round whose agent received none. */
+  conclude(exit: AgentExit, agent: Agent, record: Recorder): AgentExit
+}
+
+/** Counts the replies that pass through a client, whichever agent asks for them. A small first prompt that is called too long fails its call. */
+export function countReplies(client: ModelClient): CountedReplies {
+  let calls = 0
+  let replies = 0
+  let empty = 0
+  return {
+    client: wrapClient(client, async (request, options) => {
+      const isFirst = ++calls === 1
+      const outcome = await client.complete(request, options)
+      if (isFirst && outcome.kind === 'context-exceeded') {
+        const tokens = tokensOf(client, request)
+        if (isBogusRefusal(tokens, client.facts)) throw refusedPrompt(tokens, client.model)
+      }
+      if (outcome.kind !== 'reply') return outcome
+      replies++
+      if (isEmptyReply(outcome.reply)) empty++
+      return outcome
+    }),
+    conclude(exit, { needsModel = false }, record) {
+      if (replies > 0 && empty === replies) throw emptyReplies(replies, client.model)
+      if (replies === 0 && (calls > 0 || needsModel)) record.metadata(noValidReply)
+      return exit
+    },
+  }
+}
+
+function tokensOf(client: ModelClient, { messages, tools = [] }: ModelRequest): number {
+  return client.countTokens(messages).tokens + (tools.length > 0 ? estimateTokens(JSON.stringify(tools)) : 0)
+}
+
+/** A sandbox in an agent's hands. */
+interface SandboxGrant {
+  readonly sandbox: Sandbox
+  /** From now on every call is refused, and commands still running through this handle are stopped. */
+  revoke(): void
+  /** What this machine ran out of in a call, whatever the agent made of that. */
+  readonly exhausted: () => BoundaryError | null
+}
+
+/**
+ * Lends a sandbox to an agent: what breaks in it is blamed on the sandbox, and an agent that
+ * does not hear that its time is up can do nothing more to it.
+ */
+function grantSandbox(owned: Sandbox): SandboxGrant {
+  const taken = new AbortController()
+  let exhausted: BoundaryError | null = null
+  const call = <T>(work: () => Promise<T>): Promise<T> => {
+    if (taken.signal.aborted)
+      return Promise.reject(new BoundaryError('agent', 'the sandbox was taken back: the phase is over'))
+    return blame('sandbox', work).catch((error: unknown) => {
+      exhausted ??= exhaustedFailure(error)
+      throw error
+    })
+  }
+  const sandbox: Sandbox = {
+    workdir: owned.workdir,
+    exec: (argv, options = {}) => {
+      const signal = options.signal ? AbortSignal.any([options.signal, taken.signal]) : taken.signal
+      return call(() => owned.exec(argv, { ...options, signal }))
+    },
+    read: (path) => call(() => owned.read(path)),
+    write: (path, data, options) => call(() => owned.write(path, data, options)),
+    uploadDir: (source, target) => call(() => owned.uploadDir(source, target)),
+    downloadDir: (source, target, options) => call(() => owned.downloadDir(source, target, options)),
+    openTerminal: (options) => call(() => owned.openTerminal(options)),
+    openDoor: (accept) => call(() => owned.openDoor(accept)),
+  }
+  return { sandbox, revoke: () => taken.abort(), exhausted: () => exhausted }
 }

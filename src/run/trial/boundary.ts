@@ -1,9 +1,11 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Blame, type Boundary, BoundaryError, blame, isAbort, messageOf, UserError } from '../../core/errors.ts'
+import type { SandboxLease } from '../../core/sandbox.ts'
 import type { Failure, TrialEnd } from '../../core/trial.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { utcNow } from '../../lib/time.ts'
-import { diskFullCode, diskFullFailure, isDiskFull, isOverQuota } from '../disk-full.ts'
-import { exhaustedFailure } from '../exhausted.ts'
+import { diskFullCode, diskFullFailure, exhaustedFailure, isDiskFull, isOverQuota } from '../exhausted.ts'
+import type { TrialContext } from './context.ts'
 
 /**
  * `blame` for a phase of a trial: wrong input found this late, and an abort that was not requested,
@@ -76,4 +78,39 @@ export function neverAborted(): AbortSignal {
 function stackOf(error: Error): string {
   const cause = error.cause instanceof Error ? `\nCaused by: ${stackOf(error.cause)}` : ''
   return `${error.stack ?? error.message}${cause}`
+}
+
+/** Whether a sandbox is known to be gone; one that does not answer is not. */
+export async function isGone(context: TrialContext, lease: SandboxLease): Promise<boolean> {
+  let alive = true
+  await bestEffort('is the sandbox alive', 10, context, async () => {
+    alive = await lease.alive()
+  })
+  return !alive
+}
+
+/** A sandbox that vanished takes the blame for everything that failed in it. */
+export function sandboxGone(when: string, cause?: unknown): BoundaryError {
+  return new BoundaryError('sandbox', `the sandbox died ${when}`, { code: 'SandboxGoneError', cause })
+}
+
+interface Running {
+  readonly trial: string
+  readonly log: (line: string) => void
+}
+
+const running = new AsyncLocalStorage<Running>()
+
+/** Runs a trial so that an error thrown later, by a timer its agent left for example, is known to be of this trial. */
+export function asTrial<T>(trial: string, log: (line: string) => void, work: () => Promise<T>): Promise<T> {
+  return running.run({ trial, log }, work)
+}
+
+/** Which trial an uncaught error came from, after writing it to that trial's log; null when it came from none. Call it where the error surfaces. */
+export function blameTrial(error: unknown): { readonly trial: string; readonly message: string } | null {
+  const from = running.getStore()
+  if (from === undefined) return null
+  const message = messageOf(error)
+  from.log(`an error outside of any call: ${message}`)
+  return { trial: from.trial, message }
 }

@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { EnvironmentConfig, TrialConfig } from '../../core/job.ts'
-import type { SandboxAbilities, SandboxProvider } from '../../core/sandbox.ts'
+import type { SandboxAbilities, SandboxLease, SandboxProvider } from '../../core/sandbox.ts'
 import type { Artifact, Environment, Network, Task } from '../../core/task.ts'
 import { exists } from '../../lib/files.ts'
+import { atBoundary } from './boundary.ts'
 
 /** Things a task may need and not every kind of sandbox has. */
 export const needs = [
@@ -122,4 +123,23 @@ export function networksOf(tasks: readonly Task[]): Network['mode'][] {
 /** Whether two networks let through the same. */
 export function sameNetwork(a: Network, b: Network): boolean {
   return a.mode === b.mode && JSON.stringify(a) === JSON.stringify(b)
+}
+
+/** Switches a sandbox's network between phases, and only when it differs from what is set. */
+export interface PhaseNetwork {
+  /** Undefined means the environment's own. */
+  use(network: Network | undefined): Promise<void>
+}
+
+/** The network of a sandbox that just started with its environment's own. */
+export function makePhaseNetwork(lease: SandboxLease, baseline: Network, signal: AbortSignal): PhaseNetwork {
+  let current = baseline
+  return {
+    use: async (network) => {
+      const wanted = network ?? baseline
+      if (sameNetwork(wanted, current)) return
+      await atBoundary('sandbox', signal, () => lease.setNetwork(wanted))
+      current = wanted
+    },
+  }
 }

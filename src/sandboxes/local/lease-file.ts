@@ -3,11 +3,11 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { SandboxOwner } from '../../core/sandbox.ts'
-import { lastSignOf } from '../../lib/owner-mark.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import {
   identitySchema,
   type Liveness,
+  lastSignOf,
   livenessOf,
   markedOurselves,
   markName,

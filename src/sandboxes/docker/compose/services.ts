@@ -7,7 +7,7 @@ import { type ComposeFile, composeFileName, loadCompose, mainService } from '../
 import type { ComposeMount } from '../../../formats/compose/mounts.ts'
 import type { ComposeService } from '../../../formats/compose/service.ts'
 import { composeError } from '../../../formats/compose/words.ts'
-import { parseDurationSec } from '../../../formats/dockerfile/durations.ts'
+import { parseDurationSec } from '../../../formats/dockerfile/parse.ts'
 import { exists } from '../../../lib/files.ts'
 import { shellQuote } from '../../../lib/shell.ts'
 import type { EngineImage, Images, ServiceImage } from '../images.ts'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { jobConfig } from '../../../test/fakes/configs.ts'
 import type { RetryConfig } from '../../core/job.ts'
 import type { TrialEnd } from '../../core/trial.ts'
-import { retryWaitSec } from './retry.ts'
+import { retryWaitSec } from './run-trials.ts'
 
 const retry: RetryConfig = { ...jobConfig().retry, maxRetries: 3, minWaitSec: 2, waitMultiplier: 3, maxWaitSec: 10 }
 

@@ -3,7 +3,7 @@ import { type Answer, clientThat, replies } from '../../../test/fakes/told-clien
 import type { Agent, AgentExit, Recorder } from '../../core/agent.ts'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ModelClient } from '../../core/model.ts'
-import { countReplies } from './count-replies.ts'
+import { countReplies } from './agent-phase.ts'
 
 const finished: AgentExit = { kind: 'finished' }
 const agent = { name: 'any', version: '1', solve: async () => finished } satisfies Agent
