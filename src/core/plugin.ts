@@ -22,6 +22,11 @@ export function pathFrom({ resolvePath }: PluginContext, path: string): string {
   return resolvePath?.(path) ?? path
 }
 
+/** The same for a plug-in: `./my-agent.ts` is a file, any other name stays as it is. */
+export function moduleFrom(context: PluginContext, name: string): string {
+  return /^\.{1,2}\//.test(name) ? pathFrom(context, name) : name
+}
+
 /** The same for a dataset by its name, where `file:PATH` is one on this machine. */
 export function repoFrom(context: PluginContext, repo: string): string {
   return repo.startsWith('file:') && !repo.startsWith('file:///') ? `file:${pathFrom(context, repo.slice(5))}` : repo

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
+import type { MapStage } from '../../core/stage.ts'
 import { loadRecipe } from './load-recipe.ts'
 
 const tasks = "{ id: 'tasks', use: 'sources/task-folder', with: { path: 'examples/tasks' } }"
@@ -36,4 +37,26 @@ test.each([
     name: 'UserError',
     message: expect.stringContaining(message),
   })
+})
+
+test('a plug-in that a stage names by its path counts from the folder of the recipe', async () => {
+  const dir = await makeTempDir()
+  const options = "agent: './mine.ts', judge: { model: './judge.ts' }, teacher: { model: 'x', engine: './engine.ts' }"
+  const write = (name: string, text: string) =>
+    writeFile(join(dir, name), `export default { name: 'x', stages: [${tasks}, ${rollout(text)}] }\n`)
+  await write('broken.ts', "teacher: null, agent: './none.ts'")
+  const missing = { name: 'UserError', message: expect.stringContaining(join(dir, 'none.ts')) }
+  await expect(loadRecipe(join(dir, 'broken.ts'), {})).rejects.toMatchObject(missing)
+  await write('recipe.ts', options)
+  await writeFile(join(dir, 'mine.ts'), "export default { name: 'mine', version: '1', solve: async () => {} }\n")
+  const { stages } = await loadRecipe(join(dir, 'recipe.ts'), {})
+  const stage = stages[1]?.stage as MapStage<never, unknown>
+  expect(stage.needs?.()).toMatchObject([
+    { kind: 'sandbox', sandbox: { name: 'local' } },
+    { kind: 'agent', agent: { name: join(dir, 'mine.ts') } },
+    { kind: 'model', model: { model: 'x', engine: join(dir, 'engine.ts') } },
+    { kind: 'model', model: { model: join(dir, 'judge.ts') } },
+  ])
+  // A recipe that moves with its plug-ins is still the same.
+  expect(stage.identity).toMatchObject({ agent: { name: './mine.ts' }, judge: { model: './judge.ts' } })
 })

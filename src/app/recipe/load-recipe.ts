@@ -2,8 +2,10 @@ import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
+import { moduleFrom } from '../../core/plugin.ts'
 import type { Recipe, StageEntry } from '../../core/recipe.ts'
-import { makeAgent, makeProvider } from '../../plugins/make.ts'
+import type { PlugInChoice } from '../../core/stage.ts'
+import { makeAgent, makeProvider, pluginContext } from '../../plugins/make.ts'
 import { makeAnyStage } from '../../plugins/make-stage.ts'
 import { absoluteImportPath, isModulePath, parseImportPath } from '../../plugins/user-modules/import-path.ts'
 import { loadImported } from '../../plugins/user-modules/load-imported.ts'
@@ -81,7 +83,8 @@ export async function makeRecipe(
     limit: options.limit ?? null,
     rehearsal: rehearsal !== undefined,
   })
-  for (const live of resolved.stages) await naming({ stages: [live] }, () => refuseUnknownPlugIns(live.with))
+  for (const live of resolved.stages)
+    await naming({ stages: [live] }, () => refuseUnknownPlugIns(live.with, resolvePath))
   return resolved
 }
 
@@ -98,10 +101,14 @@ function rehearsed(recipe: Recipe, { without, standIns }: NonNullable<RecipeOpti
 const composed = { pipeline: 'terminal-composer', args: { count: 2, check: false } }
 
 /** Agents and sandboxes are looked up by name before anything runs: hours of work may stand above the stage that wants them. */
-async function refuseUnknownPlugIns({ agent, sandbox }: Readonly<Record<string, unknown>>): Promise<void> {
+async function refuseUnknownPlugIns(
+  { agent, sandbox }: Readonly<Record<string, unknown>>,
+  resolvePath: (path: string) => string,
+): Promise<void> {
   const [wantedAgent, wantedSandbox] = [choice.safeParse(agent), choice.safeParse(sandbox)]
-  if (wantedAgent.success) await makeAgent(wantedAgent.data.name, wantedAgent.data.options)
-  if (wantedSandbox.success) await makeProvider(wantedSandbox.data.name, wantedSandbox.data.options)
+  const nameOf = (plugIn: PlugInChoice) => moduleFrom({ ...pluginContext(), resolvePath }, plugIn.name)
+  if (wantedAgent.success) await makeAgent(nameOf(wantedAgent.data), wantedAgent.data.options)
+  if (wantedSandbox.success) await makeProvider(nameOf(wantedSandbox.data), wantedSandbox.data.options)
 }
 
 const choice = z.union([

@@ -7,7 +7,16 @@ import { modelOf } from '../shared/asking/ask.ts'
 import { askOptions, identityOf, needsOfAsking, withModel } from '../shared/asking/mapping.ts'
 import { hintedTask } from '../shared/rewriting/hinted-task.ts'
 import { batches } from '../shared/rolling/batches.ts'
-import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../shared/rolling/options.ts'
+import {
+  chosen,
+  identityOfModel,
+  located,
+  locatedJudge,
+  locatedModel,
+  modelSettings,
+  needsOfRolling,
+  rollingOptions,
+} from '../shared/rolling/options.ts'
 import { type Rolled, rollTasks } from '../shared/rolling/roll-tasks.ts'
 import type { RecipeTrace } from '../shared/rollout-text/trace-row.ts'
 
@@ -25,15 +34,17 @@ export default definePlugin({
   name: 'augment/hints',
   summary: 'Add hints from the trace of a scout that solved the task',
   options,
-  make: (asked): MapStage<TaskRow, TaskRow> => {
+  make: (asked, context): MapStage<TaskRow, TaskRow> => {
     const { scout, hints, keepOriginal } = asked
-    const [agent, sandbox] = [chosen(scout.agent), chosen(scout.sandbox)]
-    const { concurrency: _, budgetUsd: __, teacher, judge, timeoutMultiplier, agentMayModifySystem } = scout
-    const byJudge = judge && identityOfModel(judge)
+    const [agent, sandbox] = [located(scout.agent, context), located(scout.sandbox, context)]
+    const judge = locatedJudge(scout.judge, context)
+    const teacher = scout.teacher && locatedModel(scout.teacher, context)
+    const { timeoutMultiplier, agentMayModifySystem } = scout
+    const byJudge = scout.judge && identityOfModel(scout.judge)
     const who = {
-      teacher: teacher && identityOfModel(teacher),
-      agent,
-      sandbox,
+      teacher: scout.teacher && identityOfModel(scout.teacher),
+      agent: chosen(scout.agent),
+      sandbox: chosen(scout.sandbox),
       timeoutMultiplier,
       agentMayModifySystem,
       judge: byJudge,
@@ -55,7 +66,7 @@ export default definePlugin({
         const at = await withModel(given, asked)
         modelOf(at)
         for await (const batch of batches(rows)) {
-          const scouted = await scoutAll(rollTasks(batch, { ...scout, agent, sandbox }, at))
+          const scouted = await scoutAll(rollTasks(batch, { ...scout, agent, sandbox, judge, teacher }, at))
           yield* mapped(batch, keepOriginal, asked.concurrency, async (row) => {
             const trace = scouted.get(row.id)
             return trace && !isDropped(trace) ? hintedTask(row, trace, { ...asked, hints }, at) : unscouted(row, trace)

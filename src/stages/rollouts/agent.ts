@@ -4,7 +4,16 @@ import { definePlugin } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { MapStage, ModelSettings, StageContext } from '../../core/stage.ts'
 import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../shared/rolling/options.ts'
+import {
+  chosen,
+  identityOfModel,
+  located,
+  locatedJudge,
+  locatedModel,
+  modelSettings,
+  needsOfRolling,
+  rollingOptions,
+} from '../shared/rolling/options.ts'
 import { rollTasks } from '../shared/rolling/roll-tasks.ts'
 import type { RecipeTrace } from '../shared/rollout-text/trace-row.ts'
 
@@ -22,10 +31,13 @@ export default definePlugin({
   name: 'rollouts/agent',
   summary: 'Roll tasks out with a teacher and an agent in sandboxes; traces come out',
   options,
-  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): MapStage<TaskRow, RecipeTrace> => {
-    const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
-    const { timeoutMultiplier, agentMayModifySystem, judge } = asked
-    const who = teacher !== null && 'model' in teacher ? identityOfModel(teacher) : teacher
+  make: ({ concurrency, budgetUsd, assume, prices, ...asked }, context): MapStage<TaskRow, RecipeTrace> => {
+    const [agent, sandbox] = [located(asked.agent, context), located(asked.sandbox, context)]
+    const judge = locatedJudge(asked.judge, context)
+    const named = asked.teacher !== null && 'model' in asked.teacher ? asked.teacher : null
+    const teacher = named ? locatedModel(named, context) : asked.teacher
+    const { timeoutMultiplier, agentMayModifySystem } = asked
+    const who = named ? identityOfModel(named) : asked.teacher
     return {
       kind: 'map',
       takes: 'task',
@@ -33,11 +45,11 @@ export default definePlugin({
       expensive: true,
       identity: {
         teacher: who,
-        agent,
-        sandbox,
+        agent: chosen(asked.agent),
+        sandbox: chosen(asked.sandbox),
         timeoutMultiplier,
         agentMayModifySystem,
-        judge: judge && identityOfModel(judge),
+        judge: asked.judge && identityOfModel(asked.judge),
       },
       needs: () => {
         // The choice of a stage above is known when it has run.
@@ -46,7 +58,8 @@ export default definePlugin({
       },
       expect: (taken) => expectRollouts(taken, concurrency, { assume, prices }),
       async *run(rows, at) {
-        const model = teacher === null || 'model' in teacher ? teacher : await chosenTeacher(teacher.from, at)
+        const isKnown = teacher === null || 'model' in teacher
+        const model = isKnown ? teacher : locatedModel(await chosenTeacher(teacher.from, at), context)
         const rolling = {
           teacher: model,
           agent,

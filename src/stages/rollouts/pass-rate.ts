@@ -4,7 +4,16 @@ import type { TaskRow } from '../../core/row.ts'
 import { type Dropped, isDropped, type MapStage, type StageContext } from '../../core/stage.ts'
 import { batches } from '../shared/rolling/batches.ts'
 import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../shared/rolling/options.ts'
+import {
+  chosen,
+  identityOfModel,
+  located,
+  locatedJudge,
+  locatedModel,
+  modelSettings,
+  needsOfRolling,
+  rollingOptions,
+} from '../shared/rolling/options.ts'
 import type { PlacedTask } from '../shared/rolling/place-tasks.ts'
 import { type Rolled, type Rolling, rollTasks } from '../shared/rolling/roll-tasks.ts'
 
@@ -28,17 +37,23 @@ export default definePlugin({
   name: 'rollouts/pass-rate',
   summary: 'Roll each task out several times and keep the share that passed as a signal, to filter by difficulty',
   options,
-  make: ({ teacher, concurrency, budgetUsd, assume, prices, ...asked }): MapStage<TaskRow, TaskRow> => {
-    const { timeoutMultiplier, agentMayModifySystem, judge, attempts, passReward, leastScored } = asked
-    const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
-    const [model, byJudge] = [teacher && identityOfModel(teacher), judge && identityOfModel(judge)]
+  make: ({ concurrency, budgetUsd, assume, prices, ...asked }, context): MapStage<TaskRow, TaskRow> => {
+    const { timeoutMultiplier, agentMayModifySystem, attempts, passReward, leastScored } = asked
+    const [agent, sandbox] = [located(asked.agent, context), located(asked.sandbox, context)]
+    const judge = locatedJudge(asked.judge, context)
+    const teacher = asked.teacher && locatedModel(asked.teacher, context)
+    const who = { agent: chosen(asked.agent), sandbox: chosen(asked.sandbox) }
+    const [model, byJudge] = [
+      asked.teacher && identityOfModel(asked.teacher),
+      asked.judge && identityOfModel(asked.judge),
+    ]
     return {
       kind: 'map',
       takes: 'task',
       gives: 'task',
       expensive: true,
       identity: {
-        ...{ teacher: model, agent, sandbox, timeoutMultiplier, agentMayModifySystem, judge: byJudge },
+        ...{ teacher: model, ...who, timeoutMultiplier, agentMayModifySystem, judge: byJudge },
         ...{ attempts, passReward, leastScored },
       },
       needs: () => needsOfRolling({ teachers: [teacher], agent, sandbox, judge }),

@@ -9,7 +9,16 @@ import { readJson } from '../../lib/parse-json.ts'
 import { makeRandom } from '../../lib/random.ts'
 import { type Comparison, compareTeachers, type TeacherTrial, type Tried } from '../shared/rolling/compare-teachers.ts'
 import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
-import { chosen, identityOfModel, modelSettings, needsOfRolling, rollingOptions } from '../shared/rolling/options.ts'
+import {
+  chosen,
+  identityOfModel,
+  located,
+  locatedJudge,
+  locatedModel,
+  modelSettings,
+  needsOfRolling,
+  rollingOptions,
+} from '../shared/rolling/options.ts'
 import type { PlacedTask } from '../shared/rolling/place-tasks.ts'
 import { type Rolling, rollTasks } from '../shared/rolling/roll-tasks.ts'
 import { renderComparison } from '../shared/rolling/teacher-report.ts'
@@ -27,16 +36,19 @@ export default definePlugin({
   name: 'rollouts/select-teacher',
   summary: 'Try teachers on the same sample of tasks and choose one; rollouts below can use the choice',
   options,
-  make: ({ teachers, concurrency, budgetUsd, assume, prices, tasks, attempts, ...asked }): WholeStage => {
-    const { timeoutMultiplier, agentMayModifySystem, judge } = asked
-    const byJudge = judge && identityOfModel(judge)
-    const [agent, sandbox] = [chosen(asked.agent), chosen(asked.sandbox)]
+  make: ({ concurrency, budgetUsd, assume, prices, tasks, attempts, ...asked }, context): WholeStage => {
+    const { timeoutMultiplier, agentMayModifySystem } = asked
+    const byJudge = asked.judge && identityOfModel(asked.judge)
+    const judge = locatedJudge(asked.judge, context)
+    const teachers = asked.teachers.map((teacher) => locatedModel(teacher, context))
+    const [agent, sandbox] = [located(asked.agent, context), located(asked.sandbox, context)]
+    const who = { agent: chosen(asked.agent), sandbox: chosen(asked.sandbox) }
     return {
       kind: 'mixer',
       takes: 'task',
       identity: {
-        ...{ teachers: teachers.map(identityOfModel), judge: byJudge, tasks, attempts },
-        ...{ agent, sandbox, timeoutMultiplier, agentMayModifySystem },
+        ...{ teachers: asked.teachers.map(identityOfModel), judge: byJudge, tasks, attempts },
+        ...{ ...who, timeoutMultiplier, agentMayModifySystem },
       },
       needs: () => needsOfRolling({ teachers, agent, sandbox, judge }),
       expect: (taken) => {
@@ -60,7 +72,7 @@ export default definePlugin({
           }
           tried.push({ name: teacher.model, trials: await tryTeacher(sample, attempts, rolling, at) })
         }
-        await conclude(compareTeachers(tried), teachers, { tasks: sample.length, attempts }, at)
+        await conclude(compareTeachers(tried), asked.teachers, { tasks: sample.length, attempts }, at)
         await at.sql.run('DROP VIEW IF EXISTS all_tasks')
         await at.sql.run(
           `CREATE TEMP VIEW all_tasks AS SELECT 0 AS input, row, row AS position, NULL::VARCHAR AS reason, NULL::VARCHAR AS detail, NULL::VARCHAR AS signals FROM ${view}`,

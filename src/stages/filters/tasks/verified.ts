@@ -6,7 +6,7 @@ import type { TaskRow } from '../../../core/row.ts'
 import type { Dropped, MapStage, SpineRequest, StageContext } from '../../../core/stage.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { draftOf, removeDraft } from '../../../lib/drafts.ts'
-import { chosen, identityOfModel, rollingOptions } from '../../shared/rolling/options.ts'
+import { identityOfModel, located, locatedJudge, rollingOptions } from '../../shared/rolling/options.ts'
 import { folderOf, placeTask } from '../../shared/rolling/place-tasks.ts'
 
 const { sandbox, concurrency, judge } = rollingOptions
@@ -27,29 +27,30 @@ export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
   name: 'filters/tasks/verified',
   summary: 'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, not forgeable',
   options,
-  make: ({ sandbox, concurrency, judge, budgetUsd }) => ({
-    kind: 'map',
-    takes: 'task',
-    gives: 'task',
-    // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
-    expensive: true,
-    identity: { sandbox, judge: judge && identityOfModel(judge) },
-    needs: () => [
-      { kind: 'sandbox', sandbox: chosen(sandbox) },
-      ...(judge ? [{ kind: 'model', model: judge } as const] : []),
-    ],
-    async *run(rows, at) {
-      const how = { sandbox: chosen(sandbox), concurrency, judge, budgetUsd }
-      let batch: TaskRow[] = []
-      for await (const row of rows) {
-        batch.push(row)
-        if (batch.length < batchTasks) continue
+  make: ({ concurrency, budgetUsd, ...asked }, context) => {
+    const sandbox = located(asked.sandbox, context)
+    const judge = locatedJudge(asked.judge, context)
+    return {
+      kind: 'map',
+      takes: 'task',
+      gives: 'task',
+      // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
+      expensive: true,
+      identity: { sandbox: asked.sandbox, judge: asked.judge && identityOfModel(asked.judge) },
+      needs: () => [{ kind: 'sandbox', sandbox }, ...(judge ? [{ kind: 'model', model: judge } as const] : [])],
+      async *run(rows, at) {
+        const how = { sandbox, concurrency, judge, budgetUsd }
+        let batch: TaskRow[] = []
+        for await (const row of rows) {
+          batch.push(row)
+          if (batch.length < batchTasks) continue
+          yield* checkBatch(batch, at, how)
+          batch = []
+        }
         yield* checkBatch(batch, at, how)
-        batch = []
-      }
-      yield* checkBatch(batch, at, how)
-    },
-  }),
+      },
+    }
+  },
 })
 
 async function* checkBatch(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { moduleFrom, type PluginContext } from '../../../core/plugin.ts'
 import type { ModelSettings, Need, PlugInChoice } from '../../../core/stage.ts'
 
 const values = z.record(z.string(), z.unknown())
@@ -37,9 +38,26 @@ export function identityOfModel({ apiBase: _, apiKeyEnv: __, ...rest }: ModelSet
   return rest
 }
 
-/** A plug-in that was named with or without options. */
+/** A plug-in that was named with or without options, as it was written down. */
 export function chosen(plugIn: z.output<typeof choice>): PlugInChoice {
   return typeof plugIn === 'string' ? { name: plugIn } : plugIn
+}
+
+/** The same, to be made: a path counts from where it was written down. */
+export function located(plugIn: z.output<typeof choice>, context: PluginContext): PlugInChoice {
+  const { name, ...rest } = chosen(plugIn)
+  return { ...rest, name: moduleFrom(context, name) }
+}
+
+/** A model whose engine may be a file. */
+export function locatedModel<T extends ModelSettings>(settings: T, context: PluginContext): T {
+  const { engine } = settings
+  return engine === undefined ? settings : { ...settings, engine: moduleFrom(context, engine) }
+}
+
+/** A judge, which may be a file itself. */
+export function locatedJudge(judge: ModelSettings | undefined, context: PluginContext): ModelSettings | undefined {
+  return judge && { ...locatedModel(judge, context), model: moduleFrom(context, judge.model) }
 }
 
 /** What rollouts cannot be made without. */
