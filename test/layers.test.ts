@@ -40,7 +40,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     doctor: [],
     engine: [],
     eval: ['datasets', 'job'],
-    flags: ['engine', 'job'],
+    flags: ['job'],
     generate: ['engine', 'hub', 'job'],
     hub: [],
     job: ['datasets', 'engine'],

@@ -15,7 +15,7 @@ export async function load(url, context, nextLoad) {
   const { code } = await transform(readFileSync(path, 'utf8'), {
     loader: 'ts',
     format: 'esm',
-    target: 'node20',
+    target: 'node22',
     tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: true } },
   })
   return { format: 'module', source: code, shortCircuit: true }

@@ -40,11 +40,6 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['scripted/', 'scripted'],
 ]
 
-/** For a flag that may be given several times: addresses with commas between them. */
-export function joinAddresses(address: string, before?: string): string {
-  return before === undefined ? address : `${before},${address}`
-}
-
 /** Finds the engine that a request means; null when it says nothing, and the model's name does not either. */
 export async function findEngine(request: EngineRequest, model: string | null): Promise<NamedEngine | null> {
   const file = request.config === undefined ? null : await readFile(request.config)

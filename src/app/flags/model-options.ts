@@ -1,6 +1,5 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings'
-import { joinAddresses } from '../engine/engine-request.ts'
-import { factor, several, wholeNumber } from './values.ts'
+import { factor, joinAddresses, several, wholeNumber } from './values.ts'
 
 /** The flag of every command that may come upon interrupted trials, and what it is for. */
 export const restartInterrupted = [

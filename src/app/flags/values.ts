@@ -29,3 +29,8 @@ export function wholeNumber(least: number): (text: string) => number {
 export function several(text: string, before: readonly string[] = []): string[] {
   return [...before, text]
 }
+
+/** Joins the addresses of an option that may be given several times, with commas between them. */
+export function joinAddresses(address: string, before?: string): string {
+  return before === undefined ? address : `${before},${address}`
+}
