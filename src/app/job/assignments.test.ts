@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseAssignment, parsedAssignments, parseValue } from './assignments.ts'
-import { parsePath, setAt } from './job-config.ts'
+import { parsePath, setAt } from './set-at.ts'
 
 test('a value is JSON, then a Python word, then text', () => {
   const texts = ['3', '0.5', 'true', 'True', 'None', '{"a":[1]}', '"quoted"', 'plain text', '1e', '']

@@ -8,7 +8,6 @@ import { fingerprintsIn } from '../../run/job/identity.ts'
 import { openJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import type { FetchAt } from '../datasets/benchmark-tasks.ts'
-import { locateDataset } from '../datasets/dataset-folder.ts'
 import { absoluteEngine, importDigests } from './configured.ts'
 import { jobConfigOf, type RequestedJob } from './job-config.ts'
 import { checkJobsDir } from './jobs-dir.ts'
@@ -77,7 +76,10 @@ function noteHidden(config: JobConfig, notify: Notify): void {
 
 async function located(config: JobConfig, at: FetchAt): Promise<JobConfig> {
   const datasets: DatasetConfig[] = []
-  for (const dataset of config.datasets) datasets.push(await locateDataset(dataset, at))
+  for (const dataset of config.datasets) {
+    const isNamed = dataset.name !== null
+    datasets.push(isNamed ? await (await import('../datasets/dataset-folder.ts')).locateDataset(dataset, at) : dataset)
+  }
   return { ...config, datasets }
 }
 

@@ -1,4 +1,4 @@
-import { basename } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
@@ -7,7 +7,6 @@ import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import type { FetchAt } from '../datasets/benchmark-tasks.ts'
-import { datasetFolder, taskFolder } from '../datasets/dataset-folder.ts'
 
 /** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
 const loadsAtOnce = 16
@@ -17,7 +16,7 @@ export async function resolveTasks(config: JobConfig, at: FetchAt = here): Promi
   const allowNoTests = config.verifier.disable
   const wanted: { readonly dir: string; readonly config: TaskConfig }[] = []
   for (const task of config.tasks)
-    wanted.push({ config: { ...task, gitUrl: null, gitCommitId: null }, dir: await taskFolder(task, at) })
+    wanted.push({ config: { ...task, gitUrl: null, gitCommitId: null }, dir: await folderOfTask(task, at) })
   for (const dataset of config.datasets) wanted.push(...(await tasksOfDataset(dataset, allowNoTests, at)))
   if (wanted.length === 0)
     throw new UserError(
@@ -34,9 +33,24 @@ export async function resolveTasks(config: JobConfig, at: FetchAt = here): Promi
 /** Nothing is fetched. */
 const here: FetchAt = { fetch: false, notify: () => {}, signal: new AbortController().signal }
 
+/** What finds and fetches tasks by name loads when a job names some. */
+const fetching = () => import('../datasets/dataset-folder.ts')
+
+async function folderOfTask(task: TaskConfig, at: FetchAt): Promise<string> {
+  const { path, gitUrl, name } = task
+  if (path !== null && gitUrl === null && name === null) return resolve(path)
+  return (await fetching()).taskFolder(task, at)
+}
+
+async function folderOfDataset(dataset: DatasetConfig, at: FetchAt) {
+  const { path } = dataset
+  if (path !== null && !path.endsWith('.parquet')) return { dir: resolve(path), source: basename(path), names: null }
+  return (await fetching()).datasetFolder(dataset, at)
+}
+
 /** Only what the filters of a dataset leave must be sound. */
 async function tasksOfDataset(dataset: DatasetConfig, allowNoTests: boolean, at: FetchAt) {
-  const { dir: folder, source, names } = await datasetFolder(dataset, at)
+  const { dir: folder, source, names } = await folderOfDataset(dataset, at)
   const { tasks, broken } = await findTasks(folder, { allowNoTests })
   const all = [...tasks, ...broken.map(({ dir }) => dir)].sort()
   const own = names === null ? all : all.filter((dir) => names.includes(basename(dir)))

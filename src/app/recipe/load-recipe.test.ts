@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
-import type { MapStage } from '../../core/stage.ts'
+import type { MapStage, StageContext } from '../../core/stage.ts'
 import { loadRecipe } from './load-recipe.ts'
 
 const tasks = "{ id: 'tasks', use: 'sources/task-folder', with: { path: 'examples/tasks' } }"
@@ -51,7 +51,7 @@ test('a plug-in that a stage names by its path counts from the folder of the rec
   await writeFile(join(dir, 'mine.ts'), "export default { name: 'mine', version: '1', solve: async () => {} }\n")
   const { stages } = await loadRecipe(join(dir, 'recipe.ts'), {})
   const stage = stages[1]?.stage as MapStage<never, unknown>
-  expect(stage.needs?.()).toMatchObject([
+  expect(await stage.needs?.({} as StageContext)).toMatchObject([
     { kind: 'sandbox', sandbox: { name: 'local' } },
     { kind: 'agent', agent: { name: join(dir, 'mine.ts') } },
     { kind: 'model', model: { model: 'x', engine: join(dir, 'engine.ts') } },

@@ -1,6 +1,5 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
-import { joinAddresses } from '../../app/engine/engine-request.ts'
-import { several, wholeNumber } from '../../app/flags/values.ts'
+import { joinAddresses, several, wholeNumber } from '../../app/flags/values.ts'
 import { type GridPoint, gridOf } from '../../app/sweep/grid.ts'
 import { modelOpener } from '../../app/sweep/open-model.ts'
 import { runSweep, type SweepPoint } from '../../app/sweep/run-sweep.ts'
