@@ -8,7 +8,7 @@ import apptainer from '../../src/sandboxes/apptainer/index.ts'
 import { apptainerProgram, buildApptainerImage, whyNotApptainer } from '../apptainer-kit.ts'
 import '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
-import { engineIds, noQuota, programsInside } from './exceptions.ts'
+import { engineIds, noQuota, processExceptions, programsInside } from './exceptions.ts'
 import { ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -30,7 +30,7 @@ describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {
     ...noQuota,
     [ownNetworkLaw]: 'Apptainer has the network of the host or none',
     ...(!enforces.memory && { 'limits memory': 'no control groups for this user' }),
-    ...(!enforces.pids && { 'limits processes': 'no control groups for this user' }),
+    ...processExceptions(enforces.pids),
   }
   const makeProvider = () =>
     apptainer.make({ program: apptainerProgram ?? '', image, pids: 512 }, { env: {}, stateDir })

@@ -1,7 +1,7 @@
 import type { Machines } from '../fakes/machines.ts'
 import { whyNoUplink } from '../needs.ts'
 import { closedFilesTitle } from './closed-files-law.ts'
-import { exhaustionLaw, ownIdsLaw, ownNetworkLaw } from './sandbox.ts'
+import { exhaustionLaw, ownIdsLaw, ownNetworkLaw, usedUpLaw } from './sandbox.ts'
 import { storageLawTitle } from './storage-law.ts'
 
 const own = 'files outside the logs are carried by programs of the sandbox itself'
@@ -21,6 +21,12 @@ export const engineIds = { [ownIdsLaw]: 'the engine decides which ids its contai
 /** A stand-in prepares its machines when it starts. */
 export const standInMachines = { [closedFilesTitle]: 'the stand-in looks for such files before they are there' }
 
+/** Where nothing limits processes, using them up would take the whole machine. */
+export function processExceptions(isLimited: boolean): Record<string, string> {
+  const why = 'no control groups for this user'
+  return isLimited ? {} : { 'limits processes': why, [usedUpLaw]: why }
+}
+
 /** What the machines behind a cloud's stand-in cannot do on this host. */
 export function standInExceptions({ enforces, manyUsers }: Machines): Record<string, string> {
   const noUplink = whyNoUplink()
@@ -32,7 +38,7 @@ export function standInExceptions({ enforces, manyUsers }: Machines): Record<str
     [exhaustionLaw]: 'the cloud’s stand-in runs in the test’s own process',
     ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
     ...(!enforces.memory && { 'limits memory': 'no control groups for this user' }),
-    ...(!enforces.pids && { 'limits processes': 'no control groups for this user' }),
+    ...processExceptions(enforces.pids),
     ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
   }
 }

@@ -42,6 +42,9 @@ export interface SandboxContract {
 export const ownIdsLaw = 'makes root inside an ordinary user outside'
 export const ownNetworkLaw = 'reaches no service of the host itself where it has network'
 
+/** Named, because it needs a limit of processes. */
+export const usedUpLaw = 'is verified as ever after a program used up its processes'
+
 /** Named, because kinds whose machines are played by the test's own process are excepted from it. */
 export const exhaustionLaw = 'says that this machine has run out of file descriptors where that keeps it from starting'
 
@@ -487,6 +490,16 @@ export function sandboxContract(name: string, contract: SandboxContract): void {
         timeoutSec: 60,
       })
       expect(result.stdout).not.toContain('all')
+    })
+
+    law(usedUpLaw, async () => {
+      await using box = await lease()
+      await using other = await lease()
+      const bomb = 'i=0; while [ $i -lt 3000 ]; do setsid sleep 300 > /dev/null 2>&1 & i=$((i+1)); done; echo all'
+      expect((await sh(box, `echo kept > /kept; ${bomb}`, { timeoutSec: 60 })).stdout).not.toContain('all')
+      expect((await sh(other, 'sleep 0 & wait; echo unharmed')).stdout).toBe('unharmed\n')
+      expect(await box.freeze()).toMatchObject({ isolation: 'fresh' })
+      expect((await sh(box, 'sleep 0 & wait; cat /kept')).stdout).toBe('kept\n')
     })
 
     storageLaw(law, lease)
