@@ -392,6 +392,7 @@ const values: Readonly<Record<string, string>> = {
   datasets_dir: '/datasets',
   tokenized_dir: '/tok',
   image: '/i.sif',
+  trainer: 'small',
   train_config_path: 'qwen3-32b-small',
   train_extra_args: '--packing true',
   base_model: 'org/base',
