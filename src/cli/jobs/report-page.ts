@@ -42,6 +42,11 @@ const names = {
   total: 'total',
 } as const
 
+/** Times of trials, with a digit more where a second is much. */
+function timeText(seconds: number): string {
+  return seconds < 10 ? `${seconds.toFixed(1)}s` : renderDuration(seconds)
+}
+
 const quantiles = ['mean', 'p10', 'p50', 'p90', 'p95', 'p99', 'max'] as const
 
 function runtimeTables({ seconds, shares, slowest, exceptions, quarters, correlations }: RuntimeReport): PageTable[] {
@@ -62,8 +67,8 @@ function runtimeTables({ seconds, shares, slowest, exceptions, quarters, correla
       rows: slowest.map(({ job, trial, task, totalSec, slowestPart, slowestPartSec, exception }) => [
         `${job}/${trial}`,
         task,
-        renderDuration(totalSec),
-        `${names[slowestPart]} (${renderDuration(slowestPartSec)})`,
+        timeText(totalSec),
+        `${names[slowestPart]} (${timeText(slowestPartSec)})`,
         exception ?? '-',
       ]),
     },
@@ -76,7 +81,7 @@ function runtimeTables({ seconds, shares, slowest, exceptions, quarters, correla
           type,
           String(trials),
           percent(share),
-          renderDuration(medianSec),
+          timeText(medianSec),
           examples[0] ?? '-',
         ]),
     },
@@ -84,7 +89,7 @@ function runtimeTables({ seconds, shares, slowest, exceptions, quarters, correla
       title: 'Trials by how long they took',
       header: ['quarter', 'trials', 'exceptions', 'solved'],
       rows: quarters.map(({ fromSec, toSec, trials, exceptions, solved }) => [
-        `${renderDuration(fromSec)} to ${renderDuration(toSec)}`,
+        `${timeText(fromSec)} to ${timeText(toSec)}`,
         String(trials),
         percent(exceptions / trials),
         percent(solved / trials),
