@@ -98,17 +98,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
   store: { packed: [], rows: [] },
 }
 
-/** Commands that still import more than the application layer, each with the rooms it imports. This list may only get shorter. */
-const commandExceptions: Record<string, readonly string[]> = {
-  'src/cli/benchmarks/fetch.ts': ['formats'],
-  'src/cli/benchmarks/list.ts': ['formats'],
-  'src/cli/benchmarks/pack.ts': ['formats'],
-  'src/cli/benchmarks/sources.ts': ['formats'],
-  'src/cli/eval/run.ts': ['stats'],
-  'src/cli/tasks/convert.ts': ['formats'],
-}
-
-/** Rooms whose folders are not in the table: commands use each other's parts, and move to the application layer one by one. */
+/** Rooms whose folders are not in the table: commands use each other's parts. */
 const withoutFolders = ['cli']
 
 /** What the plug-ins of a kind share. */
@@ -141,14 +131,6 @@ test('every import follows the layer table', () => {
       .map((target) => `${path} -> ${target}`),
   )
   expect(breaches).toEqual([])
-})
-
-test('every exception for a command is used', () => {
-  const unused = Object.entries(commandExceptions).flatMap(([path, rooms]) => {
-    const used = existsSync(path) ? importsOf(path).map(roomOf) : []
-    return rooms.filter((room) => !used.includes(room)).map((room) => `${path} -> ${room}`)
-  })
-  expect(unused).toEqual([])
 })
 
 test('every room is in the table', () => {
@@ -249,7 +231,7 @@ test('examples, recipes and data know only the public face of the package', () =
 function allowed(path: string, target: string): boolean {
   const from = roomOf(path)
   const to = roomOf(target)
-  return from === to || [...(table[from] ?? []), ...(commandExceptions[path] ?? [])].includes(to)
+  return from === to || (table[from] ?? []).includes(to)
 }
 
 /** Files of this checkout that a file imports: statically, dynamically or for their types only. */

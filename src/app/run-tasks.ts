@@ -1,6 +1,6 @@
 import type { Denominators, JobResult } from '../core/job-stats.ts'
 import type { TrialRecord } from '../core/trial.ts'
-import { performJob } from './job/perform-job.ts'
+import { type JobStart, performJob } from './job/perform-job.ts'
 import { planJob, prepareJob } from './job/prepare-job.ts'
 import type { TasksRequest } from './job/tasks-request.ts'
 import { Running } from './running.ts'
@@ -10,8 +10,11 @@ export type { TasksRequest } from './job/tasks-request.ts'
 /** What happens while tasks are run. */
 export type TasksEvent =
   | { readonly kind: 'note'; readonly text: string }
-  /** The job's directory is there; `pending` of its trials are still to be run. */
-  | { readonly kind: 'job-start'; readonly dir: string; readonly trials: number; readonly pending: number }
+  /** The job's directory is there; `pending` of its trials are still to be run. `liveStats` follows the job as trials end. */
+  | ({ readonly kind: 'job-start'; readonly dir: string; readonly trials: number } & Pick<
+      JobStart,
+      'pending' | 'liveStats'
+    >)
   | { readonly kind: 'trial-start'; readonly trial: string }
   | { readonly kind: 'trial-retry'; readonly record: TrialRecord; readonly waitSec: number }
   | { readonly kind: 'trial-end'; readonly record: TrialRecord }
@@ -41,8 +44,8 @@ export function runTasks(request: TasksRequest, control: RunControl = {}): Runni
     const outcome = await performJob(job, {
       notify,
       signal: control.signal ?? new AbortController().signal,
-      watch: ({ job: { dir, plan }, pending }) => {
-        emit({ kind: 'job-start', dir, trials: plan.length, pending })
+      watch: ({ job: { dir, plan }, pending, liveStats }) => {
+        emit({ kind: 'job-start', dir, trials: plan.length, pending, liveStats })
         return {
           started: ({ name }) => emit({ kind: 'trial-start', trial: name }),
           retrying: (record, waitSec) => emit({ kind: 'trial-retry', record, waitSec }),

@@ -6,7 +6,6 @@ import { type IngestRequest, ingest } from '../../app/registry/ingest.ts'
 import { registryAddress } from '../../app/registry/open.ts'
 import { type EvaluationEvent, runEvaluation } from '../../app/run-evaluation.ts'
 import { messageOf } from '../../core/errors.ts'
-import { makeLiveStats } from '../../stats/live-stats.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeProgress, type Progress } from '../progress/progress.ts'
@@ -86,7 +85,6 @@ async function enter(jobDir: string, request: Omit<IngestRequest, 'from'>): Prom
 /** Shows events on stderr: checks and news as lines, trials as progress. */
 function makeShow(quiet: boolean, verbose = false) {
   let progress: Progress | null = null
-  let liveStats = makeLiveStats([])
   const stop = () => {
     progress?.stop()
     progress = null
@@ -99,15 +97,13 @@ function makeShow(quiet: boolean, verbose = false) {
         return quiet ? undefined : note(`✓ ${happened.check.name}: ${happened.check.says}`)
       case 'job-start':
         stop()
-        liveStats = makeLiveStats([])
-        progress = makeProgress(makeTally(happened.pending, liveStats), process.stderr, quiet, verbose)
+        progress = makeProgress(makeTally(happened.trials, happened.liveStats), process.stderr, quiet, verbose)
         return undefined
       case 'trial-start':
         return progress?.started({ name: happened.trial })
       case 'trial-retry':
         return progress?.retrying(happened.record, happened.waitSec)
       case 'trial-end':
-        liveStats.add(happened.record)
         return progress?.ended(happened.record)
     }
   }
