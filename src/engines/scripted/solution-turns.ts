@@ -69,7 +69,7 @@ export function solutionTurns(files: readonly SolutionFile[], env: Readonly<Reco
       plan: `Write it to ${dir}.`,
       // Old shells take an exclamation mark for a word about the past.
       commands: [
-        { keystrokes: 'shopt -uo histexpand 2>/dev/null\n', durationSec: 0.1 },
+        { keystrokes: 'shopt -uo histexpand 2>/dev/null\n', durationSec: 0.5 },
         ...writing,
         { keystrokes: `chmod +x ${script}; ls -la ${dir}\n`, durationSec: 0.5 },
       ],
@@ -98,7 +98,7 @@ function typeFile(path: string, bytes: Uint8Array): Command[] {
       durationSec: 0.5,
     }
   })
-  return [{ keystrokes: make, durationSec: 0.1 }, ...commands]
+  return [{ keystrokes: make, durationSec: 0.5 }, ...commands]
 }
 
 /** A text in parts of whole lines; base64 lines of 76 characters decode on their own. */
