@@ -1,13 +1,12 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
-import { messageOf, UserError } from '../core/errors.ts'
+import { messageOf } from '../core/errors.ts'
 import type { ModelService } from '../formats/dialect-server/model-service.ts'
 import { openaiFault } from '../formats/dialect-server/openai-fault.ts'
 import { plain, renderFaultAnswer, type WireAnswer } from '../formats/dialect-server/wire-answer.ts'
-import { codeOf } from '../lib/files.ts'
 import { closeAfter } from '../lib/http-share.ts'
 import { isLoopback } from '../lib/loopback.ts'
+import { isSameKey, listen } from './listen.ts'
 import { notFound, type Route } from './route.ts'
 import { call } from './routes/call.ts'
 import { health } from './routes/health.ts'
@@ -60,19 +59,6 @@ export async function serveModel(service: ModelService, settings: ServeSettings)
   }
 }
 
-async function listen(server: Server, { host, port }: ServeSettings): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => resolve())
-  }).catch((error: unknown) => {
-    const inUse = codeOf(error) === 'EADDRINUSE'
-    throw new UserError(
-      `expected to listen on ${host} port ${port}, got ${inUse ? 'a port that is in use' : messageOf(error)}`,
-      inUse ? 'choose another one with --port; 0 takes any that is free' : 'choose another --host or --port',
-    )
-  })
-}
-
 async function handle(
   service: ModelService,
   settings: ServeSettings,
@@ -123,11 +109,7 @@ function isAllowed({ headers, url = '' }: IncomingMessage, apiKey: string | null
   const [, bearer] = /^Bearer (.+)$/i.exec(headers.authorization ?? '') ?? []
   const given =
     bearer ?? headers['x-api-key'] ?? headers['x-goog-api-key'] ?? new URL(url, 'http://x').searchParams.get('key')
-  return typeof given === 'string' && timingSafeEqual(digest(given), digest(apiKey))
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+  return isSameKey(given, apiKey)
 }
 
 /** What a request is refused for before it is read. */

@@ -6,9 +6,7 @@ import type { Page } from '../eval/page.ts'
 /** An ablation as a page: a sentence for each variant, then the table and the plots. */
 export function ablationPage(report: AblationReport): Page {
   const { name, rows, summary, missing, baseline, tests, seeds } = report
-  const show = numbersOf(report)
   const compared = rows.flatMap((row) => (row.comparison === null ? [] : [{ row, comparison: row.comparison }]))
-  const names = [...new Set(rows.flatMap(({ values }) => Object.keys(values)))]
   return {
     title: `Ablation ${name}`,
     paragraphs: [
@@ -20,53 +18,60 @@ export function ablationPage(report: AblationReport): Page {
       ),
       ...(missing.length === 0 ? [] : [`${missing.length} cells have no result.`]),
     ],
-    tables: [
-      {
-        title: 'Variants',
-        header: [
-          'variant',
-          'cells',
-          'mean (95 %)',
-          `difference to ${baseline}`,
-          '95 % interval',
-          'p, corrected',
-          'tasks',
-          'verdict',
-          ...names,
-        ],
-        rows: rows.map((row) => [
-          label(row),
-          `${row.cells.done} of ${row.cells.of}`,
-          row.score === null
-            ? '-'
-            : `${show.value(row.score.mean)} (${show.value(row.score.low)} to ${show.value(row.score.high)})`,
-          ...differenceCells(row, baseline, show),
-          ...names.map((each) =>
-            row.values[each] === undefined ? '-' : String(Number(row.values[each]?.toPrecision(6))),
-          ),
-        ]),
-      },
-      {
-        title: 'Cells without a result',
-        header: ['cell', 'reason'],
-        rows: missing.map(({ cell, reason }) => [cell, reason]),
-      },
-      {
-        title: 'Differences by seed',
-        header: ['variant', 'seed', 'difference'],
-        rows: compared.flatMap(({ row, comparison }) =>
-          comparison.seeds.length < 2
-            ? []
-            : comparison.seeds.map(({ seed, difference }) => [label(row), String(seed), show.difference(difference)]),
-        ),
-        onlyInFiles: compared.length * seeds > 40,
-      },
-    ],
+    tables: tablesOf(report, compared),
     plots: plotsOf(report, compared),
   }
 }
 
 type Compared = { readonly row: VariantRow; readonly comparison: NonNullable<VariantRow['comparison']> }
+
+function tablesOf(report: AblationReport, compared: readonly Compared[]): Page['tables'] {
+  const { rows, missing, baseline, seeds } = report
+  const show = numbersOf(report)
+  const names = [...new Set(rows.flatMap(({ values }) => Object.keys(values)))]
+  return [
+    {
+      title: 'Variants',
+      header: [
+        'variant',
+        'cells',
+        'mean (95 %)',
+        `difference to ${baseline}`,
+        '95 % interval',
+        'p, corrected',
+        'tasks',
+        'verdict',
+        ...names,
+      ],
+      rows: rows.map((row) => [
+        label(row),
+        `${row.cells.done} of ${row.cells.of}`,
+        row.score === null
+          ? '-'
+          : `${show.value(row.score.mean)} (${show.value(row.score.low)} to ${show.value(row.score.high)})`,
+        ...differenceCells(row, baseline, show),
+        ...names.map((each) =>
+          row.values[each] === undefined ? '-' : String(Number(row.values[each]?.toPrecision(6))),
+        ),
+      ]),
+    },
+    {
+      title: 'Cells without a result',
+      header: ['cell', 'reason'],
+      rows: missing.map(({ cell, reason }) => [cell, reason]),
+    },
+    {
+      title: 'Differences by seed',
+      header: ['variant', 'seed', 'difference'],
+      rows: compared.flatMap(({ row, comparison }) =>
+        comparison.seeds.length < 2
+          ? []
+          : comparison.seeds.map(({ seed, difference }) => [label(row), String(seed), show.difference(difference)]),
+      ),
+      onlyInFiles: compared.length * seeds > 40,
+    },
+  ]
+}
 
 function plotsOf(report: AblationReport, compared: readonly Compared[]): string[] {
   const { rows, scale, measure, baseline } = report

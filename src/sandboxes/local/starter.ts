@@ -72,7 +72,7 @@ export class StartedProcess extends EventEmitter {
     if (!this.ended) this.send('kill')
   }
 
-  /** All streams are closed together: whoever needs one of them reads to its end. */
+  /** All streams are closed together: a reader that needs one of them reads it to its end. */
   private drop(): void {
     if (this.open.size > 0) this.send('drop')
     this.open.clear()

@@ -1,5 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 import type { Library } from '../../app/view/library.ts'
 import { NotHere } from '../../app/view/library-job.ts'
@@ -8,6 +7,7 @@ import { Trajectories } from '../../app/view/view-steps.ts'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { codeOf } from '../../lib/files.ts'
 import { isLoopback } from '../../lib/loopback.ts'
+import { isSameKey, listen } from '../listen.ts'
 import { type Asset, assetFor } from './assets.ts'
 import type { ViewRoute } from './route.ts'
 import { compare } from './routes/compare.ts'
@@ -98,19 +98,6 @@ export async function serveView(library: Library, settings: ViewServerSettings):
   }
 }
 
-async function listen(server: Server, { host, port }: ViewServerSettings): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => resolve())
-  }).catch((error: unknown) => {
-    const inUse = codeOf(error) === 'EADDRINUSE'
-    throw new UserError(
-      `expected to listen on ${host} port ${port}, got ${inUse ? 'a port that is in use' : messageOf(error)}`,
-      inUse ? 'choose another one with --port; 0 takes any that is free' : 'choose another --host or --port',
-    )
-  })
-}
-
 type Handled = Omit<Parameters<ViewRoute>[0], 'names' | 'query'>
 
 async function handle(asked: Handled, settings: ViewServerSettings): Promise<void> {
@@ -124,7 +111,7 @@ async function handle(asked: Handled, settings: ViewServerSettings): Promise<voi
       return sendJson(response, 405, { error: 'this server can only be read' })
     }
     if (!isOurHost(message, settings)) return sendJson(response, 403, { error: 'not served under this name' })
-    if (settings.token !== null && isSame(url.searchParams.get('token'), settings.token))
+    if (settings.token !== null && isSameKey(url.searchParams.get('token'), settings.token))
       return rememberToken(response, message, settings.token)
     if (!hasToken(message, settings.token))
       return sendJson(response, 401, { error: 'open the address that ot-agent view printed: it holds a token' })
@@ -196,7 +183,7 @@ function hasToken({ headers: { cookie: cookies = '', authorization = '' } }: Inc
   if (token === null) return true
   const inCookie = cookies.split(/;\s*/).find((each) => each.startsWith(`${cookie}=`))
   const [, bearer] = /^Bearer (.+)$/i.exec(authorization) ?? []
-  return isSame(inCookie?.slice(cookie.length + 1) ?? null, token) || isSame(bearer ?? null, token)
+  return isSameKey(inCookie?.slice(cookie.length + 1), token) || isSameKey(bearer, token)
 }
 
 /** The token leaves the address, where it could be read over a shoulder or be copied along. */
@@ -204,12 +191,4 @@ function rememberToken(response: ServerResponse, message: IncomingMessage, token
   const path = (message.url ?? '/').split('?')[0]?.replace(/^\/+/, '/') ?? '/'
   response.writeHead(303, { location: path, 'set-cookie': `${cookie}=${token}; HttpOnly; SameSite=Strict; Path=/` })
   response.end()
-}
-
-function isSame(given: string | null, token: string): boolean {
-  return given !== null && timingSafeEqual(digest(given), digest(token))
-}
-
-function digest(value: string): Buffer {
-  return createHash('sha256').update(value).digest()
 }

@@ -10,9 +10,8 @@ import { batches } from '../shared/rolling/batches.ts'
 import {
   chosen,
   identityOfModel,
-  located,
-  locatedJudge,
   locatedModel,
+  locatedPlugIns,
   modelSettings,
   needsOfRolling,
   rollingOptions,
@@ -36,8 +35,7 @@ export default definePlugin({
   options,
   make: (asked, context): MapStage<TaskRow, TaskRow> => {
     const { scout, hints, keepOriginal } = asked
-    const [agent, sandbox] = [located(scout.agent, context), located(scout.sandbox, context)]
-    const judge = locatedJudge(scout.judge, context)
+    const { agent, sandbox, judge } = locatedPlugIns(scout, context)
     const teacher = scout.teacher && locatedModel(scout.teacher, context)
     const { timeoutMultiplier, agentMayModifySystem } = scout
     const byJudge = scout.judge && identityOfModel(scout.judge)

@@ -7,9 +7,8 @@ import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
 import {
   chosen,
   identityOfModel,
-  located,
-  locatedJudge,
   locatedModel,
+  locatedPlugIns,
   modelSettings,
   needsOfRolling,
   rollingOptions,
@@ -32,8 +31,7 @@ export default definePlugin({
   summary: 'Roll tasks out with a teacher and an agent in sandboxes; traces come out',
   options,
   make: ({ concurrency, budgetUsd, assume, prices, ...asked }, context): MapStage<TaskRow, RecipeTrace> => {
-    const [agent, sandbox] = [located(asked.agent, context), located(asked.sandbox, context)]
-    const judge = locatedJudge(asked.judge, context)
+    const { agent, sandbox, judge } = locatedPlugIns(asked, context)
     const named = asked.teacher !== null && 'model' in asked.teacher ? asked.teacher : null
     const teacher = named ? locatedModel(named, context) : asked.teacher
     const { timeoutMultiplier, agentMayModifySystem } = asked

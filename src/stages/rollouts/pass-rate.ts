@@ -7,9 +7,8 @@ import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
 import {
   chosen,
   identityOfModel,
-  located,
-  locatedJudge,
   locatedModel,
+  locatedPlugIns,
   modelSettings,
   needsOfRolling,
   rollingOptions,
@@ -39,8 +38,7 @@ export default definePlugin({
   options,
   make: ({ concurrency, budgetUsd, assume, prices, ...asked }, context): MapStage<TaskRow, TaskRow> => {
     const { timeoutMultiplier, agentMayModifySystem, attempts, passReward, leastScored } = asked
-    const [agent, sandbox] = [located(asked.agent, context), located(asked.sandbox, context)]
-    const judge = locatedJudge(asked.judge, context)
+    const { agent, sandbox, judge } = locatedPlugIns(asked, context)
     const teacher = asked.teacher && locatedModel(asked.teacher, context)
     const who = { agent: chosen(asked.agent), sandbox: chosen(asked.sandbox) }
     const [model, byJudge] = [

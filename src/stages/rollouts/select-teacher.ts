@@ -12,9 +12,8 @@ import { assumedOptions, expectRollouts } from '../shared/rolling/expect.ts'
 import {
   chosen,
   identityOfModel,
-  located,
-  locatedJudge,
   locatedModel,
+  locatedPlugIns,
   modelSettings,
   needsOfRolling,
   rollingOptions,
@@ -39,9 +38,8 @@ export default definePlugin({
   make: ({ concurrency, budgetUsd, assume, prices, tasks, attempts, ...asked }, context): WholeStage => {
     const { timeoutMultiplier, agentMayModifySystem } = asked
     const byJudge = asked.judge && identityOfModel(asked.judge)
-    const judge = locatedJudge(asked.judge, context)
     const teachers = asked.teachers.map((teacher) => locatedModel(teacher, context))
-    const [agent, sandbox] = [located(asked.agent, context), located(asked.sandbox, context)]
+    const { agent, sandbox, judge } = locatedPlugIns(asked, context)
     const who = { agent: chosen(asked.agent), sandbox: chosen(asked.sandbox) }
     return {
       kind: 'mixer',

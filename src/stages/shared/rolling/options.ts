@@ -79,3 +79,15 @@ export function needsOfRolling({
     ...models.map((model) => ({ kind: 'model', model }) as const),
   ]
 }
+
+/** The plug-ins of a rollout, to be made. */
+export function locatedPlugIns(
+  {
+    agent,
+    sandbox,
+    judge,
+  }: { agent: z.output<typeof choice>; sandbox: z.output<typeof choice>; judge?: ModelSettings | undefined },
+  context: PluginContext,
+) {
+  return { agent: located(agent, context), sandbox: located(sandbox, context), judge: locatedJudge(judge, context) }
+}
