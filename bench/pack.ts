@@ -24,14 +24,17 @@ export default {
       const untar = seconds(() => execFileSync('tar', ['-xzf', at('tasks.tar.gz'), '-C', at('by-tar')]))
       const unpack = await measure(() => unpackTasks(at('tasks.parquet'), at('unpacked')))
       execFileSync('diff', ['-r', at('tasks'), at('unpacked')])
-      return [...rows('pack', bytes, pack, 'tar czf', tar), ...rows('unpack', bytes, unpack, 'tar xzf', untar)]
+      return [
+        ...rows('pack', bytes, pack, { name: 'tar czf', sec: tar }),
+        ...rows('unpack', bytes, unpack, { name: 'tar xzf', sec: untar }),
+      ]
     } finally {
       rmSync(scratch, { recursive: true, force: true })
     }
   },
 }
 
-function rows(what: string, bytes: number, done: Measured, rival: string, rivalSec: number): Row[] {
+function rows(what: string, bytes: number, done: Measured, rival: Rival): Row[] {
   return [
     {
       name: `${what} ${count} tasks, ${(bytes / 1e6).toFixed(0)} MB of files`,
@@ -39,9 +42,14 @@ function rows(what: string, bytes: number, done: Measured, rival: string, rivalS
       unit: 'MB/s',
     },
     { name: `${what}, tasks per second`, value: count / done.sec, unit: '/s' },
-    { name: `${what}, time beside ${rival}`, value: done.sec / rivalSec, unit: 'x' },
+    { name: `${what}, time beside ${rival.name}`, value: done.sec / rival.sec, unit: 'x' },
     { name: `${what}, peak memory`, value: done.peakMb, unit: 'MB', goal: `under ${goalMb}`, ok: done.peakMb < goalMb },
   ]
+}
+
+interface Rival {
+  readonly name: string
+  readonly sec: number
 }
 
 interface Measured {

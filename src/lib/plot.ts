@@ -54,10 +54,7 @@ export function histogram(values: readonly number[], { title, axis }: PlotText):
     const high = (count / top) * tall
     const at = margin.left + i * wide
     return box(
-      at + 0.5,
-      margin.top + tall - high,
-      Math.max(wide - 1, 0.5),
-      high,
+      { x: at + 0.5, y: margin.top + tall - high, wide: Math.max(wide - 1, 0.5), tall: high },
       `${short(from)} to ${short(to)}: ${count}`,
     )
   })
@@ -91,7 +88,7 @@ export function bars(items: readonly Bar[], { title, axis }: PlotText): string {
     const long = (Math.max(0, value) / top) * inner
     return [
       words(labelWidth - 8, y + 15, label.length > 38 ? `${label.slice(0, 37)}…` : label, 'end'),
-      box(labelWidth, y + 3, long, rowHeight - 6, `${label}: ${value}`),
+      box({ x: labelWidth, y: y + 3, wide: long, tall: rowHeight - 6 }, `${label}: ${value}`),
       words(labelWidth + long + 6, y + 15, short(value), 'start'),
     ]
   })
@@ -117,8 +114,15 @@ export function words(x: number, y: number, text: string, anchor: 'start' | 'mid
   return `<text x="${round(x)}" y="${round(y)}" text-anchor="${anchor}" fill="#333">${escapeMarkup(text)}</text>`
 }
 
+interface Rectangle {
+  readonly x: number
+  readonly y: number
+  readonly wide: number
+  readonly tall: number
+}
+
 /** A filled box with a tooltip. */
-export function box(x: number, y: number, wide: number, tall: number, tip: string): string {
+export function box({ x, y, wide, tall }: Rectangle, tip: string): string {
   const at = `x="${round(x)}" y="${round(y)}" width="${round(wide)}" height="${round(tall)}"`
   return `<rect ${at} fill="#4477aa"><title>${escapeMarkup(tip)}</title></rect>`
 }

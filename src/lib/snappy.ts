@@ -28,13 +28,13 @@ export function snappyCompress(input: Uint8Array): Uint8Array {
       continue
     }
     misses = 32
-    out = writeLiteral(output, out, input, emitted, at)
+    out = writeLiteral(output, out, input, { from: emitted, to: at })
     const end = endOfMatch(input, before + 4, at + 4)
     out = writeCopy(output, out, at - before, end - at)
     emitted = end
     at = end
   }
-  out = writeLiteral(output, out, input, emitted, input.length)
+  out = writeLiteral(output, out, input, { from: emitted, to: input.length })
   return output.subarray(0, out)
 }
 
@@ -57,7 +57,12 @@ function writeLength(output: Uint8Array, length: number): number {
   return out
 }
 
-function writeLiteral(output: Uint8Array, start: number, input: Uint8Array, from: number, to: number): number {
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+function writeLiteral(output: Uint8Array, start: number, input: Uint8Array, { from, to }: Span): number {
   const length = to - from
   if (length === 0) return start
   let out = start

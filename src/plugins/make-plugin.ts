@@ -14,10 +14,15 @@ export function pluginContext(): PluginContext {
 
 type Table<T> = Readonly<Record<string, () => Promise<{ readonly default: Plugin<T> }>>>
 
+interface PluginKind<T> {
+  /** For messages. */
+  readonly kind: string
+  readonly table: Table<T>
+}
+
 /** Makes what the plug-in of this name in a table makes. */
 export async function makeNamed<T>(
-  kind: string,
-  table: Table<T>,
+  { kind, table }: PluginKind<T>,
   name: string,
   options: Options,
   more: Partial<PluginContext> = {},

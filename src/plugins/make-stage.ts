@@ -37,7 +37,7 @@ export async function makeAnyStage(
 ): Promise<AnyStage> {
   const file = pipelineStageFile(name)
   if (file !== null) return makeImportedStage(file, options, more)
-  return makeNamed<AnyStage>('stage', registry.stages, name, options, more)
+  return makeNamed<AnyStage>({ kind: 'stage', table: registry.stages }, name, options, more)
 }
 
 /** Makes a stage that streams rows, by its name (`sources/file`) or from its plug-in; a wrong name or option is a UserError. */

@@ -19,19 +19,19 @@ const userModules = () => import('./user-modules/make-imported.ts')
 /** Makes a kind of sandbox by its name, for example `local`, or from a user's module; a wrong name or option is a UserError. */
 export async function makeProvider(name: string, options: Options = {}): Promise<SandboxProvider> {
   if (isModulePath(name)) return (await userModules()).makeImportedProvider(name, options)
-  return makeNamed('sandbox', registry.sandboxes, name, options)
+  return makeNamed({ kind: 'sandbox', table: registry.sandboxes }, name, options)
 }
 
 /** Makes an agent by its name, for example `oracle`, or from a user's module; a wrong name or option is a UserError. */
 export async function makeAgent(name: string, options: Options = {}): Promise<Agent> {
   if (isModulePath(name)) return (await userModules()).makeImportedAgent(name, options)
-  return makeNamed('agent', registry.agents, name, options)
+  return makeNamed({ kind: 'agent', table: registry.agents }, name, options)
 }
 
 /** Makes an engine by its name, for example `openai-compatible`, or from a user's module; a wrong name or option, or a missing key, is a UserError. */
 export async function makeEngine(name: string, options: Options = {}): Promise<Engine> {
   if (isModulePath(name)) return (await userModules()).makeImportedEngine(name, options)
-  return makeNamed('engine', registry.engines, name, options)
+  return makeNamed({ kind: 'engine', table: registry.engines }, name, options)
 }
 
 /** Refuses an engine that does not exist, or options that are not its own; a key that is missing is not looked for. */
@@ -46,7 +46,7 @@ export async function checkEngineOptions(name: string, options: Options): Promis
 /** Makes what gives jobs to machines by its name, for example `slurm`, or from a user's module; a wrong name is a UserError. */
 export async function makeScheduler(name: string): Promise<Scheduler> {
   if (isModulePath(name)) return (await userModules()).makeImportedScheduler(name)
-  return makeNamed('scheduler', registry.schedulers, name, {})
+  return makeNamed({ kind: 'scheduler', table: registry.schedulers }, name, {})
 }
 
 /** Makes a judge from a user's module. */

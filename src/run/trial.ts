@@ -119,7 +119,7 @@ async function runPhases(context: AgentTrial, notes: TrialNotes, alternatives: S
   if (!context.config.environment.delete) context.log('the sandbox is released anyway: delete = false is ignored')
   const shortage = watchShortage(context.provider)
   try {
-    const end = await runInSandbox(context, lease, toolDirs, environment, notes)
+    const end = await runInSandbox(context, lease, { toolDirs, environment, notes })
     const exhausted = shortage.met()
     if (exhausted) throw exhausted
     return end
@@ -129,18 +129,22 @@ async function runPhases(context: AgentTrial, notes: TrialNotes, alternatives: S
   }
 }
 
+interface SandboxPhases {
+  readonly toolDirs: readonly ToolDir[]
+  readonly environment: Environment
+  readonly notes: TrialNotes
+}
+
 async function runInSandbox(
   context: AgentTrial,
   lease: SandboxLease,
-  toolDirs: readonly ToolDir[],
-  environment: Environment,
-  notes: TrialNotes,
+  { toolDirs, environment, notes }: SandboxPhases,
 ): Promise<TrialEnd> {
   const setSetup = (span: TrialNotes['agentSetup']) => {
     notes.agentSetup = span
   }
   const { record } = makeRecorder(context.log)
-  await timed(setSetup, () => prepareAgent(context, lease, toolDirs, wholeTask(context), record))
+  await timed(setSetup, () => prepareAgent(context, lease, { toolDirs, round: wholeTask(context), record }))
   const bench = { lease, network: makePhaseNetwork(lease, environment.network, context.signal) }
   if (context.task.steps.length > 0) return runSteps(context, bench, notes)
   await runRound(context, bench, wholeTask(context), notes.round)

@@ -39,7 +39,9 @@ export async function serveModel(service: ModelService, settings: ServeSettings)
   const startedSec = Math.floor(Date.now() / 1000)
   const log = settings.log && sparingly(settings.log)
   const watched = { ...settings, ...(log && { log }) }
-  const server = createServer((message, response) => void handle(service, watched, startedSec, message, response))
+  const server = createServer(
+    (message, response) => void handle(service, { settings: watched, startedSec }, message, response),
+  )
   // Callers keep connections open between calls for longer than Node does by default.
   server.keepAliveTimeout = 120_000
   server.headersTimeout = 30_000
@@ -59,10 +61,14 @@ export async function serveModel(service: ModelService, settings: ServeSettings)
   }
 }
 
+interface Serving {
+  readonly settings: ServeSettings
+  readonly startedSec: number
+}
+
 async function handle(
   service: ModelService,
-  settings: ServeSettings,
-  startedSec: number,
+  { settings, startedSec }: Serving,
   message: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {

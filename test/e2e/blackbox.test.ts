@@ -42,7 +42,10 @@ withSandboxes('a command-line agent in a box', () => {
       return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
     }
     const twice = 'node -e "$ASKS" hello 0; node -e "$ASKS" again 0'
-    const { record, dir } = await run(['sh', '-c', twice], longSec, provider, clientThat(replies('hi'), hangs))
+    const { record, dir } = await run(['sh', '-c', twice], {
+      timeoutSec: longSec,
+      client: clientThat(replies('hi'), hangs),
+    })
     expect(record.end).toMatchObject({ kind: 'scored', exit: { kind: 'limit', limit: 'time' } })
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('hello')
   })
@@ -51,7 +54,7 @@ withSandboxes('a command-line agent in a box', () => {
     const refuses = clientThat(() => {
       throw new BoundaryError('model', 'no such key', { code: 'AuthenticationError', retryable: false })
     })
-    const { record } = await run(['sh', '-c', 'while :; do node -e "$ASKS" hello 0; done'], 60, provider, refuses)
+    const { record } = await run(['sh', '-c', 'while :; do node -e "$ASKS" hello 0; done'], { client: refuses })
     expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'model', code: 'AuthenticationError' } })
     expect(record.metadata).toMatchObject({ model_calls: 1 })
   })
@@ -61,7 +64,7 @@ withSandboxes('a command-line agent in a box', () => {
       throw new BoundaryError('model', 'the server is down', { code: 'ApiConnectionError' })
     }
     const twice = 'node -e "$ASKS" one 0; node -e "$ASKS" two 0'
-    const { record, dir } = await run(['sh', '-c', twice], 60, provider, clientThat(replies('hi'), fails))
+    const { record, dir } = await run(['sh', '-c', twice], { client: clientThat(replies('hi'), fails) })
     expect(record.end).toMatchObject({ kind: 'failed', failure: { boundary: 'model', code: 'ApiConnectionError' } })
     expect(readFileSync(join(dir, 'agent/trajectory.json'), 'utf8')).toContain('one')
   })
@@ -91,11 +94,9 @@ withSandboxes('a command-line agent in a box', () => {
       can: { ...provider.can, toolDirs: false },
       lease: ({ toolDirs: _, ...request }) => provider.lease(request),
     }
-    const { dir } = await run(
-      ['sh', '-c', 'cat /ot-agent-tools/hello; echo changed > /ot-agent-tools/hello'],
-      60,
-      plain,
-    )
+    const { dir } = await run(['sh', '-c', 'cat /ot-agent-tools/hello; echo changed > /ot-agent-tools/hello'], {
+      sandboxes: plain,
+    })
     expect(readFileSync(join(dir, 'agent/boxed.txt'), 'utf8')).toBe('installed\n')
     expect(readFileSync(join(toolDir, 'hello'), 'utf8')).toBe('installed\n')
   })
@@ -108,12 +109,12 @@ withSandboxes('a command-line agent in a box', () => {
       },
     })
     const look = ['sh', '-c', 'cat ~/.boxed/skills/fly/SKILL.md']
-    const there = await run(look, 60, provider, undefined, offers('/skills'))
+    const there = await run(look, { task: offers('/skills') })
     expect(readFileSync(join(there.dir, 'agent/boxed.txt'), 'utf8')).toBe('flap\n')
     expect(readFileSync(join(there.dir, 'trial.log'), 'utf8')).toContain(
       'MCP server docs (sse) is passed to boxed in the instruction',
     )
-    const absent = await run(look, 60, provider, undefined, offers('/nowhere'))
+    const absent = await run(look, { task: offers('/nowhere') })
     expect(readFileSync(join(absent.dir, 'trial.log'), 'utf8')).toContain('skills_dir /nowhere is not a directory')
   })
 })
@@ -125,12 +126,16 @@ function logsOf(dir: string): string[] {
   return readdirSync(join(dir, 'agent'))
 }
 
+interface BoxedRun {
+  readonly timeoutSec?: number
+  readonly sandboxes?: typeof provider
+  readonly client?: ReturnType<typeof clientThat>
+  readonly task?: TaskFiles
+}
+
 function run(
   argv: readonly string[],
-  timeoutSec = 60,
-  sandboxes = provider,
-  client = clientThat(replies('hi')),
-  task: TaskFiles = {},
+  { timeoutSec = 60, sandboxes = provider, client = clientThat(replies('hi')), task = {} }: BoxedRun = {},
 ) {
   mkdirSync(toolDir, { recursive: true })
   writeFileSync(join(toolDir, 'hello'), 'installed\n')

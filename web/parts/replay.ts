@@ -55,7 +55,11 @@ export function showReplay({ page, place, trial, cast, panel }: ReplayRequest): 
     if (file === null) return fill(panel, h('p', { class: 'dim' }, 'The recording cannot be read.'))
     Object.assign(
       player,
-      makePlayer(page, panel, file, turnTimes(file, steps?.steps ?? []), new Screen(file.cols, file.rows)),
+      makePlayer(page, panel, {
+        file,
+        turns: turnTimes(file, steps?.steps ?? []),
+        screen: new Screen(file.cols, file.rows),
+      }),
     )
   }
   load().catch((error: Error) => {
@@ -80,7 +84,13 @@ interface Screenlike {
 
 type Turns = readonly { readonly turn: number; readonly at: number }[]
 
-function makePlayer(page: Page, panel: HTMLElement, file: CastFile, turns: Turns, screen: Screenlike) {
+interface Recording {
+  readonly file: CastFile
+  readonly turns: Turns
+  readonly screen: Screenlike
+}
+
+function makePlayer(page: Page, panel: HTMLElement, { file, turns, screen }: Recording) {
   const { events, length } = file
   let position = 0
   let next = 0

@@ -102,7 +102,7 @@ export class Context {
     const purpose = `summarization-${this.handoffs + 1}-${kind}`
     const answered = await calls.make([...history, question(prompt)], rollouts.aside(), purpose)
     if (answered.kind === 'too-long') return null
-    refs.push(story.aside(kind, this.handoffs + 1, history, prompt, answered.reply))
+    refs.push(story.aside(kind, this.handoffs + 1, { history, prompt, reply: answered.reply }))
     return answered.reply.text.trim() === '' ? null : answered.reply.text
   }
 

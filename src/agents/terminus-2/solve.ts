@@ -60,7 +60,7 @@ async function untilStopped(at: AgentAt, making: Making, client: ModelClient, cl
   try {
     const terminal = await openAgentTerminal(at, making.settings)
     try {
-      return await converse(at, making, client, clock, terminal)
+      return await converse(at, making, { client, signal: clock.signal, session: terminal.session })
     } finally {
       await terminal.leave()
     }
@@ -71,14 +71,13 @@ async function untilStopped(at: AgentAt, making: Making, client: ModelClient, cl
   }
 }
 
+interface Conversation extends Pick<AgentTerminal, 'session'> {
+  readonly client: ModelClient
+  readonly signal: AbortSignal
+}
+
 /** The conversation itself. Its trajectory is rendered however it ends. */
-async function converse(
-  at: AgentAt,
-  making: Making,
-  client: ModelClient,
-  { signal }: Clock,
-  { session }: AgentTerminal,
-): Promise<StopReason> {
+async function converse(at: AgentAt, making: Making, { client, signal, session }: Conversation): Promise<StopReason> {
   const { settings, identity: agent, shownCallSettings } = making
   await session.ready(firstPromptMs, signal)
   const instruction = await fullInstruction({ ...at, signal }, making.template)

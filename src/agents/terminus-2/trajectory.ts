@@ -19,6 +19,13 @@ export interface StoryOptions {
   readonly shownCallSettings: Readonly<Record<string, unknown>>
 }
 
+/** A call that is no part of the conversation. */
+interface AsideCall {
+  readonly history: readonly ChatMessage[]
+  readonly prompt: string
+  readonly reply: ModelReply
+}
+
 /** Writes the trajectory of a run, step by step, into its journal. */
 export class Story {
   private continuation = 0
@@ -57,7 +64,7 @@ export class Story {
   }
 
   /** A call made aside gets a trajectory of its own; the reference to it is returned. */
-  aside(kind: string, index: number, history: readonly ChatMessage[], prompt: string, reply: ModelReply): SubagentRef {
+  aside(kind: string, index: number, { history, prompt, reply }: AsideCall): SubagentRef {
     const { sessionId } = this.options.settings
     const file = `trajectory.summarization-${index}-${kind}.json`
     const session_id = `${sessionId}-summarization-${index}-${kind}`

@@ -76,7 +76,7 @@ export async function planStudy(
   const [first] = groups
   const missing = first ? await findMissing(stages, contextBefore(first.recipe, dir, signal), { offline, signal }) : []
   const made = new Set<string>()
-  const variants = study.variants.map(({ name }) => planVariant(study, name, cells, groups, made))
+  const variants = study.variants.map(({ name }) => planVariant(study, name, { cells, groups, made }))
   const total = addCosts(variants.map(({ cost }) => cost))
   const tests = cellsOf({ ...study, seeds: [null] }).filter(({ variant }) => variant !== study.baseline).length
   return {
@@ -124,13 +124,13 @@ function plainDigests({ lock, stages }: ResolvedRecipe): ReadonlyMap<string, str
   return digests
 }
 
-function planVariant(
-  study: Study,
-  variant: string,
-  cells: readonly Cell[],
-  groups: readonly PlannedGroup[],
-  made: Set<string>,
-): PlannedVariant {
+interface StudyPlan {
+  readonly cells: readonly Cell[]
+  readonly groups: readonly PlannedGroup[]
+  readonly made: Set<string>
+}
+
+function planVariant(study: Study, variant: string, { cells, groups, made }: StudyPlan): PlannedVariant {
   const own = groups.filter((group) => group.cells.some((cell) => cell.variant === variant))
   const base = groups.find((group) => group.cells.some((cell) => cell.variant === study.baseline))
   const fresh = own.flatMap((group) =>

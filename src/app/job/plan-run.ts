@@ -50,7 +50,7 @@ export async function planRun(
   provider: SandboxProvider,
   who: SandboxAlternatives,
 ): Promise<RunPlan> {
-  const planned = planTrials(config, 'plan', config.jobsDir, tasks)
+  const planned = planTrials(config, { jobId: 'plan', trialsDir: config.jobsDir }, tasks)
   const first = planned.slice(0, tasks.length * config.agents.length)
   const oneEach = first.filter((_, i) => i % config.agents.length === 0)
   const unavailable = await provider.preflight({ networks: networksOf(tasks.map(({ task }) => task)) }).then(

@@ -61,7 +61,9 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
       }),
     )
     if (settings.has('consolidate_output_repo'))
-      jobs.push(...wholeModel(at, settings, outputDir, base.dir, [{ job: 'train', when: 'ok' }]))
+      jobs.push(
+        ...wholeModel(at, settings, { input: outputDir, base: base.dir, after: [{ job: 'train', when: 'ok' }] }),
+      )
   }
   const named = Object.entries(files).map(([path, text]) => [`${configsOf(at)}/${path}`, text])
   return { jobs, files: Object.fromEntries(named), notes: [...offlineNotes(at), ...notes, ...seen] }
@@ -150,7 +152,11 @@ export async function consolidateJobs(at: PlanContext, settings: Settings): Prom
   const base = await baseOf(at, settings)
   const fetched = planDownload(at, [...downloads, ...base.downloads])
   const after = fetched.map(({ name }) => ({ job: name, when: 'ok' as const }))
-  return { jobs: [...fetched, ...wholeModel(at, settings, dir, base.dir, after)], files: {}, notes: offlineNotes(at) }
+  return {
+    jobs: [...fetched, ...wholeModel(at, settings, { input: dir, base: base.dir, after })],
+    files: {},
+    notes: offlineNotes(at),
+  }
 }
 
 /** A model on disk, or of the Hub: where it lies, or will once it is fetched. */
@@ -165,13 +171,13 @@ async function baseOf(at: PlanContext, settings: Settings) {
   return name === undefined ? { dir: null, downloads: [] } : modelOf(at, settings, name, true)
 }
 
-function wholeModel(
-  at: PlanContext,
-  settings: Settings,
-  input: string,
-  base: string | null,
-  after: readonly JobDependency[],
-): readonly LaunchJob[] {
+interface Consolidation {
+  readonly input: string
+  readonly base: string | null
+  readonly after: readonly JobDependency[]
+}
+
+function wholeModel(at: PlanContext, settings: Settings, { input, base, after }: Consolidation): readonly LaunchJob[] {
   const out = join(
     resolve(settings.text('consolidate_workdir') ?? join(at.experimentsDir, 'consolidated')),
     basename(input),

@@ -64,11 +64,16 @@ export function listen(
       const isPublic = request.isPublic ?? false
       const benchmark = parseBenchmark(request.benchmark)
       const benchmarkId = await database.transaction((queries) => registerBenchmark(queries, benchmark, isPublic))
-      const listener = new Listener(database, request, benchmarkId, signal, emit)
+      const listener = new Listener(database, request, benchmarkId, { signal, emit })
       await listener.run()
       return { counts: await countLeases(database, benchmarkId) }
     }),
   )
+}
+
+interface ListenControl {
+  readonly signal: AbortSignal
+  readonly emit: (event: ListenEvent) => void
 }
 
 class Listener {
@@ -79,19 +84,18 @@ class Listener {
     private readonly database: Database,
     private readonly request: ListenRequest,
     private readonly benchmarkId: string,
-    private readonly signal: AbortSignal,
-    private readonly emit: (event: ListenEvent) => void,
+    private readonly control: ListenControl,
   ) {
     this.#terms = { leaseSec: request.leaseSec ?? 300, maxAttempts: request.maxAttempts ?? 3 }
   }
 
   async run(): Promise<void> {
-    while (!this.signal.aborted) {
+    while (!this.control.signal.aborted) {
       await this.#queue()
       await Promise.all(Array.from({ length: this.request.concurrency ?? 1 }, () => this.#drain()))
-      if (this.request.once || this.signal.aborted) return
-      this.emit({ kind: 'idle', counts: await countLeases(this.database, this.benchmarkId) })
-      await sleep((this.request.pollSec ?? 60) * 1000, undefined, { signal: this.signal }).catch(() => {})
+      if (this.request.once || this.control.signal.aborted) return
+      this.control.emit({ kind: 'idle', counts: await countLeases(this.database, this.benchmarkId) })
+      await sleep((this.request.pollSec ?? 60) * 1000, undefined, { signal: this.control.signal }).catch(() => {})
     }
   }
 
@@ -106,7 +110,7 @@ class Listener {
   }
 
   async #drain(): Promise<void> {
-    while (!this.signal.aborted) {
+    while (!this.control.signal.aborted) {
       const lease = await takeLease(this.database, this.benchmarkId, this.#owner, this.#terms)
       if (lease === null) return
       await this.#evaluate(lease)
@@ -115,15 +119,15 @@ class Listener {
 
   async #evaluate(lease: Lease): Promise<void> {
     const { model, attempt } = lease
-    this.emit({ kind: 'start', model, attempt })
+    this.control.emit({ kind: 'start', model, attempt })
     const stop = new AbortController()
-    const signal = AbortSignal.any([this.signal, stop.signal])
+    const signal = AbortSignal.any([this.control.signal, stop.signal])
     const renewal = setInterval(() => void this.#renew(lease, stop), (this.#terms.leaseSec * 1000) / 3)
     try {
       const { jobDir } = await this.request.evaluate({ model, benchmark: this.request.benchmark, attempt, signal })
       const accuracy = await this.#register(lease, jobDir)
       const kept = await endLease(this.database, lease, { kind: 'done' })
-      this.emit(kept ? { kind: 'done', model, accuracy } : { kind: 'lost', model })
+      this.control.emit(kept ? { kind: 'done', model, accuracy } : { kind: 'lost', model })
     } catch (error) {
       await this.#failed(lease, error)
     } finally {
@@ -146,7 +150,7 @@ class Listener {
   }
 
   async #failed(lease: Lease, error: unknown): Promise<void> {
-    if (this.signal.aborted && (isAbort(error) || error === this.signal.reason)) {
+    if (this.control.signal.aborted && (isAbort(error) || error === this.control.signal.reason)) {
       await endLease(this.database, lease, { kind: 'released' })
       return
     }
@@ -156,7 +160,7 @@ class Listener {
     const retrySec = last ? null : (this.request.backoffSec ?? 60) * 2 ** (attempt - 1)
     const reason = messageOf(error)
     const kept = await endLease(this.database, lease, { kind: 'failed', reason, retrySec })
-    this.emit(kept ? { kind: 'failed', model, reason, retrySec } : { kind: 'lost', model })
+    this.control.emit(kept ? { kind: 'failed', model, reason, retrySec } : { kind: 'lost', model })
   }
 
   /** A registry that cannot be reached for a while costs the lease only when it lasts. */

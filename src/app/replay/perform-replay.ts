@@ -65,7 +65,7 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
   for (const [nth, found] of trials.entries()) {
     signal.throwIfAborted()
     const environment = ask.environment ?? found.settings.environment
-    const prepared = await prepare(found, nth, workDir, taskOf, ask)
+    const prepared = await prepare(found, { nth, workDir, taskOf }, ask)
     if (typeof prepared === 'string') {
       rows.set(
         found,
@@ -99,12 +99,16 @@ async function replayIn(workDir: string, ask: ReplayAsk): Promise<readonly Repla
   return trials.flatMap((trial) => rows.get(trial) ?? [])
 }
 
+interface ReplayPlace {
+  readonly nth: number
+  readonly workDir: string
+  readonly taskOf: (trial: FoundTrial) => Promise<Task | string>
+}
+
 /** Everything one trial needs to be played again, or why it cannot be. */
 async function prepare(
   found: FoundTrial,
-  nth: number,
-  workDir: string,
-  taskOf: (trial: FoundTrial) => Promise<Task | string>,
+  { nth, workDir, taskOf }: ReplayPlace,
   { verify, passEnv }: ReplayAsk,
 ): Promise<TrialToReplay | string> {
   const { settings, turns, at, isCut } = found

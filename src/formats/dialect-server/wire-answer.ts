@@ -34,7 +34,7 @@ export function renderAnswer(
   switch (answer.kind) {
     case 'reply':
       return call.stream
-        ? streamed(dialect, call, answer.reply, stamp, answer.pace ?? atOnce, answer.spoilt)
+        ? streamed(dialect, call, { reply: answer.reply, stamp, pace: answer.pace ?? atOnce, spoilt: answer.spoilt })
         : whole(dialect.render(call, answer.reply, stamp), answer.spoilt)
     case 'fault':
       return renderFaultAnswer(dialect, answer.fault)
@@ -75,13 +75,17 @@ function whole(document: Readonly<Record<string, unknown>>, spoilt: Spoilt | und
   return { ...answer, pieces, ending: spoilt }
 }
 
+interface StreamedReply {
+  readonly reply: ServedReply
+  readonly stamp: Stamp
+  readonly pace: Pace
+  readonly spoilt: Spoilt | undefined
+}
+
 function streamed(
   dialect: ServerDialect,
   call: ServedCall,
-  reply: ServedReply,
-  stamp: Stamp,
-  { pieceChars, pieceMs }: Pace,
-  spoilt: Spoilt | undefined,
+  { reply, stamp, pace: { pieceChars, pieceMs }, spoilt }: StreamedReply,
 ): WireAnswer {
   const writer = dialect.makeStream(call, stamp)
   const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' }

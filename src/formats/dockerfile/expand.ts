@@ -163,15 +163,9 @@ function replace(value: string, glob: Glob, replacement: string, all: boolean): 
 }
 
 /** Expands a word of a known line; what cannot be expanded throws with that line. */
-export function expandAt(
-  text: string,
-  variables: Variables,
-  at: Place,
-  escapeChar = '\\',
-  options: Pick<ExpandOptions, 'quotes'> = {},
-): string {
+export function expandAt(text: string, variables: Variables, at: Place, options: ExpandOptions = {}): string {
   try {
-    return expand(text, variables, { ...options, escapeChar })
+    return expand(text, variables, options)
   } catch (error) {
     if (error instanceof ExpansionError) throw dockerfileError(at, error.message)
     throw error

@@ -48,7 +48,7 @@ export function readLines(text: string, file: string): DockerfileLines {
     if (joined.text.trim() === '') continue
     const at = { file, line: start + 1 }
     const split = splitInstruction(joined.text)
-    const heredocs = collectHeredocs(split.name, split.rest, physical, next, at)
+    const heredocs = collectHeredocs(split, physical, next, at)
     next = heredocs.next
     // What follows name and options is always the end of the joined text.
     const restEnd = joined.text.trimEnd().length
@@ -144,8 +144,7 @@ interface FoundHeredocs {
 }
 
 function collectHeredocs(
-  name: string,
-  rest: string,
+  { name, rest }: Pick<LogicalLine, 'name' | 'rest'>,
   physical: readonly PhysicalLine[],
   from: number,
   at: Place,

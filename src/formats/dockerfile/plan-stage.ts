@@ -122,7 +122,7 @@ class Planner {
   }
 
   private expand(text: string): string {
-    return expandAt(text, this.variables(), this.at, this.context.dockerfile.escapeChar)
+    return expandAt(text, this.variables(), this.at, this.context.dockerfile)
   }
 
   /** An ARG without a default takes the value it has before the first FROM. */
@@ -213,7 +213,7 @@ class Planner {
   private source(source: CopyInstruction['sources'][number], name: string): string | InlineFile {
     if (typeof source !== 'string') {
       const content = source.expand
-        ? expandAt(source.content, this.variables(), this.at, '\\', { quotes: false })
+        ? expandAt(source.content, this.variables(), this.at, { quotes: false })
         : source.content
       if (source.name.includes('/'))
         throw dockerfileError(this.at, `${source.name}: a heredoc's name cannot hold a slash`)

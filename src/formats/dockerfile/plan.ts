@@ -68,7 +68,7 @@ function expandGlobals(
       const own = Object.hasOwn(given, name) ? given[name] : undefined
       if (own !== undefined) globals.set(name, own)
       if (own !== undefined || value === null) continue
-      globals.set(name, expandAt(value, globals, { file: dockerfile.file, line }, dockerfile.escapeChar))
+      globals.set(name, expandAt(value, globals, { file: dockerfile.file, line }, dockerfile))
     }
   }
   return globals
@@ -76,7 +76,7 @@ function expandGlobals(
 
 function findBase(dockerfile: Dockerfile, stage: Stage, index: number, globals: ReadonlyMap<string, string>): Base {
   const at = { file: dockerfile.file, line: stage.line }
-  const image = expandAt(stage.image, globals, at, dockerfile.escapeChar)
+  const image = expandAt(stage.image, globals, at, dockerfile)
   const earlier = dockerfile.stages.slice(0, index).findLastIndex(({ name }) => name === image.toLowerCase())
   if (earlier >= 0) return { stage: earlier }
   if (!/^[a-zA-Z0-9][a-zA-Z0-9._\-/:@]*$/.test(image) || image.includes('..')) {

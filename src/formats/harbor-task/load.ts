@@ -38,7 +38,7 @@ export async function loadTask(taskDir: string, options: LoadTaskOptions = {}): 
   const instruction = isMultiStep ? '' : await readInstruction(dir, dir)
   if (!isMultiStep && !options.allowNoTests) await checkTests(dir, [dir], verifier, environment)
   const steps: Step[] = []
-  for (const step of settings.steps) steps.push(await loadStep(dir, step, settings, environment, options))
+  for (const step of settings.steps) steps.push(await loadStep(dir, step, { task: settings, environment, options }))
   await checkParts(dir, [dir, ...steps.map((step) => step.dir)])
   const name = settings.name ?? basename(await realpath(dir))
   return {
@@ -92,12 +92,16 @@ async function readInstruction(taskDir: string, dir: string): Promise<string> {
   return stripCanary(text)
 }
 
+interface StepPlace {
+  readonly task: TaskSettings
+  readonly environment: Environment
+  readonly options: LoadTaskOptions
+}
+
 async function loadStep(
   taskDir: string,
   settings: StepSettings,
-  task: TaskSettings,
-  environment: Environment,
-  options: LoadTaskOptions,
+  { task, environment, options }: StepPlace,
 ): Promise<Step> {
   const dir = stepDir(taskDir, settings.name)
   if ((await kindInTask(taskDir, dir)) !== 'dir') {

@@ -33,7 +33,7 @@ export function openHubRepository(name: string, type: RepoType, at: HubRepositor
       asked(name, (client) =>
         filesOf(client.listFiles({ ...shared, repo, revision: commit, recursive: true }), name, filesLimit),
       ),
-    read: (commit, path, fromByte) => asked(`${name}/${path}`, () => readFrom(repo, commit, path, fromByte, at)),
+    read: (commit, path, fromByte) => asked(`${name}/${path}`, () => readFrom(repo, { commit, path, fromByte }, at)),
     create: (isPrivate) =>
       asked(name, async (client) => {
         needToken(token, name)
@@ -102,11 +102,15 @@ async function filesOf(
   return files
 }
 
+interface FilePart {
+  readonly commit: string
+  readonly path: string
+  readonly fromByte: number
+}
+
 async function readFrom(
   { type, name }: Repo,
-  commit: string,
-  path: string,
-  fromByte: number,
+  { commit, path, fromByte }: FilePart,
   { account, fetch }: HubRepositoryAt,
 ) {
   const place = path.split('/').map(encodeURIComponent).join('/')

@@ -51,22 +51,23 @@ function kindOf(key: string, where: string): string {
   const parts = key.split('.')
   for (const [i, part] of parts.entries()) {
     const kind = Object.hasOwn(group, part) ? group[part] : undefined
-    if (kind === undefined) throw unknown(key, parts.slice(0, i), part, Object.keys(group), where)
+    if (kind === undefined) throw unknown(key, { above: parts.slice(0, i), part, known: Object.keys(group) }, where)
     if (kind === 'dict') return 'any'
     if (i === parts.length - 1) return Object.hasOwn(skyrlClasses, kind) ? 'a group of settings' : kind
-    if (!Object.hasOwn(skyrlClasses, kind)) throw unknown(key, parts.slice(0, i + 1), parts[i + 1] ?? '', [], where)
+    if (!Object.hasOwn(skyrlClasses, kind))
+      throw unknown(key, { above: parts.slice(0, i + 1), part: parts[i + 1] ?? '', known: [] }, where)
     group = skyrlClasses[kind] ?? {}
   }
   return 'any'
 }
 
-function unknown(
-  key: string,
-  above: readonly string[],
-  part: string,
-  known: readonly string[],
-  where: string,
-): UserError {
+interface UnknownPart {
+  readonly above: readonly string[]
+  readonly part: string
+  readonly known: readonly string[]
+}
+
+function unknown(key: string, { above, part, known }: UnknownPart, where: string): UserError {
   const near = nearest(part, known)
   return new UserError(
     `${where}: SkyRL has no ${JSON.stringify(key)}`,

@@ -25,8 +25,8 @@ export async function openTaskRows(path: string): Promise<TaskRows> {
     const groups = metadata.row_groups.map((_, index) => findChunks(metadata, index, path))
     return {
       rows: groups.reduce((sum, group) => sum + group.path.rows, 0),
-      paths: () => readValues(file, path, groups, 'path', asText),
-      archives: () => readValues(file, path, groups, 'task_binary', asBytes),
+      paths: () => readValues({ file, path, groups }, 'path', asText),
+      archives: () => readValues({ file, path, groups }, 'task_binary', asBytes),
       [Symbol.asyncDispose]: () => file.close(),
     }
   } catch (error) {
@@ -105,10 +105,14 @@ function findChunks(metadata: FileMetaData, index: number, path: string): Record
   return { path: find('path'), task_binary: find('task_binary') }
 }
 
+interface OpenParquet {
+  readonly file: FileHandle
+  readonly path: string
+  readonly groups: readonly Record<ColumnName, ColumnChunk>[]
+}
+
 async function* readValues<T>(
-  file: FileHandle,
-  path: string,
-  groups: readonly Record<ColumnName, ColumnChunk>[],
+  { file, path, groups }: OpenParquet,
   name: ColumnName,
   parse: (value: Value) => T | null,
 ): AsyncGenerator<T, void, void> {

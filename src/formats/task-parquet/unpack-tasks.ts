@@ -39,7 +39,7 @@ export async function unpackTasks(
   const plan = await planTasks(rows, file, outDir, options.onExist ?? 'error')
   const stage = await makeStage(outDir, plan.outExists)
   try {
-    const bytes = await extractAll(rows, file, plan.tasks, join(stage, 'new'), options)
+    const bytes = await extractAll(rows, file, { tasks: plan.tasks, target: join(stage, 'new') }, options)
     await publishTasks(plan, stage, outDir)
     return { ...countActions(plan.tasks), bytes }
   } finally {
@@ -54,11 +54,15 @@ async function makeStage(outDir: string, outExists: boolean): Promise<string> {
   return stage
 }
 
+interface Extraction {
+  readonly tasks: readonly PlannedTask[]
+  readonly target: string
+}
+
 async function extractAll(
   rows: TaskRows,
   file: string,
-  tasks: readonly PlannedTask[],
-  target: string,
+  { tasks, target }: Extraction,
   options: UnpackTasksOptions,
 ): Promise<number> {
   const total = tasks.filter((task) => task.action !== 'skip').length

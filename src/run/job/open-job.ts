@@ -122,7 +122,12 @@ export async function continueJob(job: JobToOpen, there: JobDir): Promise<Opened
   const { id, startedAt } = there.own
   const config = { ...job.config, jobName: there.name }
   const keys = parseIdentity(there.own.identity)?.agents
-  const plan = planTrials(config, id, there.dir, job.tasks, keys?.length === config.agents.length ? keys : undefined)
+  const plan = planTrials(
+    config,
+    { jobId: id, trialsDir: there.dir },
+    job.tasks,
+    keys?.length === config.agents.length ? keys : undefined,
+  )
   return { dir: there.dir, id, config, layout: there.layout, startedAt, plan, continued: true }
 }
 
@@ -139,7 +144,7 @@ async function continueHarborJob(job: JobToOpen, there: JobDir): Promise<OpenedJ
       'run its tasks as a new job: which trials belong to which agent cannot be told',
     )
   const ended = await namesOfEnded(there)
-  const plan = planTrials(config, result.id, there.dir, job.tasks).map((trial) => {
+  const plan = planTrials(config, { jobId: result.id, trialsDir: there.dir }, job.tasks).map((trial) => {
     const name = ended.get(endedKey(trial.config.task.path, trial.config.agent))?.shift()
     return name === undefined ? trial : { ...trial, name, config: { ...trial.config, trialName: name } }
   })
@@ -176,7 +181,7 @@ async function createJob(job: JobToOpen, identity: JobIdentity): Promise<OpenedJ
     const config = { ...job.config, jobName }
     const dir = resolve(config.jobsDir, jobName)
     if (!job.named && (await exists(dir))) continue
-    const plan = planTrials(config, id, dir, tasks, identity.agents)
+    const plan = planTrials(config, { jobId: id, trialsDir: dir }, tasks, identity.agents)
     try {
       await createJobDir(dir, { id, identity, startedAt, layout, config, lock: lockOf(job, plan, startedAt) })
       return { dir, id, config, layout, startedAt, plan, continued: false }

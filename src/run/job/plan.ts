@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { requiredHostVars } from '../../core/env-template.ts'
 import { UserError } from '../../core/errors.ts'
-import type { AgentConfig, JobConfig, TaskConfig, TrialConfig } from '../../core/job.ts'
+import type { JobConfig, TaskConfig, TrialConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
 import type { HostEnv } from '../trial/context.ts'
 import { agentIdentities } from './identity.ts'
@@ -19,14 +19,19 @@ export interface PlannedTrial {
   readonly config: TrialConfig
 }
 
+/** The job that trials belong to, and where they are kept. */
+interface JobPlace {
+  readonly jobId: string
+  readonly trialsDir: string
+}
+
 /**
  * Every trial of a job in the order it will start: attempts, then tasks, then agents, which spreads the load over agents.
  * `keys` are the agents' identities as the job was started: they make the names of its trials.
  */
 export function planTrials(
   config: JobConfig,
-  jobId: string,
-  trialsDir: string,
+  place: JobPlace,
   tasks: readonly JobTask[],
   keys: readonly unknown[] = agentIdentities(config),
 ): PlannedTrial[] {
@@ -38,7 +43,12 @@ export function planTrials(
       for (const { agent, key } of agents) {
         const { name: taskName, digests } = task
         const name = nameTrial({ jobName: config.jobName, taskName, digest: digests.content, agent: key, attempt })
-        plan.push({ name, task, attempt, config: trialConfig(config, jobId, trialsDir, taskConfig, agent, name) })
+        plan.push({
+          name,
+          task,
+          attempt,
+          config: trialConfig(config, place, { task: taskConfig, agent, trialName: name }),
+        })
       }
     }
   }
@@ -47,11 +57,8 @@ export function planTrials(
 
 function trialConfig(
   job: JobConfig,
-  jobId: string,
-  trialsDir: string,
-  task: TaskConfig,
-  agent: AgentConfig,
-  trialName: string,
+  { jobId, trialsDir }: JobPlace,
+  { task, agent, trialName }: Pick<TrialConfig, 'task' | 'agent' | 'trialName'>,
 ): TrialConfig {
   const { timeoutMultipliers, environment, verifier, artifacts } = job
   return { task, trialName, trialsDir, timeoutMultipliers, agent, environment, verifier, artifacts, jobId }

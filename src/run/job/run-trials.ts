@@ -132,7 +132,7 @@ async function runToEnd(trial: PlannedTrial, request: TrialsRequest, room: Room,
       const record = cutByBudget(await runOnce(trial, request, tries - 1), request)
       const full = await fullDiskBehind(record.end, [request.jobDir, ...(request.provider.dirs ?? [])])
       if (full) throw full
-      const waitSec = waitAfter(record.end, tries, current, starved, request)
+      const waitSec = waitAfter(record.end, { tries, current, starved }, request)
       if (waitSec === null) return await commit(record, request)
       request.watch.retrying(record, waitSec)
       leaveSlot()
@@ -151,14 +151,14 @@ interface Room {
   readonly atOnce: AtOnce
 }
 
+interface Tries {
+  readonly tries: number
+  readonly current: Try
+  readonly starved: Try[]
+}
+
 /** A machine that ran out of something is waited for, however often failures are retried: it is not the trial's. */
-function waitAfter(
-  end: TrialEnd,
-  tries: number,
-  current: Try,
-  starved: Try[],
-  { retry }: TrialsRequest,
-): number | null {
+function waitAfter(end: TrialEnd, { tries, current, starved }: Tries, { retry }: TrialsRequest): number | null {
   if (!isExhausted(end)) {
     current.ended()
     return retryWaitSec(end, tries - starved.length, retry)

@@ -42,10 +42,24 @@ export function planDatagen(at: PlanContext, request: DatagenRequest): readonly 
   if (request.fetch) work.push(planFetch(at, request.fetch))
   if (traces) work.push(planTraces(at, request, traces))
   if (tasks && request.tasksTarget !== null)
-    work.push(planUpload(at, 'tasks', 'upload-tasks', `${request.tasksOut}/tasks`, request.tasksTarget))
+    work.push(
+      planUpload(at, {
+        after: 'tasks',
+        name: 'upload-tasks',
+        dir: `${request.tasksOut}/tasks`,
+        target: request.tasksTarget,
+      }),
+    )
   if (traces && chunks) work.push(planJoin(at, request))
   if (traces && request.tracesTarget !== null)
-    work.push(planUpload(at, chunks ? 'join' : 'traces', 'upload-traces', tracesDir(request), request.tracesTarget))
+    work.push(
+      planUpload(at, {
+        after: chunks ? 'join' : 'traces',
+        name: 'upload-traces',
+        dir: tracesDir(request),
+        target: request.tracesTarget,
+      }),
+    )
   if (!server) return work
   return [...planServer(at, server, consumersOf(work)), ...work]
 }
@@ -136,7 +150,14 @@ function planJoin(at: PlanContext, request: DatagenRequest): LaunchJob {
   })
 }
 
-function planUpload(at: PlanContext, after: string, name: string, dir: string, target: string): LaunchJob {
+interface Upload {
+  readonly after: string
+  readonly name: string
+  readonly dir: string
+  readonly target: string
+}
+
+function planUpload(at: PlanContext, { after, name, dir, target }: Upload): LaunchJob {
   return makeJob(at, {
     name,
     summary: `publish to ${target}`,

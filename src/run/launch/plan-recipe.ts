@@ -24,8 +24,8 @@ export function planRecipe(at: PlanContext, request: RecipeRequest): readonly La
     const name = `${String(i + 1).padStart(2, '0')}-${slug(step.id)}`
     jobs.push(
       step.undivided
-        ? planWhole(at, request, step.id, name, jobs.at(-1))
-        : planArray(at, request, step.id, name, jobs.at(-1)),
+        ? planWhole(at, request, { step: step.id, name, before: jobs.at(-1) })
+        : planArray(at, request, { step: step.id, name, before: jobs.at(-1) }),
     )
   }
   const before = jobs.at(-1)
@@ -45,13 +45,13 @@ function lastShared(steps: RecipeRequest['steps']): number {
   return steps.findLastIndex(({ undivided }) => !undivided)
 }
 
-function planArray(
-  at: PlanContext,
-  request: RecipeRequest,
-  step: string,
-  name: string,
-  before: LaunchJob | undefined,
-): LaunchJob {
+interface StepJob {
+  readonly step: string
+  readonly name: string
+  readonly before: LaunchJob | undefined
+}
+
+function planArray(at: PlanContext, request: RecipeRequest, { step, name, before }: StepJob): LaunchJob {
   return makeJob(at, {
     name,
     summary: `shards of ${step}`,
@@ -70,13 +70,7 @@ function planArray(
   })
 }
 
-function planWhole(
-  at: PlanContext,
-  request: RecipeRequest,
-  step: string,
-  name: string,
-  before: LaunchJob | undefined,
-): LaunchJob {
+function planWhole(at: PlanContext, request: RecipeRequest, { step, name, before }: StepJob): LaunchJob {
   return makeJob(at, {
     name,
     summary: `${step}, which one process makes`,

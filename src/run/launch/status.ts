@@ -37,7 +37,11 @@ export function unitsOf(
   return launch.jobs.flatMap((job) =>
     tasksOf(job).map((task) => {
       const unit = task === null ? job.name : `${job.name}.${task}`
-      return unitStatus(unit, job.name, task, byJob.get(job.name) ?? [], marks.get(unit) ?? [], told)
+      return unitStatus(unit, job.name, task, {
+        submissions: byJob.get(job.name) ?? [],
+        marks: marks.get(unit) ?? [],
+        scheduled: told,
+      })
     }),
   )
 }
@@ -50,13 +54,18 @@ function tasksOf({ array }: LaunchJob): readonly (number | null)[] {
   return array === null ? [null] : Array.from({ length: array.size }, (_, i) => i)
 }
 
+/** What is known about a unit. */
+interface Evidence {
+  readonly submissions: readonly Submission[]
+  readonly marks: readonly Mark[]
+  readonly scheduled: ReadonlyMap<string, ScheduledState>
+}
+
 function unitStatus(
   unit: string,
   job: string,
   task: number | null,
-  submissions: readonly Submission[],
-  marks: readonly Mark[],
-  scheduled: ReadonlyMap<string, ScheduledState>,
+  { submissions, marks, scheduled }: Evidence,
 ): UnitStatus {
   const mine = submissions.filter(({ tasks }) => tasks === null || task === null || tasks.includes(task))
   const last = mine.at(-1)

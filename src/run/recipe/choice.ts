@@ -55,7 +55,7 @@ export async function saveSorted(
     for (let index = 0; index < Math.max(1, Math.ceil(kept / shardRows)); index++) {
       signal.throwIfAborted()
       const rows = sort.range(index * shardRows, Math.min(kept, (index + 1) * shardRows))
-      shards.push((await findShard(dir, index)) ?? (await saveOne(work, live, views, index, rows)))
+      shards.push((await findShard(dir, index)) ?? (await saveOne(work, live, { views, index }, rows)))
     }
     return shards
   } finally {
@@ -107,11 +107,15 @@ async function placesIn(sql: SqlDatabase, input: number, shard: Shard, first: nu
   return places
 }
 
+interface ChosenShard {
+  readonly views: readonly WholeInput[]
+  readonly index: number
+}
+
 async function saveOne(
   work: StepWork,
   live: LiveStage,
-  views: readonly WholeInput[],
-  index: number,
+  { views, index }: ChosenShard,
   chosen: AsyncIterable<object>,
 ): Promise<Shard> {
   const { sql } = work.at
@@ -120,7 +124,7 @@ async function saveOne(
     // What was dropped belongs to the whole set; it is kept beside the first shard.
     const rejects = `SELECT * EXCLUDE (row) FROM (${rejectsOf(live.id, views)})`
     await copyTo(sql, index === 0 ? rejects : `${rejects} LIMIT 0`, files.rejects)
-    return { rows, counts: [await countChoice(sql, live, views, index, rows)] }
+    return { rows, counts: [await countChoice(sql, live, { views, index }, rows)] }
   })
   work.onShard(shard)
   return shard
@@ -138,8 +142,7 @@ export function rejectsOf(stage: string, views: readonly WholeInput[]): string {
 async function countChoice(
   sql: SqlDatabase,
   { id, use }: LiveStage,
-  views: readonly WholeInput[],
-  index: number,
+  { views, index }: ChosenShard,
   given: number,
 ): Promise<StepOutput['manifest']['counts'][number]> {
   if (index > 0) return { id, use, taken: 0, given, drops: {} }

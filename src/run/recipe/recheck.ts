@@ -64,7 +64,7 @@ async function streamLeak(at: StepContext, filters: readonly LiveStage[], { shar
   if (streams.length === 0) return null
   for (const shard of shards) {
     const rejects: Reject[] = []
-    for await (const _ of throughStages(readRows(at.sql, manifest.kind, shard), streams, at, rejects, []))
+    for await (const _ of throughStages(readRows(at.sql, manifest.kind, shard), streams, at, { rejects, tallies: [] }))
       if (rejects.length > 0) break
     if (rejects[0]) return rejects[0]
   }

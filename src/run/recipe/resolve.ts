@@ -56,7 +56,7 @@ async function resolveStage(
     throw refuse(recipe, `has two stages called ${id}`, 'give one of them another id')
   const stage = await makeNamed(recipe, id, entry, make)
   const takes = takenBy(stage)
-  const from = inputsOf(recipe, id, entry, stage, above)
+  const from = inputsOf(recipe, { id, entry, stage }, above)
   for (const input of from)
     if (input.gives !== takes)
       throw refuse(
@@ -105,13 +105,13 @@ const formOf: Readonly<Record<AnyStage['kind'], StageForm>> = {
   exporter: 'sink',
 }
 
-function inputsOf(
-  recipe: Recipe,
-  id: string,
-  entry: StageEntry,
-  stage: AnyStage,
-  above: readonly LiveStage[],
-): readonly LiveStage[] {
+interface NamedStage {
+  readonly id: string
+  readonly entry: StageEntry
+  readonly stage: AnyStage
+}
+
+function inputsOf(recipe: Recipe, { id, entry, stage }: NamedStage, above: readonly LiveStage[]): readonly LiveStage[] {
   if (stage.kind === 'source') {
     if (entry.from !== undefined) throw refuse(recipe, `stage ${id} is a source, which takes no rows`, 'remove `from`')
     return []

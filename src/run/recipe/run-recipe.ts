@@ -2,7 +2,6 @@ import { mkdir } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { RecipeLock } from '../../core/recipe.ts'
 import type { MadeSoFar, Rehearsal, StageContext, StageServices } from '../../core/stage.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
@@ -105,15 +104,15 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
       const made = await madeSoFar(run, [...new Set(outputs.values())], inputs[0]?.manifest.sources ?? {}, dirOf)
       const place = { runDir: run.dir, digest: digests.get(step.id) ?? '', made }
-      const sinking = { ...place, steps: [...outputs.values()] }
       sinks.push(
-        (await findSunk(step, place)) ?? (await sinkChecked(run, { sql, contextOf }, step, inputs, sinking, checked)),
+        (await findSunk(step, place)) ??
+          (await sinkChecked(run, { sql, contextOf }, step, { inputs, place, steps: [...outputs.values()], checked })),
       )
       if (step.id === run.until) break
       continue
     }
     run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
-    const work = stepWork(run, lock, step, digests, { sql, contextOf })
+    const work = stepWork(run, step, digests.get(step.id) ?? '', { sql, contextOf })
     const end = await naming(step, () => runStep(work, inputs))
     if ('waiting' in end) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
     for (const { id } of step.stages) outputs.set(id, end.output)
@@ -161,14 +160,21 @@ function refuseUnknownEnd({ until, recipe }: RecipeRun): void {
     )
 }
 
+interface Sinking {
+  readonly inputs: readonly StepOutput[]
+  readonly place: Parameters<typeof runSink>[3]
+  /** Everything made so far. */
+  readonly steps: readonly StepOutput[]
+  /** What every filter was applied to already. */
+  readonly checked: Set<StepOutput>
+}
+
 /** Has a sink write rows that every filter was applied to once more. */
 async function sinkChecked(
   run: RecipeRun,
   at: StepContext,
   step: Step,
-  inputs: readonly StepOutput[],
-  { steps, ...place }: Parameters<typeof runSink>[3] & { readonly steps: readonly StepOutput[] },
-  checked: Set<StepOutput>,
+  { inputs, place, steps, checked }: Sinking,
 ): Promise<SunkStage> {
   const [[input], [sink]] = [inputs, step.stages]
   if (!input || !sink) throw new Error('a sink has an input')
@@ -207,24 +213,17 @@ export function stepDir(dir: string, id: string, digest: string): string {
   return join(dir, 'stages', `${id}-${digest.slice(0, 16)}`)
 }
 
-function stepWork(
-  run: RecipeRun,
-  lock: RecipeLock,
-  step: Step,
-  digests: ReadonlyMap<string, string>,
-  at: StepWork['at'],
-): StepWork {
+function stepWork(run: RecipeRun, step: Step, digest: string, at: StepWork['at']): StepWork {
   const [first, last] = [step.stages[0], step.stages.at(-1)]
-  const digest = digests.get(step.id) ?? ''
-  const { share } = run
+  const { share, recipe } = run
   return {
     step,
     digest,
     dir: stepDir(run.dir, step.id, digest),
     kind: (last?.gives ?? 'task') as StoredKind,
     inputKind: (first?.takes ?? 'raw') as StoredKind,
-    limit: lock.limit,
-    mostRows: lock.rehearsal ? lock.limit : null,
+    limit: recipe.lock.limit,
+    mostRows: recipe.lock.rehearsal ? recipe.lock.limit : null,
     shardRows: run.shardRows ?? 5000,
     mine: share ? (index) => index % share.of === share.index : () => true,
     shared: share !== undefined,

@@ -85,7 +85,8 @@ async function workOn(row: SourceRow, step: RowStep): Promise<Worked | RowRecord
   const dropped: StageReject[] = []
   const failures: Reject[] = []
   try {
-    for await (const task of throughStages(only(row), step.stages, step, dropped, [])) staged.push(task as StagedTask)
+    for await (const task of throughStages(only(row), step.stages, step, { rejects: dropped, tallies: [] }))
+      staged.push(task as StagedTask)
   } catch (error) {
     if (!(error instanceof BoundaryError)) {
       await discardAll(staged)

@@ -61,7 +61,7 @@ async function streamShard(
   const shard = await saveShard(dir, from.index, async (files) => {
     const rejects: Reject[] = []
     const tallies: StageTally[] = []
-    const flow = throughStages(readRows(at.sql, inputKind, from), step.stages, at, rejects, tallies)
+    const flow = throughStages(readRows(at.sql, inputKind, from), step.stages, at, { rejects, tallies })
     const rows = await writeRows(
       at.sql,
       kind,
@@ -82,7 +82,10 @@ async function sieveShard(work: StepWork, from: Shard): Promise<Shard> {
   const tallies: StageTally[] = []
   const numbers = new WeakMap<object, number>()
   const stay = new Set<number>()
-  const flow = throughStages(numbered(readRows(at.sql, inputKind, from), numbers), step.stages, at, rejects, tallies)
+  const flow = throughStages(numbered(readRows(at.sql, inputKind, from), numbers), step.stages, at, {
+    rejects,
+    tallies,
+  })
   for await (const row of flow) {
     const number = numbers.get(row)
     if (number === undefined) throw new Error(`a filter of ${step.id} gave a row it did not take`)

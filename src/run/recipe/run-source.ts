@@ -13,7 +13,7 @@ export async function runSource(work: StepWork): Promise<readonly (Shard | null)
   const shardRows = await settleShardRows(dir, work.shardRows)
   const rejects: Reject[] = []
   const tallies: StageTally[] = []
-  const flow = throughStages(none(), step.stages, at, rejects, tallies)
+  const flow = throughStages(none(), step.stages, at, { rejects, tallies })
   const rows = limited(flow, work.limit)[Symbol.asyncIterator]()
   const shards: (Shard | null)[] = []
   const stage = step.stages[0]

@@ -52,27 +52,36 @@ export async function* readRows(sql: SqlDatabase, kind: StoredKind, shard: Shard
     for (const record of records) yield decodeRow(kind, record)
 }
 
+/** Where the rows that stages drop go, and the counts of each stage. */
+interface StageBooks {
+  readonly rejects: Reject[]
+  readonly tallies: StageTally[]
+}
+
 /** Puts rows through stages one after the other; what they drop goes to `rejects`. */
 export function throughStages(
   rows: AsyncIterable<object>,
   stages: readonly LiveStage[],
   at: Pick<StepContext, 'contextOf'>,
-  rejects: Reject[],
-  tallies: StageTally[],
+  { rejects, tallies }: StageBooks,
 ): AsyncIterable<object> {
   return stages.reduce((flow, live) => {
     const tally = new StageTally(live.id, live.use)
     tallies.push(tally)
-    return throughStage(flow, live, at.contextOf(live), rejects, tally)
+    return throughStage(flow, live, at.contextOf(live), { rejects, tally })
   }, rows)
+}
+
+interface StageBook {
+  readonly rejects: Reject[]
+  readonly tally: StageTally
 }
 
 async function* throughStage(
   rows: AsyncIterable<object>,
   live: LiveStage,
   at: StageContext,
-  rejects: Reject[],
-  tally: StageTally,
+  { rejects, tally }: StageBook,
 ): AsyncIterable<object> {
   const seen = counted(rows, tally)
   for await (const row of streamOf(live.stage, seen, at)) {

@@ -99,7 +99,10 @@ async function verifyAgain(
   let span: Span | null = null
   try {
     const environment = await effectiveEnvironment(task.verifier.environment ?? task.environment, config.environment)
-    await refuseUnmetNeeds(task, [environment], config, request.provider, request.alternatives)
+    await refuseUnmetNeeds(task, [environment], config, {
+      provider: request.provider,
+      alternatives: request.alternatives,
+    })
     context.log('verified again, on the kept artefacts')
     const note = (timing: Span) => {
       span = timing

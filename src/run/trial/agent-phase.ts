@@ -24,19 +24,24 @@ export async function findToolDirs(context: AgentTrial, record: Recorder): Promi
   return found
 }
 
+/** What an agent gets before it works. */
+interface AgentSetup {
+  readonly toolDirs: readonly ToolDir[]
+  readonly round: Round
+  readonly record: Recorder
+}
+
 /** Lets the agent make its sandbox ready; too slow is a failure here, because nothing was solved yet. */
 export async function prepareAgent(
   context: AgentTrial,
   lease: SandboxLease,
-  toolDirs: readonly ToolDir[],
-  round: Round,
-  record: Recorder,
+  { toolDirs, round, record }: AgentSetup,
 ): Promise<void> {
   const { agent, provider } = context
   const toUpload = provider.can.toolDirs ? [] : toolDirs
   if (!agent.prepare && toUpload.length === 0) return
   const limitSec = agentSetupLimitSec(context.config)
-  const done = await withAgent(context, lease, round, record, limitSec, async (at) => {
+  const done = await withAgent(context, lease, { round, record, limitSec }, async (at) => {
     for (const { source, target } of toUpload) await at.sandbox.uploadDir(source, target)
     await agent.prepare?.(at)
   })
@@ -61,7 +66,7 @@ export async function solve(
   const listening = heard ? { ...context, client: heard.client } : context
   const exit = await unlessDiverged(listening, (context) =>
     whileRoom(context, lease, (context) =>
-      withAgent(context, lease, round, record, limitSec, (at) => context.agent.solve(at)),
+      withAgent(context, lease, { round, record, limitSec }, (at) => context.agent.solve(at)),
     ),
   )
   if (exit !== expired) return conclude(exit)
@@ -112,13 +117,17 @@ async function whileRoom<T>(
   return { kind: 'limit', limit: 'storage' }
 }
 
+interface AgentCall {
+  readonly round: Round
+  readonly record: Recorder
+  readonly limitSec: number | null
+}
+
 /** One call of the agent, with a sandbox that is taken back as soon as the call or its time is over. */
 async function withAgent<T>(
   context: AgentTrial,
   lease: SandboxLease,
-  round: Round,
-  record: Recorder,
-  limitSec: number | null,
+  { round, record, limitSec }: AgentCall,
   call: (at: AgentAt) => Promise<T>,
 ): Promise<T | typeof expired> {
   const loan = grantSandbox(lease)

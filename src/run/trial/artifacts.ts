@@ -42,7 +42,7 @@ export async function saveArtifacts(
     saved.push(...(await saveConvention(context, lease, round, signal)))
     const found = await probe(lease, round.artifacts, signal)
     for (const [i, artifact] of round.artifacts.entries()) {
-      saved.push(await saveOne(context, lease, round, artifact, found[i] ?? { kind: 'missing' }))
+      saved.push(await saveOne(context, lease, round, { artifact, found: found[i] ?? { kind: 'missing' } }))
       signal.throwIfAborted()
     }
   })
@@ -117,12 +117,16 @@ type Found =
   | { readonly kind: 'missing' | 'directory' | 'empty' }
   | { readonly kind: 'file'; readonly executable: boolean; readonly sizeBytes: number }
 
+interface FoundArtifact {
+  readonly artifact: Artifact
+  readonly found: Found
+}
+
 async function saveOne(
   context: TrialContext,
   lease: Sandbox,
   round: Round,
-  artifact: Artifact,
-  found: Found,
+  { artifact, found }: FoundArtifact,
 ): Promise<SavedArtifact> {
   const { source } = artifact
   const name = safeDestination(artifact)

@@ -80,5 +80,5 @@ const poor: SandboxAbilities = {
 
 async function refuse(task: Task, config = trialConfig(), can = poor): Promise<void> {
   const provider: Pick<SandboxProvider, 'name' | 'can'> = { name: 'small', can }
-  await refuseUnmetNeeds(task, [task.environment], config, provider, alternatives)
+  await refuseUnmetNeeds(task, [task.environment], config, { provider, alternatives })
 }

@@ -47,8 +47,14 @@ export async function acceptableEnvironment(
 ): Promise<Environment> {
   const environment = await effectiveEnvironment(task.environment, config.environment)
   const ofVerifiers = [task, ...task.steps].flatMap(({ verifier }) => verifier.environment ?? [])
-  await refuseUnmetNeeds(task, [environment, ...ofVerifiers], config, provider, alternatives)
+  await refuseUnmetNeeds(task, [environment, ...ofVerifiers], config, { provider, alternatives })
   return environment
+}
+
+/** The kind of sandbox that was chosen, and which others there are. */
+interface SandboxChoice {
+  readonly provider: Pick<SandboxProvider, 'name' | 'can'>
+  readonly alternatives: SandboxAlternatives
 }
 
 /** Refuses what this kind of sandbox cannot give, before anything starts; isolation is never silently dropped. */
@@ -56,8 +62,7 @@ export async function refuseUnmetNeeds(
   task: Task,
   environments: readonly Environment[],
   config: TrialConfig,
-  provider: Pick<SandboxProvider, 'name' | 'can'>,
-  alternatives: SandboxAlternatives,
+  { provider, alternatives }: SandboxChoice,
 ): Promise<void> {
   const asked = (await Promise.all(environments.map((it) => environmentNeeds(it, config)))).flat()
   for (const [need, what] of [...asked, ...taskNeeds(task, config)]) {

@@ -108,8 +108,12 @@ async function salvageAgentLogs(context: TrialContext, lease: SandboxLease, roun
 
 /** Harbor keeps artefacts after the tests, which may add to them; also those of tests that failed. */
 function inPlace(context: TrialContext, bench: TestBench, round: Round, frozen: Frozen): Promise<Verified> {
-  return verifyInPlace(context, bench, round, frozen, async () => {
-    if (!context.signal.aborted) await saveArtifacts(context, bench.lease, round)
+  return verifyInPlace(context, bench, {
+    round,
+    frozen,
+    saveFiles: async () => {
+      if (!context.signal.aborted) await saveArtifacts(context, bench.lease, round)
+    },
   })
 }
 

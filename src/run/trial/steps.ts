@@ -25,7 +25,7 @@ export async function runSteps(context: AgentTrial, bench: TestBench, notes: Ste
   const records = notes.steps
   for (const [index, step] of steps.entries()) {
     context.log(`step ${step.name}`)
-    const record = await runStep(context, bench, step, index > 0, notes)
+    const record = await runStep(context, bench, { step, again: index > 0, whole: notes })
     if (!context.config.verifier.disable && !reaches(record.rewards, step.minReward)) {
       context.log(`step ${step.name} did not reach its minimum reward; later steps do not run`)
       break
@@ -36,13 +36,13 @@ export async function runSteps(context: AgentTrial, bench: TestBench, notes: Ste
   return { kind: 'scored', rewards: stepReward === 'final' ? (rewards.at(-1) ?? null) : meanRewards(rewards), exit }
 }
 
-async function runStep(
-  context: AgentTrial,
-  bench: TestBench,
-  step: Step,
-  again: boolean,
-  whole: StepNotes,
-): Promise<StepRecord> {
+interface StepRun {
+  readonly step: Step
+  readonly again: boolean
+  readonly whole: StepNotes
+}
+
+async function runStep(context: AgentTrial, bench: TestBench, { step, again, whole }: StepRun): Promise<StepRecord> {
   const notes = emptyNotes()
   const round = roundOfStep(context, step, join(context.dir, 'steps', step.name))
   try {

@@ -48,7 +48,7 @@ export async function runTests(
 ): Promise<TestsOutcome | typeof expired> {
   const outcome = await atBoundary('verifier', context.signal, () =>
     withDeadline(verifierLimitSec(round.verifier, context.config), context.signal, (signal) =>
-      test(context, bench, round, logs, signal),
+      test(context, bench, { round, logs, signal }),
     ),
   ).catch(async (error: unknown) => {
     const ofTests = error instanceof BoundaryError && error.boundary === 'verifier' && !context.signal.aborted
@@ -56,18 +56,18 @@ export async function runTests(
   })
   if (outcome === expired)
     await bestEffort('verifier logs', 60, context, (signal) =>
-      saveVerifierLogs(context, bench.lease, round, logs, signal),
+      saveVerifierLogs(context, bench.lease, { round, logs, signal }),
     )
   return outcome
 }
 
-async function test(
-  context: TrialContext,
-  bench: TestBench,
-  round: Round,
-  logs: string,
-  signal: AbortSignal,
-): Promise<TestsOutcome> {
+interface TestRun {
+  readonly round: Round
+  readonly logs: string
+  readonly signal: AbortSignal
+}
+
+async function test(context: TrialContext, bench: TestBench, { round, logs, signal }: TestRun): Promise<TestsOutcome> {
   const { lease } = bench
   await atBoundary('sandbox', signal, () => uploadTests(context, lease, round, signal), { code: 'AddTestsDirError' })
   await bench.network.use(round.verifier.network)
@@ -88,7 +88,7 @@ async function test(
   // Tests that were killed may have gone first, and the rest of their sandbox a moment later: a command that takes that long tells.
   if (exitCode === 128 + constants.signals.SIGKILL)
     await atBoundary('sandbox', signal, () => lease.exec(['sleep', '0.1'], { user: 'root', timeoutSec: 30, signal }))
-  await atBoundary('sandbox', signal, () => saveVerifierLogs(context, lease, round, logs, signal), {
+  await atBoundary('sandbox', signal, () => saveVerifierLogs(context, lease, { round, logs, signal }), {
     code: 'DownloadVerifierDirError',
   })
   // What the tests wrote until their sandbox was taken away is no verdict.
@@ -156,9 +156,7 @@ async function uploadTests(
 async function saveVerifierLogs(
   context: TrialContext,
   lease: SandboxLease,
-  round: Round,
-  logs: string,
-  signal: AbortSignal,
+  { round, logs, signal }: TestRun,
 ): Promise<void> {
   const target = join(round.dir, logs)
   const download = async () => {

@@ -26,6 +26,13 @@ export function forTests(context: TrialContext, round: Round): FreezeOptions {
   return { system: isAllowed ? 'agent' : 'image', scratch: round.step !== null }
 }
 
+/** A round whose sandbox was frozen, and what saves its files. */
+interface InPlace {
+  readonly round: Round
+  readonly frozen: Frozen
+  readonly saveFiles: () => Promise<void>
+}
+
 /**
  * Verifies in the agent's own sandbox, which was frozen for it already. Where system files were put back, the tests run once
  * more on the agent's: after the first run, because programs of the agent's could read the tests. `saveFiles` is called when
@@ -34,16 +41,14 @@ export function forTests(context: TrialContext, round: Round): FreezeOptions {
 export async function verifyInPlace(
   context: TrialContext,
   bench: TestBench,
-  round: Round,
-  frozen: Frozen,
-  saveFiles: () => Promise<void>,
+  { round, frozen, saveFiles }: InPlace,
 ): Promise<Verified> {
   const how = forTests(context, round)
   const { restored } = frozen
   const isChanged = restored !== null && restored.total > 0
   if (isChanged)
     context.log(`system files that the agent changed are put back for the tests: ${describeChanges(restored)}`)
-  const onImage = await resultOf(() => runInPlace(context, bench, round, how, frozen)).finally(saveFiles)
+  const onImage = await resultOf(() => runInPlace(context, bench, { round, how, frozen })).finally(saveFiles)
   // A judge may say something else when asked twice about the same.
   const isOnce = (context.secondRun === 'if-paid' && !pays(onImage)) || (await isJudgedRound(context, round))
   if (!isChanged || isOnce) {
@@ -54,7 +59,7 @@ export async function verifyInPlace(
   const again = { ...how, system: 'agent' as const }
   const onAgent = await resultOf(async () => {
     const left = await freeze(context, bench.lease, again)
-    return runInPlace(context, bench, round, again, left, 'verifier/agent-system')
+    return runInPlace(context, bench, { round, how: again, frozen: left, logs: 'verifier/agent-system' })
   })
   return settleSystems(restored, onImage, onAgent)
 }
@@ -64,13 +69,17 @@ function pays(onImage: Verified | BoundaryError): boolean {
   return !(onImage instanceof BoundaryError) && Object.values(onImage.rewards).some((reward) => reward > 0)
 }
 
+interface InPlaceRun {
+  readonly round: Round
+  readonly how: FreezeOptions
+  readonly frozen: Frozen
+  readonly logs?: string
+}
+
 async function runInPlace(
   context: TrialContext,
   bench: TestBench,
-  round: Round,
-  how: FreezeOptions,
-  frozen: Frozen,
-  logs?: string,
+  { round, how, frozen, logs }: InPlaceRun,
 ): Promise<Verified> {
   let { isolation } = frozen
   return inTime(context, round, async (attempt) => {

@@ -112,7 +112,7 @@ async function lease(cloud: Cloud, { options, images, starts }: Tools, request: 
   const image = await images.find(cloud, environment, request)
   const { lease: name, labels } = labelsOf(owner)
   await starts.begin(name, labels)
-  const machine = await create(cloud, image, request, name, labels).finally(() => starts.end(name))
+  const machine = await create(cloud, image, request, { lease: name, labels }).finally(() => starts.end(name))
   try {
     signal?.throwIfAborted()
     return await CloudBody.open(machine, {
@@ -128,6 +128,11 @@ async function lease(cloud: Cloud, { options, images, starts }: Tools, request: 
   }
 }
 
+interface LeaseMarks {
+  readonly lease: string
+  readonly labels: Labels
+}
+
 /**
  * Asks for a machine and waits for the answer whatever happens meanwhile: who goes away without it leaves a machine that
  * is unknown. When there is no answer, the machine is looked for by its labels.
@@ -136,8 +141,7 @@ async function create(
   cloud: Cloud,
   image: CloudImage,
   { environment, signal }: SandboxRequest,
-  lease: string,
-  labels: Labels,
+  { lease, labels }: LeaseMarks,
 ): Promise<CloudMachine> {
   try {
     return await withPatience(() => cloud.create(image, environment, labels), signal ? { signal } : {})

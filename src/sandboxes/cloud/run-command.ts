@@ -37,10 +37,11 @@ export async function runCommand(
   const script = execScript({ ...command, limitBytes, timeoutSec, input, argv: words })
   const ended = machine
     .run(script, { env: command.env })
-    .catch((error: unknown) => collect(machine, id, limitBytes, timeoutSec, error))
+    .catch((error: unknown) => collect(machine, { id, limitBytes, timeoutSec }, error))
   ended.catch(() => {})
   const result = await orAborted(ended, options.signal, () => machine.run(stopScript(id, user)))
-  const report = parseReport(result, id) ?? parseReport(await collect(machine, id, limitBytes, timeoutSec, null), id)
+  const report =
+    parseReport(result, id) ?? parseReport(await collect(machine, { id, limitBytes, timeoutSec }, null), id)
   if (report === null) throw cloudFailure('SandboxLostError', 'the sandbox ended a command without saying how')
   if (report.noUser)
     throw new BoundaryError('task', `the sandbox has no user ${JSON.stringify(user)}`, { retryable: false })
@@ -95,12 +96,16 @@ async function carriedWords(machine: CloudMachine, id: string, argv: readonly st
   return ['sh', path]
 }
 
+interface SentCommand {
+  readonly id: string
+  readonly limitBytes: number
+  readonly timeoutSec: number
+}
+
 /** Asks again for what a command left, after the connection to it was lost. */
 async function collect(
   machine: CloudMachine,
-  id: string,
-  limitBytes: number,
-  timeoutSec: number,
+  { id, limitBytes, timeoutSec }: SentCommand,
   lost: unknown,
 ): Promise<ScriptResult> {
   for (let attempt = 0; ; attempt++) {

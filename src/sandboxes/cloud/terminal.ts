@@ -42,12 +42,18 @@ export async function openTerminal(
     exited,
     write: (data) => queue.add(() => pty.write(Buffer.from(data))),
     onData: (listener) => output.listen(listener),
-    resize: (cols, rows) => queue.add(() => resize(machine, pty, id, cols, rows)),
+    resize: (cols, rows) => queue.add(() => resize({ machine, pty, id }, cols, rows)),
     close,
   }
 }
 
-async function resize(machine: CloudMachine, pty: RemotePty, id: string, cols: number, rows: number): Promise<void> {
+interface OpenPty {
+  readonly machine: CloudMachine
+  readonly pty: RemotePty
+  readonly id: string
+}
+
+async function resize({ machine, pty, id }: OpenPty, cols: number, rows: number): Promise<void> {
   if (pty.resize) await pty.resize(cols, rows)
   else await machine.run(resizeScript(id, cols, rows))
 }

@@ -43,7 +43,7 @@ export async function makeTemplate(
   try {
     if (!options.forceBuild && (await e2b.Template.exists(name, connection))) return image
     options.log(`building the E2B template ${name}`)
-    await build(account, name, needed, recipe, environment, options)
+    await build(account, name, { needed, recipe, environment }, options)
     return image
   } catch (error) {
     options.signal.throwIfAborted()
@@ -52,12 +52,16 @@ export async function makeTemplate(
   }
 }
 
+interface TemplateParts {
+  readonly needed: NeededImage
+  readonly recipe: Recipe | null
+  readonly environment: Environment
+}
+
 async function build(
   { e2b, connection, baseTemplate }: Account,
   name: string,
-  needed: NeededImage,
-  recipe: Recipe | null,
-  { cpus, memoryMb, buildTimeoutSec }: Environment,
+  { needed, recipe, environment: { cpus, memoryMb, buildTimeoutSec } }: TemplateParts,
   options: Required<PrepareOptions>,
 ): Promise<void> {
   const context = await makeScratchDir(join(tmpdir(), 'ot-agent-e2b-'))

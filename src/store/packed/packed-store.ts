@@ -43,6 +43,12 @@ export async function openPackedStore(jobDir: string, options: PackedStoreOption
   return new PackedStore(dirs, await loadIndex(dirs.packed), options)
 }
 
+/** Where a try lies that is packed. */
+interface TryPlace {
+  readonly store: TrialStore
+  readonly root: string
+}
+
 interface Dirs {
   readonly packed: string
   readonly work: string
@@ -139,7 +145,7 @@ export class PackedStore implements TrialStore {
     await restoreTrial(this.#dirs.packed, this.index, trialName, stage)
     if (record.end.kind === 'cancelled') await this.#tapes.keep(trialName, join(stage, trialName))
     const tryStore = openHarborLayout(stage, this.#host)
-    const addition = await this.#packTry(trialName, 1, record, tryStore, stage)
+    const addition = await this.#packTry(trialName, 1, record, { store: tryStore, root: stage })
     await appender.append([addition, { kind: 'forget', trial: trialName }]).finally(() => addition.payload.discard())
     await removeDraft(stage)
   }
@@ -212,7 +218,8 @@ export class PackedStore implements TrialStore {
   }
 
   /** Turns the files at work into `failed-N.tar.gz`, the way the Harbor layout keeps them, and packs that one file. */
-  async #packTry(trial: string, least: number, record: TrialRecord, store = this.#workshop, root = this.#dirs.work) {
+  async #packTry(trial: string, least: number, record: TrialRecord, place: Partial<TryPlace> = {}) {
+    const { store = this.#workshop, root = this.#dirs.work } = place
     const nth = this.index.nextTry(trial, least)
     await store.keepFailedTry(trial, nth, record)
     const payload = await this.#packTryFile(join(root, trial), trial, nth)

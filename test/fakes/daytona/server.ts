@@ -113,7 +113,7 @@ export class FakeDaytona {
     if (request.headers.authorization !== `Bearer ${apiKey}`) return refuse(response, 401, 'Invalid credentials')
     const route = `${request.method} ${pathname}`
     const [, id = '', inside = ''] = /^\/toolbox\/([^/]+)(\/.*)$/.exec(pathname) ?? []
-    if (inside) return this.atToolbox(request, response, id, inside, body)
+    if (inside) return this.atToolbox(id, request, response, { path: inside, body })
     if (pathname.startsWith('/snapshots')) return this.snapshots.handle(response, route, url, body)
     if (route === 'GET /object-storage/push-access') {
       const access = {
@@ -131,7 +131,7 @@ export class FakeDaytona {
     return this.atSandbox(response, route, body)
   }
 
-  private async atToolbox(request: IncomingMessage, response: ServerResponse, id: string, path: string, body: Buffer) {
+  private async atToolbox(id: string, request: IncomingMessage, response: ServerResponse, { path, body }: ToolboxCall) {
     const [box, toolbox] = [this.sandboxes.get(id), this.toolboxes.get(id)]
     if (!box || !toolbox) return refuse(response, 404, `Sandbox ${id} not found`)
     if (box.state !== 'started') return refuse(response, 400, `Sandbox is not running: ${box.state}`)
@@ -226,6 +226,11 @@ export class FakeDaytona {
     if (fault || !toolbox || request.headers.authorization !== `Bearer ${apiKey}`) return socket.destroy()
     this.sockets.handleUpgrade(request, socket, head, (opened) => void toolbox.connect(opened, url))
   }
+}
+
+interface ToolboxCall {
+  readonly path: string
+  readonly body: Buffer
 }
 
 /** Takes an answer that is never sent: the request was carried out, and nobody learns of it. */

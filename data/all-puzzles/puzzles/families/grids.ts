@@ -118,7 +118,7 @@ export const maze: Family = {
     const free = [...Array(width * height).keys()].filter((at) => !walls[Math.floor(at / width)]?.[at % width])
     const [start, end] = random.few(free, 2)
     if (start === undefined || end === undefined) return null
-    const path = shortest(start, end, width, height, walls)
+    const path = shortest(start, end, { width, height, walls })
     if (path === null || path.length < byLevel(level, 5, 12, 20)) return null
     const sign = (at: number) =>
       at === start ? 'S' : at === end ? 'E' : walls[Math.floor(at / width)]?.[at % width] ? '#' : '.'
@@ -148,13 +148,13 @@ END {
 }`,
 }
 
-function shortest(
-  start: number,
-  end: number,
-  width: number,
-  height: number,
-  walls: readonly (readonly boolean[])[],
-): string | null {
+interface Walled {
+  readonly width: number
+  readonly height: number
+  readonly walls: readonly (readonly boolean[])[]
+}
+
+function shortest(start: number, end: number, { width, height, walls }: Walled): string | null {
   const ways = new Map([[start, '']])
   const queue = [start]
   for (const at of queue) {

@@ -64,7 +64,8 @@ function drawTable(draw: Draw, domain: TableDomain, main: Step): DrawnTable | nu
   const from = random.pick(shapes)
   const faults = drawFaults(random, from, byLevel(level, random.int(0, 1), random.int(1, 2), random.int(2, 4)))
   const partCount = level === 'easy' || random.chance(0.6) ? 1 : random.int(2, 5)
-  const inputFrom = (draws: Draw['random']) => drawInput(draws, begin(draws, rowCount), from, faults, partCount)
+  const inputFrom = (draws: Draw['random']) =>
+    drawInput(draws, begin(draws, rowCount), { shape: from, faults, partCount })
   const input = inputFrom(random)
   const chain = drawChain(draw, domain, main, input.clean)
   if (!chain) return null
@@ -200,7 +201,7 @@ function partPaths({ random }: Draw, { input, from, faults, partCount }: TableDr
 }
 
 function pipeline({ chain, from, faults, columns }: TableDraft, parts: string, rejects: string): string {
-  const reader = readerShell(parts, from, columns.before, faults, rejects)
+  const reader = readerShell(parts, { shape: from, columns: columns.before, faults, rejects })
   return [reader, ...chain.map(({ shell }) => shell)].join(' |\n  ')
 }
 

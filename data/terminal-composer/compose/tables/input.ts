@@ -33,8 +33,15 @@ export interface DrawnInput {
   readonly rejects: readonly string[] | null
 }
 
+/** How a table is written to files. */
+interface InputForm {
+  readonly shape: Shape
+  readonly faults: Faults
+  readonly partCount: number
+}
+
 /** Writes a table in a shape, in some parts, with everything wrong that is to be wrong. */
-export function drawInput(random: Draws, table: Table, shape: Shape, faults: Faults, partCount: number): DrawnInput {
+export function drawInput(random: Draws, table: Table, { shape, faults, partCount }: InputForm): DrawnInput {
   let clean = table
   let damaged = table
   for (const fault of faults.cells) {
@@ -47,7 +54,7 @@ export function drawInput(random: Draws, table: Table, shape: Shape, faults: Fau
   const parts = Array.from({ length: partCount }, (_, at) => {
     const [from, to] = [at, at + 1].map((edge) => Math.floor((damaged.rows.length * edge) / partCount))
     const whole = shape.render({ ...damaged, rows: damaged.rows.slice(from, to) })
-    const data = Buffer.from(damageLines(random, whole, shape, damaged.columns, faults, rejects))
+    const data = Buffer.from(damageLines(random, whole, { shape, columns: damaged.columns, faults, rejects }))
     return faults.files.reduce<Buffer>((bytes, fault) => fault.damage(bytes), data)
   })
   return { clean, parts, rejects: faults.lines.some(({ isRejected }) => isRejected) ? rejects : null }
@@ -59,14 +66,14 @@ function follow(clean: Table, before: Table, after: Table): Table {
   return { ...clean, rows: clean.rows.map((row) => changed.get(row[0]) ?? row) }
 }
 
-function damageLines(
-  random: Draws,
-  whole: string,
-  shape: Shape,
-  columns: readonly Column[],
-  faults: Faults,
-  rejects: string[],
-): string {
+interface LinesToDamage {
+  readonly shape: Shape
+  readonly columns: readonly Column[]
+  readonly faults: Faults
+  readonly rejects: string[]
+}
+
+function damageLines(random: Draws, whole: string, { shape, columns, faults, rejects }: LinesToDamage): string {
   if (faults.lines.length === 0) return whole
   const lines = whole.replace(/\n$/, '').split('\n')
   let body: readonly string[] = lines.slice(shape.headLines)
@@ -77,14 +84,16 @@ function damageLines(
   return [...lines.slice(0, shape.headLines), ...body].map((line) => `${line}\n`).join('')
 }
 
+/** What a reader of an input has to know. */
+interface InputToRead {
+  readonly shape: Shape
+  readonly columns: readonly Column[]
+  readonly faults: Faults
+  readonly rejects: string
+}
+
 /** Shell code that reads parts named by the words `parts` and prints clean tab-separated records. */
-export function readerShell(
-  parts: string,
-  shape: Shape,
-  columns: readonly Column[],
-  faults: Faults,
-  rejects: string,
-): string {
+export function readerShell(parts: string, { shape, columns, faults, rejects }: InputToRead): string {
   const files = [...faults.files].reverse().map(({ repair }) => repair)
   const head = shape.headLines > 0 ? [`tail -n +${shape.headLines + 1}`] : []
   const [first = 'cat', ...more] = [...files, ...head]

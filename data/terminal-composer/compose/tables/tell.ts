@@ -34,7 +34,7 @@ export function tellTable(
       random,
       chain.map(({ say }) => say),
     ),
-    tellOutput(random, draft, root, random.pick(to.describe(columns.after)), script),
+    tellOutput(random, draft, { root, form: random.pick(to.describe(columns.after)), script }),
     ...(bounds.length > 0 ? [bounds.join(' ')] : []),
     ...(script === undefined && !bounds.some((bound) => /input/.test(bound))
       ? [random.pick(['Do not change the input.', 'The input stays as it is.', 'Leave the input untouched.'])]
@@ -66,12 +66,16 @@ function tellSteps(random: Draws, says: readonly string[]): string {
   return says.map((say, at) => `${at === says.length - 1 ? links[3] : links[at]}, ${say}.`).join(' ')
 }
 
+interface OutputPlace {
+  readonly root: string
+  readonly form: string
+  readonly script: string | undefined
+}
+
 function tellOutput(
   random: Draws,
   { output, input, partCount, domain }: TableDraft,
-  root: string,
-  form: string,
-  script: string | undefined,
+  { root, form, script }: OutputPlace,
 ): string {
   if (script === undefined) {
     const folder = output.includes('/') ? ' (create the folder)' : ''

@@ -77,7 +77,7 @@ async function solve(
     onCount: (counts) => void (isOver(counts) && over.abort()),
   })
   try {
-    const exitCode = await runBehind(agent, gateway, client, at, over.signal)
+    const exitCode = await runBehind(agent, at, { gateway, client, over: over.signal })
     return exitOf(exitCode, gateway.counts(), at)
   } finally {
     await gateway.close()

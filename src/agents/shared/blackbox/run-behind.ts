@@ -14,17 +14,21 @@ const homes = '/opt/ot-agent-homes'
 /** Of a command that was stopped because its model will not answer any more. */
 const stoppedCode = 137
 
+interface BehindGateway {
+  readonly gateway: Gateway
+  readonly client: ModelClient
+  readonly over: AbortSignal
+}
+
 /** Runs the agent's command with a door to the gateway, which is closed when the command ends or `over` stops it. */
 export async function runBehind(
   agent: CommandAgent,
-  gateway: Gateway,
-  client: ModelClient,
   at: AgentAt,
-  over: AbortSignal,
+  { gateway, client, over }: BehindGateway,
 ): Promise<number> {
   const door = await at.sandbox.openDoor(gateway.accept)
   try {
-    const context = await prepareContext(agent, gateway, door.url, client, at)
+    const context = await prepareContext(agent, { baseUrl: door.url, key: gateway.key }, client, at)
     const output = `${sandboxPaths.agentLogs}/${agent.name}.txt`
     const line = agent.argv(context).map(shellQuote).join(' ')
     const ran = await at.sandbox.exec(['sh', '-c', `${line} < /dev/null > ${output} 2>&1`], {
@@ -43,8 +47,7 @@ export async function runBehind(
 
 async function prepareContext(
   agent: CommandAgent,
-  { key }: Gateway,
-  baseUrl: string,
+  { baseUrl, key }: Pick<CommandAgentContext, 'baseUrl' | 'key'>,
   client: ModelClient,
   at: AgentAt,
 ): Promise<CommandAgentContext> {

@@ -340,13 +340,13 @@ async function start(first: Answer | Pick<GatewayOptions, 'silenceMs' | 'limits'
   })
   const origin = `http://127.0.0.1:${(door.address() as AddressInfo).port}`
   const post = (path: string, body: unknown, headers: Record<string, string>, onText?: (text: string) => void) =>
-    send('POST', origin + path, headers, typeof body === 'string' ? body : JSON.stringify(body), onText)
+    send('POST', origin + path, { headers, body: typeof body === 'string' ? body : JSON.stringify(body), onText })
   return {
     client,
     gateway,
     key: gateway.key,
     post,
-    get: (path: string) => send('GET', origin + path, {}, ''),
+    get: (path: string) => send('GET', origin + path, { headers: {}, body: '' }),
     chat: (messages: unknown[], rest: object = {}) =>
       post('/v1/chat/completions', { model: 'm', messages, ...rest }, { authorization: `Bearer ${gateway.key}` }),
     async finish() {
@@ -374,13 +374,13 @@ interface Heard {
   readonly text: string
 }
 
-function send(
-  method: string,
-  url: string,
-  headers: Record<string, string>,
-  body: string,
-  onText: (text: string) => void = () => {},
-): Promise<Heard> {
+interface Sent {
+  readonly headers: Record<string, string>
+  readonly body: string
+  readonly onText?: ((text: string) => void) | undefined
+}
+
+function send(method: string, url: string, { headers, body, onText = () => {} }: Sent): Promise<Heard> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { method, headers, agent: false }, (response) => {
       let text = ''

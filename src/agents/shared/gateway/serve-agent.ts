@@ -35,7 +35,7 @@ export async function serveAgent(
   response: ServerResponse,
 ): Promise<void> {
   const { share } = options
-  if (!share.take('requests')) return refuseUnread(options, openaiChatServer, tooMany, request, response)
+  if (!share.take('requests')) return refuseUnread(options, openaiChatServer, tooMany, { request, response })
   try {
     await serveOne(options, request, response)
   } finally {
@@ -47,7 +47,7 @@ async function serveOne(options: ServeOptions, request: IncomingMessage, respons
   const url = URL.parse(request.url ?? '/', 'http://gateway.invalid')
   const route = url && findRoute(url.pathname, Object.fromEntries(url.searchParams))
   const dialect = route?.dialect ?? openaiChatServer
-  const refuseIt = (fault: ServiceFault) => refuseUnread(options, dialect, fault, request, response)
+  const refuseIt = (fault: ServiceFault) => refuseUnread(options, dialect, fault, { request, response })
   if (!url) return refuseIt({ kind: 'invalid-request', message: 'expected an address, got something else' })
   if (!carriesKey(options.key, request.headers, url.searchParams)) {
     return refuseIt({ kind: 'auth', message: "expected the trial's own key" })
@@ -87,13 +87,17 @@ function unread(why: 'too-large' | 'busy' | 'timeout', { bodyBytes }: GatewayLim
   return { kind: 'too-large', message: `expected at most ${bodyBytes} bytes` }
 }
 
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
 /** Refuses a request whose body was not read, and will not be. */
 function refuseUnread(
   options: ServeOptions,
   dialect: ServerDialect,
   fault: ServiceFault,
-  request: IncomingMessage,
-  response: ServerResponse,
+  { request, response }: Exchange,
 ): Promise<void> {
   closeAfter(request, response)
   return refuse(options, dialect, fault, response)
@@ -127,7 +131,7 @@ async function answer(options: ServeOptions, route: CallRoute, body: string, res
   const stamp = makeStamp(parsed.call)
   const live = makeLiveAnswer(response, dialect, parsed.call, stamp)
   const ask = { client, tokenDetails, signal, count, hearing: live.hearing }
-  const said = await askAlive(options, ask, dialect, parsed.call, response)
+  const said = await askAlive(options, { ask, dialect, call: parsed.call }, response)
   if (live.end(said)) return
   const wire = renderAnswer(dialect, parsed.call, said, stamp)
   // No one is connected to be told anything.
@@ -135,12 +139,16 @@ async function answer(options: ServeOptions, route: CallRoute, body: string, res
   else await sendAnswer(response, wire)
 }
 
+interface Asking {
+  readonly ask: Ask
+  readonly dialect: ServerDialect
+  readonly call: ServedCall
+}
+
 /** Asks the model, with keep-alives for a caller that waits for a stream. */
 async function askAlive(
   { recorder, silenceMs }: ServeOptions,
-  ask: Ask,
-  dialect: ServerDialect,
-  call: ServedCall,
+  { ask, dialect, call }: Asking,
   response: ServerResponse,
 ): Promise<ServiceAnswer> {
   const stop = call.stream ? keepAlive(response, silenceMs) : () => {}

@@ -32,6 +32,15 @@ export interface Conversation {
   calls: number
 }
 
+/** What all calls of one client share. */
+export interface Caller {
+  readonly server: Server
+  readonly model: string
+  readonly account: Account | null
+  readonly counter: TokenCounter
+  readonly conversation: Conversation
+}
+
 /** One call of a model: as many requests as it takes. The only place where requests are sent again. */
 export class Call {
   private requests = 0
@@ -46,20 +55,16 @@ export class Call {
   private readonly stream: boolean
 
   constructor(
-    private readonly server: Server,
-    private readonly model: string,
-    private readonly account: Account | null,
-    private readonly counter: TokenCounter,
+    private readonly caller: Caller,
     private readonly request: ModelRequest,
     private readonly waitsUntil: number,
     private readonly hearing: Pick<CallOptions, 'onText' | 'onReasoning'>,
-    private readonly conversation: Conversation,
   ) {
-    this.stream = server.stream || hearing.onText !== undefined
+    this.stream = caller.server.stream || hearing.onText !== undefined
   }
 
   async run(signal: AbortSignal): Promise<ModelOutcome> {
-    const { cache } = this.server
+    const { cache } = this.caller.server
     const key = cache && (await this.findKey(signal))
     const kept = key === null ? null : await cache?.load(key)
     if (kept) return { kind: 'reply', reply: this.finish(kept, 0) }
@@ -76,23 +81,26 @@ export class Call {
   private async findKey(signal: AbortSignal): Promise<string> {
     const { name, leave } = await this.findPlace(signal)
     leave()
-    return cacheKey(this.server.dialect.name, name, this.render(name))
+    return cacheKey(this.caller.server.dialect.name, name, this.render(name))
   }
 
   /** A place at a replica, which is checked first after a while without checks; the last one left gets more patience. */
   private async findPlace(signal: AbortSignal): Promise<Place> {
-    const { replicas, ownPrefixes } = this.server
-    const { conversation } = this
+    const { replicas, ownPrefixes } = this.caller.server
+    const { conversation } = this.caller
     for (let others = replicas.all.length - 1; ; others--) {
       const usual = conversation.calls > 1 ? null : conversation.replica
-      const seat = replicas.take(this.model, usual, this.failedAt)
+      const seat = replicas.take(this.caller.model, usual, this.failedAt)
       const { health } = seat.replica
       this.asked = seat.replica
-      const checked = await health.checkIfStale(this.model, signal, others > 0 ? 1 : undefined).catch((error) => {
-        seat.leave()
-        throw error
-      })
-      if (checked.kind === 'healthy') return { ...seat, name: nameOnServer(this.model, checked.served, ownPrefixes) }
+      const checked = await health
+        .checkIfStale(this.caller.model, signal, others > 0 ? 1 : undefined)
+        .catch((error) => {
+          seat.leave()
+          throw error
+        })
+      if (checked.kind === 'healthy')
+        return { ...seat, name: nameOnServer(this.caller.model, checked.served, ownPrefixes) }
       seat.leave()
       this.failedAt = seat.replica
       replicas.setAside(seat.replica)
@@ -101,10 +109,10 @@ export class Call {
   }
 
   private async ask(signal: AbortSignal): Promise<{ wire: WireReply; latencyMs: number } | ModelOutcome> {
-    const { rateLimit } = this.server
+    const { rateLimit } = this.caller.server
     for (;;) {
-      const settle = await rateLimit.take(() => this.counter.count(this.request.messages).tokens, signal)
-      const spent = this.account?.admit() ?? null
+      const settle = await rateLimit.take(() => this.caller.counter.count(this.request.messages).tokens, signal)
+      const spent = this.caller.account?.admit() ?? null
       if (spent !== null) {
         settle(0)
         return { kind: 'budget-exceeded', budget: spent }
@@ -124,13 +132,13 @@ export class Call {
   }
 
   private stayAt(replica: Replica): void {
-    this.server.replicas.hasAnswered(replica)
-    this.conversation.replica = replica
+    this.caller.server.replicas.hasAnswered(replica)
+    this.caller.conversation.replica = replica
   }
 
   /** Whether the request can go to another replica at once, because the one it went to is gone. */
   private moved(went: Trouble, replica: Replica): boolean {
-    const { replicas } = this.server
+    const { replicas } = this.caller.server
     this.failedAt = went.again ? replica : null
     if (went.code !== 'ApiConnectionError' || !replicas.setAside(replica)) return false
     return !this.textGiven && this.moves++ < replicas.all.length
@@ -152,22 +160,23 @@ export class Call {
       body,
       request,
       stream,
-      timeoutMs: this.server.requestTimeoutMs,
+      timeoutMs: this.caller.server.requestTimeoutMs,
       signal,
       onText,
       onReasoning,
     })
-    if (went.kind === 'reply' && went.reply.usage) this.counter.learn(request.messages, went.reply.usage.inputTokens)
+    if (went.kind === 'reply' && went.reply.usage)
+      this.caller.counter.learn(request.messages, went.reply.usage.inputTokens)
     return went
   }
 
   /** Decides what follows a failed request: a changed one, the same after a wait, or the end. */
   private async beforeNext(went: Trouble, body: Body, signal: AbortSignal): Promise<void> {
-    const { quirks, retry, rateLimit } = this.server
+    const { quirks, retry, rateLimit } = this.caller.server
     const learnt = went.fault && this.lessons < maxLessons ? learnQuirk(went.fault, body, this.quirks) : null
     if (learnt) {
       this.lessons++
-      quirks.set(this.model, learnt)
+      quirks.set(this.caller.model, learnt)
       return
     }
     const waitMs = went.again && !this.textGiven ? retryWaitMs(this.attempt, retry, went.retryAfterMs) : null
@@ -181,18 +190,18 @@ export class Call {
   }
 
   failure(code: string, message: string, retryable: boolean): BoundaryError {
-    const { wire } = this.asked ?? this.server.replicas.all[0]
+    const { wire } = this.asked ?? this.caller.server.replicas.all[0]
     const tries = this.attempt > 1 ? ` (attempt ${this.attempt})` : ''
-    const text = `${this.model} at ${new URL(wire.base).host}: ${message}${tries}`
+    const text = `${this.caller.model} at ${new URL(wire.base).host}: ${message}${tries}`
     return new BoundaryError('model', wire.hide(text), { code, retryable })
   }
 
   private get quirks(): Quirks {
-    return this.server.quirks.get(this.model) ?? this.server.firstQuirks
+    return this.caller.server.quirks.get(this.caller.model) ?? this.caller.server.firstQuirks
   }
 
   private render(name: string): Body {
-    return this.server.dialect.render(name, this.request, {
+    return this.caller.server.dialect.render(name, this.request, {
       stream: this.stream,
       quirks: this.quirks,
       defaultOutputTokens,
@@ -200,13 +209,14 @@ export class Call {
   }
 
   private pay(): void {
-    const { model, usage, requests } = this
-    this.account?.charge({ model, usage, costUsd: usage && costOf(usage, this.server.facts), requests })
+    const { usage, requests } = this
+    const { account, model, server } = this.caller
+    account?.charge({ model, usage, costUsd: usage && costOf(usage, server.facts), requests })
   }
 
   private guessUsage(reply: WireReply): TokenUsage {
     const words = reply.text + (reply.reasoning ?? '') + reply.toolCalls.map((call) => call.arguments).join('')
-    const { tokens } = this.counter.count(this.request.messages)
+    const { tokens } = this.caller.counter.count(this.request.messages)
     return { inputTokens: tokens, cacheTokens: 0, outputTokens: estimateTokens(words), estimated: true }
   }
 
@@ -217,7 +227,7 @@ export class Call {
     return {
       ...wire,
       usage,
-      costUsd: this.requests === 0 ? 0 : costOf(usage, this.server.facts),
+      costUsd: this.requests === 0 ? 0 : costOf(usage, this.caller.server.facts),
       latencyMs,
       attempts: this.requests,
       ...(dropped.length > 0 && { dropped }),

@@ -125,6 +125,7 @@ function makeClient(server: Server, model: string, account: Account | null): Mod
   }
   const counter = makeTokenCounter()
   const conversation: Conversation = { replica: null, calls: 0 }
+  const caller = { server, model, account, counter, conversation }
   return {
     model,
     get facts() {
@@ -136,16 +137,7 @@ function makeClient(server: Server, model: string, account: Account | null): Mod
       setMaxListeners(0, signal)
       const leftMs = deadline ? deadline.getTime() - Date.now() : Number.POSITIVE_INFINITY
       const waitsUntil = performance.now() + Math.min(leftMs, (timeoutSec ?? Number.POSITIVE_INFINITY) * 1000)
-      const call = new Call(
-        server,
-        model,
-        account,
-        counter,
-        withDefaults(request, server.defaults),
-        waitsUntil,
-        hearing,
-        conversation,
-      )
+      const call = new Call(caller, withDefaults(request, server.defaults), waitsUntil, hearing)
       conversation.calls++
       const outcome = await withDeadline(timeoutSec, signal, (inner) => call.run(inner)).finally(() => {
         conversation.calls--

@@ -94,7 +94,7 @@ class Threads {
       : isMain
         ? mainFile
         : `trajectory.side-${++this.sides}.json`
-    const thread = new Thread(file, this.journal, this.agent, role, request)
+    const thread = new Thread(file, this.journal, this.agent, { ...request, role })
     if (known) known.close(file)
     if (known || isMain) this.main = thread
     this.all.push(thread)

@@ -32,14 +32,16 @@ export class Thread {
   private readonly total = { prompt: 0, completion: 0, cached: 0, cost: 0, priced: false }
   private closed = false
 
+  /** What tells agents with the same model apart: their rules and tools. */
+  readonly role: string
+
   constructor(
     readonly file: string,
     private readonly journal: TrajectoryJournal,
     private readonly agent: RecordedAgent,
-    /** What tells agents with the same model apart: their rules and tools. */
-    readonly role: string,
-    { tools = [] }: ModelRequest,
+    { role, tools = [] }: Pick<Thread, 'role'> & Pick<ModelRequest, 'tools'>,
   ) {
+    this.role = role
     const { name, version, model, sessionId } = agent
     const head: TrajectoryHead = {
       schema_version: atifVersion,

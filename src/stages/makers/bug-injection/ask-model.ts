@@ -48,12 +48,17 @@ export async function askForBug(
   return { text, promptDigest: reply.promptDigest }
 }
 
+/** The files that hold the bug, and the project they belong to. */
+export interface Change {
+  readonly changed: Readonly<Record<string, string>>
+  readonly bench: Bench
+}
+
 /** An issue in a user's words. It is asked for twice at most; one that gives the bug away is not used. */
 export async function askForIssue(
   model: ModelClient,
   facts: IssueFacts,
-  changed: Readonly<Record<string, string>>,
-  bench: Bench,
+  { changed, bench }: Change,
   signal: AbortSignal,
 ): Promise<Written | Dropped> {
   const seen = `Project: ${facts.name}\n\nFailing checks:\n${facts.failToPass.slice(0, 20).join('\n')}\n\nWhat they print:\n${facts.symptoms.join('\n')}`

@@ -5,7 +5,7 @@ import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import { type Dropped, isDropped, type MapStage, type StageContext } from '../../../core/stage.ts'
 import { digestJson, rowDigest } from '../../../lib/digest-json.ts'
 import { Semaphore } from '../../../lib/semaphore.ts'
-import { askForIssue, type Written } from './ask-model.ts'
+import { askForIssue, type Change, type Written } from './ask-model.ts'
 import { type Bench, openBench } from './bench.ts'
 import { type Candidate, combine, findCandidates } from './candidates.ts'
 import { type Bug, bugConfig, bugFiles } from './draft.ts'
@@ -130,7 +130,7 @@ async function makeDraft(bug: FoundBug, bench: Bench, row: RawRow, { given, at }
     ...{ name: String(name), workdir: given.workdir, failToPass, symptoms: harmless, commands: bench.run.commands },
     areTestsVisible: given.tests === 'visible',
   }
-  const issue = await writeIssue(facts, changed, bench, given, at)
+  const issue = await writeIssue(facts, { changed, bench }, given, at)
   if (isDropped(issue)) return issue
   const instruction = renderInstruction(issue.text, facts)
   const leak = findLeak(instruction, changed, bench)
@@ -163,12 +163,11 @@ async function makeDraft(bug: FoundBug, bench: Bench, row: RawRow, { given, at }
 
 async function writeIssue(
   facts: IssueFacts,
-  changed: Readonly<Record<string, string>>,
-  bench: Bench,
+  { changed, bench }: Change,
   { issue }: Options,
   { model, signal }: StageContext,
 ): Promise<Written | Dropped> {
-  if (issue === 'model' && model) return askForIssue(model, facts, changed, bench, signal)
+  if (issue === 'model' && model) return askForIssue(model, facts, { changed, bench }, signal)
   return { text: renderIssue(facts), promptDigest: '' }
 }
 

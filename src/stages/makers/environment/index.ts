@@ -81,13 +81,11 @@ async function* makeDrafts(
     const variants = perturb(task, makeRandom(at.seed, row.id), given.variants)
     if (variants.length === 0)
       yield { drop: 'nothing-to-perturb', detail: 'no perturbation can be applied', id: row.id }
-    for (const [i, variant] of variants.entries()) yield toDraft(row, variant, given, at, `-${i + 1}`)
+    for (const [i, variant] of variants.entries()) yield toDraft(row, { ...variant, suffix: `-${i + 1}` }, given, at)
     return
   }
   const chosen = await chooseDockerfile(parsed.data, row.id, given, at)
-  yield isDropped(chosen)
-    ? chosen
-    : toDraft(row, { ...task, dockerfile: chosen.dockerfile }, given, at, '', chosen.helped)
+  yield isDropped(chosen) ? chosen : toDraft(row, { ...task, ...chosen }, given, at)
 }
 
 function furnish({ instruction, dockerfile, files }: Given): Furnished {
@@ -134,11 +132,9 @@ function onTopOf(base: string, dockerfile: string): string {
 
 function toDraft(
   row: RawRow,
-  { instruction, dockerfile, files }: Furnished,
+  { instruction, dockerfile, files, suffix = '', helped }: Furnished & Partial<Chosen> & { readonly suffix?: string },
   { pipeline, strategy }: Options,
   { seed }: StageContext,
-  suffix: string,
-  helped: Partial<TaskDraft['lineage']> = {},
 ): TaskDraft {
   const all: Readonly<Record<string, DraftFile>> = { 'environment/Dockerfile': { data: dockerfile }, ...files }
   const lineage = {

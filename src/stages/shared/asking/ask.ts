@@ -62,7 +62,7 @@ export async function ask<T = string>(question: Question<T>, at: AskAt): Promise
   const costs: (number | null)[] = []
   for (let repeat = 0; repeat < (question.repeats ?? 1); repeat++) {
     const sent: ModelRequest[] = []
-    const said = await askOnce(question, form, messages, repeat, { ...at, model, sent })
+    const said = await askOnce(question, form, { opening: messages, repeat }, { ...at, model, sent })
     if ('drop' in said && question.forgetFailure)
       for (const request of sent) await forgetReply(request, repeat, { ...at, model })
     if ('drop' in said) return { ...said, ...(question.id !== undefined && { id: question.id }) }
@@ -99,11 +99,15 @@ export function modelOf({ model }: { readonly model?: ModelClient | null | undef
   )
 }
 
+interface Round {
+  readonly opening: readonly ChatMessage[]
+  readonly repeat: number
+}
+
 async function askOnce<T>(
   question: Question<T>,
   form: ReplyForm<T>,
-  opening: readonly ChatMessage[],
-  repeat: number,
+  { opening, repeat }: Round,
   at: AskAt & { readonly model: ModelClient; readonly sent: ModelRequest[] },
 ): Promise<{ readonly value: T; readonly costUsd: number | null } | Dropped> {
   const { tries = 3 } = question

@@ -74,7 +74,7 @@ export function mapRaw<T>(
   form: ReplyForm<T>,
   give: (asked: Asked<RawRow, T>) => readonly (RawRow | Dropped)[],
 ): MapStage<RawRow, RawRow> {
-  return mapRows('raw', options, form, ({ fields }) => fields, give)
+  return mapRows('raw', options, form, { fieldsOf: ({ fields }) => fields, give })
 }
 
 /** A map over tasks, which leaves what it found among their signals. */
@@ -90,15 +90,19 @@ export function mapTasks<T>(
     instruction,
     ...signals,
   })
-  return mapRows('task', options, form, fieldsOf, give)
+  return mapRows('task', options, form, { fieldsOf, give })
+}
+
+interface RowMapping<Row, T> {
+  readonly fieldsOf: (row: Row) => Readonly<Record<string, unknown>>
+  readonly give: (asked: Asked<Row, T>) => readonly (Row | Dropped)[]
 }
 
 function mapRows<Row extends { readonly id: string }, T>(
   kind: 'raw' | 'task',
   options: MapOptions,
   form: ReplyForm<T>,
-  fieldsOf: (row: Row) => Readonly<Record<string, unknown>>,
-  give: (asked: Asked<Row, T>) => readonly (Row | Dropped)[],
+  { fieldsOf, give }: RowMapping<Row, T>,
 ): MapStage<Row, Row> {
   const { prompt, into: _, model: __, ...asking } = options
   return {

@@ -50,14 +50,18 @@ async function augment(
 ): Promise<(TaskRow | Dropped)[]> {
   const made: (TaskRow | Dropped)[] = options.keepOriginal ? [row] : []
   for (let variant = 1; variant <= options.variants; variant++)
-    made.push(await rewrite(row, manner, variant, options, at))
+    made.push(await rewrite(row, { manner, variant }, options, at))
   return made
+}
+
+interface Rewriting {
+  readonly manner: Manner
+  readonly variant: number
 }
 
 async function rewrite(
   row: TaskRow,
-  manner: Manner,
-  variant: number,
+  { manner, variant }: Rewriting,
   { system, temperature, maxOutputTokens, tries }: Options,
   at: AskingContext,
 ): Promise<TaskRow | Dropped> {

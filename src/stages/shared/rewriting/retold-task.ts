@@ -37,7 +37,7 @@ export async function retoldTask(
     const told = await tell(await judgedBy(dir))
     if (isDropped(told)) return told
     await writeFile(instructionFile(dir), `${told.instruction}\n`)
-    await markParent(dir, row, telling, told.told, at.seed)
+    await markParent(dir, row, telling, { told: told.told, seed: at.seed })
     const made = await taskRowOf(dir, row.source, `${row.name}-${telling.suffix}`)
     return isDropped(made) ? made : { ...made, signals: row.signals }
   } finally {
@@ -64,13 +64,17 @@ async function textBelow(dir: string): Promise<string> {
   return text
 }
 
+interface Origin {
+  readonly told: Answer<unknown>
+  readonly seed: number
+}
+
 /** Writes down which task this one was made of, and how; its name gets the suffix. */
 async function markParent(
   dir: string,
   row: TaskRow,
   { manner, suffix }: Telling,
-  told: Answer<unknown>,
-  seed: number,
+  { told, seed }: Origin,
 ): Promise<void> {
   const usual = { pipeline: row.source, rowId: row.id, rowDigest: row.digest }
   const lineage: TaskLineage = {
