@@ -62,6 +62,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     atif: ['dialect-server'],
     benchmark: ['harbor-job', 'harbor-task', 'hub', 'records', 'task-parquet', 'terminal-bench'],
     compose: ['dockerfile'],
+    conversations: ['sft-dataset', 'task-parquet'],
     'dialect-server': [],
     dockerfile: [],
     exchanges: ['atif'],

@@ -63,6 +63,7 @@ export const commands: Group = {
     group: {
       export: { summary: 'Write trials as a dataset of conversations', load: () => import('./traces/export.ts') },
       stats: { summary: 'Count turns, tokens, results and failures', load: () => import('./traces/stats.ts') },
+      head: { summary: 'Print the first rows of a dataset', load: () => import('./traces/head.ts') },
       show: { summary: 'Print the trajectory of one trial', load: () => import('./traces/show.ts') },
       replay: { summary: 'Check that recorded conversations happen again', load: () => import('./traces/replay.ts') },
     },

@@ -12,6 +12,7 @@ import { failed } from '../../../test/records.ts'
 import { agentRecord, fixtureRows, someTrajectory, storeJob, type TrialToStore } from '../../../test/traces.ts'
 import { type MakeCommand, runCommand } from '../../app/flags/command.ts'
 import exportTraces from './export.ts'
+import head from './head.ts'
 import show from './show.ts'
 import stats from './stats.ts'
 
@@ -358,3 +359,26 @@ function writeTrajectory(trial: string, text: string): void {
   mkdirSync(join(trial, 'agent'))
   writeFileSync(join(trial, 'agent/trajectory.json'), text)
 }
+
+test('head prints the first rows of an export, and of JSON lines of anyone, with nothing a terminal obeys', async () => {
+  await storeJob(join(dir, 'job'), trials, 'harbor')
+  await run(exportTraces, '-p', join(dir, 'job'), '--out', out, '--form', 'readable')
+  const printed = await run(head, out, '-n', '2')
+  expect(printed.match(/^== row /gm)).toHaveLength(2)
+  expect(printed).toMatch(/^== row 0 · task org.hello · from tasks · result 1\.0 · /m)
+  expect(printed).toMatch(/^user:\n {4}\S/m)
+  const file = join(dir, 'any.jsonl')
+  const rows = ['\x1b[2Jhidden', 'x'.repeat(5000)].map((text) => ({ messages: [{ role: 'user', content: text }] }))
+  await writeFile(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+  const hostile = await run(head, file)
+  expect(hostile).not.toContain('\x1b')
+  expect(hostile).toContain('more characters, --full shows them')
+})
+
+test('head prints whole rows as JSON, and refuses what is no dataset', async () => {
+  await writeFile(join(dir, 'any.jsonl'), '{"messages":[{"role":"user","content":"a\\u001bb"}],"score":3}\n')
+  const line = await run(head, join(dir, 'any.jsonl'), '--json')
+  expect(line).not.toContain('\x1b')
+  expect(JSON.parse(line)).toEqual({ messages: [{ role: 'user', content: 'a\x1bb' }], score: 3 })
+  await expect(run(head, join(dir, 'none'))).rejects.toThrow('expected a dataset, got nothing there')
+})

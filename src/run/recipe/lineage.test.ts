@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { AnyStage, StageServices } from '../../core/stage.ts'
+import { readDropped } from './dropped.ts'
 import { traceLineage } from './lineage.ts'
 import { readReport } from './read-report.ts'
 import { resolveRecipe } from './resolve.ts'
@@ -65,4 +66,23 @@ test('a trace is found by its id and by the name of its trial, with its own atte
   expect(await wayOf('a.0__xyz')).toEqual(first)
   expect(await wayOf('job/a.1__xyz/main')).toEqual(second)
   expect(await wayOf('a.1__xyz')).toEqual(second)
+})
+
+test('rows that a stage dropped are listed with the reason and the row itself', async () => {
+  const dir = await makeTempDir()
+  const recipe = await resolveRecipe(
+    { name: 'test', stages: Object.keys(stages).map((use) => ({ use })) },
+    async (use) => stages[use]!,
+  )
+  await runRecipe({ recipe, dir, services: {} as StageServices, signal: new AbortController().signal })
+  const report = await readReport(dir)
+  const ask = { stage: 'long', reason: null, offset: 0, limit: 10 }
+  const found = await readDropped(dir, report, ask)
+  expect(found).toMatchObject({ total: 1, reasons: { 'too-few-turns': 1 } })
+  expect(found.rows).toMatchObject([
+    { id: 'job/a.1__xyz/main', reason: 'too-few-turns', detail: null, step: 'rollout', row: { turns: 4 } },
+  ])
+  expect(await readDropped(dir, report, { ...ask, reason: 'other' })).toMatchObject({ total: 0, rows: [] })
+  expect(await readDropped(dir, report, { ...ask, stage: 'source' })).toMatchObject({ total: 0, rows: [] })
+  await expect(readDropped(dir, report, { ...ask, stage: 'lnog' })).rejects.toThrow('no stage of this run is called')
 })

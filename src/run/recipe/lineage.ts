@@ -3,7 +3,7 @@ import type { TaskRow } from '../../core/row.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { decodeRow } from '../../store/rows/columns.ts'
 import { selectRows } from '../../store/rows/shard-sql.ts'
-import { findStep, type StepOutput } from '../../store/rows/step-dir.ts'
+import { peekStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeReport } from './report.ts'
 
 /** Where a row stands in one step: among its rows, or among what it dropped. */
@@ -29,9 +29,7 @@ export interface RowLineage {
 /** Follows a row, by its id or its trial's name, through every step of a finished run, and back to its task and source row. */
 export async function traceLineage(dir: string, report: RecipeReport, id: string): Promise<RowLineage | null> {
   await using sql = await SqlDatabase.open({ memoryMb: 512, threads: 2, tempDir: join(dir, 'tmp') })
-  const steps = (await Promise.all(report.steps.map((step) => findStep(join(dir, step.dir))))).filter(
-    (step) => step !== null,
-  )
+  const steps = await stepsOf(dir, report)
   const own = await followRow(sql, steps, id)
   const last = own.findLast((sighting) => sighting.kept)
   if (own.length === 0) return null
@@ -40,6 +38,12 @@ export async function traceLineage(dir: string, report: RecipeReport, id: string
   const attempt = last?.kept ? Object(last.row.signals).attempt : undefined
   const before = task && task.id !== last?.row.id ? await followRow(sql, steps, task.id, attempt) : []
   return { id, way: [...before, ...own], task }
+}
+
+/** The steps of a finished run, in order. */
+export async function stepsOf(dir: string, report: RecipeReport): Promise<readonly StepOutput[]> {
+  const steps = await Promise.all(report.steps.map((step) => peekStep(join(dir, step.dir))))
+  return steps.filter((step) => step !== null)
 }
 
 /** A task stands among the rows once for each of its attempts: of those, the one that is asked for is seen. */
@@ -103,10 +107,12 @@ function attemptFirst({ manifest }: StepOutput, attempt: unknown): string {
   return `ORDER BY json_extract_string(signals, '$.attempt') = '${attempt}' DESC NULLS LAST`
 }
 
-function rowsOf({ shards }: StepOutput): string {
+/** The rows of a step as a query in brackets. */
+export function rowsOf({ shards }: StepOutput): string {
   return `(${shards.map(selectRows).join(' UNION ALL ')})`
 }
 
-function rejectsOf({ shards }: StepOutput): string {
+/** What a step dropped: id, stage, reason and detail. */
+export function rejectsOf({ shards }: StepOutput): string {
   return `read_parquet([${shards.map(({ rejects }) => sqlText(rejects)).join(', ')}])`
 }

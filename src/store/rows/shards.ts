@@ -90,18 +90,29 @@ export async function saveShard(
   }
 }
 
+/** A shard that was finished before, as its mark describes it; its files are not read. Null when it was not finished. */
+export async function peekShard(dir: string, index: number): Promise<Shard | null> {
+  const mark = await readMark(dir, index)
+  return mark && shardOf(dir, index, mark)
+}
+
 /** A shard that was finished before, its files checked against its mark; null when it was not. */
 export async function findShard(dir: string, index: number): Promise<Shard | null> {
   const files = shardFiles(dir, index)
-  const text = await readTextIfExists(files.mark)
-  if (text === null) return null
-  const mark = parseMark(text, files.mark)
+  const mark = await readMark(dir, index)
+  if (mark === null) return null
   const shard = shardOf(dir, index, mark)
   if ('bytes' in mark.part) await checkFile(shard.part, mark.part)
   // The file of another shard was checked with that one; that it is still the one that was meant is all there is to see.
   else if ((await markedDigest(shard.part)) !== mark.part.sha256) throw corrupt(files.mark)
   await checkFile(files.rejects, mark.rejects)
   return shard
+}
+
+async function readMark(dir: string, index: number): Promise<Mark | null> {
+  const path = shardFiles(dir, index).mark
+  const text = await readTextIfExists(path)
+  return text === null ? null : parseMark(text, path)
 }
 
 function shardOf(dir: string, index: number, { rows, counts, part }: Mark): Shard {

@@ -5,7 +5,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { StageCount } from '../../core/recipe.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { findShard, type Shard } from './shards.ts'
+import { findShard, peekShard, type Shard } from './shards.ts'
 
 const schema = z.strictObject({
   schema: z.literal('step/1'),
@@ -38,7 +38,16 @@ export interface StepOutput {
 }
 
 /** A step that was finished before, every file of it checked; null when it was not. */
-export async function findStep(dir: string): Promise<StepOutput | null> {
+export function findStep(dir: string): Promise<StepOutput | null> {
+  return stepAt(dir, findShard)
+}
+
+/** The same for readers that only look: rows of any number are there at once, and a damaged file is noticed when it is read. */
+export function peekStep(dir: string): Promise<StepOutput | null> {
+  return stepAt(dir, peekShard)
+}
+
+async function stepAt(dir: string, shardAt: typeof findShard): Promise<StepOutput | null> {
   const text = await readTextIfExists(join(dir, 'manifest.json'))
   if (text === null) return null
   const parsed = schema.safeParse(parseJson(text))
@@ -50,7 +59,7 @@ export async function findStep(dir: string): Promise<StepOutput | null> {
   const manifest = parsed.data
   const shards: Shard[] = []
   for (let index = 0; index < manifest.shards; index++) {
-    const shard = await findShard(dir, index)
+    const shard = await shardAt(dir, index)
     if (shard === null)
       throw new BoundaryError('store', `${dir} lost its shard ${index}; remove the directory to make it again`, {
         code: 'CorruptShard',

@@ -1,0 +1,29 @@
+import { resolve } from 'node:path'
+import { type RowFacts, scanRow } from '../../formats/conversations/facts.ts'
+import { type Message, messagesOf, plainValue } from '../../formats/conversations/messages.ts'
+import { openRows } from '../../formats/conversations/open-rows.ts'
+
+/** A row of a dataset for a person and for a machine. */
+export interface HeadRow {
+  /** From 0. */
+  readonly number: number
+  readonly facts: RowFacts
+  readonly messages: readonly Message[]
+  /** Every column as it is. */
+  readonly row: object
+}
+
+/** The first rows of a dataset of conversations, ours or anyone's: parquet or JSON lines, a file or a folder. */
+export async function* headRows(path: string, count: number): AsyncGenerator<HeadRow, void, void> {
+  const source = await openRows(resolve(path))
+  try {
+    let left = count
+    for await (const { number } of source.scan(new AbortController().signal)) {
+      const row = (await source.read(number)) ?? {}
+      yield { number, facts: scanRow(row).facts, messages: messagesOf(row), row: Object(plainValue(row)) }
+      if (--left === 0) return
+    }
+  } finally {
+    await source.close()
+  }
+}

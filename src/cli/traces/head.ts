@@ -1,0 +1,53 @@
+import { Command } from '@commander-js/extra-typings'
+import { wholeNumber } from '../../app/flags/values.ts'
+import { type HeadRow, headRows } from '../../app/traces/head-rows.ts'
+import { oneLine, visible, visibleJson } from '../../lib/visible.ts'
+import { note } from '../output.ts'
+
+/** `ot-agent traces head`: the first rows of a dataset, to read. */
+export default () =>
+  new Command()
+    .description(
+      'Prints the first rows of a dataset of conversations, message by message. The dataset may be ours or anyone’s:\n' +
+        'parquet or JSON lines with ShareGPT conversations or messages. Signs that a terminal would obey are shown as escapes.',
+    )
+    .argument('<dataset>', 'a .parquet or .jsonl file, or a folder of such files')
+    .option('-n, --rows <n>', 'how many rows', wholeNumber(1), 3)
+    .option('--full', 'do not shorten long texts')
+    .option('--json', 'print each row as one line of JSON, with every column')
+    .action(async (dataset, { rows, full, json }) => {
+      let seen = 0
+      for await (const row of headRows(dataset, rows)) {
+        seen++
+        process.stdout.write(json ? `${visibleJson(JSON.stringify(row.row))}\n` : `${render(row, full === true)}\n`)
+      }
+      if (seen === 0) note('the dataset has no rows')
+    })
+
+/** Of a long text the beginning and the end are printed. */
+const shownChars = 1200
+
+function render({ number, facts, messages, row }: HeadRow, full: boolean): string {
+  const { id, task, source, result, model } = facts
+  const named = [id, task && `task ${task}`, source && `from ${source}`, result && `result ${result}`, model]
+  const sizes = [`${facts.turns} turns`, `about ${facts.tokens} tokens`]
+  const head = [`== row ${number}`, ...[...named, ...sizes].filter((fact) => fact !== null && fact !== '')].join(' · ')
+  const parts = messages.flatMap(({ role, reasoning, content, calls }): [string, string][] => [
+    ...(reasoning === null ? [] : [[`${role} thinks`, reasoning] as [string, string]]),
+    ...(content.trim() === '' ? [] : [[role, content] as [string, string]]),
+    ...calls.map((call): [string, string] => [`${role} calls ${call.name}`, call.arguments]),
+  ])
+  if (parts.length === 0) parts.push(['columns', JSON.stringify(row, null, 2)])
+  const limit = full ? Number.POSITIVE_INFINITY : shownChars
+  return `${oneLine(head)}\n${parts.map(([who, text]) => `${oneLine(who)}:\n${indented(text, limit)}`).join('\n')}\n`
+}
+
+function indented(text: string, limit: number): string {
+  return visible(shortened(text.replace(/\s+$/, ''), limit)).replace(/^/gm, '    ')
+}
+
+function shortened(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const half = Math.floor(limit / 2)
+  return `${text.slice(0, half)}\n[... ${text.length - 2 * half} more characters, --full shows them ...]\n${text.slice(-half)}`
+}

@@ -1,0 +1,72 @@
+import { messageColumns, messagesOf, pairColumns, type RowRecord, renderValue } from './messages.ts'
+
+/** What a list of rows shows and filters by; null where the dataset does not say. */
+export interface RowFacts {
+  readonly id: string | null
+  readonly task: string | null
+  readonly source: string | null
+  /** A reward, the name of an exception, or what the dataset calls a result. */
+  readonly result: string | null
+  readonly model: string | null
+  readonly agent: string | null
+  readonly job: string | null
+  readonly trial: string | null
+  readonly turns: number
+  readonly messages: number
+  /** About: a token is four bytes. */
+  readonly tokens: number
+  /** How the first question begins. */
+  readonly begins: string
+}
+
+/** The columns that facts and texts are made of. */
+export const factColumns: readonly string[] = [
+  ...new Set([...messageColumns, ...pairColumns]),
+  ...['id', 'uuid', 'name', 'task', 'source', 'dataset', 'result', 'reward', 'model', 'agent', 'job', 'trial_name'],
+  ...['turns', 'system', 'fields', 'tool_calls', 'reasoning'],
+]
+
+/** Of a row: its facts, and everything that was said in it, in UTF-8. */
+export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly text: Uint8Array } {
+  const messages = messagesOf(row)
+  const parts = messages.flatMap(({ reasoning, content, calls }) => [
+    ...(reasoning === null ? [] : [reasoning]),
+    content,
+    ...calls.map((call) => `${call.name} ${call.arguments}`),
+  ])
+  const said = messages.length === 0 && row.fields !== undefined ? asText(row.fields) : parts.join('\n')
+  const text = Buffer.from(said)
+  const asked = messages.find(({ role }) => role === 'user')?.content ?? said
+  const spoken = messages.filter(({ role }) => role === 'assistant').length
+  return {
+    text,
+    facts: {
+      id: stringOf(row.id ?? row.uuid),
+      task: stringOf(row.task ?? row.name),
+      source: stringOf(row.source ?? row.dataset),
+      result: stringOf(row.result ?? row.reward),
+      model: stringOf(row.model),
+      agent: stringOf(row.agent),
+      job: stringOf(row.job),
+      trial: stringOf(row.trial_name),
+      turns: typeof row.turns === 'number' || typeof row.turns === 'bigint' ? Number(row.turns) : spoken,
+      messages: messages.length,
+      tokens: Math.ceil(text.byteLength / 4),
+      begins: compact(asked.slice(0, 600)).slice(0, 200),
+    },
+  }
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : renderValue(value)
+}
+
+function stringOf(value: unknown): string | null {
+  if (value === null || value === undefined || value === '') return null
+  // A slice of a long text would keep all of it.
+  return Buffer.from((typeof value === 'object' ? renderValue(value) : String(value)).slice(0, 300)).toString()
+}
+
+function compact(text: string): string {
+  return Buffer.from(text.replace(/\s+/g, ' ').trim()).toString()
+}

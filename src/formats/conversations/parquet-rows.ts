@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { SqlDatabase, sqlName, sqlText } from '../../lib/duckdb.ts'
+import { compressors } from '../task-parquet/read-column.ts'
+import { factColumns } from './facts.ts'
+import type { RowRecord } from './messages.ts'
+import type { NumberedRow, RowSource } from './row-source.ts'
+
+/** A parquet file of which all rows or some are meant. */
+export interface ParquetPart {
+  readonly file: string
+  /** A query of its rows, with their places in the file as the column `row`. */
+  readonly select: string
+  readonly rows: number
+  /** How many rows the file has, its own and others. */
+  readonly rowsInFile: number
+}
+
+/** Files as parts, all rows of each. */
+export async function fileParts(files: readonly string[]): Promise<readonly ParquetPart[]> {
+  const sql = await openSql()
+  try {
+    return await Promise.all(
+      files.map(async (file) => {
+        const rows = await explained(file, () =>
+          sql.number(`SELECT sum(num_rows) FROM parquet_file_metadata(${sqlText(file)})`),
+        )
+        const select = `SELECT * EXCLUDE (file_row_number), file_row_number AS row FROM read_parquet(${sqlText(file)}, file_row_number = true)`
+        return { file, rows, rowsInFile: rows, select }
+      }),
+    )
+  } finally {
+    await sql[Symbol.asyncDispose]()
+  }
+}
+
+/** Rows of parquet files, read by the database; a file with texts that are no UTF-8 is read by a parser that shows them anyway. */
+export class ParquetRows implements RowSource {
+  readonly total: number
+  private readonly lenient = new Set<string>()
+
+  static async open(parts: readonly ParquetPart[]): Promise<ParquetRows> {
+    return new ParquetRows(parts, await openSql())
+  }
+
+  private constructor(
+    private readonly parts: readonly ParquetPart[],
+    private readonly sql: SqlDatabase,
+  ) {
+    this.total = parts.reduce((sum, { rows }) => sum + rows, 0)
+  }
+
+  async *scan(signal: AbortSignal): AsyncGenerator<NumberedRow, void, void> {
+    let first = 0
+    for (const part of this.parts) {
+      let next = 0
+      try {
+        const columns = await this.columnsOf(part)
+        for await (const batch of this.sql.batches(`SELECT row, ${columns} FROM (${part.select})`, part.rows))
+          for (const { row: place, ...row } of batch) {
+            signal.throwIfAborted()
+            next = Number(place) + 1
+            yield { number: first + Number(place), row }
+          }
+      } catch (error) {
+        if (!isEncoding(error)) throw signal.aborted ? error : refused(part.file, error)
+        this.lenient.add(part.file)
+        for await (const { number, row } of readLeniently(part.file, next)) yield { number: first + number, row }
+      }
+      first += part.rowsInFile
+    }
+  }
+
+  async read(number: number): Promise<RowRecord | null> {
+    let place = number
+    for (const part of this.parts) {
+      if (place < part.rowsInFile) return this.readPlace(part, place)
+      place -= part.rowsInFile
+    }
+    return null
+  }
+
+  async close(): Promise<void> {
+    await this.sql[Symbol.asyncDispose]()
+  }
+
+  private async readPlace(part: ParquetPart, place: number): Promise<RowRecord | null> {
+    try {
+      if (!this.lenient.has(part.file)) {
+        const [found] = await this.sql.rows(`SELECT * FROM (${part.select}) WHERE row = ${place}`)
+        const { row: _row, ...rest } = found ?? {}
+        return found ? rest : null
+      }
+    } catch (error) {
+      if (!isEncoding(error)) throw refused(part.file, error)
+      this.lenient.add(part.file)
+    }
+    for await (const { row } of readLeniently(part.file, place, place + 1)) return row
+    return null
+  }
+
+  private async columnsOf({ file, select }: ParquetPart): Promise<string> {
+    const found = await explained(file, () => this.sql.rows(`DESCRIBE ${select}`))
+    const names = new Set(found.map(({ column_name }) => String(column_name)))
+    const wanted = factColumns.filter((name) => names.has(name))
+    return wanted.length === 0 ? 'NULL AS nothing' : wanted.map(sqlName).join(', ')
+  }
+}
+
+/** Rows of a file with what is no UTF-8 replaced; one row group is in memory. */
+async function* readLeniently(path: string, from: number, to = Number.POSITIVE_INFINITY): AsyncGenerator<NumberedRow> {
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    const buffer = {
+      byteLength: size,
+      slice: async (start: number, end = size) => {
+        const bytes = new ArrayBuffer(Math.max(0, Math.min(end, size) - start))
+        await file.read(new Uint8Array(bytes), 0, bytes.byteLength, start)
+        return bytes
+      },
+    }
+    const metadata = await parquetMetadataAsync(buffer)
+    let first = 0
+    for (const { num_rows } of metadata.row_groups) {
+      const [rowStart, rowEnd] = [Math.max(first, from), Math.min(first + Number(num_rows), to)]
+      first += Number(num_rows)
+      if (rowStart >= rowEnd) continue
+      const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors })
+      for (const [i, row] of rows.entries()) yield { number: rowStart + i, row }
+    }
+  } catch (error) {
+    throw refused(path, error)
+  } finally {
+    await file.close()
+  }
+}
+
+function openSql(): Promise<SqlDatabase> {
+  const tempDir = join(tmpdir(), `ot-agent-rows-${randomBytes(6).toString('hex')}`)
+  return SqlDatabase.open({ memoryMb: 768, threads: 2, tempDir })
+}
+
+function isEncoding(error: unknown): boolean {
+  return /not valid UTF-?8|Invalid string encoding/i.test(messageOf(error))
+}
+
+async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw refused(path, error)
+  }
+}
+
+function refused(path: string, error: unknown): Error {
+  if (error instanceof UserError) return error
+  const [why = ''] = messageOf(error).split('\n')
+  return new UserError(`${path} cannot be read as parquet: ${why.slice(0, 300)}`, 'is the file whole?')
+}
