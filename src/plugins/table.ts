@@ -67,6 +67,7 @@ export const registry = {
     'filters/rollouts/no-subagents': () => import('../stages/filters/rollouts/no-subagents.ts'),
     'filters/rollouts/no-timeouts': () => import('../stages/filters/rollouts/no-timeouts.ts'),
     'filters/rollouts/no-truncation': () => import('../stages/filters/rollouts/no-truncation.ts'),
+    'filters/rollouts/random': () => import('../stages/filters/rollouts/random.ts'),
     'filters/rollouts/reward-hacking': () => import('../stages/filters/rollouts/reward-hacking.ts'),
     'filters/rollouts/secrets': () => import('../stages/filters/rollouts/secrets.ts'),
     'filters/tasks/classifier': () => import('../stages/filters/tasks/classifier.ts'),
