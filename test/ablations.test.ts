@@ -12,8 +12,18 @@ const flags = new Set(settingSpecs.flatMap(({ name, short }) => [`--${name.repla
 
 test('the ablations of the paper are here', () => {
   const stages = ['sources', 'mixing', 'augmentation', 'task-filters', 'teachers', 'rollout-filters']
-  const further = ['scaling', 'repeats', 'rl-sources']
+  const further = ['mixing-100k', 'token-matched', 'scaling', 'repeats', 'rl-sources', 'v1-sources', 'v1-teachers']
   expect(files).toEqual(expect.arrayContaining([...stages, ...further].map((name) => `paper/${name}.yaml`)))
+})
+
+test('sources that have no pipeline here are task sets with a published name, or folders that the user fills', async () => {
+  const { variants } = await loadStudy('ablations/paper/sources.yaml')
+  const replaced = variants.flatMap(({ change }) => Object.values(change.replace))
+  const repos = replaced.flatMap(({ use, with: { repo } = {} }) => (use === 'sources/hub-tasks' ? [repo] : []))
+  const folders = replaced.flatMap(({ use, with: { path } = {} }) => (use === 'sources/task-folder' ? [path] : []))
+  expect([variants.length, repos.length, folders.length]).toEqual([117, 68, 26])
+  expect(new Set([...repos, ...folders]).size).toBe(94)
+  expect(repos.filter((repo) => !/^(DCAgent|mlfoundations-dev)\/[\w-]+$/.test(String(repo)))).toEqual([])
 })
 
 describe.each(files)('ablations/%s', (name) => {

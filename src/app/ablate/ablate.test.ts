@@ -201,6 +201,31 @@ describe('a run of cells', { timeout: 300_000 }, () => {
     expect(trained()).toHaveLength(2)
   })
 
+  test('a task set that is not there is named by the plan, and fails only its variant', async () => {
+    const [repo, path] = [`file:${join(scratch, 'no-set')}`, join(scratch, 'no-folder')]
+    const variants = {
+      two: { set: { 'sample.keep': 2 } },
+      hub: { replace: { tasks: { use: 'sources/hub-tasks', with: { repo } } } },
+      folder: { replace: { tasks: { use: 'sources/task-folder', with: { path } } } },
+    }
+    const { missing } = await planStudy(await load({ variants }), { dir: join(scratch, 'none'), offline: true })
+    expect(missing.map(({ what }) => what)).toEqual([
+      expect.stringContaining('no-set'),
+      expect.stringContaining('no-folder'),
+    ])
+    expect(missing.every(({ provide }) => provide !== '')).toBe(true)
+    trained()
+    const states = await run({ variants, seeds: [1] }, {}, join(scratch, 'absent'))
+    expect(states.map(({ cell, state }) => [cell.variant, state])).toEqual([
+      ['hub', 'failed'],
+      ['folder', 'failed'],
+      ['two', 'done'],
+    ])
+    expect(states[0]?.reason).toMatch(/no-set/)
+    expect(states[1]?.reason).toMatch(/no-folder/)
+    expect(trained()).toEqual(['two m 1'])
+  })
+
   test('datasets can be made first, and the commands run later without the recipe', async () => {
     const dir = join(scratch, 'stages')
     const sizes = { factors: { size: ['s', 'm'] } }
