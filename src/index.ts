@@ -3,6 +3,16 @@
 /** For the options of a plug-in that lies where no package is installed. */
 export { z } from 'zod'
 
+export {
+  type AblationEvent,
+  type AblationPlan,
+  type AblationReport,
+  type AblationRequest,
+  type AblationResult,
+  planAblation,
+  reportAblation,
+  runAblation,
+} from './app/ablate.ts'
 export { type CheckEvent, type CheckRequest, checkTasks, type TaskReport } from './app/check-tasks.ts'
 export {
   compareJobs,

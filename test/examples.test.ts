@@ -48,6 +48,7 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
       '05-your-own-stages.ts',
       '06-run-a-recipe.ts',
       '07-a-launch.ts',
+      '08-an-ablation.ts',
     ])
   })
 })
@@ -56,6 +57,7 @@ test('07-a-launch plans two jobs and hands none over', () => {
   expect(run('07-a-launch.ts')).toMatch(/^tasks: .+, 02:00:00\nupload-tasks: .+\nsbatch \.\.\.\nsbatch \.\.\.\n$/)
 })
 
+// test/e2e/ablate.test.ts runs 08-an-ablation.
 test('06-run-a-recipe makes the same, and has nothing left to do the second time', { timeout: 60_000 }, () => {
   const out = mkdtempSync(join(tmpdir(), 'program-'))
   const output = run('06-run-a-recipe.ts', out)

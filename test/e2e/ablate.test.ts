@@ -72,6 +72,12 @@ withSandboxes('an ablation of three variants', () => {
     expect(stamps(whole)).toEqual(before.filter((_, i) => whole.includes(made[i] ?? '')))
     expect(readdirSync(join(dir, 'data/stages')).filter((name) => name.startsWith('composer-'))).toHaveLength(1)
 
+    // The same as a program of the library: nothing is left to run.
+    const example = spawn(process.execPath, ['scripts/example.mjs', 'examples/08-an-ablation.ts', dir])
+    const [compared, progress] = await Promise.all([text(example.stdout), text(example.stderr), once(example, 'close')])
+    expect(compared, progress).toMatch(/^clean \S+ baseline\nslips \S+ undecided\ncareless \S+ worse\n$/)
+    expect(readdirSync(join(dir, 'data/stages')).filter((name) => name.startsWith('rollout-'))).toHaveLength(3)
+
     const report = await program('report', file, '-o', dir)
     expect(report.status, report.stderr).toBe(0)
     expect(report.stdout).toMatch(/^careless is worse than clean by /m)

@@ -98,6 +98,17 @@ export async function planStudy(
   }
 }
 
+/** Refuses an ablation whose file has a budget that it is expected to exceed. */
+export async function refuseOverBudget(study: Study, dir: string): Promise<void> {
+  if (Object.keys(study.budget).length === 0) return
+  const { overBudget } = await planStudy(study, { dir, offline: true })
+  if (overBudget.length === 0) return
+  throw new UserError(
+    `${study.file}: over budget: ${overBudget.join('; ')}`,
+    'raise the budget, or run less with --only',
+  )
+}
+
 async function planGroup(group: CellGroup, dir: string): Promise<PlannedGroup> {
   const { recipe } = group
   const end = recipe.stages.findIndex(({ id }) => id === group.stage)

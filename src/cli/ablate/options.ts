@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 
 /** What every command of an ablation takes. */
@@ -7,9 +6,4 @@ export function ablateOptions() {
     .argument('<file>', 'an ablation, for example ablations/example.yaml')
     .option('-o, --out <dir>', 'where its datasets and results are kept (default: runs/NAME)')
     .option('--json', 'print the result as JSON')
-}
-
-/** Where an ablation is kept. */
-export function placeOf(name: string, out: string | undefined): string {
-  return resolve(out ?? `runs/${name}`)
 }

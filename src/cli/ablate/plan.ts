@@ -1,8 +1,9 @@
 import { type AblationPlan, type Cost, planStudy } from '../../app/ablate/plan.ts'
 import { loadStudy } from '../../app/ablate/study.ts'
+import { placeOf } from '../../app/ablate.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printJson, printTable } from '../output.ts'
-import { ablateOptions, placeOf } from './options.ts'
+import { ablateOptions } from './options.ts'
 
 /** `ot-agent ablate plan`: what an ablation would do, cost and detect. */
 export default () =>

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { type AblationReport, reportStudy } from '../../app/ablate/report.ts'
 import { loadStudy } from '../../app/ablate/study.ts'
+import { placeOf } from '../../app/ablate.ts'
 import { explainDisk } from '../../app/disk-errors.ts'
 import { writeAtomic } from '../../lib/files.ts'
 import { type Page, printPage, renderHtml, renderMarkdown } from '../eval/page.ts'
 import { printJson } from '../output.ts'
-import { ablateOptions, placeOf } from './options.ts'
+import { ablateOptions } from './options.ts'
 import { ablationPage } from './report-page.ts'
 
 /** `ot-agent ablate report`: how the variants differ from the baseline. */

@@ -1,14 +1,15 @@
 import { Option } from '@commander-js/extra-typings'
 import { labelOf } from '../../app/ablate/cells.ts'
 import { type MovedCells, packCells, unpackCells } from '../../app/ablate/pack.ts'
-import { planStudy } from '../../app/ablate/plan.ts'
+import { refuseOverBudget } from '../../app/ablate/plan.ts'
 import { type CellState, runCells } from '../../app/ablate/run.ts'
 import { loadStudy } from '../../app/ablate/study.ts'
+import { placeOf } from '../../app/ablate.ts'
 import { several, wholeNumber } from '../../app/flags/values.ts'
 import { UserError } from '../../core/errors.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { followCells } from './follow-cells.ts'
-import { ablateOptions, placeOf } from './options.ts'
+import { ablateOptions } from './options.ts'
 
 /** `ot-agent ablate run`: measures every variant, or what is missing of them. */
 export default () =>
@@ -36,14 +37,7 @@ export default () =>
       if (study.search) throw new UserError(`${file}: it describes a search`, `ot-agent ablate search ${file} runs it`)
       const dir = placeOf(study.name, out)
       if (unpack !== undefined) note(`unpacked ${movedWords(await unpackCells(unpack, dir))}`)
-      if (Object.keys(study.budget).length > 0 && stage !== 'outcome') {
-        const { overBudget } = await planStudy(study, { dir, offline: true })
-        if (overBudget.length > 0)
-          throw new UserError(
-            `${file}: over budget: ${overBudget.join('; ')}`,
-            'raise the budget, or run less with --only',
-          )
-      }
+      if (stage !== 'outcome') await refuseOverBudget(study, dir)
       const asked = { dir, only, concurrency, stage }
       const states = await followCells(quiet, (follower) => runCells(study, asked, follower))
       if (pack !== undefined) note(`packed ${movedWords(await packCells(dir, pack))}`)

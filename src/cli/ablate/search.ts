@@ -1,11 +1,12 @@
 import { type SearchedVariant, type SearchResult, searchStudy } from '../../app/ablate/search.ts'
 import { loadStudy } from '../../app/ablate/study.ts'
+import { placeOf } from '../../app/ablate.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { intervalPlot } from '../../lib/interval-plot.ts'
 import { type Page, printPage } from '../eval/page.ts'
 import { printJson } from '../output.ts'
 import { followCells } from './follow-cells.ts'
-import { ablateOptions, placeOf } from './options.ts'
+import { ablateOptions } from './options.ts'
 import { writePage } from './report.ts'
 
 /** `ot-agent ablate search`: good values of options, within a budget. */
