@@ -55,7 +55,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     sweep: ['engine', 'job', 'serve'],
     tasks: [],
     traces: ['jobs'],
-    view: ['eval', 'jobs'],
+    view: ['eval', 'jobs', 'registry'],
   },
   formats: {
     'anthropic-messages': [],

@@ -2,10 +2,13 @@ import type { ViewEvent } from '../src/core/view.ts'
 import { ApiError } from './api.ts'
 import { fill, h } from './dom.ts'
 import type { Key, Page } from './page.ts'
+import { boardPage } from './pages/board.ts'
 import { comparePage } from './pages/compare.ts'
 import { jobPage } from './pages/job.ts'
 import { jobsPage } from './pages/jobs.ts'
+import { modelPage } from './pages/model.ts'
 import { trialPage } from './pages/trial.ts'
+import { sectionLinks, sectionOf } from './parts/sections.ts'
 import { line } from './text.ts'
 
 const top = element('top')
@@ -17,6 +20,8 @@ let shownPath = ''
 
 const pages: readonly (readonly [pattern: RegExp, page: (page: Page) => Promise<void>])[] = [
   [/^\/?$/, jobsPage],
+  [/^\/board$/, boardPage],
+  [/^\/models\/([^/]+)$/, modelPage],
   [/^\/compare$/, comparePage],
   [/^\/jobs\/([^/]+)$/, jobPage],
   [/^\/jobs\/([^/]+)\/trials\/([^/]+)$/, trialPage],
@@ -53,7 +58,7 @@ function makePage(names: readonly string[], query: URLSearchParams, signal: Abor
     ...{ main, names, query, signal },
     head(crumbs, side) {
       document.title = [...crumbs.map(({ text }) => line(text)).reverse(), 'ot-agent'].join(' · ')
-      const items = [{ text: 'Jobs', to: '#/' }, ...crumbs].map(({ text, to }, i, all) =>
+      const items = [sectionOf(shownPath), ...crumbs].map(({ text, to }, i, all) =>
         h(
           'li',
           null,
@@ -63,7 +68,11 @@ function makePage(names: readonly string[], query: URLSearchParams, signal: Abor
         ),
       )
       const help = h('button', { class: 'quiet', onclick: showKeys, title: 'Keys (?)' }, 'Keys')
-      fill(top, h('nav', { 'aria-label': 'Path' }, h('ol', null, ...items)), h('div', { class: 'side' }, side, help))
+      fill(
+        top,
+        h('nav', { 'aria-label': 'Path' }, h('ol', null, ...items)),
+        h('div', { class: 'side' }, side, sectionLinks(shownPath), help),
+      )
     },
     keys: (own) => {
       keys = own
@@ -100,7 +109,7 @@ function trouble(error: unknown): HTMLElement {
     h('h1', null, error instanceof ApiError && error.status === 404 ? 'Not found' : 'This could not be shown'),
     h('p', null, line(message)),
     hint && h('p', { class: 'dim' }, line(hint)),
-    h('p', null, h('a', { href: '#/' }, 'All jobs')),
+    h('p', null, h('a', { href: sectionOf(shownPath).to }, 'Back')),
   )
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import { Library } from '../app/view/library.ts'
+import { sortPaths } from '../app/view/sort-paths.ts'
 import { untilAborted } from '../lib/deadline.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { packageRoot } from '../lib/package-root.ts'
@@ -10,16 +11,23 @@ import { spawnProcess } from '../lib/spawn-process.ts'
 import { serveView } from '../server/view/serve-view.ts'
 import { interruptSignal } from './interrupt.ts'
 import { note, printJson } from './output.ts'
+import { registryEnvOption, registryOption } from './registry/place.ts'
 import { announceView, findRunningView, type RunningView, viewNote } from './view/running-view.ts'
 
 /** `ot-agent view`: jobs and trials in a browser. */
 export default () =>
   new Command()
     .description(
-      'Shows jobs and trials in a browser: what ran, what failed and why, what the agent saw and typed.\n' +
+      'Shows jobs, trials and the leaderboard of a registry in a browser: what ran, what failed and why, what the agent saw and typed,\n' +
+        'which model is best and by how much.\n' +
         'The server only reads, and listens on this machine only unless --host says otherwise.',
     )
-    .argument('[paths...]', 'directories of jobs, jobs or trials, ours or Harbor’s (default: jobs)')
+    .argument(
+      '[paths...]',
+      'directories of jobs, jobs or trials, ours or Harbor’s, files of registries, reports of ablations (default: jobs)',
+    )
+    .addOption(registryOption())
+    .addOption(registryEnvOption())
     .option(
       '--host <address>',
       'where to listen; readers on other machines need the token in the printed address',
@@ -31,7 +39,7 @@ export default () =>
     .action(async (paths, options) => {
       const interrupt = interruptSignal()
       try {
-        await view(paths.length === 0 ? ['jobs'] : paths, options, interrupt.signal)
+        await view(paths, options, interrupt.signal)
       } finally {
         interrupt.stop()
       }
@@ -42,11 +50,16 @@ interface Options {
   readonly port: number
   readonly open: boolean
   readonly json?: true
+  readonly registry?: string
+  readonly registryEnv?: string
 }
 
 async function view(paths: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
-  const { library, start } = await Library.open(paths)
-  const file = viewNote(paths, options.host)
+  const { jobs, board } = await sortPaths(paths, options)
+  const { library, start: first } = await Library.open(jobs)
+  const start = first === '' && !library.hasJobs ? '#/board' : first
+  const named = [options.registry, options.registryEnv].flatMap((place) => place ?? [])
+  const file = viewNote([...(paths.length === 0 ? ['jobs'] : paths), ...named], options.host)
   const running = await findRunningView(file)
   if (running) {
     note('a viewer of these paths is running already')
@@ -55,7 +68,7 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
   }
   const token = isLoopback(options.host) ? null : randomBytes(24).toString('base64url')
   const assetsDir = join(packageRoot, 'dist', 'web')
-  const server = await serveView(library, { host: options.host, port: options.port, token, assetsDir })
+  const server = await serveView(library, { host: options.host, port: options.port, token, assetsDir, board })
   const withdraw = await announceView(file, { origin: server.origin, token })
   try {
     await tell({ origin: server.origin, token }, start, options)

@@ -5,6 +5,7 @@ import { exportTraces } from '../../src/app/export-traces.ts'
 import { ingest } from '../../src/app/registry/ingest.ts'
 import { findLineage, findRuns, querySql } from '../../src/app/registry/query.ts'
 import { exportRegistry, importRegistry } from '../../src/app/registry/transfer.ts'
+import { Board } from '../../src/app/view/board.ts'
 import { openRegistry } from '../../src/registry/open.ts'
 import { openPostgresql } from '../../src/registry/postgresql.ts'
 import { sql } from '../../src/registry/sql.ts'
@@ -43,6 +44,20 @@ onBothDatabases('the registry', (kit: Kit) => {
       ],
     })
     await expect(findLineage({ registry }, 'org/none')).rejects.toThrow('org/none')
+  })
+
+  test('the viewer has the leaderboard of it, and the page of each model', async () => {
+    const board = new Board({ registry: await registryWithAll() }, [])
+    const { benchmarks, rows } = await board.board(new Map())
+    expect(benchmarks.length).toBeGreaterThan(0)
+    const cells = rows.flatMap((row) => row.cells.flatMap((cell) => cell ?? []))
+    expect(cells.length).toBeGreaterThan(0)
+    for (const { accuracy, low, high, job } of cells) {
+      expect([low <= accuracy, accuracy <= high, job]).toEqual([true, true, null])
+    }
+    const model = await board.model('org/student', new Map())
+    expect(model).toMatchObject({ name: 'org/student', lineage: { facts: { training_run: '4711' } } })
+    await expect(board.model('org/none', new Map())).rejects.toThrow('org/none')
   })
 
   test('a model that names itself as its base has an end', async () => {

@@ -22,7 +22,8 @@ export interface PagerSettings<T> {
 export function makePager<T>({ size, signal, load, show, noun }: PagerSettings<T>): Pager<T> {
   const items: T[] = []
   const text = h('span')
-  const more = h('button', { onclick: () => void next() }, 'Show more')
+  // Hidden until the first items say that there are more.
+  const more = h('button', { hidden: true, onclick: () => void next() }, 'Show more')
   const foot = h('p', { class: 'foot' }, text, more)
   let loading = new AbortController()
   let busy = false

@@ -77,6 +77,16 @@ export class Library {
     return { id, there: known.there, row, index }
   }
 
+  /** Whether there are paths of jobs at all. */
+  get hasJobs(): boolean {
+    return this.folders.length + this.single.length > 0
+  }
+
+  /** Ids by the directory of the job. */
+  async idsByDir(): Promise<ReadonlyMap<string, string>> {
+    return new Map([...(await this.ids())].map(([id, dir]) => [dir, id]))
+  }
+
   async close(): Promise<void> {
     await this.trials.close()
   }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Board } from '../../app/view/board.ts'
 import type { Library } from '../../app/view/library.ts'
 import { type LibraryJob, NotHere } from '../../app/view/library-job.ts'
 import type { ExchangeReader } from '../../app/view/view-exchanges.ts'
@@ -10,6 +11,8 @@ export interface ViewAsked {
   readonly library: Library
   readonly trajectories: Trajectories
   readonly exchanges: ExchangeReader
+  /** Null without a registry. */
+  readonly board: Board | null
   /** What the route's pattern found in the path, decoded. */
   readonly names: readonly string[]
   readonly query: URLSearchParams

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
+import type { Board } from '../../app/view/board.ts'
 import type { Library } from '../../app/view/library.ts'
 import { NotHere } from '../../app/view/library-job.ts'
 import { ExchangeReader } from '../../app/view/view-exchanges.ts'
@@ -10,6 +11,7 @@ import { isLoopback } from '../../lib/loopback.ts'
 import { isSameKey, listen } from '../listen.ts'
 import { type Asset, assetFor } from './assets.ts'
 import type { ViewRoute } from './route.ts'
+import { board as boardRoute, csv } from './routes/board.ts'
 import { compare } from './routes/compare.ts'
 import { events } from './routes/events.ts'
 import { exchanges } from './routes/exchanges.ts'
@@ -17,7 +19,9 @@ import { health } from './routes/health.ts'
 import { job } from './routes/job.ts'
 import { jobText } from './routes/job-text.ts'
 import { jobs } from './routes/jobs.ts'
+import { model } from './routes/model.ts'
 import { raw } from './routes/raw.ts'
+import { sections } from './routes/sections.ts'
 import { steps } from './routes/steps.ts'
 import { tasks } from './routes/tasks.ts'
 import { text } from './routes/text.ts'
@@ -32,6 +36,8 @@ export interface ViewServerSettings {
   readonly token: string | null
   /** Where the built page lies. */
   readonly assetsDir: string
+  /** The leaderboard, where there is one. */
+  readonly board?: Board | null
 }
 
 export interface ViewServer {
@@ -43,7 +49,11 @@ export interface ViewServer {
 const name = '([^/]+)'
 const routes: readonly (readonly [pattern: RegExp, route: ViewRoute])[] = [
   [/^\/api\/health$/, health],
+  [/^\/api\/sections$/, sections],
   [/^\/api\/jobs$/, jobs],
+  [/^\/api\/board$/, boardRoute],
+  [/^\/api\/board\.csv$/, csv],
+  [new RegExp(`^/api/models/${name}$`), model],
   [/^\/api\/compare$/, compare],
   [/^\/api\/events$/, events],
   [new RegExp(`^/api/jobs/${name}$`), job],
@@ -72,7 +82,8 @@ const headers = {
 
 /** Serves the pages of a library, to be read and never to be written. */
 export async function serveView(library: Library, settings: ViewServerSettings): Promise<ViewServer> {
-  const readers = { trajectories: new Trajectories(), exchanges: new ExchangeReader() }
+  const { board = null } = settings
+  const readers = { trajectories: new Trajectories(), exchanges: new ExchangeReader(), board }
   const closing = new AbortController()
   const server = createServer((message, response) => {
     const gone = new AbortController()

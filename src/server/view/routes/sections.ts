@@ -1,0 +1,9 @@
+import type { ViewSections } from '../../../core/view-board.ts'
+import type { ViewRoute } from '../route.ts'
+
+/** `/api/sections`: which parts of the viewer have something to show. */
+export const sections: ViewRoute = async ({ library, board }): Promise<ViewSections> => ({
+  jobs: library.hasJobs,
+  board: board !== null,
+  tasks: false,
+})

@@ -1,0 +1,101 @@
+import type { ViewBoard } from '../../src/core/view-board.ts'
+import { address, get } from '../api.ts'
+import { fill, h } from '../dom.ts'
+import { go, type Page, to } from '../page.ts'
+import { ablationTables } from '../parts/ablation.ts'
+import { boardFilters, sentenceOf } from '../parts/board-filters.ts'
+import { boardPlots } from '../parts/board-plots.ts'
+import { matrixTable, rankTable } from '../parts/board-table.ts'
+import { rowKeys } from '../parts/rows.ts'
+import { makeTabs, searchBox } from '../parts/toolbar.ts'
+import { plural } from '../text.ts'
+
+/** Models by benchmarks, with intervals and ranks. */
+export async function boardPage(page: Page): Promise<void> {
+  const { main, query, signal } = page
+  page.head([])
+  const board = await get<ViewBoard>(['board'], {}, signal)
+  let show = () => {}
+  const search = searchBox(page, 'Search models, agents and datasets', () => show())
+  const filters = boardFilters(page, board, () => show())
+  const sentence = h('p', { class: 'why' })
+  const body = h('div')
+  const foot = h('p', { class: 'foot' })
+  const chosen = () => {
+    const at = board.benchmarks.findIndex(({ key }) => key === query.get('b'))
+    return at < 0 && board.benchmarks.length === 1 ? 0 : at
+  }
+  const rowsNow = () => board.rows.filter((row) => filters.fits(row) && (chosen() < 0 || row.cells[chosen()]))
+  const table = (panel: HTMLElement) => {
+    const draw = () => {
+      const [rows, at] = [rowsNow(), chosen()]
+      sentence.textContent = sentenceOf(board, at)
+      fill(body, at < 0 ? matrixTable(page, board, rows, draw) : rankTable(board, rows, at))
+      const partial = rows.some(({ cells }) => cells.some((cell) => cell?.state === 'partial'))
+      foot.textContent = [
+        `${rows.length} of ${plural(board.rows.length, 'line')}.`,
+        'Ranks are among all models; those that cannot be told apart share one.',
+        ...(partial ? ['Partial results have no rank.'] : []),
+      ].join(' ')
+    }
+    show = draw
+    draw()
+    panel.append(sentence, body, foot)
+  }
+  const tabs = makeTabs(page, [
+    { id: 'table', title: 'Results', show: table },
+    {
+      id: 'plots',
+      title: 'Scaling and cost',
+      show: (panel) => {
+        const place = h('div')
+        show = () => fill(place, boardPlots(page, board, rowsNow(), Math.max(0, chosen()), show))
+        show()
+        panel.append(place)
+      },
+    },
+    ...(board.ablations.length === 0
+      ? []
+      : [
+          {
+            id: 'ablations',
+            title: 'Ablations',
+            show: (panel: HTMLElement) => {
+              show = () => {}
+              panel.append(...board.ablations.map(ablationTables))
+            },
+          },
+        ]),
+  ])
+  const save = { class: 'dim' }
+  fill(
+    main,
+    h(
+      'div',
+      { class: 'title' },
+      h('h1', null, 'Leaderboard'),
+      h(
+        'span',
+        save,
+        'Save as ',
+        h('a', { href: address(['board.csv']), download: 'leaderboard.csv' }, 'CSV'),
+        ' ',
+        h('a', { href: address(['board']), download: 'leaderboard.json' }, 'JSON'),
+      ),
+    ),
+    board.rows.length === 0 && board.ablations.length === 0
+      ? h('p', { class: 'dim' }, 'The registry has no results yet: ot-agent registry ingest adds jobs.')
+      : null,
+    h('div', { class: 'tools' }, search, ...filters.controls),
+    tabs.bar,
+    tabs.panel,
+  )
+  page.keys([
+    ...rowKeys(body, (row) => go(row.dataset.row ?? '')),
+    { key: '/', does: 'search', run: () => search.querySelector('input')?.focus() },
+    { key: '1', does: 'results', run: () => tabs.choose('table') },
+    { key: '2', does: 'scaling and cost', run: () => tabs.choose('plots') },
+    { key: 'Escape', does: 'all benchmarks', run: () => go(to(['board'])) },
+  ])
+  tabs.start()
+}

@@ -1,0 +1,105 @@
+import type { ViewBoard, ViewBoardRow } from '../../src/core/view-board.ts'
+import { h } from '../dom.ts'
+import { type Page, to } from '../page.ts'
+import { count, line, money, percent, plural } from '../text.ts'
+import { type ScatterPoint, scatterPlot } from './scatter.ts'
+
+const axes = [
+  {
+    ...{ key: 'size', title: 'Model size', xTitle: 'parameters', text: sizeText },
+    value: ({ sizeB }: ViewBoardRow) => sizeB,
+    family: ({ datasets, agent }: ViewBoardRow) => JSON.stringify([datasets, agent]),
+  },
+  {
+    ...{ key: 'rows', title: 'Training data', xTitle: 'rows of training data', text: count },
+    value: ({ trainingRows }: ViewBoardRow) => trainingRows,
+    family: ({ base, agent }: ViewBoardRow) => JSON.stringify([base, agent]),
+  },
+  {
+    ...{ key: 'cost', title: 'Cost', xTitle: 'cost of a trial', text: money },
+    value: ({ cells }: ViewBoardRow, at: number) => {
+      const cell = cells[at]
+      return cell?.costUsd ? cell.costUsd / Math.max(1, cell.trials) : null
+    },
+    family: null,
+  },
+] as const
+
+/** How the mean reward of a benchmark grows with the size of models, with training data, and with cost. */
+export function boardPlots(
+  page: Page,
+  { benchmarks }: ViewBoard,
+  rows: readonly ViewBoardRow[],
+  at: number,
+  onChange: () => void,
+): HTMLElement {
+  const now = axes.find(({ key }) => key === page.query.get('x')) ?? axes[0]
+  const points = rows.flatMap((row): (ScatterPoint & { row: ViewBoardRow })[] => {
+    const [cell, x] = [row.cells[at], now.value(row, at)]
+    if (cell?.state !== 'finished' || !x) return []
+    const { accuracy: y, low, high } = cell
+    return [{ x, y, low, high, label: row.model ?? row.agent, family: now.family?.(row) ?? null, row }]
+  })
+  const select = h(
+    'select',
+    {
+      'aria-label': 'Horizontal axis',
+      onchange: () => {
+        page.remember({ x: select.value })
+        onChange()
+      },
+    },
+    ...axes.map(({ key, title }) => h('option', { value: key, selected: key === now.key }, `Against: ${title}`)),
+  )
+  const title = `Mean reward on ${line(benchmarks[at]?.key ?? 'no benchmark')} against ${now.xTitle}`
+  const unknown = rows.filter(({ cells }) => cells[at]?.state === 'finished').length - points.length
+  return h(
+    'section',
+    null,
+    h('div', { class: 'tools' }, h('h2', null, title), select),
+    points.length === 0
+      ? h('p', { class: 'dim' }, `No finished run has a known value: ${now.xTitle}.`)
+      : scatterPlot(points, { title, xTitle: now.xTitle, xText: now.text }),
+    unknown > 0 && h('p', { class: 'dim' }, `${plural(unknown, 'model')} without a known value not shown.`),
+    points.length > 0 &&
+      h(
+        'details',
+        null,
+        h('summary', null, 'The numbers'),
+        h(
+          'table',
+          { class: 'small' },
+          h(
+            'thead',
+            null,
+            h('tr', null, ...['Model', now.title, 'Mean reward'].map((text) => h('th', { scope: 'col' }, text))),
+          ),
+          h(
+            'tbody',
+            null,
+            ...points.map(({ row, x, y }) =>
+              h(
+                'tr',
+                null,
+                h(
+                  'td',
+                  null,
+                  h(
+                    'a',
+                    { href: row.model === null ? '#/board' : to(['models', row.model]) },
+                    h('bdi', null, line(row.model ?? 'no model')),
+                  ),
+                ),
+                h('td', { class: 'num' }, now.text(x)),
+                h('td', { class: 'num' }, percent(y)),
+              ),
+            ),
+          ),
+        ),
+      ),
+  )
+}
+
+function sizeText(billions: number): string {
+  return billions < 1 ? `${Math.round(billions * 1000)}M` : `${Number(billions.toFixed(1))}B`
+}

@@ -1,0 +1,33 @@
+import type { ViewSections } from '../../src/core/view-board.ts'
+import { get } from '../api.ts'
+import { fill, h } from '../dom.ts'
+
+const sections = [
+  { key: 'jobs', title: 'Jobs', to: '#/', paths: /^\/?$|^\/(jobs|compare)\b/ },
+  { key: 'board', title: 'Leaderboard', to: '#/board', paths: /^\/(board|models)\b/ },
+  { key: 'tasks', title: 'Tasks', to: '#/tasks', paths: /^\/tasks\b/ },
+] as const
+
+let known: Promise<ViewSections> | null = null
+
+/** The section that a path belongs to: the beginning of its breadcrumbs. */
+export function sectionOf(path: string): { readonly text: string; readonly to: string } {
+  const { title, to } = sections.find(({ paths }) => paths.test(path)) ?? sections[0]
+  return { text: title, to }
+}
+
+/** Links to the other sections that have something to show. */
+export function sectionLinks(path: string): HTMLElement {
+  const nav = h('nav', { 'aria-label': 'Sections', class: 'sections' })
+  known ??= get<ViewSections>(['sections'], {}, new AbortController().signal)
+  known.then(
+    (found) => {
+      const others = sections.filter(({ key, paths }) => found[key] && !paths.test(path))
+      fill(nav, ...others.map(({ title, to }) => h('a', { href: to }, title)))
+    },
+    () => {
+      known = null
+    },
+  )
+  return nav
+}
