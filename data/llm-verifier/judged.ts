@@ -3,6 +3,7 @@ import {
   asJson,
   authorOptions,
   authorTask,
+  collectResults,
   type DraftFile,
   type Dropped,
   definePlugin,
@@ -12,8 +13,6 @@ import {
   type RawRow,
   type RubricFile,
   renderTemplate,
-  sandboxPaths,
-  submissionDirName,
   type TaskDraft,
   z,
 } from 'ot-agent'
@@ -64,7 +63,7 @@ async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promis
       parts: ({ results, criteria, solve_sh }) => ({
         instruction: `${asked}\n\nHand in ${results.map((path) => `\`${path}\``).join(', ')}. Nothing else is looked at.\n`,
         files: {
-          'tests/test.sh': { data: collectScript(results) },
+          'tests/test.sh': { data: collectResults(results) },
           [`tests/${judgeFileName}`]: rubricFile(criteria, given.passAt),
           'solution/solve.sh': { data: solve_sh.startsWith('#!') ? solve_sh : `#!/bin/bash\n${solve_sh}\n` },
         },
@@ -79,24 +78,6 @@ async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promis
 function rubricFile(criteria: z.output<typeof judged>['criteria'], passAt: number): DraftFile {
   const rubric: RubricFile = { schema: 'judge/1', criteria, passAt }
   return { data: `${JSON.stringify(rubric, null, 2)}\n` }
-}
-
-/** Hands every result to the judge; where there is no result, there is no call. */
-function collectScript(results: readonly string[]): string {
-  const { verifierLogs } = sandboxPaths
-  return `#!/bin/bash
-# Collects what the judge looks at, and writes a reward itself only where there is nothing to look at.
-found=0
-for path in ${results.join(' ')}; do
-  if [ -f "$path" ] && [ ! -L "$path" ] && [ -s "$path" ]; then
-    target="${verifierLogs}/${submissionDirName}$(dirname "$path")"
-    mkdir -p "$target"
-    head -c 100000 "$path" > "$target/$(basename "$path")"
-    found=$((found + 1))
-  fi
-done
-[ "$found" -gt 0 ] || echo 0 > ${verifierLogs}/reward.txt
-`
 }
 
 function criteriaPrompt(instruction: string): string {

@@ -1,59 +1,82 @@
 import { join } from 'node:path'
-import { definePipeline, z } from 'ot-agent'
+import { type Dropped, definePipeline, isDropped, type MakeAt, type NewDraft, type RawRow, z } from 'ot-agent'
+import { byExample } from './by-example.ts'
+import { byProgram } from './by-program.ts'
+import { byRubric } from './by-rubric.ts'
 import posts from './posts/index.ts'
-import { shapeExample, shapeFunctions } from './shape.ts'
-import { sites } from './sites.ts'
+import { archiveOf, domainOf, fixtureSites } from './sites.ts'
 
-/** Questions of Stack Exchange whose answers are commands or code that can be run and compared. */
+/** The ways to make a task of a question, in the order in which they are tried. */
+const methods = { example: byExample, program: byProgram, rubric: byRubric }
+const kinds = {
+  example: ['example'],
+  program: ['program'],
+  rubric: ['rubric'],
+  checked: ['example', 'program'],
+  all: ['example', 'program', 'rubric'],
+} as const satisfies Readonly<Record<string, readonly (keyof typeof methods)[]>>
+
+const options = z.strictObject({
+  site: z
+    .string()
+    .regex(/^[a-z][a-z0-9.-]*$/, 'expected the name of a site such as unix')
+    .default('unix')
+    .describe(`the site, in the short form of its domain; questions come with ${fixtureSites.join(', ')}`),
+  kind: z
+    .enum(Object.keys(kinds) as [keyof typeof kinds])
+    .default('checked')
+    .describe('how tasks are made: example, program, rubric, checked (the first two) or all, in this order'),
+  minScore: z.number().int().default(0).describe('questions with a lower score are left out'),
+  maxMb: z.number().min(0).default(0).describe('read only this many megabytes of the dump (0: all)'),
+  passAt: z.number().min(0).max(1).default(0.75).describe('rubric: from this score on an answer counts as right'),
+})
+type Options = z.output<typeof options>
+
+/** Questions of Stack Exchange with an answer that readers accepted or voted for. */
 export default definePipeline({
   name: 'stackexchange',
-  summary: 'Questions of a Stack Exchange site, checked by running the answer that counts',
-  options: z.strictObject({
-    site: z
-      .enum(sites)
-      .default('unix')
-      .describe(`one of ${sites.join(', ')}`),
-    kind: z
-      .enum(['examples', 'functions'])
-      .default('examples')
-      .describe('examples of input and output, or functions in Python'),
-    minScore: z.number().int().default(0).describe('questions with a lower score are left out'),
-    maxMb: z.number().min(0).default(0).describe('read only this many megabytes of the dump (0: all)'),
-  }),
+  summary: 'Questions of a Stack Exchange site, checked by an example, by running the answer, or by a judge',
+  options,
   source: {
     fixture: {
       use: posts,
-      with: ({ options }) => ({ path: `fixtures/${options.site}.xml`, ...read(options) }),
+      with: ({ options }) => ({ path: `fixtures/${options.site}.xml`, ...reading(options) }),
     },
     real: {
       use: posts,
       with: ({ options, inputDir }) => ({
-        path: join(inputDir ?? process.cwd(), archives[options.site]),
-        ...read(options),
+        path: join(inputDir ?? process.cwd(), archiveOf(options.site)),
+        ...reading(options),
       }),
     },
   },
-  split: (row, { options }) => [options.kind === 'examples' ? shapeExample(row) : shapeFunctions(row)],
-  make: {
-    use: ({ options }) => (options.kind === 'examples' ? 'makers/expected-output' : 'makers/row-template'),
-    with: ({ options: { site, kind } }) => ({
-      pipeline: site,
-      instruction: '# {{title}}\n\n{{body}}',
-      ...(kind === 'functions' && { code: { field: 'program' } }),
-    }),
+  make: async (row, at) => {
+    const tried: (readonly [string, Dropped])[] = []
+    const { kind, site, passAt } = at.options
+    for (const method of kinds[kind]) {
+      const isLast = method === kinds[kind].at(-1)
+      const made = await methods[method](row, { ...at, isLast, passAt, domain: domainOf(site) })
+      if (!isDropped(made)) return named(made, row, method, at)
+      tried.push([method, made])
+    }
+    const [, last = { drop: 'no-checkable-answer' }] = tried.at(-1) ?? []
+    return { ...last, detail: tried.map(([method, { detail }]) => `by ${method}: ${detail}`).join('; '), id: row.id }
   },
 })
 
-/** What the archives of the dump are called. */
-const archives = {
-  codereview: 'codereview.stackexchange.com.7z',
-  overflow: 'stackoverflow.com-Posts.7z',
-  superuser: 'superuser.com.7z',
-  tezos: 'tezos.stackexchange.com.7z',
-  tor: 'tor.stackexchange.com.7z',
-  unix: 'unix.stackexchange.com.7z',
-} as const
+function reading({ site, minScore, maxMb, kind }: Options) {
+  return {
+    source: site,
+    minScore,
+    answersWithoutCode: kind === 'rubric' || kind === 'all',
+    ...(maxMb > 0 && { maxMb }),
+  }
+}
 
-function read({ site, minScore, maxMb }: { site: string; minScore: number; maxMb: number }) {
-  return { source: site, minScore, ...(maxMb > 0 && { maxMb }) }
+function named(made: NewDraft, { id }: RawRow, method: string, { options }: MakeAt<Options>): NewDraft {
+  return {
+    ...made,
+    name: `${options.site}-${id}`,
+    lineage: { ...made.lineage, pipeline: options.site, strategy: `by-${method}` },
+  }
 }

@@ -13,7 +13,7 @@ import {
 } from 'ot-agent'
 import { type Answered, AnswerJoin } from './join-answers.ts'
 import { openDump } from './open-dump.ts'
-import { type PostHead, readPosts } from './read-posts.ts'
+import { type Post, type PostHead, readPosts } from './read-posts.ts'
 
 const options = z.strictObject({
   path: z.string().min(1).describe('`Posts.xml` of a Stack Exchange dump, plain or .gz, or the .7z that holds it.'),
@@ -24,6 +24,7 @@ const options = z.strictObject({
   maxChars: z.number().int().min(1).default(30_000),
   tags: z.array(z.string().min(1)).default([]).describe('Only questions with one of these tags; none means all.'),
   code: z.boolean().default(true).describe('Posts without code are left out.'),
+  answersWithoutCode: z.boolean().default(false).describe('Answers without code count all the same.'),
   maxMb: z
     .number()
     .positive()
@@ -32,7 +33,7 @@ const options = z.strictObject({
 })
 type Options = z.output<typeof options>
 
-/** S2: questions of a Stack Exchange dump, each with the answer that counts. */
+/** S2: questions of a Stack Exchange dump, each with its best answers. */
 export default definePlugin<Source<RawRow>, typeof options>({
   name: 'posts',
   summary: 'Questions and answers of a Stack Exchange dump (Posts.xml, plain or 7z), read as a stream',
@@ -88,30 +89,39 @@ function joinDir(workDir: string): string {
   return join(workDir, `posts-${process.pid}-${opened++}`)
 }
 
-function isWanted(post: PostHead, { minScore, minChars, maxChars, tags, code }: Options): boolean {
-  if (code && !post.hasCode) return false
+function isWanted(post: PostHead, given: Options): boolean {
+  const { minScore, minChars, maxChars, tags, code, answersWithoutCode } = given
+  if (code && !post.hasCode && !(post.kind === 'answer' && answersWithoutCode)) return false
   if (post.bodyChars > maxChars) return false
   if (post.kind === 'answer') return true
   if (post.isClosed || post.score < minScore || post.bodyChars < minChars) return false
   return tags.length === 0 || post.tags.some((tag) => tags.includes(tag))
 }
 
-function toRow({ question, answer }: Answered, source: string, { minAnswerScore }: Options): RawRow | Dropped {
+function toRow({ question, answers }: Answered, source: string, { minAnswerScore }: Options): RawRow | Dropped {
   const id = String(question.id)
-  const isAccepted = question.acceptedAnswerId === answer.id
-  if (!isAccepted && answer.score < minAnswerScore)
-    return { drop: 'no-answer', detail: `no answer was accepted, and the best has a score of ${answer.score}`, id }
-  const [asked, said] = [htmlToMarkdown(question.body), htmlToMarkdown(answer.body)]
+  const isAccepted = (answer: Post) => question.acceptedAnswerId === answer.id
+  const [first, ...others] = answers.filter((answer) => isAccepted(answer) || answer.score >= minAnswerScore)
+  if (!first)
+    return { drop: 'no-answer', detail: `no answer was accepted, and the best has a score of ${answers[0].score}`, id }
+  const asked = htmlToMarkdown(question.body)
   const fields = {
     title: question.title,
     tags: question.tags,
     score: question.score,
+    day: question.day,
     body: asked.text,
     code: asked.code,
     license: question.license,
-    answer: { id: answer.id, score: answer.score, accepted: isAccepted, body: said.text, code: said.code },
+    answer: toAnswer(first, isAccepted(first)),
+    otherAnswers: others.map((answer) => toAnswer(answer, isAccepted(answer))),
   }
   return { id, source, fields }
+}
+
+function toAnswer({ id, score, body }: Post, accepted: boolean) {
+  const { text, code } = htmlToMarkdown(body)
+  return { id, score, accepted, body: text, code }
 }
 
 async function* upTo(

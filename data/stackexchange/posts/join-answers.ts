@@ -2,11 +2,13 @@ import { appendFile, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Post, type PostHead, parsePost } from './read-posts.ts'
 
-/** A question with the answer that counts: the accepted one, or where none is, the one with the highest score. */
+/** A question with its best answers: the accepted one first, then those with the highest scores. */
 export interface Answered {
   readonly question: Post
-  readonly answer: Post
+  readonly answers: readonly [Post, ...Post[]]
 }
+
+const keptAnswers = 3
 
 const idsPerDrawer = 16_384
 const heldBytes = 16 * 2 ** 20
@@ -84,19 +86,18 @@ function parseWaiting(line: string): Waiting {
 }
 
 function* joinPosts(posts: readonly Waiting[]): Generator<Answered | { readonly unanswered: number }, void, void> {
-  const best = new Map<number, Waiting>()
-  const questions = new Map(posts.filter(({ parentId }) => parentId === null).map((post) => [post.id, post]))
-  for (const post of posts) {
-    const question = post.parentId === null ? undefined : questions.get(post.parentId)
-    if (!question) continue
-    const rival = best.get(question.id)
-    const isAccepted = question.acceptedAnswerId === post.id
-    if (!rival || isAccepted || (rival.id !== question.acceptedAnswerId && post.score > rival.score))
-      best.set(question.id, post)
-  }
-  for (const { id, raw } of [...questions.values()].sort((a, b) => a.id - b.id)) {
-    const answer = best.get(id)
-    yield answer ? { question: parsePost(raw), answer: parsePost(answer.raw) } : { unanswered: id }
+  const answers = new Map<number, Waiting[]>()
+  const questions = posts.filter(({ parentId }) => parentId === null)
+  for (const post of posts)
+    if (post.parentId !== null) answers.set(post.parentId, [...(answers.get(post.parentId) ?? []), post])
+  for (const { id, raw, acceptedAnswerId } of questions.sort((a, b) => a.id - b.id)) {
+    const rank = ({ id, score }: Waiting) => (id === acceptedAnswerId ? Number.POSITIVE_INFINITY : score)
+    const [best, ...others] = (answers.get(id) ?? []).sort((a, b) => (rank(a) === rank(b) ? 0 : rank(b) - rank(a)))
+    if (best === undefined) yield { unanswered: id }
+    else {
+      const rest = others.slice(0, keptAnswers - 1).map((post) => parsePost(post.raw))
+      yield { question: parsePost(raw), answers: [parsePost(best.raw), ...rest] }
+    }
   }
 }
 

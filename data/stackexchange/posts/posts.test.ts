@@ -64,6 +64,7 @@ test('a question comes with its accepted answer, else with the best, code and ti
         title: 'Q & 1',
         tags: ['bash', 'awk'],
         score: 3,
+        day: null,
         license: null,
         body: 'How?\n\n```\na < 1\n```',
         code: [{ text: 'a < 1', language: null, before: 'How?' }],
@@ -74,6 +75,7 @@ test('a question comes with its accepted answer, else with the best, code and ti
           body: 'So:\n\n```\necho 4\n```',
           code: [{ text: 'echo 4', language: null, before: 'So:' }],
         },
+        otherAnswers: [expect.objectContaining({ id: 2, score: 50, accepted: false })],
       },
     },
     expect.objectContaining({
@@ -82,6 +84,14 @@ test('a question comes with its accepted answer, else with the best, code and ti
     }),
     { drop: 'no-answer', id: '7', detail: expect.any(String) },
   ])
+})
+
+test('answers without code count where they are asked for, and a question knows its day', async () => {
+  const plain = said(2, 1, { Body: '<p>Words alone.</p>' })
+  const path = await save(xml(asked(1, { CreationDate: '2021-06-13T08:00:00.000' }), plain))
+  expect(await runStage(make({ path, minChars: 1 }), [])).toEqual([expect.objectContaining({ drop: 'no-answer' })])
+  const [found] = await runStage(make({ path, minChars: 1, answersWithoutCode: true }), [])
+  expect(found).toMatchObject({ fields: { day: '2021-06-13', answer: { body: 'Words alone.', code: [] } } })
 })
 
 test('scores, tags, lengths and closed questions decide what is read at all', async () => {

@@ -20,6 +20,8 @@ export interface PostHead {
 /** A post with its words; the body is HTML. */
 export interface Post extends Pick<PostHead, 'id' | 'acceptedAnswerId' | 'score' | 'tags'> {
   readonly title: string
+  /** The day on which it was written, or null. */
+  readonly day: string | null
   readonly body: string
   readonly license: string | null
 }
@@ -61,6 +63,7 @@ export function parsePost(raw: string): Post {
     acceptedAnswerId: wholeNumber(row.AcceptedAnswerId),
     score: scoreOf(row),
     title: decode(row.Title ?? ''),
+    day: /^\d{4}-\d\d-\d\d/.exec(row.CreationDate ?? '')?.[0] ?? null,
     tags: parseTags(row.Tags ?? ''),
     body: decode(row.Body ?? ''),
     license: row.ContentLicense === undefined ? null : decode(row.ContentLicense),

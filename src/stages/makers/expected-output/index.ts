@@ -52,6 +52,11 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
   make: (given) => draftEach((row, seed) => makeDraft(row, given, seed)),
 })
 
+/** The same for one row, for makers that try several ways. */
+export function expectedOutputDraft(row: RawRow, given: z.input<typeof options>, seed: number): TaskDraft | Dropped {
+  return makeDraft(row, options.parse(given), seed)
+}
+
 function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropped {
   const { problem } = row.fields
   const dropped = (detail: string) => ({ drop: 'no-checkable-answer', detail, id: row.id })

@@ -1,0 +1,112 @@
+import {
+  type Dropped,
+  expectedOutputDraft,
+  isDropped,
+  type NewDraft,
+  proveDraft,
+  type RawRow,
+  readJson,
+  z,
+} from 'ot-agent'
+import { commandIn, commandOf } from './by-example.ts'
+import { functionTest, runFunctionPy } from './program/function-test.ts'
+import { probePy } from './program/probe-py.ts'
+import { answersOf, type Question, readQuestion } from './question.ts'
+import { type CodeAt, runCode } from './run-code.ts'
+
+/** By program: the answer's code is run on generated inputs in a sandbox, and the agent's must do the same. */
+export async function byProgram(row: RawRow, at: CodeAt): Promise<NewDraft | Dropped> {
+  const question = readQuestion(row)
+  const dropped = (detail: string) => ({ drop: 'no-checkable-answer', detail, id: row.id })
+  if (question === null) return dropped('expected a question with an answer')
+  const made = looksLikePython(question) ? await byFunction(question, at) : await byCommand(row, question, at)
+  return typeof made === 'string' ? dropped(made) : made
+}
+
+function looksLikePython(question: Question): boolean {
+  return answersOf(question).some(({ code }) => code.some(({ text }) => /^(?:def|class) \w+.*:/m.test(text)))
+}
+
+/** A command of the answer on an input that the question shows; what it prints for that input is told to the agent. */
+async function byCommand(row: RawRow, question: Question, at: CodeAt): Promise<NewDraft | Dropped | string> {
+  const command = commandOf(question)
+  if (typeof command === 'string') return command
+  const input = question.code.find(({ text }) => text.split('\n').length >= 3 && commandIn(text) === null)?.text
+  if (input === undefined) return 'the question shows no input of several lines'
+  const { script, file } = command
+  const files = { [file]: `${input}\n`, 'reference.sh': `${script}\n` }
+  const ran = await runCode(
+    { image: 'debian:12-slim', files, command: ['bash', '/app/reference.sh'], timeoutSec: 20 },
+    at,
+  )
+  if (ran === null || ran.exitCode !== 0 || ran.stderr.trim() !== '')
+    return 'the command fails on the input that is shown'
+  const printed = ran.stdout.trimEnd()
+  if (printed.trim() === '' || printed === input.trimEnd())
+    return 'the command does nothing with the input that is shown'
+  const { title, body } = question
+  const fields = { title, body, file, printed, script, files: { [file]: `${input}\n` }, expected: printed }
+  const draft = expectedOutputDraft({ ...row, fields }, { instruction: commandInstruction }, at.seed)
+  if (isDropped(draft) || !at.sandboxes) return draft
+  const wrong = await proveDraft(draft, { ...at, sandboxes: at.sandboxes })
+  return wrong === null ? draft : 'the command prints the same for all inputs, or never the same twice'
+}
+
+const commandInstruction = `# {{title}}
+
+{{body}}
+
+---
+
+The text above is in \`/app/{{file}}\`. For it, the result is:
+
+\`\`\`
+{{printed}}
+\`\`\``
+
+const probed = z.object({
+  name: z.string(),
+  signature: z.string(),
+  code: z.string(),
+  cases: z.array(z.object({ args: z.string(), result: z.string() })).min(10),
+})
+
+/** A Python function of the answer, on inputs in the shape of the calls that the posts show. */
+async function byFunction(question: Question, at: CodeAt): Promise<NewDraft | string> {
+  const { title, body } = question
+  const answers = answersOf(question).map(({ code }) => code.map(({ text }) => text))
+  const posts = { asked: question.code.map(({ text }) => text), answers, said: answers.flat() }
+  const files = { 'posts.json': JSON.stringify(posts), 'probe.py': probePy }
+  // Twice, with another order of sets: what differs depends on more than the input.
+  const runs = []
+  for (const hash of ['1', '2']) {
+    const command = ['env', `PYTHONHASHSEED=${hash}`, 'python3', '-I', '/app/probe.py', String(at.seed)]
+    const ran = await runCode({ image: 'python:3.12-slim', files, command, timeoutSec: 300 }, at)
+    if (ran === null || ran.exitCode !== 0) return 'the answer could not be tried out'
+    runs.push(ran.stdout.trim())
+  }
+  const [first = '', second] = runs
+  if (first !== second) return 'the function does not give the same every time'
+  const found: unknown = readJson(first)
+  const parsed = probed.safeParse(found)
+  if (!parsed.success) return z.object({ problem: z.string() }).safeParse(found).data?.problem ?? 'nothing to call'
+  const { name, signature, code, cases } = parsed.data
+  const file = '/app/solution.py'
+  const shown = cases.slice(0, 2).map(({ args, result }) => `- \`${name}${callOf(args)}\` gives \`${result}\``)
+  return {
+    instruction: `# ${title}\n\n${body}\n\n---\n\nWrite Python 3 code to \`${file}\` that defines \`${signature}\` and needs nothing but the standard library. Tests call it on other values of the same shape and compare what it returns:\n\n${shown.join('\n')}\n`,
+    files: {
+      'environment/Dockerfile': { data: 'FROM python:3.12-slim\n\nWORKDIR /app\n' },
+      'tests/test.sh': { data: functionTest(file) },
+      'tests/run_cases.py': { data: runFunctionPy(file) },
+      'tests/cases.json': { data: `${JSON.stringify({ name, cases }, null, 1)}\n` },
+      'solution/solution.py': { data: `${code}\n` },
+      'solution/solve.sh': { data: `#!/bin/sh\ncp "$(dirname "$0")/solution.py" ${file}\n` },
+    },
+  }
+}
+
+/** A tuple as Python writes it, as the arguments of a call. */
+function callOf(args: string): string {
+  return args.replace(/,\)$/, ')')
+}

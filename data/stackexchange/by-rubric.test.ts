@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { rubricSchema } from '../../src/stages/shared/judging/rubric.ts'
+import { byRubric } from './by-rubric.ts'
+
+const block = (text: string, before = '') => ({ text, language: null, before })
+const asked = 'The service stops after a minute, with `code 137` in its log. Why, and how do I keep it running?'
+const said =
+  'The kernel kills it, because the unit has a limit of memory that is too low for what the service reads at its start. Raise it with `MemoryMax` in the unit and reload the manager:'
+const code = '[Service]\nMemoryMax=2G'
+
+/** A question of a dump, as the posts' reader gives it. */
+function row({ body = asked, answer = said, answerCode = [block(code)], title = 'Killed after a minute' } = {}) {
+  const full = `${answer}\n\n${answerCode.map(({ text }) => `\`\`\`\n${text}\n\`\`\``).join('\n\n')}`
+  const best = { id: 2, score: 3, accepted: true, body: full, code: answerCode }
+  const fields = { title, body, day: '2022-01-02', code: [], answer: best, otherAnswers: [] }
+  return { id: '1', source: 'unix', fields }
+}
+const settings = { domain: 'unix.stackexchange.com', passAt: 0.75 }
+const make = (given: Parameters<typeof row>[0]) => byRubric(row(given), settings)
+
+test('the judge gets criteria drawn from the answer, and the agent sees none of it', () => {
+  const made = make({})
+  if ('drop' in made) throw new Error(made.drop)
+  const rubric = rubricSchema.parse(JSON.parse(String(made.files?.['tests/judge.json']?.data)))
+  expect(rubric.criteria.map(({ name }) => name)).toEqual([
+    'solves the question',
+    'point 1',
+    'detail 1',
+    'code',
+    'nothing wrong',
+  ])
+  expect(rubric.criteria[1]?.text).toContain('The kernel kills it')
+  expect(rubric.criteria[2]?.text).toContain('MemoryMax')
+  expect(rubric.reference).toContain(code)
+  expect(made.instruction).toContain('unix.stackexchange.com on 2022-01-02')
+  expect(made.instruction).not.toMatch(/MemoryMax|kernel/)
+  expect(made.files?.['solution/answer.md']?.data).toContain(code)
+})
+
+test.each([
+  ['needs-picture', { body: `${asked} [image: a window]` }],
+  ['solved-in-question', { body: `${asked}\n\nUpdate: it is solved, the limit was too low.` }],
+  ['solved-in-question', { body: `${asked}\n\n${code}` }],
+  ['no-single-answer', { title: 'What is the best init system?' }],
+  ['asks-nothing', { title: 'A note', body: 'The service stops after a minute, with `code 137` in its log.' }],
+  ['code-elsewhere', { body: `${asked} My code is here: https://example.org/repo` }],
+  ['about-one-account', { body: `${asked} All my coins are gone.` }],
+  ['answer-has-picture', { answer: `${said} [image: the log]` }],
+  ['answer-asks-back', { answer: `Could you post the whole log? ${said}` }],
+  ['answer-leans-on-others', { answer: `As Ann said, ${said}` }],
+  ['answer-of-its-day', { answer: `This is a known bug. ${said}` }],
+  ['answer-is-a-story', { answer: `I had the limit at 1 GB, then I raised it. ${said}` }],
+  ['answer-too-short', { answer: 'Raise the limit.' }],
+  ['no-criteria', { answer: `${'See https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
+])('%s: such a question makes no task', (drop, given) => {
+  expect(make(given)).toMatchObject({ drop, id: '1' })
+})
+
+test('output in an answer is no code that others have to give', () => {
+  const made = make({ answerCode: [block('Killed process 12, fatal error', 'The log says:')] })
+  if ('drop' in made) throw new Error(made.drop)
+  expect(String(made.files?.['tests/judge.json']?.data)).not.toContain('"code"')
+})

@@ -1,0 +1,47 @@
+import {
+  collectResults,
+  type DraftFile,
+  type Dropped,
+  judgeFileName,
+  type NewDraft,
+  type RawRow,
+  type RubricFile,
+} from 'ot-agent'
+import { readQuestion } from './question.ts'
+import { criteriaOf } from './rubric/criteria.ts'
+import { unfitness } from './rubric/fitness.ts'
+
+const resultFile = '/app/answer.md'
+
+/** By rubric: the agent answers in writing, and a judge compares with criteria drawn from the answer that readers accepted. */
+export function byRubric(row: RawRow, { domain, passAt }: { domain: string; passAt: number }): NewDraft | Dropped {
+  const question = readQuestion(row)
+  const { id } = row
+  if (question === null) return { drop: 'no-checkable-answer', detail: 'expected a question with an answer', id }
+  const { title, body, day, answer } = question
+  const unfit = unfitness(question, answer)
+  if (unfit) return { ...unfit, id }
+  const criteria = criteriaOf(question, answer)
+  if (criteria === null)
+    return { drop: 'no-criteria', detail: 'expected an answer that says or names something new', id }
+  const reference = answer.body.slice(0, 20_000)
+  return {
+    instruction: `# ${title}\n\n${body}\n\n---\n\n${handIn(domain, day)}\n`,
+    files: {
+      'environment/Dockerfile': { data: 'FROM debian:12-slim\n\nWORKDIR /app\n' },
+      'tests/test.sh': { data: collectResults([resultFile]) },
+      [`tests/${judgeFileName}`]: rubricFile({ schema: 'judge/1', criteria, reference, passAt }),
+      'solution/answer.md': { data: `${answer.body.trim()}\n` },
+      'solution/solve.sh': { data: `#!/bin/sh\ncp "$(dirname "$0")/answer.md" ${resultFile}\n` },
+    },
+  }
+}
+
+function handIn(domain: string, day: string | null): string {
+  const when = day === null ? '' : ` on ${day}`
+  return `This was asked on ${domain}${when}. Answer it as an expert of that time would, in Markdown, and write the answer to \`${resultFile}\`. Say what the cause or the solution is, and give the exact commands, options or code where the question calls for them. The programs that the question is about need not be installed here. A reader judges this file alone.`
+}
+
+function rubricFile(rubric: RubricFile): DraftFile {
+  return { data: `${JSON.stringify(rubric, null, 2)}\n` }
+}

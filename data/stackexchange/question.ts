@@ -1,0 +1,32 @@
+import { type RawRow, z } from 'ot-agent'
+
+const code = z.array(z.object({ text: z.string(), language: z.string().nullable(), before: z.string() }))
+const answer = z.object({ score: z.number(), accepted: z.boolean(), body: z.string(), code })
+const question = z.object({
+  title: z.string(),
+  day: z.string().nullable().default(null),
+  body: z.string(),
+  code,
+  answer,
+  otherAnswers: z.array(answer).default([]),
+})
+
+/** Blocks of code in a post, in order. */
+export type Blocks = z.output<typeof code>
+export type PostAnswer = z.output<typeof answer>
+export type Question = z.output<typeof question>
+
+/** A row of the posts' reader; null when it is something else. */
+export function readQuestion({ fields }: RawRow): Question | null {
+  return question.safeParse(fields).data ?? null
+}
+
+/** All answers that count, the best first. */
+export function answersOf({ answer, otherAnswers }: Question): readonly PostAnswer[] {
+  return [answer, ...otherAnswers]
+}
+
+/** A text without its fenced blocks of code. */
+export function proseOf(markdown: string): string {
+  return markdown.replace(/^(?:> )*(`{3,})[^\n]*\n[\s\S]*?\n(?:> )*\1\s*$/gm, '\n')
+}

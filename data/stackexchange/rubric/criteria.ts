@@ -1,0 +1,135 @@
+import type { RubricFile } from 'ot-agent'
+import { type Blocks, type PostAnswer, proseOf, type Question } from '../question.ts'
+
+type Criteria = RubricFile['criteria']
+
+const maxDetails = 4
+const maxClaims = 3
+const maxCodeChars = 2000
+
+/**
+ * What a judge looks for, drawn from an answer that readers accepted: that it solves the question, what the answer says in its
+ * first sentences, what it names that the question does not, and what its code does. Null when that is too little.
+ */
+export function criteriaOf(question: Question, answer: PostAnswer): Criteria | null {
+  const details = newDetails(question, answer)
+  const claims = claimsOf(question, answer, details)
+  const code = newCode(question, answer)
+  const points = [...claims.map(claimCriterion), ...details.map(detailCriterion), ...code.map(codeCriterion)]
+  return points.length + code.length < 2 ? null : [solves, ...points, nothingWrong]
+}
+
+const solves = {
+  name: 'solves the question',
+  text: 'It answers what was asked, with the same cause, conclusion or way as the known answer, or with another that a knowledgeable reader can see to be right. It decides: a list of guesses, or advice to look elsewhere, does not meet this.',
+  weight: 3,
+}
+
+const nothingWrong = {
+  name: 'nothing wrong',
+  text: 'No command, option, name or statement in it is invented, contradicts the known answer or would harm a reader who follows it.',
+  weight: 1,
+}
+
+function claimCriterion(claim: string, i: number) {
+  const text = `It says this in its own words, or something that makes it unnecessary: ${JSON.stringify(claim)}`
+  return { name: `point ${i + 1}`, text, weight: 1 }
+}
+
+function detailCriterion({ detail, context }: Detail, i: number) {
+  const text = `It names \`${detail}\`, or another way to the same end. The known answer has it here: ${JSON.stringify(context)}`
+  return { name: `detail ${i + 1}`, text, weight: 1 }
+}
+
+function codeCriterion({ text, before }: Blocks[number]) {
+  const words = before === '' ? '' : `, after the words ${JSON.stringify(before.replace(/\s+/g, ' '))}`
+  const code = text.slice(0, maxCodeChars)
+  return {
+    name: 'code',
+    text: `The known answer shows the code below${words}. The result gives, changes or removes such code as the known answer does, or reaches the same end otherwise; names and values may differ where they do not matter.\n${code}`,
+    weight: 2,
+  }
+}
+
+interface Detail {
+  readonly detail: string
+  readonly context: string
+}
+
+/** Names, options and values that the answer's sentences hold as code, and the question does not. */
+function newDetails(question: Question, answer: PostAnswer): readonly Detail[] {
+  const known = `${question.title}\n${question.body}`.toLowerCase()
+  const found = new Map<string, Detail>()
+  for (const context of sentencesOf(proseOf(answer.body)))
+    for (const [, , span = ''] of context.matchAll(/(`+)(.+?)\1/g)) {
+      const detail = span.trim()
+      const key = detail.toLowerCase()
+      if (!found.has(key) && !known.includes(key) && isTelling(detail))
+        found.set(key, { detail, context: context.slice(0, maxContextChars) })
+    }
+  return [...found.values()].slice(0, maxDetails)
+}
+
+const maxContextChars = 300
+
+/** Not a placeholder, a number, an address or a bare word of every program. */
+function isTelling(detail: string): boolean {
+  return (
+    detail.length <= 120 &&
+    /[A-Za-z]{3}/.test(detail) &&
+    !/^<.*>$|^https?:|^[\da-f]{16,}$|^addr|\byour|example|^(?:true|false|null|none|undefined|string|int|bool)$/i.test(
+      detail,
+    )
+  )
+}
+
+/** The longest block of the answer that is code, and does not stand in the question; none when there is none. */
+function newCode(question: Question, answer: PostAnswer): Blocks {
+  const isOutput = ({ text, before }: Blocks[number]) =>
+    /\b(?:errors?|exception|traceback|warning|fatal)\b/i.test(text) ||
+    /\b(?:outputs?|errors?|messages?|logs?|prints?|shows|throws|returns|results?|response)\b[^.]*$/i.test(before)
+  const fresh = answer.code.filter((block) => !isOutput(block) && !question.body.includes(block.text))
+  const longest = fresh.sort((a, b) => b.text.length - a.text.length).filter(({ text }) => text.trim().length >= 15)
+  return longest.slice(0, 1)
+}
+
+/** The sentences closest to the question, in the answer's order, without those whose details are asked for anyway. */
+function claimsOf({ title, body }: Question, answer: PostAnswer, details: readonly Detail[]): readonly string[] {
+  const covered = new Set(details.map(({ context }) => context))
+  const all = sentencesOf(proseOf(answer.body)).filter(
+    (sentence) => isClaim(sentence) && !covered.has(sentence.slice(0, maxContextChars)),
+  )
+  const asked = new Set([...wordsOf(title), ...wordsOf(proseOf(body))])
+  const closeness = (sentence: string) => wordsOf(sentence).filter((word) => asked.has(word)).length
+  const chosen = new Set([...all].sort((a, b) => closeness(b) - closeness(a)).slice(0, maxClaims))
+  return all.filter((sentence) => chosen.has(sentence))
+}
+
+function wordsOf(text: string): string[] {
+  return [...new Set(text.toLowerCase().match(/[a-z][\w-]{4,}/g))]
+}
+
+const notAClaim: readonly RegExp[] = [
+  /[:?]$/,
+  /^[a-z]/,
+  /https?:|\b(?:hope|thank|welcome|good luck|disclaimer|edit|update|sorry|hi|hello|cheers|i|i'm|i've|my|me|above|below|questions?|answers?)\b/i,
+  /^(?:here|see|check|look|well|you can (?:find|see|check|read)|for (?:more|further|example)|the following|as follows|more (?:info|details)|in this|to make a long|now|then|first|second|finally|next)\b/i,
+]
+
+function isClaim(sentence: string): boolean {
+  const words = sentence.split(/\s+/).length
+  return words >= 7 && words <= 60 && !notAClaim.some((pattern) => pattern.test(sentence))
+}
+
+/** Sentences of prose; the points of a list and headings stand for themselves. */
+function sentencesOf(prose: string): readonly string[] {
+  return prose
+    .split(/\n{2,}|\n(?=\s*(?:-|\d+\.|#+|>) )/)
+    .filter((paragraph) => !/^\s*(?:#|>)/.test(paragraph))
+    .flatMap((paragraph) => {
+      const line = paragraph.replace(/^\s*(?:-|\d+\.)\s+/, '').replace(/\s+/g, ' ')
+      return line.split(/(?<=[.!?])\s+(?=[A-Z`"'(*])/)
+    })
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => sentence !== '')
+}

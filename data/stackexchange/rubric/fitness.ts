@@ -1,0 +1,107 @@
+import { type PostAnswer, proseOf, type Question } from '../question.ts'
+
+/** Why a question cannot be asked of an agent that has nothing but its words. */
+export interface Unfit {
+  readonly drop: string
+  readonly detail: string
+}
+
+type Rule = readonly [drop: string, pattern: RegExp]
+
+/** What the question leans on, or already tells. */
+const ofQuestion: readonly Rule[] = [
+  ['needs-picture', /\[image: |i\.stack\.imgur\.com|\b(?:screen ?shots?|see (?:the )?(?:image|picture))\b/i],
+  [
+    'solved-in-question',
+    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved))\b/i,
+  ],
+  [
+    'about-one-account',
+    /\bmy (?:\w+ )?(?:funds|rewards?|coins?|balance|ada|tokens?|nfts?)\b[^.?!]{0,80}\b(?:gone|missing|lost|disappear\w*|stuck|not (?:arriv|show|receiv)\w*|stolen|empty)\b|\b(?:lost|missing|recover) my (?:\w+ )?(?:funds|coins?|ada|tokens?|wallet|nfts?)\b/i,
+  ],
+  [
+    'no-single-answer',
+    /\b(?:any (?:recommendations?|suggestions? for|plans?|news|roadmap|timeline)|what(?:'s| is| are) (?:the|your) (?:best|favou?rite)|which (?:\w+ )?(?:is|are) (?:the )?best|recommend (?:a|any|some)|best practices?|pros and cons|(?:strongest|best) arguments?|(?:your|any) (?:thoughts|opinions?)|when (?:will|is|are|can we)|is there a (?:plan|roadmap|timeline))\b/i,
+  ],
+  [
+    'code-elsewhere',
+    /\b(?:rest of (?:the|my) [^.\n]{0,60}https?:|(?:full|complete|whole|my) (?:code|source|repo(?:sitory)?|project|script|file|log|contract)s?(?: \w+){0,3}|repo(?:sitory)?) (?:is |are |can be (?:found|seen) |here|at\b)[^.\n]{0,40}https?:|pastebin\.com|gist\.github/i,
+  ],
+]
+
+/** What makes an answer one that another can hardly be measured by. */
+const ofAnswer: readonly Rule[] = [
+  ['answer-has-picture', /\[image: |i\.stack\.imgur\.com/],
+  [
+    'answer-asks-back',
+    /\b(?:(?:could|can|would|did|have) you (?:\w+ ){0,2}(?:post|share|provide|show|add|give|try|tried|check(?:ed)?|clarify|elaborate|confirm|tell|specify)|please (?:post|share|provide|add|clarify|edit)|more (?:details?|information|info|context) (?:is|are|would|about|on|please)|what (?:version|os|operating system) (?:are|do) you|hard to (?:tell|say)|not sure (?:if|what|why|how|but)|i(?:'m| am) guessing|just a guess|i guess|let me know)\b/i,
+  ],
+  [
+    'answer-leans-on-others',
+    /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from|is|are|was)|as (?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate)\b|(?:^|\s)@\w{3,}/im,
+  ],
+  [
+    'answer-of-its-day',
+    /\b(?:not (?:yet|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )?(?:implemented|supported|available|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|in (?:the|a) (?:near )?future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b|https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i,
+  ],
+  [
+    'answer-is-a-story',
+    /\b(?:(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
+  ],
+]
+
+const minAnswerChars = 120
+const maxAnswerChars = 8000
+
+/** Why a question and its answer make no task that a judge could decide; null when they do. */
+export function unfitness(question: Question, answer: PostAnswer): Unfit | null {
+  const asked = `${question.title}\n${proseOf(question.body)}`
+  const said = proseOf(answer.body)
+  return (
+    broken(ofQuestion, asked) ??
+    (/\?|\b(?:how|why|what|which|where|error|fail|cannot|can't|unable|help|want|need)\b/i.test(asked)
+      ? null
+      : { drop: 'asks-nothing', detail: 'expected a question, found none' }) ??
+    broken(ofAnswer, said) ??
+    (deeds(said) < 2 ? null : { drop: 'answer-is-a-story', detail: 'tells what its author did' }) ??
+    lengthProblem(answer) ??
+    (repeatsQuestion(question, answer)
+      ? { drop: 'solved-in-question', detail: 'most lines of code of the answer stand in the question' }
+      : null)
+  )
+}
+
+function broken(rules: readonly Rule[], text: string): Unfit | null {
+  for (const [drop, pattern] of rules) {
+    const found = pattern.exec(text)
+    if (found) return { drop, detail: found[0].replace(/\s+/g, ' ').trim().slice(0, 100) }
+  }
+  return null
+}
+
+/** How often an answer tells what its author did, which others cannot do again. */
+function deeds(said: string): number {
+  return [...said.matchAll(/\bI (?:then |just |initially |also )?(?:\w{3,}ed|got|ran|was|went|did|had|made|reset)\b/g)]
+    .length
+}
+
+function lengthProblem({ body }: PostAnswer): Unfit | null {
+  // A link proves nothing to a judge who cannot follow it.
+  const own = body.replace(/https?:\/\/\S+/g, '').replace(/^> .*$/gm, '')
+  const chars = own.replace(/\s+/g, ' ').trim().length
+  if (chars < minAnswerChars)
+    return { drop: 'answer-too-short', detail: `${chars} characters without links and quotations` }
+  return chars > maxAnswerChars ? { drop: 'answer-too-long', detail: `${chars} characters` } : null
+}
+
+/** Whether the answer's code was there before: then the question tells what to answer. */
+function repeatsQuestion(question: Question, answer: PostAnswer): boolean {
+  const lines = answer.code.flatMap(({ text }) => text.split('\n').map(plain)).filter((line) => line.length > 8)
+  if (lines.length === 0) return false
+  const known = plain(question.body)
+  return lines.filter((line) => known.includes(line)).length / lines.length > 0.85
+}
+
+function plain(text: string): string {
+  return text.replace(/\s+/g, '')
+}
