@@ -5,6 +5,7 @@ import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { draftEach } from '../../shared/records/draft-each.ts'
 import { type Language, languages, renderIoTest, runCasesPy } from './run-cases.ts'
+import { acceptsAnyCase, acceptsSeveral, isInteractive } from './several-answers.ts'
 
 const options = z.strictObject({
   language: z.enum(Object.keys(languages) as [Language]).default('python'),
@@ -52,6 +53,9 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   const { statement, solutions, checker, timeSec = 0 } = parsed.data
   const { pipeline, language, maxChars } = given
   if (statement.length > maxChars) return { drop: 'too-long', detail: `${statement.length} characters`, id }
+  if (isInteractive(statement)) return { drop: 'interactive', detail: 'expected inputs that are known beforehand', id }
+  const several = checker === undefined ? acceptsSeveral(statement) : null
+  if (several !== null) return { drop: 'several-answers', detail: `expected a checker, for it says "${several}"`, id }
   const solution = solutions[language]
   if (solution === undefined)
     return { drop: 'no-reference-solution', detail: `expected a right program in ${language}`, id }
@@ -60,7 +64,7 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   const { file, words, image, build, run } = languages[language]
   // Slower than the judges the limits were made for: a machine that is shared, and a language that may be another.
   const seconds = Math.max(given.caseSec, timeSec * 5)
-  const plan = { program: file, build, run, seconds, cases: chosen }
+  const plan = { program: file, build, run, seconds, anyCase: acceptsAnyCase(statement), cases: chosen }
   return {
     name: `${pipeline}-${id}`,
     instruction: `${statement.trim()}\n\nWrite a program in ${words} to \`${file}\`. It reads the input from standard input and prints the output to standard output. It is tried on the examples and on inputs that are not shown here.\n`,

@@ -49,8 +49,32 @@ test('hidden cases and the solution are known to the tests and the oracle alone'
   ])
 })
 
+test.each([
+  ['If there are several answers, print any of them.', 'several-answers'],
+  ['Print one integer — any positive integer x that fits.', 'several-answers'],
+  ['You may output roads in any order.', 'several-answers'],
+  ['If there are multiple possible answers, any will be accepted.', 'several-answers'],
+  ['This is an interactive problem. Print a query each time.', 'interactive'],
+  ['If there are several options for x, output the smallest one.', null],
+  ['You can print each letter in any case (upper or lower).', null],
+  ['If she cannot get there in any amount of time, print -1.', null],
+  ['Input\n\nThe edges are printed in any order.\n\nOutput\n\nPrint the number of trees.', null],
+])('%s: %s', async (words, drop) => {
+  const [made] = await runStage(make() as never, [row('1', { ...sums, statement: `${statement}\n\n${words}` })])
+  expect((made as { drop?: string }).drop ?? null).toBe(drop)
+  const checked = { ...sums, statement: `${statement} ${words}`, checker: 'print(1)' }
+  if (drop === 'several-answers')
+    expect((await runStage(make() as never, [row('1', checked)]))[0]).toHaveProperty('files')
+})
+
 describe('the runner', needs('python3'), () => {
-  async function passes(code: string | null, more: { cases?: object[]; checker?: string; seconds?: number } = {}) {
+  interface Given {
+    cases?: object[]
+    checker?: string
+    seconds?: number
+    anyCase?: boolean
+  }
+  async function passes(code: string | null, more: Given = {}) {
     const dir = await makeTempDir()
     mkdirSync(join(dir, 'tests'))
     const program = join(dir, 'solution.py')
@@ -60,6 +84,7 @@ describe('the runner', needs('python3'), () => {
       run: ['python3', program],
       seconds: more.seconds ?? 20,
       cases: more.cases ?? sums.tests,
+      anyCase: more.anyCase ?? false,
     }
     writeFileSync(join(dir, 'tests/run_cases.py'), runCasesPy)
     writeFileSync(join(dir, 'tests/cases.json'), JSON.stringify(plan))
@@ -91,6 +116,12 @@ describe('the runner', needs('python3'), () => {
     expect(await passes('print(0.33333333333)', one('0.333333333'))).toBe(true)
     expect(await passes('print(0.3334)', one('0.333333333'))).toBe(false)
     expect(await passes('print(1000000001)', one('1000000000'))).toBe(false)
+  })
+
+  test('capital letters count as small ones only where the statement says so', { timeout: 60_000 }, async () => {
+    const cases = [{ input: '', output: 'YES' }]
+    expect(await passes('print("Yes")', { cases, anyCase: true })).toBe(true)
+    expect(await passes('print("Yes")', { cases })).toBe(false)
   })
 
   test('where several outputs are right, the problem’s own checker decides', { timeout: 60_000 }, async () => {

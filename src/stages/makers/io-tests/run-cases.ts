@@ -34,7 +34,8 @@ echo "$reward" > ${verifierLogs}/reward.txt
 
 /**
  * The runner. It reads all cases before the first run and removes them from the disk, so that a program finds no expected output
- * there. Words of the output are compared; numbers with a point may differ by a millionth, and a checker of the problem's own
+ * there. Words of the output are compared; numbers with a point may differ by a millionth, capital letters count
+ * as small ones where the statement says so, and a checker of the problem's own
  * has the last word where there is one.
  */
 export const runCasesPy = `import json, os, signal, subprocess, sys, tempfile
@@ -87,6 +88,8 @@ def close(expected, actual):
 
 
 def same(expected, actual):
+    if PLAN.get("anyCase"):
+        expected, actual = expected.lower(), actual.lower()
     a, b = expected.split(), actual.split()
     return len(a) == len(b) and all(close(x, y) for x, y in zip(a, b))
 
