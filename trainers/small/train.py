@@ -10,6 +10,7 @@ Needs PyTorch, tokenizers and safetensors; a GPU where there is one.
 import argparse
 import glob
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -230,37 +231,82 @@ def pack(rows, size, order):
         yield batch
 
 
-def tensors(rows, batch, device):
-    """A packed batch: tokens, what follows each that is learned, positions within rows, and where rows begin and end."""
-    parts = [rows[index] for index in batch]
-    lengths = [len(ids) for ids, _ in parts]
-    tokens, learned = (np.concatenate(side) for side in zip(*parts))
+def tensors(rows, batch, size=0, most=0, longest=1):
+    """A packed batch: tokens, what is to be learned after each (-100: nothing), positions within rows, and where rows begin and end.
+
+    Filled up to `size` tokens and `most` rows, so that all batches have one shape.
+    """
+    tokens, learned = (np.concatenate(side) for side in zip(*(rows[index] for index in batch)))
+    lengths = [len(rows[index][0]) for index in batch]
     targets = np.where(np.roll(learned, -1), np.roll(tokens, -1), -100)
-    ends = np.cumsum(lengths)
-    targets[ends - 1] = -100
+    targets[np.cumsum(lengths) - 1] = -100
+    spare = max(0, size - len(tokens))
+    tokens, targets = np.pad(tokens, (0, spare)), np.pad(targets, (0, spare), constant_values=-100)
+    lengths += [min(longest, spare - begun) for begun in range(0, spare, longest)]
     positions = np.concatenate([np.arange(length) for length in lengths])
-    bounds = np.concatenate([[0], ends]).astype(np.int32)
-    kept = np.flatnonzero(targets != -100)
-    return [torch.from_numpy(array).to(device) for array in (tokens, targets[kept], kept, positions, bounds)], max(lengths)
+    bounds = np.cumsum([0, *lengths, *[0] * (most - len(lengths))])
+    return [torch.from_numpy(array) for array in (tokens, targets, positions, bounds.astype(np.int32))]
 
 
 # Training
 
 
-def loss_of(model, rows, batch, device):
-    (tokens, targets, kept, positions, bounds), longest = tensors(rows, batch, device)
-    with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-        x = model(tokens, positions, packed(bounds, longest))
-        logits = model.logits(x[kept])
-    return F.cross_entropy(logits.float(), targets, reduction="sum"), len(targets)
+def loss_of(model, tokens, targets, positions, bounds, longest):
+    with torch.autocast(tokens.device.type, torch.bfloat16, enabled=tokens.is_cuda):
+        logits = model.logits(model(tokens, positions, packed(bounds, longest)))
+    return F.cross_entropy(logits.float(), targets, reduction="sum") / (targets != -100).sum().clamp(min=1)
+
+
+class Step:
+    """A step of training. The kernels of a small student take less time than starting them, so on a GPU the loss is compiled, and after
+    a few steps the whole of a step is recorded and then replayed.
+    """
+
+    def __init__(self, model, optimizer, longest, device):
+        self.model, self.optimizer, self.longest, self.device = model, optimizer, longest, device
+        self.loss_of = torch.compile(loss_of, dynamic=False) if device == "cuda" else loss_of
+        self.graph = self.batch = self.loss = None
+        self.count = 0
+
+    def __call__(self, batch):
+        self.count += 1
+        if self.device != "cuda":
+            self.batch = batch
+            return self.run()
+        if self.batch is None:
+            self.batch = [part.to(self.device) for part in batch]
+        for mine, new in zip(self.batch, batch):
+            mine.copy_(new)
+        if self.count <= 3:
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                self.run()
+            torch.cuda.current_stream().wait_stream(side)
+            return
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            self.optimizer.zero_grad(set_to_none=True)
+            with torch.cuda.graph(self.graph):
+                self.run()
+        self.graph.replay()
+
+    def run(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss_of(self.model, *self.batch, self.longest)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.loss = loss.detach()
 
 
 @torch.no_grad()
 def evaluate(model, rows, options, device):
     total = count = 0.0
     for batch in pack(rows, options.batch_tokens, range(len(rows))):
-        loss, learned = loss_of(model, rows, batch, device)
-        total, count = total + float(loss), count + learned
+        parts = [part.to(device) for part in tensors(rows, batch)]
+        learned = int((parts[1] != -100).sum())
+        total, count = total + float(loss_of(model, *parts, max(len(rows[i][0]) for i in batch))) * learned, count + learned
     return total / count if count else None
 
 
@@ -269,36 +315,48 @@ def rate(step, steps, options):
     return options.lr * warm * (0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * step / max(1, steps))))
 
 
-def train(model, rows, held, options, device):
-    batches = []
+def order_of(rows, options):
+    """The rows of all passes, each pass shuffled."""
     for epoch in range(options.epochs):
-        if options.steps and len(batches) >= options.steps:
-            break
         order = list(range(len(rows)))
         random.Random(f"{options.seed} {epoch}").shuffle(order)
-        batches += pack(rows, options.batch_tokens, order)
-    if options.steps:
-        batches = batches[: options.steps]
+        yield from order
+
+
+def optimizer_of(model, options, device):
     matrices = [p for p in model.parameters() if p.dim() == 2]
     others = [p for p in model.parameters() if p.dim() != 2]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-    optimizer = torch.optim.AdamW(groups, lr=options.lr, betas=(0.9, 0.95), fused=device == "cuda")
+    gpu = device == "cuda"
+    lr = torch.tensor(options.lr, device=device) if gpu else options.lr
+    return torch.optim.AdamW(groups, lr=lr, betas=(0.9, 0.95), fused=gpu, capturable=gpu)
+
+
+def set_rate(optimizer, value):
+    for group in optimizer.param_groups:
+        if torch.is_tensor(group["lr"]):
+            group["lr"].fill_(value)
+        else:
+            group["lr"] = value
+
+
+def train(model, rows, held, options, device):
+    batches = list(itertools.islice(pack(rows, options.batch_tokens, order_of(rows, options)), options.steps))
+    optimizer = optimizer_of(model, options, device)
     first = resume(model, optimizer, options)
+    longest = max(len(ids) for ids, _ in rows)
+    size = max(options.batch_tokens, longest) if device == "cuda" else 0
+    most = max(len(batch) + -(-(size - sum(len(rows[i][0]) for i in batch)) // longest) for batch in batches) if size else 0
+    take_step = Step(model, optimizer, longest, device)
     began = saved = time.time()
     step = first - 1
     seen = 0
     for step in range(first, len(batches)):
-        for group in optimizer.param_groups:
-            group["lr"] = rate(step, len(batches), options)
-        loss, learned = loss_of(model, rows, batches[step], device)
-        optimizer.zero_grad(set_to_none=True)
-        (loss / max(1, learned)).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        set_rate(optimizer, rate(step, len(batches), options))
+        take_step(tensors(rows, batches[step], size, most, longest))
         seen += sum(len(rows[index][0]) for index in batches[step])
         if step % 20 == 0 or step == len(batches) - 1:
-            passed = time.time() - began
-            note(options, step=step, steps=len(batches), loss=float(loss.detach()) / max(1, learned), tokens=seen, sec=round(passed, 2))
+            note(options, step=step, steps=len(batches), loss=float(take_step.loss), tokens=seen, sec=round(time.time() - began, 2))
         if options.seconds and time.time() - began > options.seconds:
             note(options, stopped_after_sec=options.seconds)
             break
@@ -335,7 +393,10 @@ def resume(model, optimizer, options):
     if state["made_by"] != fingerprint(options):
         sys.exit(f"error: {path} was made with other settings\nhint: use another --out, or remove it")
     model.load_state_dict(state["model"])
+    rates = [group["lr"] for group in optimizer.param_groups]
     optimizer.load_state_dict(state["optimizer"])
+    for group, mine in zip(optimizer.param_groups, rates):
+        group["lr"] = mine
     return state["step"]
 
 
