@@ -5,7 +5,8 @@ import { planStudy } from '../src/app/ablate/plan.ts'
 import { loadStudy } from '../src/app/ablate/study.ts'
 import { settingSpecs } from '../src/app/launch/schema.ts'
 
-const files = readdirSync('ablations', { recursive: true, encoding: 'utf8' })
+const files = ['ablations', 'studies']
+  .flatMap((dir) => readdirSync(dir, { recursive: true, encoding: 'utf8' }).map((name) => join(dir, name)))
   .filter((name) => name.endsWith('.yaml'))
   .sort()
 const flags = new Set(settingSpecs.flatMap(({ name, short }) => [`--${name.replaceAll('_', '-')}`, `-${short}`]))
@@ -13,7 +14,7 @@ const flags = new Set(settingSpecs.flatMap(({ name, short }) => [`--${name.repla
 test('the ablations of the paper are here', () => {
   const stages = ['sources', 'mixing', 'augmentation', 'task-filters', 'teachers', 'rollout-filters']
   const further = ['mixing-100k', 'token-matched', 'scaling', 'repeats', 'rl-sources', 'v1-sources', 'v1-teachers']
-  expect(files).toEqual(expect.arrayContaining([...stages, ...further].map((name) => `paper/${name}.yaml`)))
+  expect(files).toEqual(expect.arrayContaining([...stages, ...further].map((name) => `ablations/paper/${name}.yaml`)))
 })
 
 test('sources that have no pipeline here are task sets with a published name, or folders that the user fills', async () => {
@@ -26,20 +27,21 @@ test('sources that have no pipeline here are task sets with a published name, or
   expect(repos.filter((repo) => !/^(DCAgent|mlfoundations-dev)\/[\w-]+$/.test(String(repo)))).toEqual([])
 })
 
-describe.each(files)('ablations/%s', (name) => {
+describe.each(files)('%s', (name) => {
   test('can be planned: its variants fit the recipe, and what is missing is named', { timeout: 300_000 }, async () => {
-    const study = await loadStudy(join('ablations', name))
+    const study = await loadStudy(name)
     const plan = await planStudy(study, { dir: 'runs/none', offline: true })
     expect(plan.variants.length).toBeGreaterThan(1)
     expect(plan.overBudget).toEqual([])
-    // The recipe of each variant differs from that of the baseline, or nothing is compared.
-    const others = plan.variants.filter(({ variant }) => variant !== study.baseline)
+    // The recipe or the commands of each variant differ from those of the baseline, or nothing is compared.
+    const isInCommands = JSON.stringify(study.outcome.commands ?? []).includes('{variant}')
+    const others = plan.variants.filter(({ variant }) => variant !== study.baseline && !isInCommands)
     expect(others.filter(({ changed }) => changed.length === 0)).toEqual([])
     if (plan.missing.length > 0) expect(plan.needs.length).toBeGreaterThan(0)
   })
 
   test('its launches have flags that exist', async () => {
-    const { outcome } = await loadStudy(join('ablations', name))
+    const { outcome } = await loadStudy(name)
     const launches = (outcome.commands ?? []).filter(([program, verb, next]) => {
       return program === 'ot-agent' && verb === 'launch' && next !== 'watch'
     })

@@ -262,19 +262,19 @@ class Step:
     a few steps the whole of a step is recorded and then replayed.
     """
 
-    def __init__(self, model, optimizer, longest, device):
-        self.model, self.optimizer, self.longest, self.device = model, optimizer, longest, device
-        self.loss_of = torch.compile(loss_of, dynamic=False) if device == "cuda" else loss_of
+    def __init__(self, model, optimizer, longest, recorded):
+        self.model, self.optimizer, self.longest, self.recorded = model, optimizer, longest, recorded
+        self.loss_of = torch.compile(loss_of, dynamic=False) if recorded else loss_of
         self.graph = self.batch = self.loss = None
         self.count = 0
 
     def __call__(self, batch):
         self.count += 1
-        if self.device != "cuda":
-            self.batch = batch
+        device = next(self.model.parameters()).device
+        if self.batch is None or not self.recorded:
+            self.batch = [part.to(device) for part in batch]
+        if not self.recorded:
             return self.run()
-        if self.batch is None:
-            self.batch = [part.to(self.device) for part in batch]
         for mine, new in zip(self.batch, batch):
             mine.copy_(new)
         if self.count <= 3:
@@ -340,14 +340,20 @@ def set_rate(optimizer, value):
             group["lr"] = value
 
 
+def most_rows(rows, batches, size, longest):
+    """The most rows of a batch after it was filled up, rounded, so that what was compiled for one dataset serves others."""
+    counts = [len(batch) + -(-max(0, size - sum(len(rows[i][0]) for i in batch)) // longest) for batch in batches]
+    return -(-max(counts) // 64) * 64 if size else 0
+
+
 def train(model, rows, held, options, device):
     batches = list(itertools.islice(pack(rows, options.batch_tokens, order_of(rows, options)), options.steps))
     optimizer = optimizer_of(model, options, device)
     first = resume(model, optimizer, options)
     longest = max(len(ids) for ids, _ in rows)
     size = max(options.batch_tokens, longest) if device == "cuda" else 0
-    most = max(len(batch) + -(-(size - sum(len(rows[i][0]) for i in batch)) // longest) for batch in batches) if size else 0
-    take_step = Step(model, optimizer, longest, device)
+    most = most_rows(rows, batches, size, longest)
+    take_step = Step(model, optimizer, longest, device == "cuda" and not options.plain)
     began = saved = time.time()
     step = first - 1
     seen = 0
@@ -374,7 +380,7 @@ def note(options, **values):
 
 
 def fingerprint(options):
-    values = {k: v for k, v in vars(options).items() if k not in ("out", "save_every", "device")}
+    values = {k: v for k, v in vars(options).items() if k not in ("out", "save_every", "device", "plain")}
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
@@ -487,6 +493,7 @@ def main():
     flags.add_argument("--warmup", type=int, default=50)
     flags.add_argument("--seed", type=int, default=0)
     flags.add_argument("--save-every", type=float, default=120, help="seconds between checkpoints")
+    flags.add_argument("--plain", action="store_true", help="on a GPU: neither compile nor record the step; slower, and it needs no compiler")
     flags.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = flags.parse_args()
     os.makedirs(options.out, exist_ok=True)

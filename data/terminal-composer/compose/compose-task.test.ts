@@ -53,6 +53,22 @@ test('only what is asked for is drawn', async () => {
   }
 })
 
+test('operations are left out, and a share of the tasks asks for something else', async () => {
+  const without = ['group-sum', 'repair-script']
+  const sound = (await runStage(await makeStage(compose, { count: 200, without }), [])) as TaskDraft[]
+  const mixed = (await runStage(await makeStage(compose, { count: 200, without, wrong: 0.3 }), [])) as TaskDraft[]
+  expect(sound.filter(({ name }) => without.some((operation) => name.includes(`-${operation}-`)))).toEqual([])
+  expect(mixed.map(({ name }) => name)).toEqual(sound.map(({ name }) => name))
+  const wrong = mixed.filter(({ instruction }, i) => instruction !== sound[i]?.instruction)
+  expect(wrong.length).toBeGreaterThan(40)
+  expect(wrong.length).toBeLessThan(80)
+  for (const { instruction, files } of wrong) {
+    const root = /^cd (.+)$/m.exec(String(files['solution/solve.sh']?.data))?.[1]
+    expect(instruction).toContain(root)
+  }
+  expect(mixed.map(({ files }) => files)).toEqual(sound.map(({ files }) => files))
+})
+
 test('a domain that is not there is an error that names those that are', async () => {
   await expect(makeStage(compose, { domains: ['cooking'] })).rejects.toMatchObject({
     name: 'UserError',

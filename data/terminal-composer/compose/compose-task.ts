@@ -39,6 +39,24 @@ export function composeTask(request: ComposeRequest): TaskDraft {
   )
 }
 
+/** A task that asks for what another one asks for, in its own directory: neither its solution nor its tests agree with that. */
+export function composeWrongTask(request: ComposeRequest): TaskDraft {
+  const draft = composeTask(request)
+  for (let offset = 1_000_000; ; offset++) {
+    const other = composeTask({ seed: request.seed, index: request.index + offset })
+    if (operationOf(other) === operationOf(draft)) continue
+    return { ...draft, instruction: other.instruction.replaceAll(rootOf(other), rootOf(draft)) }
+  }
+}
+
+function operationOf({ name }: TaskDraft): string {
+  return name.replace(/^compose-[a-z]+-|-\d+$/g, '')
+}
+
+function rootOf({ files }: TaskDraft): string {
+  return /^cd (.+)$/m.exec(String(files['solution/solve.sh']?.data))?.[1] ?? ''
+}
+
 /** Domains come first and evenly, then one of the operations of the domain. */
 function drawPlace(choice: Draws, request: ComposeRequest): { domain: string; operation: Operation } {
   const wanted = operations.filter(({ name }) => request.operations?.includes(name) ?? true)

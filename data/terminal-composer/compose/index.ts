@@ -1,5 +1,5 @@
-import { type Dropped, definePlugin, type Source, type TaskDraft, z } from 'ot-agent'
-import { composeTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
+import { type Dropped, definePlugin, makeDraws, type Source, type TaskDraft, z } from 'ot-agent'
+import { composeTask, composeWrongTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
 import { levels } from './work.ts'
 
 const options = z.strictObject({
@@ -7,7 +7,14 @@ const options = z.strictObject({
   first: z.int().min(0).default(0).describe('Where in the sample to begin: tasks `first` to `first + count - 1`.'),
   domains: z.array(z.enum(domainNames)).min(1).optional().describe('Only these domains (default: all).'),
   operations: z.array(z.enum(operationNames)).min(1).optional().describe('Only these operations (default: all).'),
+  without: z.array(z.enum(operationNames)).min(1).optional().describe('All operations but these.'),
   levels: z.array(z.enum(levels)).min(1).optional(),
+  wrong: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0)
+    .describe('Share of tasks that ask for something other than they check, to study defective data.'),
 })
 
 /** Terminal tasks drawn from domain x operation x data shape x constraints x fault, with exact tests, without a model. */
@@ -15,15 +22,17 @@ export default definePlugin<Source<TaskDraft>, typeof options>({
   name: 'compose',
   summary: 'Terminal tasks composed from tables of domains, operations, shapes, constraints and faults',
   options,
-  make: ({ count, first, domains, operations, levels }) => ({
+  make: ({ count, first, domains, operations = operationNames, without = [], levels, wrong }) => ({
     kind: 'source',
     gives: 'task',
     async *rows({ seed, signal }): AsyncGenerator<TaskDraft | Dropped> {
       const seen = new Set<string>()
-      const only = { ...(domains && { domains }), ...(operations && { operations }), ...(levels && { levels }) }
+      const kept = operations.filter((name) => !without.includes(name))
+      const only = { ...(domains && { domains }), operations: kept, ...(levels && { levels }) }
       for (let index = first; index < first + count; index++) {
         signal.throwIfAborted()
-        const draft = composeTask({ seed, index, ...only })
+        const isWrong = makeDraws(seed, `wrong/${index}`).chance(wrong)
+        const draft = (isWrong ? composeWrongTask : composeTask)({ seed, index, ...only })
         const marks = [draft.instruction, environmentDigest(draft.files)]
         if (marks.some((mark) => seen.has(mark))) yield { drop: 'duplicate-task', id: draft.name }
         else yield draft

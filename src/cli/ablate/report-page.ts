@@ -13,10 +13,17 @@ export function ablationPage(report: AblationReport): Page {
       ...(summary === null ? [] : [summary]),
       `Compared with ${baseline} by the ${report.measure}, ${tests} ${tests === 1 ? 'comparison' : 'comparisons, corrected for each other (Holm)'}. ${seedWords(seeds)}`,
       ...compared.map(({ row, comparison }) => sentence(row, comparison, report)),
+      ...compared.flatMap(({ row, comparison }) =>
+        seeds > 1 && comparison.seeds.length === 1
+          ? [`${label(row)} was compared on one seed only: its interval says nothing about other seeds.`]
+          : [],
+      ),
       ...rows.flatMap((row) =>
         row.reasons.length === 0 ? [] : [`The result of ${label(row)} is partial: ${row.reasons.join('; ')}.`],
       ),
-      ...(missing.length === 0 ? [] : [`${missing.length} cells have no result.`]),
+      ...(missing.length === 0
+        ? []
+        : [missing.length === 1 ? '1 cell has no result.' : `${missing.length} cells have no result.`]),
     ],
     tables: tablesOf(report, compared),
     plots: plotsOf(report, compared),

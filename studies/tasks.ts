@@ -1,0 +1,16 @@
+import { defineRecipe } from 'ot-agent'
+import { unseen } from './recipe.ts'
+
+/** The tasks of recipe.ts without their traces, for studies whose commands roll them out themselves. */
+export default defineRecipe({
+  name: 'student-tasks',
+  seed: 7,
+  stages: [
+    {
+      id: 'composer',
+      use: 'sources/pipeline',
+      with: { pipeline: 'terminal-composer', args: { first: 1000, count: 3160, without: unseen, check: false } },
+    },
+    { id: 'tasks', use: 'exporters/rl', with: { validation: 0, trainers: ['trl'] } },
+  ],
+})
