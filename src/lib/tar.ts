@@ -27,19 +27,20 @@ export interface PackOptions {
  * A directory's contents as a gzipped tar. The tar depends on names, contents and modes alone, never on times, owners or the machine;
  * the gzip header says nothing about where or when either, so one zlib gives one sequence of bytes.
  */
-export function packDir(dir: string, options: PackOptions = {}): AsyncGenerator<Uint8Array, void, void> {
-  return gzip(tarDir(dir, options))
+export async function* packDir(dir: string, options: PackOptions = {}): AsyncGenerator<Uint8Array, void, void> {
+  const tar = tarDir(dir, options)
+  const [first, second] = [await tar.next(), await tar.next()]
+  if (first.done) return
+  if (second.done) yield await gzipBytes(first.value)
+  else yield* gzip(startingWith(Buffer.concat([first.value, second.value]), tar))
 }
 
 /** The same bytes, collected in memory. */
 export async function packDirToBytes(dir: string, options: PackOptions = {}): Promise<Uint8Array> {
-  const tar = tarDir(dir, options)
-  const [first, second] = [await tar.next(), await tar.next()]
-  if (first.done) return gzipBytes(new Uint8Array())
-  if (second.done) return gzipBytes(first.value)
   const chunks: Uint8Array[] = []
-  for await (const chunk of gzip(startingWith(Buffer.concat([first.value, second.value]), tar))) chunks.push(chunk)
-  return Buffer.concat(chunks)
+  for await (const chunk of packDir(dir, options)) chunks.push(chunk)
+  const [only = new Uint8Array()] = chunks
+  return chunks.length === 1 ? only : Buffer.concat(chunks)
 }
 
 /** A directory's contents as a plain tar, in chunks of about `chunkBytes`. */
@@ -63,7 +64,7 @@ const chunkBytes = 256 << 10
 async function* tarParts(dir: string, options: PackOptions): AsyncGenerator<Uint8Array, void, void> {
   const disk = options.blocking ? blockingDisk : patientDisk
   let leftOut: string | undefined
-  for await (const entry of walkTree(dir)) {
+  for await (const entry of walkTree(dir, options)) {
     if (leftOut !== undefined && entry.path.startsWith(leftOut)) continue
     if (options.filter?.(entry) === false) {
       leftOut = `${entry.path}/`

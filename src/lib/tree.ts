@@ -1,3 +1,4 @@
+import { lstatSync, readdirSync } from 'node:fs'
 import { lstat, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -18,14 +19,19 @@ export interface TreeEntry {
 /**
  * Everything below `dir`, a directory before its contents and siblings in byte order, so that two equal trees give equal walks.
  * Links are reported and never followed. A name that is not UTF-8 throws, because it could not be opened by its string again.
+ * `blocking` is for a program that does nothing else meanwhile.
  */
-export async function* walkTree(dir: string): AsyncGenerator<TreeEntry, void, void> {
-  const waiting = (await listNames(dir)).reverse()
+export async function* walkTree(
+  dir: string,
+  { blocking = false }: { readonly blocking?: boolean | undefined } = {},
+): AsyncGenerator<TreeEntry, void, void> {
+  const disk = blocking ? blockingDisk : patientDisk
+  const waiting = (await listNames(dir, disk)).reverse()
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    const entry = await describe(dir, path)
+    const entry = await describe(dir, path, disk)
     yield entry
     if (entry.kind !== 'dir') continue
-    const names = await listNames(join(dir, path))
+    const names = await listNames(join(dir, path), disk)
     for (const name of names.reverse()) waiting.push(`${path}/${name}`)
   }
 }
@@ -35,9 +41,13 @@ export function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-async function describe(dir: string, path: string): Promise<TreeEntry> {
+const patientDisk = { lstat, names: (dir: string) => readdir(dir, { encoding: 'buffer' }) }
+const blockingDisk = { lstat: lstatSync, names: (dir: string) => readdirSync(dir, { encoding: 'buffer' }) }
+type Disk = typeof patientDisk | typeof blockingDisk
+
+async function describe(dir: string, path: string, disk: Disk): Promise<TreeEntry> {
   const absolute = join(dir, path)
-  const stats = await lstat(absolute)
+  const stats = await disk.lstat(absolute)
   const mode = stats.mode & 0o7777
   if (stats.isFile()) return { path, kind: 'file', mode, size: stats.size, target: '' }
   if (stats.isDirectory()) return { path, kind: 'dir', mode, size: 0, target: '' }
@@ -45,8 +55,8 @@ async function describe(dir: string, path: string): Promise<TreeEntry> {
   return { path, kind: 'other', mode, size: 0, target: '' }
 }
 
-async function listNames(dir: string): Promise<string[]> {
-  const names = await readdir(dir, { encoding: 'buffer' })
+async function listNames(dir: string, disk: Disk): Promise<string[]> {
+  const names = await disk.names(dir)
   return names.sort(Buffer.compare).map((name) => decodeName(name, dir))
 }
 

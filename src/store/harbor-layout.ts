@@ -10,6 +10,7 @@ import { parseTrialResult, renderTrialResult } from '../formats/harbor-job/trial
 import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
 import { clearTry, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
+import { RecordIndex, stampOf } from './record-index.ts'
 import { Tapes } from './tapes.ts'
 import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
@@ -21,11 +22,11 @@ const readAtOnce = 32
  * Trials as directories that Harbor's own tools open: `<job>/<trial>/{config.json, result.json, agent/, ...}`, and our own record.json.
  * A trial is finished exactly when its result.json is there and whole.
  */
-export function openHarborLayout(jobDir: string, host: HostEnv = process.env): TrialStore {
+export function openHarborLayout(jobDir: string, host: HostEnv = process.env, reading: ReadOptions = {}): TrialStore {
   const dirOf = (trialName: string) => join(jobDir, checkTrialName(trialName))
   const tapes = new Tapes(join(jobDir, '.tapes'))
   return {
-    records: () => readRecords(jobDir),
+    records: () => readRecords(jobDir, reading),
     async begin(config) {
       const dir = dirOf(config.trialName)
       await tapes.keep(config.trialName, dir)
@@ -90,25 +91,57 @@ async function writeRecord(dir: string, record: TrialRecord, host: HostEnv): Pro
   if (exception) await writeFile(join(dir, 'exception.txt'), exception.traceback)
 }
 
-async function* readRecords(jobDir: string): AsyncGenerator<TrialRecord, void, void> {
+/** How the records of a job are read; tests choose other numbers. */
+export interface ReadOptions {
+  /** A job of fewer trials is read without an index (default 1000). */
+  readonly indexFrom?: number | undefined
+  readonly settleMs?: number | undefined
+}
+
+async function* readRecords(jobDir: string, options: ReadOptions): AsyncGenerator<TrialRecord, void, void> {
   const entries = await readdir(jobDir, { withFileTypes: true })
-  const dirs = entries
-    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.'))
-    .map((entry) => join(jobDir, entry.name))
-  for (let i = 0; i < dirs.length; i += readAtOnce) {
-    const records = await Promise.all(dirs.slice(i, i + readAtOnce).map(readFinishedTrial))
-    for (const record of records) if (record !== null) yield record
+  const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
+  const { indexFrom = 1000, settleMs } = options
+  const index = names.length < indexFrom ? null : RecordIndex.of(jobDir, settleMs)
+  const left = new Set(names)
+  if (index)
+    for await (const { name, record } of index.read(left)) {
+      left.delete(name)
+      yield record
+    }
+  const additions = index && left.size >= indexFrom / 10 ? await index.add() : null
+  try {
+    for (const trials of inChunks([...left], readAtOnce)) {
+      const stamps = additions ? trials.map((name) => stampOf(join(jobDir, name))) : []
+      const found = await Promise.all(trials.map((name) => readTrial(join(jobDir, name))))
+      for (const [i, trial] of found.entries()) {
+        if (trial?.own) await additions?.add(trials[i] ?? '', stamps[i] ?? null, trial.record)
+        if (trial) yield trial.record
+      }
+    }
+  } finally {
+    await additions?.close()
   }
+}
+
+function* inChunks<T>(items: readonly T[], size: number): Generator<readonly T[], void, void> {
+  for (let i = 0; i < items.length; i += size) yield items.slice(i, i + size)
 }
 
 /** The record of a finished trial, or null. Ours knows more than result.json, which is all that Harbor wrote. */
 export async function readFinishedTrial(dir: string): Promise<TrialRecord | null> {
+  return (await readTrial(dir))?.record ?? null
+}
+
+async function readTrial(dir: string): Promise<{ readonly record: TrialRecord; readonly own: boolean } | null> {
   const result = await readTextIfExists(join(dir, 'result.json'))
   const id = result === null ? null : idIn(result)
   if (result === null || id === null) return null
   const text = await readTextIfExists(join(dir, 'record.json'))
   const own = text === null ? null : parseTrialRecord(text)
-  return own?.id === id ? own : parseOrNull(result)
+  if (own?.id === id) return { record: own, own: true }
+  const record = parseOrNull(result)
+  return record && { record, own: false }
 }
 
 /** The trial's id in a result that is whole; Harbor does not write them at once. */

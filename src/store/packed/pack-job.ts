@@ -11,6 +11,7 @@ import { listFailedTries } from '../failed-tries.ts'
 import { openHarborLayout } from '../harbor-layout.ts'
 import { type JobDir, loadJobDir, saveLayout } from '../job-dir.ts'
 import { acquireOwner } from '../job-owner.ts'
+import { indexName } from '../record-index.ts'
 import { openPackedStore, type PackedStore } from './packed-store.ts'
 import { hasSameFiles } from './same-files.ts'
 
@@ -36,7 +37,8 @@ export interface ConvertOptions {
 
 /** Trials are packed here first: until the directory has its final name, the job is in the Harbor layout. */
 const staging = '.packing'
-const trialsAtOnce = 4
+/** As many as wait for one sync, which on a slow disk takes longer than packing a trial. */
+const trialsAtOnce = 32
 
 /**
  * Turns the trial directories of a job into packed files. Interrupted at any moment, the job is whole in one layout or the other,
@@ -58,7 +60,7 @@ async function packTrials(job: JobDir, options: ConvertOptions): Promise<void> {
   // A crash came after the files had their name and before the job said so.
   if (await exists(packed)) await rename(packed, stage)
   await mkdir(stage, { recursive: true })
-  const store = await openPackedStore(job.dir, { ...options, dirName: staging })
+  const store = await openPackedStore(job.dir, { ...options, dirName: staging, blocking: true })
   try {
     await adoptAll(store, stage, job, options)
   } finally {
@@ -124,6 +126,7 @@ async function removePacked(job: JobDir, options: ConvertOptions): Promise<Packe
   for await (const left of mapInOrder(await trialDirs(job.dir), trialsAtOnce, judge)) if (left) leftAlone.push(left)
   await removeDraft(trash)
   await rm(join(job.dir, '.work'), { recursive: true, force: true })
+  await rm(join(job.dir, indexName), { force: true })
   const packedBytes = [...store.index.trials.values()].reduce((sum, { length }) => sum + length, 0)
   return { trials: store.index.trials.size, packedBytes, leftAlone }
 }

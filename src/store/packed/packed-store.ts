@@ -27,6 +27,8 @@ export interface PackedStoreOptions {
   readonly rollBytes?: number
   /** The directory of segments and index, for a job that is on its way from one layout to the other. Default `packed`. */
   readonly dirName?: string
+  /** True for a program that does nothing else meanwhile: directories are read by blocking calls. */
+  readonly blocking?: boolean
 }
 
 /**
@@ -61,6 +63,7 @@ export class PackedStore implements TrialStore {
   readonly #tapes: Tapes
   readonly #host: HostEnv
   readonly #rollBytes: number
+  readonly #blocking: boolean
   readonly #workshop: TrialStore
   #appender: Promise<Appender> | undefined
 
@@ -70,6 +73,7 @@ export class PackedStore implements TrialStore {
     this.#tapes = new Tapes(dirs.tapes)
     this.#host = options.host ?? process.env
     this.#rollBytes = options.rollBytes ?? 256 << 20
+    this.#blocking = options.blocking ?? false
     this.#workshop = openHarborLayout(dirs.work, this.#host)
   }
 
@@ -232,7 +236,7 @@ export class PackedStore implements TrialStore {
   }
 
   async #pack(dir: string, options: PackOptions): Promise<Payload> {
-    const pack = () => collectPayload(packDir(dir, options), this.#dirs.work)
+    const pack = () => collectPayload(packDir(dir, { ...options, blocking: this.#blocking }), this.#dirs.work)
     try {
       return await pack()
     } catch (error) {

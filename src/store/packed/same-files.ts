@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto'
-import { gunzipIfNeeded } from '../../lib/gzip.ts'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipFew, gunzipIfNeeded } from '../../lib/gzip.ts'
 import { tarDir } from '../../lib/tar.ts'
-import type { PackedIndex } from './packed-index.ts'
+import type { Member } from './index-line.ts'
+import { type PackedIndex, segmentName } from './packed-index.ts'
 import { memberOptions, readMember } from './restore.ts'
 
-/** Whether a trial's directory holds exactly what is packed under its name. */
+/** Whether a trial's directory holds exactly what is packed under its name. Blocks the process while it reads small files. */
 export async function hasSameFiles(
   dir: string,
   trial: string,
@@ -14,8 +17,33 @@ export async function hasSameFiles(
   const member = index.trials.get(trial)
   if (!member) return false
   const tries = new Set([...index.triesOf(trial).keys()].map((nth) => `failed-${nth}.tar.gz`))
-  const options = { ...memberOptions(trial), filter: ({ path }: { path: string }) => !tries.has(path) }
-  return (await digest(tarDir(dir, options))) === (await digest(gunzipIfNeeded(readMember(packedDir, member))))
+  const filter = ({ path }: { path: string }) => !tries.has(path)
+  const options = { ...memberOptions(trial), filter, blocking: true }
+  return (await digest(tarDir(dir, options))) === (await digest(tarOf(packedDir, member)))
+}
+
+/** What is damaged or large is read as a stream, which says what is wrong with it. */
+async function* tarOf(packedDir: string, member: Member): AsyncGenerator<Uint8Array, void, void> {
+  const few = member.length <= fewBytes ? gunzipFew(readFew(packedDir, member)) : null
+  if (few) yield few
+  else yield* gunzipIfNeeded(readMember(packedDir, member))
+}
+
+const fewBytes = 1 << 20
+
+function readFew(packedDir: string, { segment, offset, length }: Member): Uint8Array {
+  const bytes = Buffer.alloc(length)
+  const file = openSync(join(packedDir, segmentName(segment)), 'r')
+  try {
+    for (let at = 0; at < length; ) {
+      const read = readSync(file, bytes, at, length - at, offset + at)
+      if (read === 0) break
+      at += read
+    }
+  } finally {
+    closeSync(file)
+  }
+  return bytes
 }
 
 async function digest(chunks: AsyncIterable<Uint8Array>): Promise<string> {
