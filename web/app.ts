@@ -4,9 +4,13 @@ import { fill, h } from './dom.ts'
 import type { Key, Page } from './page.ts'
 import { boardPage } from './pages/board.ts'
 import { comparePage } from './pages/compare.ts'
+import { datasetPage } from './pages/dataset.ts'
+import { datasetRowPage } from './pages/dataset-row.ts'
+import { datasetsPage } from './pages/datasets.ts'
 import { jobPage } from './pages/job.ts'
 import { jobsPage } from './pages/jobs.ts'
 import { modelPage } from './pages/model.ts'
+import { droppedPage, recipePage } from './pages/recipe.ts'
 import { trialPage } from './pages/trial.ts'
 import { sectionLinks, sectionOf } from './parts/sections.ts'
 import { line } from './text.ts'
@@ -25,6 +29,11 @@ const pages: readonly (readonly [pattern: RegExp, page: (page: Page) => Promise<
   [/^\/compare$/, comparePage],
   [/^\/jobs\/([^/]+)$/, jobPage],
   [/^\/jobs\/([^/]+)\/trials\/([^/]+)$/, trialPage],
+  [/^\/data$/, datasetsPage],
+  [/^\/data\/([^/]+)$/, datasetPage],
+  [/^\/data\/([^/]+)\/rows\/([^/]+)$/, datasetRowPage],
+  [/^\/recipes\/([^/]+)$/, recipePage],
+  [/^\/recipes\/([^/]+)\/dropped\/([^/]+)$/, droppedPage],
 ]
 
 addEventListener('hashchange', () => void show())

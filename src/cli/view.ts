@@ -14,17 +14,17 @@ import { note, printJson } from './output.ts'
 import { registryEnvOption, registryOption } from './registry/place.ts'
 import { announceView, findRunningView, type RunningView, viewNote } from './view/running-view.ts'
 
-/** `ot-agent view`: jobs and trials in a browser. */
+/** `ot-agent view`: jobs, trials, datasets and runs of recipes in a browser. */
 export default () =>
   new Command()
     .description(
-      'Shows jobs, trials and the leaderboard of a registry in a browser: what ran, what failed and why, what the agent saw and typed,\n' +
-        'which model is best and by how much.\n' +
+      'Shows jobs, trials, datasets and the leaderboard of a registry in a browser: what ran, what failed and why, what the agent saw and\n' +
+        'typed, where every row of a dataset came from and what was dropped, which model is best and by how much.\n' +
         'The server only reads, and listens on this machine only unless --host says otherwise.',
     )
     .argument(
       '[paths...]',
-      'directories of jobs, jobs or trials, ours or Harbor’s, files of registries, reports of ablations (default: jobs)',
+      'directories of jobs, jobs or trials, ours or Harbor’s, datasets, runs of recipes, files of registries, reports of ablations (default: jobs)',
     )
     .addOption(registryOption())
     .addOption(registryEnvOption())

@@ -130,4 +130,5 @@ export interface ViewSections {
   readonly jobs: boolean
   readonly board: boolean
   readonly tasks: boolean
+  readonly data: boolean
 }

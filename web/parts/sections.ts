@@ -6,6 +6,7 @@ const sections = [
   { key: 'jobs', title: 'Jobs', to: '#/', paths: /^\/?$|^\/(jobs|compare)\b/ },
   { key: 'board', title: 'Leaderboard', to: '#/board', paths: /^\/(board|models)\b/ },
   { key: 'tasks', title: 'Tasks', to: '#/tasks', paths: /^\/tasks\b/ },
+  { key: 'data', title: 'Data', to: '#/data', paths: /^\/(data|recipes)\b/ },
 ] as const
 
 let known: Promise<ViewSections> | null = null

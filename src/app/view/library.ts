@@ -6,6 +6,7 @@ import { kindAt, namesIn, readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
 import { jobRowOf } from '../jobs/list-jobs.ts'
+import { DataShelf } from './dataset-shelf.ts'
 import { JobIndex } from './job-index.ts'
 import { type LibraryJob, NotHere } from './library-job.ts'
 import { OpenTrials } from './open-trials.ts'
@@ -26,14 +27,17 @@ export class Library {
     /** Directories of jobs. */
     private readonly folders: readonly string[],
     private readonly single: readonly string[],
+    /** Datasets and runs of recipes. */
+    readonly data: DataShelf,
   ) {}
 
-  /** Paths may be jobs, directories of jobs, and trials of jobs. */
+  /** Paths may be jobs, directories of jobs, trials of jobs, datasets and runs of recipes. */
   static async open(paths: readonly string[]): Promise<{ library: Library; start: string }> {
     const folders: string[] = []
     const single: string[] = []
-    let start = ''
-    for (const path of paths.map((given) => resolve(given))) {
+    const { shelf, rest, start: data } = await DataShelf.open(paths)
+    let start = data
+    for (const path of rest.map((given) => resolve(given))) {
       const kind = await kindOf(path)
       if (kind === 'folder') folders.push(path)
       if (kind === 'job') single.push(path)
@@ -44,7 +48,7 @@ export class Library {
     }
     if (start === '' && folders.length === 0 && single.length === 1 && single[0] !== undefined)
       start = `#/jobs/${encodeURIComponent(basename(single[0]))}`
-    return { library: new Library(folders, single), start }
+    return { library: new Library(folders, single, shelf), start }
   }
 
   async jobs(): Promise<{ rows: ViewJobRow[]; broken: { name: string; why: string }[] }> {
@@ -89,6 +93,7 @@ export class Library {
 
   async close(): Promise<void> {
     await this.trials.close()
+    await this.data.close()
   }
 
   private async rowOf(id: string, { there }: Known): Promise<ViewJobRow> {
@@ -151,8 +156,8 @@ async function kindOf(path: string): Promise<'folder' | 'job' | 'trial'> {
   const kind = await kindAt(path)
   if (kind !== 'dir')
     throw new UserError(
-      `${path}: expected a job or a directory of jobs, got ${kind === 'none' ? 'nothing there' : 'a file'}`,
-      'name the directory that was given to run as --jobs-dir, or one job in it',
+      `${path}: expected a job, a directory of jobs, a dataset or a run of a recipe, got ${kind === 'none' ? 'nothing there' : 'a file'}`,
+      'name the directory that was given to run as --jobs-dir, one job in it, or a .parquet or .jsonl file',
     )
   const config = await configOf(path)
   if (config !== 'trial') return config ?? 'folder'

@@ -13,6 +13,9 @@ import { type Asset, assetFor } from './assets.ts'
 import type { ViewRoute } from './route.ts'
 import { board as boardRoute, csv } from './routes/board.ts'
 import { compare } from './routes/compare.ts'
+import { datasetList } from './routes/dataset-list.ts'
+import { datasetRow, datasetRowText, datasetSimilar } from './routes/dataset-row.ts'
+import { datasetRows } from './routes/dataset-rows.ts'
 import { events } from './routes/events.ts'
 import { exchanges } from './routes/exchanges.ts'
 import { health } from './routes/health.ts'
@@ -21,6 +24,7 @@ import { jobText } from './routes/job-text.ts'
 import { jobs } from './routes/jobs.ts'
 import { model } from './routes/model.ts'
 import { raw } from './routes/raw.ts'
+import { recipe, recipeDropped } from './routes/recipe.ts'
 import { sections } from './routes/sections.ts'
 import { steps } from './routes/steps.ts'
 import { tasks } from './routes/tasks.ts'
@@ -65,6 +69,13 @@ const routes: readonly (readonly [pattern: RegExp, route: ViewRoute])[] = [
   [new RegExp(`^/api/jobs/${name}/trials/${name}/exchanges$`), exchanges],
   [new RegExp(`^/api/jobs/${name}/trials/${name}/text$`), text],
   [new RegExp(`^/api/jobs/${name}/trials/${name}/raw$`), raw],
+  [/^\/api\/data$/, datasetList],
+  [new RegExp(`^/api/data/${name}/rows$`), datasetRows],
+  [new RegExp(`^/api/data/${name}/rows/${name}$`), datasetRow],
+  [new RegExp(`^/api/data/${name}/rows/${name}/text$`), datasetRowText],
+  [new RegExp(`^/api/data/${name}/rows/${name}/similar$`), datasetSimilar],
+  [new RegExp(`^/api/recipes/${name}$`), recipe],
+  [new RegExp(`^/api/recipes/${name}/dropped/${name}$`), recipeDropped],
 ]
 
 /** No script but ours runs, nothing is loaded from elsewhere, and no other page may frame this one. */

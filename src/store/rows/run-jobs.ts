@@ -14,7 +14,7 @@ export async function* trialsBelow(
   wanted: ReadonlyMap<string, ReadonlySet<string>>,
   signal: AbortSignal,
 ): AsyncGenerator<{ readonly job: string; readonly record: TrialRecord; readonly store: ReadableStore }> {
-  for (const dir of await jobDirs(runDir)) {
+  for (const dir of await jobDirsBelow(runDir)) {
     const { name, layout } = await loadJobDir(dir)
     const trials = wanted.get(name)
     if (!trials) continue
@@ -44,8 +44,8 @@ export async function runsOfRows(sql: SqlSession, view: string, runDir: string, 
   return runs.runs()
 }
 
-/** Every stage that rolls out keeps its jobs in a folder of its own. */
-async function jobDirs(runDir: string): Promise<string[]> {
+/** The jobs of a recipe's run: every stage that rolls out keeps its own in a folder. */
+export async function jobDirsBelow(runDir: string): Promise<string[]> {
   const work = join(runDir, 'work')
   const stages = await namesIn(work)
   const jobs = await Promise.all(

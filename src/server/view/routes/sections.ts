@@ -6,4 +6,5 @@ export const sections: ViewRoute = async ({ library, board }): Promise<ViewSecti
   jobs: library.hasJobs,
   board: board !== null,
   tasks: false,
+  data: library.data.list().datasets.length > 0,
 })

@@ -21,7 +21,11 @@ export interface AgentTurn {
 }
 
 /** The turns of the agent with what it had done in each; context that was copied from elsewhere is left out. */
-export function agentTurns({ conversations, context_messages, tool_calls }: RecipeTrace): readonly AgentTurn[] {
+export function agentTurns({
+  conversations,
+  context_messages,
+  tool_calls,
+}: Pick<RecipeTrace, 'conversations' | 'context_messages' | 'tool_calls'>): readonly AgentTurn[] {
   return conversations
     .map(({ role, content }, message) => ({
       role,

@@ -1,0 +1,129 @@
+import { setImmediate } from 'node:timers/promises'
+import { messageOf, UserError } from '../../core/errors.ts'
+import type { ViewDataRow } from '../../core/view-data.ts'
+import { type RowFacts, scanRow } from '../../formats/conversations/facts.ts'
+import type { RowSource } from '../../formats/conversations/row-source.ts'
+import { signatureOf, signatureSize, similarity } from '../../lib/minhash.ts'
+import { wordHashes } from '../../lib/word-hashes.ts'
+import { WordIndex } from '../../lib/word-index.ts'
+
+/** After this much text the server gets to answer others. */
+const turnBytes = 1 << 18
+
+/** Facts, words and signatures of the rows of a dataset. Reads it once, in the background; what was read can be asked for meanwhile. */
+export class DatasetIndex {
+  readonly rows: ViewDataRow[] = []
+  complete = false
+  /** Why reading stopped before the end. */
+  trouble: string | null = null
+  private readonly words = new WordIndex()
+  private signatures = new Uint16Array(1024 * signatureSize)
+  private readonly texts = new Map<string, string>()
+  private readonly ids = new Map<string, number>()
+  private readonly closing = new AbortController()
+  private readonly reading: Promise<void>
+
+  constructor(readonly source: RowSource) {
+    this.reading = this.read()
+  }
+
+  /** Waits until there are some rows, or all, but no longer than `waitMs`. */
+  async wait(waitMs: number, until: () => boolean = () => this.rows.length >= 100): Promise<void> {
+    const end = performance.now() + waitMs
+    while (!this.complete && !until() && performance.now() < end) {
+      const timeout = new Promise<void>((resolve) => setTimeout(resolve, 20).unref())
+      await Promise.race([this.reading, timeout])
+    }
+  }
+
+  /** Which rows have all words of a text, a 1 or 0 for each in the order of `rows`; null when it has no words. */
+  search(text: string): Uint8Array | null {
+    return this.words.find(text)
+  }
+
+  /** Where the row of this number stands in `rows`; -1 when it was not read. */
+  placeOf(number: number): number {
+    let [low, high] = [0, this.rows.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.rows[middle]?.number ?? 0) < number) low = middle + 1
+      else high = middle
+    }
+    return this.rows[low]?.number === number ? low : -1
+  }
+
+  /** The number of the first row with this id. */
+  numberOf(id: string): number | null {
+    return this.ids.get(id) ?? null
+  }
+
+  /** The rows most like one, the likest first. */
+  similar(place: number, least: number, most: number): { row: ViewDataRow; similarity: number }[] {
+    const own = this.signatureAt(place)
+    if (own.every((value) => value === 0)) return []
+    const found: { row: ViewDataRow; similarity: number }[] = []
+    for (const [at, row] of this.rows.entries()) {
+      const alike = at === place ? 0 : similarity(own, this.signatureAt(at))
+      if (alike >= least) found.push({ row, similarity: alike })
+    }
+    return found.sort((a, b) => b.similarity - a.similarity || a.row.number - b.row.number).slice(0, most)
+  }
+
+  async close(): Promise<void> {
+    this.closing.abort()
+    await this.reading
+    this.words.close()
+    await this.source.close()
+  }
+
+  private async read(): Promise<void> {
+    try {
+      let bytes = 0
+      for await (const { number, row } of this.source.scan(this.closing.signal)) {
+        const { facts, text } = scanRow(row)
+        this.add(number, facts, text)
+        bytes += text.length + 500
+        if (bytes < turnBytes) continue
+        bytes = 0
+        await setImmediate()
+        if (this.closing.signal.aborted) return
+      }
+    } catch (error) {
+      if (this.closing.signal.aborted) return
+      this.trouble = error instanceof UserError ? `${error.message}: ${error.hint}` : messageOf(error).slice(0, 300)
+    } finally {
+      this.complete = true
+    }
+  }
+
+  private add(number: number, facts: RowFacts, text: Uint8Array): void {
+    const hashes = wordHashes(text)
+    this.words.add(hashes)
+    const at = this.rows.length * signatureSize
+    if (at >= this.signatures.length) {
+      const larger = new Uint16Array(this.signatures.length * 2)
+      larger.set(this.signatures)
+      this.signatures = larger
+    }
+    const signature = signatureOf(hashes)
+    if (signature) this.signatures.set(signature, at)
+    const { id, turns, messages, tokens, begins } = facts
+    const named = { task: this.once(facts.task), source: this.once(facts.source), result: this.once(facts.result) }
+    const made = { model: this.once(facts.model), agent: this.once(facts.agent) }
+    this.rows.push({ number, id, ...named, ...made, turns, messages, tokens, begins: begins.slice(0, 160) })
+    if (id !== null && !this.ids.has(id)) this.ids.set(id, number)
+  }
+
+  private signatureAt(place: number): Uint16Array {
+    return this.signatures.subarray(place * signatureSize, (place + 1) * signatureSize)
+  }
+
+  /** Equal texts share one string: a model's name stands in every row. */
+  private once(text: string | null): string | null {
+    if (text === null) return null
+    const known = this.texts.get(text)
+    if (known !== undefined) return known
+    if (this.texts.size < 200_000) this.texts.set(text, text)
+    return text
+  }
+}

@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { wordHashes } from './word-hashes.ts'
+
+/** Rows of one segment, which is sorted in memory. */
+const segmentRows = 4096
+/** Of this many hashes on disk, the first is in memory too. */
+const stride = 512
+
+interface Segment {
+  readonly fd: number
+  readonly words: number
+  /** Every `stride`-th hash. */
+  readonly directory: Uint32Array
+}
+
+/**
+ * Finds the rows that have all words of a query, however long the rows are: for each word a list of rows, in a temporary file. Words are
+ * known by a hash of 32 bits, so a row may be found that does not have the word: about one row of 1,000 words in four million.
+ */
+export class WordIndex {
+  rows = 0
+  private dir: string | null = null
+  private readonly segments: Segment[] = []
+  /** Words of the rows that are not saved yet, by hash and by row of the segment. */
+  private hashes = new Uint32Array(1 << 16)
+  private owners = new Uint16Array(1 << 16)
+  private count = 0
+  private readonly seenIn = new Int32Array(1 << 17).fill(-1)
+  private readonly seenHash = new Uint32Array(1 << 17)
+
+  /** Adds the next row by its words as `wordHashes` gives them. */
+  add(words: Uint32Array): void {
+    const at = this.rows % segmentRows
+    for (let i = 0; i < words.length; i++) {
+      const hash = words[i] ?? 0
+      const slot = (hash ^ (hash >>> 15)) & 0x1ffff
+      // Most words of a row come again and again; a few that are kept twice do no harm.
+      if (this.seenIn[slot] === this.rows && this.seenHash[slot] === hash) continue
+      this.seenIn[slot] = this.rows
+      this.seenHash[slot] = hash
+      if (this.count === this.hashes.length) this.grow()
+      this.hashes[this.count] = hash
+      this.owners[this.count++] = at
+    }
+    this.rows++
+    if (this.rows % segmentRows === 0) this.save()
+  }
+
+  /** Which rows have all words of a text, a 1 or 0 for each; null when the text has no words. */
+  find(text: string): Uint8Array | null {
+    const words = new Set(wordHashes(text))
+    if (words.size === 0) return null
+    const counts = new Uint16Array(this.rows)
+    let needed = 0
+    for (const hash of words) {
+      for (const [i, segment] of this.segments.entries()) {
+        for (const row of readRows(segment, hash)) mark(counts, i * segmentRows + row, needed)
+      }
+      const first = this.segments.length * segmentRows
+      for (let i = 0; i < this.count; i++)
+        if (this.hashes[i] === hash) mark(counts, first + (this.owners[i] ?? 0), needed)
+      needed++
+    }
+    return Uint8Array.from(counts, (count) => (count === needed ? 1 : 0))
+  }
+
+  close(): void {
+    for (const { fd } of this.segments.splice(0)) closeSync(fd)
+    if (this.dir !== null) rmSync(this.dir, { recursive: true, force: true })
+    this.dir = null
+  }
+
+  private save(): void {
+    this.dir ??= mkdtempSync(join(tmpdir(), 'ot-agent-words-'))
+    const { hashes: sorted, owners: rows } = this.sorted()
+    const hashes: number[] = []
+    const starts: number[] = []
+    for (let i = 0; i < sorted.length; i++) {
+      const hash = sorted[i] ?? 0
+      if (i > 0 && hash === sorted[i - 1]) continue
+      hashes.push(hash)
+      starts.push(i)
+    }
+    starts.push(sorted.length)
+    const path = join(this.dir, `${this.segments.length}-${randomBytes(4).toString('hex')}`)
+    const fd = openSync(path, 'wx+', 0o600)
+    writeAll(fd, Uint32Array.from(hashes), 0)
+    writeAll(fd, Uint32Array.from(starts), hashes.length * 4)
+    writeAll(fd, rows, (2 * hashes.length + 1) * 4)
+    const directory = Uint32Array.from(hashes.filter((_, i) => i % stride === 0))
+    this.segments.push({ fd, words: hashes.length, directory })
+    this.count = 0
+  }
+
+  /** By hash, rows of one word in their order: two passes over halves of the hashes, which is faster than comparing them. */
+  private sorted(): { hashes: Uint32Array; owners: Uint16Array } {
+    let from = { hashes: this.hashes.subarray(0, this.count), owners: this.owners.subarray(0, this.count) }
+    for (const shift of [0, 16]) {
+      const ends = new Uint32Array(65_537)
+      for (let i = 0; i < this.count; i++) {
+        const slot = (((from.hashes[i] ?? 0) >>> shift) & 0xffff) + 1
+        ends[slot] = (ends[slot] ?? 0) + 1
+      }
+      for (let i = 1; i < ends.length; i++) ends[i] = (ends[i] ?? 0) + (ends[i - 1] ?? 0)
+      const to = { hashes: new Uint32Array(this.count), owners: new Uint16Array(this.count) }
+      for (let i = 0; i < this.count; i++) {
+        const hash = from.hashes[i] ?? 0
+        const slot = (hash >>> shift) & 0xffff
+        const at = ends[slot] ?? 0
+        ends[slot] = at + 1
+        to.hashes[at] = hash
+        to.owners[at] = from.owners[i] ?? 0
+      }
+      from = to
+    }
+    return from
+  }
+
+  private grow(): void {
+    const larger = { hashes: new Uint32Array(this.count * 2), owners: new Uint16Array(this.count * 2) }
+    larger.hashes.set(this.hashes)
+    larger.owners.set(this.owners)
+    this.hashes = larger.hashes
+    this.owners = larger.owners
+  }
+}
+
+/** A row counts only if it had all words before; a word that it has twice counts once. */
+function mark(counts: Uint16Array, row: number, needed: number): void {
+  if (counts[row] === needed) counts[row] = needed + 1
+}
+
+function readRows({ fd, words, directory }: Segment, hash: number): Uint16Array {
+  const block = lastNotAbove(directory, hash)
+  if (block < 0) return new Uint16Array()
+  const from = block * stride
+  const hashes = readNumbers(fd, from * 4, Math.min(stride, words - from))
+  const at = lastNotAbove(hashes, hash)
+  if (hashes[at] !== hash) return new Uint16Array()
+  const [start = 0, end = 0] = readNumbers(fd, (words + from + at) * 4, 2)
+  const bytes = readBytes(fd, (2 * words + 1) * 4 + start * 2, (end - start) * 2)
+  return new Uint16Array(bytes.buffer, bytes.byteOffset, end - start)
+}
+
+/** Where the last number stands that is not above another, in order; -1 when all are. */
+function lastNotAbove(numbers: Uint32Array, value: number): number {
+  let [low, high] = [0, numbers.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((numbers[middle] ?? 0) <= value) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
+
+function readNumbers(fd: number, position: number, count: number): Uint32Array {
+  const bytes = readBytes(fd, position, count * 4)
+  return new Uint32Array(bytes.buffer, bytes.byteOffset, count)
+}
+
+function readBytes(fd: number, position: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(length)
+  for (let at = 0; at < length; ) {
+    const read = readSync(fd, bytes, at, length - at, position + at)
+    if (read === 0) throw new Error(`the index of words ends at ${position + at}`)
+    at += read
+  }
+  return bytes
+}
+
+function writeAll(fd: number, numbers: Uint32Array | Uint16Array, position: number): void {
+  const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength)
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at, bytes.length - at, position + at)
+}

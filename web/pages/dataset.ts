@@ -1,0 +1,165 @@
+import type { ViewBin, ViewDataRow, ViewDataRows } from '../../src/core/view-data.ts'
+import { get } from '../api.ts'
+import { fill, h } from '../dom.ts'
+import { go, type Page, to } from '../page.ts'
+import { makeHistogram } from '../parts/histogram.ts'
+import { makePager } from '../parts/pager.ts'
+import { rowKeys } from '../parts/rows.ts'
+import { searchBox, sortHeads } from '../parts/toolbar.ts'
+import { count, line, plural, whole } from '../text.ts'
+
+const columns = [
+  ['', 'Row'],
+  ['task', 'Task and question'],
+  ['source', 'Source'],
+  ['result', 'Result'],
+  ['turns', 'Turns'],
+  ['tokens', '~ Tokens'],
+  ['model', 'Model'],
+] as const
+
+const filters = ['q', 'sort', 'result', 'source', 'minTurns', 'maxTurns', 'minTokens', 'maxTokens'] as const
+
+/** The rows of a dataset: searched, filtered, and how they are spread. */
+export async function datasetPage(page: Page): Promise<void> {
+  const { main, query, signal } = page
+  const [id = ''] = page.names
+  const body = h('tbody')
+  const sentence = h('p', { class: 'lead' })
+  const trouble = h('p', { class: 'warn' })
+  const reload = () => void pager.reload()
+  const range = (name: 'Turns' | 'Tokens') => (bin: ViewBin | null) => {
+    const most = bin?.to == null ? null : String(bin.to - 1)
+    page.remember({ [`min${name}`]: bin === null ? null : String(bin.from), [`max${name}`]: most })
+    reload()
+  }
+  const turns = makeHistogram('Turns', 'turns', range('Turns'))
+  const tokens = makeHistogram('Tokens, about', 'tokens', range('Tokens'))
+  const results = valueSelect(page, 'result', 'Result', reload)
+  const sources = valueSelect(page, 'source', 'Source', reload)
+  const showAround = (found: ViewDataRows) => {
+    fill(sentence, sentenceOf(found))
+    fill(trouble, found.trouble === null ? null : line(`Reading stopped early. ${found.trouble}`))
+    turns.show(found.turns, query.has('minTurns') || query.has('maxTurns'))
+    tokens.show(found.tokens, query.has('minTokens') || query.has('maxTokens'))
+    results.show(found.results)
+    sources.show(found.sources)
+  }
+  const pager = makePager<ViewDataRow>({
+    ...{ size: 100, signal, noun: 'rows' },
+    load: async (offset, limit, until) => {
+      const asked = Object.fromEntries(filters.map((name) => [name, query.get(name) ?? undefined]))
+      const found = await get<ViewDataRows>(['data', id, 'rows'], { ...asked, offset, limit }, until)
+      if (offset === 0) showAround(found)
+      return found
+    },
+    show: (items, fresh) => {
+      if (fresh) fill(body)
+      body.append(...items.map((row) => rowOf(id, row, query.get('q') ?? '')))
+      if (fresh && items.length === 0)
+        body.append(h('tr', null, h('td', { colspan: columns.length, class: 'empty' }, 'No row matches.')))
+    },
+  })
+  const [run, step] = splitId(id)
+  page.head([...(run === null ? [] : [{ text: run, to: to(['recipes', run]) }]), { text: step }])
+  const search = searchBox(page, 'Search for words in the rows', reload)
+  fill(
+    main,
+    h('h1', null, h('bdi', null, line(step))),
+    sentence,
+    trouble,
+    h('div', { class: 'tools' }, search, results.select, sources.select),
+    h('div', { class: 'cards' }, turns.figure, tokens.figure),
+    h(
+      'table',
+      { class: 'list rows' },
+      h('caption', { class: 'hidden' }, 'Rows'),
+      h('thead', null, h('tr', null, ...sortHeads(page, columns, reload))),
+      body,
+    ),
+    pager.foot,
+  )
+  page.keys([
+    ...rowKeys(body, (row) => go(addressOf(id, row.dataset.row ?? '', query.get('q') ?? ''))),
+    { key: '/', does: 'search', run: () => search.querySelector('input')?.focus() },
+    { key: 'Escape', does: 'all datasets', run: () => go(run === null ? '#/data' : to(['recipes', run])) },
+  ])
+  await pager.reload()
+}
+
+/** The rows of a recipe's run are called after the run and the stage. */
+export function splitId(id: string): [run: string | null, step: string] {
+  const at = id.lastIndexOf(':')
+  return at < 0 ? [null, id] : [id.slice(0, at), id.slice(at + 1)]
+}
+
+function addressOf(id: string, number: string, q: string): string {
+  return to(['data', id, 'rows', number], q === '' ? {} : { q })
+}
+
+function sentenceOf({ total, rows, indexed, complete, sources, results }: ViewDataRows): string {
+  const narrowed = total === indexed ? '' : ` of ${whole(indexed)}`
+  const reading = complete ? '' : `; ${whole(indexed)}${rows === null ? '' : ` of ${whole(rows)}`} are read so far`
+  const known = sources.filter(([source]) => source !== '(none)').length
+  const from = known > 1 ? ` from ${plural(known, 'source')}` : ''
+  const [first] = results
+  const most =
+    first && first[0] !== '(none)' && total > 0 ? ` ${whole(first[1])} have the result ${line(first[0])}.` : ''
+  return `${whole(total)}${narrowed} ${total === 1 ? 'row' : 'rows'}${from}${reading}.${most}`
+}
+
+function rowOf(id: string, row: ViewDataRow, q: string): HTMLElement {
+  return h(
+    'tr',
+    { 'data-row': String(row.number) },
+    h('td', { class: 'num dim' }, whole(row.number)),
+    h(
+      'td',
+      { class: 'clip-line' },
+      h(
+        'a',
+        { href: addressOf(id, String(row.number), q) },
+        h('bdi', null, line(row.task ?? row.id ?? `row ${row.number}`)),
+      ),
+      h('span', { class: 'dim' }, '  ', h('bdi', null, line(row.begins))),
+    ),
+    h('td', null, h('bdi', null, line(row.source ?? '–'))),
+    h('td', null, result(row.result)),
+    h('td', { class: 'num' }, whole(row.turns)),
+    h('td', { class: 'num' }, count(row.tokens)),
+    h('td', { class: 'model' }, h('bdi', null, line(row.model ?? '–'))),
+  )
+}
+
+/** A reward has the color of its outcome; other results are words. */
+export function result(text: string | null): HTMLElement {
+  if (text === null) return h('span', { class: 'dim' }, '–')
+  const value = Number(text)
+  const kind = Number.isNaN(value) ? '' : value >= 1 ? 'solved' : value > 0 ? 'partial' : 'unsolved'
+  return h('span', { class: kind === '' ? '' : `chip ${kind}` }, line(text))
+}
+
+/** A choice of a value that rows have, with how many have it. */
+function valueSelect(page: Page, name: 'result' | 'source', title: string, onChange: () => void) {
+  const select = h('select', {
+    'aria-label': title,
+    onchange: () => {
+      page.remember({ [name]: select.value })
+      onChange()
+    },
+  })
+  const show = (values: readonly (readonly [string, number])[]) => {
+    const now = page.query.get(name) ?? ''
+    const listed = now === '' || values.some(([value]) => value === now) ? values : [[now, 0] as const, ...values]
+    fill(
+      select,
+      h('option', { value: '' }, `${title}: all`),
+      ...listed.map(([value, rows]) =>
+        h('option', { value, selected: value === now }, `${line(value).slice(0, 60)} (${whole(rows)})`),
+      ),
+    )
+    select.hidden = values.length < 2 && now === ''
+  }
+  show([])
+  return { select, show }
+}
