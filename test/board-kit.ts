@@ -35,14 +35,12 @@ export async function makeBoard(dir: string) {
   const jobs = join(dir, 'jobs')
   for (const [i, { job, model, benchmark, solved, costUsd, planned }] of boardRuns.entries()) {
     const usage = { inputTokens: 9000, cacheTokens: 0, outputTokens: 700, costUsd: costUsd ?? null }
-    const records = tasks.flatMap((task, nth) =>
-      [0, 1].map((attempt) =>
-        trialOf({
-          ...{ task, attempt, benchmark, model: `hosted_vllm/${model}` },
-          reward: nth < solved ? 1 : 0,
-          over: { usage },
-        }),
-      ),
+    const records = tasks.map((task, nth) =>
+      trialOf({
+        ...{ task, benchmark, model: `hosted_vllm/${model}` },
+        reward: nth < solved ? 1 : 0,
+        over: { usage },
+      }),
     )
     const startedAt = `2026-11-1${i % 6}T00:00:00.000000Z`
     await makeJob(join(jobs, job), { id: jobId(i), records, planned: planned ?? records.length, startedAt })

@@ -1,3 +1,9 @@
+import { exportMark } from '../src/core/view-files.ts'
+import { answerFromFiles, exportedPath } from './static-api.ts'
+
+/** True where the page is an export: there are files in place of a server. */
+export const isExport = document.documentElement.hasAttribute(exportMark)
+
 /** What the server says is wrong. */
 export class ApiError extends Error {
   constructor(
@@ -13,6 +19,7 @@ export type Query = Readonly<Record<string, string | number | readonly string[] 
 
 /** The address of something on the server, below `api/`. */
 export function address(names: readonly string[], query: Query = {}): string {
+  if (isExport) return exportedPath(names)
   const search = new URLSearchParams()
   for (const [key, value] of Object.entries(query)) {
     for (const each of Array.isArray(value) ? value : [value]) {
@@ -23,11 +30,29 @@ export function address(names: readonly string[], query: Query = {}): string {
   return `api/${names.map(encodeURIComponent).join('/')}${text === '' ? '' : `?${text}`}`
 }
 
-/** Asks the server. The types are those of the routes. */
+/** The address of a file of a trial, to be saved; null in an export, which holds only the text of files. */
+export function rawAddress(place: readonly string[], path: string): string | null {
+  return isExport ? null : address([...place, 'raw'], { path })
+}
+
+/** The whole text of a file of a trial. */
+export async function getText(place: readonly string[], path: string, signal: AbortSignal): Promise<string> {
+  const raw = rawAddress(place, path)
+  if (raw !== null) return (await fetch(raw, { signal })).text()
+  return (await get<{ text: string }>([...place, 'text'], { path }, signal)).text
+}
+
+/** Asks the server, or the files of an export. The types are those of the routes. */
 export async function get<T>(names: readonly string[], query: Query, signal: AbortSignal): Promise<T> {
-  const response = await fetch(address(names, query), { signal })
+  if (isExport) return (await answerFromFiles(names, query, (path) => load(path, signal))) as T
+  return load(address(names, query), signal)
+}
+
+async function load<T>(path: string, signal: AbortSignal): Promise<T> {
+  const response = await fetch(path, { signal })
   const body: unknown = await response.json().catch(() => null)
   if (response.ok) return body as T
+  if (isExport) throw new ApiError(response.status, 'this is not part of the export', null)
   const { error, hint } = Object(body) as Readonly<Record<string, unknown>>
   throw new ApiError(response.status, String(error ?? `the server said ${response.status}`), hint ? String(hint) : null)
 }

@@ -1,5 +1,5 @@
 import type { ViewEvent } from '../src/core/view.ts'
-import { ApiError } from './api.ts'
+import { ApiError, isExport } from './api.ts'
 import { fill, h } from './dom.ts'
 import type { Key, Page } from './page.ts'
 import { boardPage } from './pages/board.ts'
@@ -102,6 +102,7 @@ function makePage(names: readonly string[], query: URLSearchParams, signal: Abor
       }, 4000)
     },
     live(onEvent) {
+      if (isExport) return
       const source = new EventSource('api/events')
       source.addEventListener('message', ({ data }) => onEvent(JSON.parse(data) as ViewEvent))
       signal.addEventListener('abort', () => source.close())

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import type { Board } from '../app/view/board.ts'
+import { exportSite } from '../app/view/export/export-site.ts'
 import { Library } from '../app/view/library.ts'
 import { sortPaths } from '../app/view/sort-paths.ts'
 import { untilAborted } from '../lib/deadline.ts'
@@ -12,7 +14,10 @@ import { serveView } from '../server/view/serve-view.ts'
 import { interruptSignal } from './interrupt.ts'
 import { note, printJson } from './output.ts'
 import { registryEnvOption, registryOption } from './registry/place.ts'
+import { sizeText } from './size-text.ts'
 import { announceView, findRunningView, type RunningView, viewNote } from './view/running-view.ts'
+
+const assetsDir = join(packageRoot, 'dist', 'web')
 
 /** `ot-agent view`: jobs, trials, datasets and runs of recipes in a browser. */
 export default () =>
@@ -35,6 +40,10 @@ export default () =>
     )
     .option('--port <n>', 'where to listen; 0 takes any that is free', portNumber, 0)
     .option('--no-open', 'do not open a browser')
+    .option(
+      '--export <folder>',
+      'write the pages as a static site for any file server, without directories and secrets of this machine',
+    )
     .option('--json', 'print the address as JSON')
     .action(async (paths, options) => {
       const interrupt = interruptSignal()
@@ -52,11 +61,13 @@ interface Options {
   readonly json?: true
   readonly registry?: string
   readonly registryEnv?: string
+  readonly export?: string
 }
 
 async function view(paths: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
   const { jobs, board } = await sortPaths(paths, options)
   const { library, start: first } = await Library.open(jobs)
+  if (options.export !== undefined) return exportTo(options.export, library, board, options, signal)
   const start = first === '' && !library.hasJobs ? '#/board' : first
   const named = [options.registry, options.registryEnv].flatMap((place) => place ?? [])
   const file = viewNote([...(paths.length === 0 ? ['jobs'] : paths), ...named], options.host)
@@ -67,7 +78,6 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
     return
   }
   const token = isLoopback(options.host) ? null : randomBytes(24).toString('base64url')
-  const assetsDir = join(packageRoot, 'dist', 'web')
   const server = await serveView(library, { host: options.host, port: options.port, token, assetsDir, board })
   const withdraw = await announceView(file, { origin: server.origin, token })
   try {
@@ -77,6 +87,27 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
   } finally {
     await withdraw()
     await server.close()
+    await library.close()
+  }
+}
+
+async function exportTo(
+  out: string,
+  library: Library,
+  board: Board | null,
+  { json }: Options,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const onJob = (id: string, trials: number) => note(`${id}: ${trials} trials`)
+    const done = await exportSite({ library, board, assetsDir, out, signal, onJob })
+    const { jobs, trials, models, files, bytes } = done
+    if (json) printJson({ schema: 'view-export/1', out, ...done })
+    else
+      process.stdout.write(
+        `${out}: ${jobs} jobs, ${trials} trials and ${models} models in ${files} files, ${sizeText(bytes)}\n`,
+      )
+  } finally {
     await library.close()
   }
 }

@@ -84,7 +84,7 @@ describe('the leaderboard in a browser', needs('chromium'), () => {
     expect(await text('.tree')).toMatch(/lab\/traces-10k[\s\S]*base\/raw-32B/)
     await shoot('model')
     await page.evaluate(`[...document.querySelectorAll('main a')].find((a) => a.innerText === 'big-a').click()`)
-    await page.until(`location.hash === '#/jobs/big-a' && document.querySelectorAll('a.cell').length === 48`)
+    await page.until(`location.hash === '#/jobs/big-a' && document.querySelectorAll('a.cell').length === 24`)
     await page.evaluate(
       `[...document.querySelectorAll('.sections a')].find((a) => a.innerText === 'Leaderboard').click()`,
     )

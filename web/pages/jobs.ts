@@ -1,5 +1,5 @@
 import type { ViewJobRow, ViewJobs } from '../../src/core/view.ts'
-import { get } from '../api.ts'
+import { get, isExport } from '../api.ts'
 import { fill, h } from '../dom.ts'
 import { go, type Page, to } from '../page.ts'
 import { makePager } from '../parts/pager.ts'
@@ -67,7 +67,7 @@ export async function jobsPage(page: Page): Promise<void> {
       { class: 'tools' },
       search,
       stateSelect(page, 'State', ['running', 'finished', 'interrupted', 'unknown'], () => void pager.reload()),
-      compare,
+      !isExport && compare,
     ),
     broken,
     h(
@@ -90,8 +90,12 @@ export async function jobsPage(page: Page): Promise<void> {
   )
   page.keys([
     ...rowKeys(body, (row) => go(to(['jobs', row.dataset.row ?? '']))),
-    { key: 'x', does: 'choose the row for comparison', run: () => choose(body.querySelector('.marked')) },
-    { key: 'c', does: 'compare the chosen jobs', run: () => compare.click() },
+    ...(isExport
+      ? []
+      : [
+          { key: 'x', does: 'choose the row for comparison', run: () => choose(body.querySelector('.marked')) },
+          { key: 'c', does: 'compare the chosen jobs', run: () => compare.click() },
+        ]),
     { key: '/', does: 'search', run: () => search.querySelector('input')?.focus() },
   ])
   await pager.reload()
@@ -117,7 +121,7 @@ function jobRow(
   return h(
     'tr',
     { 'data-row': row.id },
-    h('td', null, box),
+    h('td', null, !isExport && box),
     h('td', null, h('a', { href: to(['jobs', row.id]) }, h('bdi', null, line(row.name)))),
     h('td', null, h('span', { class: `state ${row.state}` }, row.state)),
     h(

@@ -1,8 +1,9 @@
 import type { ViewExchange, ViewMessage } from '../../src/core/view.ts'
-import { address, get } from '../api.ts'
+import { get, rawAddress } from '../api.ts'
 import { h } from '../dom.ts'
 import type { Page } from '../page.ts'
 import { clean, count, duration, line, whole } from '../text.ts'
+import { saveLink } from './files.ts'
 
 /** Shows exactly what a model was sent and replied, over the page. */
 export async function showExchange(page: Page, place: readonly string[], folder: string, call: number): Promise<void> {
@@ -10,7 +11,7 @@ export async function showExchange(page: Page, place: readonly string[], folder:
     (error: Error) => error,
   )
   if (found instanceof Error) return page.say(found.message)
-  const raw = address([...place, 'raw'], { path: `${folder}/exchanges.jsonl` })
+  const raw = rawAddress(place, `${folder}/exchanges.jsonl`)
   const facts = [
     `${count(found.inputTokens)} tokens in, ${count(found.outputTokens)} out`,
     found.latencyMs === null ? null : duration(found.latencyMs / 1000),
@@ -27,7 +28,7 @@ export async function showExchange(page: Page, place: readonly string[], folder:
       { class: 'dialog-head' },
       h('h2', { class: 'dialog-title' }, `Call ${found.call}`),
       h('span', { class: 'dim' }, facts.join(' · ')),
-      h('a', { href: raw, download: '' }, 'Save all'),
+      saveLink(raw, 'Save all'),
       close,
     ),
     h('h3', null, `Sent: ${whole(found.sent.length)} ${found.sent.length === 1 ? 'message' : 'messages'}`),

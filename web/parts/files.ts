@@ -1,5 +1,5 @@
 import type { ViewTextWindow } from '../../src/core/view.ts'
-import { address, get } from '../api.ts'
+import { get, rawAddress } from '../api.ts'
 import { fill, h } from '../dom.ts'
 import type { Page } from '../page.ts'
 import { bytes, clean, line } from '../text.ts'
@@ -45,7 +45,7 @@ export function fileText(page: Page, place: readonly string[], path: string): HT
   const info = h('span', { class: 'dim' })
   const more = h('button', { onclick: () => void load(to), hidden: true }, 'Show more')
   const end = h('button', { onclick: () => void load(Math.max(0, size - 65_536), true), hidden: true }, 'Go to the end')
-  const save = place.length > 2 ? h('a', { href: address([...place, 'raw'], { path }), download: '' }, 'Save') : null
+  const save = place.length > 2 ? saveLink(rawAddress(place, path), 'Save') : null
   let to = 0
   let size = 0
   const load = async (from: number, fresh = false) => {
@@ -73,6 +73,11 @@ export function fileText(page: Page, place: readonly string[], path: string): HT
     pre,
     h('p', { class: 'foot' }, more, end),
   )
+}
+
+/** A link that saves a file; nothing where there is no such file to be had. */
+export function saveLink(address: string | null, text: string): HTMLElement | null {
+  return address === null ? null : h('a', { href: address, download: '' }, text)
 }
 
 /** A whole JSON file on one line is easier to read on several. */

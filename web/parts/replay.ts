@@ -1,9 +1,10 @@
 import type { ViewSteps, ViewTrial } from '../../src/core/view.ts'
-import { address, get } from '../api.ts'
+import { get, getText, rawAddress } from '../api.ts'
 import { fill, h } from '../dom.ts'
 import type { Key, Page } from '../page.ts'
 import { duration, line } from '../text.ts'
 import { type CastFile, parseCast, turnTimes } from './cast.ts'
+import { saveLink } from './files.ts'
 
 export interface ReplayRequest {
   readonly page: Page
@@ -26,12 +27,7 @@ export function showReplay({ page, place, trial, cast, panel }: ReplayRequest): 
   if (size > largest) {
     fill(
       panel,
-      h(
-        'p',
-        null,
-        'The recording is too large to be played here. ',
-        h('a', { href: address([...place, 'raw'], { path: cast }), download: '' }, 'Save it'),
-      ),
+      h('p', null, 'The recording is too large to be played here. ', saveLink(rawAddress(place, cast), 'Save it')),
     )
     return []
   }
@@ -43,14 +39,14 @@ export function showReplay({ page, place, trial, cast, panel }: ReplayRequest): 
   }
   const load = async () => {
     const folder = cast.replace(/\/[^/]*$/, '')
-    const [response, steps, { Screen }] = await Promise.all([
-      fetch(address([...place, 'raw'], { path: cast }), { signal: page.signal }),
+    const [text, steps, { Screen }] = await Promise.all([
+      getText(place, cast, page.signal),
       get<ViewSteps>([...place, 'steps'], { file: `${folder}/trajectory.json`, limit: 200 }, page.signal).catch(
         () => null,
       ),
       import('./screen.ts'),
     ])
-    const file = parseCast(await response.text())
+    const file = parseCast(text)
     if (page.signal.aborted || !panel.isConnected) return
     if (file === null) return fill(panel, h('p', { class: 'dim' }, 'The recording cannot be read.'))
     Object.assign(
@@ -177,7 +173,9 @@ function makePlayer(page: Page, panel: HTMLElement, { file, turns, screen }: Rec
   }
   const turn = (by: number) => {
     const at = turns.findLastIndex((each) => each.at <= position + 0.01)
-    const target = turns[Math.max(0, at + by)]
+    // Before the first turn is the beginning.
+    if (at + by < 0) return void seek(0)
+    const target = turns[at + by]
     if (!target) return
     page.remember({ turn: String(target.turn) })
     void seek(target.at)

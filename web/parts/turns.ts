@@ -1,9 +1,10 @@
 import type { ViewCalls, ViewStep, ViewSteps, ViewText, ViewTrial } from '../../src/core/view.ts'
-import { address, get } from '../api.ts'
+import { get, isExport, rawAddress } from '../api.ts'
 import { type Child, fill, h } from '../dom.ts'
 import type { Key, Page } from '../page.ts'
 import { clean, count, duration, line, whole } from '../text.ts'
 import { showExchange } from './exchange.ts'
+import { saveLink } from './files.ts'
 
 export interface TurnsRequest {
   readonly page: Page
@@ -44,7 +45,12 @@ export function showTurns(request: TurnsRequest): Key[] {
     const list = recorded ? (calls.get(now.folder) ?? ask()) : null
     if (list && trial.record !== null) calls.set(now.folder, list)
     const call = callFor(now.step, await list)
-    if (call === null) page.say('No exchange with the model was recorded for this turn.')
+    if (call === null)
+      page.say(
+        isExport
+          ? 'Exchanges with the model are not part of an export.'
+          : 'No exchange with the model was recorded for this turn.',
+      )
     else await showExchange(page, place, now.folder, call)
   }
   fill(panel)
@@ -123,7 +129,7 @@ async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> 
         play: request.onPlay && (() => request.onPlay?.(at + 1)),
         link: () => loading.mark(at, false),
         subagent: (name) => subagentSection(request, folder, name),
-        raw: address([...place, 'raw'], { path: file }),
+        raw: rawAddress(place, file),
       })
       shown.push({ card, step: numbered, folder })
       section.insertBefore(card, foot)
@@ -162,7 +168,7 @@ interface CardActions {
   readonly play: (() => void) | null
   readonly link: () => void
   readonly subagent: (name: string) => HTMLElement
-  readonly raw: string
+  readonly raw: string | null
 }
 
 function turnCard(step: ViewStep, firstAt: number | null, actions: CardActions): HTMLElement {
@@ -191,7 +197,7 @@ function turnCard(step: ViewStep, firstAt: number | null, actions: CardActions):
         'span',
         { class: 'actions' },
         isAgent && actions.play && h('button', { class: 'quiet', onclick: actions.play }, 'Terminal'),
-        isAgent && h('button', { class: 'quiet', onclick: actions.exchange }, 'Exchange'),
+        isAgent && !isExport && h('button', { class: 'quiet', onclick: actions.exchange }, 'Exchange'),
       ),
     ),
     step.reasoning &&
@@ -212,7 +218,7 @@ function turnCard(step: ViewStep, firstAt: number | null, actions: CardActions):
       text.text.trim() !== '' && h('div', { class: 'observation' }, longText(text, actions.raw, 24)),
       ...subagents.map(actions.subagent),
     ]),
-    step.tooLarge && h('p', null, h('a', { href: actions.raw, download: '' }, 'Save the file')),
+    step.tooLarge && h('p', null, saveLink(actions.raw, 'Save the file')),
   )
 }
 
@@ -222,7 +228,7 @@ function typed(text: string, keystrokes: boolean): string {
 }
 
 /** Terminus replies with an analysis and a plan; other agents say what they like. */
-function saidByAgent(message: ViewText, raw: string): Child {
+function saidByAgent(message: ViewText, raw: string | null): Child {
   const found = /^Analysis: ([\s\S]*?)\nPlan: ([\s\S]*)$/.exec(message.text)
   if (!found) return message.text.trim() === '' ? null : longText(message, raw, 30)
   const part = (title: string, text: string) =>
@@ -234,7 +240,7 @@ function saidByAgent(message: ViewText, raw: string): Child {
 }
 
 /** A text of which the first lines are shown; the rest unfolds. */
-function longText(text: ViewText, raw: string, lines: number): Child {
+function longText(text: ViewText, raw: string | null, lines: number): Child {
   const all = clean(text.text).replace(/\s+$/, '')
   const rows = all.split('\n')
   const head = rows.slice(0, lines).join('\n').slice(0, 4000)
@@ -254,17 +260,17 @@ function longText(text: ViewText, raw: string, lines: number): Child {
   return [pre, tail]
 }
 
-function textBlock(text: ViewText, raw: string): Child {
+function textBlock(text: ViewText, raw: string | null): Child {
   return [h('pre', { tabindex: '0' }, clean(text.text).replace(/\s+$/, '')), cutNote(text, raw)]
 }
 
-function cutNote({ text, chars }: ViewText, raw: string): Child {
+function cutNote({ text, chars }: ViewText, raw: string | null): Child {
   if (chars === undefined) return null
   return h(
     'p',
     { class: 'dim cut' },
     `The first ${whole(text.length)} of ${whole(chars)} characters. `,
-    h('a', { href: raw, download: '' }, 'Save the file'),
+    saveLink(raw, 'Save the file'),
   )
 }
 

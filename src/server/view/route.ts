@@ -3,8 +3,8 @@ import type { Board } from '../../app/view/board.ts'
 import type { Library } from '../../app/view/library.ts'
 import { type LibraryJob, NotHere } from '../../app/view/library-job.ts'
 import type { ExchangeReader } from '../../app/view/view-exchanges.ts'
-import type { ListRequest } from '../../app/view/view-lists.ts'
 import type { Trajectories } from '../../app/view/view-steps.ts'
+import type { ListRequest } from '../../core/view-lists.ts'
 
 /** A request that a route of the viewer answers. */
 export interface ViewAsked {

@@ -1,0 +1,108 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ViewModel, ViewSections } from '../../../core/view-board.ts'
+import { exportMark, fileName } from '../../../core/view-files.ts'
+import { parseJson } from '../../../lib/parse-json.ts'
+import { type Board, boardCsv } from '../board.ts'
+import type { Library } from '../library.ts'
+import { exportJob, type Writer } from './export-job.ts'
+import { makeScrub } from './scrub.ts'
+import { SiteDir } from './site-dir.ts'
+
+export interface ExportRequest {
+  readonly library: Library
+  readonly board: Board | null
+  /** Where the built page lies. */
+  readonly assetsDir: string
+  readonly out: string
+  readonly signal: AbortSignal
+  readonly onJob: (id: string, trials: number) => void
+}
+
+export interface Exported {
+  readonly jobs: number
+  readonly trials: number
+  readonly models: number
+  readonly files: number
+  readonly bytes: number
+}
+
+/** Scripts and data of the same site only, as the server's answers say it. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+
+/** Writes what the viewer shows as files that any file server can serve, under any path. It is there as a whole or not at all. */
+export async function exportSite(request: ExportRequest): Promise<Exported> {
+  const { library, signal } = request
+  const dirs = await library.idsByDir()
+  const scrub = makeScrub([...dirs.keys()])
+  const site = await SiteDir.begin(request.out)
+  const writer: Writer = {
+    scrub,
+    signal,
+    json: (names, value) =>
+      site.write(
+        `api/${names.map(fileName).join('/')}.json`,
+        JSON.stringify(value, (_, each: unknown) => (typeof each === 'string' ? scrub.text(each) : each)),
+      ),
+  }
+  try {
+    await copyPage(site, request.assetsDir)
+    const models = await exportBoard(site, writer, request)
+    const sections: ViewSections = { jobs: library.hasJobs, board: request.board !== null, tasks: false }
+    await writer.json(['sections'], sections)
+    const { rows } = await library.jobs()
+    await writer.json(['jobs'], { items: rows.map((row) => ({ ...row, dir: '' })), broken: [] })
+    let trials = 0
+    for (const { id } of rows) {
+      const count = await exportJob(library, id, writer)
+      trials += count
+      request.onJob(id, count)
+    }
+    await site.finish()
+    return { jobs: rows.length, trials, models, files: site.files, bytes: site.bytes }
+  } catch (error) {
+    await site.abandon()
+    throw error
+  }
+}
+
+async function copyPage(site: SiteDir, assetsDir: string): Promise<void> {
+  const index = await readFile(join(assetsDir, 'index.html'), 'utf8')
+  const head = `<head>\n    <meta http-equiv="Content-Security-Policy" content="${policy}" />`
+  await site.write('index.html', index.replace('<html', `<html ${exportMark}`).replace('<head>', head))
+  for (const name of ['app.js', 'style.css', 'icon.svg']) await site.write(name, await readFile(join(assetsDir, name)))
+  const chunks = join(assetsDir, 'chunks')
+  for (const name of await readdir(chunks)) await site.write(`chunks/${name}`, await readFile(join(chunks, name)))
+}
+
+async function exportBoard(site: SiteDir, { json, scrub, signal }: Writer, { board, library }: ExportRequest) {
+  if (board === null) return 0
+  const ids = await library.idsByDir()
+  const found = await board.board(ids)
+  await json(['board'], found)
+  await site.write('api/board.csv', scrub.text(boardCsv(found)))
+  const waiting = found.rows.flatMap(({ model, base }) => [model, base]).filter((name) => name !== null)
+  const done = new Set<string>()
+  for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+    if (done.has(name)) continue
+    signal.throwIfAborted()
+    done.add(name)
+    const model = await board.model(name, ids)
+    await json(['models', name], published(model, scrub.paths))
+    waiting.push(...model.children, ...ancestorsOf(model.lineage))
+  }
+  return done.size
+}
+
+function published(model: ViewModel, paths: (value: unknown) => unknown): object {
+  const parameters = model.parameters === null ? null : JSON.stringify(paths(parseJson(model.parameters)))
+  return { ...(paths(model) as ViewModel), parameters }
+}
+
+function ancestorsOf({ parents }: ViewModel['lineage']): string[] {
+  return parents.flatMap((parent) => [
+    ...(parent.kind === 'model' && parent.registered ? [parent.name] : []),
+    ...ancestorsOf(parent),
+  ])
+}
