@@ -19,7 +19,7 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findProgram } from '../src/lib/programs.ts'
 import { tarDir } from '../src/lib/tar.ts'
-import { Engine } from '../src/sandboxes/docker/engine.ts'
+import { Engine } from '../src/sandboxes/containers/engine.ts'
 
 /** A container engine that a test started for itself, with its own store, and ends. */
 export interface TestEngine {

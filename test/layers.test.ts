@@ -108,17 +108,11 @@ const sharedFolders = [
   'engines/shared',
   'sandboxes/cloud',
   'sandboxes/common',
+  'sandboxes/containers',
   'sandboxes/namespaces',
   'schedulers/shared',
   'stages/shared',
 ]
-
-/** Imports between plug-ins that still wait for their parts to move to a shared folder. This list may only get shorter. */
-const siblingExceptions = [
-  ['src/sandboxes/podman.ts', 'src/sandboxes/docker/'],
-  ['src/sandboxes/apptainer/', 'src/sandboxes/local/'],
-  ['src/sandboxes/cloud/recipe.ts', 'src/sandboxes/local/image/'],
-] as const
 
 /** Written by users of the package, or as if by one: they know its public face only. */
 const outside = ['examples', 'recipes', 'data', 'ablations']
@@ -171,7 +165,7 @@ test('a plug-in imports no other plug-in of its kind, only what they share', () 
     .filter(([path, target]) => roomOf(path) === roomOf(target))
     .filter(([path, target]) => !isShared(target) && ownerOf(path) !== ownerOf(target))
     .map(([path, target]) => `${path} -> ${target}`)
-  expect(breaches.filter((breach) => !isException(breach))).toEqual([])
+  expect(breaches).toEqual([])
 })
 
 test('every file in a room of plug-ins belongs to one of them, or is shared', () => {
@@ -295,11 +289,6 @@ function isPlugInRoom(room: string): room is keyof typeof registry {
 
 function isShared(path: string): boolean {
   return sharedFolders.some((folder) => path.startsWith(`src/${folder}/`))
-}
-
-function isException(breach: string): boolean {
-  const [from, to] = breach.split(' -> ')
-  return siblingExceptions.some(([path, target]) => from?.startsWith(path) && to?.startsWith(target))
 }
 
 /** The plug-in that a file is part of: `NAME.ts`, or anything in the folder `NAME`. */

@@ -34,7 +34,7 @@ export const registry = {
   sandboxes: {
     apptainer: () => import('../sandboxes/apptainer/index.ts'),
     daytona: () => import('../sandboxes/daytona/index.ts'),
-    docker: () => import('../sandboxes/docker/index.ts'),
+    docker: () => import('../sandboxes/docker.ts'),
     e2b: () => import('../sandboxes/e2b/index.ts'),
     local: () => import('../sandboxes/local/index.ts'),
     modal: () => import('../sandboxes/modal/index.ts'),

@@ -1,6 +1,6 @@
 import { definePlugin } from '../core/plugin.ts'
-import { engineOptions, makeContainers } from './docker/provider.ts'
-import { podmanKind } from './docker/sockets.ts'
+import { engineOptions, makeContainers } from './containers/provider.ts'
+import { podmanKind } from './containers/sockets.ts'
 import { withAllowlist } from './namespaces/allowlist.ts'
 
 /** Containers of a Podman service, which speaks Docker's interface. */

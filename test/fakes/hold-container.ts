@@ -1,4 +1,4 @@
-import docker from '../../src/sandboxes/docker/index.ts'
+import docker from '../../src/sandboxes/docker.ts'
 import podman from '../../src/sandboxes/podman.ts'
 import { plainEnvironment } from '../contracts/environment.ts'
 

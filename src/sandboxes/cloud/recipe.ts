@@ -15,8 +15,8 @@ import {
 } from '../../formats/dockerfile/step.ts'
 import { gzip } from '../../lib/gzip.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { gatherItems, tarItems } from '../local/image/copy-items.ts'
-import { directoryScript, placeScript } from '../local/image/scripts.ts'
+import { gatherItems, tarItems } from '../common/copy-items.ts'
+import { directoryScript, placeScript } from '../common/copy-scripts.ts'
 import { buildScript, scriptWith } from './scripts.ts'
 
 /** One step of a build: a shell line for root, and perhaps a packed tar that lies at `payloadPath` before it runs. */

@@ -7,7 +7,7 @@ import { draftBeside, removeDraft } from '../../lib/drafts.ts'
 import { isMissing, namesIn, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { livenessOf, markName } from '../../lib/process-identity.ts'
 import { type Noted, ProcessNotes, readNotes } from '../../lib/process-notes.ts'
-import { loadLease, ownerLiveness } from './lease-file.ts'
+import { loadLease, ownerLiveness } from '../namespaces/lease-file.ts'
 
 /** What is kept so that later sandboxes start sooner; each is a directory of the workshop. */
 type Kind = 'bases' | 'layers'

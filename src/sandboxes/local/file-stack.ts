@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import type { FreezeOptions } from '../../core/sandbox.ts'
 import type { SystemChanges } from '../../core/system-files.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { asRootInside } from '../namespaces/as-root-inside.ts'
 import { cleanEnv } from '../namespaces/clean-env.ts'
 import { findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
-import { asRootInside } from './as-root-inside.ts'
 import type { Machine } from './machine.ts'
 
 /** What lies over the agent's files for a while. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { userInfo } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { findProgram, systemPath } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
+import { hasSubordinateIds, userName } from '../namespaces/subordinate-ids.ts'
 import { firstOwnId, idCount, type OwnIds, supportsOwnIds, tryOwnIds } from './own-ids.ts'
 
 /**
@@ -181,27 +181,4 @@ async function findSleeper(): Promise<readonly string[]> {
   const child = await spawnProcess('env', [...ignoring.slice(1), 'true'], { stdio: 'ignore' })
   const [code] = (await once(child, 'close')) as [number | null]
   return code === 0 ? [...ignoring, ...sleep] : ['bash', '-c', `trap '' CHLD; exec ${sleep.join(' ')}`]
-}
-
-/** Its number where /etc/passwd has no name for it, as in many containers. */
-function userName(): string {
-  try {
-    return userInfo().username
-  } catch {
-    return String(process.getuid?.())
-  }
-}
-
-/** A range in /etc/subuid and the helpers that may map it. */
-export function hasSubordinateIds(): boolean {
-  const uid = process.getuid?.()
-  const username = userName()
-  const owns = (path: string) =>
-    existsSync(path) &&
-    readFileSync(path, 'utf8')
-      .split('\n')
-      .some((line) => line.startsWith(`${username}:`) || line.startsWith(`${uid}:`))
-  return (
-    owns('/etc/subuid') && owns('/etc/subgid') && findProgram('newuidmap') !== null && findProgram('newgidmap') !== null
-  )
 }

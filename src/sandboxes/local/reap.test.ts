@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, type TestContext, test } from 'vitest'
 import { needs } from '../../../test/needs.ts'
 import { identify, markName } from '../../lib/process-identity.ts'
-import { newId } from './lease-file.ts'
+import { newId } from '../namespaces/lease-file.ts'
 import { reap } from './reap.ts'
 import { Workshop } from './workshop.ts'
 

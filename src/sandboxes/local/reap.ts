@@ -6,7 +6,7 @@ import { isDeadDraft } from '../../lib/drafts.ts'
 import { namesIn } from '../../lib/files.ts'
 import { isRunningHere } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
-import { type LeaseFile, lastSignOfOwner, loadLease, ownerLiveness } from './lease-file.ts'
+import { isAbandoned, type LeaseFile, loadLease, ownerLiveness } from '../namespaces/lease-file.ts'
 import type { Workshop } from './workshop.ts'
 
 /** Removes what owners known to be dead left: directories, processes, control groups. Anything else is never touched. */
@@ -37,22 +37,6 @@ export async function reap(workshop: Workshop, options: ReapOptions = {}): Promi
 }
 
 const noOwner = { job: '', trial: '' }
-
-/** Whether it may go: its owner is dead, or the caller said how long a silence is long enough. */
-export function isAbandoned(
-  found: Reaped,
-  lease: LeaseFile | null,
-  place: { readonly dir: string; readonly ownersDir: string },
-  { olderThanSec, left }: ReapOptions,
-): boolean {
-  const liveness = ownerLiveness(found.id, lease, place)
-  if (liveness !== 'unknown') return liveness === 'dead'
-  const silentSec = (Date.now() - lastSignOfOwner(found.id, lease, place)) / 1000
-  if (olderThanSec !== undefined && silentSec > olderThanSec) return true
-  const where = lease ? ` on ${lease.process.host}` : ''
-  left?.({ ...found, what: `${found.what}${where}, which may be running` })
-  return false
-}
 
 /** The holder dies with its owner; this is for the moment when it has not yet. */
 function endHolder(lease: LeaseFile | null): void {

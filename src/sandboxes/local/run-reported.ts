@@ -1,7 +1,7 @@
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { ExhaustionError, exhaustionIn } from '../../lib/exhaustion.ts'
+import type { KillableGroup } from '../namespaces/killable.ts'
 import { collect, type OutputStream, type RunningCommand, runToEnd } from '../namespaces/run-to-end.ts'
-import type { KillableGroup } from './killable.ts'
 
 /** Waits for a command of bubblewrap, which reports on its third stream whether it started; a timeout or an abort kills all its processes. */
 export async function runReported(

@@ -3,10 +3,10 @@ import type { Readable } from 'node:stream'
 import { ContextError, hasWildcards, parsePart } from '../../../formats/dockerfile/context.ts'
 import { matchesGlob } from '../../../formats/dockerfile/glob.ts'
 import type { CopyStep } from '../../../formats/dockerfile/step.ts'
+import { type CopyItem, itemDir, tarItems } from '../../common/copy-items.ts'
+import { placeScript, receiveScript, sendContentsScript, sendFileScript } from '../../common/copy-scripts.ts'
 import type { Machine } from '../machine.ts'
 import { type BuildCommandOptions, runBuildCommand } from './build-command.ts'
-import { type CopyItem, itemDir, tarItems } from './copy-items.ts'
-import { placeScript, receiveScript, sendContentsScript, sendFileScript } from './scripts.ts'
 
 /** A command inside that only a COPY or ADD could make fail; what it says goes to the task's author. */
 export class CopyFailure extends Error {

@@ -12,14 +12,14 @@ import {
   scriptsDir,
 } from '../../../formats/dockerfile/step.ts'
 import { codeOf } from '../../../lib/files.ts'
+import { digestItems, gatherItems } from '../../common/copy-items.ts'
+import { directoryScript } from '../../common/copy-scripts.ts'
 import type { Base } from '../base.ts'
 import type { OwnedMachine } from '../workshop.ts'
 import { runBuildCommand } from './build-command.ts'
 import { CopyFailure, copyFromContext, copyFromStage } from './copy.ts'
-import { digestItems, gatherItems } from './copy-items.ts'
 import type { ImageHost } from './host.ts'
 import { findOrBuildLayer, layerKey } from './layers.ts'
-import { directoryScript } from './scripts.ts'
 
 /** A stage whose files are all in the cache. */
 export interface BuiltStage {

@@ -1,7 +1,7 @@
-import { definePlugin } from '../../core/plugin.ts'
-import { withAllowlist } from '../namespaces/allowlist.ts'
-import { engineOptions, makeContainers } from './provider.ts'
-import { dockerKind } from './sockets.ts'
+import { definePlugin } from '../core/plugin.ts'
+import { engineOptions, makeContainers } from './containers/provider.ts'
+import { dockerKind } from './containers/sockets.ts'
+import { withAllowlist } from './namespaces/allowlist.ts'
 
 /** Containers of a Docker engine, spoken to through its socket. */
 export default definePlugin({

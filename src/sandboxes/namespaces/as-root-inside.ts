@@ -1,12 +1,17 @@
 import { once } from 'node:events'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from '../namespaces/clean-env.ts'
-import type { AsRootInside } from '../namespaces/overlay-system.ts'
-import type { Privileges } from './privileges.ts'
+import { cleanEnv } from './clean-env.ts'
+import type { AsRootInside } from './overlay-system.ts'
+
+interface RootInside {
+  readonly mode: 'root' | 'user'
+  /** Arguments for `unshare`, for an ordinary user. */
+  readonly unshare: readonly string[]
+}
 
 /** An ordinary user's sandbox holds files of its subordinate users, which only its own root may read or move. */
-export function asRootInside({ mode, unshare }: Pick<Privileges, 'mode' | 'unshare'>): AsRootInside {
+export function asRootInside({ mode, unshare }: RootInside): AsRootInside {
   return async (argv, stdin) => {
     const [program = '', ...args] = mode === 'user' ? ['unshare', ...unshare, ...argv] : argv
     const child = await spawnProcess(program, args, { stdio: ['pipe', 'pipe', 'pipe'], env: cleanEnv, cwd: '/' })

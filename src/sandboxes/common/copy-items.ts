@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { type BuildContext, type ContextEntry, ContextError } from '../../../formats/dockerfile/context.ts'
-import type { CopyStep } from '../../../formats/dockerfile/step.ts'
-import { blockBytes, paddingOf, renderHeader } from '../../../lib/tar-format.ts'
+import { type BuildContext, type ContextEntry, ContextError } from '../../formats/dockerfile/context.ts'
+import type { CopyStep } from '../../formats/dockerfile/step.ts'
+import { blockBytes, paddingOf, renderHeader } from '../../lib/tar-format.ts'
 
 /** `archive`: a file that ADD unpacks if it really is one. */
 export type CopyKind = 'file' | 'dir' | 'archive'

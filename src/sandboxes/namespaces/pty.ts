@@ -3,10 +3,13 @@ import { createRequire } from 'node:module'
 import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import { patiently } from '../../lib/exhaustion.ts'
-import type { Entry } from './entry.ts'
 import { makePtyInput } from './pty-input.ts'
 
-type Start = Entry & { readonly env: Readonly<Record<string, string>> }
+interface Start {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
 
 export interface PtyOptions extends TerminalOptions {
   /** The user and group on the host that programs inside may open the terminal as; this process's by default. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { SandboxOwner } from '../../core/sandbox.ts'
+import type { Reaped, ReapOptions, SandboxOwner } from '../../core/sandbox.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import {
   identitySchema,
@@ -103,4 +103,20 @@ export function loadLease(dir: string): LeaseFile | null {
 
 export function leasePath(dir: string): string {
   return join(dir, 'lease.json')
+}
+
+/** Whether it may go: its owner is dead, or the caller said how long a silence is long enough. */
+export function isAbandoned(
+  found: Reaped,
+  lease: LeaseFile | null,
+  place: { readonly dir: string; readonly ownersDir: string },
+  { olderThanSec, left }: ReapOptions,
+): boolean {
+  const liveness = ownerLiveness(found.id, lease, place)
+  if (liveness !== 'unknown') return liveness === 'dead'
+  const silentSec = (Date.now() - lastSignOfOwner(found.id, lease, place)) / 1000
+  if (olderThanSec !== undefined && silentSec > olderThanSec) return true
+  const where = lease ? ` on ${lease.process.host}` : ''
+  left?.({ ...found, what: `${found.what}${where}, which may be running` })
+  return false
 }
