@@ -19,7 +19,7 @@ export interface TrialWithFiles {
 }
 
 /** Why something did not become a trace. */
-export const dropReasons = [
+const dropReasons = [
   'filtered-by-result',
   'no-valid-reply',
   'no-trajectory',

@@ -122,7 +122,7 @@ interface Rectangle {
 }
 
 /** A filled box with a tooltip. */
-export function box({ x, y, wide, tall }: Rectangle, tip: string): string {
+function box({ x, y, wide, tall }: Rectangle, tip: string): string {
   const at = `x="${round(x)}" y="${round(y)}" width="${round(wide)}" height="${round(tall)}"`
   return `<rect ${at} fill="#4477aa"><title>${escapeMarkup(tip)}</title></rect>`
 }

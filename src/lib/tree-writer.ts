@@ -168,7 +168,7 @@ export function whyUnsafe(name: string, backslashes: 'refuse' | 'keep' = 'refuse
 }
 
 /** Follows a link the way the kernel would, through the other links: true when it steps above the root or goes in circles. */
-export function leadsOut(path: string, links: ReadonlyMap<string, string>): boolean {
+function leadsOut(path: string, links: ReadonlyMap<string, string>): boolean {
   const at = path.split('/').slice(0, -1)
   const todo = (links.get(path) ?? '').split('/')
   if (todo[0] === '') return true

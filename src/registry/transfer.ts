@@ -51,7 +51,7 @@ const exported: Readonly<Record<string, readonly string[]>> = {
 
 export const tableNames: readonly string[] = Object.keys(exported)
 
-export const exportSchema = 'registry-export/1'
+const exportSchema = 'registry-export/1'
 
 /** Every row of the registry as lines of JSON, in an order that can be imported. */
 export async function* exportLines(snapshot: Snapshot): AsyncGenerator<string, void, void> {

@@ -73,7 +73,7 @@ export async function addTrials(queries: Queries, trials: readonly TrialOfRun[])
 }
 
 /** Harbor's checksum; a task without one is known by its digest or its name. */
-export function checksumOf({ task }: TrialRecord): string {
+function checksumOf({ task }: TrialRecord): string {
   return task.checksum || task.digest || `name:${task.name}`
 }
 

@@ -50,7 +50,7 @@ export function exhaustedFailure(error: unknown): BoundaryError | null {
 }
 
 /** A trial's way to say so. */
-export function ranOut(resource: Resource, what: string, cause?: unknown): BoundaryError {
+function ranOut(resource: Resource, what: string, cause?: unknown): BoundaryError {
   const message = `this machine ran out of ${resource}: ${what}`
   return new BoundaryError('sandbox', message, { code: exhaustedCode, retryable: true, cause })
 }

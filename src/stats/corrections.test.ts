@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { benjaminiHochberg, holm } from './corrections.ts'
+import { holm } from './corrections.ts'
 
 const rounded = (values: readonly number[]) => values.map((value) => Number(value.toFixed(4)))
 
@@ -9,17 +9,9 @@ test('Holm multiplies the least p-value by all, the next by one less, and never 
   expect(holm([])).toEqual([])
 })
 
-test("Benjamini and Hochberg reject the first four of their own example's 15 p-values at 0.05", () => {
+test('Holm rejects three of the 15 p-values of Benjamini and Hochberg (1995) at 0.05', () => {
   const published = [
     0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.324, 0.4262, 0.5719, 0.6528, 0.759, 1,
   ]
-  const adjusted = benjaminiHochberg(published)
-  expect(adjusted.filter((p) => p <= 0.05)).toHaveLength(4)
-  expect(rounded(adjusted.slice(0, 4))).toEqual([0.0015, 0.003, 0.0095, 0.0356])
-  // Bonferroni, and Holm with it, rejects three.
   expect(holm(published).filter((p) => p <= 0.05)).toHaveLength(3)
-})
-
-test('results are in the order of the values', () => {
-  expect(rounded(benjaminiHochberg([0.04, 0.01, 0.03, 0.005]))).toEqual([0.04, 0.02, 0.04, 0.02])
 })

@@ -109,10 +109,6 @@ export async function saveJobConfig(dir: string, config: JobConfig, host: HostEn
   await writeAtomic(join(dir, 'config.json'), renderJobConfig(config, host))
 }
 
-export async function saveJobLock(dir: string, lock: JobLock, host: HostEnv = process.env): Promise<void> {
-  await writeAtomic(join(dir, 'lock.json'), inPieces(renderJobLock(lock, host)))
-}
-
 /** Rewrites result.json. With many trials it is large: callers decide how often. */
 export async function saveJobResult(dir: string, result: JobResult): Promise<void> {
   await writeAtomic(join(dir, 'result.json'), renderJobResult(result))

@@ -4,13 +4,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { Semaphore } from '../../src/lib/semaphore.ts'
-import { makeAgent } from '../../src/plugins/make.ts'
-import { checkStarts } from '../../src/run/check/starts.ts'
-import { countSolved } from '../../src/run/solved.ts'
 import { offlineWords } from '../fakes/offline-words.ts'
-import { alternatives, provider, scratch, withSandboxes } from './kit.ts'
+import { scratch, withSandboxes } from './kit.ts'
 
 const bin = resolve('bin/ot-agent.js')
 const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache') }
@@ -73,22 +69,6 @@ withSandboxes('ot-agent generate', () => {
       tasks: null,
       traces: { metadata: { trials: 1, meanReward: 1, exported: null } },
     })
-    const [name = ''] = readdirSync(join(out, 'tasks'))
-    const { job } = JSON.parse(again.stdout).traces.artifacts
-    expect([...(await countSolved(job))]).toEqual([[name, { scored: 1, solved: 1 }]])
-    const task = await loadTask(join(out, 'tasks', name))
-    const broken = { ...task, environment: { ...task.environment, dir: '/nonexistent' } }
-    const ask = {
-      provider,
-      makeAgent: () => makeAgent('nop'),
-      alternatives,
-      concurrency: 2,
-      signal: new AbortController().signal,
-    }
-    const starts: string[] = []
-    for await (const { start } of checkStarts([task, broken], ask)) starts.push(start.outcome)
-    expect(starts[0]).toBe('ok')
-    expect(starts[1]).not.toBe('ok')
   })
 
   test.concurrent('a check that only looks whether a file is there is no check', { timeout: 600_000 }, async () => {

@@ -49,7 +49,11 @@ export async function boardPage(page: Page): Promise<void> {
       title: 'Scaling and cost',
       show: (panel) => {
         const place = h('div')
-        show = () => fill(place, boardPlots(page, board, rowsNow(), Math.max(0, chosen()), show))
+        show = () =>
+          fill(
+            place,
+            boardPlots(page, { benchmarks: board.benchmarks, rows: rowsNow(), at: Math.max(0, chosen()) }, show),
+          )
         show()
         panel.append(place)
       },

@@ -25,14 +25,15 @@ const axes = [
   },
 ] as const
 
+interface ShownBenchmark extends Pick<ViewBoard, 'benchmarks'> {
+  /** Those that are shown now. */
+  readonly rows: readonly ViewBoardRow[]
+  /** Which of the benchmarks. */
+  readonly at: number
+}
+
 /** How the mean reward of a benchmark grows with the size of models, with training data, and with cost. */
-export function boardPlots(
-  page: Page,
-  { benchmarks }: ViewBoard,
-  rows: readonly ViewBoardRow[],
-  at: number,
-  onChange: () => void,
-): HTMLElement {
+export function boardPlots(page: Page, { benchmarks, rows, at }: ShownBenchmark, onChange: () => void): HTMLElement {
   const now = axes.find(({ key }) => key === page.query.get('x')) ?? axes[0]
   const points = rows.flatMap((row): (ScatterPoint & { row: ViewBoardRow })[] => {
     const [cell, x] = [row.cells[at], now.value(row, at)]

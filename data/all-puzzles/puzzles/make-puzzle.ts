@@ -7,7 +7,7 @@ import { wordLadder } from './families/words.ts'
 import { type Family, type Level, levels, type Puzzle } from './family.ts'
 
 /** Every kind of puzzle. */
-export const families: readonly Family[] = [
+const families: readonly Family[] = [
   sudoku,
   queens,
   maze,
@@ -78,7 +78,7 @@ function draftOf({ seed, index }: PuzzleRequest, family: Family, level: Level, p
 }
 
 /** The whole awk program: `file` says which of facts, puzzle and answer a line is of. */
-export function checkProgram(family: Family): string {
+function checkProgram(family: Family): string {
   return `function accept() { print "right" }\nFNR == 1 { file++ }\n${family.check}\n`
 }
 

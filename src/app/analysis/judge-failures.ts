@@ -13,7 +13,7 @@ import { type JudgedFailures, ModeTally } from './failures.ts'
 import type { StoryTurn, TrialStory } from './trial-story.ts'
 
 /** What a model may say about an unsolved trial. */
-export const judgedModes: readonly FailureMode[] = [
+const judgedModes: readonly FailureMode[] = [
   { mode: 'misread the task', about: 'it solved something else than what was asked' },
   { mode: 'wrong approach', about: 'the approach could not work' },
   { mode: 'wrong facts', about: 'it relied on files, options or results that do not exist' },

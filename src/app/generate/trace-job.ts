@@ -70,7 +70,7 @@ function nothingToDo({ outputDir }: GenerationRequest): GenerationResult {
 }
 
 /** The job that runs agents over the tasks of a generation. */
-export function traceRequestOf(
+function traceRequestOf(
   tasksDir: string,
   { trace, limit, sandbox, outputDir }: GenerationRequest,
   options: GenerateOptions,

@@ -16,7 +16,7 @@ export interface RegistryPlace {
 type Env = Readonly<Record<string, string | undefined>>
 
 /** The variable that holds a file or a URL where neither is given. */
-export const registryVariable = 'OT_AGENT_REGISTRY'
+const registryVariable = 'OT_AGENT_REGISTRY'
 
 /** The file or URL of the registry: as given, by `OT_AGENT_REGISTRY`, or `registry.db` in the state directory. */
 export function registryAddress({ registry, registryEnv }: RegistryPlace, env: Env = process.env): string {

@@ -42,7 +42,7 @@ export async function findTrials(
 }
 
 /** Whole trials at random, in their old order, until they have the wanted number of rows; the same ones every time. */
-export function chooser({ rows, seed }: Sample): Choose {
+function chooser({ rows, seed }: Sample): Choose {
   return (all, sizeOf = () => 1) => {
     if (rows === null) return all
     let missing = rows

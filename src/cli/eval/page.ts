@@ -40,7 +40,7 @@ export function renderMarkdown({ title, paragraphs, tables }: Page): string {
 }
 
 /** Text that neither Markdown nor the HTML inside it takes for markup. */
-export function markdownText(text: string): string {
+function markdownText(text: string): string {
   return oneLine(text).replace(/[\\`*_{}[\]<>#|!~&]/g, (sign) => `\\${sign}`)
 }
 

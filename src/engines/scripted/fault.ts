@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { ChatMessage } from '../../core/model.ts'
 
 /** What befalls the connection or the server. */
-export const wireFaults = [
+const wireFaults = [
   'rate-limit',
   'server-error',
   'auth',
@@ -17,7 +17,7 @@ export const wireFaults = [
 ] as const
 
 /** What a model itself does wrong. */
-export const mistakes = [
+const mistakes = [
   'malformed',
   'fenced',
   'missing-fields',

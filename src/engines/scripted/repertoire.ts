@@ -23,7 +23,7 @@ export async function loadRepertoire(folders: readonly string[], scriptFile: str
 const maxRemembered = 10_000
 
 /** A script's lists for tasks come first, then the tasks' own solutions, then the script's turns for everything else. */
-export function makeRepertoire(script: Script | null, index: TaskIndex | null): Repertoire {
+function makeRepertoire(script: Script | null, index: TaskIndex | null): Repertoire {
   const byOpening = new Map<string, Promise<readonly Turn[] | null>>()
   const bySolution = new Map<string, Promise<readonly Turn[] | null>>()
   const solve = (task: KnownTask) => remembered(bySolution, task.dir, () => loadSolutionTurns(task))

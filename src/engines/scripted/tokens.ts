@@ -12,7 +12,7 @@ export function countTokens(text: string): number {
 }
 
 /** The ids of a text's tokens: equal characters, equal ids. */
-export function tokenIds(text: string): number[] {
+function tokenIds(text: string): number[] {
   const ids: number[] = []
   for (let from = 0; from < text.length; from += charsPerToken) ids.push(idOf(text, from))
   return ids
@@ -55,7 +55,7 @@ export function countMessages(messages: readonly ChatMessage[]): CountedMessage[
 }
 
 /** Ids of a whole conversation; each message begins with the tokens its template would put there. */
-export function promptIds(messages: readonly ChatMessage[]): number[] {
+function promptIds(messages: readonly ChatMessage[]): number[] {
   const ids: number[] = []
   for (const message of messages) {
     ids.push(1, 2, 3)

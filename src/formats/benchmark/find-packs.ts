@@ -74,7 +74,7 @@ export async function missingPacks(ask: PacksAsk): Promise<readonly MissingPack[
 }
 
 /** What tells a user about a pack that is missing. */
-export function missingPackError({ benchmark, looked, command, why }: MissingPack): UserError {
+function missingPackError({ benchmark, looked, command, why }: MissingPack): UserError {
   return new UserError(
     `decontamination: no pack of ${benchmark}${why === undefined ? '' : ` (${why})`}; looked for ${looked.join(', ')}`,
     `build it with ${command}, or leave it out knowingly with waive: ['${benchmark}']`,

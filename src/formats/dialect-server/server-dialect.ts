@@ -39,7 +39,7 @@ export interface ServiceFault {
   readonly status?: number
 }
 
-export const faultStatus = {
+const faultStatus = {
   'invalid-request': 400,
   'context-exceeded': 400,
   auth: 401,

@@ -12,7 +12,7 @@ export interface ExpandOptions {
 }
 
 /** Thrown for a substitution that cannot be read; the caller knows the line. */
-export class ExpansionError extends Error {
+class ExpansionError extends Error {
   override readonly name = 'ExpansionError'
 }
 

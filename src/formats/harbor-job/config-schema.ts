@@ -18,7 +18,7 @@ const absent = (value: unknown) => (value === null ? undefined : value)
 
 /** A number with a default. */
 export const number = (fallback: number) => z.preprocess(asNumber, z.number().default(fallback))
-export const numberOrNull = z.preprocess(asNumber, z.number().nullable().default(null))
+const numberOrNull = z.preprocess(asNumber, z.number().nullable().default(null))
 export const whole = (least: number, fallback: number) => z.preprocess(asNumber, z.int().min(least).default(fallback))
 const wholeOrNull = z.preprocess(asNumber, z.int().min(0).nullable().default(null))
 export const textOrNull = z.string().nullable().default(null)
@@ -126,7 +126,7 @@ export const verifierSchema = z
   )
 
 /** What Harbor never retries unless told to. */
-export const defaultRetryExclude: readonly string[] = [
+const defaultRetryExclude: readonly string[] = [
   'AgentTimeoutError',
   'RewardFileEmptyError',
   'RewardFileNotFoundError',

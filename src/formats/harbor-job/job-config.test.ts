@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { unresumableSecrets } from '../../core/redact.ts'
 import { defaultJobConfig, parseJobConfig, renderJobConfig } from './job-config.ts'
-import { parseTrialConfig, renderTrialConfig } from './trial-config.ts'
+import { parseTrialConfigDocument, renderTrialConfig } from './trial-config.ts'
 
 const fixture = (name: string) =>
   readFileSync(new URL(`../../../test/fixtures/harbor-job/${name}`, import.meta.url), 'utf8')
@@ -113,7 +113,7 @@ describe('writing', () => {
 
   test("Harbor's own trial config comes out byte by byte as it went in, without its literal variables", () => {
     const text = withoutLiterals(fixture('made-by-harbor/hello__AbC23de/config.json'))
-    expect(renderTrialConfig(parseTrialConfig(text, 'config.json').config, {})).toBe(text)
+    expect(renderTrialConfig(parseTrialConfigDocument(JSON.parse(text), 'config.json').config, {})).toBe(text)
   })
 
   test('a sandbox Harbor does not know is written so that Harbor can still open the file, and comes back', () => {

@@ -5,7 +5,7 @@ import { trialConfigDocument } from './config-render.ts'
 import * as part from './config-schema.ts'
 import { migrate } from './legacy.ts'
 import { renderPythonJson } from './python-json.ts'
-import { type ConfigWarning, parseConfig, readDocument } from './read-config.ts'
+import { type ConfigWarning, parseConfig } from './read-config.ts'
 
 const trialSchema = z
   .strictObject({
@@ -34,11 +34,6 @@ const trialSchema = z
   )
 
 /** Reads a trial's config.json. */
-export function parseTrialConfig(text: string, path: string): { config: TrialConfig; warnings: ConfigWarning[] } {
-  return parseTrialConfigDocument(readDocument(text, path, 'json'), path)
-}
-
-/** The same, from a document that was read already. */
 export function parseTrialConfigDocument(
   document: unknown,
   path: string,

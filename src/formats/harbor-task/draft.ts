@@ -14,7 +14,7 @@ import { taskTomlSchema } from './schema.ts'
 import { defined } from './settings.ts'
 
 /** What a draft starts from that says nothing about its environment: small, and the same on every processor. */
-export const defaultDockerfile = 'FROM debian:12-slim\n\nWORKDIR /app\n'
+const defaultDockerfile = 'FROM debian:12-slim\n\nWORKDIR /app\n'
 
 type Table = Readonly<Record<string, unknown>>
 

@@ -36,7 +36,7 @@ export function toSettings(toml: TaskToml, refuse: Refuse): TaskSettings {
 }
 
 /** Whether a schema version is 1.3 or later; any other string is old. */
-export function isModern(version: string): boolean {
+function isModern(version: string): boolean {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(version) ?? []
   return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 3)
 }

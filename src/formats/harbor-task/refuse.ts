@@ -12,7 +12,7 @@ export function refuseIn(file: string): Refuse {
 }
 
 /** A value short enough for one line of a message. */
-export function show(value: unknown): string {
+function show(value: unknown): string {
   if (value === undefined) return 'nothing'
   // JSON has no way to write these.
   const bare = typeof value === 'bigint' || typeof value === 'number'

@@ -11,7 +11,7 @@ export async function sha256File(path: string): Promise<string> {
 }
 
 /** What git names a file's content by, hex. */
-export async function gitOidFile(path: string): Promise<string> {
+async function gitOidFile(path: string): Promise<string> {
   const hash = createHash('sha1').update(`blob ${(await stat(path)).size}\0`)
   for await (const chunk of createReadStream(path)) hash.update(chunk)
   return hash.digest('hex')

@@ -11,7 +11,7 @@ import { fetchFile } from './fetch-file.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
 
 /** Remembers in a folder what it was downloaded from. */
-export const downloadRecordFile = '.hub-download.json'
+const downloadRecordFile = '.hub-download.json'
 
 const filesAtOnce = 4
 

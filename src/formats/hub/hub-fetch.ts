@@ -10,7 +10,7 @@ export interface Patience {
   readonly longestWaitMs: number
 }
 
-export const usualPatience: Patience = { tries: 6, firstWaitMs: 500, longestWaitMs: 30_000 }
+const usualPatience: Patience = { tries: 6, firstWaitMs: 500, longestWaitMs: 30_000 }
 
 /** No server is waited for longer than this, whatever it asks. */
 const longestRetryAfterMs = 300_000

@@ -18,11 +18,6 @@ export function parseTarget(text: string, what: string): HubTarget {
   )
 }
 
-/** How a target is written. */
-export function renderTarget(target: HubTarget): string {
-  return target.kind === 'hub' ? target.repo : `file:${target.path}`
-}
-
 function folderOf(text: string, what: string): string {
   if (text.startsWith('file:///')) return fileURLToPath(text)
   const path = text.slice('file:'.length)

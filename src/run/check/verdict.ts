@@ -97,7 +97,7 @@ export function judgeForger(records: readonly TrialRecord[]): Check {
 }
 
 /** `reward` is 1 or, where no reward has that name, every one is at least 1. */
-export function isFull(rewards: Rewards | null): boolean {
+function isFull(rewards: Rewards | null): boolean {
   if (rewards === null) return false
   if (Object.hasOwn(rewards, 'reward')) return rewards.reward === 1
   const values = Object.values(rewards)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { stratifiedSample, subsample, topByScore, upsample } from './sampling.ts'
+import { stratifiedSample, subsample, upsample } from './sampling.ts'
 
 test('samples have the size that was asked for, and depend on the seed alone', () => {
   fc.assert(
@@ -22,11 +22,4 @@ test('samples have the size that was asked for, and depend on the seed alone', (
     }),
   )
   expect(() => upsample([], 3, 1)).toThrow('expected something to repeat')
-})
-
-test('the best by score come first, with statistics over all that have one', () => {
-  const { kept, statistics } = topByScore([3, 9, Number.NaN, 5, 9], 2, (item) => item)
-  expect(kept).toEqual([9, 9])
-  expect(statistics).toEqual({ count: 4, kept: 2, min: 3, max: 9, mean: 6.5, median: 7, threshold: 9 })
-  expect(topByScore([], 2, () => 1)).toEqual({ kept: [], statistics: null })
 })

@@ -209,7 +209,7 @@ async function madeSoFar(
 }
 
 /** Where the rows of a step are kept. */
-export function stepDir(dir: string, id: string, digest: string): string {
+function stepDir(dir: string, id: string, digest: string): string {
   return join(dir, 'stages', `${id}-${digest.slice(0, 16)}`)
 }
 

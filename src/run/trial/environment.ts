@@ -7,7 +7,7 @@ import { exists } from '../../lib/files.ts'
 import { atBoundary } from './boundary.ts'
 
 /** Things a task may need and not every kind of sandbox has. */
-export const needs = [
+const needs = [
   'compose',
   'images',
   'gpu',
@@ -126,7 +126,7 @@ export function networksOf(tasks: readonly Task[]): Network['mode'][] {
 }
 
 /** Whether two networks let through the same. */
-export function sameNetwork(a: Network, b: Network): boolean {
+function sameNetwork(a: Network, b: Network): boolean {
   return a.mode === b.mode && JSON.stringify(a) === JSON.stringify(b)
 }
 

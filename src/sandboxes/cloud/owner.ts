@@ -29,7 +29,7 @@ export function ownerOf(labels: Labels): SandboxOwner {
 }
 
 /** The process that holds a machine, or null when its labels do not say. */
-export function holderOf(labels: Labels): ProcessIdentity | null {
+function holderOf(labels: Labels): ProcessIdentity | null {
   const [, pid, startTicks, bootId] = /^(\d+)\.(\d+)\.([0-9a-f-]+)$/.exec(labels['ot-process'] ?? '') ?? []
   const host = labels['ot-host']
   if (pid === undefined || startTicks === undefined || bootId === undefined || host === undefined) return null

@@ -5,7 +5,7 @@ import type { DownloadOptions } from '../../core/sandbox.ts'
 export const readLimitBytes = 512 * 2 ** 20
 
 /** How much a directory may hold that is copied out, by default. */
-export const downloadLimitBytes = 2 ** 30
+const downloadLimitBytes = 2 ** 30
 
 /** The same in files, directories and links. */
 const downloadLimitEntries = 200_000

@@ -89,7 +89,7 @@ export function entryPath(name: string, isGarbled: boolean): string {
 }
 
 /** A path as lists of changes have it: of bytes that are no text they say only that there are some. */
-export function pathKey(path: string): string {
+function pathKey(path: string): string {
   return path.replaceAll(/\ufffd+/g, '\ufffd')
 }
 

@@ -94,7 +94,7 @@ echo .`
 }
 
 /** Reads what a wait printed; null when it is no whole report. */
-export function parseReport(text: string): ScriptResult | 'lost' | 'running' | null {
+function parseReport(text: string): ScriptResult | 'lost' | 'running' | null {
   const lines = text.split('\n').map((line) => line.trim())
   const [first = ''] = lines
   if (first === 'lost' || first === 'running') return first

@@ -36,7 +36,7 @@ class Stream extends EventEmitter {
 }
 
 /** A process that the starter started; it emits `exit` and `close` as a ChildProcess does. */
-export class StartedProcess extends EventEmitter {
+class StartedProcess extends EventEmitter {
   exitCode: number | null = null
   signalCode: NodeJS.Signals | null = null
   readonly stdin = null

@@ -64,11 +64,7 @@ export function ownerLiveness(
 }
 
 /** When a sandbox's owner was last known to live, in milliseconds since 1970. */
-export function lastSignOfOwner(
-  id: string,
-  lease: LeaseFile | null,
-  place: { dir: string; ownersDir: string },
-): number {
+function lastSignOfOwner(id: string, lease: LeaseFile | null, place: { dir: string; ownersDir: string }): number {
   const owner = lease?.process ?? ownerFromId(id)
   const mark = owner && markName(owner)
   const renewedMs = mark ? (lastSignOf(place.ownersDir, mark) ?? 0) : 0
@@ -101,7 +97,7 @@ export function loadLease(dir: string): LeaseFile | null {
   }
 }
 
-export function leasePath(dir: string): string {
+function leasePath(dir: string): string {
   return join(dir, 'lease.json')
 }
 

@@ -9,7 +9,7 @@ const longestPauseMs = 50
  * Writes to a pseudo-terminal without ever waiting for its program to read: a full terminal takes the rest later.
  * The library's own write blocks the whole process then, and for ever where the program in turn waits for us to read its echo.
  */
-export class PtyInput {
+class PtyInput {
   private queue: Buffer[] = []
   private timer: NodeJS.Timeout | null = null
   private pauseMs = shortestPauseMs

@@ -48,7 +48,7 @@ export interface Written {
 }
 
 /** Where the files of a shard are. */
-export function shardFiles(dir: string, index: number): { part: string; rejects: string; mark: string } {
+function shardFiles(dir: string, index: number): { part: string; rejects: string; mark: string } {
   const number = String(index).padStart(5, '0')
   return {
     part: join(dir, `part-${number}.parquet`),

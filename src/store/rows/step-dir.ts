@@ -107,7 +107,7 @@ export async function finishStep(
 }
 
 /** The counts of several shards as one. */
-export function addCounts(all: readonly (readonly StageCount[])[]): StepManifest['counts'] {
+function addCounts(all: readonly (readonly StageCount[])[]): StepManifest['counts'] {
   const sums = new Map<string, StepManifest['counts'][number]>()
   for (const { id, use, taken, given, drops } of all.flat()) {
     const sum = sums.get(id) ?? { id, use, taken: 0, given: 0, drops: {} }

@@ -11,7 +11,7 @@ import type { CommandAgent } from './command-agent.ts'
 import { checkInstaller, installTool, specOf } from './install-tool.ts'
 import { runBehind, toolDir } from './run-behind.ts'
 
-export const blackboxOptions = z.strictObject({
+const blackboxOptions = z.strictObject({
   api_base: z.string().nullish().describe('Where the model is served. The model client uses it; the agent does not.'),
   model_info: z.looseObject({}).nullish(),
   version: z

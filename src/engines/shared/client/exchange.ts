@@ -19,7 +19,7 @@ export interface Wire {
 }
 
 /** A reply longer than this is no reply. */
-export const maxReplyBytes = 32 * 1024 * 1024
+const maxReplyBytes = 32 * 1024 * 1024
 
 export interface ExchangeRequest {
   /** The model's name on the server. */

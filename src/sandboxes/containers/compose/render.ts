@@ -54,7 +54,7 @@ export function networksOf(file: ComposeFile, project: string): ProjectNetwork[]
 }
 
 /** Whether the agent's is the only service. */
-export function isAlone({ services }: ComposeFile): boolean {
+function isAlone({ services }: ComposeFile): boolean {
   return Object.keys(services).length === 1
 }
 

@@ -4,14 +4,7 @@ import { writeAtomic } from '../../../lib/files.ts'
 import { type JsonLines, openJsonLines, readJsonLines } from '../../../lib/jsonl.ts'
 
 /** How a mutant was judged. Everything but `kept` is a reason why it went. */
-export const verdicts = [
-  'kept',
-  'breaks-nothing',
-  'breaks-everything',
-  'never-ends',
-  'flaky',
-  'does-not-parse',
-] as const
+const verdicts = ['kept', 'breaks-nothing', 'breaks-everything', 'never-ends', 'flaky', 'does-not-parse'] as const
 
 const entrySchema = z.object({
   /** Digest of the repository, its tests and the change. */

@@ -26,7 +26,7 @@ export function givenAway(instruction: string, script: string): string | null {
 }
 
 /** Paths below /app in a text. */
-export function pathsIn(text: string): string[] {
+function pathsIn(text: string): string[] {
   const found = text.match(/\/app\/[\w./-]*\w/g) ?? []
   return [...new Set(found)]
 }

@@ -6,7 +6,7 @@ import { masked } from '../rollout-text/turn-marks.ts'
  * conversations with and without tools. `messages`: role and content in the column `messages` with calls, as TRL and chat templates
  * take them, and a flag `train`. `prompt-completion`: the same, split before the last message, which alone is trained on.
  */
-export const spellings = ['sharegpt', 'messages', 'prompt-completion'] as const
+const spellings = ['sharegpt', 'messages', 'prompt-completion'] as const
 export type Spelling = (typeof spellings)[number]
 
 export const traceExportOptions = {

@@ -5,7 +5,7 @@ import { givenAway } from '../authoring/review-draft.ts'
 import { bindingDetails, type JudgedBy, lostDetails } from './details.ts'
 
 /** Ways to rewrite an instruction that leave the task's files, tests and solution as they are. */
-export const manners = {
+const manners = {
   rewrite: `Say the same in other words, as another person would write it: another order, another tone, other sentences. Everything that is asked for stays, and nothing is added.`,
   'new-context': `Put it into another setting: another occasion, another team, another reason why it is needed. What has to be done, with which files and with what result, stays exactly the same.`,
   harden: `Make it harder to solve without changing what counts as solved: leave out hints, steps and explanations of how to go about it, and say only what the result has to be. Whoever reads it must still be able to know every demand on the result.`,

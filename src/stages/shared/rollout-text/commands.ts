@@ -50,7 +50,7 @@ function called(content: string) {
 }
 
 /** The commands in one message of an agent: tool calls, the JSON or XML that terminal agents answer with, and blocks of code. */
-export function commandsOf(content: string): readonly AgentCommand[] {
+function commandsOf(content: string): readonly AgentCommand[] {
   const said = withoutThoughts(content)
   const called = matches(said, /<tool_call>\s*(\{[\s\S]*?\})\s*<\/tool_call>/g, fromJson)
   if (called.length > 0) return called
