@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe } from 'vitest'
 import type { SandboxProvider } from '../src/core/sandbox.ts'
-import docker from '../src/sandboxes/docker.ts'
 import { ownedLabel } from '../src/sandboxes/containers/labels.ts'
+import docker from '../src/sandboxes/docker.ts'
 import podman from '../src/sandboxes/podman.ts'
 import {
   baseImage,

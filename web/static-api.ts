@@ -19,9 +19,19 @@ export async function answerFromFiles(names: readonly string[], query: Query, lo
     return { ...listJobs(items, requestOf(query)), broken }
   }
   if (first === 'jobs' && names.length === 3 && list === 'tasks')
-    return fromShards<ViewTaskRow>(['jobs', id, 'task-list'], requestOf(query), 'task', listTasks, load)
+    return fromShards<ViewTaskRow>(
+      ['jobs', id, 'task-list'],
+      requestOf(query),
+      { usual: 'task', list: listTasks },
+      load,
+    )
   if (first === 'jobs' && names.length === 3 && list === 'trials')
-    return fromShards<ViewTrialRow>(['jobs', id, 'trial-list'], requestOf(query), 'name', listTrials, load)
+    return fromShards<ViewTrialRow>(
+      ['jobs', id, 'trial-list'],
+      requestOf(query),
+      { usual: 'name', list: listTrials },
+      load,
+    )
   if (part === 'steps') return stepsOf(['jobs', id, 'trials', trial, 'steps'], query, load)
   if (part === 'text') {
     const path = String(query.path ?? '')
@@ -49,12 +59,17 @@ interface Shard<T> {
   readonly total: number
 }
 
+interface Listing<T> {
+  /** What it is sorted by when nothing is asked for. */
+  readonly usual: string
+  readonly list: (rows: readonly T[], request: ListRequest) => ViewPage<T>
+}
+
 /** A list as it is needs only the files that hold the part; any other needs all. */
 async function fromShards<T>(
   names: readonly string[],
   request: ListRequest,
-  usual: string,
-  list: (rows: readonly T[], request: ListRequest) => ViewPage<T>,
+  { usual, list }: Listing<T>,
   load: Load,
 ): Promise<ViewPage<T>> {
   const size = exportShard.rows

@@ -67,7 +67,7 @@ interface Options {
 async function view(paths: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
   const { jobs, board } = await sortPaths(paths, options)
   const { library, start: first } = await Library.open(jobs)
-  if (options.export !== undefined) return exportTo(options.export, library, board, options, signal)
+  if (options.export !== undefined) return exportTo(options.export, { library, board, signal }, options)
   const start = first === '' && !library.hasJobs ? '#/board' : first
   const named = [options.registry, options.registryEnv].flatMap((place) => place ?? [])
   const file = viewNote([...(paths.length === 0 ? ['jobs'] : paths), ...named], options.host)
@@ -93,14 +93,12 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
 
 async function exportTo(
   out: string,
-  library: Library,
-  board: Board | null,
+  { library, ...rest }: { library: Library; board: Board | null; signal: AbortSignal },
   { json }: Options,
-  signal: AbortSignal,
 ): Promise<void> {
   try {
     const onJob = (id: string, trials: number) => note(`${id}: ${trials} trials`)
-    const done = await exportSite({ library, board, assetsDir, out, signal, onJob })
+    const done = await exportSite({ library, ...rest, assetsDir, out, onJob })
     const { jobs, trials, models, files, bytes } = done
     if (json) printJson({ schema: 'view-export/1', out, ...done })
     else

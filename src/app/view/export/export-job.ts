@@ -39,7 +39,7 @@ export async function exportJob(library: Library, id: string, writer: Writer): P
   try {
     for (const name of names) {
       writer.signal.throwIfAborted()
-      await exportTrial(library, job, name, trajectories, writer)
+      await exportTrial(library, job, name, { ...writer, trajectories })
     }
   } finally {
     await trajectories.close()
@@ -53,13 +53,11 @@ async function shards(rows: readonly object[], names: readonly string[], { json 
     await json([...names, String(at / size)], { items: rows.slice(at, at + size), total: rows.length })
 }
 
-async function exportTrial(
-  library: Library,
-  job: LibraryJob,
-  name: string,
-  trajectories: Trajectories,
-  writer: Writer,
-): Promise<void> {
+interface TrialWriter extends Writer {
+  readonly trajectories: Trajectories
+}
+
+async function exportTrial(library: Library, job: LibraryJob, name: string, writer: TrialWriter): Promise<void> {
   const place = ['jobs', job.id, 'trials', name]
   const view = await viewTrial(library, job, name)
   const dir = await library.trials.dirOf(job, name)
@@ -68,16 +66,15 @@ async function exportTrial(
   const filesCut = view.filesCut || files.length < view.files.length
   await writer.json(place, { ...view, record, files, filesCut, commands: [] })
   for (const { path } of files.filter((file) => /(^|\/)trajectory[^/]*\.json$/.test(file.path)))
-    await exportSteps(trajectories, dir, path, place, writer)
+    await exportSteps(dir, path, place, writer)
   for (const { path } of files) await exportText(dir, path, place, writer)
 }
 
 async function exportSteps(
-  trajectories: Trajectories,
   dir: string,
   path: string,
   place: readonly string[],
-  { json }: Writer,
+  { json, trajectories }: TrialWriter,
 ): Promise<void> {
   const size = exportShard.steps
   const { total } = await trajectories.read(dir, path, farStep, 1)

@@ -49,7 +49,7 @@ export async function exportSite(request: ExportRequest): Promise<Exported> {
   try {
     await copyPage(site, request.assetsDir)
     const models = await exportBoard(site, writer, request)
-    const sections: ViewSections = { jobs: library.hasJobs, board: request.board !== null, tasks: false }
+    const sections: ViewSections = { jobs: library.hasJobs, board: request.board !== null, tasks: false, data: false }
     await writer.json(['sections'], sections)
     const { rows } = await library.jobs()
     await writer.json(['jobs'], { items: rows.map((row) => ({ ...row, dir: '' })), broken: [] })
