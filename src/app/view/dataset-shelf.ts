@@ -37,7 +37,7 @@ export interface OpenDataset {
   readonly index: DatasetIndex
 }
 
-/** So many datasets keep their index in memory; the one that was not asked for longest is closed first. */
+/** How many datasets keep their index in memory; the least recently used one is closed first. */
 const mostOpen = 4
 
 /** Datasets and runs of recipes that the viewer shows. Opens each when it is asked for. */
