@@ -1,11 +1,12 @@
-import { definePipeline, type RawRow, z } from 'ot-agent'
+import { definePipeline, type PipelineAt, type RawRow, z } from 'ot-agent'
 import documents from './documents/index.ts'
 import { readPage } from './read-page.ts'
+import { filesOf, readCommands, sessionsOf } from './read-sessions.ts'
 
-/** Scripts of a textbook, to be written again from what the page says about them. */
+/** Scripts and commands of a textbook, to be written again from what the page says about them. */
 export default definePipeline({
   name: 'bash-textbook',
-  summary: 'Scripts that a page of a Bash book describes and runs, compared with the page’s own script',
+  summary: 'Scripts and commands that a page of a Bash book describes and runs, compared with the page’s own',
   options: z.strictObject({
     maxPages: z.number().int().min(1).default(500).describe('later pages of a book are not read'),
     hiddenCases: z.number().int().min(1).max(50).default(5).describe('inputs beside the one on the page'),
@@ -24,18 +25,42 @@ export default definePipeline({
       }),
     },
   },
-  split: (row) => [shape(row)],
+  split: shape,
   make: {
     use: 'makers/expected-output',
     with: ({ options: { hiddenCases } }) => ({
       pipeline: 'bash-textbook',
       hiddenCases,
-      instruction: 'This is a page of a book about Bash. Its script was lost.\n\n{{page}}',
+      instruction: '{{lead}}\n\n{{page}}',
     }),
   },
 })
 
-function shape(row: RawRow): RawRow {
-  const found = readPage(String(row.fields.text))
-  return { ...row, fields: typeof found === 'string' ? { ...row.fields, problem: found } : { ...row.fields, ...found } }
+/** Files that pages of a book show, which later pages of it work on. Rows come in the order of the pages. */
+const shown = new WeakMap<PipelineAt<unknown>, Map<string, Record<string, string>>>()
+
+function shape(row: RawRow, at: PipelineAt<unknown>): RawRow[] {
+  const text = String(row.fields.text)
+  const found = readPage(text)
+  if (typeof found !== 'string') {
+    const lead = 'This is a page of a book about Bash. Its script was lost.'
+    return [{ ...row, fields: { ...row.fields, ...found, lead } }]
+  }
+  const known = filesOfBook(row, text, at)
+  const lead = 'This is a page of a book about the shell. One of its commands was lost, as the page says.'
+  const commands = readCommands(text, known).map((command, i) => ({
+    ...row,
+    id: `${row.id}-c${i + 1}`,
+    fields: { ...row.fields, ...command, lead },
+  }))
+  const problem = `${found}, and no command whose input and output it shows`
+  return commands.length > 0 ? commands : [{ ...row, fields: { ...row.fields, problem } }]
+}
+
+function filesOfBook({ fields }: RawRow, text: string, at: PipelineAt<unknown>): Record<string, string> {
+  const books = shown.get(at) ?? new Map<string, Record<string, string>>()
+  shown.set(at, books)
+  const known = { ...books.get(String(fields.document)), ...filesOf(sessionsOf(text)) }
+  books.set(String(fields.document), known)
+  return known
 }

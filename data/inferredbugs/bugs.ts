@@ -5,8 +5,27 @@ import { type Dropped, type RawRow, UserError } from 'ot-agent'
 /** Where the dataset is. */
 export const repository = 'https://github.com/microsoft/InferredBugs'
 
-/** What Infer found in the repositories of the dataset. */
-export const kinds = ['NULL_DEREFERENCE', 'RESOURCE_LEAK', 'THREAD_SAFETY_VIOLATION', 'UNINITIALIZED_VALUE']
+/** What the analyser calls the kinds of bug in the dataset, and the kind that the agent is asked for: some are names of one kind for two languages. */
+const kindNames: Readonly<Record<string, string>> = {
+  NULL_DEREFERENCE: 'NULL_DEREFERENCE',
+  NULLPTR_DEREFERENCE: 'NULL_DEREFERENCE',
+  RESOURCE_LEAK: 'RESOURCE_LEAK',
+  DOTNET_RESOURCE_LEAK: 'RESOURCE_LEAK',
+  PULSE_RESOURCE_LEAK: 'RESOURCE_LEAK',
+  THREAD_SAFETY_VIOLATION: 'THREAD_SAFETY_VIOLATION',
+  INTERFACE_NOT_THREAD_SAFE: 'THREAD_SAFETY_VIOLATION',
+  PULSE_UNINITIALIZED_VALUE: 'UNINITIALIZED_VALUE',
+  UNINITIALIZED_VALUE: 'UNINITIALIZED_VALUE',
+  CHECKERS_PRINTF_ARGS: 'WRONG_FORMAT_ARGUMENTS',
+}
+export const kinds = [...new Set(Object.values(kindNames))]
+
+/** The kind that the agent is asked for; null for others. */
+export function kindOf(name: string): string | null {
+  return kindNames[name] ?? null
+}
+
+const beside = ['file_before', 'file_after', 'method_before', 'method_after'] as const
 
 /** Every `bug.json` of a clone, with the files beside it. */
 export async function* readRecords(inputDir: string | null): AsyncGenerator<RawRow | Dropped, void, void> {
@@ -21,25 +40,71 @@ export async function* readRecords(inputDir: string | null): AsyncGenerator<RawR
     const id = relative(inputDir, dir).replaceAll('/', '-')
     try {
       const bug = JSON.parse(await readFile(join(inputDir, path), 'utf8'))
-      const [file_before, file_after] = await Promise.all(
-        ['file_before.txt', 'file_after.txt'].map((name) => readFile(join(dir, name), 'utf8')),
-      )
-      yield { id, source: 'inferredbugs', fields: { ...bug, file_before, file_after } }
+      const texts = await Promise.all(beside.map((name) => readFile(join(dir, `${name}.txt`), 'utf8')))
+      const fields = { ...bug, ...Object.fromEntries(beside.map((name, i) => [name, texts[i]])) }
+      yield { id, source: 'inferredbugs', fields }
     } catch (error) {
       yield { drop: 'unreadable-row', detail: String(error).slice(0, 200), id }
     }
   }
 }
 
-/** Numbers of the lines of the old file from the first that differs to the last; an insertion counts as the line above it. */
+/** Lines of a file, the first and the last. */
+export interface Span {
+  readonly first: number
+  readonly last: number
+}
+
+/** Where a method stands in its file; null when it does not, or in two places. */
+export function spanOf(method: string, file: string): Span | null {
+  const wanted = linesOf(method)
+  while (wanted.at(-1) === '') wanted.pop()
+  const lines = linesOf(file)
+  const starts = lines.flatMap((_, at) => (wanted.every((line, i) => lines[at + i] === line) ? [at] : []))
+  const [at] = starts
+  return at === undefined || starts.length > 1 || wanted.length === 0
+    ? null
+    : { first: at + 1, last: at + wanted.length }
+}
+
+/** Numbers of the lines of the old text from the first that differs to the last; an insertion counts as the line above it. */
 export function changedLines(before: string, after: string): number[] {
-  const [old, fresh] = [before.split('\n'), after.split('\n')]
+  const [old, fresh] = [linesOf(before), linesOf(after)]
   let head = 0
   while (head < Math.min(old.length, fresh.length) && old[head] === fresh[head]) head++
+  if (head === old.length && head === fresh.length) return []
   let tail = 0
   while (tail < Math.min(old.length, fresh.length) - head && old.at(-1 - tail) === fresh.at(-1 - tail)) tail++
   const end = Math.max(head + 1, old.length - tail)
   return Array.from({ length: end - head }, (_, i) => head + i + 1)
+}
+
+/** What a fix of each kind brings along. Commits often change other things, and the analyser merely stops complaining. */
+const marks: Readonly<Record<string, RegExp>> = {
+  NULL_DEREFERENCE:
+    /[!=]= ?null\b|\bnull [!=]=|\bis (?:not )?null\b|\?\.\w|\?\?|\b(?:requireNonNull|isPresent|ofNullable|orElse\w*|IsNullOr\w+|nonNull|isNull|assertNotNull|assumeNotNull|checkNotNull|notNull)\b/g,
+  RESOURCE_LEAK:
+    /\btry ?\(|\busing\b|\.(?:close|Close|Dispose|DisposeAsync|disconnect|shutdown)\(|\b(?:closeQuietly|closeSilently|safeClose|finally|tryClose)\b/g,
+  THREAD_SAFETY_VIOLATION:
+    /\b(?:synchronized|volatile|lock|Atomic\w+|Concurrent\w+|CopyOnWrite\w+|\w*Lock|GuardedBy|ThreadLocal|Interlocked)\b/g,
+  UNINITIALIZED_VALUE: /\b(?:this\.)?\w+ = (?:new\b|default\b|null\b|\d|"|string\.Empty)|\boverride\b/g,
+  WRONG_FORMAT_ARGUMENTS: /\b(?:[Ff]ormat|printf)\s*\(|%[-\d.]*[a-zA-Z]/g,
+}
+
+/** Whether a change has more of what fixes this kind of bug than there was before, in the same method. */
+export function looksLikeFix(kind: string, before: string, after: string): boolean {
+  const name = /([\w~]+)\s*\(/.exec(before)?.[1]
+  if (name !== undefined && !after.includes(name)) return false
+  const mark = marks[kind]
+  if (mark === undefined) return false
+  if (kind === 'WRONG_FORMAT_ARGUMENTS') return new RegExp(mark).test(after)
+  const count = (text: string) => [...text.matchAll(mark)].length
+  return count(after) > count(before)
+}
+
+/** Without what editors add at the ends of lines. */
+function linesOf(text: string): string[] {
+  return text.split('\n').map((line) => line.trimEnd())
 }
 
 /** The kind has to be right, and the line one of those that the bug or its fix is on. */

@@ -7,7 +7,9 @@ const options = z.strictObject({
   path: z
     .string()
     .min(1)
-    .describe('A document, or a folder of them: .pdf, .txt or .md. Pages of a text are cut at form feeds.'),
+    .describe(
+      'A document, or a folder of them: .pdf, .txt or .md. Pages of a text are cut at form feeds, those of Markdown at headings.',
+    ),
   source: z.string().min(1).default('documents'),
   maxPages: z.number().int().min(1).default(500).describe('Later pages of a document are not read.'),
   minChars: z.number().int().min(0).default(80).describe('Pages with fewer characters are dropped.'),

@@ -9,12 +9,27 @@ export interface PageCaps {
   readonly timeoutSec: number
 }
 
-/** The pages of a document as text, cut at form feeds. PDF goes through pdftotext, which only reads; anything else is taken for text. */
+/** The pages of a document as text, cut at form feeds, and Markdown also before its headings. PDF goes through pdftotext, which only reads; anything else is taken for text. */
 export async function readPages(path: string, caps: PageCaps, signal: AbortSignal): Promise<string[]> {
   const text = /\.pdf$/i.test(path) ? await pdfText(path, caps, signal) : await plainText(path, caps)
-  const pages = text.replace(/\r\n?/g, '\n').split('\f')
+  const plain = text.replace(/\r\n?/g, '\n')
+  const pages = plain.split('\f').flatMap((page) => (/\.md$/i.test(path) ? sectionsOf(page) : [page]))
   if (pages.at(-1)?.trim() === '') pages.pop()
   return pages.slice(0, caps.maxPages)
+}
+
+/** Cut before headings; what looks like one inside of fences is code. */
+function sectionsOf(page: string): string[] {
+  const sections: string[][] = [[]]
+  let fence: string | null = null
+  for (const line of page.split('\n')) {
+    const mark = /^\s*(```+|~~~+)/.exec(line)?.[1] ?? null
+    if (mark !== null) fence = fence === null ? mark : mark.startsWith(fence) ? null : fence
+    if (fence === null && /^#{1,3} /.test(line) && sections.at(-1)?.some((text) => text.trim() !== ''))
+      sections.push([])
+    sections.at(-1)?.push(line)
+  }
+  return sections.map((lines) => lines.join('\n'))
 }
 
 async function plainText(path: string, { maxMb }: PageCaps): Promise<string> {

@@ -13,7 +13,7 @@ import { checkQueryPy, renderQueryTest } from './check-query.ts'
 import { inferSchema, renderDatabase, renderTable } from './infer-schema.ts'
 
 const options = z.strictObject({
-  hiddenDatabases: z.number().int().min(1).max(20).default(4).describe('Databases beside the one the agent gets.'),
+  hiddenDatabases: z.number().int().min(1).max(20).default(6).describe('Databases beside the one the agent gets.'),
   maxChars: z.number().int().min(1).default(20_000),
   pipeline: z.string().min(1).default('queries'),
 })

@@ -5,6 +5,8 @@ export interface Column {
   readonly type: 'INTEGER' | 'TEXT'
   /** Values the query speaks of. */
   readonly literals: readonly string[]
+  /** Rows are ordered by it: values must differ, or several orders are right. */
+  readonly isOrder: boolean
 }
 
 export interface TableSchema {
@@ -27,7 +29,7 @@ export function inferSchema(query: string): readonly TableSchema[] | string {
   const tables = tablesOf(tokens)
   if (typeof tables === 'string') return tables
   const columns = new Map<string, Map<string, Use>>([...new Set(tables.values())].map((name) => [name, new Map()]))
-  const problem = collect(tokens, tables, columns)
+  const problem = collect(tokens, tables, columns) ?? largeGroups(query)
   if (problem !== null) return problem
   const schema = [...columns].map(([name, used]) => ({
     name,
@@ -39,6 +41,15 @@ export function inferSchema(query: string): readonly TableSchema[] | string {
 interface Use {
   readonly literals: string[]
   isText: boolean
+  isOrder: boolean
+}
+
+/** The tables that are made here have few rows. */
+const largestGroup = 3
+
+function largeGroups(query: string): string | null {
+  const sizes = [...query.matchAll(/\bcount\s*\([^)]*\)\s*(?:>=?|=)\s*(\d+)/gi)].map(([, size]) => Number(size))
+  return sizes.some((size) => size > largestGroup) ? 'it asks for groups of more rows than are made here' : null
 }
 
 function tokensOf(query: string): string[] | null {
@@ -78,6 +89,7 @@ function collect(
 ): string | null {
   const lower = tokens.map((token) => (token.startsWith("'") ? token : token.toLowerCase()))
   const made = new Set(lower.filter((_, at) => lower[at - 1] === 'as'))
+  const orderFrom = lower.lastIndexOf('order')
   const only = columns.size === 1 ? [...columns.keys()][0] : undefined
   for (let at = 1; at < lower.length; at++) {
     const word = lower[at] ?? ''
@@ -91,8 +103,9 @@ function collect(
     const table = owner ?? only
     if (table === undefined) return `nothing says which table ${word} is of`
     const uses = columns.get(table) ?? new Map<string, Use>()
-    const use = uses.get(word) ?? { literals: [], isText: looksLikeText(word) }
+    const use = uses.get(word) ?? { literals: [], isText: looksLikeText(word), isOrder: false }
     uses.set(word, use)
+    use.isOrder ||= orderFrom >= 0 && at > orderFrom
     note(use, lower.slice(at + 1, at + 8))
   }
   return null
@@ -115,8 +128,8 @@ function looksLikeText(name: string): boolean {
   return /name|title|city|country|email|status|type|category|color|colour|text|desc|code|department|genre/.test(name)
 }
 
-function toColumn(name: string, { literals, isText }: Use): Column {
-  return { name, type: isText ? 'TEXT' : 'INTEGER', literals: [...new Set(literals)].slice(0, 5) }
+function toColumn(name: string, { literals, isText, isOrder }: Use): Column {
+  return { name, type: isText ? 'TEXT' : 'INTEGER', literals: [...new Set(literals)].slice(0, 5), isOrder }
 }
 
 /** A database with these tables as SQL: few different values, so that rows group, join and repeat. */
@@ -134,14 +147,20 @@ export function renderTable({ name, columns }: TableSchema): string {
 
 function renderRows({ name, columns }: TableSchema, random: Random): string[] {
   const words = ['amber', 'birch', 'canyon', 'delta', 'ember', 'fjord']
-  const cell = ({ type, literals }: Column) => {
+  const count = 8 + random.below(8)
+  const places = random.shuffle(Array.from({ length: count }, (_, i) => i))
+  const cell = ({ type, literals, isOrder }: Column, nth: number) => {
     const isLiteral = literals.length > 0 && random.below(3) > 0
     const near = Number(isLiteral ? random.pick(literals) : 4)
-    if (type === 'INTEGER') return String(Math.max(0, (Number.isFinite(near) ? near : 4) + random.below(9) - 4))
-    return `'${(isLiteral ? random.pick(literals) : random.pick(words)).replaceAll("'", "''")}'`
+    const middle = Number.isFinite(near) ? near : 4
+    const start = Math.max(0, (literals.map(Number).find(Number.isFinite) ?? 4) - 4)
+    if (type === 'INTEGER' && isOrder) return String(start + (places[nth] ?? nth))
+    if (type === 'INTEGER') return String(Math.max(0, middle + random.below(9) - 4))
+    const word = isLiteral ? random.pick(literals) : random.pick(words)
+    return `'${(isOrder && !isLiteral ? `${word} ${places[nth]}` : word).replaceAll("'", "''")}'`
   }
   return Array.from(
-    { length: 8 + random.below(8) },
-    () => `INSERT INTO "${name}" VALUES (${columns.map(cell).join(', ')});`,
+    { length: count },
+    (_, nth) => `INSERT INTO "${name}" VALUES (${columns.map((column) => cell(column, nth)).join(', ')});`,
   )
 }

@@ -6,6 +6,7 @@ import type { RawRow, TaskDraft } from '../../../src/core/row.ts'
 import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { needs } from '../../../test/needs.ts'
+import { checkQueryPy } from './check-query.ts'
 import sqlQuery from './index.ts'
 import { inferSchema } from './infer-schema.ts'
 
@@ -60,11 +61,33 @@ test('other databases and the reference are known to the tests alone', async () 
     'environment/Dockerfile',
     'environment/data.sql',
   ])
-  expect(Object.keys(files).filter((path) => path.startsWith('tests/databases/')).length).toBe(4)
+  expect(Object.keys(files).filter((path) => path.startsWith('tests/databases/')).length).toBe(6)
   expect(others).toMatchObject([
     { drop: 'no-checkable-answer', id: '2' },
     { drop: 'missing-field', id: '3' },
   ])
+})
+
+test('groups that are larger than the tables are refused', () => {
+  expect(inferSchema('SELECT city FROM people GROUP BY city HAVING COUNT(*) > 50')).toContain('more rows than are made')
+  expect(inferSchema('SELECT city FROM people GROUP BY city HAVING COUNT(*) > 2')).toHaveLength(1)
+})
+
+test('a database with ties does not count', { ...needs('python3'), timeout: 60_000 }, async () => {
+  const dir = await makeTempDir()
+  const table = (...ages: number[]) =>
+    `CREATE TABLE "t" ("name" TEXT, "age" INTEGER);\n${ages.map((age, i) => `INSERT INTO "t" VALUES ('n${i}', ${age});`).join('\n')}\n`
+  mkdirSync(join(dir, 'databases'))
+  writeFileSync(join(dir, 'check_query.py'), checkQueryPy)
+  writeFileSync(join(dir, 'reference.sql'), 'SELECT name FROM t ORDER BY age LIMIT 1')
+  const other = join(dir, 'query.sql')
+  writeFileSync(other, 'SELECT name FROM t ORDER BY age, name DESC LIMIT 1')
+  const status = (...databases: string[]) => {
+    for (const [i, text] of databases.entries()) writeFileSync(join(dir, `databases/${i}.sql`), text)
+    return spawnSync('python3', ['-I', join(dir, 'check_query.py'), other], { encoding: 'utf8' })
+  }
+  expect(status(table(1, 2), table(2, 1), table(1, 1)).status).toBe(0)
+  expect(status(table(1, 1), table(2, 2), table(3, 3)).stderr).toContain('tells nothing')
 })
 
 test('another query that gives the same is right, others are not', {

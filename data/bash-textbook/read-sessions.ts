@@ -1,0 +1,118 @@
+import { notPlain, readPrintf } from './printf-text.ts'
+
+/** A command that a page shows after a prompt, with what it printed. */
+export interface Session {
+  readonly command: string
+  readonly printed: string
+  /** Lines of the page: that of the prompt, the first after the command, and the first after what was printed. */
+  readonly start: number
+  readonly afterCommand: number
+  readonly end: number
+}
+
+/** What a page tells about a command of which the input is known. */
+export interface PageCommand {
+  /** The page without the command. */
+  readonly page: string
+  readonly script: string
+  readonly files: Readonly<Record<string, string>>
+  readonly stdin: string
+  readonly expected: string
+}
+
+const prompt = /^(\s*)\$ (\S.*)$/
+
+/** Every command after a prompt, with the lines up to the next prompt, comment or end of the listing. */
+export function sessionsOf(page: string): Session[] {
+  const lines = page.split('\n')
+  const found: Session[] = []
+  for (let at = 0; at < lines.length; at++) {
+    const [, margin = '', first = ''] = prompt.exec(lines[at] ?? '') ?? []
+    if (first === '') continue
+    const start = at
+    let command = first
+    // What goes on in the next line, after a bar, a backslash or inside quotes, is left to books that need it.
+    while (/(?:\||\\)$/.test(command) && at + 1 < lines.length)
+      command = `${command.replace(/\\$/, '')} ${lines[++at]?.trim()}`
+    const afterCommand = at + 1
+    const printed: string[] = []
+    while (at + 1 < lines.length && !endsListing(lines[at + 1] ?? ''))
+      printed.push((lines[++at] ?? '').slice(margin.length))
+    while (printed.length > 0 && printed.at(-1)?.trim() === '') printed.pop()
+    found.push({ command, printed: printed.join('\n'), start, afterCommand, end: at + 1 })
+  }
+  return found
+}
+
+function endsListing(line: string): boolean {
+  return prompt.test(line) || /^\s*(?:```|~~~)/.test(line) || /^\s*# /.test(line)
+}
+
+/** The files whose text is told by `cat NAME` on these pages. */
+export function filesOf(sessions: readonly Session[]): Record<string, string> {
+  const files: Record<string, string> = {}
+  for (const { command, printed } of sessions) {
+    const name = /^cat ([\w][\w-]*\.\w{1,5})$/.exec(command)?.[1]
+    if (name !== undefined && printed !== '') files[name] = `${printed}\n`
+  }
+  return files
+}
+
+const programs = new Set(
+  'awk cat column comm cut expand fmt fold grep head join nl paste pr rev sed sort tac tail tr unexpand uniq wc'.split(
+    ' ',
+  ),
+)
+
+/** The commands of a page that can be asked for: the usual programs on an input that is known, with an output that is shown. */
+export function readCommands(page: string, known: Readonly<Record<string, string>>): PageCommand[] {
+  const sessions = sessionsOf(page)
+  return sessions.flatMap((session) => {
+    const input = inputOf(session.command, known)
+    // Said twice, the page tells what was lost.
+    const isTold = sessions.some(
+      (other) => other !== session && other.command.includes(input?.script ?? session.command),
+    )
+    if (input === null || isTold || session.printed.trim() === '' || session.printed === input.text.trimEnd()) return []
+    const { script, files, stdin } = input
+    return [
+      { page: withoutCommand(page, session, stdin), script: `${script}\n`, files, stdin, expected: session.printed },
+    ]
+  })
+}
+
+interface Input {
+  readonly script: string
+  readonly files: Readonly<Record<string, string>>
+  readonly stdin: string
+  readonly text: string
+}
+
+/** What a command works on, a text of `printf` or files that the pages show, and the rest of it; null when that is not known. */
+function inputOf(command: string, known: Readonly<Record<string, string>>): Input | null {
+  if (/[<>`;&]|\$\(|\b(?:sudo|rm|mv|curl)\b/.test(command.replace(/'[^']*'/g, ''))) return null
+  const piped = /^(?:printf|echo(?: -e)?) .*? \| (?=\w)/.exec(command)
+  const script = piped ? afterPrintf(command) : command
+  if (script === null || !script.split('|').every((part) => programs.has(/^\s*(\w+)/.exec(part)?.[1] ?? '')))
+    return null
+  const bare = script.replace(/'[^']*'|"[^"]*"/g, ' ')
+  const names = [...new Set(bare.match(/(?<![\w./-])[A-Za-z][\w-]*\.[A-Za-z]\w{0,4}\b/g) ?? [])]
+  if (names.some((name) => known[name] === undefined)) return null
+  const files = Object.fromEntries(names.map((name) => [name, known[name] ?? '']))
+  const stdin = piped ? readPrintf(command) : ''
+  if (stdin === notPlain || (stdin === '' && names.length === 0)) return null
+  return { script: script.trim(), files, stdin, text: `${stdin}${Object.values(files).join('')}` }
+}
+
+/** What stands after the first bar that is not inside of quotes. */
+function afterPrintf(command: string): string | null {
+  const at = command.replace(/'[^']*'|"[^"]*"/g, (quoted) => ' '.repeat(quoted.length)).indexOf('|')
+  return at < 0 ? null : command.slice(at + 1)
+}
+
+/** The text that goes into a pipe stays: it is the input. */
+function withoutCommand(page: string, { start, afterCommand, command }: Session, stdin: string): string {
+  const lines = page.split('\n')
+  const kept = stdin === '' ? '' : `${command.slice(0, command.length - (afterPrintf(command)?.length ?? 0))} `
+  return [...lines.slice(0, start), `$ ${kept}(this was lost)`, ...lines.slice(afterCommand)].join('\n')
+}
