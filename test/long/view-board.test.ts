@@ -79,7 +79,7 @@ describe('the leaderboard in a browser', needs('chromium'), () => {
     await page.press('j')
     await page.press('Enter')
     await page.until(`location.hash === '#/models/lab%2Fagent-32B' && document.querySelector('.tree')`)
-    expect(await text('.why')).toBe('Made of lab/traces-10k, base/raw-32B. Rank 1 on bench-a, bench-b (tie).')
+    expect(await text('.why')).toBe('Made from lab/traces-10k, base/raw-32B. Rank 1 on bench-a, bench-b (tie).')
     expect(await text('.facts')).toMatch(/Training\s+SFT[\s\S]*State\s+finished/)
     expect(await text('.tree')).toMatch(/lab\/traces-10k[\s\S]*base\/raw-32B/)
     await shoot('model')
