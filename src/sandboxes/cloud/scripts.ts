@@ -26,6 +26,12 @@ const killAll = `slay() {
   done
 }`
 
+/** Kills until the command has ended: one that is just starting carries its mark only once its program runs. */
+const killUntilEnded = `hunt() {
+  tries=0
+  while [ $tries -lt 600 ] && [ ! -e "$d/code" ]; do slay; tries=$((tries + 1)); sleep 0.05; done
+}`
+
 /** Sets what a user's program starts with: $become before its words, HOME. $user is a name or number, perhaps with a group. */
 const become = `as() {
   uid=0; dir=/root; become=
@@ -51,6 +57,7 @@ d=${home}/$id
 for o in $old; do rm -rf "${home}/$o" "${home}/$o".*; done
 mkdir -p -m 700 ${home} && mkdir -m 700 "$d" && mkfifo "$d/o" "$d/e" || exit 125
 ${killAll}
+${killUntilEnded}
 ${become}
 flush=; command -v stdbuf > /dev/null && flush='stdbuf -o0'
 keep() { $flush head -c $((limit + 1)) > "$d/$1.kept"; cat > /dev/null; : > "$d/$1.done"; }
@@ -58,11 +65,11 @@ keep() { $flush head -c $((limit + 1)) > "$d/$1.kept"; cat > /dev/null; : > "$d/
 ( exec < "$d/e" > /dev/null 2>&1; keep e ) &
 as || : > "$d/nouser"
 watch=
-if [ "$sec" != 0 ]; then { sleep "$sec"; : > "$d/late"; slay; } < /dev/null > /dev/null 2>&1 & watch=$!; fi
+if [ "$sec" != 0 ]; then { sleep "$sec"; : > "$d/late"; hunt; } < /dev/null > /dev/null 2>&1 & watch=$!; fi
 { (
   exec < "$input" > "$d/o" 2> "$d/e"
   [ -e "$d/nouser" ] && exit 126
-  [ -e "$d.stop" ] && exit 137
+  { [ -e "$d.stop" ] || [ -e "$d/late" ]; } && exit 137
   cd "$cwd" || exit 126
   ${mark}=$id; export ${mark}
   unset id limit sec user cwd input old d watch uid gid dir name group line groups
