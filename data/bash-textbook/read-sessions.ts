@@ -31,7 +31,7 @@ export function sessionsOf(page: string): Session[] {
     if (first === '') continue
     const start = at
     let command = first
-    // What goes on in the next line, after a bar, a backslash or inside quotes, is left to books that need it.
+    // Commands that continue on the next line (after a bar, a backslash or inside quotes) are not read.
     while (/(?:\||\\)$/.test(command) && at + 1 < lines.length)
       command = `${command.replace(/\\$/, '')} ${lines[++at]?.trim()}`
     const afterCommand = at + 1
@@ -48,7 +48,7 @@ function endsListing(line: string): boolean {
   return prompt.test(line) || /^\s*(?:```|~~~)/.test(line) || /^\s*# /.test(line)
 }
 
-/** The files whose text is told by `cat NAME` on these pages. */
+/** The files whose text these pages show with `cat NAME`. */
 export function filesOf(sessions: readonly Session[]): Record<string, string> {
   const files: Record<string, string> = {}
   for (const { command, printed } of sessions) {

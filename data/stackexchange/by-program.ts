@@ -27,7 +27,7 @@ function looksLikePython(question: Question): boolean {
   return answersOf(question).some(({ code }) => code.some(({ text }) => /^(?:def|class) \w+.*:/m.test(text)))
 }
 
-/** A command of the answer on an input that the question shows; what it prints for that input is told to the agent. */
+/** A command of the answer on an input that the question shows; the agent sees what it prints for that input. */
 async function byCommand(row: RawRow, question: Question, at: CodeAt): Promise<NewDraft | Dropped | string> {
   const command = commandOf(question)
   if (typeof command === 'string') return command

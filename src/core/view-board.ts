@@ -87,13 +87,14 @@ export interface ViewBoard {
 }
 
 /** A model or a dataset with what it was made of. */
-export interface ViewAncestor {
+export interface Ancestor {
   readonly kind: 'model' | 'dataset'
   readonly name: string
   /** False when only its name is known. */
   readonly registered: boolean
   readonly facts: Readonly<Record<string, string | number | null>>
-  readonly parents: readonly ViewAncestor[]
+  readonly parents: readonly Ancestor[]
+  /** What is not followed further, counted, with the first names. */
   readonly sources: readonly { readonly kind: string; readonly count: number; readonly first: readonly string[] }[]
 }
 
@@ -113,7 +114,7 @@ export interface ViewModelRun {
 /** Everything the registry knows about a model. */
 export interface ViewModel {
   readonly name: string
-  readonly lineage: ViewAncestor
+  readonly lineage: Ancestor
   /** The parameters of its training run as JSON; null where none are known. */
   readonly parameters: string | null
   readonly benchmarks: readonly ViewBenchmark[]

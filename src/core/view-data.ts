@@ -17,6 +17,7 @@ export interface ViewDataRow {
   readonly id: string | null
   readonly task: string | null
   readonly source: string | null
+  /** A reward, the name of an exception, or what the dataset calls a result. */
   readonly result: string | null
   readonly model: string | null
   readonly agent: string | null
@@ -24,6 +25,7 @@ export interface ViewDataRow {
   readonly messages: number
   /** About: a token is four bytes. */
   readonly tokens: number
+  /** How the first question begins. */
   readonly begins: string
 }
 

@@ -1,18 +1,7 @@
 import { z } from 'zod'
+import type { Ancestor } from '../core/view-board.ts'
 import type { Queries } from './database.ts'
 import { sql } from './sql.ts'
-
-/** A model or a dataset with what it was made of. */
-export interface Ancestor {
-  readonly kind: 'model' | 'dataset'
-  readonly name: string
-  /** False when only its name is known. */
-  readonly registered: boolean
-  readonly facts: Readonly<Record<string, string | number | null>>
-  readonly parents: readonly Ancestor[]
-  /** What is not followed further, counted, with the first names. */
-  readonly sources: readonly { readonly kind: string; readonly count: number; readonly first: readonly string[] }[]
-}
 
 const depthLimit = 32
 const shownSources = 5

@@ -101,8 +101,8 @@ withSandboxes('a listener that evaluates by itself', () => {
     expect([...pidsIn('servers'), ...pidsIn('workers')].some(isAlive)).toBe(false)
   }, 120_000)
 
-  test('what it leaves running when it is killed is stopped by clean', async () => {
-    const registry = await registryWith('killed', 'org/two')
+  /** A listener that was killed while its server ran; `left` is a process of the server. */
+  async function killedWithServer(registry: string) {
     const before = pidsIn('workers').length
     const server = ['--here', '--server', join(place, 'engine.json')]
     const { child, ended } = listen(registry, ...server, '--', '-p', tasks, '-a', 'terminus-2')
@@ -111,6 +111,12 @@ withSandboxes('a listener that evaluates by itself', () => {
     await ended
     const left = pidsIn('workers').at(-1) ?? 0
     expect(isAlive(left)).toBe(true)
+    return { child, left, server }
+  }
+
+  test('what it leaves running when it is killed is stopped by clean', async () => {
+    const registry = await registryWith('killed', 'org/two')
+    const { child, left } = await killedWithServer(registry)
     const seen = JSON.parse((await ot(registry, 'clean', '--dry-run', '--json').ended).stdout).servers
     expect(seen).toMatchObject([{ name: 'bash', ownerPid: child.pid }])
     expect(seen[0].pids).toContain(left)
@@ -123,14 +129,7 @@ withSandboxes('a listener that evaluates by itself', () => {
 
   test('what it leaves running when it is killed is stopped by the next listener', async () => {
     const registry = await registryWith('orphaned', 'org/four')
-    const before = pidsIn('workers').length
-    const server = ['--here', '--server', join(place, 'engine.json')]
-    const { child, ended } = listen(registry, ...server, '--', '-p', tasks, '-a', 'terminus-2')
-    await until('the server', () => pidsIn('workers').length > before, 60)
-    child.kill('SIGKILL')
-    await ended
-    const left = pidsIn('workers').at(-1) ?? 0
-    expect(isAlive(left)).toBe(true)
+    const { child, left, server } = await killedWithServer(registry)
     // One with nothing to evaluate: the model is leased to the dead one for a while.
     const next = await listen(registry, ...server, '--', '-p', tasks, '-a', 'terminus-2').ended
     expect(next.stderr).toContain(`stopped the server bash that process ${child.pid} left`)

@@ -21,7 +21,7 @@ const types: Readonly<Record<string, string>> = {
   '.csv': 'text/csv',
 }
 
-/** Serves files below a path and knows nothing else, as any file server does. */
+/** A plain file server for the files below a path. */
 function serveFiles(dir: string, below: string): Promise<Server> {
   const server = createServer((message, response) => {
     const { pathname } = new URL(message.url ?? '/', 'http://here')

@@ -1,4 +1,4 @@
-import type { ViewAncestor, ViewModel, ViewModelRun } from '../../src/core/view-board.ts'
+import type { Ancestor, ViewModel, ViewModelRun } from '../../src/core/view-board.ts'
 import { get } from '../api.ts'
 import { type Child, fill, h } from '../dom.ts'
 import { go, type Page, to } from '../page.ts'
@@ -119,7 +119,7 @@ function results({ rows, benchmarks }: ViewModel): HTMLElement {
   )
 }
 
-function ancestor(node: ViewAncestor, isSelf = false): HTMLElement {
+function ancestor(node: Ancestor, isSelf = false): HTMLElement {
   const facts = Object.entries(node.facts).filter(
     ([key, value]) => value !== null && ['recipe_name', 'num_rows', 'num_tasks', 'training_type'].includes(key),
   )

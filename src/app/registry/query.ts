@@ -1,7 +1,8 @@
 import { messageOf, UserError } from '../../core/errors.ts'
+import type { Ancestor } from '../../core/view-board.ts'
 import type { Row } from '../../registry/database.ts'
 import { collectGarbage, type Garbage } from '../../registry/gc.ts'
-import { type Ancestor, lineageOf } from '../../registry/lineage.ts'
+import { lineageOf } from '../../registry/lineage.ts'
 import {
   type FoundRun,
   type Leader,
@@ -16,7 +17,6 @@ import {
 import { raw } from '../../registry/sql.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
 
-export type { Ancestor } from '../../registry/lineage.ts'
 export type { FoundRun, Leader, Matrix, RunFilter, RunSummary } from '../../registry/search.ts'
 export { csvLine } from '../../registry/transfer.ts'
 

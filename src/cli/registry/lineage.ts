@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
-import { type Ancestor, findLineage } from '../../app/registry/query.ts'
+import { findLineage } from '../../app/registry/query.ts'
+import type { Ancestor } from '../../core/view-board.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printJson } from '../output.ts'
 import { registryEnvOption, registryOption } from './place.ts'

@@ -1,22 +1,10 @@
+import type { ViewDataRow } from '../../core/view-data.ts'
 import { messageColumns, messagesOf, pairColumns, type RowRecord, renderValue } from './messages.ts'
 
 /** What a list of rows shows and filters by; null where the dataset does not say. */
-export interface RowFacts {
-  readonly id: string | null
-  readonly task: string | null
-  readonly source: string | null
-  /** A reward, the name of an exception, or what the dataset calls a result. */
-  readonly result: string | null
-  readonly model: string | null
-  readonly agent: string | null
+export interface RowFacts extends Omit<ViewDataRow, 'number'> {
   readonly job: string | null
   readonly trial: string | null
-  readonly turns: number
-  readonly messages: number
-  /** About: a token is four bytes. */
-  readonly tokens: number
-  /** How the first question begins. */
-  readonly begins: string
 }
 
 /** The columns that facts and texts are made of. */

@@ -48,7 +48,7 @@ const stages: Record<string, AnyStage> = {
   long: { kind: 'sql-filter', takes: 'trace', reason: "CASE WHEN turns < 5 THEN 'too-few-turns' END" },
 }
 
-test('a trace is found by its id and by the name of its trial, with its own attempt and what dropped it', async () => {
+async function runStages() {
   const dir = await makeTempDir()
   const recipe = await resolveRecipe(
     { name: 'test', stages: Object.keys(stages).map((use) => ({ use })) },
@@ -56,6 +56,11 @@ test('a trace is found by its id and by the name of its trial, with its own atte
   )
   await runRecipe({ recipe, dir, services: {} as StageServices, signal: new AbortController().signal })
   const report = await readReport(dir)
+  return { dir, report }
+}
+
+test('a trace is found by its id and by the name of its trial, with its own attempt and what dropped it', async () => {
+  const { dir, report } = await runStages()
   const wayOf = async (name: string) =>
     (await traceLineage(dir, report, name))?.way.map((seen) =>
       seen.kept ? `${seen.step} ${JSON.stringify(seen.row.signals)}` : `${seen.stage} drops it: ${seen.reason}`,
@@ -69,13 +74,7 @@ test('a trace is found by its id and by the name of its trial, with its own atte
 })
 
 test('rows that a stage dropped are listed with the reason and the row itself', async () => {
-  const dir = await makeTempDir()
-  const recipe = await resolveRecipe(
-    { name: 'test', stages: Object.keys(stages).map((use) => ({ use })) },
-    async (use) => stages[use]!,
-  )
-  await runRecipe({ recipe, dir, services: {} as StageServices, signal: new AbortController().signal })
-  const report = await readReport(dir)
+  const { dir, report } = await runStages()
   const ask = { stage: 'long', reason: null, offset: 0, limit: 10 }
   const found = await readDropped(dir, report, ask)
   expect(found).toMatchObject({ total: 1, reasons: { 'too-few-turns': 1 } })

@@ -27,7 +27,7 @@ const killAll = `slay() {
 }`
 
 /** Kills until the command has ended: one that is just starting carries its mark only once its program runs. */
-const killUntilEnded = `hunt() {
+const killUntilEnded = `slay_until_ended() {
   tries=0
   while [ $tries -lt 600 ] && [ ! -e "$d/code" ]; do slay; tries=$((tries + 1)); sleep 0.05; done
 }`
@@ -65,7 +65,7 @@ keep() { $flush head -c $((limit + 1)) > "$d/$1.kept"; cat > /dev/null; : > "$d/
 ( exec < "$d/e" > /dev/null 2>&1; keep e ) &
 as || : > "$d/nouser"
 watch=
-if [ "$sec" != 0 ]; then { sleep "$sec"; : > "$d/late"; hunt; } < /dev/null > /dev/null 2>&1 & watch=$!; fi
+if [ "$sec" != 0 ]; then { sleep "$sec"; : > "$d/late"; slay_until_ended; } < /dev/null > /dev/null 2>&1 & watch=$!; fi
 { (
   exec < "$input" > "$d/o" 2> "$d/e"
   [ -e "$d/nouser" ] && exit 126
