@@ -89,6 +89,8 @@ interface Recording {
 function makePlayer(page: Page, panel: HTMLElement, { file, turns, screen }: Recording) {
   const { events, length } = file
   let position = 0
+  // Where the last seek will end: keys that follow each other count from there.
+  let heading = 0
   let next = 0
   let playing = false
   let seeking: Promise<void> = Promise.resolve()
@@ -144,6 +146,7 @@ function makePlayer(page: Page, panel: HTMLElement, { file, turns, screen }: Rec
   }
   const seek = (to: number): Promise<void> => {
     const target = Math.min(length, Math.max(0, to))
+    heading = target
     seeking = seeking.then(async () => {
       if (target < position) {
         screen.reset(file.cols, file.rows)
@@ -172,7 +175,7 @@ function makePlayer(page: Page, panel: HTMLElement, { file, turns, screen }: Rec
     if (playing) requestAnimationFrame((at) => void frame(at))
   }
   const turn = (by: number) => {
-    const at = turns.findLastIndex((each) => each.at <= position + 0.01)
+    const at = turns.findLastIndex((each) => each.at <= heading + 0.01)
     // Before the first turn is the beginning.
     if (at + by < 0) return void seek(0)
     const target = turns[at + by]
@@ -194,5 +197,5 @@ function makePlayer(page: Page, panel: HTMLElement, { file, turns, screen }: Rec
   const wanted = Number(page.query.get('turn') ?? 0)
   const start = turns.find((each) => each.turn === wanted)
   void seek(start ? start.at : Math.min(length, turns[0]?.at ?? length))
-  return { toggle, turn, skip: (sec: number) => void seek(position + sec) }
+  return { toggle, turn, skip: (sec: number) => void seek(heading + sec) }
 }
