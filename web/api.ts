@@ -42,14 +42,33 @@ export async function getText(place: readonly string[], path: string, signal: Ab
   return (await get<{ text: string }>([...place, 'text'], { path }, signal)).text
 }
 
+const keyName = 'ot-agent-key'
+
+/** Keeps the key that the printed address holds, for this tab; without it the server starts no run. */
+export function keepKey(key: string): void {
+  sessionStorage.setItem(keyName, key)
+}
+
+/** Asks about runs; with a body, asks to do something. */
+export async function askRuns<T>(names: readonly string[], signal: AbortSignal, body?: object): Promise<T> {
+  if (isExport) throw new ApiError(404, 'this is not part of the export', null)
+  const key = { 'x-ot-agent-key': sessionStorage.getItem(keyName) ?? '' }
+  const sent = body && {
+    method: 'POST',
+    headers: { ...key, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }
+  return load(address(['runs', ...names]), signal, sent ?? { headers: key })
+}
+
 /** Asks the server, or the files of an export. The types are those of the routes. */
 export async function get<T>(names: readonly string[], query: Query, signal: AbortSignal): Promise<T> {
   if (isExport) return (await answerFromFiles(names, query, (path) => load(path, signal))) as T
   return load(address(names, query), signal)
 }
 
-async function load<T>(path: string, signal: AbortSignal): Promise<T> {
-  const response = await fetch(path, { signal })
+async function load<T>(path: string, signal: AbortSignal, init: RequestInit = {}): Promise<T> {
+  const response = await fetch(path, { ...init, signal })
   const body: unknown = await response.json().catch(() => null)
   if (response.ok) return body as T
   if (isExport) throw new ApiError(response.status, 'this is not part of the export', null)

@@ -1,5 +1,5 @@
 import type { ViewEvent } from '../src/core/view.ts'
-import { ApiError, isExport } from './api.ts'
+import { ApiError, isExport, keepKey } from './api.ts'
 import { fill, h } from './dom.ts'
 import type { Key, Page } from './page.ts'
 import { boardPage } from './pages/board.ts'
@@ -10,6 +10,7 @@ import { datasetsPage } from './pages/datasets.ts'
 import { jobPage } from './pages/job.ts'
 import { jobsPage } from './pages/jobs.ts'
 import { modelPage } from './pages/model.ts'
+import { newRunPage } from './pages/new-run.ts'
 import { droppedPage, recipePage } from './pages/recipe.ts'
 import { trialPage } from './pages/trial.ts'
 import { sectionLinks, sectionOf } from './parts/sections.ts'
@@ -34,6 +35,7 @@ const pages: readonly (readonly [pattern: RegExp, page: (page: Page) => Promise<
   [/^\/data\/([^/]+)\/rows\/([^/]+)$/, datasetRowPage],
   [/^\/recipes\/([^/]+)$/, recipePage],
   [/^\/recipes\/([^/]+)\/dropped\/([^/]+)$/, droppedPage],
+  [/^\/new$/, newRunPage],
 ]
 
 addEventListener('hashchange', () => void show())
@@ -52,7 +54,13 @@ async function show(): Promise<void> {
   shownPath = path
   try {
     if (!found) throw new ApiError(404, 'there is no such page', null)
-    await found[1](makePage((found[0] ?? []).slice(1).map(decodeURIComponent), new URLSearchParams(search), signal))
+    const page = makePage((found[0] ?? []).slice(1).map(decodeURIComponent), new URLSearchParams(search), signal)
+    const key = page.query.get('key')
+    if (key !== null) {
+      keepKey(key)
+      page.remember({ key: null })
+    }
+    await found[1](page)
     if (!signal.aborted) main.setAttribute('data-ready', path)
   } catch (error) {
     if (signal.aborted) return
@@ -126,7 +134,8 @@ function trouble(error: unknown): HTMLElement {
 function onKey(event: KeyboardEvent): void {
   const { target, key } = event
   if (event.ctrlKey || event.metaKey || event.altKey) return
-  const inField = target instanceof HTMLInputElement || target instanceof HTMLSelectElement
+  const inField =
+    target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement
   if (inField && key === 'Escape') target.blur()
   const dialog = document.querySelector('dialog[open]')
   if ((inField && target.type !== 'checkbox' && target.type !== 'range') || dialog) return

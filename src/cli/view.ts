@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import type { Board } from '../app/view/board.ts'
 import { exportSite } from '../app/view/export/export-site.ts'
 import { Library } from '../app/view/library.ts'
 import { sortPaths } from '../app/view/sort-paths.ts'
+import { StartedRuns } from '../app/view/started-runs.ts'
+import { UserError } from '../core/errors.ts'
 import { untilAborted } from '../lib/deadline.ts'
 import { isLoopback } from '../lib/loopback.ts'
 import { packageRoot } from '../lib/package-root.ts'
+import { defaultStateDir } from '../lib/process-identity.ts'
 import { findProgram } from '../lib/programs.ts'
 import { spawnProcess } from '../lib/spawn-process.ts'
 import { serveView } from '../server/view/serve-view.ts'
@@ -25,7 +29,7 @@ export default () =>
     .description(
       'Shows jobs, trials, datasets and the leaderboard of a registry in a browser: what ran, what failed and why, what the agent saw and\n' +
         'typed, where every row of a dataset came from and what was dropped, which model is best and by how much.\n' +
-        'The server only reads, and listens on this machine only unless --host says otherwise.',
+        'The server only reads unless --allow-runs is given, and listens on this machine only unless --host says otherwise.',
     )
     .argument(
       '[paths...]',
@@ -39,6 +43,10 @@ export default () =>
       '127.0.0.1',
     )
     .option('--port <n>', 'where to listen; 0 takes any that is free', portNumber, 0)
+    .option(
+      '--allow-runs',
+      'let the page of the printed address start runs, evaluations and recipes on this machine, as you; they go on when the viewer stops',
+    )
     .option('--no-open', 'do not open a browser')
     .option(
       '--export <folder>',
@@ -58,6 +66,7 @@ interface Options {
   readonly host: string
   readonly port: number
   readonly open: boolean
+  readonly allowRuns?: true
   readonly json?: true
   readonly registry?: string
   readonly registryEnv?: string
@@ -65,12 +74,20 @@ interface Options {
 }
 
 async function view(paths: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
+  if (options.allowRuns) refuseRuns(options)
+  // The first run has to be kept somewhere.
+  if (options.allowRuns && paths.length === 0) await mkdir('jobs', { recursive: true })
   const { jobs, board } = await sortPaths(paths, options)
   const { library, start: first } = await Library.open(jobs)
+  if (options.allowRuns && library.jobsDirs.length === 0)
+    throw new UserError(
+      '--allow-runs: expected a directory of jobs among the paths, got none',
+      'name one, for example jobs',
+    )
   if (options.export !== undefined) return exportTo(options.export, { library, board, signal }, options)
   const start = first === '' && !library.hasJobs ? '#/board' : first
   const named = [options.registry, options.registryEnv].flatMap((place) => place ?? [])
-  const file = viewNote([...(paths.length === 0 ? ['jobs'] : paths), ...named], options.host)
+  const file = viewNote([...(paths.length === 0 ? ['jobs'] : paths), ...named], options)
   const running = await findRunningView(file)
   if (running) {
     note('a viewer of these paths is running already')
@@ -78,10 +95,12 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
     return
   }
   const token = isLoopback(options.host) ? null : randomBytes(24).toString('base64url')
-  const server = await serveView(library, { host: options.host, port: options.port, token, assetsDir, board })
-  const withdraw = await announceView(file, { origin: server.origin, token })
+  const writer = options.allowRuns ? writerFor(library) : null
+  const server = await serveView(library, { host: options.host, port: options.port, token, assetsDir, board, writer })
+  const here = { origin: server.origin, token, runKey: writer?.key ?? null }
+  const withdraw = await announceView(file, here)
   try {
-    await tell({ origin: server.origin, token }, start, options)
+    await tell(here, start, options)
     if (!options.json) note('press Ctrl-C to stop')
     await untilAborted(signal)
   } finally {
@@ -89,6 +108,25 @@ async function view(paths: readonly string[], options: Options, signal: AbortSig
     await server.close()
     await library.close()
   }
+}
+
+/** Starting runs means running programs as the user: the key for it never leaves this machine. */
+function refuseRuns(options: Options): void {
+  if (options.export !== undefined)
+    throw new UserError(
+      '--allow-runs: expected no --export beside it',
+      'an export holds files only, and can start nothing',
+    )
+  if (!isLoopback(options.host))
+    throw new UserError(
+      `--allow-runs: expected a --host of this machine only, got ${options.host}`,
+      'leave --host out, and reach the viewer from elsewhere over an SSH tunnel',
+    )
+}
+
+function writerFor({ jobsDirs }: Library) {
+  const logsDir = join(defaultStateDir(), 'view-runs')
+  return { key: randomBytes(24).toString('base64url'), runs: new StartedRuns({ jobsDirs, logsDir }) }
 }
 
 async function exportTo(
@@ -110,8 +148,10 @@ async function exportTo(
   }
 }
 
-async function tell({ origin, token }: RunningView, start: string, options: Options): Promise<void> {
-  const url = `${origin}/${token === null ? '' : `?token=${token}`}${start}`
+async function tell({ origin, token, runKey }: RunningView, start: string, options: Options): Promise<void> {
+  // The key is behind the hash: a browser sends that to no server.
+  const hash = runKey === null ? start : `${start === '' ? '#/' : start}${start.includes('?') ? '&' : '?'}key=${runKey}`
+  const url = `${origin}/${token === null ? '' : `?token=${token}`}${hash}`
   if (options.json) printJson({ url })
   else process.stdout.write(`${url}\n`)
   if (options.open && !options.json) await openBrowser(url)

@@ -132,4 +132,6 @@ export interface ViewSections {
   readonly board: boolean
   readonly tasks: boolean
   readonly data: boolean
+  /** Whether this server may start runs. */
+  readonly runs: boolean
 }

@@ -20,8 +20,11 @@ async function start(args: readonly string[], cache: string) {
     })
     child.once('exit', () => resolve(text))
   })
-  child.stderr.resume()
-  return { child, ended, said }
+  let trouble = ''
+  child.stderr.on('data', (bytes: Buffer) => {
+    trouble += bytes.toString()
+  })
+  return { child, ended, said, trouble: () => trouble }
 }
 
 test('view prints its address, a second view of the same paths finds it, and Ctrl-C leaves nothing', async () => {
@@ -40,4 +43,28 @@ test('view prints its address, a second view of the same paths finds it, and Ctr
   first.child.kill('SIGINT')
   expect(await first.ended).toBe(0)
   expect(readdirSync(notes)).toEqual([])
+})
+
+test('a viewer that may start runs has a key, is another one than that without, and stays on this machine', async () => {
+  const dir = await tempDir()
+  const [jobs, cache] = [join(dir, 'jobs'), join(dir, 'cache')]
+  mkdirSync(jobs)
+  const [plain, allowed] = await Promise.all([start([jobs], cache), start([jobs, '--allow-runs'], cache)])
+  const [readOnly, address] = [await plain.said, await allowed.said]
+  expect(readOnly).not.toContain('key')
+  expect(address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/#\/\?key=[\w-]{32}\n$/)
+  const second = await start([jobs, '--allow-runs'], cache)
+  expect([await second.said, await second.ended]).toEqual([address, 0])
+  for (const { child } of [plain, allowed]) child.kill('SIGINT')
+  expect([await plain.ended, await allowed.ended]).toEqual([0, 0])
+  const refused = await Promise.all(
+    [
+      ['--host', '0.0.0.0'],
+      ['--export', join(dir, 'site')],
+    ].map((more) => start([jobs, '--allow-runs', ...more], cache)),
+  )
+  for (const { ended, trouble } of refused) {
+    expect(await ended).toBe(2)
+    expect(trouble()).toMatch(/^error: --allow-runs: expected [^\n]+\nhint: [^\n]+\n$/)
+  }
 })

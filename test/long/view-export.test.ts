@@ -118,6 +118,15 @@ describe('a static export', needs('chromium'), () => {
     await page.until(`document.querySelectorAll('a.cell').length === 20`)
   })
 
+  test('nothing can be started from an export', async () => {
+    await open('#/new?key=x')
+    expect(await page.evaluate<string>('document.querySelector("main").innerText')).toContain('not part of the export')
+    await open('#/')
+    await page.until(`document.querySelector('nav.sections a')`)
+    expect(await page.evaluate<string>('document.querySelector("nav.sections").innerText')).not.toContain('New run')
+    expect(page.requests.filter((url) => url.includes('/api/runs'))).toEqual([])
+  })
+
   test('a trial has its turns, subagents, replay, verifier and files', async () => {
     const alpha = '#/jobs/hostile/trials/alpha__aaaaaaa'
     await open(alpha)

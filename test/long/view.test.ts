@@ -24,6 +24,12 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
   const count = (selector: string) =>
     page.evaluate<number>(`document.querySelectorAll(${JSON.stringify(selector)}).length`)
   const hash = () => page.evaluate<string>('location.hash')
+  const violations = async () => {
+    await page.evaluate(`void (window.axe || (() => { ${axe} })())`)
+    return page.evaluate<string[]>(
+      `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))`,
+    )
+  }
 
   beforeAll(async () => {
     dir = await makeViewJobs(join(mkdtempSync(join(tmpdir(), 'ot-agent-view-')), 'jobs'))
@@ -160,11 +166,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     ]) {
       await open(to)
       await page.until(`!document.querySelector('.panel') || document.querySelector('.panel').innerText.length > 20`)
-      await page.evaluate(`void (window.axe || (() => { ${axe} })())`)
-      const found = await page.evaluate<string[]>(
-        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))`,
-      )
-      expect([to, found]).toEqual([to, []])
+      expect([to, await violations()]).toEqual([to, []])
     }
     await page.dark(false)
   })
@@ -219,5 +221,64 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     )
     if (process.env.OT_AGENT_SCREENSHOTS) writeFileSync(process.env.OT_AGENT_SCREENSHOTS, await page.screenshot())
     expect(page.problems).toEqual([])
+  })
+
+  test('with permission a run is set up from an earlier one, started, stopped, and outlives the viewer', async () => {
+    const args = ['bin/ot-agent.js', 'view', dir, '--allow-runs', '--json']
+    const viewer = await spawnProcess(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = new Promise<number | null>((resolve) => viewer.once('exit', resolve))
+    const { url } = await new Promise<{ url: string }>((resolve) => {
+      viewer.stdout.once('data', (bytes: Buffer) => resolve(JSON.parse(bytes.toString())))
+    })
+    const type = (field: string, value: string) =>
+      page.evaluate(`(() => {
+        const input = document.getElementById('field-${field}')
+        input.value = ${JSON.stringify(value)}
+        input.dispatchEvent(new Event('input'))
+      })()`)
+    const startAs = async (name: string, attempts: string) => {
+      await type('jobName', name)
+      await type('attempts', attempts)
+      await page.until(`/ -k ${attempts} .* --job-name ${name}$/.test(document.querySelector('pre.shell').innerText)`)
+      await page.evaluate(`document.querySelector('button.main').click()`)
+      await page.until(`[...document.querySelectorAll('.started h3 a')].some((a) => a.innerText === '${name}')`)
+    }
+    await page.open(url)
+    expect(await hash()).toBe('#/')
+    await page.until(`[...document.querySelectorAll('nav a')].some((a) => a.innerText === 'New run')`)
+    await page.evaluate(`[...document.querySelectorAll('nav a')].find((a) => a.innerText === 'New run').click()`)
+    await page.until(`document.querySelector('pre.shell')?.innerText.startsWith('ot-agent run -o ')`)
+    await page.evaluate(`(() => {
+      const select = document.querySelector('select[aria-label="Begin with an earlier job"]')
+      select.value = 'live'
+      select.dispatchEvent(new Event('change'))
+    })()`)
+    await page.until(`document.querySelector('pre.shell').innerText.includes('-a terminus-2 -m stand-in')`)
+    expect(await text('pre.shell')).toContain('--engine scripted --engine-kwarg tasks=')
+    await type('attempts', 'two')
+    await page.until(`document.querySelector('.problems').innerText.startsWith('Attempts of each task: expected')`)
+    expect(await page.evaluate(`document.querySelector('button.main').disabled`)).toBe(true)
+    for (const dark of [false, true]) {
+      await page.dark(dark)
+      expect(await violations()).toEqual([])
+    }
+    await page.dark(false)
+    await page.size(390, 800)
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390)
+    await page.size(1280, 900)
+
+    await startAs('stopped', '40')
+    await page.evaluate(`document.querySelector('.started button').click()`)
+    await page.until(`document.querySelector('.started .state').innerText === 'exit code 130'`)
+    await startAs('again', '1')
+    viewer.kill('SIGINT')
+    expect(await ended).toBe(0)
+    await open('#/jobs/again')
+    await page.until(
+      `document.querySelector('.state').innerText === 'finished' && document.querySelectorAll('a.cell.solved').length === 1`,
+    )
+    page.problems.length = 0
+    await open('#/new')
+    expect(await text('main')).toContain('this server can only be read')
   })
 })

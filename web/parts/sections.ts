@@ -7,6 +7,7 @@ const sections = [
   { key: 'board', title: 'Leaderboard', to: '#/board', paths: /^\/(board|models)\b/ },
   { key: 'tasks', title: 'Tasks', to: '#/tasks', paths: /^\/tasks\b/ },
   { key: 'data', title: 'Data', to: '#/data', paths: /^\/(data|recipes)\b/ },
+  { key: 'runs', title: 'New run', to: '#/new', paths: /^\/new\b/ },
 ] as const
 
 let known: Promise<ViewSections> | null = null

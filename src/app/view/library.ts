@@ -81,6 +81,18 @@ export class Library {
     return { id, there: known.there, row, index }
   }
 
+  /** What the files of a job say, without its trials. */
+  async jobDir(id: string): Promise<JobDir> {
+    const dir = (await this.ids()).get(id)
+    if (dir === undefined) throw new NotHere(`there is no job ${JSON.stringify(id)}`)
+    return (await this.knownAt(dir)).there
+  }
+
+  /** Directories whose jobs are all shown, new ones too. */
+  get jobsDirs(): readonly string[] {
+    return this.folders
+  }
+
   /** Whether there are paths of jobs at all. */
   get hasJobs(): boolean {
     return this.folders.length + this.single.length > 0

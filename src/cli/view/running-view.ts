@@ -11,17 +11,26 @@ const fileSchema = z.object({
   process: identitySchema,
   origin: z.string().regex(/^http:\/\/[\w.:[\]-]+$/),
   token: z.string().nullable(),
+  runKey: z.string().nullable().default(null),
 })
 
 /** Where a viewer is reached. */
 export interface RunningView {
   readonly origin: string
   readonly token: string | null
+  /** What its page needs to start runs. Null: it only reads. */
+  readonly runKey: string | null
 }
 
-/** The note by which a second `view` of the same paths finds the first. Only its owner can read it: it may hold a token. */
-export function viewNote(paths: readonly string[], host: string, stateDir = defaultStateDir()): string {
-  const key = JSON.stringify([host, ...paths.map((path) => resolve(path)).sort()])
+/** The note by which a second `view` of the same paths finds the first. Only its owner can read it: it may hold a token or a key. */
+export function viewNote(
+  paths: readonly string[],
+  { host, allowRuns = false }: { readonly host: string; readonly allowRuns?: boolean | undefined },
+  stateDir = defaultStateDir(),
+): string {
+  // A viewer that may start runs is not the one that was asked for without it.
+  const kind = allowRuns ? [host, 'runs'] : [host]
+  const key = JSON.stringify([...kind, ...paths.map((path) => resolve(path)).sort()])
   return join(stateDir, 'views', `${createHash('sha256').update(key).digest('hex').slice(0, 24)}.json`)
 }
 
@@ -29,20 +38,20 @@ export function viewNote(paths: readonly string[], host: string, stateDir = defa
 export async function findRunningView(note: string): Promise<RunningView | null> {
   const parsed = fileSchema.safeParse(parseJson((await readTextIfExists(note)) ?? ''))
   if (!parsed.success || !isRunningHere(parsed.data.process)) return null
-  const { origin, token } = parsed.data
+  const { origin, token, runKey } = parsed.data
   try {
     const headers = token === null ? {} : { authorization: `Bearer ${token}` }
     const answer = await fetch(`${origin}/api/health`, { headers, signal: AbortSignal.timeout(2000) })
     const body: unknown = await answer.json()
-    return Object(body).server === 'ot-agent view' ? { origin, token } : null
+    return Object(body).server === 'ot-agent view' ? { origin, token, runKey } : null
   } catch {
     return null
   }
 }
 
 /** Leaves a note, and returns how to remove it. */
-export async function announceView(note: string, { origin, token }: RunningView): Promise<() => Promise<void>> {
-  const file: z.output<typeof fileSchema> = { schema: 'view/1', process: ourselves(), origin, token }
+export async function announceView(note: string, { origin, token, runKey }: RunningView): Promise<() => Promise<void>> {
+  const file: z.output<typeof fileSchema> = { schema: 'view/1', process: ourselves(), origin, token, runKey }
   await writeAtomic(note, `${JSON.stringify(file)}\n`, 0o600)
   return () => rm(note, { force: true })
 }

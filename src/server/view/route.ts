@@ -2,9 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Board } from '../../app/view/board.ts'
 import type { Library } from '../../app/view/library.ts'
 import { type LibraryJob, NotHere } from '../../app/view/library-job.ts'
+import type { StartedRuns } from '../../app/view/started-runs.ts'
 import type { ExchangeReader } from '../../app/view/view-exchanges.ts'
 import type { Trajectories } from '../../app/view/view-steps.ts'
 import type { ListRequest } from '../../core/view-lists.ts'
+
+/** Starts runs for readers who have the key. */
+export interface ViewWriter {
+  readonly key: string
+  readonly runs: StartedRuns
+}
 
 /** A request that a route of the viewer answers. */
 export interface ViewAsked {
@@ -13,6 +20,8 @@ export interface ViewAsked {
   readonly exchanges: ExchangeReader
   /** Null without a registry. */
   readonly board: Board | null
+  /** Null where the server only reads. */
+  readonly writer: ViewWriter | null
   /** What the route's pattern found in the path, decoded. */
   readonly names: readonly string[]
   readonly query: URLSearchParams

@@ -10,7 +10,7 @@ import { codeOf } from '../../lib/files.ts'
 import { isLoopback } from '../../lib/loopback.ts'
 import { isSameKey, listen } from '../listen.ts'
 import { type Asset, assetFor } from './assets.ts'
-import type { ViewRoute } from './route.ts'
+import type { ViewRoute, ViewWriter } from './route.ts'
 import { board as boardRoute, csv } from './routes/board.ts'
 import { compare } from './routes/compare.ts'
 import { datasetList } from './routes/dataset-list.ts'
@@ -25,12 +25,14 @@ import { jobs } from './routes/jobs.ts'
 import { model } from './routes/model.ts'
 import { raw } from './routes/raw.ts'
 import { recipe, recipeDropped } from './routes/recipe.ts'
+import { newRunForm, previewRun, runFromJob, startedRuns, startRun, stopRun } from './routes/runs.ts'
 import { sections } from './routes/sections.ts'
 import { steps } from './routes/steps.ts'
 import { tasks } from './routes/tasks.ts'
 import { text } from './routes/text.ts'
 import { trial } from './routes/trial.ts'
 import { trials } from './routes/trials.ts'
+import { Refused } from './write-access.ts'
 
 export interface ViewServerSettings {
   readonly host: string
@@ -42,6 +44,8 @@ export interface ViewServerSettings {
   readonly assetsDir: string
   /** The leaderboard, where there is one. */
   readonly board?: Board | null
+  /** Starts runs. Without it the server only reads. */
+  readonly writer?: ViewWriter | null
 }
 
 export interface ViewServer {
@@ -76,6 +80,16 @@ const routes: readonly (readonly [pattern: RegExp, route: ViewRoute])[] = [
   [new RegExp(`^/api/data/${name}/rows/${name}/similar$`), datasetSimilar],
   [new RegExp(`^/api/recipes/${name}$`), recipe],
   [new RegExp(`^/api/recipes/${name}/dropped/${name}$`), recipeDropped],
+  [/^\/api\/runs$/, startedRuns],
+  [/^\/api\/runs\/form$/, newRunForm],
+  [new RegExp(`^/api/runs/from/${name}$`), runFromJob],
+]
+
+/** What can be asked for with POST, of a server that was started with a writer. */
+const writes: typeof routes = [
+  [/^\/api\/runs$/, startRun],
+  [/^\/api\/runs\/preview$/, previewRun],
+  [new RegExp(`^/api/runs/${name}/stop$`), stopRun],
 ]
 
 /** No script but ours runs, nothing is loaded from elsewhere, and no other page may frame this one. */
@@ -91,10 +105,10 @@ const headers = {
   'cache-control': 'no-store',
 }
 
-/** Serves the pages of a library, to be read and never to be written. */
+/** Serves the pages of a library, to be read; with a writer they can also start runs. */
 export async function serveView(library: Library, settings: ViewServerSettings): Promise<ViewServer> {
-  const { board = null } = settings
-  const readers = { trajectories: new Trajectories(), exchanges: new ExchangeReader(), board }
+  const { board = null, writer = null } = settings
+  const readers = { trajectories: new Trajectories(), exchanges: new ExchangeReader(), board, writer }
   const closing = new AbortController()
   const server = createServer((message, response) => {
     const gone = new AbortController()
@@ -128,7 +142,8 @@ async function handle(asked: Handled, settings: ViewServerSettings): Promise<voi
     for (const [key, value] of Object.entries(headers)) response.setHeader(key, value)
     const url = URL.parse(message.url ?? '/', 'http://here')
     if (!url) return sendJson(response, 400, { error: 'expected an address' })
-    if (message.method !== 'GET' && message.method !== 'HEAD') {
+    const isRead = message.method === 'GET' || message.method === 'HEAD'
+    if (!isRead && (message.method !== 'POST' || !asked.writer)) {
       response.setHeader('allow', 'GET, HEAD')
       return sendJson(response, 405, { error: 'this server can only be read' })
     }
@@ -137,7 +152,8 @@ async function handle(asked: Handled, settings: ViewServerSettings): Promise<voi
       return rememberToken(response, message, settings.token)
     if (!hasToken(message, settings.token))
       return sendJson(response, 401, { error: 'open the address that ot-agent view printed: it holds a token' })
-    if (url.pathname.startsWith('/api/')) return await answer(asked, url)
+    if (!isRead) return await answer(asked, url, writes)
+    if (url.pathname.startsWith('/api/')) return await answer(asked, url, routes)
     const asset = await assetFor(settings.assetsDir, url.pathname)
     if (asset) sendAsset(response, asset, message)
     else sendJson(response, 404, { error: 'there is no such page' })
@@ -147,11 +163,11 @@ async function handle(asked: Handled, settings: ViewServerSettings): Promise<voi
   }
 }
 
-async function answer(asked: Handled, url: URL): Promise<void> {
+async function answer(asked: Handled, url: URL, table: typeof routes): Promise<void> {
   // A page elsewhere in the browser has no business here, although it could not read the answer.
   if (asked.message.headers['sec-fetch-site'] === 'cross-site')
     return sendJson(asked.response, 403, { error: 'not served to other sites' })
-  for (const [pattern, route] of routes) {
+  for (const [pattern, route] of table) {
     const found = pattern.exec(url.pathname)
     if (!found) continue
     const names = found.slice(1).map(decoded)
@@ -172,7 +188,8 @@ function decoded(text: string): string {
 
 function sendError(response: ServerResponse, error: unknown): void {
   const known = error instanceof BoundaryError || codeOf(error) !== undefined
-  if (error instanceof NotHere) sendJson(response, 404, { error: error.message })
+  if (error instanceof Refused) sendJson(response, error.status, { error: error.message })
+  else if (error instanceof NotHere) sendJson(response, 404, { error: error.message })
   else if (error instanceof UserError) sendJson(response, 422, { error: error.message, hint: error.hint })
   else if (known) sendJson(response, 500, { error: messageOf(error).slice(0, 300) })
   else {

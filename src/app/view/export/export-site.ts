@@ -49,7 +49,8 @@ export async function exportSite(request: ExportRequest): Promise<Exported> {
   try {
     await copyPage(site, request.assetsDir)
     const models = await exportBoard(site, writer, request)
-    const sections: ViewSections = { jobs: library.hasJobs, board: request.board !== null, tasks: false, data: false }
+    const none = { tasks: false, data: false, runs: false }
+    const sections: ViewSections = { jobs: library.hasJobs, board: request.board !== null, ...none }
     await writer.json(['sections'], sections)
     const { rows } = await library.jobs()
     await writer.json(['jobs'], { items: rows.map((row) => ({ ...row, dir: '' })), broken: [] })

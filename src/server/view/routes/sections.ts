@@ -2,9 +2,10 @@ import type { ViewSections } from '../../../core/view-board.ts'
 import type { ViewRoute } from '../route.ts'
 
 /** `/api/sections`: which parts of the viewer have something to show. */
-export const sections: ViewRoute = async ({ library, board }): Promise<ViewSections> => ({
+export const sections: ViewRoute = async ({ library, board, writer }): Promise<ViewSections> => ({
   jobs: library.hasJobs,
   board: board !== null,
   tasks: false,
+  runs: writer !== null,
   data: library.data.list().datasets.length > 0,
 })
