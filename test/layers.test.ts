@@ -70,6 +70,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     'harbor-job': [],
     'harbor-task': ['dockerfile'],
     hub: ['task-parquet'],
+    'imported-traces': ['conversations', 'harbor-job', 'records', 'traces'],
     llamafactory: ['sft-dataset'],
     'openai-chat': [],
     records: ['task-parquet'],

@@ -1,15 +1,18 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { AnyStage } from '../../core/stage.ts'
+import type { Asked } from '../shared/asking/ask-each.ts'
 import { asYesNo } from '../shared/asking/forms.ts'
-import { mapOptions, mapRaw, mapTasks } from '../shared/asking/mapping.ts'
+import { mapOptions, mapRaw, mapTasks, mapTraces } from '../shared/asking/mapping.ts'
 
 const options = z.strictObject({
   ...mapOptions,
   rows: z
-    .enum(['raw', 'task'])
+    .enum(['raw', 'task', 'trace'])
     .default('raw')
-    .describe('What flows by: a row of a source gets a field, a task gets a signal of 1 or 0.'),
+    .describe(
+      'What flows by: a row of a source gets a field, a task or a trace gets a signal of 1 or 0. The prompt of a trace may name `{{conversation}}`.',
+    ),
   keep: z
     .enum(['all', 'yes', 'no'])
     .default('all')
@@ -27,12 +30,16 @@ export default definePlugin<AnyStage, typeof options>({
       return keep === 'all' || keep === said ? null : { drop: `classified-${said}`, id }
     }
     const { into } = rest
-    return rows === 'raw'
-      ? mapRaw(rest, asYesNo, ({ row, answer: { value } }) => [
-          refused(value, row.id) ?? { ...row, fields: { ...row.fields, [into]: value } },
-        ])
-      : mapTasks(rest, asYesNo, ({ row, answer: { value } }) => [
-          refused(value, row.id) ?? { ...row, signals: { ...row.signals, [into]: value ? 1 : 0 } },
-        ])
+    const signalled = <Row extends { readonly id: string; readonly signals: Readonly<Record<string, number>> }>({
+      row,
+      answer: { value },
+    }: Asked<Row, boolean>) => [
+      refused(value, row.id) ?? { ...row, signals: { ...row.signals, [into]: value ? 1 : 0 } },
+    ]
+    if (rows === 'task') return mapTasks(rest, asYesNo, signalled)
+    if (rows === 'trace') return mapTraces(rest, asYesNo, signalled)
+    return mapRaw(rest, asYesNo, ({ row, answer: { value } }) => [
+      refused(value, row.id) ?? { ...row, fields: { ...row.fields, [into]: value } },
+    ])
   },
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../core/plugin.ts'
 import type { Dropped, MapStage } from '../../core/stage.ts'
+import { ownReplies, upTo } from '../shared/rollout-text/own-replies.ts'
 import type { RecipeTrace } from '../shared/rollout-text/trace-row.ts'
 import { masked, turnMarks } from '../shared/rollout-text/turn-marks.ts'
 
@@ -64,30 +65,6 @@ function* expanded(row: RecipeTrace, bad: ReadonlyMap<number, string>): Iterable
   if (replies.length === 0) yield { drop: 'marked-turn', detail: 'every reply of the row is marked', id: row.id }
 }
 
-/** Indexes of what the model replied in this row's own conversation. */
-function ownReplies({ conversations, turn_marks, context_messages }: RecipeTrace): number[] {
-  const handed = new Set(turn_marks.filter(({ mark }) => mark === 'context').map(({ message }) => message))
-  return conversations.flatMap(({ role }, message) =>
-    role === 'assistant' && message >= context_messages && !handed.has(message) ? [message] : [],
-  )
-}
-
 function lastReplyBefore(row: RecipeTrace, message: number): number {
   return ownReplies(row).findLast((reply) => reply < message) ?? -1
-}
-
-/** The same row, ending with a message. */
-function upTo(row: RecipeTrace, last: number): RecipeTrace {
-  const within = <T extends { readonly message: number }>(items: readonly T[]) =>
-    items.filter(({ message }) => message <= last)
-  const fewer = ownReplies(row).filter((message) => message > last).length
-  return {
-    ...row,
-    conversations: row.conversations.slice(0, last + 1),
-    turns: row.turns - fewer,
-    tool_calls: within(row.tool_calls),
-    tool_results: within(row.tool_results),
-    reasoning: within(row.reasoning),
-    turn_marks: within(row.turn_marks),
-  }
 }

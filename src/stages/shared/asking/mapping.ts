@@ -4,6 +4,7 @@ import type { Dropped, Expectation, MapStage, Need, StageContext } from '../../.
 import { isDropped } from '../../../core/stage.ts'
 import { renderTemplate } from '../../../lib/template.ts'
 import { identityOfModel } from '../rolling/options.ts'
+import type { RecipeTrace } from '../rollout-text/trace-row.ts'
 import type { AskAt } from './ask.ts'
 import { type Asked, askEach } from './ask-each.ts'
 import type { ReplyForm } from './forms.ts'
@@ -93,13 +94,38 @@ export function mapTasks<T>(
   return mapRows('task', options, form, { fieldsOf, give })
 }
 
+/** A map over traces; `{{conversation}}` is all that was said. */
+export function mapTraces<T>(
+  options: MapOptions,
+  form: ReplyForm<T>,
+  give: (asked: Asked<RecipeTrace, T>) => readonly (RecipeTrace | Dropped)[],
+): MapStage<RecipeTrace, RecipeTrace> {
+  const fieldsOf = ({
+    id,
+    task,
+    source,
+    instruction,
+    result,
+    conversations,
+    tool_calls: calls,
+    signals,
+  }: RecipeTrace) => {
+    const called = (i: number) => calls.filter(({ message }) => message === i)
+    const said = conversations.map(({ role, content }, i) =>
+      [`[${role}]`, content, ...called(i).map(({ name, arguments: args }) => `${name} ${args}`)].join('\n'),
+    )
+    return { id, task, source, instruction, result, conversation: said.join('\n\n'), ...signals }
+  }
+  return mapRows('trace', options, form, { fieldsOf, give })
+}
+
 interface RowMapping<Row, T> {
   readonly fieldsOf: (row: Row) => Readonly<Record<string, unknown>>
   readonly give: (asked: Asked<Row, T>) => readonly (Row | Dropped)[]
 }
 
 function mapRows<Row extends { readonly id: string }, T>(
-  kind: 'raw' | 'task',
+  kind: 'raw' | 'task' | 'trace',
   options: MapOptions,
   form: ReplyForm<T>,
   { fieldsOf, give }: RowMapping<Row, T>,

@@ -14,6 +14,9 @@ const keptSchema = z.object({
   finish: z.enum(['stop', 'length', 'content-filter', 'tool-calls']),
   tokens: z.number(),
   costUsd: z.number().nullable(),
+  /** Absent in replies kept before they were. */
+  reasoning: z.string().nullable().default(null),
+  toolCalls: z.array(z.object({ id: z.string(), name: z.string(), arguments: z.string() })).default([]),
 })
 
 /** A reply as it is kept on disk. */
@@ -80,7 +83,7 @@ async function send(
       code: 'BudgetSpentError',
       retryable: false,
     })
-  const { text, finish, usage, costUsd } = outcome.reply
+  const { text, finish, usage, costUsd, reasoning, toolCalls } = outcome.reply
   const reply: KeptReply = {
     schema: 'reply/1',
     model: model.model,
@@ -88,6 +91,8 @@ async function send(
     finish,
     tokens: usage.inputTokens + usage.outputTokens,
     costUsd,
+    reasoning,
+    toolCalls: toolCalls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })),
   }
   await writeAtomic(path, JSON.stringify(reply), 0o600)
   return { reply, wasKept: false }

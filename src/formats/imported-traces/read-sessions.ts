@@ -1,0 +1,203 @@
+import { readFile, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { kindAt } from '../../lib/files.ts'
+import { readLines } from '../../lib/lines.ts'
+import { readJson } from '../../lib/parse-json.ts'
+import { compareBytes, walkTree } from '../../lib/tree.ts'
+import { readRecords } from '../records/read-records.ts'
+import { readClaudeCode } from './claude-code.ts'
+import { readCodex } from './codex.ts'
+import { readMessageRow } from './message-rows.ts'
+import { readOpenHands, readOpenHandsRow } from './openhands.ts'
+import { hasEvents, type ImportFormat, recognizeDocument, recognizeLines } from './recognize.ts'
+import { type ImportedSession, type ImportProblem, UnusableSession } from './session.ts'
+import { readSweAgent } from './swe-agent.ts'
+import { type Fields, fieldsOf } from './values.ts'
+
+/** A session, or something of a file that is none, with its place. */
+export type ReadSession = { readonly where: string } & (
+  | { readonly session: ImportedSession }
+  | { readonly problem: ImportProblem }
+)
+
+export interface ReadOptions {
+  /** Null: each file says what it is. */
+  readonly format: ImportFormat | null
+  /** A larger file of one session is left out. */
+  readonly maxBytes: number
+}
+
+const readable = /\.(traj|json|jsonl|ndjson|parquet)$/i
+/** OpenHands keeps each event of a session in a file: `events/12.json`, `events/event-00012-ID.json`. */
+const eventFile = /(^|\/)events\/(event-)?\d+[^/]*\.json$/
+
+/** Every session of a file, or of the files of a folder in the order of their paths; links are not followed. */
+export async function* readSessions(path: string, options: ReadOptions): AsyncGenerator<ReadSession, void, void> {
+  const kind = await kindAt(path)
+  if (kind === 'file') return yield* readFileSessions(path, basename(path), options)
+  if (kind !== 'dir')
+    throw new UserError(
+      `${path}: expected a file or a folder of trajectories, found ${kind === 'none' ? 'nothing there' : 'something else'}`,
+      'check the path',
+    )
+  const events = new Map<string, string[]>()
+  let found = 0
+  for await (const entry of walkTree(path)) {
+    if (entry.kind !== 'file' || !readable.test(entry.path)) continue
+    found++
+    if (eventFile.test(entry.path)) {
+      const dir = dirname(entry.path)
+      events.set(dir, [...(events.get(dir) ?? []), entry.path])
+    } else yield* readFileSessions(join(path, entry.path), entry.path, options)
+  }
+  for (const [dir, names] of events) yield await readEventFiles(path, dir, names, options)
+  if (found === 0)
+    throw new UserError(
+      `${path}: expected files that end in .traj, .json, .jsonl or .parquet, found none`,
+      'name the folder they are in',
+    )
+}
+
+async function* readFileSessions(path: string, where: string, options: ReadOptions): AsyncGenerator<ReadSession> {
+  if (/\.parquet$/i.test(path)) return yield* readRows(path, where)
+  if (/\.(jsonl|ndjson)$/i.test(path)) return yield* readLineFile(path, where, options)
+  const tooLarge = await refuseLarge(path, options)
+  if (tooLarge) return yield { where, problem: tooLarge }
+  const document = parsed(await readFile(path, 'utf8'))
+  if ('problem' in document) return yield { where, ...document }
+  const format = options.format ?? recognizeDocument(document.value)
+  const { value } = document
+  if (format === 'messages' && Array.isArray(value)) {
+    for (const [i, row] of value.entries()) yield used(`${where}#${i + 1}`, () => readRow(fieldsOf(row)))
+  } else yield used(where, () => readDocument(value, format))
+}
+
+function readDocument(document: unknown, format: ImportFormat | null): ImportedSession {
+  if (format === 'swe-agent') return readSweAgent(fieldsOf(document))
+  if (format === 'openhands')
+    return Array.isArray(document) ? readOpenHands(document) : readOpenHandsRow(fieldsOf(document))
+  if (format === 'messages') return readMessageRow(fieldsOf(document))
+  throw format === null
+    ? unrecognized()
+    : new UnusableSession('unknown-format', `a file of ${format} has one JSON object a line`)
+}
+
+const unrecognized = () =>
+  new UnusableSession(
+    'unknown-format',
+    'expected a trajectory of SWE-agent, OpenHands, Codex or Claude Code, or rows with messages',
+  )
+
+/** How many lines are looked at to recognize a file. */
+const lookedAt = 50
+
+/** A file with one JSON object a line: events of one session, or a row for each. */
+async function* readLineFile(path: string, where: string, options: ReadOptions): AsyncGenerator<ReadSession> {
+  const format = options.format ?? recognizeLines(await firstLines(path))
+  if (format === null)
+    return yield used(where, () => {
+      throw unrecognized()
+    })
+  const isRows = format === 'messages' || format === 'swe-agent' || (format === 'openhands' && (await holdsRows(path)))
+  if (isRows) return yield* readRows(path, where)
+  const tooLarge = await refuseLarge(path, options)
+  if (tooLarge) return yield { where, problem: tooLarge }
+  const lines: Fields[] = []
+  let number = 0
+  for await (const { text } of readLines(path)) {
+    number++
+    if (text.trim() === '') continue
+    const line = parsed(text)
+    if ('problem' in line) {
+      // What comes after a lost line may answer it, so the session ends here.
+      const detail = `${line.problem.detail}; the session is used up to here`
+      yield { where: `${where}:${number}`, problem: { reason: 'unreadable-line', detail } }
+      break
+    }
+    lines.push(fieldsOf(line.value))
+  }
+  yield used(where, () => readLined[format](lines))
+}
+
+const readLined: Readonly<
+  Record<Exclude<ImportFormat, 'messages' | 'swe-agent'>, (lines: readonly Fields[]) => ImportedSession>
+> = {
+  codex: readCodex,
+  'claude-code': readClaudeCode,
+  openhands: readOpenHands,
+}
+
+async function firstLines(path: string): Promise<Fields[]> {
+  const lines: Fields[] = []
+  for await (const { text } of readLines(path)) {
+    const line = parsed(text)
+    if ('value' in line) lines.push(fieldsOf(line.value))
+    if (lines.length >= lookedAt) break
+  }
+  return lines
+}
+
+async function holdsRows(path: string): Promise<boolean> {
+  return (await firstLines(path)).some(({ history, trajectory }) => hasEvents(history ?? trajectory))
+}
+
+async function* readRows(path: string, where: string): AsyncGenerator<ReadSession> {
+  let nth = 0
+  for await (const row of readRecords(path)) {
+    nth++
+    if ('problem' in row)
+      yield { where: `${where}#${nth}`, problem: { reason: 'unreadable-line', detail: row.problem } }
+    else yield used(`${where}#${nth}`, () => readRow(row.fields))
+  }
+}
+
+function readRow(row: Fields): ImportedSession {
+  if (hasEvents(row.history ?? row.trajectory)) return readOpenHandsRow(row)
+  return Array.isArray(row.history) ? readSweAgent(row) : readMessageRow(row)
+}
+
+async function readEventFiles(
+  root: string,
+  dir: string,
+  names: readonly string[],
+  options: ReadOptions,
+): Promise<ReadSession> {
+  const numberOf = (name: string) => Number(/\d+/.exec(basename(name))?.[0] ?? 0)
+  const ordered = [...names].sort((a, b) => numberOf(a) - numberOf(b) || compareBytes(a, b))
+  const events: unknown[] = []
+  let bytes = 0
+  for (const name of ordered) {
+    bytes += (await stat(join(root, name))).size
+    if (bytes > options.maxBytes) return { where: dir, problem: largerThan(options) }
+    const event = parsed(await readFile(join(root, name), 'utf8'))
+    if ('problem' in event) return { where: name, problem: event.problem }
+    events.push(event.value)
+  }
+  return used(dir, () => readOpenHands(events))
+}
+
+function parsed(text: string): { readonly value: unknown } | { readonly problem: ImportProblem } {
+  try {
+    return { value: readJson(text) }
+  } catch (error) {
+    return { problem: { reason: 'unreadable-line', detail: `expected JSON, got ${messageOf(error).slice(0, 200)}` } }
+  }
+}
+
+async function refuseLarge(path: string, options: ReadOptions): Promise<ImportProblem | null> {
+  return (await stat(path)).size > options.maxBytes ? largerThan(options) : null
+}
+
+function largerThan({ maxBytes }: ReadOptions): ImportProblem {
+  return { reason: 'too-large', detail: `expected at most ${maxBytes} bytes` }
+}
+
+function used(where: string, read: () => ImportedSession): ReadSession {
+  try {
+    return { where, session: read() }
+  } catch (error) {
+    if (error instanceof UnusableSession) return { where, problem: { reason: error.reason, detail: error.message } }
+    throw error
+  }
+}
