@@ -22,6 +22,7 @@ const engine = z.strictObject({
     'none',
     'openai-compatible',
     'gemini',
+    'llama',
     'scripted',
   ]),
   model: text.nullish(),

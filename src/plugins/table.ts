@@ -26,6 +26,7 @@ export const registry = {
   engines: {
     anthropic: () => import('../engines/anthropic.ts'),
     gemini: () => import('../engines/gemini.ts'),
+    llama: () => import('../engines/llama/index.ts'),
     none: () => import('../engines/none.ts'),
     openai: () => import('../engines/openai.ts'),
     'openai-compatible': () => import('../engines/openai-compatible.ts'),

@@ -37,6 +37,7 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['openai/', 'openai'],
   ['anthropic/', 'anthropic'],
   ['gemini/', 'gemini'],
+  ['llama/', 'llama'],
   ['scripted/', 'scripted'],
 ]
 

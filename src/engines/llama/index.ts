@@ -1,0 +1,73 @@
+import { availableParallelism } from 'node:os'
+import { z } from 'zod'
+import type { Engine } from '../../core/model.ts'
+import { definePlugin } from '../../core/plugin.ts'
+import type { ModelService } from '../../formats/dialect-server/model-service.ts'
+import { openaiChat } from '../../formats/openai-chat.ts'
+import { makeEngine } from '../shared/client/make-engine.ts'
+import { serverOptions } from '../shared/client/options.ts'
+import { makeInProcessHttp } from '../shared/in-process.ts'
+import { findStudent } from './find-student.ts'
+import { makeService } from './service.ts'
+
+const { api_base: _, api_key: __, api_key_env: ___, headers: ____, ...ofClient } = serverOptions
+
+const count = z.number().int().positive()
+
+/** A small model in this process, without a server and without native code. */
+export default definePlugin({
+  name: 'llama',
+  summary: 'a small student (GGUF, Qwen3) run in this process; no server, no GPU',
+  options: z.strictObject({
+    ...ofClient,
+    model: z.string().min(1).describe('a GGUF file, or the name of a student of this package'),
+    file: z.string().min(1).optional().describe('the GGUF file, when the model has another name'),
+    threads: count
+      .max(64)
+      .default(() => Math.min(4, availableParallelism()))
+      .describe('threads that compute (default: one per core, at most 4)'),
+    slots: count.max(256).default(16).describe('conversations at once; their memory is kept for the next turn'),
+    context_tokens: count.optional().describe('longer conversations are refused (default: the model’s own limit)'),
+    max_output_tokens: count.default(2048).describe('for a reply whose request names no limit'),
+    seed: z.number().int().default(0).describe('equal seeds and conversations give equal replies'),
+  }),
+  make: (options, context): Engine & { readonly service: ModelService } => {
+    const { file, threads, slots, context_tokens, max_output_tokens, seed, ...client } = options
+    const model = options.model.replace(/^llama\/(?=.)/, '')
+    const service = makeService({
+      model,
+      path: () => findStudent(file ?? model, context),
+      threads,
+      slots,
+      contextTokens: context_tokens ?? null,
+      maxOutputTokens: max_output_tokens,
+      seed,
+    })
+    const engine = makeEngine(
+      {
+        name: 'llama',
+        dialect: openaiChat({ reasoningField: null }),
+        apiBases: ['http://llama.invalid/v1'],
+        apiKey: null,
+        ownPrefixes: ['llama/'],
+        maxTokensField: 'max_tokens',
+        healthcheckIntervalSec: 0,
+        metricsUrls: [],
+        http: makeInProcessHttp(service),
+      },
+      { ...client, headers: {} },
+      context,
+    )
+    return {
+      name: engine.name,
+      // There is no address: `serve` gives this engine one.
+      endpoint: null,
+      service,
+      client: engine.client,
+      health: async (signal) => {
+        await service.prepare()
+        return engine.health(signal)
+      },
+    }
+  },
+})

@@ -1,0 +1,56 @@
+import { Worker } from 'node:worker_threads'
+import type { CompiledModule, SharedMemory } from './wasm/web-assembly.ts'
+
+/** A thread that computes steps of a model. */
+export interface Lane {
+  /** Computes the rows that were written into the lane's place in the memory. One step at a time. */
+  step(rows: number, wanted: number): Promise<void>
+}
+
+export interface LaneSettings {
+  readonly module: CompiledModule
+  readonly memory: SharedMemory
+  /** The lane's place in the memory. */
+  readonly at: number
+}
+
+/** All that the thread does itself; the rest is in the module. As text, it runs from the sources as from what is built of them. */
+const program = `
+const { parentPort, workerData: { module, memory, at } } = require('node:worker_threads')
+const { forward } = new WebAssembly.Instance(module, { env: { memory } }).exports
+parentPort.on('message', ({ rows, wanted }) => {
+  forward(at, rows, wanted)
+  parentPort.postMessage(null)
+})`
+
+/** Makes a lane. Its thread starts with the first step, and does not keep the program alive between steps. */
+export function makeLane(settings: LaneSettings): Lane {
+  let worker: Worker | null = null
+  let current: { done(): void; failed(error: Error): void } | null = null
+  const start = () => {
+    const made = new Worker(program, { eval: true, workerData: settings, env: {}, stdin: false })
+    made.on('message', () => current?.done())
+    made.on('error', (error) => current?.failed(error instanceof Error ? error : new Error(String(error))))
+    made.on('exit', (code) => {
+      worker = null
+      current?.failed(new Error(`the thread of the model ended with ${code}`))
+    })
+    return made
+  }
+  return {
+    async step(rows, wanted) {
+      worker ??= start()
+      const running = worker
+      running.ref()
+      try {
+        await new Promise<void>((done, failed) => {
+          current = { done, failed }
+          running.postMessage({ rows, wanted })
+        })
+      } finally {
+        current = null
+        running.unref()
+      }
+    },
+  }
+}
