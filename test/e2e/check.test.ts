@@ -76,6 +76,38 @@ const bad: Record<string, { changes: Record<string, string | null>; check: strin
       check: 'nop',
       reason: /RewardFileNotFoundError/,
     },
+    'empty-answer': {
+      changes: {
+        'solution/solve.sh': '#!/bin/bash\ngrep -c four /app/poem.txt > /app/lines.txt\n',
+        ...testing(`[ "$(cat /app/lines.txt)" = 0 ] && reward=1 || reward=0\necho $reward > ${reward}`),
+      },
+      check: 'shallow',
+      reason: /a shallow solution scores 1: write the constant 0/,
+    },
+    complaining: {
+      changes: {
+        'instruction.md': `${honest['instruction.md']}Leave the lines of /app/old.txt out.\n`,
+        'solution/solve.sh': '#!/bin/bash\ncat /app/missing.txt /app/poem.txt | wc -l > /app/lines.txt\n',
+      },
+      check: 'reference',
+      reason: /stderr: the solution complains: cat: .*missing.txt: No such file|missing-path: .*\/app\/old.txt/,
+    },
+    'unnamed-output': {
+      changes: { 'instruction.md': 'Count how much text /app/poem.txt has, and write down the number in a file.\n' },
+      check: 'stated',
+      reason: /name: the tests look at \/app\/lines.txt, which the instruction does not name/,
+    },
+    'hidden-order': {
+      changes: {
+        'instruction.md': 'Write the different words of /app/poem.txt to /app/lines.txt.\n',
+        'solution/solve.sh': '#!/bin/bash\nsort -u /app/poem.txt > /app/lines.txt\n',
+        ...testing(
+          `[ "$(cat /app/lines.txt)" = "$(sort -u /app/poem.txt)" ] && reward=1 || reward=0\necho $reward > ${reward}`,
+        ),
+      },
+      check: 'stated',
+      reason: /order: the tests want the lines of \/app\/lines.txt in an order/,
+    },
     'broken-build': {
       changes: { 'environment/Dockerfile': `${honest['environment/Dockerfile']}RUN exit 7\n` },
       check: 'start',
@@ -170,7 +202,9 @@ withSandboxes('tasks check', () => {
     const report = reports.get('honest')
     expect(report).toMatchObject({ verdict: 'accepted', findings: [] })
     expect(report?.checks.map(({ name, outcome }) => `${name} ${outcome}`)).toEqual(
-      ['lint', 'start', 'oracle', 'repeat', 'nop', 'forger'].map((name) => `${name} ok`),
+      ['lint', 'start', 'oracle', 'repeat', 'nop', 'reference', 'stated', 'shallow', 'forger'].map(
+        (name) => `${name} ok`,
+      ),
     )
   })
 
@@ -187,7 +221,9 @@ withSandboxes('tasks check', () => {
     expect(stderr).not.toMatch(/rejected|unknown/)
     const names = readdirSync('examples/tasks')
     for (const name of names)
-      expect(stdout).toMatch(new RegExp(`^ot-agent/${name} +accepted +ok +ok +ok +- +ok +ok$`, 'm'))
+      expect(stdout).toMatch(
+        new RegExp(`^ot-agent/${name} +accepted +ok +ok +ok +- +ok +(?:ok|-) +(?:ok|-) +(?:ok|-) +ok$`, 'm'),
+      )
     expect({ code, many: names.length >= 12 }).toEqual({ code: 0, many: true })
   }, 180_000)
 
@@ -255,5 +291,5 @@ test.each([
 test('lints alone start nothing', async () => {
   const { code, stdout } = await otAgent(['tasks', 'check', 'examples/tasks', '--only', 'lint', '-e', 'local'])
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^ot-agent\/csv-to-json +accepted +ok +- +- +- +- +-$/m)
+  expect(stdout).toMatch(/^ot-agent\/csv-to-json +accepted +ok +- +- +- +- +- +- +- +-$/m)
 })

@@ -41,7 +41,7 @@ const tasks: Record<string, Record<string, string>> = {
   'does-not-hold': { 'solution/solve.sh': '#!/bin/sh\necho hello > /app/out.txt\n' },
   'breaks-pinned': {
     'environment/Dockerfile': `${greeting}COPY Dockerfile /etc/recipe\n`,
-    'tests/test.sh': passes(`grep -q greet /app/out.txt && grep -q '"greet"' /etc/recipe`),
+    'tests/test.sh': passes(`grep -qx 'greet 1:1.1-1' /app/out.txt && grep -q '"greet"' /etc/recipe`),
   },
   'does-not-build': { 'environment/Dockerfile': `${beginning}RUN ${apt} install nobody-knows\n` },
   'installs-nothing': {

@@ -31,3 +31,22 @@ export function firstReason(report: TaskReport): string {
 export function warningsOf({ findings }: TaskReport): string[] {
   return findings.filter(({ severity }) => severity === 'warning').map(describeFinding)
 }
+
+/** Why a task was not accepted, with the part of it that shows why below each reason. */
+export function evidenceOf({ checks }: TaskReport): string[] {
+  return checks
+    .filter(({ outcome }) => outcome === 'fail' || outcome === 'unknown')
+    .flatMap(({ name, reasons, evidence = [] }) => [
+      ...reasons.map((reason) => `${name}: ${reason}`),
+      ...evidence.map((line) => `  | ${line}`),
+    ])
+}
+
+/** How many tasks each check rejects, for those that reject any. */
+export function failuresByCheck(reports: readonly TaskReport[]): { readonly name: string; readonly count: number }[] {
+  const failed = (name: string) => (report: TaskReport) =>
+    report.checks.some((check) => check.name === name && check.outcome === 'fail')
+  return checkNames
+    .map((name) => ({ name, count: reports.filter(failed(name)).length }))
+    .filter(({ count }) => count > 0)
+}

@@ -1,5 +1,13 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { checkColumns, firstReason, outcomesOf, reasonsOf, warningsOf } from '../../app/check/reasons.ts'
+import {
+  checkColumns,
+  evidenceOf,
+  failuresByCheck,
+  firstReason,
+  outcomesOf,
+  reasonsOf,
+  warningsOf,
+} from '../../app/check/reasons.ts'
 import { checkTasks, type TaskReport } from '../../app/check-tasks.ts'
 import { withJudge } from '../../app/flags/model-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
@@ -16,6 +24,7 @@ export default () =>
     new Command()
       .description(
         'Proves that tasks are sound: lints, the environment starts, the oracle scores 1 each time, doing nothing scores less, and forging the reward does not pay.\n' +
+          'The solution must run without complaint and leave what the instruction asks for, and shallow solutions, such as an empty file, must not score 1.\n' +
           'Ends with exit code 3 when a task is rejected, or when something could not be found out.',
       )
       .argument('<path>', 'a task, or a folder of tasks')
@@ -30,6 +39,7 @@ export default () =>
         collect,
         [],
       )
+      .option('--explain', 'show the part of the task, or of its output, that each failed check complains about')
       .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {
@@ -48,7 +58,7 @@ export default () =>
     const reports = await run
     if (options.json)
       printJson({ schema: 'tasks-check/1', only: options.only ?? null, ...count(reports), tasks: reports })
-    else printReports(reports)
+    else printReports(reports, options.explain === true)
     if (reports.some(({ verdict }) => verdict !== 'accepted')) process.exitCode = 3
   })
 
@@ -67,14 +77,17 @@ function collect(value: string, all: readonly string[]): string[] {
 }
 
 /** Prints a row per task, then whatever did not fit into the rows. */
-function printReports(reports: readonly TaskReport[]): void {
+function printReports(reports: readonly TaskReport[], explain: boolean): void {
   printTable(['task', 'verdict', ...checkColumns, 'reason'], reports.map(row))
   for (const report of reports) {
     const warnings = warningsOf(report).map((warning) => `warning: ${warning}`)
-    const more = [...reasonsOf(report).slice(1), ...warnings]
+    const more = [...(explain ? evidenceOf(report) : reasonsOf(report).slice(1)), ...warnings]
     if (more.length > 0)
       process.stdout.write(`\n${oneLine(report.task)}\n${more.map((line) => `  ${oneLine(line)}\n`).join('')}`)
   }
+  const failures = failuresByCheck(reports).map(({ name, count }) => `${name} ${count}`)
+  if (reports.length > 1 && failures.length > 0)
+    process.stdout.write(`\nfailed checks: ${failures.join(', ')}, of ${reports.length} tasks\n`)
   const notes = new Set(reports.flatMap((report) => report.notes))
   if (notes.size > 0) process.stdout.write(`\n${[...notes].map((line) => `note: ${oneLine(line)}\n`).join('')}`)
 }

@@ -2,35 +2,19 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Agent } from '../../core/agent.ts'
 import { requiredHostVars } from '../../core/env-template.ts'
-import type { Judge } from '../../core/judge.ts'
-import type { SandboxProvider } from '../../core/sandbox.ts'
 import { mayModifySystem, type Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
 import type { SecondRun } from '../trial/context.ts'
-import { type HostEnv, runTrial, type SandboxAlternatives } from '../trial.ts'
+import { type HostEnv, runTrial } from '../trial.ts'
+import type { CheckRequest } from './check-request.ts'
 import type { Finding } from './finding.ts'
+import { checkLaws, hasLaws, lawNames } from './laws/check-laws.ts'
 import { verifiesSeparately } from './lint-scripts.ts'
 import { lintTask } from './lints.ts'
 import { loadTaskFiles, type TaskFiles } from './task-files.ts'
 import { checkTrialConfig } from './trial-config.ts'
 import type { Check, CheckName, Verdict } from './verdict.ts'
 import * as verdicts from './verdict.ts'
-
-export interface CheckRequest {
-  readonly provider: SandboxProvider
-  readonly sandboxOptions: Readonly<Record<string, unknown>>
-  /** `oracle`, `nop` and `forger`, fresh for every trial. */
-  readonly makeAgent: (name: string, options: Readonly<Record<string, unknown>>) => Promise<Agent>
-  readonly alternatives: SandboxAlternatives
-  readonly hostEnv: HostEnv
-  /** How often the oracle runs. */
-  readonly repeats: number
-  /** Lints alone start nothing. */
-  readonly lintOnly: boolean
-  readonly signal: AbortSignal
-  /** For tasks that a model judges. */
-  readonly judge?: Judge | undefined
-}
 
 /** One trial the check ran, and how it ended. */
 export interface CheckRun {
@@ -53,12 +37,13 @@ export interface TaskReport {
   readonly runs: readonly CheckRun[]
 }
 
-/** Lints a task and, unless only that is asked for, plays its trials: oracle, again and again, nop and forger. */
+/** Lints a task and, unless only that is asked for, plays its trials: oracle, again and again, nop, the laws and forger. */
 export async function checkTask(task: Task, request: CheckRequest, workDir: string): Promise<TaskReport> {
   const files = await loadTaskFiles(task)
-  const findings = await lintTask(task, files)
+  const linted = await lintTask(task, files)
   const spine = request.lintOnly ? noSpine : await runSpine(task, files, request, workDir)
-  const checks = [verdicts.judgeLints(findings), ...spine.checks]
+  const checks = [verdicts.judgeLints(linted), ...spine.checks]
+  const findings = [...linted, ...spine.findings]
   const { name, dir, digests } = task
   const { notes, runs } = spine
   return { task: name, dir, digest: digests.content, verdict: verdicts.judge(checks), checks, findings, notes, runs }
@@ -67,42 +52,52 @@ export async function checkTask(task: Task, request: CheckRequest, workDir: stri
 /** The report of a directory that could not even be read as a task. */
 export function brokenTask(dir: string, name: string, message: string): TaskReport {
   const finding: Finding = { lint: 'task-unreadable', severity: 'error', path: '', message }
-  const checks = [verdicts.judgeLints([finding]), ...skipped('start', 'oracle', 'repeat', 'nop', 'forger')]
+  const checks = [verdicts.judgeLints([finding]), ...skipped(...allBut('lint'))]
   return { task: name, dir, digest: null, verdict: 'rejected', checks, findings: [finding], notes: [], runs: [] }
 }
 
 interface Spine {
   readonly checks: readonly Check[]
+  readonly findings: readonly Finding[]
   readonly notes: readonly string[]
   readonly runs: readonly CheckRun[]
 }
 
-const noSpine: Spine = { checks: skipped('start', 'oracle', 'repeat', 'nop', 'forger'), notes: [], runs: [] }
+const noSpine: Spine = { checks: skipped(...allBut('lint')), findings: [], notes: [], runs: [] }
 
 async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, workDir: string): Promise<Spine> {
   if (!files.rounds.every(({ testScript, step }) => testScript || verifiesSeparately(task, step))) return noSpine
   const unset = unsetHostVars(task, request.hostEnv)
   if (unset.length > 0) return unknownStart(`needs host variables that are not set: ${unset.join(', ')}`)
   const runs: CheckRun[] = []
-  const runAgent = async (agent: string, nth = 1, secondRun: SecondRun = 'always', options = {}) => {
-    const dir = join(workDir, `${agent}-${nth}`)
-    const record = await runCheckTrial(task, request, { agent, options, secondRun }, dir)
-    runs.push({ agent, end: record.end, dir })
+  const play = async (agent: Agent, nth: number, secondRun: SecondRun) => {
+    const dir = join(workDir, `${agent.name}-${nth}`)
+    const record = await runCheckTrial(task, request, { agent, secondRun }, dir)
+    runs.push({ agent: agent.name, end: record.end, dir })
     return record
   }
+  const runAgent = async (name: string, nth = 1, secondRun: SecondRun = 'always', options = {}) =>
+    play(await request.makeAgent(name, options), nth, secondRun)
   // A forger that was paid nothing on the image's system has failed; a solution may need the system that it changed.
   const forge = (nth: number, options = {}) => runAgent('forger', nth, 'if-paid', options)
   const solvable = files.rounds.every((round) => round.solveScript)
   const first = await runAgent(solvable ? 'oracle' : 'nop')
   const start = verdicts.judgeStart(first)
   const notes = notesOf(first)
-  if (start.outcome !== 'ok') return { checks: [start, ...skipped('oracle', 'repeat', 'nop', 'forger')], notes, runs }
+  if (start.outcome !== 'ok')
+    return { ...noSpine, checks: [start, ...skipped(...allBut('lint', 'start'))], notes, runs }
   const oracles = solvable ? [first] : []
   for (let nth = 2; solvable && nth <= request.repeats; nth++) oracles.push(await runAgent('oracle', nth))
   const ofOracle = solvable
     ? [verdicts.judgeOracle(oracles, task.steps), verdicts.judgeRepeats(oracles)]
     : skipped('oracle', 'repeat')
   const nop = verdicts.judgeNop(solvable ? await runAgent('nop') : first)
+  // Of a task that is not sound, they tell nothing.
+  const isSound = solvable && [...ofOracle, nop].every(({ outcome }) => outcome !== 'fail')
+  const laws =
+    isSound && hasLaws(task)
+      ? await checkLaws(task, files, request, join(workDir, 'laws'), (agent) => play(agent, runs.length, 'if-paid'))
+      : { checks: skipped(...lawNames), findings: [] }
   const whole = await forge(1)
   const linked = await forge(2, { system: false, link: true })
   const isProtected = whole.system !== undefined || whole.steps?.some(({ system }) => system) === true
@@ -110,28 +105,27 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
   const isClear = isProtected || verdicts.judgeForger([whole]).outcome === 'ok'
   const forger = verdicts.judgeForger([isClear ? whole : await forge(3, { system: false }), linked])
   if (!isProtected && !mayModifySystem(task) && whole.end.kind === 'scored') notes.push(unprotected)
-  return { checks: [start, ...ofOracle, nop, forger], notes, runs }
+  return { checks: [start, ...ofOracle, nop, ...laws.checks, forger], findings: laws.findings, notes, runs }
 }
 
 const unprotected =
   'this kind of sandbox does not put system files back: an agent that replaces bash can forge the reward'
 
 interface CheckAgent {
-  readonly agent: string
-  readonly options: Readonly<Record<string, unknown>>
+  readonly agent: Agent
   readonly secondRun: SecondRun
 }
 
 async function runCheckTrial(
   task: Task,
   request: CheckRequest,
-  { agent, options, secondRun }: CheckAgent,
+  { agent, secondRun }: CheckAgent,
   dir: string,
 ): Promise<TrialRecord> {
   const { provider, sandboxOptions, hostEnv, alternatives, signal } = request
   const config = checkTrialConfig(task, {
-    agentName: agent,
-    trialName: `check-${agent}`,
+    agentName: agent.name,
+    trialName: `check-${agent.name}`,
     trialsDir: dir,
     sandbox: provider.name,
     sandboxOptions,
@@ -139,7 +133,7 @@ async function runCheckTrial(
   await mkdir(dir, { recursive: true })
   const record = await runTrial({
     task,
-    agent: await request.makeAgent(agent, options),
+    agent,
     provider,
     config,
     jobName: 'tasks-check',
@@ -164,13 +158,17 @@ function notesOf(record: TrialRecord): string[] {
 
 function unknownStart(reason: string): Spine {
   const start: Check = { name: 'start', outcome: 'unknown', reasons: [reason] }
-  return { checks: [start, ...skipped('oracle', 'repeat', 'nop', 'forger')], notes: [], runs: [] }
+  return { ...noSpine, checks: [start, ...skipped(...allBut('lint', 'start'))] }
 }
 
 function unsetHostVars(task: Task, hostEnv: HostEnv): string[] {
   const verifiers = [task, ...task.steps].map(({ verifier }) => verifier.env)
   const needed = requiredHostVars([task.environment.env, task.solution.env, ...verifiers])
   return needed.filter(({ name, fallback }) => fallback === null && hostEnv[name] === undefined).map(({ name }) => name)
+}
+
+function allBut(...names: CheckName[]): CheckName[] {
+  return verdicts.checkNames.filter((name) => !names.includes(name))
 }
 
 function skipped(...names: CheckName[]): Check[] {

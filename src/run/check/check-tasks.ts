@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Task } from '../../core/task.ts'
 import { Semaphore } from '../../lib/semaphore.ts'
-import { type CheckRequest, checkTask, type TaskReport } from './check-task.ts'
+import type { CheckRequest } from './check-request.ts'
+import { checkTask, type TaskReport } from './check-task.ts'
 
 export interface ChecksRequest extends CheckRequest {
   /** How many tasks are checked at once. */

@@ -4,7 +4,17 @@ import type { Failure, TrialRecord } from '../../core/trial.ts'
 import type { Finding } from './finding.ts'
 
 /** What has to hold, in the order it is found out. */
-export const checkNames = ['lint', 'start', 'oracle', 'repeat', 'nop', 'forger'] as const
+export const checkNames = [
+  'lint',
+  'start',
+  'oracle',
+  'repeat',
+  'nop',
+  'reference',
+  'stated',
+  'shallow',
+  'forger',
+] as const
 export type CheckName = (typeof checkNames)[number]
 
 /** `unknown`: an infrastructure failure came before the answer. `skipped`: an earlier check, or the user, made it pointless. */
@@ -14,6 +24,8 @@ export interface Check {
   readonly name: CheckName
   readonly outcome: Outcome
   readonly reasons: readonly string[]
+  /** The part of the task, or of what it printed, that shows why. */
+  readonly evidence?: readonly string[] | undefined
 }
 
 /** Rejected as soon as one check fails; unknown when none fails but one could not be found out. */
@@ -97,7 +109,7 @@ export function judgeForger(records: readonly TrialRecord[]): Check {
 }
 
 /** `reward` is 1 or, where no reward has that name, every one is at least 1. */
-function isFull(rewards: Rewards | null): boolean {
+export function isFull(rewards: Rewards | null): boolean {
   if (rewards === null) return false
   if (Object.hasOwn(rewards, 'reward')) return rewards.reward === 1
   const values = Object.values(rewards)

@@ -3,7 +3,7 @@ import type { Task } from '../../core/task.ts'
 import { acceptableEnvironment } from '../trial/environment.ts'
 import { releaseSandbox, releaseSec } from '../trial/release.ts'
 import { startSandbox } from '../trial/start-sandbox.ts'
-import type { CheckRequest } from './check-task.ts'
+import type { CheckRequest } from './check-request.ts'
 import { checkTrialConfig } from './trial-config.ts'
 
 /** Builds and starts a task's environment as a trial would, lends it, and gives it back. No agent runs. */

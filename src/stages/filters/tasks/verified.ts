@@ -22,10 +22,11 @@ const options = z.strictObject({
 /** How many tasks are unpacked on the disk at once. */
 const batchTasks = 64
 
-/** Keeps tasks that prove sound in a sandbox: they start, the solution scores 1, doing nothing does not, runs agree, no reward can be forged. */
+/** Keeps tasks that prove sound in a sandbox: they start, the solution scores 1, doing nothing and shallow solutions do not, runs agree, no reward can be forged. */
 export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
   name: 'filters/tasks/verified',
-  summary: 'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, not forgeable',
+  summary:
+    'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, no shallow solution, not forgeable',
   options,
   make: ({ concurrency, budgetUsd, ...asked }, context) => {
     const sandbox = located(asked.sandbox, context)

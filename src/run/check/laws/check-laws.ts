@@ -1,0 +1,74 @@
+import { join } from 'node:path'
+import type { Agent } from '../../../core/agent.ts'
+import { BoundaryError } from '../../../core/errors.ts'
+import { judgeFileName } from '../../../core/judge.ts'
+import { parseRewards } from '../../../core/rewards.ts'
+import type { Task } from '../../../core/task.ts'
+import { testsDir } from '../../../core/task-paths.ts'
+import type { TrialRecord } from '../../../core/trial.ts'
+import { exists } from '../../../lib/files.ts'
+import type { CheckRequest } from '../check-request.ts'
+import { verifiesSeparately } from '../lint-scripts.ts'
+import type { TaskFiles } from '../task-files.ts'
+import { type Check, isFull } from '../verdict.ts'
+import { judgeReference, judgeShallow, type LawsReport, lawPathsOf, stderrWarning } from './judge-laws.ts'
+import { hidesOrder, judgeStated } from './judge-stated.ts'
+import { type LawAsk, seeLaws, shallowAgent } from './law-bench.ts'
+import type { ShallowSolution } from './shallow-solutions.ts'
+
+/** The checks that are made here. */
+export const lawNames = ['reference', 'stated', 'shallow'] as const
+
+/** Runs an agent of the check in a trial of its own. */
+export type RunAgent = (agent: Agent) => Promise<TrialRecord>
+
+/** Whether the laws can be looked at: a task of one step on Linux. */
+export function hasLaws({ steps, environment }: Task): boolean {
+  return steps.length === 0 && environment.os === 'linux'
+}
+
+/** Finds out whether instruction, solution and tests of a sound task agree, in one sandbox. */
+export async function checkLaws(
+  task: Task,
+  files: TaskFiles,
+  request: CheckRequest,
+  dir: string,
+  runAgent: RunAgent,
+): Promise<LawsReport> {
+  const paths = lawPathsOf(task, files)
+  const all = [...new Set([...paths.told, ...paths.tested].map(({ path }) => path))].slice(0, mostPaths)
+  const isScored = !verifiesSeparately(task, null) && !(await exists(join(testsDir(task.dir), judgeFileName)))
+  const ask: LawAsk = { task, paths: all, isScored, isOrderHidden: hidesOrder(task, files), pays }
+  try {
+    const sights = await seeLaws(ask, request, dir)
+    const shallow = judgeShallow(sights.tried, await firstPaid(sights.paid, runAgent))
+    const checks = [judgeReference(paths, sights, task, files), judgeStated(paths, sights, task), shallow]
+    return { checks, findings: stderrWarning(sights) }
+  } catch (error) {
+    if (!(error instanceof BoundaryError)) throw error
+    const reasons = [`${error.boundary} failed: ${error.code}: ${error.message}`]
+    return { checks: lawNames.map((name) => unknown(name, reasons)), findings: [] }
+  }
+}
+
+const mostPaths = 60
+const mostConfirmed = 2
+
+/** The first of the solutions that is paid in a sandbox of its own, too. */
+async function firstPaid(paid: readonly ShallowSolution[], runAgent: RunAgent): Promise<ShallowSolution | null> {
+  for (const solution of paid.slice(0, mostConfirmed)) {
+    const { end } = await runAgent(shallowAgent(solution))
+    if (end.kind === 'scored' && isFull(end.rewards)) return solution
+  }
+  return null
+}
+
+function pays(kind: 'txt' | 'json', text: string): boolean {
+  try {
+    return isFull(parseRewards({ txt: null, json: null, [kind]: text }, kind))
+  } catch {
+    return false
+  }
+}
+
+const unknown = (name: Check['name'], reasons: readonly string[]): Check => ({ name, outcome: 'unknown', reasons })

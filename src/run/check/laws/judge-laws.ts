@@ -1,0 +1,83 @@
+import type { Task } from '../../../core/task.ts'
+import type { Finding } from '../finding.ts'
+import type { TaskFiles } from '../task-files.ts'
+import type { Check } from '../verdict.ts'
+import type { LawSights } from './law-bench.ts'
+import { type NamedPath, pathsInProse, pathsInScripts } from './named-paths.ts'
+import type { ShallowSolution } from './shallow-solutions.ts'
+
+/** What the laws say of a task. */
+export interface LawsReport {
+  readonly checks: readonly Check[]
+  readonly findings: readonly Finding[]
+}
+
+/** The paths that an instruction names, and the ones that its tests do. */
+export interface LawPaths {
+  readonly told: readonly NamedPath[]
+  readonly tested: readonly NamedPath[]
+}
+
+export function lawPathsOf(task: Task, { rounds }: TaskFiles): LawPaths {
+  const scripts = rounds.flatMap(({ tests }) => tests.filter(isScript).map(({ text }) => text))
+  return { told: pathsInProse(task.instruction), tested: pathsInScripts(scripts) }
+}
+
+const isScript = ({ name }: { readonly name: string }) => /\.(?:sh|py)$/.test(name)
+
+/** A shallow solution must not be paid; `paid` is the one that was, in a trial of its own. */
+export function judgeShallow(tried: number, paid: ShallowSolution | null): Check {
+  if (paid) {
+    const reasons = [`a shallow solution scores 1: ${paid.name}`]
+    return { name: 'shallow', outcome: 'fail', reasons, evidence: paid.script.split('\n') }
+  }
+  return { name: 'shallow', outcome: tried > 0 ? 'ok' : 'skipped', reasons: [] }
+}
+
+/** The solution runs without complaint, and leaves something where the instruction wants something. */
+export function judgeReference(paths: LawPaths, sights: LawSights, task: Task, files: TaskFiles): Check {
+  const { stderr, pipes, before, after } = sights
+  const complaints = complaintsIn(stderr)
+  const blank = mayBeEmpty.test(task.instruction)
+    ? []
+    : [...new Set([...paths.told, ...paths.tested].map(({ path }) => path))].filter(
+        (path) => isAbsent(before.get(path)) && after.get(path) === 'blank',
+      )
+  const missing = paths.told.filter((named) => isMissing(named, sights, files))
+  const reasons = [
+    ...complaints.slice(0, 1).map((line) => `stderr: the solution complains: ${line}`),
+    ...pipes.slice(0, 1).map((line) => `pipe: ${line}`),
+    ...blank.map((path) => `blank: the solution leaves ${path} empty`),
+    ...missing.map(({ path }) => `missing-path: the instruction names ${path}, which is not there and is not made`),
+  ]
+  const evidence = [...complaints, ...pipes, ...missing.map(({ line }) => line)].slice(0, 20)
+  return { name: 'reference', outcome: reasons.length > 0 ? 'fail' : 'ok', reasons, evidence }
+}
+
+/** What is on stderr and is no complaint that we know: worth a look. */
+export function stderrWarning({ stderr }: LawSights): Finding[] {
+  const [line] = stderr.split('\n').filter((text) => text.trim() !== '')
+  if (line === undefined || complaintsIn(stderr).length > 0) return []
+  const message = `writes to stderr: ${line.slice(0, 120)}`
+  return [{ lint: 'solution-stderr', severity: 'warning', path: 'solution/solve.sh', message }]
+}
+
+const mayBeEmpty = /\b(?:empty|blank|touch)\b/i
+const complaint =
+  /^(?:[\w./+-]+: )+.*(?:no such file|cannot|can't|not found|permission denied|invalid|illegal|unrecognized|unknown|missing|is a directory|not a directory|syntax error|unexpected|unterminated|warning)|^Traceback \(|^[\w.]*Error: |^usage: /i
+
+function complaintsIn(stderr: string): string[] {
+  return stderr.split('\n').filter((line) => complaint.test(line))
+}
+
+const isAbsent = (kind: string | undefined) => kind === 'absent' || kind === 'nowhere'
+const hedged = /\b(?:not|never|without|don't|if|unless|such as|e\.g\.|example|like|would|outside)\b/i
+
+/** Neither there, nor made, nor spoken of by the tests or the solution. */
+function isMissing({ path, line }: NamedPath, { before, after, workdir }: LawSights, { rounds }: TaskFiles): boolean {
+  if (!isAbsent(before.get(path)) || !isAbsent(after.get(path)) || hedged.test(line)) return false
+  const [, top = ''] = workdir.split('/')
+  if (before.get(path) === 'nowhere' && (top === '' || !path.startsWith(`/${top}/`))) return false
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return !rounds.some(({ tests, solution }) => [...tests, ...solution].some(({ text }) => text.includes(name)))
+}

@@ -1,0 +1,117 @@
+import { sandboxPaths } from '../../../core/task-paths.ts'
+import { shellQuote } from '../../../lib/shell.ts'
+import type { ShallowSolution } from './shallow-solutions.ts'
+
+const { tests, solution, agentLogs, verifierLogs } = sandboxPaths
+
+/** What a path is: `blank` is a file of white space at most, `nowhere` a path whose folder is not there either. */
+export const pathKinds = ['dir', 'file', 'blank', 'other', 'absent', 'nowhere'] as const
+export type PathKind = (typeof pathKinds)[number]
+
+/** Prints the kind of each path, a line each, then small files of the working directory. */
+export function lookScript(paths: readonly string[]): string {
+  return `
+for p in ${paths.map(shellQuote).join(' ')}; do
+  if [ -d "$p" ]; then echo dir
+  elif [ -f "$p" ]; then if grep -q '[^[:space:]]' "$p"; then echo file; else echo blank; fi
+  elif [ -e "$p" ]; then echo other
+  elif [ -d "$(dirname "$p")" ]; then echo absent
+  else echo nowhere
+  fi
+done
+find "$PWD" -xdev -maxdepth 3 -type f -size +0 -size -64k 2>/dev/null | LC_ALL=C sort | head -n 5
+`
+}
+
+/** Most of a file that is read. */
+export const madeBytes = 64 * 1024
+
+/** Prints the start of each file as base64, a line each. */
+export function readScript(paths: readonly string[]): string {
+  return `for p in ${paths.map(shellQuote).join(' ')}; do head -c ${madeBytes} "$p" | base64 -w 0; echo; done`
+}
+
+/** Bash: `judge N` runs the tests and prints N and the reward as base64, a dash when there is none. */
+function judgeFunction(limitSec: number): string {
+  const rewards = ['reward.txt', 'reward.json'].map((name) => `${verifierLogs}/${name}`).join(' ')
+  return `
+judge() {
+  rm -f ${rewards}
+  ( timeout -k 5 ${limitSec} ${tests}/test.sh ) > /dev/null 2>&1 < /dev/null
+  local file paid=-
+  for file in ${rewards}; do
+    [ "$paid" != - ] || [ ! -f $file ] || paid=\${file##*.}:$(head -c 2000 $file | base64 -w 0)
+  done
+  echo "$1 $paid"
+}`
+}
+
+/** Tests that take longer than this get only the first few shallow solutions: the check must not take many times as long. */
+const slowSec = 2
+const triesOfSlow = 3
+
+/** Tries shallow solutions one after the other, with the tests that are in place, and removes what each made. */
+export function shallowScript(
+  solutions: readonly ShallowSolution[],
+  targets: readonly string[],
+  limitSec: number,
+): string {
+  const tries = solutions.map(
+    ({ script }, nth) => `solve() {\n${script}\n}\n( solve ) > /dev/null 2>&1 < /dev/null\ntry ${nth}`,
+  )
+  return `${judgeFunction(limitSec)}
+targets=(${targets.map(shellQuote).join(' ')})
+most=${solutions.length}
+try() {
+  [ "$1" -lt "$most" ] || exit 0
+  local begin=$SECONDS
+  judge "$1"
+  [ $((SECONDS - begin)) -le ${slowSec} ] || most=${triesOfSlow}
+  rm -rf -- "\${targets[@]}"
+}
+${tries.join('\n')}
+`
+}
+
+/** Runs the tests, then once more for each file with its lines the other way round; the first line of a table stays. */
+export function orderScript(paths: readonly string[], limitSec: number): string {
+  const turns = paths.map((path, nth) => {
+    const file = shellQuote(path)
+    const head = /\.[ct]sv$/.test(path) ? 1 : 0
+    return `cp ${file} /tmp/law-order
+{ head -n ${head} /tmp/law-order; tail -n +${head + 1} /tmp/law-order | tac; } > ${file}
+judge ${nth}
+cat /tmp/law-order > ${file}`
+  })
+  return `${judgeFunction(limitSec)}\njudge -1\n${turns.join('\n')}\nrm -f /tmp/law-order\n`
+}
+
+/** Where the watched solution leaves what it said. */
+const stderrFile = `${agentLogs}/law-stderr.txt`
+const pipesFile = `${agentLogs}/law-pipes.txt`
+const watchFile = `${agentLogs}/law-watch.sh`
+
+/** Bash looks at every pipe of the solution when it is over. A reader that stops early (141) is no failure, nor is a search without a hit (1). */
+const watch = `
+law_watch() {
+  local nth last=$((\${#law_codes[@]} - 1))
+  for ((nth = 0; nth < last; nth++)); do
+    ((law_codes[nth] < 2 || law_codes[nth] == 141)) || echo "part $((nth + 1)) of $((last + 1)) ended with exit code \${law_codes[nth]}" >> ${pipesFile}
+  done
+}
+set -o functrace
+trap 'law_codes=("\${PIPESTATUS[@]}") law_last=$_; [[ \${#law_codes[@]} = 1 ]] || law_watch; : "$law_last"' DEBUG RETURN EXIT
+`
+
+/** Runs the solution, watched. Prints its exit code, then what it said on stderr and which pipes failed, as base64. */
+export function watchScript(): string {
+  return `
+printf '%s' ${shellQuote(watch)} > ${watchFile}
+: > ${pipesFile}
+chmod a+rw ${pipesFile}
+BASH_ENV=${watchFile} ${solution}/solve.sh > /dev/null 2> ${stderrFile} < /dev/null
+echo $?
+head -c 20000 ${stderrFile} | base64 -w 0; echo
+sort -u ${pipesFile} | head -c 4000 | base64 -w 0; echo
+`
+}

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import type { Task } from '../../../core/task.ts'
+import type { TaskFiles } from '../task-files.ts'
+import { judgeReference, judgeShallow, type LawPaths, stderrWarning } from './judge-laws.ts'
+import { hidesOrder, judgeStated } from './judge-stated.ts'
+import type { LawSights } from './law-bench.ts'
+import { pathsInProse, pathsInScripts } from './named-paths.ts'
+import { examplesIn, shallowSolutions } from './shallow-solutions.ts'
+
+const taskOf = (instruction: string) => ({ instruction }) as Task
+const filesOf = (solution: string): TaskFiles => {
+  const file = { path: 'solution/solve.sh', name: 'solve.sh', text: solution, mode: 0o755 }
+  const round = { step: null, instruction: null, tests: [], testScript: null, solution: [file], solveScript: file }
+  return { rounds: [round], environment: [] }
+}
+const nothing: LawSights = {
+  workdir: '/app',
+  before: new Map(),
+  after: new Map(),
+  paid: [],
+  tried: 0,
+  stderr: '',
+  pipes: [],
+  made: new Map(),
+  orderMatters: [],
+}
+const noPaths: LawPaths = { told: [], tested: [] }
+
+test.each([
+  ['Read `/app/in.csv`, then write /app/out.json.', ['/app/in.csv', '/app/out.json']],
+  ['Call http://host/api/users and/or 1/2 of it; `src/main.py` is not absolute.', []],
+  ['One of /app/*.log, /app/{name}.txt or /tests/x.py.', []],
+  ['```\nGET /app/page\n```\nKeep /app/log.', ['/app/log']],
+  ['[ISSUE] It breaks. [/ISSUE] See /issues.', []],
+])('an instruction names absolute paths in its prose: %s', (text, paths) => {
+  expect(pathsInProse(text).map(({ path }) => path)).toEqual(paths)
+})
+
+test('tests name paths, also in quotes', () => {
+  const script = 'if diff -q "/app/out.txt" /tests/expected; then echo 1 > /logs/verifier/reward.txt; fi'
+  expect(pathsInScripts([script]).map(({ path }) => path)).toEqual(['/app/out.txt'])
+})
+
+test('examples are what is fenced or quoted, without paths and file names in folders', () => {
+  const text = 'Write `hello world` to `/app/x.txt`, not "bye":\n\n```json\n{"a": 1}\n```\n'
+  expect(examplesIn(text)).toEqual(['hello world', '{"a": 1}', 'bye'])
+})
+
+test('a shallow solution writes every file that is asked for, and a program where one is', () => {
+  const ask = { instruction: 'x', targets: ['/app/a b.txt', '/app/run.py'], inputs: ['/app/in'] }
+  const [touch, , copy] = shallowSolutions(ask)
+  expect(touch?.script).toContain("touch '/app/a b.txt'")
+  expect(copy?.name).toBe('copy /app/in')
+  expect(copy?.script).toContain("cat /app/in > '/app/a b.txt'")
+  expect(copy?.script).toContain('sys.stdin.read()')
+  expect(shallowSolutions({ ...ask, targets: [] })).toEqual([])
+})
+
+test('a paid shallow solution rejects, and shows what it does', () => {
+  expect(judgeShallow(5, { name: 'touch', script: 'touch /app/x' })).toMatchObject({
+    outcome: 'fail',
+    evidence: ['touch /app/x'],
+  })
+  expect([judgeShallow(5, null).outcome, judgeShallow(0, null).outcome]).toEqual(['ok', 'skipped'])
+})
+
+test.each([
+  ['cat: /app/x: No such file or directory', true],
+  ['bash: line 3: foo: command not found', true],
+  ['find: warning: you have specified the global option -maxdepth after the argument -name', true],
+  ['Traceback (most recent call last):', true],
+  ['Switched to branch main', false],
+  ['Ran 3 tests in 0.001s', false],
+])('a complaint on stderr rejects, other words are a warning: %s', (stderr, rejects) => {
+  const sights = { ...nothing, stderr: `${stderr}\n` }
+  const { outcome } = judgeReference(noPaths, sights, taskOf('Do it.'), filesOf(''))
+  expect([outcome, stderrWarning(sights).length]).toEqual(rejects ? ['fail', 0] : ['ok', 1])
+})
+
+test('what a solution leaves empty rejects, unless the instruction speaks of empty files', () => {
+  const told = pathsInProse('Write /app/out.txt.')
+  const sights: LawSights = {
+    ...nothing,
+    before: new Map([['/app/out.txt', 'absent']]),
+    after: new Map([['/app/out.txt', 'blank']]),
+  }
+  const judged = (words: string) => judgeReference({ told, tested: [] }, sights, taskOf(words), filesOf('')).outcome
+  expect([judged('Write it.'), judged('Make an empty file.')]).toEqual(['fail', 'ok'])
+})
+
+test('a path that is neither there nor made rejects, unless the sentence hedges or the solution speaks of it', () => {
+  const judged = (words: string, solution = '') => {
+    const told = pathsInProse(words)
+    const absent = new Map(told.map(({ path }) => [path, 'absent' as const]))
+    const sights = { ...nothing, before: absent, after: absent }
+    return judgeReference({ told, tested: [] }, sights, taskOf(words), filesOf(solution)).outcome
+  }
+  expect(judged('Count the lines of /app/x.txt.')).toBe('fail')
+  expect(judged('Count the lines of /app/x.txt, if it exists.')).toBe('ok')
+  expect(judged('The program reads /app/x.txt.', 'cat x.txt')).toBe('ok')
+})
+
+test('an order that the solution makes has to be stated', () => {
+  expect(hidesOrder(taskOf('List the names.'), filesOf('cut -f1 x | sort > y'))).toBe(true)
+  expect(hidesOrder(taskOf('List the names in alphabetical order.'), filesOf('cut -f1 x | sort > y'))).toBe(false)
+  expect(hidesOrder(taskOf('List the names.'), filesOf('cut -f1 x > y'))).toBe(false)
+})
+
+test('names and formats that the tests want have to be stated', () => {
+  const path = '/app/out.txt'
+  const judged = (words: string, text: string) => {
+    const sights = {
+      ...nothing,
+      before: new Map([[path, 'absent' as const]]),
+      after: new Map([[path, 'file' as const]]),
+    }
+    const made = new Map([[path, text]])
+    return judgeStated({ told: [], tested: [{ path, line: '' }] }, { ...sights, made }, taskOf(words)).reasons
+  }
+  expect(judged('Write it to out.txt.', 'a\n')).toEqual([])
+  expect(judged('Write it down.', 'a\n')).toEqual([expect.stringMatching(/^name: /)])
+  expect(judged('Write it to out.txt.', '{"a": 1}\n')).toEqual([expect.stringMatching(/^format: .*JSON/)])
+  expect(judged('Write JSON to out.txt.', '{"a": 1}\n')).toEqual([])
+  expect(judged('Write it to out.txt.', 'a\tb\nc\td\n')).toEqual([expect.stringMatching(/^format: .*tabs/)])
+})

@@ -1,0 +1,87 @@
+import { shellQuote } from '../../../lib/shell.ts'
+import { proseLines } from './named-paths.ts'
+
+/** One way to answer without reading what is asked. */
+export interface ShallowSolution {
+  readonly name: string
+  /** Bash, run in the working directory. */
+  readonly script: string
+}
+
+export interface ShallowAsk {
+  readonly instruction: string
+  /** Files to be made, by absolute path. */
+  readonly targets: readonly string[]
+  /** Files that are there, by absolute path. */
+  readonly inputs: readonly string[]
+}
+
+const constants = ['0', '1', 'true', 'yes', '[]', '{}']
+const mostInputs = 3
+const mostExamples = 4
+const mostBytes = 20_000
+
+/** The shallow solutions of a task, the likeliest to pay first. Each writes the same into every file that is asked for. */
+export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): ShallowSolution[] {
+  if (targets.length === 0) return []
+  const everywhere = (name: string, write: (target: string) => string): ShallowSolution => ({
+    name,
+    script: targets.map((target) => `${makeParent(target)}\n${write(target)}`).join('\n'),
+  })
+  const text = (name: string, content: string) => everywhere(name, (target) => writeText(target, content))
+  return [
+    everywhere('touch every file that is asked for', (target) => `touch ${shellQuote(target)}`),
+    text('write an empty line', ''),
+    ...examplesIn(instruction).map((example) =>
+      text(`write an example of the instruction: ${short(example)}`, example),
+    ),
+    ...inputs.slice(0, mostInputs).map((input) => everywhere(`copy ${input}`, (target) => copyInput(input, target))),
+    everywhere('list the files: ls', (target) => writeOutput(target, 'ls')),
+    everywhere('list the files: find .', (target) => writeOutput(target, 'find .')),
+    ...constants.map((constant) => text(`write the constant ${constant}`, constant)),
+  ]
+}
+
+/** What the instruction shows in fences, in code marks or in quotation marks, without paths: the longest first. */
+export function examplesIn(instruction: string): string[] {
+  const fenced = [...instruction.matchAll(/^[ \t]*(?:```|~~~)[^\n]*\n([\s\S]*?)\n?[ \t]*(?:```|~~~)[ \t]*$/gm)]
+  const prose = proseLines(instruction).join('\n')
+  const inline = [...prose.matchAll(/`([^`\n]{1,200})`|"([^"\n]{1,200})"/g)].map(([, code, quoted]) => code ?? quoted)
+  const all = [...fenced.map(([, body]) => body), ...inline].filter(
+    (example): example is string => example !== undefined && isExample(example),
+  )
+  return [...new Set(all)].sort((a, b) => b.length - a.length).slice(0, mostExamples)
+}
+
+function isExample(text: string): boolean {
+  return text.trim() !== '' && text.length <= mostBytes && !/^[\w.-]*\/[\w./-]*$/.test(text)
+}
+
+const makeParent = (target: string) => `mkdir -p ${shellQuote(target.slice(0, target.lastIndexOf('/')) || '/')}`
+
+/** A file that is a program gets one that prints the text. */
+function writeText(target: string, text: string): string {
+  const path = shellQuote(target)
+  if (/\.py$/.test(target)) return `printf '%s\\n' ${shellQuote(`print(${JSON.stringify(text)})`)} > ${path}`
+  if (!/\.sh$/.test(target)) return `printf '%s\\n' ${shellQuote(text)} > ${path}`
+  const script = `#!/bin/bash\nprintf '%s\\n' ${shellQuote(text)}`
+  return `printf '%s\\n' ${shellQuote(script)} > ${path} && chmod +x ${path}`
+}
+
+/** A program that is asked for copies what it reads. */
+function copyInput(input: string, target: string): string {
+  const path = shellQuote(target)
+  if (/\.py$/.test(target)) return `printf '%s\\n' 'import sys' 'sys.stdout.write(sys.stdin.read())' > ${path}`
+  if (/\.sh$/.test(target)) return `printf '%s\\n' '#!/bin/bash' cat > ${path} && chmod +x ${path}`
+  return `cat ${shellQuote(input)} > ${path}`
+}
+
+function writeOutput(target: string, command: string): string {
+  const path = shellQuote(target)
+  return /\.(?:py|sh)$/.test(target) ? `printf '%s\\n' ${shellQuote(command)} > ${path}` : `${command} > ${path}`
+}
+
+function short(text: string): string {
+  const [line = ''] = text.trim().split('\n')
+  return line.length > 60 ? `${line.slice(0, 59)}…` : line
+}
