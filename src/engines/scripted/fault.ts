@@ -26,6 +26,8 @@ const mistakes = [
   'refusal',
   'empty',
   'huge',
+  'repeat',
+  'early-completion',
 ] as const
 
 export type WireFault = (typeof wireFaults)[number]
@@ -36,6 +38,10 @@ export const faultSchema = z.strictObject({
   kind: z.enum([...wireFaults, ...mistakes]),
   every: z.number().int().positive().optional().describe('every n-th request'),
   probability: z.number().min(0).max(1).optional().describe('the chance of each request, drawn from the seed'),
+  per: z
+    .enum(['request', 'conversation'])
+    .default('request')
+    .describe('what the probability is drawn for: each request, or a conversation as a whole'),
   match: z.string().min(1).optional().describe('only for conversations that hold this text'),
   turns: z.array(z.number().int().positive()).optional().describe('only at these turns, counted from 1'),
   times: z
@@ -63,6 +69,8 @@ export interface Moment {
   readonly requests: number
   /** The conversation's digest: equal conversations have equal luck. */
   readonly digest: string
+  /** The digest of its first message, which all requests of a conversation share. */
+  readonly opening: string
   readonly messages: readonly ChatMessage[]
   /** Which turn is to be played, from 1. */
   readonly turn: number
@@ -77,12 +85,13 @@ export function faultAt(faults: readonly Fault[], moment: Moment, draw: (name: s
 }
 
 function isDue(fault: Fault, i: number, moment: Moment, draw: (name: string) => number): boolean {
-  const { every, probability, match, turns } = fault
+  const { every, probability, per, match, turns } = fault
   if (match !== undefined && !moment.messages.some(({ content }) => content.includes(match))) return false
   if (turns !== undefined && !turns.includes(moment.turn)) return false
   if (moment.strikes >= timesOf(fault)) return false
   if (every !== undefined && moment.requests % every !== 0) return false
-  return probability === undefined || draw(`${i} ${moment.digest} ${moment.strikes}`) < probability
+  const luck = per === 'request' ? `${moment.digest} ${moment.strikes}` : moment.opening
+  return probability === undefined || draw(`${i} ${luck}`) < probability
 }
 
 /** A mistake is made once at a turn, so that the script continues; what comes by chance may come again. */

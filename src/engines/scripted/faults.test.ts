@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { ChatMessage, ModelClient, ModelRequest } from '../../core/model.ts'
 import { type ServedModelService, serveModel } from '../../server/serve-model.ts'
 import compatible from '../openai-compatible.ts'
+import { faultAt } from './fault.ts'
 import scripted from './index.ts'
 
 const context = { env: {}, stateDir: '/nonexistent' }
@@ -103,6 +104,8 @@ describe.each(Object.entries(ways))('%s', (_, clientFor) => {
     ['fenced', { text: expect.stringMatching(/^Here.*```json\n\{[\s\S]*\}\n```/s) }],
     ['missing-fields', { text: '{"analysis":""}' }],
     ['wrong-command', { text: expect.stringContaining('/no/such/file') }],
+    ['early-completion', { text: expect.stringContaining('"task_complete": true') }],
+    ['repeat', { text: expect.stringContaining('wc -l') }],
   ])('%s is a reply, and wrong', async (kind, reply) => {
     expect(await complete(fault(kind))).toMatchObject({ kind: 'reply', reply })
   })
@@ -222,4 +225,18 @@ describe('a script in the order of requests', () => {
     expect(said.slice(0, 4)).toEqual(['one', 'context-exceeded', 'two', 'three'])
     expect(said[4]).toMatch(/^All steps are done/)
   })
+})
+
+test('a chance per conversation strikes all of its turns or none', () => {
+  const [drawn] = scripted.options.parse({
+    faults: [{ kind: 'repeat', probability: 0.5, per: 'conversation', times: 2 }],
+  }).faults
+  const struck = (opening: string, strikes: number) =>
+    faultAt(
+      [drawn!],
+      { requests: 1, digest: `${opening}${strikes}`, opening, messages: [], turn: 2, strikes },
+      (name) => (name === '0 unlucky' ? 0.1 : 0.9),
+    ) !== null
+  expect([0, 1, 2].map((strikes) => struck('unlucky', strikes))).toEqual([true, true, false])
+  expect([0, 1, 2].map((strikes) => struck('lucky', strikes))).toEqual([false, false, false])
 })

@@ -21,6 +21,8 @@ export default definePlugin({
     const {
       tasks,
       script,
+      turns,
+      wordy,
       seed,
       context_tokens,
       latency_ms,
@@ -31,7 +33,7 @@ export default definePlugin({
       faults,
       ...ofClient
     } = options
-    const repertoire = once(() => loadRepertoire(tasks, script ?? null))
+    const repertoire = once(() => loadRepertoire(tasks, script ?? null, { turns, wordy }))
     const service = makeService(options, model, repertoire)
     const engine = makeEngine(
       {

@@ -1,16 +1,13 @@
 import { readJson } from '../../lib/parse-json.ts'
 import type { Fault, Mistake } from './fault.ts'
 import type { Manner } from './manner.ts'
+import type { NextTurn } from './next-turn.ts'
 import { renderTurn, type Speech } from './render-turn.ts'
 import type { Turn, WorkTurn } from './turn.ts'
-import { work } from './turn.ts'
+import { completion, work } from './turn.ts'
 
 /** What a model says when it makes a mistake instead of a good turn. */
-export function mistaken(
-  { kind, bytes }: Fault & { kind: Mistake },
-  turn: Exclude<Turn, { kind: 'fault' }>,
-  manner: Manner,
-): Speech {
+export function mistaken({ kind, bytes }: Fault & { kind: Mistake }, { turn, last, manner }: NextTurn): Speech {
   const good = renderTurn(turn, manner)
   switch (kind) {
     case 'malformed':
@@ -24,6 +21,10 @@ export function mistaken(
       return { ...good, text: withoutCommands(good.text, manner), toolCalls: withArguments(good, () => '{}') }
     case 'wrong-command':
       return renderTurn(wrongTurn(turn), manner)
+    case 'repeat':
+      return renderTurn(last ?? turn, manner)
+    case 'early-completion':
+      return renderTurn(completion, manner)
     case 'truncated':
       return { ...good, text: cut(good.text, 0.5), toolCalls: [], finish: 'length' }
     case 'refusal':

@@ -5,9 +5,13 @@ import { type Progress, progressMark, progressOf } from './progress.ts'
 import { renderTurn, type Speech } from './render-turn.ts'
 import { completion, giveUp, type Turn, work } from './turn.ts'
 
+type SpokenTurn = Exclude<Turn, { kind: 'fault' }>
+
 /** What is to be said next in a conversation, if nothing goes wrong. */
 export interface NextTurn {
-  readonly turn: Exclude<Turn, { kind: 'fault' }>
+  readonly turn: SpokenTurn
+  /** The turn before it; null at the beginning. */
+  readonly last: SpokenTurn | null
   readonly manner: Manner
   /** Which turn this is, from 1. */
   readonly number: number
@@ -24,7 +28,8 @@ const maxWaits = 60
 export function nextTurn(request: ModelRequest, turns: readonly Turn[] | null, before: number): NextTurn {
   const manner = mannerOf(request)
   const progress = progressOf(request.messages, turns ?? [], manner)
-  const base = { manner, number: progress.next + 1, wasted: progress.wasted, fault: null }
+  const last = turns?.slice(0, progress.next).findLast((turn) => turn.kind !== 'fault') ?? null
+  const base = { manner, last, number: progress.next + 1, wasted: progress.wasted, fault: null }
   if (asksForProse(request.messages)) return { ...base, turn: prose(progress, turns?.length ?? 0) }
   if (turns === null) return { ...base, turn: giveUp }
   if (mustWait(progress, turns, manner)) return { ...base, wasted: 0, turn: waiting }
@@ -36,7 +41,7 @@ export function nextTurn(request: ModelRequest, turns: readonly Turn[] | null, b
 export function turnInOrder(request: ModelRequest, turns: readonly Turn[], number: number): NextTurn {
   const turn = turns[number - 1] ?? completion
   const manner = mannerOf(request)
-  const base = { manner, number, wasted: 0 }
+  const base = { manner, last: null, number, wasted: 0 }
   return turn.kind === 'fault' ? { ...base, turn: completion, fault: turn.fault } : { ...base, turn, fault: null }
 }
 
@@ -81,8 +86,8 @@ function prose({ next }: Progress, total: number): NextTurn['turn'] {
 }
 
 /** A good turn as it is said. */
-export function speak({ turn, manner }: NextTurn, thinks: boolean): Speech {
+export function speak({ turn, manner }: NextTurn, { reasoning }: { readonly reasoning: boolean }): Speech {
   const speech = renderTurn(turn, manner)
-  if (!thinks || speech.reasoning !== null) return speech
+  if (!reasoning || speech.reasoning !== null) return speech
   return { ...speech, reasoning: turn.kind === 'work' ? `Next: ${turn.plan}` : 'Nothing to think about.' }
 }

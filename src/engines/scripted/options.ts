@@ -27,6 +27,11 @@ export const scriptedOptions = z.strictObject({
     .default([])
     .describe('folders of tasks whose solutions are played'),
   script: z.string().min(1).optional().describe('a file of turns; it comes before solutions'),
+  turns: z
+    .enum(['one', 'few', 'many'])
+    .default('few')
+    .describe('how a solution is played: in one turn, in three, or one command at a time'),
+  wordy: z.boolean().default(false).describe('describe every command of a solution before typing it'),
   seed: z.number().int().default(0),
   context_tokens: z.number().int().positive().default(131_072).describe('longer conversations are refused'),
   latency_ms: latency.default(0),

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../core/model.ts'
 import { openingText } from './manner.ts'
 import { loadScript, type Script } from './script-file.ts'
-import { loadSolutionTurns } from './solution-turns.ts'
+import { loadSolutionTurns, type Style } from './solution-turns.ts'
 import { type KnownTask, loadTaskIndex, type TaskIndex } from './task-index.ts'
 import type { Turn } from './turn.ts'
 
@@ -14,19 +14,23 @@ export interface Repertoire {
 }
 
 /** Reads a script and the tasks of some folders; what is wrong with them is a UserError. */
-export async function loadRepertoire(folders: readonly string[], scriptFile: string | null): Promise<Repertoire> {
+export async function loadRepertoire(
+  folders: readonly string[],
+  scriptFile: string | null,
+  style: Style,
+): Promise<Repertoire> {
   const script = scriptFile === null ? null : await loadScript(scriptFile)
-  return makeRepertoire(script, folders.length === 0 ? null : await loadTaskIndex(folders))
+  return makeRepertoire(script, folders.length === 0 ? null : await loadTaskIndex(folders), style)
 }
 
 /** Recognising a task takes longer than all the rest, and a conversation is seen once per turn. */
 const maxRemembered = 10_000
 
 /** A script's lists for tasks come first, then the tasks' own solutions, then the script's turns for everything else. */
-function makeRepertoire(script: Script | null, index: TaskIndex | null): Repertoire {
+function makeRepertoire(script: Script | null, index: TaskIndex | null, style: Style): Repertoire {
   const byOpening = new Map<string, Promise<readonly Turn[] | null>>()
   const bySolution = new Map<string, Promise<readonly Turn[] | null>>()
-  const solve = (task: KnownTask) => remembered(bySolution, task.dir, () => loadSolutionTurns(task))
+  const solve = (task: KnownTask) => remembered(bySolution, task.dir, () => loadSolutionTurns(task, style))
   return {
     inOrder: script?.order === 'requests' ? script.turns : null,
     turnsFor(messages) {

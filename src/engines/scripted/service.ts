@@ -66,6 +66,7 @@ class ScriptedService implements ModelService {
         number,
         tokens,
         digest,
+        opening: conversation[0]?.digest ?? '',
         before: this.memory.askedBefore(digest),
         cached: () => this.memory.cachedTokens(conversation),
       }
@@ -86,9 +87,7 @@ class ScriptedService implements ModelService {
     const spoilt = spoils.find((kind) => kind === fault?.kind)
     if (fault && !isMistake(fault.kind) && !spoilt) return wireFaultAnswer(fault)
     const speech =
-      fault && isMistake(fault.kind)
-        ? mistaken({ ...fault, kind: fault.kind }, next.turn, next.manner)
-        : speak(next, options.reasoning)
+      fault && isMistake(fault.kind) ? mistaken({ ...fault, kind: fault.kind }, next) : speak(next, options)
     const reply = this.replyOf(call.request, speech, asked)
     const pace = paceOf(options.tokens_per_sec)
     if (!call.stream) await pause((reply.usage.outputTokens / (options.tokens_per_sec ?? Infinity)) * 1000, signal)
@@ -121,6 +120,7 @@ interface Asked {
   readonly number: number
   readonly tokens: number
   readonly digest: string
+  readonly opening: string
   /** How often the very same conversation was asked about before. */
   readonly before: number
   readonly cached: () => number
@@ -128,8 +128,8 @@ interface Asked {
 
 const spoils = ['cut', 'endless', 'bad-utf8'] as const
 
-function momentOf({ messages }: ModelRequest, { number, digest, before }: Asked, next: NextTurn) {
-  return { requests: number, digest, messages, turn: next.number, strikes: before + next.wasted }
+function momentOf({ messages }: ModelRequest, { number, digest, opening, before }: Asked, next: NextTurn) {
+  return { requests: number, digest, opening, messages, turn: next.number, strikes: before + next.wasted }
 }
 
 /** A limit of tokens and words to stop at hold for a stand-in too. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { shellScript } from './render-turn.ts'
-import { solutionTurns } from './solution-turns.ts'
+import { inStyle, solutionTurns } from './solution-turns.ts'
 import type { WorkTurn } from './turn.ts'
 
 /** Runs what the turns type, in a folder of its own instead of /tmp/solution. */
@@ -56,4 +56,21 @@ test('the echo of the command is not taken for its end', () => {
 test('a solution that names its own place is put there', () => {
   const turns = solutionTurns([{ path: 'solve.sh', bytes: Buffer.from('cp /solution/a /b\n') }], {})
   expect(shellScript((turns[1] as WorkTurn).commands)).toContain("> /solution/solve.sh <<'END_OF_FILE'")
+})
+
+test('a solution is told in one turn, in three or a command at a time, and types the same', () => {
+  const turns = solutionTurns([{ path: 'solve.sh', bytes: Buffer.from('true\n') }], {})
+  const told = (['one', 'few', 'many'] as const).map((each) => inStyle(turns, { turns: each, wordy: false }))
+  expect(told.map((each) => each.length)).toEqual([1, 3, 6])
+  const typed = told.map((each) => each.flatMap(({ commands }) => commands))
+  expect(typed[0]).toEqual(typed[1])
+  expect(typed[2]).toEqual(typed[1])
+  expect(told.map((each) => each.map(({ until }) => until !== null).indexOf(true))).toEqual([0, 2, 5])
+})
+
+test('a wordy stand-in describes each command before it types it', () => {
+  const turns = solutionTurns([{ path: 'solve.sh', bytes: Buffer.from('true\n') }], {})
+  const [look] = inStyle(turns, { turns: 'few', wordy: true })
+  expect(look?.plan).toContain('Step 1: I type `pwd; ls -la`')
+  expect(look?.commands).toEqual(turns[0]?.commands)
 })

@@ -7,8 +7,12 @@ import { readTaskText } from '../../formats/harbor-task/read.ts'
 import { isMissing } from '../../lib/files.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { walkTree } from '../../lib/tree.ts'
+import type { ScriptedOptions } from './options.ts'
 import type { KnownTask } from './task-index.ts'
-import { type Command, type Turn, work } from './turn.ts'
+import { type Command, type WorkTurn, work } from './turn.ts'
+
+/** How a solution is told. */
+export type Style = Pick<ScriptedOptions, 'turns' | 'wordy'>
 
 /** A file of a solution, to be written into a sandbox by typing. */
 export interface SolutionFile {
@@ -22,12 +26,12 @@ const maxSolutionBytes = 1024 * 1024
 const ended = 'solution ended with'
 
 /** Turns a task's own solution into terminal work: look, write its files, run it, wait for its end. Null when there is none. */
-export async function loadSolutionTurns(task: KnownTask): Promise<readonly Turn[] | null> {
+export async function loadSolutionTurns(task: KnownTask, style: Style): Promise<readonly WorkTurn[] | null> {
   const files = await readSolution(solutionDir(task.dir))
   if (!files.some(({ path }) => path === solveScript('linux'))) return null
   const toml = await readTaskText(task.taskDir, join(task.taskDir, taskFileName))
   const { env } = parseTaskToml(toml ?? '', taskFileName).solution
-  return solutionTurns(files, env)
+  return inStyle(solutionTurns(files, env), style)
 }
 
 async function readSolution(dir: string): Promise<SolutionFile[]> {
@@ -47,7 +51,10 @@ async function readSolution(dir: string): Promise<SolutionFile[]> {
   return files
 }
 
-export function solutionTurns(files: readonly SolutionFile[], env: Readonly<Record<string, string>>): readonly Turn[] {
+export function solutionTurns(
+  files: readonly SolutionFile[],
+  env: Readonly<Record<string, string>>,
+): readonly WorkTurn[] {
   const dir = files.some(({ bytes }) => Buffer.from(bytes).includes(sandboxPaths.solution))
     ? sandboxPaths.solution
     : '/tmp/solution'
@@ -81,6 +88,35 @@ export function solutionTurns(files: readonly SolutionFile[], env: Readonly<Reco
       until: new RegExp(`${ended} \\d+`),
     }),
   ]
+}
+
+export function inStyle(turns: readonly WorkTurn[], { turns: wanted, wordy }: Style): readonly WorkTurn[] {
+  const told = inTurns(turns, wanted)
+  return wordy ? told.map(describeCommands) : told
+}
+
+function inTurns(turns: readonly WorkTurn[], wanted: Style['turns']): readonly WorkTurn[] {
+  if (wanted === 'few') return turns
+  if (wanted === 'many') {
+    return turns.flatMap((turn) =>
+      turn.commands.map((command, i) =>
+        work({ ...turn, commands: [command], until: i === turn.commands.length - 1 ? turn.until : null }),
+      ),
+    )
+  }
+  const { analysis = '', until = null } = turns.at(-1) ?? {}
+  const commands = turns.flatMap((turn) => turn.commands)
+  return [work({ analysis: turns[0]?.analysis ?? analysis, plan: 'Write a script and run it.', commands, until })]
+}
+
+/** Says in words what is typed next, as talkative models do. */
+function describeCommands(turn: WorkTurn): WorkTurn {
+  const steps = turn.commands.map(({ keystrokes, durationSec }, i) => {
+    const [first = ''] = keystrokes.split('\n')
+    return `Step ${i + 1}: I type \`${first}\` and give it ${durationSec} s to finish, then I read what the terminal shows.`
+  })
+  const analysis = `${turn.analysis} Before I type anything, I go through the state of the terminal and the request once more.`
+  return { ...turn, analysis, plan: [turn.plan, ...steps].join(' ') }
 }
 
 /** Commands that write a file: as it is where a terminal takes every character of it literally, else in base64. */
