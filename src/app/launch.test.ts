@@ -59,3 +59,31 @@ test('--trainer small trains a student of our own on one node, and says what it 
   await expect(launch({ ...small, cluster: 'vista', jobType: 'pretokenize' })).rejects.toThrow('--job-type pretokenize')
   await expect(launch({ ...small, cluster: 'vista', dryRun: false })).rejects.toThrow('nothing at /data/mine')
 })
+
+test('a ready-made teacher is planned for the GPUs of the cluster, and refused where it cannot fit', async () => {
+  const asked = {
+    jobType: 'datagen',
+    datagenScript: 'data/nl2bash/generate.ts',
+    datagenExtraArgs: '--no-upload --source fixture',
+    enableTraceGen: true,
+    disableVerification: true,
+    experimentsDir: '/exp',
+    dryRun: true,
+  } as const
+  const planned = async (cluster: string, datagenEngine: string, more = {}) => {
+    const { plan } = await launch({ ...asked, cluster, datagenEngine, ...more })
+    const server = plan.launch.jobs.find(({ name }) => name === 'server')
+    const config = Object.entries(plan.launch.files).find(([path]) => path.includes('datagen_config'))?.[1]
+    return { resources: server?.resources, config }
+  }
+  const torch = await planned('nyutorch', 'glm-4-7-awq')
+  expect(torch.resources).toMatchObject({ nodes: 1, gpusPerNode: 4 })
+  expect(torch.config).toContain('max_model_len: 131072')
+  expect(torch.config).not.toContain('gpu_profiles')
+  expect((await planned('alpha', 'glm-4-7-awq')).config).toContain('tensor_parallel_size: 8')
+  expect((await planned('oumi', 'kimi-k2-5')).resources).toMatchObject({ nodes: 2, gpusPerNode: 8 })
+  await expect(planned('juwels', 'glm-5-fp8')).rejects.toThrow('none for')
+  await expect(planned('vista', 'vllm_local', { vllmModelPath: 'x/Big-405B' })).rejects.toThrow(
+    'x/Big-405B does not fit on 1 GPU of 96 GiB: 405 billion parameters of 16 bits are 754 GiB',
+  )
+})

@@ -102,11 +102,28 @@ const vllmServer = z.strictObject({
   extra_args: z.union([text, z.array(z.union([text, z.number()])), mapping]).nullish(),
 })
 
+/** What decides how much memory a model needs; only for the model that it names. */
+const modelFacts = z.strictObject({
+  model: text,
+  parameters_b: z.number().positive(),
+  /** Of a parameter as it lies on a GPU, scales of quantized weights included. */
+  weight_bits: z.number().positive(),
+  /** Of one token over all layers. */
+  kv_bytes_per_token: z.number().positive().optional(),
+  /** Left out where the cache has no heads to split (MLA). */
+  kv_heads: count.optional(),
+})
+
+/** Settings of the server for a number of GPUs with at least this much memory, laid over the file's own. */
+const gpuProfile = z.strictObject({ gpus: count, memory_gb: z.number().positive(), vllm_server: mapping })
+
 /** An engine's settings as they stand in a file: what answers, what is started for it, and what agents get. */
 const engineFileSchema = z.strictObject({
   engine,
   backend: backend.nullish(),
   vllm_server: vllmServer.nullish(),
+  model_facts: modelFacts.nullish(),
+  gpu_profiles: z.array(gpuProfile).nullish(),
   extra_agent_kwargs: mapping.nullish(),
   chunk_array_max: count.nullish(),
 })

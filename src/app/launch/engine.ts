@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { checkEngineFile, type EngineFile } from '../../formats/engine-yaml.ts'
 import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { type Gpus, gpuMemoryOf, profileFor, refuseMisfit } from '../../formats/model-fit.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
 import { jsonOrText } from '../../lib/parse-json.ts'
@@ -54,11 +55,17 @@ export async function chooseEngineFile(
   const document = Object(
     structuredClone(readDocument(source, file, file.endsWith('.json') ? 'json' : 'yaml')),
   ) as Record<string, unknown>
+  const gpus = gpusOf(at)
+  if (gpus && document.gpu_profiles)
+    for (const [key, value] of Object.entries(profileFor(checkEngineFile(document, file), gpus) ?? {}))
+      setDeep(document, `vllm_server.${key}=${JSON.stringify(value)}`)
+  delete document.gpu_profiles
   for (const setting of ask.set) setDeep(document, setting)
   if (ask.backend !== undefined) setDeep(document, `backend.type=${ask.backend}`)
   const parsed = checkEngineFile(document, file)
   if (parsed.engine.type === 'none') return null
   const own = serverOf(parsed, ask.as)
+  if (own && gpus) refuseMisfit(parsed, gpus)
   const server = own && { ...own, timeLimit: timeLimitOf(at, settings, own) }
   const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
   const local = server && weights ? localOf(at, settings, weights, 'model') : null
@@ -67,6 +74,13 @@ export async function chooseEngineFile(
   setDeep(document, `vllm_server.model_path=${local.path}`)
   setDeep(document, `vllm_server.custom_model_name=${server.model}`)
   return { path: ask.as, text: renderYaml(document), server: { ...server, download: local.download } }
+}
+
+/** The GPUs of a cluster; null where it has none, or where their type does not say how much memory they have. */
+function gpusOf({ cluster }: PlanContext): Gpus | null {
+  const memoryGib = gpuMemoryOf(cluster.gpuType)
+  if (memoryGib === null || cluster.gpusPerNode === 0) return null
+  return { memoryGib, perNode: cluster.gpusPerNode, nodes: cluster.nodes ?? 1 }
 }
 
 /** A given time limit applies to the server too; the cluster's own does not, but nothing may take longer than it allows. */
@@ -85,7 +99,7 @@ async function engineFileOf({ name, config }: EngineAsk): Promise<string | null>
   if (await exists(name)) return resolve(name)
   throw new UserError(
     `no engine is called ${JSON.stringify(name)}`,
-    'known: vllm_local, openai, anthropic, google_gemini, none, or a file',
+    'known: vllm_local, openai, anthropic, google_gemini, none, a name in configs/engines, or a file',
   )
 }
 
