@@ -21,6 +21,21 @@ export default definePipeline({
       dialect: 'swe-bench',
       image,
       testCommands: ['. /opt/miniconda3/bin/activate testbed; pytest -rA --color=no {{testFiles}}'],
+      otherNames: {
+        // Django's own runner, and SymPy's, as SWE-bench calls them.
+        unittest: {
+          testCommands: [
+            '. /opt/miniconda3/bin/activate testbed; ./tests/runtests.py --verbosity 2 --settings=test_sqlite --parallel 1 {{testModules}}',
+          ],
+          testFormat: 'unittest-lines',
+        },
+        bare: {
+          testCommands: [
+            ". /opt/miniconda3/bin/activate testbed; PYTHONWARNINGS='ignore::UserWarning,ignore::SyntaxWarning' bin/test -C --verbose {{testFiles}}",
+          ],
+          testFormat: 'name-ok',
+        },
+      },
       repositories: {
         dir: `${dir}/fixtures`,
         testCommands: ['python3 -m unittest -v'],

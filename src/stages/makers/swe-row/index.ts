@@ -45,6 +45,15 @@ const options = z.strictObject({
     .min(1)
     .describe('`{{testFiles}}` stands for the files that deciding tests are named by.'),
   testFormat: z.enum(testFormats).default('pytest'),
+  otherNames: z
+    .partialRecord(
+      z.enum(['unittest', 'bare']),
+      z.strictObject({ testCommands: z.array(z.string().min(1)).min(1), testFormat: z.enum(testFormats) }),
+    )
+    .optional()
+    .describe(
+      'How tests run in the image where they are not named as `file.py::test`: `unittest` for `test (module.Class)`, `bare` for `test`. `{{testFiles}}` and `{{testModules}}` are then those of the test patch.',
+    ),
   timeoutSec: z.number().positive().default(1800),
   pipeline: z.string().min(1).default('swe'),
 })
@@ -74,7 +83,10 @@ async function makeDraft(raw: RawRow, given: Options, at: StageContext): Promise
   if (typeof row === 'string') return { drop: 'bad-row', detail: row }
   if (row.failToPass.length + row.passToPass.length === 0)
     return { drop: 'no-tests', detail: 'expected names of tests that have to pass, got none' }
-  const { pipeline, workdir, timeoutSec } = given
+  const { pipeline, workdir, timeoutSec, otherNames } = given
+  const spelling = spellingOf(row)
+  if (otherNames && spelling !== 'files' && (spelling === null || !otherNames[spelling]))
+    return { drop: 'unmatched-test-names', detail: 'no test run prints all names of the row' }
   try {
     const files = (await filesFromCopy(row, given, at)) ?? filesFromImage(row, given)
     if (files === null) return { drop: 'no-environment', detail: `neither an image nor a copy of ${row.repo}` }
@@ -116,14 +128,36 @@ function filesFromImage(row: SweRow, given: Options): TaskDraft['files'] | null 
       `image: expected the name of an image, got ${JSON.stringify(image.slice(0, 100))}`,
       'check the option image',
     )
-  const run = { commands: commandsFor(row, given.testCommands), format, workdir, timeoutSec }
+  const other = given.otherNames?.[spellingOf(row) as 'unittest' | 'bare']
+  const commands = commandsFor(row, other?.testCommands ?? given.testCommands)
+  const run = { commands, format: other?.testFormat ?? format, workdir, timeoutSec }
   return draftFromImage(row, run, image, checkout === null ? null : checkout.replaceAll('{{id}}', row.id))
 }
 
-function commandsFor({ failToPass, passToPass }: SweRow, commands: readonly string[]): string[] {
-  const files = [...failToPass, ...passToPass].flatMap((name) => /^([^\s:]+\.\w+)::/.exec(name)?.[1] ?? [])
-  const words = [...new Set(files)].map(shellQuote).join(' ')
-  return commands.map((command) => command.replaceAll('{{testFiles}}', words))
+function commandsFor({ failToPass, passToPass, testPatch }: SweRow, commands: readonly string[]): string[] {
+  const named = [...failToPass, ...passToPass].flatMap((name) => /^([^\s:]+\.\w+)::/.exec(name)?.[1] ?? [])
+  const patched = testPatch?.files.flatMap(({ newPath }) => newPath ?? []).filter((path) => path.endsWith('.py')) ?? []
+  const files = [...new Set(named.length > 0 ? named : patched)]
+  const modules = files.map((path) =>
+    path
+      .replace(/^tests\//, '')
+      .replace(/\.py$/, '')
+      .replaceAll('/', '.'),
+  )
+  return commands.map((command) =>
+    command
+      .replaceAll('{{testFiles}}', files.map(shellQuote).join(' '))
+      .replaceAll('{{testModules}}', modules.map(shellQuote).join(' ')),
+  )
+}
+
+/** How a row names its tests; null when no single runner prints all of these names. */
+function spellingOf({ failToPass, passToPass }: SweRow): 'files' | 'unittest' | 'bare' | null {
+  const names = [...failToPass, ...passToPass]
+  if (names.some((name) => name.includes('::'))) return names.every((name) => name.includes('::')) ? 'files' : null
+  // Of a test with a description unittest prints that, so the other names can be any text.
+  if (names.some((name) => /^\w+ \([\w.]+\)$/.test(name))) return 'unittest'
+  return names.every((name) => /^\w+$/.test(name)) ? 'bare' : null
 }
 
 /** Registries know no capitals, and no `__`. */

@@ -100,3 +100,30 @@ test.each([
   const stage = make({ dialect: 'swe-bench', repositories: local })
   expect(await runStage(stage as never, [row])).toMatchObject([{ drop, id: gym?.id }])
 })
+
+test('the runner follows from how a row names its tests', async () => {
+  const patch = (path: string) => `--- a/${path}\n+++ b/${path}\n@@ -1 +1 @@\n-a\n+b\n`
+  const otherNames = {
+    unittest: { testCommands: ['runtests.py {{testModules}}'], testFormat: 'unittest-lines' },
+    bare: { testCommands: ['bin/test {{testFiles}}'], testFormat: 'name-ok' },
+  }
+  const options = { dialect: 'swe-bench', image: 'some/image', otherNames }
+  const row = (names: string[], test: string): RawRow => ({
+    id: 'x',
+    source: 's',
+    fields: {
+      ...{ instance_id: 'x', repo: 'o/n', problem_statement: 'Broken.', patch: patch('src/a.py') },
+      ...{ test_patch: patch(test), FAIL_TO_PASS: names, PASS_TO_PASS: [] },
+    },
+  })
+  const runOf = async (names: string[], test: string) =>
+    textOf(await draftOf(options, row(names, test)), 'tests/run-tests.sh')
+  const django = await runOf(['test_a (auth.tests.A)', 'A description.'], 'tests/auth_tests/test_a.py')
+  expect(django).toContain('runtests.py auth_tests.test_a')
+  expect(django).toContain('format=unittest-lines')
+  expect(await runOf(['test_point'], 'sympy/tests/test_point.py')).toContain('bin/test sympy/tests/test_point.py')
+  expect(await runOf(['t/test_a.py::test_a[x]'], 't/test_a.py')).toContain('pytest -rA t/test_a.py')
+  expect(await runStage(make(options) as never, [row(['t/test_a.py::test_a', '[100%]'], 't/test_a.py')])).toMatchObject(
+    [{ drop: 'unmatched-test-names' }],
+  )
+})

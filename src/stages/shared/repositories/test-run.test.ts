@@ -112,3 +112,26 @@ test('a test that is said to pass and to fail has failed', () => {
     b: 'pass',
   })
 })
+
+test('tests of Django are called by their lines, and by their descriptions where they have one', async () => {
+  const log = `Testing against Django installed in '/testbed/django'
+test_ascii (auth_tests.test_validators.NameTests) ... ok
+test_new (auth_tests.test_validators.NameTests.test_new) ... FAIL
+test_urls (auth_tests.test_views.NamedTests)
+Named URLs should be reversible ... ok
+test_slow (auth_tests.test_views.NamedTests) ... skipped 'no database'
+test_known (auth_tests.test_views.NamedTests) ... expected failure
+`
+  expect(await report('unittest-lines', log)).toEqual({
+    'test_ascii (auth_tests.test_validators.NameTests)': 'pass',
+    'test_new (auth_tests.test_validators.NameTests)': 'fail',
+    'Named URLs should be reversible': 'pass',
+    'test_known (auth_tests.test_views.NamedTests)': 'pass',
+  })
+})
+
+test('tests of SymPy are called by their names', async () => {
+  const log =
+    'sympy/geometry/tests/test_point.py[3]\ntest_Point ok\ntest_issue_11617 F\ntest_slow f\ntest_bad E\n                [FAIL]\n'
+  expect(await report('name-ok', log)).toEqual({ test_Point: 'pass', test_issue_11617: 'fail', test_bad: 'fail' })
+})

@@ -4,9 +4,19 @@ import { shellQuote } from '../../../lib/shell.ts'
 
 /**
  * What a test runner prints, and so how single tests are told apart. `tap`: node --test, tape, tap. `marks`: lines with a
- * tick or a cross, as mocha and jest print them. `pytest-names`: pytest, but a test is called `Class.test`. `exit`: each command is one test and its exit code decides.
+ * tick or a cross, as mocha and jest print them. `pytest-names`: pytest, but a test is called `Class.test`. `unittest-lines`: unittest, but a test
+ * is called by its line, `test (module.Class)` or its description. `name-ok`: `test_name ok`. `exit`: each command is one test and its exit code decides.
  */
-export const testFormats = ['pytest', 'pytest-names', 'unittest', 'tap', 'marks', 'exit'] as const
+export const testFormats = [
+  'pytest',
+  'pytest-names',
+  'unittest',
+  'unittest-lines',
+  'name-ok',
+  'tap',
+  'marks',
+  'exit',
+] as const
 export type TestFormat = (typeof testFormats)[number]
 
 /** How a repository's own tests are run. */
@@ -100,6 +110,19 @@ format == "unittest" {
   else if (pending != "" && $0 ~ /(^|\\.\\.\\. )(FAIL|ERROR|unexpected success)$/) { say("fail", pending); pending = "" }
   else if (pending != "" && $0 ~ /\\.\\.\\. skipped/) pending = ""
 }
+# What stands before the verdict: a test with a description is called by that.
+format == "unittest-lines" && / \\.\\.\\. (ok|expected failure|FAIL|ERROR|unexpected success)$/ {
+  status = $0 ~ / (ok|expected failure)$/ ? "pass" : "fail"
+  line = $0
+  sub(/ \\.\\.\\. [A-Za-z ]+$/, "", line)
+  # Since Python 3.11 the method stands in the parentheses too.
+  size = split(line, word, " ") == 2 ? length(word[1]) + 2 : 0
+  if (size > 0 && substr(word[2], length(word[2]) - size + 1) == "." word[1] ")")
+    line = word[1] " " substr(word[2], 1, length(word[2]) - size) ")"
+  say(status, line)
+}
+# As the runner of SymPy prints them.
+format == "name-ok" && /^test_[A-Za-z_0-9]* (ok|F|E)( |$)/ { say($2 == "ok" ? "pass" : "fail", $1) }
 format == "marks" {
   line = $0
   sub(/^[ \\t]+/, "", line)
