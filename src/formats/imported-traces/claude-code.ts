@@ -58,6 +58,8 @@ function isSaid(line: Fields): boolean {
 /** The lines from the first to the last reply, without the branches that were left. */
 function pathOf(lines: readonly Fields[]): Fields[] {
   const byId = new Map(lines.flatMap((line) => (typeof line.uuid === 'string' ? [[line.uuid, line] as const] : [])))
+  // Exports may have lost who answers whom; then the order of the lines is all there is.
+  if (!lines.some((line) => byId.has(parentOf(line)))) return [...lines]
   const last = lines.findLast((line) => isReply(line) && typeof line.uuid === 'string')
   const chosen = new Set<Fields>()
   for (let line = last; line !== undefined && !chosen.has(line); line = byId.get(parentOf(line))) chosen.add(line)

@@ -207,6 +207,19 @@ test('a session of Claude Code is the path to its last reply, with the results o
   expect(other).toMatchObject({ trace_source: 'subagent-z9', turns: 1 })
 })
 
+test('a session of Claude Code whose lines do not refer to each other is read in their order', async () => {
+  const [row] = await rowsOf(
+    'session.jsonl',
+    lines(
+      claude('u1', null, { content: 'Begin.' }),
+      claude('a1', null, said('m1', { type: 'text', text: 'Begun.' })),
+      claude('u2', 'elsewhere', { content: 'Go on.' }),
+      claude('a2', null, said('m2', { type: 'text', text: 'Done.' })),
+    ),
+  )
+  expect(row?.conversations.map(({ content }) => content)).toEqual(['Begin.', 'Begun.', 'Go on.', 'Done.'])
+})
+
 test('a compaction of Claude Code ends one trace and begins another', async () => {
   const rows = await rowsOf(
     'session.jsonl',

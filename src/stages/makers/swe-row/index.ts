@@ -155,9 +155,8 @@ function commandsFor({ failToPass, passToPass, testPatch }: SweRow, commands: re
 function spellingOf({ failToPass, passToPass }: SweRow): 'files' | 'unittest' | 'bare' | null {
   const names = [...failToPass, ...passToPass]
   if (names.some((name) => name.includes('::'))) return names.every((name) => name.includes('::')) ? 'files' : null
-  // Of a test with a description unittest prints that, so the other names can be any text.
-  if (names.some((name) => /^\w+ \([\w.]+\)$/.test(name))) return 'unittest'
-  return names.every((name) => /^\w+$/.test(name)) ? 'bare' : null
+  // Of a test with a description unittest prints that, so names can be any text.
+  return names.every((name) => /^\w+$/.test(name)) ? 'bare' : 'unittest'
 }
 
 /** Registries know no capitals, and no `__`. */
