@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto'
 import { definePipeline, z } from 'ot-agent'
-import { checkPy } from './check.ts'
+import { checkDeskPy, deskPy } from './desk.ts'
+import { labelOf, type Offer, otherOffers } from './offers.ts'
 import { markedSlots } from './slots.ts'
 
 const domains = ['flights', 'food-ordering', 'hotels', 'movies', 'music', 'restaurant-search', 'sports'] as const
@@ -14,16 +16,16 @@ const dialog = z.object({
   ),
 })
 
-/** Dialogs between a customer and an assistant: what was asked for, slot by slot. */
+/** Dialogs between a customer and an assistant: the agent books what the customer wants at a small service. */
 export default definePipeline({
   name: 'taskmaster2',
-  summary: 'What a customer of a dialog asked for, slot by slot, as people marked it',
+  summary: 'What a customer of a dialog wants is booked at a service with offers that nearly fit',
   options: z.strictObject({
     domain: z
       .enum(domains)
       .default('flights')
       .describe(`one of ${domains.join(', ')}`),
-    minSlots: z.number().int().min(1).default(2).describe('dialogs with fewer slots are left out'),
+    minSlots: z.number().int().min(2).default(2).describe('dialogs with fewer slots are left out'),
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'conversation_id' } },
@@ -36,32 +38,54 @@ export default definePipeline({
       }),
     },
   },
-  strategy: 'slot-extraction',
-  environment: { dockerfile: 'FROM python:3.12-slim\n\nWORKDIR /app\nCOPY dialog.txt /app/dialog.txt\n' },
-  verifier: {
-    files: {
-      'tests/test.sh':
-        '#!/bin/sh\nreward=0\nif python3 -I /tests/check.py /app/slots.json /tests/slots.json; then\n  reward=1\nfi\necho "$reward" > /logs/verifier/reward.txt\n',
-      'tests/check.py': checkPy,
-    },
+  strategy: 'booking-service',
+  environment: {
+    dockerfile: 'FROM python:3.12-slim\n\nWORKDIR /app\nCOPY dialog.txt /app/dialog.txt\nCOPY desk /app/desk\n',
   },
   make: ({ fields, id }, { options }) => {
     const parsed = dialog.safeParse(fields)
     if (!parsed.success) return { drop: 'missing-field', detail: 'expected conversation_id and utterances', id }
-    const slots = markedSlots(parsed.data.utterances)
+    const { utterances } = parsed.data
+    const slots = markedSlots(utterances)
     const names = Object.keys(slots).sort()
     if (names.length < options.minSlots)
       return { drop: 'no-checkable-answer', detail: `${names.length} slots are marked with one value each`, id }
-    const text = parsed.data.utterances.map(({ speaker, text: said }) => `${speaker}: ${said.trim()}`).join('\n')
-    const answer = Object.fromEntries(names.map((name) => [name, slots[name]?.[0]]))
+    const text = utterances.map(({ speaker, text: said }) => `${speaker}: ${said.trim()}`).join('\n')
+    const right = Object.fromEntries(names.map((name) => [name, slots[name]?.[0] ?? '']))
+    const others = otherOffers(right, text)
+    if (others.length === 0)
+      return { drop: 'no-other-offers', detail: 'fewer than two slots have other values to offer', id }
+    const offers = named([right, ...others], id)
+    const [booked] = Object.keys(offers)
     return {
-      instruction: `The file \`/app/dialog.txt\` is a dialog between a customer (USER) and an assistant. Find out these details of it:\n\n${names.map((name) => `- \`${name}\``).join('\n')}\n\nWrite \`/app/slots.json\`, a JSON object with exactly these keys. The value of each is the words of the dialog that say it, as few as possible.\n`,
+      instruction: `A customer (USER) and an assistant talked; \`/app/dialog.txt\` is what they said. Now do what the customer wants: the booking desk has offers, and exactly one of them agrees with the dialog in every detail. Book that one, once, and nothing else.\n\nThe desk is a program: \`python3 /app/desk/desk.py\` says how it is used.\n`,
       files: {
         'environment/dialog.txt': { data: `${text}\n` },
-        'tests/slots.json': { data: `${JSON.stringify(slots, names, 1)}\n` },
-        'solution/slots.json': { data: `${JSON.stringify(answer, null, 1)}\n` },
-        'solution/solve.sh': { data: '#!/bin/sh\ncp "$(dirname "$0")/slots.json" /app/slots.json\n' },
+        'environment/desk/desk.py': { data: deskPy, executable: true },
+        'environment/desk/offers.json': { data: `${JSON.stringify(labelled(offers), null, 1)}\n` },
+        'tests/check.py': { data: checkDeskPy },
+        'tests/test.sh': {
+          data: `#!/bin/sh\nreward=0\nif python3 -I /tests/check.py /app/desk/bookings.json ${booked}; then\n  reward=1\nfi\necho "$reward" > /logs/verifier/reward.txt\n`,
+        },
+        'solution/solve.sh': { data: `#!/bin/sh\npython3 /app/desk/desk.py book ${booked}\n` },
       },
     }
   },
 })
+
+/** Each offer under a name that says nothing about it; the first stays first. */
+function named(offers: readonly Offer[], seed: string): Readonly<Record<string, Offer>> {
+  const nameOf = (i: number) => createHash('sha256').update(`${seed} ${i}`).digest('hex').slice(0, 6)
+  return Object.fromEntries(offers.map((offer, i) => [`F-${nameOf(i)}`, offer]))
+}
+
+/** As the desk prints them, in an order that tells nothing. */
+function labelled(offers: Readonly<Record<string, Offer>>): Readonly<Record<string, Offer>> {
+  const spelled = (offer: Offer) =>
+    Object.fromEntries(Object.entries(offer).map(([slot, value]) => [labelOf(slot), value]))
+  return Object.fromEntries(
+    Object.entries(offers)
+      .map(([name, offer]) => [name, spelled(offer)] as const)
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  )
+}

@@ -6,14 +6,19 @@ interface Utterance {
     | undefined
 }
 
-/** Every slot that was marked with one value only, and the spellings it was marked with. */
+/** Every slot that was marked with one value only, and the spellings it was marked with. What was rejected does not count, and what was accepted counts alone. */
 export function markedSlots(utterances: readonly Utterance[]): Readonly<Record<string, readonly string[]>> {
   const marked = new Map<string, Map<string, string>>()
+  const accepted = new Set<string>()
   for (const { segments } of utterances) {
     for (const { text, annotations } of segments ?? []) {
-      for (const { name } of annotations) {
-        const values = marked.get(name) ?? new Map<string, string>()
-        marked.set(name, values.set(plainWords(text), text.trim()))
+      for (const { name: written } of annotations) {
+        const name = written.replace(/\.accept$/, '')
+        const isAccepted = name !== written
+        if (written.endsWith('.reject') || (accepted.has(name) && !isAccepted)) continue
+        const before = isAccepted && !accepted.has(name) ? undefined : marked.get(name)
+        if (isAccepted) accepted.add(name)
+        marked.set(name, (before ?? new Map<string, string>()).set(plainWords(text), text.trim()))
       }
     }
   }
@@ -21,7 +26,7 @@ export function markedSlots(utterances: readonly Utterance[]): Readonly<Record<s
   return Object.fromEntries(single.map(([name, values]) => [name, [...values.values()]]))
 }
 
-/** As the check compares them. */
+/** Without articles, marks and capitals, in which spellings of one value differ. */
 function plainWords(text: string): string {
   const words = text.toLowerCase().replace(/[^\p{L}\p{N}:$.]+/gu, ' ')
   return words
