@@ -1,5 +1,5 @@
 import { defineRecipe } from 'ot-agent'
-import { unseen } from './recipe.ts'
+import { domains, unseen } from './recipe.ts'
 
 /** The tasks of recipe.ts without their traces, for studies whose commands roll them out themselves. */
 export default defineRecipe({
@@ -9,7 +9,10 @@ export default defineRecipe({
     {
       id: 'composer',
       use: 'sources/pipeline',
-      with: { pipeline: 'terminal-composer', args: { first: 1000, count: 3160, without: unseen, check: false } },
+      with: {
+        pipeline: 'terminal-composer',
+        args: { first: 1000, count: 3160, domains, without: unseen, check: false },
+      },
     },
     { id: 'tasks', use: 'exporters/rl', with: { validation: 0, trainers: ['trl'] } },
   ],

@@ -15,7 +15,7 @@ import { runStage } from './contracts/stage.ts'
 
 const total = 10_000
 
-/** 10,000 tasks of the composer are all distinct, and a seeded sample of them passes the spine. */
+/** 10,000 tasks of the composer are all distinct, and a seeded sample of all domains passes the spine. */
 export async function checkComposer(checked: number): Promise<void> {
   const stage = await makeStage(compose, { count: total })
   const drafts = (await runStage(stage, [], { seed: 20 })) as TaskDraft[]
@@ -25,7 +25,7 @@ export async function checkComposer(checked: number): Promise<void> {
 
   const dir = await mkdtemp(join(tmpdir(), 'ot-composer-'))
   onTestFinished(() => rm(dir, { recursive: true, force: true }))
-  const sample = makeRandom(20, 'composer sample').sample(drafts, checked)
+  const sample = takeEvenly(makeRandom(20, 'composer sample').shuffle(drafts), checked)
   const tasks = []
   for (const draft of sample) tasks.push(await loadTask(await saveTaskDraft(draft, join(dir, 'tasks'))))
   const refused: string[] = []
@@ -49,4 +49,17 @@ export async function checkComposer(checked: number): Promise<void> {
   expect(refused).toEqual([])
   expect(reports.map(({ verdict }) => verdict)).toEqual(reports.map(() => 'accepted'))
   expect(reports).toHaveLength(checked)
+}
+
+/** As many of each domain as there can be. */
+function takeEvenly(drafts: readonly TaskDraft[], count: number): TaskDraft[] {
+  const byDomain = new Map<string, TaskDraft[]>()
+  for (const draft of drafts) {
+    const domain = String((draft.config?.metadata as { category?: string } | undefined)?.category)
+    byDomain.set(domain, [...(byDomain.get(domain) ?? []), draft])
+  }
+  const rounds = Array.from({ length: count }, (_, nth) =>
+    [...byDomain.values()].flatMap((domain) => domain[nth] ?? []),
+  )
+  return rounds.flat().slice(0, count)
 }

@@ -8,6 +8,7 @@ const options = z.object({
   operations: z.array(z.string()).optional().describe('only these operations, for example group-sum,repair-script'),
   without: z.array(z.string()).optional().describe('all operations but these'),
   levels: z.array(z.string()).optional().describe('only these: easy,medium,hard'),
+  tools: z.array(z.string()).optional().describe('programs besides essential ones: git,sqlite3,make,gcc'),
   wrong: z.number().min(0).max(1).optional().describe('share of tasks that ask for something other than they check'),
 })
 

@@ -9,10 +9,11 @@ import { makeStage } from '../../../src/plugins/make-stage.ts'
 import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
 import { composeTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
 import compose from './index.ts'
+import { tools } from './work.ts'
 
 stageLaws('compose', { make: () => makeStage(compose, { count: 12 }), rows: [] })
 
-const sample = Array.from({ length: 2000 }, (_, index) => composeTask({ seed: 1, index }))
+const sample = Array.from({ length: 2000 }, (_, index) => composeTask({ seed: 1, index, tools }))
 
 test('2,000 tasks are distinct by name, by instruction and by environment', () => {
   const distinct = (of: (draft: TaskDraft) => string) => new Set(sample.map(of)).size
@@ -31,7 +32,7 @@ test('the sample reaches every domain, every operation and every level', () => {
 })
 
 test('a task depends on its seed and index alone', () => {
-  for (const index of [3, 77, 1999]) expect(composeTask({ seed: 1, index })).toEqual(sample[index])
+  for (const index of [3, 77, 1999]) expect(composeTask({ seed: 1, index, tools })).toEqual(sample[index])
   expect(composeTask({ seed: 2, index: 3 }).instruction).not.toBe(sample[3]?.instruction)
 })
 
@@ -74,6 +75,19 @@ test('a domain that is not there is an error that names those that are', async (
     name: 'UserError',
     message: expect.stringContaining('domains'),
   })
+})
+
+test('a domain that needs a program is left out unless the program is there, and naming it alone is an error', async () => {
+  const drafts = (await runStage(await makeStage(compose, { count: 200 }), [])) as TaskDraft[]
+  expect(drafts.filter(({ files }) => String(files['environment/Dockerfile']?.data).includes('apt-get'))).toEqual([])
+  const some = { count: 3, domains: ['git', 'http'] }
+  await expect(makeStage(compose, some)).rejects.toMatchObject({
+    name: 'UserError',
+    message: expect.stringContaining('git'),
+  })
+  const more = (await runStage(await makeStage(compose, { ...some, count: 20, tools: ['git'] }), [])) as TaskDraft[]
+  const dockerfiles = more.map(({ files }) => String(files['environment/Dockerfile']?.data))
+  expect(dockerfiles.filter((text) => text.includes('install -y --no-install-recommends git'))).not.toHaveLength(0)
 })
 
 test('no expected content lies in the environment, and tests keep digests only', () => {

@@ -4,7 +4,7 @@ import { isDoneAlready, renderTests } from './checker.ts'
 import { renderEnvironment } from './environment.ts'
 import { operations } from './operations.ts'
 import { adjectives, nouns } from './words.ts'
-import { type Level, levels, type Operation, type Work } from './work.ts'
+import { type Level, levels, type Operation, type Tool, type Work } from './work.ts'
 
 /** Which part of the space to draw from; everything when nothing is said. */
 export interface ComposeRequest {
@@ -13,7 +13,17 @@ export interface ComposeRequest {
   readonly domains?: readonly string[]
   readonly operations?: readonly string[]
   readonly levels?: readonly Level[]
+  /** Programs that sandboxes have besides essential ones. */
+  readonly tools?: readonly Tool[]
 }
+
+/** The programs that a domain or an operation needs besides essential ones. */
+export function toolsOf(domainOrOperation: string): readonly Tool[] {
+  const own = operations.filter(({ name, domains }) => [name, ...domains].includes(domainOrOperation))
+  return [...new Set(own.flatMap(({ needs = [] }) => needs))]
+}
+
+type Prepared = Work & { readonly needs: readonly Tool[] }
 
 /** Every domain there is, in order. */
 export const domainNames: readonly string[] = [...new Set(operations.flatMap(({ domains }) => domains))].sort()
@@ -32,18 +42,19 @@ export function composeTask(request: ComposeRequest): TaskDraft {
     // The number makes every instruction and every environment of a sample one of its own.
     const root = `${random.pick(['/app', '/srv', '/data', '/opt', '/work'])}/${random.pick(adjectives)}-${random.pick(nouns)}-${index}`
     const work = operation.make({ random, level, root }, domain)
-    if (work && !isDoneAlready(work)) return draftOf(request, level, root, work)
+    if (work && !isDoneAlready(work)) return draftOf(request, level, root, { ...work, needs: operation.needs ?? [] })
   }
   throw new Error(
     `operation ${operation.name} in domain ${domain}: no task in 200 draws (seed ${seed}, index ${index})`,
   )
 }
 
-/** A task that asks for what another one asks for, in its own directory: neither its solution nor its tests agree with that. */
+/** A task that asks for what another one of the same domains asks for, in its own directory: neither its solution nor its tests agree with that. */
 export function composeWrongTask(request: ComposeRequest): TaskDraft {
   const draft = composeTask(request)
   for (let offset = 1_000_000; ; offset++) {
-    const other = composeTask({ seed: request.seed, index: request.index + offset })
+    const { seed, index, domains, tools } = request
+    const other = composeTask({ seed, index: index + offset, ...(domains && { domains }), ...(tools && { tools }) })
     if (operationOf(other) === operationOf(draft)) continue
     return { ...draft, instruction: other.instruction.replaceAll(rootOf(other), rootOf(draft)) }
   }
@@ -59,20 +70,23 @@ function rootOf({ files }: TaskDraft): string {
 
 /** Domains come first and evenly, then one of the operations of the domain. */
 function drawPlace(choice: Draws, request: ComposeRequest): { domain: string; operation: Operation } {
-  const wanted = operations.filter(({ name }) => request.operations?.includes(name) ?? true)
+  const wanted = operations.filter(
+    ({ name, needs = [] }) =>
+      (request.operations?.includes(name) ?? true) && needs.every((tool) => request.tools?.includes(tool)),
+  )
   const reachable = domainNames.filter((name) => wanted.some(({ domains }) => domains.includes(name)))
   const domain = choice.pick(reachable.filter((name) => request.domains?.includes(name) ?? true))
   return { domain, operation: choice.pick(wanted.filter(({ domains }) => domains.includes(domain))) }
 }
 
-function draftOf({ seed, index }: ComposeRequest, level: Level, root: string, work: Work): TaskDraft {
+function draftOf({ seed, index }: ComposeRequest, level: Level, root: string, work: Prepared): TaskDraft {
   const { domain, operation, shape, constraints, faults } = work.axes
   const axes = { domain, operation, shape, constraints: [...constraints], faults: [...faults], level }
   return {
     name: `compose-${domain}-${operation}-${String(index).padStart(6, '0')}`,
     instruction: `${work.ask.join('\n\n')}\n`,
     files: {
-      ...renderEnvironment(root, work.before),
+      ...renderEnvironment(root, work.before, work),
       ...renderTests(root, work),
       'solution/solve.sh': { data: solveScript(root, work.solve), executable: true },
     },

@@ -1,11 +1,21 @@
 import { type DraftFile, shellQuote } from 'ot-agent'
-import type { Tree } from './work.ts'
+import type { Tool, Tree } from './work.ts'
 
 /** The image every task starts from: its essential packages are all that instructions and solutions rely on. */
 const baseImage = 'debian:12-slim'
 
+/** What is done besides putting files in place. */
+export interface Preparation {
+  readonly needs?: readonly Tool[]
+  readonly setup?: readonly string[]
+}
+
 /** The build files that put a tree into the work folder. */
-export function renderEnvironment(root: string, tree: Tree): Record<string, DraftFile> {
+export function renderEnvironment(
+  root: string,
+  tree: Tree,
+  { needs = [], setup = [] }: Preparation = {},
+): Record<string, DraftFile> {
   const files: Record<string, DraftFile> = {}
   for (const [path, entry] of Object.entries(tree)) {
     if (entry.kind === 'file')
@@ -16,11 +26,22 @@ export function renderEnvironment(root: string, tree: Tree): Record<string, Draf
     const made = entry.kind === 'dir' ? [`mkdir -p ${word(path)}`] : []
     return entry.mode === undefined ? made : [...made, `chmod ${entry.mode} ${word(path)}`]
   })
-  const lines = [`FROM ${baseImage}`, `WORKDIR ${root}`]
+  const lines = [`FROM ${baseImage}`, ...install(needs), `WORKDIR ${root}`]
   if (Object.keys(files).length > 0) lines.push(`COPY files/ ${root}/`)
   if (commands.length > 0) lines.push(`RUN ${commands.join(' && \\\n    ')}`)
+  if (setup.length > 0) lines.push(`RUN ${setup.join(' && \\\n    ')}`)
   files['environment/Dockerfile'] = { data: `${lines.join('\n')}\n` }
   return files
+}
+
+/** Installs what is missing; a base that has it needs no network. */
+function install(needs: readonly Tool[]): string[] {
+  if (needs.length === 0) return []
+  const packages = needs.flatMap((tool) => (tool === 'gcc' ? ['gcc', 'libc6-dev'] : [tool]))
+  const there = needs.map((tool) => `command -v ${tool}`).join(' && ')
+  return [
+    `RUN { ${there}; } > /dev/null || { apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')} && rm -rf /var/lib/apt/lists/*; }`,
+  ]
 }
 
 function word(path: string): string {

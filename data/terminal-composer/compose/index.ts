@@ -1,6 +1,13 @@
-import { type Dropped, definePlugin, makeDraws, type Source, type TaskDraft, z } from 'ot-agent'
-import { composeTask, composeWrongTask, domainNames, environmentDigest, operationNames } from './compose-task.ts'
-import { levels } from './work.ts'
+import { type Dropped, definePlugin, makeDraws, type Source, type TaskDraft, UserError, z } from 'ot-agent'
+import {
+  composeTask,
+  composeWrongTask,
+  domainNames,
+  environmentDigest,
+  operationNames,
+  toolsOf,
+} from './compose-task.ts'
+import { levels, type Tool, tools as toolNames } from './work.ts'
 
 const options = z.strictObject({
   count: z.int().min(1).default(100).describe('How many tasks.'),
@@ -9,6 +16,12 @@ const options = z.strictObject({
   operations: z.array(z.enum(operationNames)).min(1).optional().describe('Only these operations (default: all).'),
   without: z.array(z.enum(operationNames)).min(1).optional().describe('All operations but these.'),
   levels: z.array(z.enum(levels)).min(1).optional(),
+  tools: z
+    .array(z.enum(toolNames))
+    .default([])
+    .describe(
+      'Programs that sandboxes have or can install besides what is essential in Debian; domains that need others are left out.',
+    ),
   wrong: z
     .number()
     .min(0)
@@ -22,13 +35,40 @@ export default definePlugin<Source<TaskDraft>, typeof options>({
   name: 'compose',
   summary: 'Terminal tasks composed from tables of domains, operations, shapes, constraints and faults',
   options,
-  make: ({ count, first, domains, operations = operationNames, without = [], levels, wrong }) => ({
+  make: ({ tools, ...asked }) => {
+    requireTools([...(asked.domains ?? []), ...(asked.operations ?? [])], tools)
+    return composeSource({ tools, ...asked })
+  },
+})
+
+function requireTools(named: readonly string[], tools: readonly Tool[]): void {
+  for (const name of named) {
+    const missing = toolsOf(name).filter((tool) => !tools.includes(tool))
+    if (missing.length > 0)
+      throw new UserError(
+        `${name} needs ${missing.join(' and ')}, which is not essential in Debian`,
+        `add --tools ${[...tools, ...missing].join(',')} if sandboxes have it or can install it`,
+      )
+  }
+}
+
+function composeSource({
+  count,
+  first,
+  domains,
+  operations,
+  without = [],
+  levels,
+  tools,
+  wrong,
+}: z.output<typeof options>): Source<TaskDraft> {
+  return {
     kind: 'source',
     gives: 'task',
     async *rows({ seed, signal }): AsyncGenerator<TaskDraft | Dropped> {
       const seen = new Set<string>()
-      const kept = operations.filter((name) => !without.includes(name))
-      const only = { ...(domains && { domains }), operations: kept, ...(levels && { levels }) }
+      const kept = (operations ?? operationNames).filter((name) => !without.includes(name))
+      const only = { ...(domains && { domains }), operations: kept, ...(levels && { levels }), tools }
       for (let index = first; index < first + count; index++) {
         signal.throwIfAborted()
         const isWrong = makeDraws(seed, `wrong/${index}`).chance(wrong)
@@ -39,5 +79,5 @@ export default definePlugin<Source<TaskDraft>, typeof options>({
         for (const mark of marks) seen.add(mark)
       }
     },
-  }),
-})
+  }
+}

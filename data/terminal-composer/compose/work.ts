@@ -3,6 +3,10 @@ import type { Draws } from 'ot-agent'
 export const levels = ['easy', 'medium', 'hard'] as const
 export type Level = (typeof levels)[number]
 
+/** Programs that some operations need and that are not essential in Debian. */
+export const tools = ['git', 'sqlite3', 'make', 'gcc'] as const
+export type Tool = (typeof tools)[number]
+
 /** One thing in a folder. A mode is octal digits, and only counts where it is given. */
 export type Entry =
   | { readonly kind: 'file'; readonly data: string | Uint8Array; readonly mode?: string }
@@ -25,6 +29,8 @@ export interface Work {
   /** Paragraphs of the instruction. */
   readonly ask: readonly string[]
   readonly before: Tree
+  /** Shell commands that make more of it, in the work folder, when the environment is built. */
+  readonly setup?: readonly string[]
   /** What must be there in the end; what was there before and is not here must be gone. */
   readonly after: Tree
   /** Whether anything that is not in `after` makes the work wrong. */
@@ -58,6 +64,7 @@ export interface Draw {
 export interface Operation {
   readonly name: string
   readonly domains: readonly string[]
+  readonly needs?: readonly Tool[]
   make(draw: Draw, domain: string): Work | null
 }
 

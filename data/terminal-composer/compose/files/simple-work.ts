@@ -9,15 +9,18 @@ export interface SimpleWork {
   readonly constraints?: readonly string[]
   readonly ask: readonly string[]
   readonly before: Tree
+  readonly setup?: Work['setup']
   readonly after: Tree
   readonly probes?: readonly Probe[]
   readonly hidden?: Work['hidden']
   readonly solve: string
+  /** More may lie about than is known beforehand. */
+  readonly isOpen?: boolean
 }
 
 /** Completes a work; half of them forbid to leave anything else behind. */
 export function simpleWork({ random }: Draw, work: SimpleWork): Work {
-  const closed = random.chance(0.5)
+  const closed = random.chance(0.5) && !work.isOpen
   const more = closed
     ? [
         random.pick([
@@ -38,6 +41,7 @@ export function simpleWork({ random }: Draw, work: SimpleWork): Work {
     after,
     probes = [],
     hidden,
+    setup,
     solve,
   } = work
   return {
@@ -47,6 +51,7 @@ export function simpleWork({ random }: Draw, work: SimpleWork): Work {
     closed,
     probes,
     ...(hidden && { hidden }),
+    ...(setup && { setup }),
     solve,
     axes: { domain, operation, shape, faults, constraints: closed ? [...constraints, 'nothing-else'] : constraints },
   }

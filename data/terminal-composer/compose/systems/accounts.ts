@@ -1,0 +1,185 @@
+import { inBytes } from '../files/some-files.ts'
+import { firstNames, nouns, plainWords } from '../words.ts'
+import { byLevel, type Draw, file, type Operation } from '../work.ts'
+import { lines, reportWork } from './report-work.ts'
+
+interface Node {
+  readonly path: string
+  readonly isDir: boolean
+  readonly mode: number
+  readonly owner: string
+  readonly group: string
+}
+
+interface System {
+  readonly users: readonly string[]
+  readonly groups: ReadonlyMap<string, readonly string[]>
+  readonly nodes: readonly Node[]
+}
+
+/** Whether a user has a permission (4 read, 2 write, 1 search): the first of owner, group and others that fits decides. */
+function grants({ groups }: System, node: Node, user: string, bit: number, naive: boolean): boolean {
+  const isMember = groups.get(node.group)?.includes(user) ?? false
+  const triples = [...(node.owner === user ? [node.mode >> 6] : []), ...(isMember ? [node.mode >> 3] : []), node.mode]
+  return naive ? triples.some((triple) => (triple & bit) !== 0) : ((triples[0] ?? 0) & bit) !== 0
+}
+
+/** Who may do something with each file. A naive reader takes permissions together, or forgets the folders above. */
+function listAccess(system: System, bit: number, naive: 'none' | 'any-triple' | 'no-folders' = 'none'): string[] {
+  const byPath = new Map(system.nodes.map((node) => [node.path, node]))
+  const above = (path: string) =>
+    path
+      .split('/')
+      .slice(1, -1)
+      .flatMap((_, at, all) => byPath.get(`/${all.slice(0, at + 1).join('/')}`) ?? [])
+  return system.nodes
+    .filter(({ isDir }) => !isDir)
+    .map((node) => {
+      const may = (user: string) =>
+        grants(system, node, user, bit, naive === 'any-triple') &&
+        (naive === 'no-folders' ||
+          above(node.path).every((dir) => grants(system, dir, user, 1, naive === 'any-triple')))
+      return [node.path, ...system.users.filter(may)].join(' ')
+    })
+    .sort(inBytes)
+}
+
+function drawSystem({ random, level }: Draw): System {
+  const users = random
+    .few(firstNames, byLevel(level, 4, 6, 9))
+    .map((name) => name.toLowerCase())
+    .sort()
+  const groups = new Map(
+    random
+      .few(['staff', 'audit', 'web', 'ops', 'lab', 'sales'], byLevel(level, 2, 3, 4))
+      .map((name) => [name, random.few(users, random.int(1, Math.ceil(users.length * 0.6)))]),
+  )
+  const modes = [0o755, 0o750, 0o711, 0o710, 0o700, 0o705, 0o775]
+  const fileModes = [0o644, 0o640, 0o600, 0o604, 0o044, 0o464, 0o660, 0o666, 0o606, 0o440, 0o064]
+  const node = (path: string, isDir: boolean): Node => ({
+    path,
+    isDir,
+    mode: random.pick(isDir ? modes : fileModes),
+    owner: random.pick(users),
+    group: random.pick([...groups.keys()]),
+  })
+  const tops = random.few(nouns, byLevel(level, 2, 3, 4)).map((name) => `/${name}`)
+  const inner = level === 'easy' ? [] : tops.map((top) => `${top}/${random.pick(plainWords)}`)
+  const dirs = [...tops, ...inner]
+  const files = Array.from(
+    { length: byLevel(level, 6, 12, 24) },
+    () => `${random.pick(dirs)}/${random.few(plainWords, 2).join('-')}.txt`,
+  )
+  const nodes = [...dirs.map((path) => node(path, true)), ...[...new Set(files)].map((path) => node(path, false))]
+  return { users, groups, nodes }
+}
+
+function modeText({ isDir, mode }: Node): string {
+  const bits = [...'rwxrwxrwx'].map((letter, at) => ((mode >> (8 - at)) & 1 ? letter : '-'))
+  return `${isDir ? 'd' : '-'}${bits.join('')}`
+}
+
+const whoMay: Operation = {
+  name: 'who-may',
+  domains: ['accounts'],
+  make: (draw) => {
+    const { random, level } = draw
+    const system = drawSystem(draw)
+    const [bit, verb] = random.pick([
+      [4, 'read'],
+      [2, 'write to'],
+    ] as const)
+    const text = listAccess(system, bit)
+    const others = (['any-triple', 'no-folders'] as const).map((naive) => listAccess(system, bit, naive).join())
+    if (others.filter((other) => other === text.join()).length > byLevel(level, 1, 0, 0)) return null
+    if (text.filter((line) => line.includes(' ')).length < 3) return null
+    const [listing, groups] = [
+      random.pick(['listing.txt', 'tree.txt', 'scan/files.txt']),
+      random.pick(['groups.txt', 'group']),
+    ]
+    const out = random.pick(['access.txt', 'audit.txt', 'out/who.txt'])
+    const asNumbers = level !== 'easy' && random.chance(0.5)
+    const shownNodes = random.shuffle(system.nodes).map((node) => {
+      const mode = asNumbers ? `${node.isDir ? 'd' : '-'} ${node.mode.toString(8).padStart(3, '0')}` : modeText(node)
+      return `${mode} ${node.owner} ${node.group} ${node.path}`
+    })
+    const people = random.shuffle(system.users)
+    return reportWork(draw, {
+      domain: 'accounts',
+      operation: 'who-may',
+      shape: asNumbers ? 'octal-listing' : 'letter-listing',
+      faults: ['closed-folders', 'owner-shut-out'],
+      ask: tellAccess(draw, { listing, groups, out, verb, asNumbers }),
+      before: {
+        [listing]: file(lines(shownNodes)),
+        [groups]: file(lines([...system.groups].map(([name, members]) => `${name}:${members.join(',')}`))),
+        'users.txt': file(lines(people)),
+      },
+      out,
+      text: lines(text),
+      solve: accessScript(listing, groups, bit, asNumbers),
+    })
+  },
+}
+
+interface Told {
+  readonly listing: string
+  readonly groups: string
+  readonly out: string
+  readonly verb: string
+  readonly asNumbers: boolean
+}
+
+function tellAccess({ random, root }: Draw, { listing, groups, out, verb, asNumbers }: Told): string[] {
+  const form = asNumbers
+    ? '`d` for a folder or `-` for a file, the mode as three octal digits'
+    : 'type and mode as `ls -l` shows them'
+  return [
+    random.pick([
+      `An audit of another machine: for each file there, who may ${verb} it? \`${root}/${listing}\` describes its files and folders, one per line: ${form}, then owner, group and path, separated by spaces. \`${root}/users.txt\` has the names of all users, \`${root}/${groups}\` lines \`GROUP:MEMBER,MEMBER\`.`,
+      `From \`${root}/${listing}\`, \`${root}/users.txt\` and \`${root}/${groups}\` find out which users may ${verb} which files of a server that we cannot log in to. A line of the first is ${form}, owner, group and path, with spaces between them; the second has one user per line; the third has lines \`GROUP:MEMBER,MEMBER\`.`,
+    ]),
+    random.pick([
+      `Write one line per file (folders get none) to \`${root}/${out}\`: its path, then the users who may ${verb} it, in alphabetical order, all separated by single spaces. A file that is closed to everyone has just its path. Sort the lines by path in byte order.`,
+      `The answer goes to \`${root}/${out}\`. It has a line for every file, not for folders: the path and after it the names of the users who may ${verb} it, sorted alphabetically, with a single space before each name. Where there is no such user, the line is only the path. Lines are in byte order.`,
+    ]),
+    random.pick([
+      'The usual rules of Unix hold. Only the first that applies of owner, group and others counts, even if a later one allows more. And to reach a file, a user needs search permission (x) on every folder above it that is listed; folders that are not listed are open. None of the users is root.',
+      'Judge as Unix does: for the owner only the bits of the owner count, for other members of the group only those of the group, for the rest those of others. All listed folders on the way to a file must let the user pass (x); `/` itself is open to everyone. No user here is root.',
+    ]),
+  ]
+}
+
+function accessScript(listing: string, groups: string, bit: number, asNumbers: boolean): string {
+  const mode = asNumbers
+    ? 'my ($type, $digits, $owner, $group, $path) = split; my $mode = oct $digits;'
+    : `my ($text, $owner, $group, $path) = split; my $type = substr $text, 0, 1;
+  my $mode = oct '0b' . join '', map { $_ eq '-' ? 0 : 1 } split //, substr $text, 1;`
+  return `perl - ${listing} users.txt ${groups} <<'END_OF_PERL' | sort
+use strict;
+my ($listing, $users, $groups) = @ARGV;
+sub rows { open my $in, '<', $_[0] or die; my @rows = <$in>; chomp @rows; return @rows }
+my (%member, %node);
+for (rows($groups)) { my ($group, $names) = split /:/; $member{$group}{$_} = 1 for split /,/, $names }
+for (rows($listing)) {
+  ${mode}
+  $node{$path} = [$type, $mode, $owner, $group];
+}
+sub may {
+  my ($path, $user, $bit) = @_;
+  my (undef, $mode, $owner, $group) = @{$node{$path}};
+  my $triple = $owner eq $user ? $mode >> 6 : $member{$group}{$user} ? $mode >> 3 : $mode;
+  return $triple & $bit;
+}
+my @users = sort(rows($users));
+for my $path (keys %node) {
+  next if $node{$path}[0] eq 'd';
+  my @above = grep { $_ ne $path && index($path, "$_/") == 0 } keys %node;
+  my @who = grep { my $user = $_; may($path, $user, ${bit}) && !grep { !may($_, $user, 1) } @above } @users;
+  print join(' ', $path, @who), "\\n";
+}
+END_OF_PERL`
+}
+
+/** Operations on who may do what. */
+export const accountOperations: readonly Operation[] = [whoMay]

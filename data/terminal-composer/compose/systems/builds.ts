@@ -1,0 +1,187 @@
+import type { Draws } from 'ot-agent'
+import { simpleWork } from '../files/simple-work.ts'
+import { plainWords } from '../words.ts'
+import { byLevel, type Draw, file, type Operation } from '../work.ts'
+import { type Bug, breakProgram, drawBugs, repairShell } from './repair.ts'
+
+const buildScript = `#!/bin/bash
+# Builds pages from sources and parts: build.sh SRC OUT
+set -eu
+src=$1
+out=$2
+mkdir -p "$out"
+
+expand() {
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+      '@include '*) expand "$src/parts/\${line#@include }" ;;
+      *) printf '%s\\n' "$line" ;;
+    esac
+  done < "$1"
+}
+
+parts() {
+  local part
+  for part in $(sed -n 's/^@include //p' "$1"); do
+    echo "$src/parts/$part"
+    parts "$src/parts/$part"
+  done
+}
+
+fresh() {
+  [ -e "$2" ] || return 1
+  [ ! "$1" -nt "$2" ] || return 1
+  local part
+  for part in $(parts "$1"); do [ ! "$part" -nt "$2" ] || return 1; done
+}
+
+for page in "$src"/*.page; do
+  name=$(basename "$page" .page)
+  if fresh "$page" "$out/$name.html"; then echo "fresh $name"; continue; fi
+  expand "$page" > "$out/$name.new"
+  mv "$out/$name.new" "$out/$name.html"
+  echo "built $name"
+done
+
+for old in "$out"/*.html; do
+  name=$(basename "$old" .html)
+  if [ ! -e "$src/$name.page" ]; then rm "$old"; echo "removed $name"; fi
+done
+`
+
+/** Bugs of the build script. */
+export const buildBugs: readonly Bug[] = [
+  [' || [ -n "$line" ]', ''],
+  ['while IFS= read -r line', 'while read -r line'],
+  ['while IFS= read -r line', 'while IFS= read line'],
+  [') expand "$src/parts/', ') cat "$src/parts/'],
+  ['    parts "$src/parts/$part"', '    true'],
+  ['[ ! "$1" -nt "$2" ] || return 1', '[ ! "$2" -nt "$1" ] || return 1'],
+  ['do [ ! "$part" -nt "$2" ] || return 1; done', 'do [ -e "$part" ] || return 1; done'],
+  ['mv "$out/$name.new"', 'cp "$out/$name.new"'],
+  ['then rm "$old"; echo', 'then echo'],
+  ['printf \'%s\\n\' "$line"', 'echo $line'],
+  ['[ -e "$2" ] || return 1', '[ -e "$2" ] || return 0'],
+]
+
+interface Site {
+  readonly files: Readonly<Record<string, string>>
+  readonly pages: readonly string[]
+  readonly html: (page: string) => string
+}
+
+/** Pages and parts: `deep` is a part of the part `wide`, and every second page includes `wide`. */
+function drawSite(random: Draws): Site {
+  const text = () => `${'  '.repeat(random.int(0, 2))}${random.few(plainWords, 3).join(random.pick([' ', '  ']))}`
+  const [pages, [wide = '', deep = '']] = [random.few(plainWords, random.int(4, 6)).sort(), ['head', 'menu']]
+  const deepText = `${text()}\n${text()} \\ ${text()}`
+  const wideText = `${text()}\n@include ${deep}\n${text()}\n`
+  const bodies = new Map(
+    pages.map((page, nth) => [
+      page,
+      nth % 2 === 0 ? `${text()}\n@include ${wide}\n  ${text()}` : `${text()}\n${text()}\n`,
+    ]),
+  )
+  const files: Record<string, string> = { [`parts/${wide}`]: wideText, [`parts/${deep}`]: deepText }
+  for (const [page, body] of bodies) files[`${page}.page`] = body
+  const ended = (body: string) => (body.endsWith('\n') ? body : `${body}\n`)
+  const full = wideText.replace(`@include ${deep}\n`, () => ended(deepText))
+  return { files, pages, html: (page) => ended(bodies.get(page) ?? '').replace(`@include ${wide}\n`, () => full) }
+}
+
+/** Builds, builds again, touches a part of a part and then a page, and takes a page away. */
+function probeOf(script: string, label: string, { pages, html }: Site) {
+  const [gone = '', touched = ''] = pages
+  const told = (built: (nth: number) => boolean, all = pages) =>
+    all.map((page) => `${built(pages.indexOf(page)) ? 'built' : 'fresh'} ${page}\n`).join('')
+  const left = pages.slice(1)
+  const command = `cp -r "$hidden/${label}" "$scratch/src"
+cd "$scratch"
+old() { find src -type f -exec touch -d '2001-01-01 00:00' {} +; }
+build() { bash ${script} src out; }
+old; build; cat out/*.html
+echo again; build
+echo part; touch -d tomorrow src/parts/menu; build; old
+echo page; touch -d tomorrow src/${touched}.page; build; old
+echo gone; rm src/${gone}.page; build
+ls out; cat out/*.html`
+  const stdout = [
+    told(() => true),
+    pages.map(html).join(''),
+    'again\n',
+    told(() => false),
+    'part\n',
+    told((nth) => nth % 2 === 0),
+    'page\n',
+    told((nth) => nth === 1),
+    'gone\n',
+    told(() => false, left),
+    `removed ${gone}\n`,
+    left.map((page) => `${page}.html\n`).join(''),
+    left.map(html).join(''),
+  ]
+  return { command, stdout: stdout.join('') }
+}
+
+const repairBuild: Operation = {
+  name: 'repair-build',
+  domains: ['builds'],
+  make: (draw) => {
+    const { random, level, root } = draw
+    const bugs = drawBugs(random, buildScript, buildBugs, byLevel(level, 1, 2, random.int(3, 4)))
+    const broken = breakProgram(buildScript, bugs)
+    if (broken === null) return null
+    const [path, src] = [
+      random.pick(['build.sh', 'make-site.sh', 'tools/build.sh']),
+      random.pick(['src', 'site', 'pages']),
+    ]
+    const example = drawSite(random)
+    const hidden: Record<string, string> = {}
+    const probes = ['1', '2'].map((label) => {
+      const site = drawSite(random.fork(`site ${label}`))
+      for (const [name, text] of Object.entries(site.files)) hidden[`${label}/${name}`] = text
+      return probeOf(`${root}/${path}`, label, site)
+    })
+    const sources = Object.fromEntries(
+      Object.entries(example.files).map(([name, text]) => [`${src}/${name}`, file(text)]),
+    )
+    return simpleWork(draw, {
+      domain: 'builds',
+      operation: 'repair-build',
+      shape: 'site-generator',
+      faults: bugs.map(() => 'script-bug'),
+      ask: tellBuild(draw, path, src, bugs.length),
+      before: { ...sources, [path]: file(broken, '755') },
+      after: { ...sources, [path]: { kind: 'some' } },
+      probes,
+      hidden,
+      solve: repairShell(path, broken, buildScript),
+    })
+  },
+}
+
+function tellBuild({ random, root }: Draw, path: string, src: string, count: number): string[] {
+  const some = count === 1 ? 'one mistake' : `${count} mistakes`
+  return [
+    random.pick([
+      `\`${root}/${path}\` builds a small web site, and it contains ${some}. Correct the script in place so that it does what is described here.`,
+      `The build of a site is broken: there ${count === 1 ? 'is' : 'are'} ${some} in \`${root}/${path}\`. Repair that script.`,
+      `Repair the incremental build script \`${root}/${path}\`, in which ${some} ${count === 1 ? 'was' : 'were'} made.`,
+    ]),
+    random.pick([
+      `\`bash ${root}/${path} SRC OUT\` turns every \`NAME.page\` in the folder SRC into \`NAME.html\` in the folder OUT, which it makes if need be. A line \`@include PART\` in a page is replaced by the lines of \`parts/PART\` below SRC; parts may include other parts in the same way. All other lines are copied as they are, with their spaces and backslashes; a last line that lacks its line feed gets one.`,
+      `It is called as \`bash ${root}/${path} SRC OUT\`. For each page, a file \`NAME.page\` in SRC, it writes \`NAME.html\` to OUT (a folder that may not exist yet). Lines are taken over unchanged, blanks and backslashes included, except that \`@include PART\` stands for the content of the file \`parts/PART\` in SRC, in which there may be more such lines. Every line of the result ends with a line feed, even if the last line of a source does not.`,
+    ]),
+    random.pick([
+      'A page is built only if its result is missing or older than the page or than any part that goes into it, directly or through other parts. The script prints `built NAME` or `fresh NAME` for each page, in the order of their names. Then it deletes results whose page is gone and prints `removed NAME` for each. It leaves nothing but results in OUT.',
+      'Work that is not needed is skipped: when the result exists and neither the page nor one of the parts in it (at any depth) is newer, the script prints `fresh NAME`, otherwise it builds the page and prints `built NAME`, page by page in the order of names. Afterwards, every `.html` file in OUT without a page is removed, with the line `removed NAME`. No other files may remain in OUT.',
+    ]),
+    random.pick([
+      `\`${root}/${src}\` is a site to try it on; do not change it. The tests use other sites.`,
+      `You can try it with \`${root}/${src}\`, which has to stay as it is; write the output somewhere else, such as a folder in /tmp. It will be run on different sites.`,
+    ]),
+  ]
+}
+
+/** Operations on builds. */
+export const buildOperations: readonly Operation[] = [repairBuild]

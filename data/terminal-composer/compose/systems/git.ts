@@ -1,0 +1,174 @@
+import { firstNames, lastNames, nouns, plainWords } from '../words.ts'
+import { byLevel, type Draw, file, type Operation } from '../work.ts'
+import { lines, reportWork } from './report-work.ts'
+
+interface Commit {
+  readonly author: string
+  readonly subject: string
+  readonly at: number
+  /** Files that it writes, or deletes where there is no text. */
+  readonly files: ReadonlyMap<string, string | null>
+}
+
+/** A history as `git fast-import` reads it. */
+function importStream(commits: readonly Commit[]): string {
+  const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`
+  return commits
+    .map(({ author, subject, at, files }) => {
+      const who = `${author} <${author.split(' ')[0]?.toLowerCase()}@example.com> ${at} +0000`
+      const changes = [...files].map(([path, text]) =>
+        text === null ? `D ${path}\n` : `M 100644 inline ${path}\n${data(text)}`,
+      )
+      return `commit refs/heads/main\nauthor ${who}\ncommitter ${who}\n${data(subject)}${changes.join('')}`
+    })
+    .join('\n')
+}
+
+/** Build commands that make a repository of the stream. */
+const setup = [
+  'git init -q -b main repo',
+  'git -C repo fast-import --quiet < history.stream',
+  'git -C repo reset -q --hard main',
+  'rm history.stream',
+]
+
+const verbs = ['Add', 'Change', 'Fix', 'Rework', 'Tune', 'Review']
+
+function beginCommits({ random, level }: Draw) {
+  const authors = random.few(firstNames, byLevel(level, 2, 3, 5)).map((name) => `${name} ${random.pick(lastNames)}`)
+  const commits: Commit[] = []
+  let at = random.int(1_400_000_000, 1_700_000_000)
+  const subjects = new Set<string>()
+  const commit = (files: ReadonlyMap<string, string | null>) => {
+    at += random.int(600, 90_000)
+    let subject = ''
+    while (subject === '' || subjects.has(subject))
+      subject = `${random.pick(verbs)} ${random.few(plainWords, 2).join(' ')}`
+    subjects.add(subject)
+    const made = { author: random.pick(authors), subject, at, files }
+    commits.push(made)
+    return made
+  }
+  return { commits, commit }
+}
+
+const someText = ({ random }: Draw) =>
+  lines(Array.from({ length: random.int(3, 7) }, () => random.few(plainWords, 4).join(' ')))
+
+const recover: Operation = {
+  name: 'git-recover-file',
+  domains: ['git'],
+  needs: ['git'],
+  make: (draw) => {
+    const { random, level, root } = draw
+    const { commits, commit } = beginCommits(draw)
+    const [path = '', ...others] = random
+      .few(nouns, byLevel(level, 3, 5, 7))
+      .map((name) => `${random.pick(['doc', 'src', 'etc'])}/${name}.txt`)
+    commit(new Map([path, ...others].map((name) => [name, someText(draw)])))
+    let text = ''
+    // Deleted, brought back and deleted again, the harder it is; the last text is the one that counts.
+    for (let life = byLevel(level, 1, 1, 2); life > 0; life--) {
+      for (let nth = random.int(2, byLevel(level, 2, 4, 6)); nth > 0; nth--) {
+        text = someText(draw)
+        commit(
+          new Map([
+            [path, text],
+            [random.pick(others), someText(draw)],
+          ]),
+        )
+        commit(new Map([[random.pick(others), someText(draw)]]))
+      }
+      commit(
+        new Map([
+          [path, null],
+          [random.pick(others), someText(draw)],
+        ]),
+      )
+      commit(new Map([[random.pick(others), someText(draw)]]))
+    }
+    const out = random.pick(['recovered.txt', 'rescued.txt', 'out/last-version.txt'])
+    return reportWork(draw, {
+      domain: 'git',
+      operation: 'git-recover-file',
+      shape: 'history',
+      faults: ['deleted-file'],
+      isOpen: true,
+      ask: [
+        random.pick([
+          `The branch \`main\` of the git repository \`${root}/repo\` once had a file \`${path}\`, which is gone now. Write the content that it had right before it was deleted (the last time, if that happened more than once) to \`${root}/${out}\`.`,
+          `Somewhere in the history of \`${root}/repo\` (a git repository, branch \`main\`) the file \`${path}\` was deleted. Recover its last version as \`${root}/${out}\`.`,
+          `\`${path}\` no longer exists in the git repository \`${root}/repo\`. Save the newest version of it that \`main\` ever had to \`${root}/${out}\`.`,
+        ]),
+        random.pick([
+          'Leave the repository as it is.',
+          'The repository and its files must not change.',
+          'Do not commit anything.',
+        ]),
+      ],
+      before: { 'history.stream': file(importStream(commits)) },
+      after: {},
+      setup,
+      out,
+      text,
+      solve: `commit=$(git -C repo log -n 1 --format=%H --diff-filter=D -- ${path})
+git -C repo show "$commit^:${path}"`,
+    })
+  },
+}
+
+const lastChange: Operation = {
+  name: 'git-last-change',
+  domains: ['git'],
+  needs: ['git'],
+  make: (draw) => {
+    const { random, level, root } = draw
+    const { commits, commit } = beginCommits(draw)
+    const keys = random.few(nouns, byLevel(level, 5, 9, 14)).map((name) => `${name}_${random.pick(plainWords)}`)
+    const values = new Map(keys.map((key) => [key, String(random.int(1, 999))]))
+    const path = random.pick(['settings.ini', 'conf/service.conf', 'app.properties'])
+    const shown = () => lines([...values].map(([key, value]) => `${key} = ${value}`))
+    const first = commit(
+      new Map([
+        [path, shown()],
+        ['README', someText(draw)],
+      ]),
+    )
+    const by = new Map(keys.map((key) => [key, first]))
+    for (let nth = byLevel(level, 8, 20, 40); nth > 0; nth--) {
+      const changed = random.chance(0.25) ? [] : random.few(keys, random.int(1, 2))
+      for (const key of changed) values.set(key, String(random.int(1000 * nth, 1000 * nth + 999)))
+      const made = commit(new Map([changed.length > 0 ? [path, shown()] : ['README', someText(draw)]]))
+      for (const key of changed) by.set(key, made)
+    }
+    const text = [...by]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, { author, subject }]) => `${key}: ${subject} (${author})`)
+    const out = random.pick(['changes.txt', 'last-changes.txt', 'out/origins.txt'])
+    return reportWork(draw, {
+      domain: 'git',
+      operation: 'git-last-change',
+      shape: 'settings-history',
+      isOpen: true,
+      ask: [
+        random.pick([
+          `\`${path}\` in the git repository \`${root}/repo\` has lines \`KEY = VALUE\`. For each key, find the commit on \`main\` that gave it its present value, and write \`KEY: SUBJECT (AUTHOR)\` to \`${root}/${out}\`, with the subject of the commit and the name of its author, one line per key, sorted by key in byte order.`,
+          `Who set what? The settings in \`${path}\` of the git repository \`${root}/repo\` (lines \`KEY = VALUE\`, branch \`main\`) were changed over time. Write a line \`KEY: SUBJECT (AUTHOR)\` for every key to \`${root}/${out}\`: SUBJECT and AUTHOR are the first line of the message and the author's name of the commit that last changed the value of this key. Sort by key, in byte order.`,
+        ]),
+        random.pick(['Leave the repository as it is.', 'Nothing in the repository may change.']),
+      ],
+      before: { 'history.stream': file(importStream(commits)) },
+      after: {},
+      setup,
+      out,
+      text: lines(text),
+      solve: `git -C repo blame --line-porcelain main -- ${path} | awk '
+/^author / { author = substr($0, 8) }
+/^summary / { subject = substr($0, 9) }
+/^\\t/ { sub(/^\\t/, ""); print $1 ": " subject " (" author ")" }' | sort`,
+    })
+  },
+}
+
+/** Operations on git histories. */
+export const gitOperations: readonly Operation[] = [recover, lastChange]

@@ -1,0 +1,171 @@
+import { byLevel, type Draw, file, type Operation } from '../work.ts'
+import { lines, reportWork } from './report-work.ts'
+
+interface Service {
+  readonly seed: number
+  readonly records: number
+  readonly page: number
+  /** Every request with a number that this divides is answered with 503. */
+  readonly busy: number
+  readonly groups: readonly string[]
+}
+
+/** The records of the service, from the same generator as in its program. */
+function recordsOf({ seed, records, groups }: Service): { readonly group: string; readonly amount: number }[] {
+  let at = BigInt(seed)
+  const next = (below: number) => {
+    at = (at * 1_103_515_245n + 12_345n) % 2_147_483_648n
+    return Number((at / 65_536n) % BigInt(below))
+  }
+  return Array.from({ length: records }, () => ({ group: groups[next(groups.length)] ?? '', amount: next(900) - 100 }))
+}
+
+const program = ({ seed, records, page, busy, groups }: Service, level: Draw['level']) => `#!/usr/bin/perl
+# A service that gives out its records page by page, to those who have a token.
+use strict;
+use warnings;
+use IO::Socket::INET;
+
+my $at = ${seed};
+sub draw { $at = ($at * 1103515245 + 12345) % 2147483648; return int($at / 65536) % $_[0] }
+my @groups = qw(${groups.join(' ')});
+my @records = map { [$groups[draw(${groups.length})], draw(900) - 100] } 1 .. ${records};
+my $token = sprintf '%x', $$ * 7919;
+my $count = 0;
+
+$SIG{TERM} = sub { exit 0 };
+my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $ARGV[0], Listen => 16, ReuseAddr => 1)
+  or die "cannot listen on $ARGV[0]\\n";
+while (my $client = $server->accept) {
+  my $head = <$client>;
+  next unless defined $head && $head =~ m{^GET (\\S+) HTTP/1};
+  my $target = $1;
+  my $given = '';
+  while (defined(my $line = <$client>)) {
+    last if $line =~ /^\\r?\\n$/;
+    $given = $1 if $line =~ /^x-token:\\s*(\\S+)/i;
+  }
+  my ($status, $text) = answer($target, $given);
+  print $client "HTTP/1.1 $status\\r\\nContent-Length: " . length($text) . "\\r\\nConnection: close\\r\\n\\r\\n$text";
+  close $client;
+}
+
+sub answer {
+  my ($target, $given) = @_;
+  $count++;
+  return ('503 Service Unavailable', "try again\\n") if ${level === 'easy' ? '0' : `$count % ${busy} == 0`};
+  return ('200 OK', "$token\\n") if $target eq '/token';
+  return ('401 Unauthorized', "no token\\n") if $given ne $token;
+  return ('404 Not Found', "not found\\n") unless $target =~ m{^/records\\?page=(\\d+)$};
+  my $first = ($1 - 1) * ${page};
+  my @some = grep { defined } @records[$first .. $first + ${page - 1}];
+  return ('200 OK', join '', map { "$_->[0] $_->[1]\\n" } @some);
+}
+`
+
+const harvest: Operation = {
+  name: 'harvest-http-service',
+  domains: ['http'],
+  make: (draw) => {
+    const { random, level } = draw
+    const service: Service = {
+      seed: random.int(1, 2_000_000_000),
+      records: random.int(byLevel(level, 30, 80, 200), byLevel(level, 60, 160, 400)),
+      page: random.pick([10, 15, 20]),
+      busy: random.int(3, 5),
+      groups: random.few(
+        ['north', 'south', 'east', 'west', 'center', 'coast', 'hills', 'lake'],
+        byLevel(level, 3, 4, 6),
+      ),
+    }
+    const sums = new Map<string, { count: number; total: number }>()
+    for (const { group, amount } of recordsOf(service)) {
+      const { count, total } = sums.get(group) ?? { count: 0, total: 0 }
+      sums.set(group, { count: count + 1, total: total + amount })
+    }
+    const text = [...sums]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([group, { count, total }]) => `${group} ${count} ${total}`)
+    if (text.length < service.groups.length) return null
+    const [path, out] = [
+      random.pick(['api.pl', 'service/records.pl', 'serve.pl']),
+      random.pick(['totals.txt', 'sums.txt', 'out/report.txt']),
+    ]
+    const port = random.int(20_000, 29_999)
+    return reportWork(draw, {
+      domain: 'http',
+      operation: 'harvest-http-service',
+      shape: 'paged-api',
+      faults: level === 'easy' ? ['token'] : ['token', 'busy-service'],
+      ask: tellHarvest(draw, { path, out, port }),
+      before: { [path]: file(program(service, level), '755') },
+      out,
+      text: lines(text),
+      solve: `perl ${path} ${port} &
+server=$!
+perl - ${port} <<'END_OF_PERL'
+use strict;
+use IO::Socket::INET;
+my ($port) = @ARGV;
+sub get {
+  my ($target, $token) = @_;
+  for (1 .. 200) {
+    my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
+    if (!$socket) { select undef, undef, undef, 0.05; next }
+    print $socket "GET $target HTTP/1.1\\r\\nHost: localhost\\r\\nX-Token: $token\\r\\n\\r\\n";
+    my ($head, $body) = split /\\r\\n\\r\\n/, do { local $/; <$socket> }, 2;
+    return $body if $head =~ /^HTTP\\S+ 200/;
+  }
+  die 'no answer';
+}
+chomp(my $token = get('/token', '-'));
+my (%count, %total);
+for (my $page = 1; ; $page++) {
+  my @rows = split /\\n/, get("/records?page=$page", $token) or last;
+  for (@rows) { my ($group, $amount) = split; $count{$group}++; $total{$group} += $amount }
+}
+print "$_ $count{$_} $total{$_}\\n" for sort keys %count;
+END_OF_PERL
+kill "$server"
+wait "$server"`,
+    })
+  },
+}
+
+interface Told {
+  readonly path: string
+  readonly out: string
+  readonly port: number
+}
+
+function tellHarvest({ random, root, level }: Draw, { path, out, port }: Told): string[] {
+  const busy =
+    level === 'easy'
+      ? ''
+      : random.pick([
+          ' It is often busy and then answers 503: ask again.',
+          ' An answer of 503 means that it is busy for the moment and that the same request has to be sent again.',
+        ])
+  return [
+    random.pick([
+      `\`perl ${root}/${path} ${port}\` starts a web service on 127.0.0.1, port ${port} (any other free port will do as well). Start it, fetch all of its records and add them up.`,
+      `Sum up the records that a web service gives out. The service is \`${root}/${path}\`: \`perl ${root}/${path} ${port}\` runs it on port ${port} of 127.0.0.1, and another free port is fine too.`,
+      `We need totals over the records of the web service \`${root}/${path}\`. It is not running; start it with \`perl ${root}/${path} ${port}\` (or another port), and it will listen on 127.0.0.1.`,
+    ]),
+    random.pick([
+      `\`GET /token\` gives a token, which is different each time the service starts. With it in the header \`X-Token\`, \`GET /records?page=1\` gives the first lines \`GROUP AMOUNT\`, page 2 the next ones and so on, until a page is empty.${busy}`,
+      `Ask for a token first (\`GET /token\`; it holds as long as the service runs) and send it as the header \`X-Token\` with every other request. \`GET /records?page=N\`, N from 1, answers with lines \`GROUP AMOUNT\`; the first page without lines comes after the last one with records.${busy}`,
+    ]),
+    random.pick([
+      `Write a line \`GROUP COUNT SUM\` per group to \`${root}/${out}\`: how many records the group has and the sum of their amounts, some of which are negative. Sort the lines by the name of the group.`,
+      `The result, \`${root}/${out}\`, has one line per group, sorted by name: \`GROUP COUNT SUM\`, with the number of records and the sum of the amounts. Amounts can be negative.`,
+    ]),
+    random.pick([
+      'The program itself must stay as it is.',
+      `Do not change \`${root}/${path}\`. If there is no curl, Perl or the /dev/tcp of bash will do.`,
+    ]),
+  ]
+}
+
+/** Operations that ask a web service. */
+export const harvestOperations: readonly Operation[] = [harvest]

@@ -1,0 +1,125 @@
+import { inBytes } from '../files/some-files.ts'
+import { firstNames } from '../words.ts'
+import { byLevel, type Draw, file, type Operation } from '../work.ts'
+import { lines, reportWork } from './report-work.ts'
+
+interface Process {
+  readonly pid: number
+  readonly parent: number
+  readonly user: string
+  readonly state: string
+  readonly memory: number
+  readonly command: string
+}
+
+const programs = [
+  'httpd -k start',
+  'worker --queue mail',
+  'postgres: writer',
+  'sh -c run',
+  'python3 sync.py',
+  'perl tail.pl',
+  'sleep 60',
+  'java -jar app.jar',
+]
+
+/** A forest: services are children of process 1, everything else is below one of them. */
+function drawProcesses({ random, level }: Draw): readonly Process[] {
+  const users = random.few(firstNames, 3).map((name) => name.toLowerCase())
+  const pids = [...new Set(Array.from({ length: byLevel(level, 14, 30, 60) }, () => random.int(40, 32_000)))]
+  const services = byLevel(level, 3, 5, 8)
+  const processes: Process[] = [{ pid: 1, parent: 0, user: 'root', state: 'S', memory: 9000, command: 'init' }]
+  pids.forEach((pid, nth) => {
+    const parent = nth < services ? 1 : (random.pick(processes.slice(1).filter(({ state }) => state !== 'Z')).pid ?? 1)
+    const isZombie = nth >= services && random.chance(0.15)
+    const program =
+      nth < services
+        ? `service-${random.pick(['mail', 'web', 'jobs', 'cache', 'auth'])}-${nth + 1} --daemon`
+        : random.pick(programs)
+    processes.push({
+      pid,
+      parent,
+      user: random.pick(users),
+      state: isZombie ? 'Z' : random.pick(['S', 'S', 'S', 'R', 'D']),
+      memory: isZombie ? 0 : random.int(300, 90_000),
+      command: isZombie ? '[defunct]' : program,
+    })
+  })
+  return processes
+}
+
+/** A process with all below it; a naive reader stops at its children. */
+function familyOf(all: readonly Process[], pid: number, deep: boolean): readonly Process[] {
+  const children = all.filter(({ parent }) => parent === pid)
+  return children.flatMap((child) => [child, ...(deep ? familyOf(all, child.pid, true) : [])])
+}
+
+function report(all: readonly Process[], deep: boolean): string[] {
+  const services = all
+    .filter(({ parent }) => parent === 1)
+    .map((service) => {
+      const family = [service, ...familyOf(all, service.pid, deep)]
+      const memory = family.reduce((sum, one) => sum + one.memory, 0)
+      return {
+        name: service.command.split(' ')[0] ?? '',
+        count: family.length,
+        memory,
+        zombies: family.filter(({ state }) => state === 'Z').length,
+      }
+    })
+  return services
+    .sort((a, b) => b.memory - a.memory || inBytes(a.name, b.name))
+    .map(({ name, count, memory, zombies }) => `${name} ${count} ${memory} ${zombies}`)
+}
+
+const processTree: Operation = {
+  name: 'process-tree',
+  domains: ['processes'],
+  make: (draw) => {
+    const { random, level, root } = draw
+    const all = drawProcesses(draw)
+    const text = report(all, true)
+    if (level !== 'easy' && text.join() === report(all, false).join()) return null
+    const path = random.pick(['ps.txt', 'snapshot.txt', 'incident/processes.txt'])
+    const out = random.pick(['services.txt', 'usage.txt', 'out/memory.txt'])
+    const ask = [
+      random.pick([
+        `\`${root}/${path}\` is a snapshot of the processes of a machine that ran out of memory, with the columns PID, PPID, USER, STATE, RSS (in KiB) and COMMAND under a line of headings. Services are the processes whose parent is process 1, and everything that descends from a service, over any number of generations, belongs to it.`,
+        `Someone saved the process list of a slow machine as \`${root}/${path}\`: after a line with headings, each line has a process id, the id of its parent, a user, a state, the memory in KiB and a command. We call the children of process 1 services; a service includes all of its descendants, however deep.`,
+      ]),
+      random.pick([
+        `Write a line for each service to \`${root}/${out}\`: the first word of its command, the number of its processes (itself included), their memory taken together, and how many of them are zombies (state \`Z\`), separated by single spaces. The service with the most memory comes first; services with equal memory are sorted by name.`,
+        `For every service, \`${root}/${out}\` gets one line of four fields with single spaces between them: the first word of the command of the service, how many processes belong to it (counting itself), the sum of their memory in KiB, and the number of zombies among them, which are in state \`Z\`. Order the lines by memory, largest first, and then by name.`,
+      ]),
+    ]
+    const rows = random
+      .shuffle(all)
+      .map(
+        ({ pid, parent, user, state, memory, command }) =>
+          `${String(pid).padStart(6)} ${String(parent).padStart(6)} ${user.padEnd(8)} ${state}     ${String(memory).padStart(8)} ${command}`,
+      )
+    return reportWork(draw, {
+      domain: 'processes',
+      operation: 'process-tree',
+      shape: 'snapshot',
+      faults: ['deep-families'],
+      ask,
+      before: { [path]: file(lines(['   PID   PPID USER     STATE      RSS COMMAND', ...rows])) },
+      out,
+      text: lines(text),
+      solve: `awk 'NR > 1 { parent[$1] = $2; state[$1] = $4; memory[$1] = $5; command[$1] = $6 }
+END {
+  for (pid in parent) {
+    if (pid == 1) continue
+    top = pid
+    while (parent[top] != 1) top = parent[top]
+    count[top]++; total[top] += memory[pid]; if (state[pid] == "Z") zombies[top]++
+  }
+  for (top in count) print command[top], count[top], total[top], zombies[top] + 0
+}' ${path} | sort -k3,3nr -k1,1`,
+    })
+  },
+}
+
+/** Operations on lists of processes. */
+export const processTreeOperations: readonly Operation[] = [processTree]

@@ -1,0 +1,285 @@
+import type { Draws } from 'ot-agent'
+import { simpleWork } from '../files/simple-work.ts'
+import { plainWords } from '../words.ts'
+import { byLevel, type Draw, file, type Operation } from '../work.ts'
+import { type Bug, breakProgram, drawBugs, repairShell } from './repair.ts'
+
+/** A protocol of lines over TCP. `say` answers one line; a connection and the whole server have a state each. */
+interface Protocol {
+  readonly name: string
+  readonly rules: readonly string[]
+  readonly code: string
+  readonly bugs: readonly Bug[]
+  readonly say: (line: string, own: State, all: State) => string
+  readonly draw: (random: Draws) => string
+  /** Lines that every talk begins with, so that each bug shows; and the one that asks for what a connection keeps. */
+  readonly begin: readonly string[]
+  readonly own: string
+}
+type State = Map<string, string>
+
+const storeProtocol: Protocol = {
+  name: 'shared-store',
+  rules: [
+    '`SET KEY VALUE` keeps VALUE, which may contain spaces, under KEY for all clients and answers `OK`',
+    '`GET KEY` answers `VALUE` followed by a space and the value, or `NONE` when there is no such key',
+    '`DEL KEY` answers `OK`, also when there is no such key',
+    '`MINE` answers with the number of `SET` lines that this connection has sent',
+  ],
+  code: `sub say_line {
+  my ($line, $own) = @_;
+  if ($line =~ /^SET (\\S+) (.*)$/) { $all{$1} = $2; $own->{sets}++; return 'OK' }
+  if ($line =~ /^GET (\\S+)$/) { return exists $all{$1} ? "VALUE $all{$1}" : 'NONE' }
+  if ($line =~ /^DEL (\\S+)$/) { delete $all{$1}; return 'OK' }
+  if ($line eq 'MINE') { return $own->{sets} // 0 }
+  return 'ERROR';
+}
+`,
+  bugs: [
+    ['(\\S+) (.*)$/) { $all', '(\\S+) (\\S+)/) { $all'],
+    ['$own->{sets}++', '$own->{sets} = 1'],
+    ["delete $all{$1}; return 'OK'", "return delete $all{$1} ? 'OK' : 'NONE'"],
+    [": 'NONE' }", ": 'VALUE ' }"],
+    ["return 'ERROR';", "return 'OK';"],
+  ],
+  say: (line, own, all) => {
+    const [, word = '', key = '', value = ''] = /^(\S+)(?: (\S+))?(?: (.*))?$/.exec(line) ?? []
+    if (word === 'SET' && value !== '') {
+      own.set('sets', String(Number(own.get('sets') ?? 0) + 1))
+      all.set(key, value)
+      return 'OK'
+    }
+    if (word === 'GET') return all.has(key) ? `VALUE ${all.get(key)}` : 'NONE'
+    if (word === 'DEL') all.delete(key)
+    if (word === 'DEL') return 'OK'
+    return word === 'MINE' ? (own.get('sets') ?? '0') : 'ERROR'
+  },
+  begin: ['SET gray one two', 'SET gray three four', 'GET gray', 'MINE', 'DEL pink', 'GET pink', 'STATUS'],
+  own: 'MINE',
+  draw: (random) => {
+    const key = random.pick(['red', 'blue', 'green'])
+    const words = random.few(plainWords, random.int(2, 3)).join(' ')
+    return random.pick([
+      `SET ${key} ${words}`,
+      `SET ${key} ${words}`,
+      `GET ${key}`,
+      `GET ${key}`,
+      `DEL ${key}`,
+      'MINE',
+      'STATUS',
+    ])
+  },
+}
+
+const sumProtocol: Protocol = {
+  name: 'running-sums',
+  rules: [
+    '`ADD N` adds the whole number N (it may be negative) to the sum of this connection and answers with that sum',
+    '`UNDO` takes back the last `ADD` of this connection that was not taken back yet and answers with the sum, or with `EMPTY` when there is none',
+    '`TOTAL` answers with the sum of all numbers that all clients have added and not taken back since the server started',
+  ],
+  code: `sub say_line {
+  my ($line, $own) = @_;
+  if ($line =~ /^ADD (-?\\d+)$/) { push @{$own->{done}}, $1; $own->{sum} += $1; $all{total} += $1; return $own->{sum} }
+  if ($line eq 'UNDO') {
+    my $last = pop @{$own->{done} // []};
+    return 'EMPTY' unless defined $last;
+    $own->{sum} -= $last;
+    $all{total} -= $last;
+    return $own->{sum};
+  }
+  return $all{total} // 0 if $line eq 'TOTAL';
+  return 'ERROR';
+}
+`,
+  bugs: [
+    ['(-?\\d+)', '(\\d+)'],
+    ['pop @{', 'shift @{'],
+    ['$all{total} -= $last;', '$all{total} -= 0;'],
+    ["'EMPTY' unless defined $last", '0 unless $last'],
+    ['$own->{sum} -= $last', '$own->{sum} = $last'],
+  ],
+  say: (line, own, all) => {
+    const done: number[] = JSON.parse(own.get('done') ?? '[]')
+    const total = Number(all.get('total') ?? 0)
+    const keep = (now: number[], by: number) => {
+      own.set('done', JSON.stringify(now))
+      all.set('total', String(total + by))
+      return String(now.reduce((sum, one) => sum + one, 0))
+    }
+    const added = /^ADD (-?\d+)$/.exec(line)?.[1]
+    if (added !== undefined) return keep([...done, Number(added)], Number(added))
+    if (line === 'UNDO') return done.length === 0 ? 'EMPTY' : keep(done.slice(0, -1), -(done.at(-1) ?? 0))
+    return line === 'TOTAL' ? String(total) : 'ERROR'
+  },
+  begin: ['ADD -5', 'ADD 7', 'ADD 30', 'UNDO', 'TOTAL', 'UNDO', 'UNDO', 'UNDO', 'ADD 11', 'CLEAR'],
+  own: 'ADD 1',
+  draw: (random) =>
+    random.pick([`ADD ${random.int(-40, 90)}`, `ADD ${random.int(2, 500)}`, 'UNDO', 'UNDO', 'TOTAL', 'CLEAR']),
+}
+
+const server = (code: string) => `#!/usr/bin/perl
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::INET;
+
+my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $ARGV[0], Listen => 16, ReuseAddr => 1)
+  or die "cannot listen on $ARGV[0]\\n";
+$SIG{TERM} = sub { exit 0 };
+$SIG{PIPE} = 'IGNORE';
+my $select = IO::Select->new($server);
+my (%buffer, %own, %all);
+while (1) {
+  for my $ready ($select->can_read) {
+    if ($ready == $server) { $select->add($server->accept); next }
+    my $read = sysread $ready, my $chunk, 4096;
+    if (!$read) { leave($ready); next }
+    $buffer{$ready} .= $chunk;
+    while ($buffer{$ready} =~ s/^([^\\n]*)\\n//) {
+      my $line = $1;
+      $line =~ s/\\r$//;
+      if ($line eq 'QUIT') { syswrite $ready, "BYE\\n"; leave($ready); last }
+      $own{$ready} //= {};
+      syswrite $ready, say_line($line, $own{$ready}) . "\\n";
+    }
+  }
+}
+
+sub leave {
+  my ($client) = @_;
+  $select->remove($client);
+  delete $buffer{$client};
+  delete $own{$client};
+  close $client;
+}
+
+${code}`
+
+const serverBugs: readonly Bug[] = [
+  ['while ($buffer{$ready} =~', 'if ($buffer{$ready} =~'],
+  ['$buffer{$ready} .= $chunk', '$buffer{$ready} = $chunk'],
+  ['$line =~ s/\\r$//', '$line =~ s/\\t$//'],
+  ['  delete $own{$client};', '  %own = ();'],
+  ['say_line($line, $own{$ready})', 'say_line($line, $own{server})'],
+  ['LocalPort => $ARGV[0],', 'LocalPort => 7000,'],
+  ['"BYE\\n"; leave', '"OK\\n"; leave'],
+]
+
+/** Starts the server on a free port, does what each line of the script says, and prints the lines that come back. */
+const dialogueScript = `use strict;
+use IO::Socket::INET;
+my ($program, $script) = @ARGV;
+my $free = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 1) or die;
+my $port = $free->sockport;
+close $free;
+my $pid = fork // die;
+if (!$pid) { open STDOUT, '>', '/dev/null'; exec 'perl', $program, $port or exit 1 }
+END { kill 'TERM', $pid if $pid }
+$SIG{ALRM} = sub { print "no answer\\n"; exit 1 };
+sub dial { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) }
+for (1 .. 100) { last if dial(); select undef, undef, undef, 0.03 }
+my %socket;
+open my $in, '<', $script or die;
+while (<$in>) {
+  chomp;
+  my ($do, $who, $what) = split /\\t/;
+  $what =~ s/\\\\r/\\r/g;
+  $what =~ s/\\\\n/\\n/g;
+  alarm 2;
+  if ($do eq 'open') { $socket{$who} = dial() or do { print "no connection\\n"; exit 1 } }
+  elsif ($do eq 'send') { syswrite $socket{$who}, $what; select undef, undef, undef, 0.02 }
+  else { for (1 .. $what) { my $line = readline $socket{$who}; print "$who ", $line // "closed\\n" } }
+}
+`
+
+/** What two clients say in turn, in one piece, in pieces, or several lines at once, and what they hear. */
+function drawTalk(
+  random: Draws,
+  { say, draw, begin, own }: Protocol,
+): { readonly script: string; readonly heard: string } {
+  const all: State = new Map()
+  const states = { a: new Map<string, string>(), b: new Map<string, string>() }
+  const steps = ['open\ta\t', 'open\tb\t']
+  const heard: string[] = []
+  const turn = (who: 'a' | 'b', said: readonly string[], isCut: boolean) => {
+    const text = said.map((line) => `${line}${random.chance(0.3) || isCut ? '\\r' : ''}\\n`).join('')
+    const cut = random.int(1, (said[0]?.length ?? 2) - 1)
+    const pieces = isCut ? [text.slice(0, cut), text.slice(cut)] : [text]
+    steps.push(...pieces.map((piece) => `send\t${who}\t${piece}`), `read\t${who}\t${said.length}`)
+    heard.push(...said.map((line) => `${who} ${say(line, states[who], all)}\n`))
+  }
+  const someTurns = () => {
+    for (let nth = 0; nth < 5; nth++) {
+      const said = Array.from({ length: random.int(1, 3) }, () => draw(random))
+      turn(random.pick(['a', 'b']), said, random.chance(0.4))
+    }
+  }
+  turn('b', begin, false)
+  turn('a', [draw(random), own], true)
+  someTurns()
+  steps.push('send\ta\tQUIT\\n', 'read\ta\t2', 'open\ta\t')
+  heard.push('a BYE\n', 'a closed\n')
+  states.a = new Map()
+  turn('b', [own], false)
+  turn('a', [own], true)
+  someTurns()
+  return { script: steps.map((step) => `${step}\n`).join(''), heard: heard.join('') }
+}
+
+const repairProtocol: Operation = {
+  name: 'repair-line-protocol',
+  domains: ['sockets'],
+  make: (draw) => {
+    const { random, level } = draw
+    const protocol = random.pick([storeProtocol, sumProtocol])
+    const good = server(protocol.code)
+    const own = drawBugs(random, good, protocol.bugs, byLevel(level, random.int(0, 1), 1, 2))
+    const shared = drawBugs(random, good, serverBugs, byLevel(level, 1 - own.length, 1, random.int(1, 2)))
+    const bugs = [...own, ...shared]
+    const broken = breakProgram(good, bugs)
+    if (broken === null) return null
+    const path = random.pick(['server.pl', 'lined.pl', 'bin/lines.pl', 'src/tcp-server.pl'])
+    const hidden: Record<string, string> = { 'dialogue.pl': dialogueScript }
+    const probes = ['1', '2'].map((label) => {
+      const { script, heard } = drawTalk(random.fork(`talk ${label}`), protocol)
+      hidden[`${label}.script`] = script
+      return { command: `perl "$hidden/dialogue.pl" ${draw.root}/${path} "$hidden/${label}.script"`, stdout: heard }
+    })
+    return simpleWork(draw, {
+      domain: 'sockets',
+      operation: 'repair-line-protocol',
+      shape: protocol.name,
+      faults: bugs.map(() => 'service-bug'),
+      ask: tellProtocol(draw, path, bugs.length, protocol.rules),
+      before: { [path]: file(broken, '755') },
+      after: { [path]: { kind: 'some' } },
+      probes,
+      hidden,
+      solve: repairShell(path, broken, good),
+    })
+  },
+}
+
+function tellProtocol({ random, root }: Draw, path: string, count: number, rules: readonly string[]): string[] {
+  const some = count === 1 ? 'a mistake' : `${count} mistakes`
+  return [
+    random.pick([
+      `The server \`${root}/${path}\` speaks a protocol of lines over TCP. \`perl ${root}/${path} PORT\` starts it on 127.0.0.1. There ${count === 1 ? 'is' : 'are'} ${some} in it; put the file right.`,
+      `\`perl ${root}/${path} PORT\` runs a TCP server on 127.0.0.1 that answers each line of a client with one line. It does not behave as described below, because of ${some}. Correct the program in place.`,
+      `Debug \`${root}/${path}\`, a TCP server in Perl that is called with the port to listen on (on 127.0.0.1). It contains ${some}.`,
+    ]),
+    `${random.pick(['What a client may send:', 'The commands:', 'These are the lines it understands:'])}\n\n${[...rules, '`QUIT` answers `BYE` and closes the connection'].map((rule) => `- ${rule}`).join('\n')}`,
+    random.pick([
+      'Any other line is answered with `ERROR`. Lines of clients end with a line feed, or with CR and line feed; answers end with a line feed. Many clients may be connected at the same time, none may keep another waiting, and a line may arrive in several pieces or together with others.',
+      'Whatever else comes is answered with `ERROR`. A client may end its lines with LF or CR LF, the server always uses LF. TCP does not keep lines together: one packet may hold half a line or three. Several clients talk to the server at once, and each gets its answers without waiting for the others.',
+    ]),
+    random.pick([
+      'The tests start it on a port of their own with two clients, and end it with SIGTERM.',
+      'It will be started on some free port and talked to by two clients at once. For trying it out, Perl is there, and /dev/tcp of bash.',
+    ]),
+  ]
+}
+
+/** Operations on TCP servers. */
+export const socketOperations: readonly Operation[] = [repairProtocol]

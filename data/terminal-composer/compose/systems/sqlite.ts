@@ -1,0 +1,135 @@
+import { firstNames, lastNames } from '../words.ts'
+import { byLevel, type Draw, file, type Operation } from '../work.ts'
+import { lines, reportWork } from './report-work.ts'
+
+interface Shop {
+  readonly customers: readonly { readonly id: number; readonly name: string; readonly city: string }[]
+  readonly orders: readonly {
+    readonly id: number
+    readonly customer: number
+    readonly status: string
+    readonly cents: number
+  }[]
+}
+
+function drawShop({ random, level }: Draw): Shop {
+  const names = [
+    ...new Set(
+      Array.from({ length: byLevel(level, 6, 12, 24) }, () => `${random.pick(firstNames)} ${random.pick(lastNames)}`),
+    ),
+  ]
+  const cities = ['Basel', 'Cork', 'Delft', 'Gent', 'Turin']
+  const customers = names.map((name, at) => ({ id: at + 1, name, city: random.pick(cities) }))
+  const orders = Array.from({ length: byLevel(level, 20, 60, 160) }, (_, at) => ({
+    id: at + 1,
+    // The last two customers have no orders, and some orders belong to customers that are gone.
+    customer: random.chance(0.1) ? 900 + random.int(1, 9) : random.int(1, names.length - 2),
+    status: random.pick(['paid', 'paid', 'open', 'void']),
+    cents: random.int(100, 90_000),
+  }))
+  return { customers, orders }
+}
+
+function dump({ customers, orders }: Shop): string {
+  return lines([
+    'CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT NOT NULL, city TEXT NOT NULL);',
+    'CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER, status TEXT NOT NULL, cents INTEGER NOT NULL);',
+    ...customers.map(({ id, name, city }) => `INSERT INTO customers VALUES (${id}, '${name}', '${city}');`),
+    ...orders.map(
+      ({ id, customer, status, cents }) => `INSERT INTO orders VALUES (${id}, ${customer}, '${status}', ${cents});`,
+    ),
+  ])
+}
+
+const setup = ['sqlite3 shop.db < shop.sql', 'rm shop.sql']
+
+const report: Operation = {
+  name: 'sqlite-report',
+  domains: ['sqlite'],
+  needs: ['sqlite3'],
+  make: (draw) => {
+    const { random, root } = draw
+    const shop = drawShop(draw)
+    const status = random.pick(['paid', 'open'])
+    const rows = shop.customers.map(({ id, name, city }) => {
+      const own = shop.orders.filter((order) => order.customer === id && order.status === status)
+      return { name, city, count: own.length, cents: own.reduce((sum, { cents }) => sum + cents, 0) }
+    })
+    const text = rows
+      .sort((a, b) => b.cents - a.cents || (a.name < b.name ? -1 : 1))
+      .map(({ name, city, count, cents }) => `${name}|${city}|${count}|${cents}`)
+    const out = random.pick(['customers.txt', 'ranking.txt', 'out/report.txt'])
+    return reportWork(draw, {
+      domain: 'sqlite',
+      operation: 'sqlite-report',
+      shape: 'join',
+      faults: ['without-orders', 'orphaned-rows'],
+      isOpen: true,
+      ask: [
+        random.pick([
+          `The SQLite database \`${root}/shop.db\` has the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). For every customer, also those without orders, write a line \`NAME|CITY|COUNT|CENTS\` to \`${root}/${out}\`: the number of the customer's orders with status \`${status}\` and the sum of their cents (0 when there are none).`,
+          `Rank the customers of \`${root}/shop.db\`, an SQLite database with \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Only orders whose status is \`${status}\` count. Write \`NAME|CITY|COUNT|CENTS\` per customer to \`${root}/${out}\`, with the number and the total of these orders; a customer who has none gets two zeros.`,
+        ]),
+        random.pick([
+          'Sort by CENTS, largest first, then by NAME in byte order. Leave the database as it is.',
+          'The highest total comes first; equal totals go by name, in byte order. Do not change the database.',
+        ]),
+      ],
+      before: { 'shop.sql': file(dump(shop)) },
+      after: {},
+      setup,
+      out,
+      text: lines(text),
+      solve: `sqlite3 shop.db "SELECT name, city, COUNT(o.id), COALESCE(SUM(o.cents), 0) AS total FROM customers c
+LEFT JOIN orders o ON o.customer_id = c.id AND o.status = '${status}' GROUP BY c.id ORDER BY total DESC, name"`,
+    })
+  },
+}
+
+const repair: Operation = {
+  name: 'sqlite-repair',
+  domains: ['sqlite'],
+  needs: ['sqlite3'],
+  make: (draw) => {
+    const { random, root } = draw
+    const shop = drawShop(draw)
+    const isKnown = (customer: number) => customer <= shop.customers.length
+    const orphans = shop.orders.filter(({ customer }) => !isKnown(customer))
+    if (orphans.length === 0) return null
+    const left = shop.orders.filter(({ customer, status }) => isKnown(customer) && status !== 'void')
+    const out = random.pick(['orphans.txt', 'deleted.txt', 'out/lost-orders.txt'])
+    return reportWork(draw, {
+      domain: 'sqlite',
+      operation: 'sqlite-repair',
+      shape: 'clean-up',
+      faults: ['orphaned-rows'],
+      isOpen: true,
+      ask: [
+        random.pick([
+          `Clean up the SQLite database \`${root}/shop.db\`, with the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Some orders belong to customers that do not exist. Write their ids to \`${root}/${out}\`, one per line, smallest first, and delete them from \`orders\`. Delete also all orders with status \`void\`; they do not go into the list unless their customer is missing, too.`,
+          `In \`${root}/shop.db\` (SQLite; tables \`customers\` with id, name, city and \`orders\` with id, customer_id, status, cents) there are orders whose customer_id matches no customer. List the ids of these orders in \`${root}/${out}\`, in ascending order, one per line. Then remove them and, besides, every order whose status is \`void\`.`,
+        ]),
+        random.pick(['All other rows stay as they are.', 'Nothing else in the database changes.']),
+      ],
+      before: { 'shop.sql': file(dump(shop)) },
+      after: { 'shop.db': { kind: 'some' } },
+      setup,
+      probes: [
+        {
+          command: `sqlite3 -init /dev/null -batch -list shop.db 'SELECT * FROM orders ORDER BY id; SELECT * FROM customers ORDER BY id'`,
+          stdout: lines([
+            ...left.map(({ id, customer, status, cents }) => `${id}|${customer}|${status}|${cents}`),
+            ...shop.customers.map(({ id, name, city }) => `${id}|${name}|${city}`),
+          ]),
+        },
+      ],
+      out,
+      text: lines(orphans.map(({ id }) => String(id))),
+      solve: `sqlite3 shop.db 'SELECT id FROM orders WHERE customer_id NOT IN (SELECT id FROM customers) ORDER BY id'
+sqlite3 shop.db "DELETE FROM orders WHERE customer_id NOT IN (SELECT id FROM customers) OR status = 'void'"`,
+    })
+  },
+}
+
+/** Operations on SQLite databases. */
+export const sqliteOperations: readonly Operation[] = [report, repair]

@@ -1,0 +1,158 @@
+import { nouns, plainWords } from '../words.ts'
+import { byLevel, type Draw, file, type Operation, type Tree } from '../work.ts'
+import { lines, reportWork } from './report-work.ts'
+
+type Change =
+  | readonly ['begin' | 'commit' | 'abort', string]
+  | readonly ['put', string, string, string]
+  | readonly ['del', string, string]
+
+/** The sum of all bytes modulo 65536, as four hexadecimal digits. */
+function checksum(text: string): string {
+  const sum = [...Buffer.from(text)].reduce((total, byte) => (total + byte) % 65_536, 0)
+  return sum.toString(16).padStart(4, '0')
+}
+
+/** Transactions that overlap; some never end. */
+function drawChanges({ random, level }: Draw): readonly Change[] {
+  const keys = random.few(nouns, byLevel(level, 8, 12, 18))
+  const open = new Map<string, number>()
+  const changes: Change[] = []
+  let last = random.int(10, 400)
+  const total = byLevel(level, 40, 90, 200)
+  while (changes.length < total) {
+    if (open.size === 0 || (open.size < byLevel(level, 1, 3, 4) && random.chance(0.25))) {
+      last += random.int(1, 3)
+      open.set(`t${last}`, random.int(2, 7))
+      changes.push(['begin', `t${last}`])
+      continue
+    }
+    const [id, left] = random.pick([...open])
+    open.set(id, left - 1)
+    if (left > 0) {
+      const key = random.pick(keys)
+      if (random.chance(0.75)) changes.push(['put', id, key, random.few(plainWords, random.int(1, 3)).join(' ')])
+      else changes.push(['del', id, key])
+      continue
+    }
+    open.delete(id)
+    changes.push([random.chance(0.75) ? 'commit' : 'abort', id])
+  }
+  return changes
+}
+
+/** What is stored after all commits; a naive reader takes every change as it comes. */
+function settle(changes: readonly Change[], naive = false): string[] {
+  const stored = new Map<string, string>()
+  const pending = new Map<string, Change[]>()
+  const apply = (change: Change) => {
+    if (change[0] === 'put') stored.set(change[2], change[3])
+    if (change[0] === 'del') stored.delete(change[2])
+  }
+  for (const change of changes) {
+    const [what, id] = change
+    if (naive) apply(change)
+    else if (what === 'commit') for (const one of pending.get(id) ?? []) apply(one)
+    else if (what === 'put' || what === 'del') pending.set(id, [...(pending.get(id) ?? []), change])
+  }
+  return [...stored].sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => `${key}=${value}`)
+}
+
+const recoverStore: Operation = {
+  name: 'recover-store',
+  domains: ['stores'],
+  make: (draw) => {
+    const { random, level } = draw
+    const changes = drawChanges(draw)
+    const parts = byLevel(level, 1, 3, 5)
+    const size = Math.ceil(changes.length / parts)
+    const folder = random.pick(['segments', 'wal', 'db/log', 'data'])
+    const damaged =
+      level === 'easy'
+        ? []
+        : random.few(
+            Array.from({ length: parts }, (_, at) => at),
+            byLevel(level, 0, 1, 2),
+          )
+    const before: Record<string, Tree[string]> = {}
+    const kept: Change[] = []
+    for (let at = 0; at < parts; at++) {
+      const here = changes.slice(at * size, (at + 1) * size)
+      const from = damaged.includes(at) ? random.int(2, here.length - 3) : here.length
+      kept.push(...here.slice(0, from))
+      const text = here.map((change, nth) => {
+        const line = change.join(' ')
+        return `${checksum(nth === from ? `${line}.` : line)} ${line}`
+      })
+      // Numbers without leading zeros: the order of names is not the order of segments.
+      before[`${folder}/${at + 8}.seg`] = file(lines(text))
+    }
+    const text = settle(kept)
+    const others = [settle(kept, true), settle(changes)].slice(0, damaged.length > 0 ? 2 : 1)
+    if (text.length < 4 || others.some((other) => other.join() === text.join())) return null
+    const out = random.pick(['snapshot.txt', 'recovered.txt', 'out/store.txt', 'current.txt'])
+    return reportWork(draw, {
+      domain: 'stores',
+      operation: 'recover-store',
+      shape: parts === 1 ? 'one-segment' : 'segments',
+      faults: ['open-transactions', ...damaged.map(() => 'torn-segment')],
+      ask: tellStore(draw, { folder, out, parts }),
+      before,
+      out,
+      text: lines(text),
+      solve: `perl - ${folder} <<'END_OF_PERL'
+use strict;
+my ($folder) = @ARGV;
+my (%stored, %pending);
+for my $path (sort { ($a =~ /(\\d+)\\.seg$/)[0] <=> ($b =~ /(\\d+)\\.seg$/)[0] } glob "$folder/*.seg") {
+  open my $in, '<', $path or die;
+  while (my $line = <$in>) {
+    chomp $line;
+    my ($sum, $record) = split / /, $line, 2;
+    last if $sum ne sprintf '%04x', unpack '%16C*', $record;
+    my ($what, $id, $key, $value) = split / /, $record, 4;
+    if ($what eq 'put' || $what eq 'del') { push @{$pending{$id}}, [$what, $key, $value] }
+    elsif ($what eq 'abort') { delete $pending{$id} }
+    elsif ($what eq 'commit') {
+      for my $change (@{delete $pending{$id} // []}) {
+        if ($change->[0] eq 'put') { $stored{$change->[1]} = $change->[2] } else { delete $stored{$change->[1]} }
+      }
+    }
+  }
+}
+print "$_=$stored{$_}\\n" for sort keys %stored;
+END_OF_PERL`,
+    })
+  },
+}
+
+interface Told {
+  readonly folder: string
+  readonly out: string
+  readonly parts: number
+}
+
+function tellStore({ random, root }: Draw, { folder, out, parts }: Told): string[] {
+  const where =
+    parts === 1
+      ? `the log \`${root}/${folder}/8.seg\``
+      : `the segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, to be read in the order of their numbers`
+  return [
+    random.pick([
+      `A key-value store has lost its main file; what remains is ${where}. Work out what the store contained and write it to \`${root}/${out}\` as lines \`KEY=VALUE\`, sorted by key in byte order.`,
+      `Recover a small database from ${where}. Write the keys that it holds at the end, with their values, to \`${root}/${out}\`: one line \`KEY=VALUE\` per key, keys in byte order.`,
+      `We need the final content of a store whose changes are in ${where}. Put it into \`${root}/${out}\`, a line \`KEY=VALUE\` for every key, in byte order of the keys.`,
+    ]),
+    random.pick([
+      'A line of the log is a checksum, a space and a record. Records are `begin ID`, `put ID KEY VALUE` (the value may contain spaces), `del ID KEY`, `commit ID` and `abort ID`, where ID names a transaction. Transactions may overlap. The changes of a transaction take effect all at once, in their order, when it is committed; those of a transaction that is aborted or never ends have no effect.',
+      'Each line consists of a checksum and, after a space, one of these records: `begin ID`, `put ID KEY VALUE`, `del ID KEY`, `commit ID`, `abort ID`. Several transactions can be open at the same time. Nothing that a transaction does counts before its `commit`, and then everything counts at that point, in the order it was written; without a `commit` nothing does. Values may contain spaces.',
+    ]),
+    random.pick([
+      'The checksum is the sum of the bytes of the record modulo 65536, in four lower-case hexadecimal digits. Where it is wrong, writing broke off: this line and all that follow in the same segment do not count, but the next segment does.',
+      'The checksum is four hexadecimal digits in lower case: all bytes of the record added up, modulo 65536. A line with a wrong checksum is invalid, and so is the rest of its segment; a segment that follows is read again from its beginning.',
+    ]),
+  ]
+}
+
+/** Operations on databases in files. */
+export const storeOperations: readonly Operation[] = [recoverStore]

@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { TaskDraft } from '../../../../src/core/row.ts'
+import type { AnyStage, StageServices } from '../../../../src/core/stage.ts'
+import { makeAnyStage } from '../../../../src/plugins/make-stage.ts'
+import { resolveRecipe } from '../../../../src/run/recipe/resolve.ts'
+import { runRecipe } from '../../../../src/run/recipe/run-recipe.ts'
+import { domains as studied, unseen } from '../../../../studies/recipe.ts'
+import { composeTask, domainNames, operationNames } from '../compose-task.ts'
+import { tools } from '../work.ts'
+
+const sampled = 400
+const noArchive = new Uint8Array()
+
+test('400 tasks cover all domains evenly, and 95 % of them differ from all others by the filter of near duplicates', async () => {
+  const drafts = Array.from({ length: sampled }, (_, index) => composeTask({ seed: 7, index, tools }))
+  const counts = new Map<string, number>()
+  for (const { config } of drafts) {
+    const category = String((config?.metadata as { category?: string } | undefined)?.category)
+    counts.set(category, (counts.get(category) ?? 0) + 1)
+  }
+  expect([...counts.keys()].sort()).toEqual(domainNames)
+  const fair = sampled / domainNames.length
+  expect(Math.min(...counts.values())).toBeGreaterThan(fair / 3)
+  expect(Math.max(...counts.values())).toBeLessThan(fair * 2)
+
+  expect(await distinct(drafts)).toBeGreaterThanOrEqual(sampled * 0.95)
+})
+
+/** How many of the tasks the filter keeps. */
+async function distinct(drafts: readonly TaskDraft[]): Promise<number> {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-agent-compose-'))
+  onTestFinished(() => rmSync(dir, { recursive: true }))
+  const source: AnyStage = {
+    kind: 'source',
+    gives: 'task',
+    async *rows() {
+      for (const { name, instruction } of drafts)
+        yield { id: name, name, instruction, source: 'a', digest: name, lineage: null, signals: {}, archive: noArchive }
+    },
+  }
+  let kept = 0
+  const sink: AnyStage = {
+    kind: 'exporter',
+    takes: 'task',
+    async write({ rows }) {
+      kept = rows
+      return { counts: {}, files: [] }
+    },
+  }
+  const own: Record<string, AnyStage> = { source, sink }
+  const stages = [{ use: 'source' }, { use: 'filters/tasks/near-duplicates' }, { use: 'sink' }]
+  const recipe = await resolveRecipe(
+    { name: 'test', seed: 7, stages },
+    async (use, options) => own[use] ?? makeAnyStage(use, options),
+  )
+  const signal = new AbortController().signal
+  await runRecipe({ recipe, dir: join(dir, 'run'), services: {} as StageServices, signal, shardRows: sampled })
+  return kept
+}
+
+test('the tasks of the studies are what they were before there were more domains', () => {
+  const operations = operationNames.filter((name) => !unseen.includes(name))
+  const hash = createHash('sha256')
+  for (let index = 1000; index < 1040; index++)
+    hash.update(JSON.stringify(composeTask({ seed: 7, index, domains: studied, operations })))
+  expect(hash.digest('hex')).toBe('57c402dbc63088661f3afedd1bb11e9c06f0504d1f96956600dc1b3478d41bd4')
+})
