@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
@@ -13,7 +13,8 @@ export interface BrowserPage {
   /** Waits until an expression is true. */
   until(expression: string): Promise<void>
   press(key: string): Promise<void>
-  screenshot(): Promise<Buffer>
+  /** Saves a picture as NAME.webp in the folder OT_AGENT_SCREENSHOTS; does nothing without it. */
+  shoot(name: string): Promise<void>
   /** Messages of the console, errors and refusals of the content security policy. */
   readonly problems: string[]
   /** Addresses that the page asked for. */
@@ -157,9 +158,12 @@ function drive(socket: WebSocket) {
       await send('Input.dispatchKeyEvent', { type: 'keyDown', key, ...text, ...code })
       await send('Input.dispatchKeyEvent', { type: 'keyUp', key, ...code })
     },
-    async screenshot() {
-      const { data } = await send('Page.captureScreenshot', { format: 'png' })
-      return Buffer.from(String(data), 'base64')
+    async shoot(name: string) {
+      const folder = process.env.OT_AGENT_SCREENSHOTS
+      if (!folder) return
+      const { data } = await send('Page.captureScreenshot', { format: 'webp', quality: 80 })
+      await mkdir(folder, { recursive: true })
+      await writeFile(join(folder, `${name}.webp`), Buffer.from(String(data), 'base64'))
     },
     async size(width: number, height: number) {
       await send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false })

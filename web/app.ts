@@ -12,6 +12,8 @@ import { jobsPage } from './pages/jobs.ts'
 import { modelPage } from './pages/model.ts'
 import { newRunPage } from './pages/new-run.ts'
 import { droppedPage, recipePage } from './pages/recipe.ts'
+import { taskPage } from './pages/task.ts'
+import { tasksPage } from './pages/tasks.ts'
 import { trialPage } from './pages/trial.ts'
 import { sectionLinks, sectionOf } from './parts/sections.ts'
 import { line } from './text.ts'
@@ -30,6 +32,8 @@ const pages: readonly (readonly [pattern: RegExp, page: (page: Page) => Promise<
   [/^\/compare$/, comparePage],
   [/^\/jobs\/([^/]+)$/, jobPage],
   [/^\/jobs\/([^/]+)\/trials\/([^/]+)$/, trialPage],
+  [/^\/tasks$/, tasksPage],
+  [/^\/tasks\/([^/]+)$/, taskPage],
   [/^\/data$/, datasetsPage],
   [/^\/data\/([^/]+)$/, datasetPage],
   [/^\/data\/([^/]+)\/rows\/([^/]+)$/, datasetRowPage],

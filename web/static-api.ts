@@ -1,6 +1,7 @@
 import type { ViewJobs, ViewPage, ViewSteps, ViewTaskRow, ViewTextWindow, ViewTrialRow } from '../src/core/view.ts'
 import { exportShard, fileName } from '../src/core/view-files.ts'
 import { isPlain, type ListRequest, listJobs, listTasks, listTrials } from '../src/core/view-lists.ts'
+import { listTaskItems, type TaskListRequest, type ViewTaskItems, type ViewTaskTrial } from '../src/core/view-tasks.ts'
 
 type Load = <T>(path: string) => Promise<T>
 type Query = Readonly<Record<string, unknown>>
@@ -32,14 +33,28 @@ export async function answerFromFiles(names: readonly string[], query: Query, lo
       { usual: 'name', list: listTrials },
       load,
     )
+  if (first === 'tasks' && names.length === 1) {
+    const { items, broken } = await load<ViewTaskItems>(exportedPath(names))
+    return { ...listTaskItems(items, taskRequestOf(query)), broken, complete: true }
+  }
+  if (first === 'tasks' && list === 'trials') {
+    const { items } = await load<{ items: readonly ViewTaskTrial[] }>(exportedPath(names))
+    const { offset, limit } = requestOf(query)
+    return { items: items.slice(offset, offset + limit), offset, total: items.length, complete: true }
+  }
   if (part === 'steps') return stepsOf(['jobs', id, 'trials', trial, 'steps'], query, load)
-  if (part === 'text') {
+  if (part === 'text' || (first === 'tasks' && list === 'text')) {
     const path = String(query.path ?? '')
     const { text } = await load<{ text: string }>(exportedPath([...names, path]))
     const size = new TextEncoder().encode(text).length
     return { path, text, from: 0, to: size, size } satisfies ViewTextWindow
   }
   return load(exportedPath(names))
+}
+
+function taskRequestOf(query: Query): TaskListRequest {
+  const of = (name: string) => String(query[name] ?? '')
+  return { ...requestOf(query), family: of('family'), difficulty: of('difficulty'), check: of('check') }
 }
 
 function requestOf(query: Query): ListRequest {

@@ -23,17 +23,17 @@ import { announceView, findRunningView, type RunningView, viewNote } from './vie
 
 const assetsDir = join(packageRoot, 'dist', 'web')
 
-/** `ot-agent view`: jobs, trials, datasets and runs of recipes in a browser. */
+/** `ot-agent view`: jobs, trials, tasks, datasets and runs of recipes in a browser. */
 export default () =>
   new Command()
     .description(
-      'Shows jobs, trials, datasets and the leaderboard of a registry in a browser: what ran, what failed and why, what the agent saw and\n' +
-        'typed, where every row of a dataset came from and what was dropped, which model is best and by how much.\n' +
+      'Shows jobs, trials, tasks, datasets and the leaderboard of a registry in a browser: what ran, what failed and why, what the agent\n' +
+        'saw and typed, whether tasks are sound, where every row of a dataset came from, which model is best and by how much.\n' +
         'The server only reads unless --allow-runs is given, and listens on this machine only unless --host says otherwise.',
     )
     .argument(
       '[paths...]',
-      'directories of jobs, jobs or trials, ours or Harbor’s, datasets, runs of recipes, files of registries, reports of ablations (default: jobs)',
+      'directories of jobs, jobs or trials, ours or Harbor’s, folders and packs of tasks, datasets, runs of recipes, files of registries, reports of ablations and of tasks check (default: jobs)',
     )
     .addOption(registryOption())
     .addOption(registryEnvOption())
@@ -137,11 +137,11 @@ async function exportTo(
   try {
     const onJob = (id: string, trials: number) => note(`${id}: ${trials} trials`)
     const done = await exportSite({ library, ...rest, assetsDir, out, onJob })
-    const { jobs, trials, models, files, bytes } = done
+    const { jobs, trials, models, tasks, files, bytes } = done
     if (json) printJson({ schema: 'view-export/1', out, ...done })
     else
       process.stdout.write(
-        `${out}: ${jobs} jobs, ${trials} trials and ${models} models in ${files} files, ${sizeText(bytes)}\n`,
+        `${out}: ${jobs} jobs, ${trials} trials, ${models} models and ${tasks} tasks in ${files} files, ${sizeText(bytes)}\n`,
       )
   } finally {
     await library.close()

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,10 +22,7 @@ describe('the leaderboard in a browser', needs('chromium'), () => {
     page.evaluate<string>(`document.querySelector(${JSON.stringify(selector)}).innerText`)
   const texts = (selector: string) =>
     page.evaluate<string[]>(`[...document.querySelectorAll(${JSON.stringify(selector)})].map((e) => e.innerText)`)
-  const shoot = async (name: string) => {
-    const folder = process.env.OT_AGENT_SCREENSHOTS_DIR
-    if (folder) writeFileSync(join(folder, `${name}.png`), await page.screenshot())
-  }
+  const shoot = (name: string) => page.shoot(name)
 
   beforeAll(async () => {
     dir = mkdtempSync(join(tmpdir(), 'ot-agent-board-'))

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -135,8 +135,7 @@ describe('datasets and recipes in a browser', needs('chromium'), () => {
       const found = await page.evaluate<string[]>(
         `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(' | ')))`,
       )
-      const folder = process.env.OT_AGENT_SCREENSHOTS
-      if (folder) writeFileSync(join(folder, `${name}-${scheme}.png`), await page.screenshot())
+      await page.shoot(`${name}-${scheme}`)
       expect([to, found]).toEqual([to, []])
     }
     await page.dark(false)

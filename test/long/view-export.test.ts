@@ -11,6 +11,7 @@ import { makeBoard } from '../board-kit.ts'
 import { type BrowserPage, startChromium } from '../chromium.ts'
 import { needs } from '../needs.ts'
 import { makeViewJobs } from '../view-kit.ts'
+import { makeViewTasks } from '../view-tasks-kit.ts'
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html',
@@ -72,7 +73,8 @@ describe('a static export', needs('chromium'), () => {
     const jobs = await makeViewJobs(join(dir, 'view'))
     writeFileSync(join(jobs, 'hostile', 'alpha__aaaaaaa', 'agent', 'secret.log'), `key ${secret} in ${jobs}/hostile\n`)
     const shown = ['hostile', 'worse', 'packed', 'harbor'].map((job) => join(jobs, job))
-    await write(out, [...shown, join(dir, 'jobs', 'big-a'), join(dir, 'registry.db')])
+    const tasks = makeViewTasks(join(dir, 'tasks'))
+    await write(out, [...shown, tasks, join(dir, 'jobs', 'big-a'), join(dir, 'registry.db')])
     server = await serveFiles(out, '/some/path/')
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     page = await startChromium()
@@ -152,6 +154,24 @@ describe('a static export', needs('chromium'), () => {
     expect(await page.evaluate('window.hacked ?? null')).toBe(null)
     expect(page.problems).toEqual([])
     expect(page.requests.filter((url) => !url.startsWith(`${origin}/some/path/`) && url !== 'about:blank')).toEqual([])
+  })
+
+  test('tasks have their files, checks and trials, and those that only jobs know their solve rates', async () => {
+    await open('#/tasks?difficulty=hard&check=rejected')
+    await page.until(`document.querySelectorAll('tr[data-row]').length === 1`)
+    await page.evaluate(`document.querySelector('tr[data-row] a').click()`)
+    await page.until(`document.querySelector('.panel pre')?.innerText.startsWith('Count the lines')`)
+    await open('#/jobs/worse/trials/task-3__0')
+    await page.evaluate(`document.querySelector('.facts a').click()`)
+    await page.until(
+      `location.hash === '#/tasks/%40task-3' && document.querySelector('.panel pre')?.innerText.startsWith('Count')`,
+    )
+    await open('#/tasks/%40task-3?tab=trials')
+    await page.until(`document.querySelectorAll('tr[data-row]').length === 4`)
+    await open('#/tasks/hostile')
+    await page.until(`document.querySelector('.panel pre')?.innerText.includes('not part of this export')`)
+    await open('#/tasks/%40task-9')
+    expect(await text('.why')).toContain('The files of this task are not part of this export.')
   })
 
   test('an earlier export is replaced, and another folder is left alone', async () => {

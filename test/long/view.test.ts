@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,9 +9,11 @@ import { serveView, type ViewServer } from '../../src/server/view/serve-view.ts'
 import { type BrowserPage, startChromium } from '../chromium.ts'
 import { needs } from '../needs.ts'
 import { makeViewJobs } from '../view-kit.ts'
+import { makeViewTasks } from '../view-tasks-kit.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const alpha = '#/jobs/hostile/trials/alpha__aaaaaaa'
+const taskTabs = ['instruction', 'environment', 'tests', 'files', 'checks', 'trials']
 
 describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
   let dir: string
@@ -32,8 +34,9 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
   }
 
   beforeAll(async () => {
-    dir = await makeViewJobs(join(mkdtempSync(join(tmpdir(), 'ot-agent-view-')), 'jobs'))
-    ;({ library } = await Library.open([dir]))
+    const scratch = mkdtempSync(join(tmpdir(), 'ot-agent-view-'))
+    dir = await makeViewJobs(join(scratch, 'jobs'))
+    ;({ library } = await Library.open([dir, makeViewTasks(join(scratch, 'tasks'))]))
     server = await serveView(library, { host: '127.0.0.1', port: 0, token: null, assetsDir: 'dist/web' })
     page = await startChromium()
   })
@@ -125,6 +128,46 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.until(`document.querySelector('.file pre').innerText.includes('{')`)
   })
 
+  test('tasks are searched, filtered and opened with the keyboard', async () => {
+    await open('#/tasks')
+    await page.until(
+      `document.querySelectorAll('tr[data-row]').length > 12 && !document.querySelector('.lead').innerText.includes('still')`,
+    )
+    expect(await text('.lead')).toMatch(/^\d+ tasks\. 1 of 3 that were checked are accepted, 2 rejected\.$/)
+    await page.press('/')
+    for (const key of 'lines') await page.press(key)
+    await page.until(`document.querySelectorAll('tr[data-row]').length === 1`)
+    await page.press('Escape')
+    await page.press('j')
+    await page.press('Enter')
+    await page.until(
+      `location.hash === '#/tasks/task-1' && document.querySelector('.panel pre')?.innerText.startsWith('Count')`,
+    )
+    expect(await text('.why')).toBe(
+      'Rejected: the law oracle does not hold: scored 0, expected 1. The check is of another version of the task. 6 trials scored 100.0 % on average.',
+    )
+    await page.press('2')
+    await page.until(`document.querySelector('.file pre')?.innerText.startsWith('FROM debian')`)
+    await page.press('6')
+    await page.until(`document.querySelector('tr[data-law=oracle] .badge.failed')`)
+    await open('#/tasks?check=law%3Alint')
+    expect(await count('tr[data-row]')).toBe(1)
+  })
+
+  test('a task leads to its trials by model, and a trial to its task', async () => {
+    await open('#/tasks/task-3?tab=trials')
+    await page.until(`document.querySelectorAll('tr[data-row]').length === 6`)
+    expect(await text('tbody tr')).toMatch(/openai\/gpt-x terminus-2\s+4 of 6\s+66\.7 %/)
+    await page.evaluate(`document.querySelector('tr[data-row] a').click()`)
+    await page.until(`/^#\\/jobs\\/.*task-3/.test(location.hash) && document.querySelector('.facts a')`)
+    await page.evaluate(`document.querySelector('.facts a').click()`)
+    await page.until(
+      `location.hash === '#/tasks/%40task-3' && document.querySelector('h1').innerText.startsWith('task-3')`,
+    )
+    await open('#/tasks/%40task-9')
+    expect(await text('.why')).toContain('The files of this task are not on this machine any more.')
+  })
+
   test('hostile content stays text: no script ran, nothing was asked of another host', async () => {
     for (const tab of ['turns', 'replay', 'verifier', 'files', 'record']) {
       await open(`${alpha}?tab=${tab}`)
@@ -135,6 +178,14 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
       )
       expect(links.filter((link) => !/^(#|api\/)/.test(link))).toEqual([])
     }
+    for (const to of ['#/tasks', ...taskTabs.map((tab) => `#/tasks/hostile?tab=${tab}`)]) {
+      await open(to)
+      await page.until(`document.querySelector('main').innerText.length > 200`)
+      expect(await count('main script, main img, main iframe, main [onerror]')).toBe(0)
+      expect(await page.evaluate('document.body.innerText.includes("\\u202e")')).toBe(false)
+    }
+    await open('#/tasks/hostile')
+    await page.until(`/^up to 64.0 KiB of 4.8 MiB/.test(document.querySelector('.panel .tools .dim')?.innerText)`)
     await open('#/jobs/hostile/trials/beta__bbbbbbb')
     expect(await text('.why')).toContain('<script>')
     expect(await page.evaluate('window.hacked ?? null')).toBe(null)
@@ -163,9 +214,12 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
       `${alpha}?tab=verifier`,
       `${alpha}?tab=files`,
       `${alpha}?tab=record`,
+      '#/tasks',
+      ...['environment', 'checks', 'trials'].map((tab) => `#/tasks/task-1?tab=${tab}`),
     ]) {
       await open(to)
       await page.until(`!document.querySelector('.panel') || document.querySelector('.panel').innerText.length > 20`)
+      await page.shoot(`${to.replace(/\W+/g, '-')}-${scheme}`)
       expect([to, await violations()]).toEqual([to, []])
     }
     await page.dark(false)
@@ -173,8 +227,10 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
 
   test('on a phone nothing but tables and texts is wider than the screen', async () => {
     await page.size(390, 800)
-    for (const to of ['#/', '#/jobs/hostile', alpha]) {
+    const tasks = ['#/tasks', '#/tasks/task-1', '#/tasks/task-1?tab=checks', '#/tasks/hostile']
+    for (const to of ['#/', '#/jobs/hostile', alpha, ...tasks]) {
       await open(to)
+      await page.shoot(`${to.replace(/\W+/g, '-')}-phone`)
       expect([to, await page.evaluate<number>('document.documentElement.scrollWidth')]).toEqual([to, 390])
     }
     await page.size(1280, 900)
@@ -219,7 +275,7 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     await page.until(
       `document.querySelectorAll('.mark').length > 2 && document.querySelector('.screen').innerText.includes('root@')`,
     )
-    if (process.env.OT_AGENT_SCREENSHOTS) writeFileSync(process.env.OT_AGENT_SCREENSHOTS, await page.screenshot())
+    await page.shoot('trial')
     expect(page.problems).toEqual([])
   })
 

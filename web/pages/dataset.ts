@@ -5,7 +5,7 @@ import { go, type Page, to } from '../page.ts'
 import { makeHistogram } from '../parts/histogram.ts'
 import { makePager } from '../parts/pager.ts'
 import { rowKeys } from '../parts/rows.ts'
-import { searchBox, sortHeads } from '../parts/toolbar.ts'
+import { searchBox, sortHeads, valueSelect } from '../parts/toolbar.ts'
 import { count, line, plural, whole } from '../text.ts'
 
 const columns = [
@@ -137,29 +137,4 @@ export function result(text: string | null): HTMLElement {
   const value = Number(text)
   const kind = Number.isNaN(value) ? '' : value >= 1 ? 'solved' : value > 0 ? 'partial' : 'unsolved'
   return h('span', { class: kind === '' ? '' : `chip ${kind}` }, line(text))
-}
-
-/** A choice of a value that rows have, with how many have it. */
-function valueSelect(page: Page, name: 'result' | 'source', title: string, onChange: () => void) {
-  const select = h('select', {
-    'aria-label': title,
-    onchange: () => {
-      page.remember({ [name]: select.value })
-      onChange()
-    },
-  })
-  const show = (values: readonly (readonly [string, number])[]) => {
-    const now = page.query.get(name) ?? ''
-    const listed = now === '' || values.some(([value]) => value === now) ? values : [[now, 0] as const, ...values]
-    fill(
-      select,
-      h('option', { value: '' }, `${title}: all`),
-      ...listed.map(([value, rows]) =>
-        h('option', { value, selected: value === now }, `${line(value).slice(0, 60)} (${whole(rows)})`),
-      ),
-    )
-    select.hidden = values.length < 2 && now === ''
-  }
-  show([])
-  return { select, show }
 }

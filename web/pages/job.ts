@@ -260,7 +260,12 @@ function gridRow(id: string, { task, group, mean, cells }: ViewTaskRow, several:
   return h(
     'tr',
     { 'data-row': task },
-    h('td', { class: 'clip' }, h('bdi', null, line(task)), several && h('span', { class: 'dim' }, ` ${line(group)}`)),
+    h(
+      'td',
+      { class: 'clip' },
+      h('a', { href: to(['tasks', `@${task}`]) }, h('bdi', null, line(task))),
+      several && h('span', { class: 'dim' }, ` ${line(group)}`),
+    ),
     h('td', { class: 'num' }, reward(mean)),
     h(
       'td',

@@ -108,8 +108,9 @@ function castsOf({ files }: ViewTrial): string[] {
 }
 
 function topOf({ row, why, record, notes }: ViewTrial): Child[] {
-  const facts: [string, string][] = [
-    ['Task', line(row.task)],
+  const task = h('a', { href: to(['tasks', `@${row.task}`]) }, line(row.task))
+  const facts: [string, Child][] = [
+    ['Task', row.outcome === 'running' ? line(row.task) : task],
     ['Agent', line([row.agent, record?.agent.version ?? '', row.model ?? ''].filter(Boolean).join(' · '))],
     ['Attempt', String(row.attempt + 1)],
     ['Reward', row.reward === null ? '–' : rewardsText(record) || reward(row.reward)],

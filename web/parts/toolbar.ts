@@ -1,5 +1,6 @@
-import { h } from '../dom.ts'
+import { fill, h } from '../dom.ts'
 import type { Page } from '../page.ts'
+import { line, whole } from '../text.ts'
 import { words } from './outcome.ts'
 
 /** A field that narrows a list, and keeps its text in the address. */
@@ -42,6 +43,31 @@ export function stateSelect(page: Page, label: string, values: readonly string[]
     ),
   )
   return select
+}
+
+/** A choice of a value that the items of a list have, with how many have it. */
+export function valueSelect(page: Page, name: string, title: string, onChange: () => void) {
+  const select = h('select', {
+    'aria-label': title,
+    onchange: () => {
+      page.remember({ [name]: select.value })
+      onChange()
+    },
+  })
+  const show = (values: readonly (readonly [string, number])[]) => {
+    const now = page.query.get(name) ?? ''
+    const listed = now === '' || values.some(([value]) => value === now) ? values : [[now, 0] as const, ...values]
+    fill(
+      select,
+      h('option', { value: '' }, `${title}: all`),
+      ...listed.map(([value, rows]) =>
+        h('option', { value, selected: value === now }, `${line(value).slice(0, 60)} (${whole(rows)})`),
+      ),
+    )
+    select.hidden = values.length < 2 && now === ''
+  }
+  show([])
+  return { select, show }
 }
 
 /** The heads of a table; those with a key sort the list. */

@@ -10,5 +10,13 @@ export interface LibraryJob {
   readonly index: JobIndex
 }
 
+/** The jobs that are shown. */
+export interface LibraryJobs {
+  /** A job by its id. Waits for its trials no longer than `waitMs`. */
+  job(id: string, waitMs?: number): Promise<LibraryJob>
+  /** Ids by the directory of the job. */
+  idsByDir(): Promise<ReadonlyMap<string, string>>
+}
+
 /** What was asked for does not exist. */
 export class NotHere extends Error {}

@@ -8,8 +8,11 @@ import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
 import { jobRowOf } from '../jobs/list-jobs.ts'
 import { DataShelf } from './dataset-shelf.ts'
 import { JobIndex } from './job-index.ts'
-import { type LibraryJob, NotHere } from './library-job.ts'
+import { type LibraryJob, type LibraryJobs, NotHere } from './library-job.ts'
 import { OpenTrials } from './open-trials.ts'
+import { JobTasks } from './tasks/job-task.ts'
+import { TaskShelf } from './tasks/task-shelf.ts'
+import { TaskTrials } from './tasks/task-trials.ts'
 
 interface Known {
   readonly stamp: string
@@ -18,9 +21,12 @@ interface Known {
   state: ViewJobRow['state'] | null
 }
 
-/** Everything that the viewer shows: the jobs under some paths. Reads lazily, and again only what changed. */
-export class Library {
+/** Everything that the viewer shows: the jobs, datasets and tasks under some paths. Reads lazily, and again only what changed. */
+export class Library implements LibraryJobs {
   readonly trials = new OpenTrials()
+  /** The trials of each task, and where the tasks of jobs lie. */
+  readonly taskTrials = new TaskTrials(this)
+  readonly jobTasks = new JobTasks(this, this.trials)
   private readonly known = new Map<string, Known>()
 
   private constructor(
@@ -29,14 +35,17 @@ export class Library {
     private readonly single: readonly string[],
     /** Datasets and runs of recipes. */
     readonly data: DataShelf,
+    /** Folders and packs of tasks. */
+    readonly tasks: TaskShelf,
   ) {}
 
-  /** Paths may be jobs, directories of jobs, trials of jobs, datasets and runs of recipes. */
+  /** Paths may be jobs, directories of jobs, trials of jobs, datasets, runs of recipes, tasks, folders and packs of tasks. */
   static async open(paths: readonly string[]): Promise<{ library: Library; start: string }> {
     const folders: string[] = []
     const single: string[] = []
-    const { shelf, rest, start: data } = await DataShelf.open(paths)
-    let start = data
+    const { shelf: tasks, rest: others, start: ofTasks } = await TaskShelf.open(paths)
+    const { shelf, rest, start: data } = await DataShelf.open(others)
+    let start = data === '' ? ofTasks : data
     for (const path of rest.map((given) => resolve(given))) {
       const kind = await kindOf(path)
       if (kind === 'folder') folders.push(path)
@@ -48,7 +57,7 @@ export class Library {
     }
     if (start === '' && folders.length === 0 && single.length === 1 && single[0] !== undefined)
       start = `#/jobs/${encodeURIComponent(basename(single[0]))}`
-    return { library: new Library(folders, single, shelf), start }
+    return { library: new Library(folders, single, shelf, tasks), start }
   }
 
   async jobs(): Promise<{ rows: ViewJobRow[]; broken: { name: string; why: string }[] }> {
@@ -106,6 +115,7 @@ export class Library {
   async close(): Promise<void> {
     await this.trials.close()
     await this.data.close()
+    await this.tasks.close()
   }
 
   private async rowOf(id: string, { there }: Known): Promise<ViewJobRow> {
@@ -168,7 +178,7 @@ async function kindOf(path: string): Promise<'folder' | 'job' | 'trial'> {
   const kind = await kindAt(path)
   if (kind !== 'dir')
     throw new UserError(
-      `${path}: expected a job, a directory of jobs, a dataset or a run of a recipe, got ${kind === 'none' ? 'nothing there' : 'a file'}`,
+      `${path}: expected a job, a directory of jobs, a folder of tasks, a dataset or a run of a recipe, got ${kind === 'none' ? 'nothing there' : 'a file'}`,
       'name the directory that was given to run as --jobs-dir, one job in it, or a .parquet or .jsonl file',
     )
   const config = await configOf(path)

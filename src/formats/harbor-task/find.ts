@@ -36,14 +36,25 @@ export async function findTasks(path: string, options: FindTasksOptions = {}): P
 async function sortOut(dir: string, options: FindTasksOptions): Promise<FoundTasks> {
   const tasks: string[] = []
   const broken: { dir: string; reason: string }[] = []
+  for await (const { dir: task, broken: reason } of walkTasks(dir, options)) {
+    if (reason === null) tasks.push(task)
+    else broken.push({ dir: task, reason })
+  }
+  return { tasks, broken }
+}
+
+/** The tasks in the immediate subdirectories of a directory, one by one in the order of their names; `broken` says why one is none. */
+export async function* walkTasks(
+  dir: string,
+  options: FindTasksOptions = {},
+): AsyncGenerator<{ readonly dir: string; readonly broken: string | null }, void, void> {
   const names = await orUserError(dir, () => readdir(dir))
   for (const name of names.filter((name) => !isHalfMade(name)).sort(compareBytes)) {
     const task = join(dir, name)
     const verdict = await judge(task, options)
-    if (verdict === 'task') tasks.push(task)
-    else if (verdict !== 'something else') broken.push({ dir: task, reason: verdict.broken })
+    if (verdict === 'task') yield { dir: task, broken: null }
+    else if (verdict !== 'something else') yield { dir: task, broken: verdict.broken }
   }
-  return { tasks, broken }
 }
 
 async function judge(dir: string, options: FindTasksOptions): Promise<'task' | 'something else' | { broken: string }> {
@@ -88,7 +99,8 @@ function keyIn(table: unknown, key: string): unknown {
   return isHere ? (table as Record<string, unknown>)[key] : undefined
 }
 
-async function hasTaskFile(dir: string): Promise<boolean> {
+/** Whether a directory has the file that makes it a task. */
+export async function hasTaskFile(dir: string): Promise<boolean> {
   return orUserError(dir, () => exists(join(dir, taskFileName)))
 }
 

@@ -16,6 +16,8 @@ export interface TaskRows extends AsyncDisposable {
   paths(): AsyncGenerator<string, void, void>
   /** The `task_binary` of every row. */
   archives(): AsyncGenerator<Uint8Array, void, void>
+  /** The `task_binary` of one row; reads only its row group. */
+  archive(row: number): Promise<Uint8Array>
 }
 
 export async function openTaskRows(path: string): Promise<TaskRows> {
@@ -27,6 +29,7 @@ export async function openTaskRows(path: string): Promise<TaskRows> {
       rows: groups.reduce((sum, group) => sum + group.path.rows, 0),
       paths: () => readValues({ file, path, groups }, 'path', asText),
       archives: () => readValues({ file, path, groups }, 'task_binary', asBytes),
+      archive: (row) => readOne({ file, path, groups }, row),
       [Symbol.asyncDispose]: () => file.close(),
     }
   } catch (error) {
@@ -137,6 +140,20 @@ async function* readValues<T>(
       'the file is damaged or of a kind not known here',
     )
   }
+}
+
+async function readOne({ file, path, groups }: OpenParquet, row: number): Promise<Uint8Array> {
+  let before = 0
+  for (const group of groups) {
+    const { rows } = group.path
+    if (row >= before + rows) before += rows
+    else {
+      let at = before
+      for await (const archive of readValues({ file, path, groups: [group] }, 'task_binary', asBytes))
+        if (at++ === row) return archive
+    }
+  }
+  throw new UserError(`${path}: expected a row ${row}, got ${before} rows`, 'the file has changed')
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

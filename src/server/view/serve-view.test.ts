@@ -338,7 +338,7 @@ test('a job that goes on shows its new trials', async () => {
 
 test('paths that are no jobs are refused in two lines', async () => {
   await expect(Library.open([join(dir, 'no-such')])).rejects.toThrow(
-    /expected a job, a directory of jobs, a dataset or a run of a recipe/,
+    /expected a job, a directory of jobs, a folder of tasks, a dataset or a run of a recipe/,
   )
   await expect(Library.open(['package.json'])).rejects.toThrow(/got a file/)
   const { start } = await Library.open([join(dir, 'hostile', 'alpha__aaaaaaa')])

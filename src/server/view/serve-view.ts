@@ -28,6 +28,10 @@ import { recipe, recipeDropped } from './routes/recipe.ts'
 import { newRunForm, previewRun, runFromJob, startedRuns, startRun, stopRun } from './routes/runs.ts'
 import { sections } from './routes/sections.ts'
 import { steps } from './routes/steps.ts'
+import { task } from './routes/task.ts'
+import { taskList } from './routes/task-list.ts'
+import { taskText } from './routes/task-text.ts'
+import { taskTrials } from './routes/task-trials.ts'
 import { tasks } from './routes/tasks.ts'
 import { text } from './routes/text.ts'
 import { trial } from './routes/trial.ts'
@@ -73,6 +77,10 @@ const routes: readonly (readonly [pattern: RegExp, route: ViewRoute])[] = [
   [new RegExp(`^/api/jobs/${name}/trials/${name}/exchanges$`), exchanges],
   [new RegExp(`^/api/jobs/${name}/trials/${name}/text$`), text],
   [new RegExp(`^/api/jobs/${name}/trials/${name}/raw$`), raw],
+  [/^\/api\/tasks$/, taskList],
+  [new RegExp(`^/api/tasks/${name}$`), task],
+  [new RegExp(`^/api/tasks/${name}/text$`), taskText],
+  [new RegExp(`^/api/tasks/${name}/trials$`), taskTrials],
   [/^\/api\/data$/, datasetList],
   [new RegExp(`^/api/data/${name}/rows$`), datasetRows],
   [new RegExp(`^/api/data/${name}/rows/${name}$`), datasetRow],

@@ -20,7 +20,8 @@ export interface Writer {
 /** Of a file of a trial only the beginning is exported; of a recording more, so that it can be played. */
 const mostText = 64 << 10
 const mostRecording = 8 << 20
-const mostFiles = 300
+/** Files of a trial or of a task that are exported. */
+export const mostFiles = 300
 /** Beyond any trajectory: reads it to its end. */
 const farStep = 1e9
 
@@ -82,7 +83,13 @@ async function exportSteps(
     await json([...place, 'steps', path, String(at / size)], await trajectories.read(dir, path, at, size))
 }
 
-async function exportText(dir: string, path: string, place: readonly string[], { json, scrub }: Writer): Promise<void> {
+/** Writes the beginning of a text file. */
+export async function exportText(
+  dir: string,
+  path: string,
+  place: readonly string[],
+  { json, scrub }: Writer,
+): Promise<void> {
   const most = path.endsWith('.cast') ? mostRecording : mostText
   let [text, to, size] = ['', 0, 1]
   try {

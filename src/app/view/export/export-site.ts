@@ -6,6 +6,7 @@ import { parseJson } from '../../../lib/parse-json.ts'
 import { type Board, boardCsv } from '../board.ts'
 import type { Library } from '../library.ts'
 import { exportJob, type Writer } from './export-job.ts'
+import { exportTasks } from './export-tasks.ts'
 import { makeScrub } from './scrub.ts'
 import { SiteDir } from './site-dir.ts'
 
@@ -23,6 +24,7 @@ export interface Exported {
   readonly jobs: number
   readonly trials: number
   readonly models: number
+  readonly tasks: number
   readonly files: number
   readonly bytes: number
 }
@@ -35,7 +37,7 @@ const policy =
 export async function exportSite(request: ExportRequest): Promise<Exported> {
   const { library, signal } = request
   const dirs = await library.idsByDir()
-  const scrub = makeScrub([...dirs.keys()])
+  const scrub = makeScrub([...dirs.keys(), ...library.tasks.paths])
   const site = await SiteDir.begin(request.out)
   const writer: Writer = {
     scrub,
@@ -49,8 +51,9 @@ export async function exportSite(request: ExportRequest): Promise<Exported> {
   try {
     await copyPage(site, request.assetsDir)
     const models = await exportBoard(site, writer, request)
-    const none = { tasks: false, data: false, runs: false }
-    const sections: ViewSections = { jobs: library.hasJobs, board: request.board !== null, ...none }
+    const tasks = await exportTasks(library, writer)
+    const board = request.board !== null
+    const sections: ViewSections = { jobs: library.hasJobs, board, tasks: tasks > 0, data: false, runs: false }
     await writer.json(['sections'], sections)
     const { rows } = await library.jobs()
     await writer.json(['jobs'], { items: rows.map((row) => ({ ...row, dir: '' })), broken: [] })
@@ -61,7 +64,7 @@ export async function exportSite(request: ExportRequest): Promise<Exported> {
       request.onJob(id, count)
     }
     await site.finish()
-    return { jobs: rows.length, trials, models, files: site.files, bytes: site.bytes }
+    return { jobs: rows.length, trials, models, tasks, files: site.files, bytes: site.bytes }
   } catch (error) {
     await site.abandon()
     throw error

@@ -5,7 +5,7 @@ import type { ViewRoute } from '../route.ts'
 export const sections: ViewRoute = async ({ library, board, writer }): Promise<ViewSections> => ({
   jobs: library.hasJobs,
   board: board !== null,
-  tasks: false,
+  tasks: library.hasJobs || !library.tasks.isEmpty,
   runs: writer !== null,
   data: library.data.list().datasets.length > 0,
 })

@@ -1,0 +1,41 @@
+import type { ViewVerdict } from '../../src/core/view-tasks.ts'
+import { h } from '../dom.ts'
+
+const kinds = { accepted: 'solved', rejected: 'failed', unknown: 'partial' } as const
+const signs = { accepted: '✓', rejected: '!', unknown: '?' } as const
+
+/** What `tasks check` said about a task. */
+export function verdictBadge(verdict: ViewVerdict | null): HTMLElement {
+  if (verdict === null) return h('span', { class: 'badge' }, 'not checked')
+  return h(
+    'span',
+    { class: `badge ${kinds[verdict]}` },
+    h('span', { 'aria-hidden': 'true' }, `${signs[verdict]} `),
+    verdict,
+  )
+}
+
+/** What each law of `tasks check` asks for. */
+export const laws: Readonly<Record<string, string>> = {
+  lint: 'The files of the task have no known mistakes.',
+  start: 'The environment starts.',
+  oracle: 'The solution of the task scores 1.',
+  repeat: 'Every run of the solution scores the same.',
+  nop: 'Doing nothing scores less than 1.',
+  reference: 'The solution runs without complaints, and what the instruction names exists.',
+  stated: 'The instruction states the names, order and format that the tests ask for.',
+  shallow: 'No shallow solution scores 1: an empty file, a copied input, a constant.',
+  forger: 'Forging the reward does not pay.',
+}
+
+const outcomes: Readonly<Record<string, readonly [kind: string, word: string]>> = {
+  ok: ['solved', '✓ holds'],
+  fail: ['failed', '! does not hold'],
+  unknown: ['partial', '? not known'],
+  skipped: ['', '– skipped'],
+}
+
+export function outcomeOfLaw(outcome: string): HTMLElement {
+  const [kind, word] = outcomes[outcome] ?? ['', outcome]
+  return h('span', { class: `badge ${kind}` }, word)
+}
