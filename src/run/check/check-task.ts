@@ -96,7 +96,7 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
   const isSound = solvable && [...ofOracle, nop].every(({ outcome }) => outcome !== 'fail')
   const laws =
     isSound && hasLaws(task)
-      ? await checkLaws(task, files, request, join(workDir, 'laws'), (agent) => play(agent, runs.length, 'if-paid'))
+      ? await checkLaws({ task, files }, request, join(workDir, 'laws'), (agent) => play(agent, runs.length, 'if-paid'))
       : { checks: skipped(...lawNames), findings: [] }
   const whole = await forge(1)
   const linked = await forge(2, { system: false, link: true })

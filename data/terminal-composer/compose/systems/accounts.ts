@@ -17,8 +17,14 @@ interface System {
   readonly nodes: readonly Node[]
 }
 
+interface Wanted {
+  readonly user: string
+  readonly bit: number
+  readonly naive: boolean
+}
+
 /** Whether a user has a permission (4 read, 2 write, 1 search): the first of owner, group and others that fits decides. */
-function grants({ groups }: System, node: Node, user: string, bit: number, naive: boolean): boolean {
+function grants({ groups }: System, node: Node, { user, bit, naive }: Wanted): boolean {
   const isMember = groups.get(node.group)?.includes(user) ?? false
   const triples = [...(node.owner === user ? [node.mode >> 6] : []), ...(isMember ? [node.mode >> 3] : []), node.mode]
   return naive ? triples.some((triple) => (triple & bit) !== 0) : ((triples[0] ?? 0) & bit) !== 0
@@ -36,9 +42,9 @@ function listAccess(system: System, bit: number, naive: 'none' | 'any-triple' | 
     .filter(({ isDir }) => !isDir)
     .map((node) => {
       const may = (user: string) =>
-        grants(system, node, user, bit, naive === 'any-triple') &&
+        grants(system, node, { user, bit, naive: naive === 'any-triple' }) &&
         (naive === 'no-folders' ||
-          above(node.path).every((dir) => grants(system, dir, user, 1, naive === 'any-triple')))
+          above(node.path).every((dir) => grants(system, dir, { user, bit: 1, naive: naive === 'any-triple' })))
       return [node.path, ...system.users.filter(may)].join(' ')
     })
     .sort(inBytes)

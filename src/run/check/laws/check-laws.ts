@@ -29,8 +29,7 @@ export function hasLaws({ steps, environment }: Task): boolean {
 
 /** Finds out whether instruction, solution and tests of a sound task agree, in one sandbox. */
 export async function checkLaws(
-  task: Task,
-  files: TaskFiles,
+  { task, files }: { readonly task: Task; readonly files: TaskFiles },
   request: CheckRequest,
   dir: string,
   runAgent: RunAgent,

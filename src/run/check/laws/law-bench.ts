@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Agent } from '../../../core/agent.ts'
 import { resolveEnv } from '../../../core/env-template.ts'
 import { BoundaryError } from '../../../core/errors.ts'
@@ -100,7 +100,7 @@ async function tryShallow(
   const solutions = shallowSolutions({ instruction: task.instruction, targets, inputs })
   if (solutions.length === 0) return { paid: [], tried: 0 }
   await lease.freeze({ scratch: true })
-  await upload(lease, testsDir(task.dir), sandboxPaths.tests, 'test.sh', signal)
+  await upload(lease, testsDir(task.dir), `${sandboxPaths.tests}/test.sh`, signal)
   const { user, env } = task.verifier
   const options = { env: resolveEnv(env, hostEnv), ...(user !== undefined && { user }), signal }
   const limitSec = Math.min(testsSec, task.verifier.timeoutSec)
@@ -139,7 +139,7 @@ async function tryOrder(
 ): Promise<string[]> {
   const turned = [...made].filter(([path, text]) => isListOfLines(path, text)).map(([path]) => path)
   if (turned.length === 0) return []
-  await upload(lease, testsDir(task.dir), sandboxPaths.tests, 'test.sh', signal)
+  await upload(lease, testsDir(task.dir), `${sandboxPaths.tests}/test.sh`, signal)
   const { user, env } = task.verifier
   const limitSec = Math.min(testsSec, task.verifier.timeoutSec)
   const lines = await script(lease, orderScript(turned, limitSec), {
@@ -163,7 +163,7 @@ async function watchSolution(
   { hostEnv, signal }: CheckRequest,
   lease: SandboxLease,
 ): Promise<{ readonly stderr: string; readonly pipes: readonly string[] }> {
-  await upload(lease, solutionDir(task.dir), sandboxPaths.solution, 'solve.sh', signal)
+  await upload(lease, solutionDir(task.dir), `${sandboxPaths.solution}/solve.sh`, signal)
   const { user, timeoutSec } = task.agent
   const env = { DEBIAN_FRONTEND: 'noninteractive', ...resolveEnv(task.solution.env, hostEnv) }
   const options = { env, ...(user !== undefined && { user }), signal, ...(timeoutSec && { timeoutSec }) }
@@ -190,10 +190,10 @@ async function script(lease: SandboxLease, text: string, options: ExecOptions): 
   return stdout.split('\n')
 }
 
-async function upload(lease: SandboxLease, dir: string, target: string, name: string, signal: AbortSignal) {
-  await lease.uploadDir(dir, target)
-  const { mode } = await stat(join(dir, name))
-  if ((mode & 0o111) !== 0o111) await lease.exec(['chmod', '+x', `${target}/${name}`], { user: 'root', signal })
+async function upload(lease: SandboxLease, dir: string, program: string, signal: AbortSignal) {
+  await lease.uploadDir(dir, dirname(program))
+  const { mode } = await stat(join(dir, basename(program)))
+  if ((mode & 0o111) !== 0o111) await lease.exec(['chmod', '+x', program], { user: 'root', signal })
 }
 
 function isUnder(path: string, dir: string): boolean {
