@@ -1,35 +1,137 @@
 import type { DraftFile, Random } from 'ot-agent'
+import { vocabulary } from './globs.ts'
 
-/** Folders and files a command can be asked about, the same for the same choices. */
-export function workspaceFiles(random: Random): Readonly<Record<string, DraftFile>> {
-  const people = random.sample(['ada', 'grace', 'linus', 'margaret', 'dennis', 'barbara', 'ken', 'radia'], 5)
-  const levels = ['INFO', 'WARN', 'ERROR']
-  const log = Array.from({ length: 30 + random.below(20) }, (_, i) => {
-    const who = random.pick(people)
-    return `${String(i + 1).padStart(3, '0')} ${random.pick(levels)} ${who} request took ${random.below(900)} ms`
-  })
-  const table = people.map(
-    (name, i) => `${i + 1},${name},${random.below(60) + 20},${random.pick(['red', 'blue', 'green'])}`,
-  )
-  const notes = Array.from({ length: 8 }, () =>
-    random.pick(['todo: call back', 'done: tests', 'TODO: write docs', 'an idea', '']),
-  )
-  return files({
-    'logs/app.log': log.join('\n'),
-    'logs/old/app.log.1': log.slice(0, 10).reverse().join('\n'),
-    'people.csv': ['id,name,age,colour', ...table].join('\n'),
-    'notes.txt': notes.join('\n'),
-    'src/main.py': `import sys\n\n\ndef main():\n    print("hello", sys.argv)\n\n\nmain()`,
-    'src/util.py': `def add(a, b):\n    return a + b\n\n\ndef sub(a, b):\n    return a - b`,
-    'src/style.css': 'body { color: red; }\np { color: blue; }',
-    'docs/readme.md': `# Workspace\n\nOf ${people.join(', ')}.\n\n- one\n- two`,
-    'docs/empty.txt': '',
-    'words.txt': random.shuffle(['pear', 'apple', 'fig', 'apple', 'plum', 'fig', 'apple', 'kiwi']).join('\n'),
-  })
+/** The files of a task's folder, and commands that make what files cannot: empty folders and large files. */
+export interface Workspace {
+  readonly files: Readonly<Record<string, DraftFile>>
+  readonly commands: readonly string[]
 }
 
-function files(texts: Readonly<Record<string, string>>): Readonly<Record<string, DraftFile>> {
-  return Object.fromEntries(
-    Object.entries(texts).map(([path, text]) => [path, { data: text === '' ? '' : `${text}\n` }]),
+interface Thing {
+  readonly kind: 'file' | 'dir' | 'link'
+  readonly name: string
+  readonly size: number | null
+  readonly text?: string | undefined
+  /** Permissions, in octal. */
+  readonly mode?: string | undefined
+  /** Time of the last modification. */
+  readonly date?: string | undefined
+}
+
+interface Defaults {
+  readonly fileMode?: string | null
+  readonly folderMode?: string
+  readonly date?: string | null
+  /** How deep the files lie that the request does not speak of. */
+  readonly depth?: number
+}
+
+/** A folder that grows: names are never used twice, and every task has its own. */
+export function makeWorkspace(random: Random, isHarmless: (name: string) => boolean = () => true) {
+  const files = new Map<string, string>()
+  const large = new Map<string, number>()
+  const dirs = new Set<string>()
+  const links = new Set<string>()
+  const modes = new Map<string, string>()
+  const dates = new Map<string, string>()
+  const folders = random.shuffle(
+    [
+      'archive',
+      'backup',
+      'build',
+      'client',
+      'common',
+      'drafts',
+      'export',
+      'import',
+      'lab',
+      'media',
+      'misc',
+      'office',
+      'parts',
+      'reports',
+      'sample',
+      'shared',
+      'store',
+      'team',
+      'vault',
+      'web',
+    ].filter(isHarmless),
   )
+  const isTaken = (path: string) => files.has(path) || large.has(path) || dirs.has(path) || links.has(path)
+  /** A folder at a depth below another; 0 is that folder itself. */
+  const folderAt = (base: string, depth: number) => {
+    let path = base
+    for (let level = 0; level < depth; level++) path = join(path, random.pick(folders.slice(0, 3 + level)))
+    return path
+  }
+  const put = (path: string, { kind, size, text, mode, date }: Thing) => {
+    if (
+      isTaken(path) ||
+      [...files.keys(), ...large.keys()].some(
+        (file) => path.startsWith(`${file}/`) || (file.startsWith(`${path}/`) && kind === 'file'),
+      )
+    )
+      return
+    if (mode !== undefined) modes.set(path, mode)
+    if (date !== undefined) dates.set(path, date)
+    if (kind === 'dir') dirs.add(path)
+    else if (kind === 'link') links.add(path)
+    else if (size === null) files.set(path, text ?? someLines(random))
+    else if (size > 2000) large.set(path, size)
+    else files.set(path, 'x'.repeat(Math.max(0, size - 1)) + (size > 0 ? '\n' : ''))
+  }
+  return {
+    addDir: (path: string) => void dirs.add(path),
+    /** Puts a thing `depth` levels below a folder: 1 is right in it. */
+    add: (base: string, depth: number, thing: Thing) => put(join(folderAt(base, depth - 1), thing.name), thing),
+    /** Puts a file beside every folder, so that none becomes empty with what is in it. */
+    keepParents: () => {
+      for (const folder of new Set([...dirs].map(parentOf)))
+        if (folder !== '.' && ![...files.keys()].some((path) => parentOf(path) === folder))
+          files.set(join(folder, 'keep.dat'), someLines(random))
+    },
+    addAt: (folder: string, thing: Thing) => put(join(folder, thing.name), thing),
+    /** Where permissions or dates matter, those that nothing was said about are these. */
+    finish: ({ fileMode = null, folderMode = '755', date = null, depth = 3 }: Defaults = {}): Workspace => {
+      for (let nth = 0; nth < 3 + random.below(4); nth++) {
+        const name = `${random.pick(vocabulary)}${random.below(90) + 10}.${random.pick(['cfg', 'dat', 'rst'])}`
+        const folder = folderAt('', random.below(depth))
+        if (isHarmless(name) && !isTaken(join(folder, name))) files.set(join(folder, name), someLines(random))
+      }
+      return {
+        files: Object.fromEntries([...files].map(([path, data]) => [path, { data }])),
+        commands: [
+          ...[...dirs].map((path) => `mkdir -p ${quoted(path)}`),
+          ...[...links].map(
+            (path) => `mkdir -p ${quoted(parentOf(path))} && ln -s ${random.pick(vocabulary)}.dat ${quoted(path)}`,
+          ),
+          ...[...large].map(
+            ([path, size]) => `mkdir -p ${quoted(parentOf(path))} && truncate -s ${size} ${quoted(path)}`,
+          ),
+          ...(fileMode === null
+            ? []
+            : [
+                `find . -mindepth 1 -type d -exec chmod ${folderMode} {} +`,
+                `find . -type f -exec chmod ${fileMode} {} +`,
+              ]),
+          ...[...modes].map(([path, mode]) => `chmod ${mode} ${quoted(path)}`),
+          ...(date === null ? [] : [`find . -exec touch -h -d '${date}' {} +`]),
+          ...[...dates].map(([path, date]) => `touch -h -d '${date}' ${quoted(path)}`),
+        ],
+      }
+    },
+  }
+}
+
+const join = (folder: string, name: string) => (folder === '' ? name : `${folder}/${name}`)
+const parentOf = (path: string) => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '.')
+const quoted = (path: string) => `'${path.replaceAll("'", "'\\''")}'`
+
+function someLines(random: Random): string {
+  const lines = Array.from(
+    { length: 2 + random.below(4) },
+    () => `${random.pick(vocabulary)} ${random.pick(vocabulary)} ${random.below(1000)}`,
+  )
+  return `${lines.join('\n')}\n`
 }

@@ -133,7 +133,7 @@ test.concurrent.each([
   [['data/nl2bash/generate.ts', '--min-words', 'few'], '--min-words'],
   [['data/nl2bash/generate.ts', '--stage', 'traces', '--output-dir', join(scratch, 'none')], '--tasks-input'],
   [['data/nl2bash/generate.ts', '--target-repo', 'org/name', '--output-dir', join(scratch, 'hub')], '--target-repo'],
-  [['data/nl2bash/commands.ts'], 'expected a default export'],
+  [['data/nl2bash/find.ts'], 'expected a default export'],
 ])('%j is the user’s mistake, in two lines', async (words, message) => {
   const { status, stderr } = await run(...words)
   expect(status).toBe(2)

@@ -1,0 +1,100 @@
+import type { Random } from 'ot-agent'
+import { saysDepth } from './agreement.ts'
+import { linesWith, type Search } from './contents.ts'
+import type { FindCall, Test } from './find.ts'
+import { globRegExp } from './globs.ts'
+import { datesFor, isTime } from './times.ts'
+import { isNamed, isPath, nearMisses, otherModes, type Wish, wishesFor } from './wishes.ts'
+import { makeWorkspace, type Workspace } from './workspace.ts'
+
+/** What is done with what is found, as far as the folder has to fit. */
+export interface Plan {
+  /** Text that is searched for, or replaced, in the files. */
+  readonly search: Search | null
+  readonly changesModes: boolean
+  readonly removes: boolean
+}
+
+/** A folder for a call of `find`: things that it finds, things that it just does not find, and others. */
+export function planFind(call: FindCall, words: string, plan: Plan, random: Random): Workspace | null {
+  const workspace = makeWorkspace(random, isHarmlessFolder(call))
+  const depth = saysDepth(words)
+  const all = call.alternatives.flat()
+  const isFolders = all.some(({ name, value }) => name === 'type' && value === 'd')
+  const time = all.find(isTime)
+  const dates = time && datesFor(time)
+  if (dates?.reference)
+    workspace.addAt('', { kind: 'file', name: dates.reference.path, size: null, date: dates.reference.date })
+  // Of the files that are searched, most hold the text, and so do some that are not searched.
+  const filled = (wish: Wish, nth: number) =>
+    plan.search && wish.kind === 'file' && wish.size === null
+      ? { ...wish, text: linesWith(plan.search, nth === 0 ? 0 : 1 + (nth % 2), random) }
+      : wish
+  for (const root of call.roots) {
+    const base = root.replace(/^(?:\.\/)+|^\.$|\/+$/g, '')
+    if (base !== '') workspace.addDir(base)
+    const deepest = call.maxDepth ?? (depth === 'deep' ? 4 : 1)
+    const [low, high] = [Math.max(1, call.minDepth ?? 1), Math.max(1, Math.min(4, deepest))]
+    if (low > 4 || (low > high && call.maxDepth !== null)) return null
+    for (const tests of call.alternatives) {
+      const hits = wishesFor(tests, words, random)
+      if (hits === null) return null
+      for (const [nth, wish] of hits.entries())
+        workspace.add(base, low + random.below(Math.max(1, high - low + 1)), filled(wish, nth))
+      if (!addBelowPaths({ tests, words, base, filled }, workspace, random)) return null
+      for (const [nth, wish] of nearMisses(tests, words, random).entries())
+        workspace.add(base, 1 + random.below(depth === null ? (isFolders ? 1 : 2) : 3), filled(wish, nth + 1))
+      // Deeper than asked for, or not deep enough: only where the request says so.
+      if (call.maxDepth !== null && depth === 'flat')
+        for (const wish of hits.slice(0, 2)) workspace.add(base, call.maxDepth + 1 + random.below(2), filled(wish, 1))
+      if (call.minDepth !== null && call.minDepth > 1)
+        for (const wish of hits.slice(0, 2)) workspace.add(base, 1 + random.below(call.minDepth - 1), filled(wish, 1))
+    }
+  }
+  // Whether a folder is removed that only becomes empty by the work is left open by most requests.
+  if (plan.removes && isFolders) workspace.keepParents()
+  const isAboutModes = all.some(({ name }) => name === 'perm') || plan.changesModes
+  return workspace.finish({
+    fileMode: isAboutModes ? random.pick(otherModes(all.find(({ name }) => name === 'perm')?.value ?? '')) : null,
+    folderMode: plan.changesModes && isFolders ? '711' : '755',
+    date: dates?.miss ?? null,
+    // Where the request does not say how deep to look, nothing deep is found.
+    depth: depth === null ? 1 : 3,
+  })
+}
+
+interface Below {
+  readonly tests: readonly Test[]
+  readonly words: string
+  readonly base: string
+  readonly filled: (wish: Wish, nth: number) => Wish
+}
+
+/** Things in the folders that a test of paths speaks of; false when it has another form. */
+function addBelowPaths(
+  { tests, words, base, filled }: Below,
+  workspace: ReturnType<typeof makeWorkspace>,
+  random: Random,
+): boolean {
+  for (const { value, negated } of tests.filter(isPath)) {
+    const folder = folderOfPath(value)
+    if (folder === null || (!negated && !/^\.?\//.test(value) && !value.startsWith('*'))) return false
+    for (const [nth, wish] of (wishesFor(tests, words, random) ?? []).entries())
+      workspace.addAt(`${base === '' ? '' : `${base}/`}${folder}`, filled(wish, nth))
+  }
+  return true
+}
+
+/** Names of folders that no pattern of the call matches, whatever its case. */
+function isHarmlessFolder(call: FindCall): (name: string) => boolean {
+  const patterns = call.alternatives
+    .flat()
+    .filter(isNamed)
+    .map(({ value }) => globRegExp(value, 'i'))
+  return (name) => patterns.every((pattern) => pattern !== null && !pattern.test(name))
+}
+
+/** The folder that a pattern of paths speaks of, where it has that form: `*` + `/x/` + `*`, `./x/*`. */
+function folderOfPath(pattern: string): string | null {
+  return /^(?:\*\/|\.\/)((?:[\w.-]+\/)*[\w.-]+)\/\*$/.exec(pattern)?.[1] ?? null
+}
