@@ -14,7 +14,7 @@ type Row = Readonly<Record<string, unknown>>
 /** A private database in memory, gone when it is closed; it reads and writes parquet and downloads nothing. */
 export class SqlDatabase implements AsyncDisposable {
   static async open({ memoryMb, threads, tempDir }: SqlOptions): Promise<SqlDatabase> {
-    const { DuckDBInstance: Instance } = await import('@duckdb/node-api')
+    const { DuckDBInstance: Instance } = await loadApi()
     const instance = await Instance.create(':memory:', {
       memory_limit: `${memoryMb}MB`,
       threads: String(threads),
@@ -57,7 +57,7 @@ export class SqlDatabase implements AsyncDisposable {
    * many there are has to be known before: a query that fails on its way ends as if there were no more.
    */
   async *batches(sql: string, count: number): AsyncIterable<Iterable<Row>> {
-    const { JSDuckDBValueConverter } = await import('@duckdb/node-api')
+    const { JSDuckDBValueConverter } = await loadApi()
     const own = await this.instance.connect()
     let seen = 0
     try {
@@ -86,7 +86,7 @@ export class SqlDatabase implements AsyncDisposable {
     columns: Readonly<Record<string, string>>,
     rows: AsyncIterable<readonly unknown[]> | Iterable<readonly unknown[]>,
   ): Promise<void> {
-    const { DuckDBDataChunkWriter, JSToDuckDBValueConverter } = await import('@duckdb/node-api')
+    const { DuckDBDataChunkWriter, JSToDuckDBValueConverter } = await loadApi()
     const parts = Object.entries(columns).map(([name, type]) => `${sqlName(name)} ${type}`)
     await this.run(`CREATE TABLE ${sqlName(table)} (${parts.join(', ')})`)
     const appender = await this.connection.createAppender(table)
@@ -101,6 +101,14 @@ export class SqlDatabase implements AsyncDisposable {
     this.connection.closeSync()
     if (this.owns) this.instance.closeSync()
   }
+}
+
+type Api = typeof import('@duckdb/node-api')
+
+/** The package is CommonJS, of which a bundle has only the default export. */
+async function loadApi(): Promise<Api> {
+  const loaded: Api & { readonly default?: Api } = await import('@duckdb/node-api')
+  return loaded.default ?? loaded
 }
 
 function* rowsIn(chunk: DuckDBDataChunk, names: readonly string[], converter: DuckDBValueConverter<JS>): Iterable<Row> {

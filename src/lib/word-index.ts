@@ -1,16 +1,17 @@
-import { randomBytes } from 'node:crypto'
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { wordHashes } from './word-hashes.ts'
 
-/** Rows of one segment, which is sorted in memory. */
-const segmentRows = 4096
+/** Rows of one segment, which is sorted in memory: twelve megabytes or so for texts of 20 KB. */
+const segmentRows = 512
 /** Of this many hashes on disk, the first is in memory too. */
 const stride = 512
 
 interface Segment {
   readonly fd: number
+  /** Where it begins in the file. */
+  readonly base: number
   readonly words: number
   /** Every `stride`-th hash. */
   readonly directory: Uint32Array
@@ -22,12 +23,15 @@ interface Segment {
  */
 export class WordIndex {
   rows = 0
-  private dir: string | null = null
+  private file: { readonly dir: string; readonly fd: number } | null = null
+  private size = 0
   private readonly segments: Segment[] = []
   /** Words of the rows that are not saved yet, by hash and by row of the segment. */
   private hashes = new Uint32Array(1 << 16)
   private owners = new Uint16Array(1 << 16)
   private count = 0
+  /** What they are sorted into. */
+  private spare = { hashes: new Uint32Array(0), owners: new Uint16Array(0) }
   private readonly seenIn = new Int32Array(1 << 17).fill(-1)
   private readonly seenHash = new Uint32Array(1 << 17)
 
@@ -67,45 +71,60 @@ export class WordIndex {
     return Uint8Array.from(counts, (count) => (count === needed ? 1 : 0))
   }
 
+  /** Saves the last rows and frees the memory for more: none can be added any more. */
+  finish(): void {
+    if (this.count > 0) this.save()
+    this.hashes = new Uint32Array(0)
+    this.owners = new Uint16Array(0)
+    this.spare = { hashes: this.hashes, owners: this.owners }
+  }
+
   close(): void {
-    for (const { fd } of this.segments.splice(0)) closeSync(fd)
-    if (this.dir !== null) rmSync(this.dir, { recursive: true, force: true })
-    this.dir = null
+    this.segments.length = 0
+    if (this.file === null) return
+    closeSync(this.file.fd)
+    rmSync(this.file.dir, { recursive: true, force: true })
+    this.file = null
   }
 
   private save(): void {
-    this.dir ??= mkdtempSync(join(tmpdir(), 'ot-agent-words-'))
-    const { hashes: sorted, owners: rows } = this.sorted()
-    const hashes: number[] = []
-    const starts: number[] = []
-    for (let i = 0; i < sorted.length; i++) {
-      const hash = sorted[i] ?? 0
-      if (i > 0 && hash === sorted[i - 1]) continue
-      hashes.push(hash)
-      starts.push(i)
+    this.file ??= openFile()
+    this.sort()
+    const [sorted, rows] = [this.hashes.subarray(0, this.count), this.owners.subarray(0, this.count)]
+    let words = 0
+    for (let i = 0; i < sorted.length; i++) if (i === 0 || sorted[i] !== sorted[i - 1]) words++
+    const hashes = new Uint32Array(words)
+    const starts = new Uint32Array(words + 1).fill(sorted.length)
+    for (let i = 0, at = 0; i < sorted.length; i++) {
+      if (i > 0 && sorted[i] === sorted[i - 1]) continue
+      hashes[at] = sorted[i] ?? 0
+      starts[at++] = i
     }
-    starts.push(sorted.length)
-    const path = join(this.dir, `${this.segments.length}-${randomBytes(4).toString('hex')}`)
-    const fd = openSync(path, 'wx+', 0o600)
-    writeAll(fd, Uint32Array.from(hashes), 0)
-    writeAll(fd, Uint32Array.from(starts), hashes.length * 4)
-    writeAll(fd, rows, (2 * hashes.length + 1) * 4)
-    const directory = Uint32Array.from(hashes.filter((_, i) => i % stride === 0))
-    this.segments.push({ fd, words: hashes.length, directory })
+    const { fd } = this.file
+    const base = this.size
+    for (const numbers of [hashes, starts, rows]) {
+      writeAll(fd, numbers, this.size)
+      this.size += numbers.byteLength
+    }
+    this.segments.push({ fd, base, words, directory: hashes.filter((_, i) => i % stride === 0) })
     this.count = 0
   }
 
   /** By hash, rows of one word in their order: two passes over halves of the hashes, which is faster than comparing them. */
-  private sorted(): { hashes: Uint32Array; owners: Uint16Array } {
-    let from = { hashes: this.hashes.subarray(0, this.count), owners: this.owners.subarray(0, this.count) }
-    for (const shift of [0, 16]) {
+  private sort(): void {
+    if (this.spare.hashes.length < this.count)
+      this.spare = { hashes: new Uint32Array(this.hashes.length), owners: new Uint16Array(this.hashes.length) }
+    const own = { hashes: this.hashes, owners: this.owners }
+    for (const [shift, from, to] of [
+      [0, own, this.spare],
+      [16, this.spare, own],
+    ] as const) {
       const ends = new Uint32Array(65_537)
       for (let i = 0; i < this.count; i++) {
         const slot = (((from.hashes[i] ?? 0) >>> shift) & 0xffff) + 1
         ends[slot] = (ends[slot] ?? 0) + 1
       }
       for (let i = 1; i < ends.length; i++) ends[i] = (ends[i] ?? 0) + (ends[i - 1] ?? 0)
-      const to = { hashes: new Uint32Array(this.count), owners: new Uint16Array(this.count) }
       for (let i = 0; i < this.count; i++) {
         const hash = from.hashes[i] ?? 0
         const slot = (hash >>> shift) & 0xffff
@@ -114,9 +133,7 @@ export class WordIndex {
         to.hashes[at] = hash
         to.owners[at] = from.owners[i] ?? 0
       }
-      from = to
     }
-    return from
   }
 
   private grow(): void {
@@ -133,15 +150,20 @@ function mark(counts: Uint16Array, row: number, needed: number): void {
   if (counts[row] === needed) counts[row] = needed + 1
 }
 
-function readRows({ fd, words, directory }: Segment, hash: number): Uint16Array {
+function openFile(): { dir: string; fd: number } {
+  const dir = mkdtempSync(join(tmpdir(), 'ot-agent-words-'))
+  return { dir, fd: openSync(join(dir, 'words'), 'wx+', 0o600) }
+}
+
+function readRows({ fd, base, words, directory }: Segment, hash: number): Uint16Array {
   const block = lastNotAbove(directory, hash)
   if (block < 0) return new Uint16Array()
   const from = block * stride
-  const hashes = readNumbers(fd, from * 4, Math.min(stride, words - from))
+  const hashes = readNumbers(fd, base + from * 4, Math.min(stride, words - from))
   const at = lastNotAbove(hashes, hash)
   if (hashes[at] !== hash) return new Uint16Array()
-  const [start = 0, end = 0] = readNumbers(fd, (words + from + at) * 4, 2)
-  const bytes = readBytes(fd, (2 * words + 1) * 4 + start * 2, (end - start) * 2)
+  const [start = 0, end = 0] = readNumbers(fd, base + (words + from + at) * 4, 2)
+  const bytes = readBytes(fd, base + (2 * words + 1) * 4 + start * 2, (end - start) * 2)
   return new Uint16Array(bytes.buffer, bytes.byteOffset, end - start)
 }
 

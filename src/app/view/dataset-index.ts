@@ -3,12 +3,15 @@ import { messageOf, UserError } from '../../core/errors.ts'
 import type { ViewDataRow } from '../../core/view-data.ts'
 import { type RowFacts, scanRow } from '../../formats/conversations/facts.ts'
 import type { RowSource } from '../../formats/conversations/row-source.ts'
+import { collectGarbage } from '../../lib/collect-garbage.ts'
 import { signatureOf, signatureSize, similarity } from '../../lib/minhash.ts'
 import { wordHashes } from '../../lib/word-hashes.ts'
 import { WordIndex } from '../../lib/word-index.ts'
 
 /** After this much text the server gets to answer others. */
 const turnBytes = 1 << 18
+/** After this much text the garbage is collected: the texts of a batch of rows outlive the quick collections. */
+const garbageBytes = 1 << 26
 
 /** Facts, words and signatures of the rows of a dataset. Reads it once, in the background; what was read can be asked for meanwhile. */
 export class DatasetIndex {
@@ -24,7 +27,8 @@ export class DatasetIndex {
   private readonly reading: Promise<void>
 
   constructor(readonly source: RowSource) {
-    this.reading = this.read()
+    // In a later turn, when the last batch is not on the stack any more.
+    this.reading = this.read().then(() => void setImmediate().then(collectGarbage))
   }
 
   /** Waits until there are some rows, or all, but no longer than `waitMs`. */
@@ -79,12 +83,18 @@ export class DatasetIndex {
   private async read(): Promise<void> {
     try {
       let bytes = 0
+      let sinceCollected = 0
       for await (const { number, row } of this.source.scan(this.closing.signal)) {
         const { facts, text } = scanRow(row)
         this.add(number, facts, text)
         bytes += text.length + 500
         if (bytes < turnBytes) continue
+        sinceCollected += bytes
         bytes = 0
+        if (sinceCollected > garbageBytes) {
+          sinceCollected = 0
+          collectGarbage()
+        }
         await setImmediate()
         if (this.closing.signal.aborted) return
       }
@@ -92,6 +102,8 @@ export class DatasetIndex {
       if (this.closing.signal.aborted) return
       this.trouble = error instanceof UserError ? `${error.message}: ${error.hint}` : messageOf(error).slice(0, 300)
     } finally {
+      this.words.finish()
+      this.signatures = this.signatures.slice(0, this.rows.length * signatureSize)
       this.complete = true
     }
   }

@@ -164,7 +164,7 @@ function inside(dir: string, name: string): string {
 async function openStep(dir: string): Promise<RowSource> {
   const step = await peekStep(dir)
   if (step === null) throw new NotHere('the rows of this step are not there any more')
-  return ParquetRows.open(
+  return new ParquetRows(
     step.shards.map((shard) => ({
       file: shard.part,
       select: selectNumbered(shard, 0),

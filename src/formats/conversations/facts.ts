@@ -14,7 +14,7 @@ export const factColumns: readonly string[] = [
   ...['turns', 'system', 'fields', 'tool_calls', 'reasoning'],
 ]
 
-/** Of a row: its facts, and everything that was said in it, in UTF-8. */
+/** Of a row: its facts, and everything that was said in it, in UTF-8, which the next call writes over. */
 export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly text: Uint8Array } {
   const messages = messagesOf(row)
   const parts = messages.flatMap(({ reasoning, content, calls }) => [
@@ -23,7 +23,7 @@ export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly te
     ...calls.map((call) => `${call.name} ${call.arguments}`),
   ])
   const said = messages.length === 0 && row.fields !== undefined ? asText(row.fields) : parts.join('\n')
-  const text = Buffer.from(said)
+  const text = inUtf8(said)
   const asked = messages.find(({ role }) => role === 'user')?.content ?? said
   const spoken = messages.filter(({ role }) => role === 'assistant').length
   return {
@@ -43,6 +43,17 @@ export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly te
       begins: compact(asked.slice(0, 600)).slice(0, 200),
     },
   }
+}
+
+/** Memory of a text that is not garbage after each row: the collector learns of it late, and lets hundreds of megabytes pile up. */
+let scratch = Buffer.alloc(1 << 16)
+const mostScratch = 1 << 24
+
+function inUtf8(text: string): Uint8Array {
+  const bytes = Buffer.byteLength(text)
+  if (bytes > mostScratch) return Buffer.from(text)
+  if (bytes > scratch.length) scratch = Buffer.alloc(Math.min(mostScratch, 2 * bytes))
+  return scratch.subarray(0, scratch.write(text))
 }
 
 function asText(value: unknown): string {

@@ -29,7 +29,7 @@ export async function datasetFiles(path: string): Promise<readonly string[]> {
 export async function openRows(path: string): Promise<RowSource> {
   const files = await datasetFiles(path)
   const [first] = files
-  if (first !== undefined) return parquet.test(first) ? ParquetRows.open(await fileParts(files)) : new JsonRows(files)
+  if (first !== undefined) return parquet.test(first) ? new ParquetRows(await fileParts(files)) : new JsonRows(files)
   const kind = await kindAt(path)
   throw new UserError(
     `${path}: expected a dataset, got ${kind === 'none' ? 'nothing there' : kind === 'dir' ? 'a folder without one' : 'another file'}`,

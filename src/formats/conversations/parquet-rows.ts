@@ -22,20 +22,27 @@ export interface ParquetPart {
 
 /** Files as parts, all rows of each. */
 export async function fileParts(files: readonly string[]): Promise<readonly ParquetPart[]> {
-  const sql = await openSql()
+  await using sql = await openSql()
+  const counts = await rowCounts(files, sql)
+  return files.map((file, i) => {
+    const rows = counts[i] ?? 0
+    const select = `SELECT * EXCLUDE (file_row_number), file_row_number AS row FROM read_parquet(${sqlText(file)}, file_row_number = true)`
+    return { file, rows, rowsInFile: rows, select }
+  })
+}
+
+/** The number of rows of each file, in one query; where that fails, one by one, so that the error names the file. */
+async function rowCounts(files: readonly string[], sql: SqlDatabase): Promise<readonly number[]> {
+  const count = (what: string) => `SELECT num_rows AS rows, file_name FROM parquet_file_metadata(${what})`
   try {
-    return await Promise.all(
-      files.map(async (file) => {
-        const rows = await explained(file, () =>
-          sql.number(`SELECT sum(num_rows) FROM parquet_file_metadata(${sqlText(file)})`),
-        )
-        const select = `SELECT * EXCLUDE (file_row_number), file_row_number AS row FROM read_parquet(${sqlText(file)}, file_row_number = true)`
-        return { file, rows, rowsInFile: rows, select }
-      }),
-    )
-  } finally {
-    await sql[Symbol.asyncDispose]()
+    const found = await sql.rows(count(`[${files.map(sqlText).join(', ')}]`))
+    const byFile = new Map(found.map(({ file_name, rows }) => [String(file_name), Number(rows)]))
+    const counts = files.flatMap((file) => byFile.get(file) ?? [])
+    if (counts.length === files.length && found.length === files.length) return counts
+  } catch {
+    // Said below, of the file that it is about.
   }
+  return Promise.all(files.map((file) => explained(file, () => sql.number(count(sqlText(file))))))
 }
 
 /** Rows of parquet files, read by the database; a file with texts that are no UTF-8 is read by a parser that shows them anyway. */
@@ -43,24 +50,21 @@ export class ParquetRows implements RowSource {
   readonly total: number
   private readonly lenient = new Set<string>()
 
-  static async open(parts: readonly ParquetPart[]): Promise<ParquetRows> {
-    return new ParquetRows(parts, await openSql())
-  }
+  private reader: Promise<SqlDatabase> | null = null
 
-  private constructor(
-    private readonly parts: readonly ParquetPart[],
-    private readonly sql: SqlDatabase,
-  ) {
+  constructor(private readonly parts: readonly ParquetPart[]) {
     this.total = parts.reduce((sum, { rows }) => sum + rows, 0)
   }
 
   async *scan(signal: AbortSignal): AsyncGenerator<NumberedRow, void, void> {
+    // A database of its own: what it holds is free again when all rows are read.
+    await using sql = await openSql()
     let first = 0
     for (const part of this.parts) {
       let next = 0
       try {
-        const columns = await this.columnsOf(part)
-        for await (const batch of this.sql.batches(`SELECT row, ${columns} FROM (${part.select})`, part.rows))
+        const columns = await columnsOf(part, sql)
+        for await (const batch of sql.batches(`SELECT row, ${columns} FROM (${part.select})`, part.rows))
           for (const { row: place, ...row } of batch) {
             signal.throwIfAborted()
             next = Number(place) + 1
@@ -85,13 +89,14 @@ export class ParquetRows implements RowSource {
   }
 
   async close(): Promise<void> {
-    await this.sql[Symbol.asyncDispose]()
+    await (await this.reader)?.[Symbol.asyncDispose]()
   }
 
   private async readPlace(part: ParquetPart, place: number): Promise<RowRecord | null> {
     try {
       if (!this.lenient.has(part.file)) {
-        const [found] = await this.sql.rows(`SELECT * FROM (${part.select}) WHERE row = ${place}`)
+        this.reader ??= openSql()
+        const [found] = await (await this.reader).rows(`SELECT * FROM (${part.select}) WHERE row = ${place}`)
         const { row: _row, ...rest } = found ?? {}
         return found ? rest : null
       }
@@ -102,13 +107,13 @@ export class ParquetRows implements RowSource {
     for await (const { row } of readLeniently(part.file, place, place + 1)) return row
     return null
   }
+}
 
-  private async columnsOf({ file, select }: ParquetPart): Promise<string> {
-    const found = await explained(file, () => this.sql.rows(`DESCRIBE ${select}`))
-    const names = new Set(found.map(({ column_name }) => String(column_name)))
-    const wanted = factColumns.filter((name) => names.has(name))
-    return wanted.length === 0 ? 'NULL AS nothing' : wanted.map(sqlName).join(', ')
-  }
+async function columnsOf({ file, select }: ParquetPart, sql: SqlDatabase): Promise<string> {
+  const found = await explained(file, () => sql.rows(`DESCRIBE ${select}`))
+  const names = new Set(found.map(({ column_name }) => String(column_name)))
+  const wanted = factColumns.filter((name) => names.has(name))
+  return wanted.length === 0 ? 'NULL AS nothing' : wanted.map(sqlName).join(', ')
 }
 
 /** Rows of a file with what is no UTF-8 replaced; one row group is in memory. */
@@ -142,7 +147,8 @@ async function* readLeniently(path: string, from: number, to = Number.POSITIVE_I
 
 function openSql(): Promise<SqlDatabase> {
   const tempDir = join(tmpdir(), `ot-agent-rows-${randomBytes(6).toString('hex')}`)
-  return SqlDatabase.open({ memoryMb: 768, threads: 2, tempDir })
+  // Each thread holds a row group, and the first rows need only one.
+  return SqlDatabase.open({ memoryMb: 768, threads: 1, tempDir })
 }
 
 function isEncoding(error: unknown): boolean {
