@@ -1,5 +1,6 @@
 import { join, relative, resolve } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
+import { whyNot } from '../app/engine/try-engine.ts'
 import { wholeNumber } from '../app/flags/values.ts'
 import { loadRecipe } from '../app/recipe/load-recipe.ts'
 import { performRecipe, type RecipeOutcome } from '../app/recipe/perform-recipe.ts'
@@ -20,7 +21,8 @@ export default () =>
   new Command()
     .description(
       'Makes a small dataset from start to finish: tasks of three pipelines, mixed, filtered and proven, rolled out in local\n' +
-        'sandboxes, filtered and exported. Needs no network and no account; the second time it comes from the cache.',
+        'sandboxes, filtered and exported. Then a small model of this package solves new tasks, some of them wrong.\n' +
+        'Needs no network and no account; the second time it comes from the cache.',
     )
     .option('-o, --out <dir>', 'where its rows and results are kept', 'runs/demo')
     .option('--limit <n>', 'most tasks to take from each pipeline', wholeNumber(1))
@@ -36,10 +38,41 @@ export default () =>
       const started = performance.now()
       const outcome = await followRecipe({ quiet }, (follower) => performRecipe({ recipe, dir }, follower))
       const { stages, cached, sinks } = outcome
-      if (json) return printJson({ schema: 'recipe-run/1', dir, stages, cached, sinks })
-      printSummary(outcome, (performance.now() - started) / 1000)
-      if (!quiet) note(whatNext(relative('', dir) || '.'))
+      if (!json) printSummary(outcome, (performance.now() - started) / 1000)
+      const student = await runStudent({ dir: join(dir, 'student'), limit, quiet, json, asked })
+      if (json) return printJson({ schema: 'recipe-run/1', dir, stages, cached, sinks, student })
+      if (!quiet) note(whatNext(relative('', dir) || '.', student !== null && 'stages' in student))
     })
+
+const student = 'composer-6m'
+
+interface StudentRun {
+  readonly dir: string
+  readonly limit: number | undefined
+  readonly quiet: boolean
+  readonly json: true | undefined
+  readonly asked: ModelAsked
+}
+
+/** The part with a small model of this package; null when the user brought another. */
+async function runStudent({ dir, limit, quiet, json, asked }: StudentRun) {
+  if (asked.model !== undefined || asked.apiBase !== undefined) return null
+  const skipped = await whyNot('llama', student)
+  if (skipped !== null) {
+    note(`\nThe student ${student} cannot run here, so the stand-in ran alone: ${skipped}`)
+    return { skipped }
+  }
+  if (!quiet) {
+    const what = 'a model of 5.8 million parameters, in this process; its replies are its own, and some are wrong'
+    note(`\nNow the student ${student} solves new tasks beside the stand-in. It is ${what}.\n`)
+  }
+  const recipe = await loadRecipe(join(packageRoot, 'recipes/demo/student.ts'), { limit })
+  const started = performance.now()
+  const outcome = await followRecipe({ quiet }, (follower) => performRecipe({ recipe, dir }, follower))
+  if (!json) printSummary(outcome, (performance.now() - started) / 1000)
+  const { stages, cached, sinks } = outcome
+  return { dir, stages, cached, sinks }
+}
 
 /** A real model takes the place of the stand-in wherever the recipe asks one. */
 function settingsFor({ model, apiBase, apiKeyEnv }: ModelAsked): readonly string[] {
@@ -66,8 +99,13 @@ function printSummary({ stages, steps, cached, sinks }: RecipeOutcome, seconds: 
   process.stdout.write(`${Math.round(seconds)} s${reused}\n`)
 }
 
-function whatNext(dir: string): string {
+function whatNext(dir: string, hasStudent: boolean): string {
+  const withStudent = [
+    [`eval compare ${dir}/student/work/*/jobs/*`, 'the stand-in and the student on the same tasks'],
+    [`view ${dir}`, 'every turn of every trial, in a browser'],
+  ] as const
   const steps = [
+    ...(hasStudent ? withStudent : []),
     [`recipe explain ${dir}`, 'the counts again'],
     [`recipe lineage ROW -o ${dir}`, 'a row of the dataset, back to its source'],
     ['recipe check recipes/demo.ts', 'what a recipe would do, before it does'],

@@ -90,6 +90,9 @@ describe('the demo in small', needs('bwrap', 'unshare', 'nsenter', 'git'), () =>
     const again = JSON.parse(program('demo', '--limit', '1', '-o', out, '--json', '--quiet').stdout)
     expect(again.cached).toHaveLength(again.stages.length - 3)
     expect(again.sinks[0].cached).toBe(true)
+    expect(first.stderr).toContain('Now the student composer-6m solves new tasks beside the stand-in')
+    expect(first.stdout).toMatch(/^student +1 +1$/m)
+    expect(again.student.stages.map(({ id }: { id: string }) => id)).toContain('solved')
     const explained = program('recipe', 'explain', out).stdout
     expect(explained).toMatch(/^mix +3 +3$/m)
     expect(explained).toMatch(/^rows of( +\S+){3}$/m)

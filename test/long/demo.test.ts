@@ -35,6 +35,9 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
       expect({ reward, agent }).toEqual({ reward: 1, agent: 'terminus-2' })
       expect(conversations.length).toBeGreaterThan(5)
     }
+    // A model's own replies: not all of its traces are kept.
+    expect(first.stdout).toMatch(/^student +8 +8$/m)
+    expect(first.stdout).toMatch(/^(turns|loops|solved) .*(too-few-turns|loop|reward-too-low) \d+/m)
     const again = demo(out, '--json')
     expect(again.status).toBe(0)
     const { cached, sinks } = JSON.parse(again.stdout)

@@ -49,7 +49,7 @@ def name_of(name):
     return f"blk.{number}.{NAMES[rest.removesuffix('.weight')]}.weight"
 
 
-def facts(shape, tokenizer, context, chat_template):
+def facts(shape, tokenizer, context, chat_template, quantized):
     import json
 
     model = json.loads(tokenizer.to_str())["model"]
@@ -63,7 +63,7 @@ def facts(shape, tokenizer, context, chat_template):
     return [
         ("general.architecture", "string", "qwen3"),
         ("general.name", "string", "student"),
-        ("general.file_type", "u32", 1),
+        ("general.file_type", "u32", 7 if quantized else 1),
         (a + "block_count", "u32", shape["layers"]),
         (a + "context_length", "u32", context),
         (a + "embedding_length", "u32", shape["width"]),
@@ -86,22 +86,33 @@ def facts(shape, tokenizer, context, chat_template):
     ]
 
 
-def write_gguf(path, weights, shape, tokenizer, context, chat_template):
-    """Matrices in 16 bits, norms in 32."""
-    arrays = []
-    for name, weight in weights.items():
-        kind = numpy.float16 if weight.dim() == 2 else numpy.float32
-        arrays.append((name_of(name), weight.float().numpy().astype(kind)))
-    entries = facts(shape, tokenizer, context, chat_template)
+F32, F16, Q8_0 = 0, 1, 8
+
+
+def stored(weight, quantized):
+    """A weight's kind and bytes: matrices in 16 bits, or in 8 with a scale for every 32 numbers; norms in 32."""
+    values = weight.float().numpy()
+    if values.ndim == 1:
+        return F32, values.astype(numpy.float32).tobytes()
+    if not quantized:
+        return F16, values.astype(numpy.float16).tobytes()
+    blocks = values.reshape(-1, 32)
+    scales = (numpy.abs(blocks).max(1, keepdims=True) / 127).astype(numpy.float16)
+    divisors = numpy.where(scales == 0, 1, scales).astype(numpy.float32)
+    numbers = numpy.clip(numpy.rint(blocks / divisors), -127, 127).astype(numpy.int8)
+    return Q8_0, numpy.concatenate([scales.view(numpy.int8), numbers], 1).tobytes()
+
+
+def write_gguf(path, weights, shape, tokenizer, context, chat_template, quantized=False):
+    arrays = [(name_of(name), weight.shape[::-1], *stored(weight, quantized)) for name, weight in weights.items()]
+    entries = facts(shape, tokenizer, context, chat_template, quantized)
     head = b"GGUF" + struct.pack("<IQQ", 3, len(arrays), len(entries))
     head += b"".join(entry(*one) for one in entries)
     offset = 0
-    for name, array in arrays:
-        sizes = array.shape[::-1]
-        kind = 1 if array.dtype == numpy.float16 else 0
+    for name, sizes, kind, data in arrays:
         head += text(name) + struct.pack("<I", len(sizes)) + struct.pack(f"<{len(sizes)}Q", *sizes) + struct.pack("<IQ", kind, offset)
-        offset += array.nbytes + -array.nbytes % 32
+        offset += len(data) + -len(data) % 32
     with open(path, "wb") as file:
         file.write(head + b"\0" * (-len(head) % 32))
-        for _, array in arrays:
-            file.write(array.tobytes() + b"\0" * (-array.nbytes % 32))
+        for *_, data in arrays:
+            file.write(data + b"\0" * (-len(data) % 32))
