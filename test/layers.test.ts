@@ -48,7 +48,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     listen: ['job', 'launch', 'registry', 'serve'],
     launch: ['flags', 'generate', 'job', 'recipe'],
     pin: ['check', 'job'],
-    recipe: ['engine', 'generate', 'job', 'replay', 'traces'],
+    recipe: ['check', 'engine', 'generate', 'job', 'replay', 'traces'],
     registry: [],
     replay: ['job'],
     serve: ['job'],

@@ -1,7 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { UserError } from '../core/errors.ts'
-import type { ModelSettings, PlugInChoice } from '../core/stage.ts'
+import type { ModelSettings, OpinionSettings, PlugInChoice } from '../core/stage.ts'
 import type { Task } from '../core/task.ts'
 import { findTasks } from '../formats/harbor-task/find.ts'
 import { loadTask } from '../formats/harbor-task/load.ts'
@@ -31,6 +31,8 @@ export interface CheckRequest {
   readonly keep?: string | undefined
   readonly passEnv?: readonly string[] | undefined
   readonly judge?: ModelSettings | undefined
+  /** Who gives a second opinion on tasks that pass every other check (default: none does). */
+  readonly opinion?: OpinionSettings | undefined
 }
 
 export type CheckEvent =

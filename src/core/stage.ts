@@ -86,6 +86,17 @@ export type RolledOut = (object | Dropped) & {
   readonly scored: number | null
 }
 
+/** Who gives a second opinion on tasks: a solver that sees only the instruction, and a reviewer of what came of it. */
+export interface OpinionSettings {
+  readonly solver: ModelSettings
+  /** Default: the solver's model. */
+  readonly reviewer?: ModelSettings | undefined
+  /** Default: terminus-2. */
+  readonly agent?: PlugInChoice | undefined
+  /** How often a task is attempted; default: 1. */
+  readonly tries?: number | undefined
+}
+
 /** How tasks are put through the verification spine. */
 export interface SpineRequest {
   /** Where the books of what judges ask for are kept: the same directory again goes on with them. */
@@ -94,6 +105,8 @@ export interface SpineRequest {
   readonly concurrency: number
   /** Who scores tasks that ask for a judge. */
   readonly judge?: ModelSettings | undefined
+  /** Absent: none is asked for. */
+  readonly opinion?: OpinionSettings | undefined
   /** For these books and those beside them together. */
   readonly budgetUsd?: number | undefined
   readonly signal: AbortSignal

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Spent } from '../../core/budget.ts'
-import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
+import type { Account, Spent } from '../../core/budget.ts'
+import type { ModelSettings, OpinionSettings, PlugInChoice } from '../../core/stage.ts'
 import type { Task } from '../../core/task.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { makeAgent, makeProvider, sandboxAlternatives } from '../../plugins/make.ts'
@@ -18,6 +18,8 @@ export interface SpineOptions {
   readonly sandbox: PlugInChoice
   /** The model that scores tasks which ask for a judge. */
   readonly judge?: ModelSettings | undefined
+  /** Who gives a second opinion on tasks that pass every other check. */
+  readonly opinion?: OpinionSettings | undefined
   /** Variables of this machine that tasks may have. */
   readonly passEnv?: readonly string[] | undefined
   readonly repeats: number
@@ -54,6 +56,9 @@ export async function withSpine<T>(
   try {
     const judge =
       lintOnly || !judging ? undefined : await (await import('../job/open-judge.ts')).openJudge(judging, {}, signal)
+    const opinion = lintOnly
+      ? undefined
+      : await openOpinionOf(options.opinion, signal, () => purse.account(null, 'judge'))
     return await use({
       provider,
       sandboxOptions,
@@ -61,20 +66,29 @@ export async function withSpine<T>(
       alternatives: sandboxAlternatives,
       hostEnv: process.env,
       judge: judge?.(purse.account(null, 'judge')),
+      opinion,
       repeats,
       lintOnly,
       signal,
       workDir,
     })
   } finally {
-    noteSpent(purse.spent(), notify)
+    noteSpent(options.opinion ? 'judge, solver and reviewer' : 'judge', purse.spent(), notify)
     if (kept === undefined) await removeDraft(workDir)
   }
 }
 
+async function openOpinionOf(settings: OpinionSettings | undefined, signal: AbortSignal, account: () => Account) {
+  if (!settings) return undefined
+  const { openModel } = await import('../job/open-judge.ts')
+  const { openOpinion } = await import('./open-opinion.ts')
+  const flags = { model: '--second-opinion', apiBase: '--opinion-api-base' }
+  return openOpinion(settings, async (model) => (await openModel(model, flags, {}, signal))(account()))
+}
+
 const nothingSpent: Spent = { costUsd: 0, tokens: 0, requests: 0, wallSec: 0 }
 
-function noteSpent({ requests, tokens, costUsd }: Spent, notify: Notify): void {
+function noteSpent(who: string, { requests, tokens, costUsd }: Spent, notify: Notify): void {
   const cost = costUsd > 0 ? `, ${costUsd.toFixed(4)} USD` : ''
-  if (requests > 0) notify(`judge: ${requests} requests, ${tokens} tokens${cost}`)
+  if (requests > 0) notify(`${who}: ${requests} requests, ${tokens} tokens${cost}`)
 }

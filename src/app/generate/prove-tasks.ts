@@ -5,6 +5,7 @@ import type { Judge } from '../../core/judge.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import { makeAgent, sandboxAlternatives } from '../../plugins/make.ts'
+import type { Opinion } from '../../run/check/check-request.ts'
 import { checkTask, type TaskReport } from '../../run/check/check-task.ts'
 import type { Judgement } from '../../run/pipeline/task-stages.ts'
 import { unnamedRefusal } from '../job/consent.ts'
@@ -15,6 +16,8 @@ export interface Proving {
   readonly repeats: number
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined
+  /** Absent: no second opinion is asked for. */
+  readonly opinion?: Opinion | undefined
   /** Variables of this machine that tasks may have. */
   readonly passEnv?: readonly string[] | undefined
   readonly workDir: string

@@ -1,5 +1,5 @@
 import { UserError } from '../../core/errors.ts'
-import type { ModelSettings } from '../../core/stage.ts'
+import type { ModelSettings, OpinionSettings } from '../../core/stage.ts'
 import { parsedAssignments } from './assignments.ts'
 import type { TasksRequest } from './tasks-request.ts'
 
@@ -19,6 +19,38 @@ export function judgeSettingsOf(options: JudgeOptions): ModelSettings | undefine
   const stray = Object.entries(strays).find(([, value]) => value !== undefined)
   if (!stray) return undefined
   throw new UserError(`${stray[0]} is given, and no model that it is for`, 'name the judge with --judge-model')
+}
+
+export interface OpinionOptions {
+  readonly secondOpinion?: string | undefined
+  readonly opinionTries?: number | undefined
+  readonly opinionAgent?: string | undefined
+  readonly opinionReviewer?: string | undefined
+  readonly opinionApiBase?: string | undefined
+  readonly opinionApiKeyEnv?: string | undefined
+  readonly opinionEngineKwarg?: readonly string[] | undefined
+}
+
+/** The second opinion that the options ask for, if any. */
+export function opinionSettingsOf(options: OpinionOptions): OpinionSettings | undefined {
+  const { secondOpinion, opinionTries: tries, opinionAgent: agent, opinionReviewer: reviewer } = options
+  const { opinionApiBase: apiBase, opinionApiKeyEnv: apiKeyEnv, opinionEngineKwarg: kwargs } = options
+  if (secondOpinion === undefined) {
+    const strays = { tries, agent, reviewer, 'api-base': apiBase, 'api-key-env': apiKeyEnv, 'engine-kwarg': kwargs }
+    const stray = Object.entries(strays).find(([, value]) => value !== undefined)
+    if (!stray) return undefined
+    throw new UserError(
+      `--opinion-${stray[0]} is given, and no model that it is for`,
+      'name the model with --second-opinion',
+    )
+  }
+  const at = { apiBase, apiKeyEnv, options: kwargs && parsedAssignments('--opinion-engine-kwarg', kwargs) }
+  return {
+    solver: { model: secondOpinion, ...at },
+    ...(reviewer !== undefined && { reviewer: { model: reviewer, ...at } }),
+    ...(agent !== undefined && { agent: { name: agent } }),
+    tries,
+  }
 }
 
 export interface ModelOptions extends JudgeOptions {

@@ -22,17 +22,28 @@ export async function openJudge(
     const judge = await makeJudge(settings.model, settings.options)
     return () => judge
   }
+  const open = await openModel(settings, { model: '--judge-model', apiBase: '--judge-api-base' }, pace, signal)
+  return (account) => judgeBy(open(account))
+}
+
+/** Reaches a model that flags name, and asks whether it is up. */
+export async function openModel(
+  settings: ModelSettings,
+  flags: { readonly model: string; readonly apiBase: string },
+  pace: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<(account?: Account) => ModelClient> {
   const found = await requestedEngine(engineRequestFor(settings), settings.model, pace)
   if (!found?.model)
     throw new UserError(
-      `--judge-model ${settings.model}: expected a model of openai/, anthropic/ or gemini/, or an address`,
-      'give --judge-api-base http://HOST:PORT/v1 beside it',
+      `${flags.model} ${settings.model}: expected a model of openai/, anthropic/ or gemini/, or an address`,
+      `give ${flags.apiBase} http://HOST:PORT/v1 beside it`,
     )
   const { engine, model } = found
   const health = await engine.health(signal)
   if (!health.healthy)
-    throw new UserError(`--judge-model ${settings.model}: ${health.reason}`, 'check that its server runs')
-  return (account) => judgeBy(engine.client(model, account))
+    throw new UserError(`${flags.model} ${settings.model}: ${health.reason}`, 'check that its server runs')
+  return (account) => engine.client(model, account)
 }
 
 /** A judge that says the same of the same work, whichever command asks. */

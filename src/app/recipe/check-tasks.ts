@@ -11,6 +11,7 @@ import { makeProvider } from '../../plugins/make.ts'
 import { isModulePath } from '../../plugins/user-modules/import-path.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { ledgerFile, openLedger } from '../../store/ledger.ts'
+import { openOpinion } from '../check/open-opinion.ts'
 import { makeProver } from '../generate/prove-tasks.ts'
 import { judgeHint, refuseUnjudged, renderJudge } from '../job/judge.ts'
 import { unlimitedUse } from '../job/model-use.ts'
@@ -31,8 +32,17 @@ export function checkTasksWith(reach: Reach, { passEnv }: Pick<RolloutAsk, 'pass
     const books = await openBooks(request, reach)
     const workDir = await makeScratchDir(join(tmpdir(), 'ot-agent-check-'))
     try {
-      const { judge } = books
-      const prove = await makeProver({ provider, sandboxOptions: options, repeats: 2, judge, passEnv, workDir, signal })
+      const { judge, opinion } = books
+      const prove = await makeProver({
+        provider,
+        sandboxOptions: options,
+        repeats: 2,
+        judge,
+        opinion,
+        passEnv,
+        workDir,
+        signal,
+      })
       let done = 0
       yield* mapInOrder(dirs, concurrency, async (dir): Promise<CheckedTask> => {
         const task = await loadTask(dir)
@@ -50,9 +60,11 @@ export function checkTasksWith(reach: Reach, { passEnv }: Pick<RolloutAsk, 'pass
   }
 }
 
-/** The judge of some tasks, and what it may cost. */
-async function openBooks({ booksDir, budgetUsd, judge: settings, signal, tell }: SpineRequest, reach: Reach) {
-  if (!settings) return { judge: undefined, isSpent: () => false, close: async () => {} }
+/** Who judges some tasks and gives a second opinion on them, and what that may cost. */
+async function openBooks(request: SpineRequest, reach: Reach) {
+  const { booksDir, budgetUsd, judge: settings, opinion: opining, signal, tell } = request
+  if (!settings && !opining)
+    return { judge: undefined, opinion: undefined, isSpent: () => false, close: async () => {} }
   const limits = { ...unlimitedUse.budget, costUsd: (await budgetLeft(budgetUsd, booksDir)) ?? null }
   const ledger = await openLedger(ledgerFile(booksDir))
   const budget = makeBudget({ limits, spentBefore: ledger.spent(), book: ledger.add })
@@ -62,9 +74,11 @@ async function openBooks({ booksDir, budgetUsd, judge: settings, signal, tell }:
     await ledger.close()
   }
   try {
-    const own = isModulePath(settings.model) ? await openJudge(settings, {}, signal) : undefined
-    const judge = own?.() ?? judgeBy(await reach(settings, signal, budget.account(null, 'judge')))
-    return { judge, isSpent: () => budget.spentUp() !== null, close }
+    const client = (model: ModelSettings) => reach(model, signal, budget.account(null, 'judge'))
+    const own = settings && isModulePath(settings.model) ? await openJudge(settings, {}, signal) : undefined
+    const judge = own?.() ?? (settings && judgeBy(await client(settings)))
+    const opinion = opining && (await openOpinion(opining, client))
+    return { judge, opinion, isSpent: () => budget.spentUp() !== null, close }
   } catch (error) {
     await close()
     throw error

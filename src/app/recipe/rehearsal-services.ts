@@ -56,8 +56,9 @@ export function rehearsalServices(rehearsal: Rehearsal, trials: RolloutAsk): Sta
         yield rolled
       }
     },
-    async *check(dirs, { judge, budgetUsd: _, ...request }) {
+    async *check(dirs, { judge, opinion, budgetUsd: _, ...request }) {
       unjudged(judge)
+      if (opinion) rehearsal.notExercised(`second opinions of ${opinion.solver.model}`)
       const checked = checkTasksWith(async ({ model }) => rehearsalModel(model))
       for await (const task of checked(dirs, { ...request, sandbox: inLocal(request.sandbox), concurrency })) {
         // What only another kind of sandbox could prove goes on unproven, so that later stages see it.

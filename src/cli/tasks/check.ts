@@ -12,7 +12,7 @@ import { checkTasks, type TaskReport } from '../../app/check-tasks.ts'
 import { withJudge } from '../../app/flags/model-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
-import { judgeSettingsOf } from '../../app/job/model-flags.ts'
+import { judgeSettingsOf, opinionSettingsOf } from '../../app/job/model-flags.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable } from '../output.ts'
@@ -40,6 +40,16 @@ export default () =>
         [],
       )
       .option('--explain', 'show the part of the task, or of its output, that each failed check complains about')
+      .option(
+        '--second-opinion <model>',
+        'let this model attempt each task that passes, seeing only the instruction, and have the results reviewed',
+      )
+      .option('--opinion-tries <n>', 'how often it attempts a task (default: 1)', wholeNumber(1))
+      .option('--opinion-agent <name>', 'agent that it runs in (default: terminus-2)')
+      .option('--opinion-reviewer <model>', 'model that reviews, at the same address (default: the same)')
+      .option('--opinion-api-base <url>', 'where the model is served')
+      .option('--opinion-api-key-env <name>', 'variable that holds its key')
+      .option('--opinion-engine-kwarg <key=value>', 'option of its engine, for example its prices; repeatable', collect)
       .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {
@@ -48,7 +58,7 @@ export default () =>
     const asked = { tasks: path, sandbox, repeats, keep, passEnv, concurrency, lintOnly: options.only === 'lint' }
     const interrupt = interruptSignal()
     const control = { signal: interrupt.signal, confirm: confirmAtTerminal() }
-    const run = checkTasks({ ...asked, judge: judgeSettingsOf(options) }, control)
+    const run = checkTasks({ ...asked, judge: judgeSettingsOf(options), opinion: opinionSettingsOf(options) }, control)
     try {
       for await (const event of run)
         note(event.kind === 'note' ? event.text : progressLine(event.report, event.done, event.total))
@@ -72,7 +82,7 @@ function count(reports: readonly TaskReport[]): Record<string, number> {
   return { accepted: of('accepted'), rejected: of('rejected'), unknown: of('unknown') }
 }
 
-function collect(value: string, all: readonly string[]): string[] {
+function collect(value: string, all: readonly string[] = []): string[] {
   return [...all, value]
 }
 

@@ -1,7 +1,20 @@
 import type { Agent } from '../../core/agent.ts'
 import type { Judge } from '../../core/judge.ts'
+import type { ModelClient } from '../../core/model.ts'
+import type { Reviewer } from '../../core/review.ts'
 import type { SandboxProvider } from '../../core/sandbox.ts'
+import type { PlugInChoice } from '../../core/stage.ts'
 import type { HostEnv, SandboxAlternatives } from '../trial.ts'
+
+/** Who gives a second opinion: solvers who see only the instruction, and a reviewer of what came of it. */
+export interface Opinion {
+  /** How often a task is attempted. */
+  readonly tries: number
+  readonly agent: PlugInChoice
+  /** The solver's model. */
+  readonly client: ModelClient
+  readonly review: Reviewer
+}
 
 /** What checks of tasks need. */
 export interface CheckRequest {
@@ -18,4 +31,6 @@ export interface CheckRequest {
   readonly signal: AbortSignal
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined
+  /** Absent: no second opinion is asked for. */
+  readonly opinion?: Opinion | undefined
 }

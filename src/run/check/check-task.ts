@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Agent } from '../../core/agent.ts'
 import { requiredHostVars } from '../../core/env-template.ts'
+import type { ModelClient } from '../../core/model.ts'
 import { mayModifySystem, type Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
 import type { SecondRun } from '../trial/context.ts'
@@ -11,6 +12,7 @@ import type { Finding } from './finding.ts'
 import { checkLaws, hasLaws, lawNames } from './laws/check-laws.ts'
 import { verifiesSeparately } from './lint-scripts.ts'
 import { lintTask } from './lints.ts'
+import { checkOpinion, type OpinionReport } from './opinion/second-opinion.ts'
 import { loadTaskFiles, type TaskFiles } from './task-files.ts'
 import { checkTrialConfig } from './trial-config.ts'
 import type { Check, CheckName, Verdict } from './verdict.ts'
@@ -35,6 +37,8 @@ export interface TaskReport {
   /** What a reader must know about the sandbox, for example a replaced base image. */
   readonly notes: readonly string[]
   readonly runs: readonly CheckRun[]
+  /** Absent unless a second opinion was asked for and the task passed every other check. */
+  readonly opinion?: Omit<OpinionReport, 'check'>
 }
 
 /** Lints a task and, unless only that is asked for, plays its trials: oracle, again and again, nop, the laws and forger. */
@@ -45,8 +49,9 @@ export async function checkTask(task: Task, request: CheckRequest, workDir: stri
   const checks = [verdicts.judgeLints(linted), ...spine.checks]
   const findings = [...linted, ...spine.findings]
   const { name, dir, digests } = task
-  const { notes, runs } = spine
-  return { task: name, dir, digest: digests.content, verdict: verdicts.judge(checks), checks, findings, notes, runs }
+  const { notes, runs, opinion } = spine
+  const about = { task: name, dir, digest: digests.content, verdict: verdicts.judge(checks) }
+  return { ...about, checks, findings, notes, runs, ...(opinion && { opinion }) }
 }
 
 /** The report of a directory that could not even be read as a task. */
@@ -61,6 +66,7 @@ interface Spine {
   readonly findings: readonly Finding[]
   readonly notes: readonly string[]
   readonly runs: readonly CheckRun[]
+  readonly opinion?: TaskReport['opinion']
 }
 
 const noSpine: Spine = { checks: skipped(...allBut('lint')), findings: [], notes: [], runs: [] }
@@ -70,9 +76,9 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
   const unset = unsetHostVars(task, request.hostEnv)
   if (unset.length > 0) return unknownStart(`needs host variables that are not set: ${unset.join(', ')}`)
   const runs: CheckRun[] = []
-  const play = async (agent: Agent, nth: number, secondRun: SecondRun) => {
+  const play = async (agent: Agent, nth: number, secondRun: SecondRun, client: ModelClient | null = null) => {
     const dir = join(workDir, `${agent.name}-${nth}`)
-    const record = await runCheckTrial(task, request, { agent, secondRun }, dir)
+    const record = await runCheckTrial(task, request, { agent, secondRun, client }, dir)
     runs.push({ agent: agent.name, end: record.end, dir })
     return record
   }
@@ -97,7 +103,7 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
   const laws =
     isSound && hasLaws(task)
       ? await checkLaws({ task, files }, request, join(workDir, 'laws'), (agent) => play(agent, runs.length, 'if-paid'))
-      : { checks: skipped(...lawNames), findings: [] }
+      : { checks: skipped(...lawNames), findings: [], made: new Map() }
   const whole = await forge(1)
   const linked = await forge(2, { system: false, link: true })
   const isProtected = whole.system !== undefined || whole.steps?.some(({ system }) => system) === true
@@ -105,7 +111,15 @@ async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, wor
   const isClear = isProtected || verdicts.judgeForger([whole]).outcome === 'ok'
   const forger = verdicts.judgeForger([isClear ? whole : await forge(3, { system: false }), linked])
   if (!isProtected && !mayModifySystem(task) && whole.end.kind === 'scored') notes.push(unprotected)
-  return { checks: [start, ...ofOracle, nop, ...laws.checks, forger], findings: laws.findings, notes, runs }
+  const spine = { checks: [start, ...ofOracle, nop, ...laws.checks, forger], findings: laws.findings, notes, runs }
+  const { opinion, makeAgent, signal } = request
+  // It costs money: only a task that nothing else rejects is worth it.
+  if (!opinion || !isSound || !hasLaws(task) || verdicts.judge(spine.checks) !== 'accepted')
+    return { ...spine, checks: [...spine.checks, ...skipped('opinion')] }
+  const runSolver = (agent: Agent) => play(agent, runs.length, 'if-paid', opinion.client)
+  const ask = { task, files, made: laws.made, opinion, runSolver, makeAgent, signal }
+  const { check, ...found } = await checkOpinion(ask)
+  return { ...spine, checks: [...spine.checks, check], opinion: found }
 }
 
 const unprotected =
@@ -114,17 +128,20 @@ const unprotected =
 interface CheckAgent {
   readonly agent: Agent
   readonly secondRun: SecondRun
+  /** The agent's model. */
+  readonly client: ModelClient | null
 }
 
 async function runCheckTrial(
   task: Task,
   request: CheckRequest,
-  { agent, secondRun }: CheckAgent,
+  { agent, secondRun, client }: CheckAgent,
   dir: string,
 ): Promise<TrialRecord> {
   const { provider, sandboxOptions, hostEnv, alternatives, signal } = request
   const config = checkTrialConfig(task, {
     agentName: agent.name,
+    model: client?.model,
     trialName: `check-${agent.name}`,
     trialsDir: dir,
     sandbox: provider.name,
@@ -134,6 +151,7 @@ async function runCheckTrial(
   const record = await runTrial({
     task,
     agent,
+    client,
     provider,
     config,
     jobName: 'tasks-check',

@@ -4,6 +4,8 @@ import type { Task } from '../../core/task.ts'
 /** What a check asks of one trial: everything as the task says, nothing overridden. */
 export interface CheckTrial {
   readonly agentName: string
+  /** Default: none. */
+  readonly model?: string | undefined
   readonly trialName: string
   readonly trialsDir: string
   readonly sandbox: string
@@ -16,7 +18,7 @@ export function checkTrialConfig(task: Task | null, trial: CheckTrial): TrialCon
     trialName: trial.trialName,
     trialsDir: trial.trialsDir,
     timeoutMultipliers: { all: 1, agent: null, verifier: null, agentSetup: null, environmentBuild: null },
-    agent: { ...noAgentConfig, name: trial.agentName },
+    agent: { ...noAgentConfig, name: trial.agentName, modelName: trial.model ?? null },
     environment: { ...noEnvironmentConfig, type: trial.sandbox, kwargs: trial.sandboxOptions },
     verifier: { overrideTimeoutSec: null, maxTimeoutSec: null, env: {}, disable: false, rewardPrecedence: 'txt' },
     artifacts: [],

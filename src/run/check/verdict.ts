@@ -14,6 +14,7 @@ export const checkNames = [
   'stated',
   'shallow',
   'forger',
+  'opinion',
 ] as const
 export type CheckName = (typeof checkNames)[number]
 
@@ -61,9 +62,10 @@ export function judgeOracle(records: readonly TrialRecord[], steps: readonly Ste
     const { end } = record
     if (end.kind !== 'scored') return null
     const missed = steps.length - (record.steps?.length ?? steps.length)
-    if (missed > 0) return `stopped before the last ${missed} of ${steps.length} steps, scored ${show(end.rewards)}`
+    if (missed > 0)
+      return `stopped before the last ${missed} of ${steps.length} steps, scored ${describeRewards(end.rewards)}`
     const why = end.exit.kind === 'limit' && end.exit.limit === 'time' ? ' (the solution ran out of time)' : ''
-    return isFull(end.rewards) ? null : `scored ${show(end.rewards)}, expected 1${why}${systemHint(record)}`
+    return isFull(end.rewards) ? null : `scored ${describeRewards(end.rewards)}, expected 1${why}${systemHint(record)}`
   })
 }
 
@@ -72,14 +74,14 @@ function systemHint({ system, steps }: TrialRecord): string {
   const report = [system, ...(steps ?? []).map((step) => step.system)].find((it) => it?.differ)
   if (!report) return ''
   const files = report.restored.files.slice(0, 5).map(({ path }) => path)
-  return `; the solution changes system files (${files.join(', ')}) and scores ${show(report.onImage)} without them: if agents may do that, set ${mayModifySystemKey} = true under [metadata] in task.toml`
+  return `; the solution changes system files (${files.join(', ')}) and scores ${describeRewards(report.onImage)} without them: if agents may do that, set ${mayModifySystemKey} = true under [metadata] in task.toml`
 }
 
 /** Runs of the oracle that differ mean that the verifier, or the task, plays dice. */
 export function judgeRepeats(records: readonly TrialRecord[]): Check {
   if (records.length < 2) return { name: 'repeat', outcome: 'skipped', reasons: [] }
   const endings = records.map(({ end }) => {
-    if (end.kind === 'scored') return show(end.rewards)
+    if (end.kind === 'scored') return describeRewards(end.rewards)
     return end.kind === 'failed' && isTasksFault(end.failure) ? `no score (${end.failure.code})` : null
   })
   const known = endings.filter((ending) => ending !== null)
@@ -95,7 +97,7 @@ export function judgeRepeats(records: readonly TrialRecord[]): Check {
 /** Doing nothing must give less than everything, and it must give something: tests that find nothing done still have to say so. */
 export function judgeNop(record: TrialRecord): Check {
   return worst('nop', [record], ({ end }) =>
-    end.kind === 'scored' && !isBelow(end.rewards) ? `doing nothing scores ${show(end.rewards)}` : null,
+    end.kind === 'scored' && !isBelow(end.rewards) ? `doing nothing scores ${describeRewards(end.rewards)}` : null,
   )
 }
 
@@ -104,7 +106,7 @@ export function judgeForger(records: readonly TrialRecord[]): Check {
   const paidOrLost = records.filter(({ end }) => end.kind !== 'failed' || end.failure.boundary !== 'verifier')
   return worst('forger', paidOrLost, ({ end, isolation }) => {
     if (end.kind !== 'scored' || isBelow(end.rewards)) return null
-    return `a forged reward counts: scored ${show(end.rewards)} without solving anything (verifier isolation: ${isolation ?? 'unknown'})`
+    return `a forged reward counts: scored ${describeRewards(end.rewards)} without solving anything (verifier isolation: ${isolation ?? 'unknown'})`
   })
 }
 
@@ -157,7 +159,8 @@ function ok(name: CheckName): Check {
 }
 
 /** Rewards with their keys in order, so that equal ones look equal. */
-function show(rewards: Rewards | null): string {
+/** Rewards in words: one number where that is all. */
+export function describeRewards(rewards: Rewards | null): string {
   if (rewards === null) return 'nothing'
   const entries = Object.entries(rewards).sort(([a], [b]) => (a < b ? -1 : 1))
   if (entries.length === 1 && entries[0]?.[0] === 'reward') return String(entries[0][1])

@@ -42,11 +42,11 @@ export async function checkLaws(
     const sights = await seeLaws(ask, request, dir)
     const shallow = judgeShallow(sights.tried, await firstPaid(sights.paid, runAgent))
     const checks = [judgeReference(paths, sights, task, files), judgeStated(paths, sights, task), shallow]
-    return { checks, findings: stderrWarning(sights) }
+    return { checks, findings: stderrWarning(sights), made: sights.made }
   } catch (error) {
     if (!(error instanceof BoundaryError)) throw error
     const reasons = [`${error.boundary} failed: ${error.code}: ${error.message}`]
-    return { checks: lawNames.map((name) => unknown(name, reasons)), findings: [] }
+    return { checks: lawNames.map((name) => unknown(name, reasons)), findings: [], made: new Map() }
   }
 }
 

@@ -3,13 +3,15 @@ import type { Finding } from '../finding.ts'
 import type { TaskFiles } from '../task-files.ts'
 import type { Check } from '../verdict.ts'
 import type { LawSights } from './law-bench.ts'
-import { type NamedPath, pathsInProse, pathsInScripts } from './named-paths.ts'
+import { type NamedPath, pathsInProse, pathsInScripts, proseLines } from './named-paths.ts'
 import type { ShallowSolution } from './shallow-solutions.ts'
 
 /** What the laws say of a task. */
 export interface LawsReport {
   readonly checks: readonly Check[]
   readonly findings: readonly Finding[]
+  /** The text files that the solution made, by path. */
+  readonly made: ReadonlyMap<string, string>
 }
 
 /** The paths that an instruction names, and the ones that its tests do. */
@@ -19,7 +21,7 @@ export interface LawPaths {
 }
 
 export function lawPathsOf(task: Task, { rounds }: TaskFiles): LawPaths {
-  const scripts = rounds.flatMap(({ tests }) => tests.filter(isScript).map(({ text }) => text))
+  const scripts = rounds.flatMap(({ tests }) => tests.filter(isScript))
   return { told: pathsInProse(task.instruction), tested: pathsInScripts(scripts) }
 }
 
@@ -36,21 +38,30 @@ export function judgeShallow(tried: number, paid: ShallowSolution | null): Check
 
 /** The solution runs without complaint, and leaves something where the instruction wants something. */
 export function judgeReference(paths: LawPaths, sights: LawSights, task: Task, files: TaskFiles): Check {
-  const { stderr, pipes, before, after } = sights
+  const { stderr, pipes, before, after, made } = sights
   const complaints = complaintsIn(stderr)
   const blank = mayBeEmpty.test(task.instruction)
     ? []
     : [...new Set([...paths.told, ...paths.tested].map(({ path }) => path))].filter(
         (path) => isAbsent(before.get(path)) && after.get(path) === 'blank',
       )
+  // Among other results a count of 0 may be right.
+  const zeros = [...made.values()].every((text) => /^[\s0]*$/.test(text)) ? [...made.keys()] : []
   const missing = paths.told.filter((named) => isMissing(named, sights, files))
+  const unset = unsetVariables(task, files)
   const reasons = [
     ...complaints.slice(0, 1).map((line) => `stderr: the solution complains: ${line}`),
     ...pipes.slice(0, 1).map((line) => `pipe: ${line}`),
     ...blank.map((path) => `blank: the solution leaves ${path} empty`),
+    ...zeros.map((path) => `blank: the solution finds nothing, ${path} holds only 0`),
     ...missing.map(({ path }) => `missing-path: the instruction names ${path}, which is not there and is not made`),
+    ...unset.map(({ name }) => `variable: the instruction speaks of $${name}, and nothing sets it`),
   ]
-  const evidence = [...complaints, ...pipes, ...missing.map(({ line }) => line)].slice(0, 20)
+  const evidence = [
+    ...complaints,
+    ...pipes,
+    ...[...missing, ...unset].map(({ where, line }) => `${where}: ${line}`),
+  ].slice(0, 20)
   return { name: 'reference', outcome: reasons.length > 0 ? 'fail' : 'ok', reasons, evidence }
 }
 
@@ -80,4 +91,28 @@ function isMissing({ path, line }: NamedPath, { before, after, workdir }: LawSig
   if (before.get(path) === 'nowhere' && (top === '' || !path.startsWith(`/${top}/`))) return false
   const name = path.slice(path.lastIndexOf('/') + 1)
   return !rounds.some(({ tests, solution }) => [...tests, ...solution].some(({ text }) => text.includes(name)))
+}
+
+const usualVariables =
+  /^(?:HOME|PATH|PWD|OLDPWD|USER|LOGNAME|SHELL|TERM|LANG|LC_\w+|TZ|TMPDIR|HOSTNAME|UID|EUID|RANDOM|IFS)$/
+
+/** Variables of the shell that the instruction speaks of and the solution reads, and that neither it nor the environment sets. */
+function unsetVariables(task: Task, { rounds, environment }: TaskFiles) {
+  const solution = rounds.flatMap((round) => round.solution.filter(({ name }) => name.endsWith('.sh')))
+  // What is in single quotes is the business of another program, such as awk.
+  const script = solution.map(({ text }) => text.replace(/'[^']*'/g, "''")).join('\n')
+  const around = environment.map(({ text }) => text).join('\n')
+  const named = proseLines(task.instruction).flatMap(({ text, where }) =>
+    [...text.matchAll(/(?<![\\\w$])\$\{?([A-Za-z_]\w*)/g)].map(([, name = '']) => ({ name, where, line: text.trim() })),
+  )
+  const isUnset = (name: string) =>
+    !usualVariables.test(name) &&
+    !(name in task.environment.env) &&
+    !(name in task.solution.env) &&
+    new RegExp(`\\$\\{?${name}\\b`).test(script) &&
+    !new RegExp(
+      `\\b${name}=|\\b(?:for|read|select|declare|local|export|printf -v|mapfile|getopts)\\b[^\\n]*\\b${name}\\b`,
+    ).test(script) &&
+    !new RegExp(`\\b(?:ENV|export)\\b[^\\n]*\\b${name}\\b`).test(around)
+  return [...new Map(named.map((it) => [it.name, it])).values()].filter(({ name }) => isUnset(name))
 }

@@ -22,7 +22,8 @@ export function judgeStated(paths: LawPaths, sights: LawSights, task: Task): Che
   const unordered = sights.orderMatters
   const unshaped = [...sights.made].flatMap(([path, text]) => {
     const shape = shapeOf(path, text)
-    return shape && !shape.said.test(instruction) ? [{ path, shape: shape.name, line: text.split('\n')[0] ?? '' }] : []
+    const [line = ''] = text.split('\n')
+    return shape && !shape.said.test(instruction) ? [{ path, shape: shape.name, where: `${path}:1`, line }] : []
   })
   const reasons = [
     ...unnamed.map(({ path }) => `name: the tests look at ${path}, which the instruction does not name`),
@@ -31,7 +32,7 @@ export function judgeStated(paths: LawPaths, sights: LawSights, task: Task): Che
     ),
     ...unshaped.map(({ path, shape }) => `format: ${path} has to be ${shape}, which the instruction does not say`),
   ]
-  const evidence = [...unnamed, ...unshaped].map(({ line }) => line)
+  const evidence = [...unnamed, ...unshaped].map(({ where, line }) => `${where}: ${line}`)
   return { name: 'stated', outcome: reasons.length > 0 ? 'fail' : 'ok', reasons, evidence }
 }
 
@@ -52,6 +53,8 @@ function shapeOf(path: string, text: string): { readonly name: string; readonly 
   if (/\.(?:json\w*|ipynb|geojson)$/.test(path)) return null
   if (/^\s*(?:\{\s*"|\[\s*[{["\d])/.test(text) && parseJson(text) !== undefined)
     return { name: 'JSON', said: /json|array|object|dict|\blist\b|```/i }
+  if (text.includes('\0'))
+    return { name: 'separated by NUL bytes', said: /\bnul(?:l|s|-)?\b|\\0|print0|\bzero\b|binary/i }
   if (/\.tsv$/.test(path) || lines.length < 2) return null
   const isTabbed = lines.every((line) => /[^\t]\t[^\t]/.test(line))
   return isTabbed ? { name: 'separated by tabs', said: /\btabs?\b|\btsv\b|\\t|```|format/i } : null

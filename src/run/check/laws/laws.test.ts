@@ -7,7 +7,7 @@ import type { LawSights } from './law-bench.ts'
 import { pathsInProse, pathsInScripts } from './named-paths.ts'
 import { examplesIn, shallowSolutions } from './shallow-solutions.ts'
 
-const taskOf = (instruction: string) => ({ instruction }) as Task
+const taskOf = (instruction: string) => ({ instruction, environment: { env: {} }, solution: { env: {} } }) as Task
 const filesOf = (solution: string): TaskFiles => {
   const file = { path: 'solution/solve.sh', name: 'solve.sh', text: solution, mode: 0o755 }
   const round = { step: null, instruction: null, tests: [], testScript: null, solution: [file], solveScript: file }
@@ -38,7 +38,7 @@ test.each([
 
 test('tests name paths, also in quotes', () => {
   const script = 'if diff -q "/app/out.txt" /tests/expected; then echo 1 > /logs/verifier/reward.txt; fi'
-  expect(pathsInScripts([script]).map(({ path }) => path)).toEqual(['/app/out.txt'])
+  expect(pathsInScripts([{ path: 'tests/test.sh', text: script }]).map(({ path }) => path)).toEqual(['/app/out.txt'])
 })
 
 test('examples are what is fenced or quoted, without paths and file names in folders', () => {
@@ -88,6 +88,14 @@ test('what a solution leaves empty rejects, unless the instruction speaks of emp
   expect([judged('Write it.'), judged('Make an empty file.')]).toEqual(['fail', 'ok'])
 })
 
+test('results that are all 0 mean that nothing was found; among others 0 may be right', () => {
+  const judged = (...texts: string[]) => {
+    const made = new Map(texts.map((text, nth) => [`/app/${nth}`, text]))
+    return judgeReference(noPaths, { ...nothing, made }, taskOf('Count.'), filesOf('')).outcome
+  }
+  expect([judged('  0  0\n'), judged('0\n', '7\n'), judged('10\n')]).toEqual(['fail', 'ok', 'ok'])
+})
+
 test('a path that is neither there nor made rejects, unless the sentence hedges or the solution speaks of it', () => {
   const judged = (words: string, solution = '') => {
     const told = pathsInProse(words)
@@ -98,6 +106,18 @@ test('a path that is neither there nor made rejects, unless the sentence hedges 
   expect(judged('Count the lines of /app/x.txt.')).toBe('fail')
   expect(judged('Count the lines of /app/x.txt, if it exists.')).toBe('ok')
   expect(judged('The program reads /app/x.txt.', 'cat x.txt')).toBe('ok')
+})
+
+test('a variable that nothing sets rejects, and the line that speaks of it is shown', () => {
+  const judged = (words: string, solution: string) => judgeReference(noPaths, nothing, taskOf(words), filesOf(solution))
+  expect(judged('Do it.\n\nList $dir.', 'ls $dir')).toMatchObject({
+    outcome: 'fail',
+    reasons: ['variable: the instruction speaks of $dir, and nothing sets it'],
+    evidence: ['instruction.md:3: List $dir.'],
+  })
+  for (const solution of ['dir=/app\nls "$dir"', 'for dir in a b; do ls $dir; done', "awk '{print $dir}' x", 'ls /app'])
+    expect(judged('List $dir.', solution).outcome).toBe('ok')
+  expect(judged('List $HOME.', 'ls $HOME').outcome).toBe('ok')
 })
 
 test('an order that the solution makes has to be stated', () => {
@@ -115,11 +135,17 @@ test('names and formats that the tests want have to be stated', () => {
       after: new Map([[path, 'file' as const]]),
     }
     const made = new Map([[path, text]])
-    return judgeStated({ told: [], tested: [{ path, line: '' }] }, { ...sights, made }, taskOf(words)).reasons
+    return judgeStated(
+      { told: [], tested: [{ path, line: '', where: 'tests/test.sh:1' }] },
+      { ...sights, made },
+      taskOf(words),
+    ).reasons
   }
   expect(judged('Write it to out.txt.', 'a\n')).toEqual([])
   expect(judged('Write it down.', 'a\n')).toEqual([expect.stringMatching(/^name: /)])
   expect(judged('Write it to out.txt.', '{"a": 1}\n')).toEqual([expect.stringMatching(/^format: .*JSON/)])
   expect(judged('Write JSON to out.txt.', '{"a": 1}\n')).toEqual([])
   expect(judged('Write it to out.txt.', 'a\tb\nc\td\n')).toEqual([expect.stringMatching(/^format: .*tabs/)])
+  expect(judged('Write it to out.txt.', 'a\0b\0')).toEqual([expect.stringMatching(/^format: .*NUL/)])
+  expect(judged('Write names, separated by null characters, to out.txt.', 'a\0b\0')).toEqual([])
 })

@@ -1,7 +1,14 @@
-/** An absolute path that a text names, and the line that names it. */
+/** An absolute path that a text names, the line that names it, and where that is: file and number. */
 export interface NamedPath {
   readonly path: string
   readonly line: string
+  readonly where: string
+}
+
+/** A line of a file of the task. */
+export interface Line {
+  readonly text: string
+  readonly where: string
 }
 
 /** Names in other people's folders: they are there, or a test looks at them, and the instruction owes no explanation. */
@@ -15,27 +22,31 @@ export function pathsInProse(text: string): NamedPath[] {
 }
 
 /** The absolute paths that scripts spell out, once each. */
-export function pathsInScripts(texts: readonly string[]): NamedPath[] {
-  return once(texts.flatMap((text) => text.split('\n')).flatMap(pathsInLine))
+export function pathsInScripts(files: readonly { readonly path: string; readonly text: string }[]): NamedPath[] {
+  return once(files.flatMap(({ path, text }) => linesOf(path, text)).flatMap(pathsInLine))
 }
 
-/** The lines of a text outside of fenced blocks. */
-export function proseLines(text: string): string[] {
+/** The lines of an instruction outside of fenced blocks. */
+export function proseLines(instruction: string): Line[] {
   let fenced = false
-  return text.split('\n').filter((line) => {
-    const isFence = /^\s*(?:```|~~~)/.test(line)
+  return linesOf('instruction.md', instruction).filter(({ text }) => {
+    const isFence = /^\s*(?:```|~~~)/.test(text)
     if (isFence) fenced = !fenced
     return !fenced && !isFence
   })
 }
 
-function pathsInLine(line: string): NamedPath[] {
+function linesOf(path: string, text: string): Line[] {
+  return text.split('\n').map((line, nth) => ({ text: line, where: `${path}:${nth + 1}` }))
+}
+
+function pathsInLine({ text: line, where }: Line): NamedPath[] {
   return [...line.matchAll(absolute)].flatMap((found) => {
     const path = found[0].replace(/[.\-+@]+$/, '')
     // A pattern or a template is no name: `/app/*.log`, `/app/{name}.txt`, `/app/<id>`.
     const next = line.slice(found.index + found[0].length)
     if (system.test(path) || /^\/?[*{<$[]/.test(next)) return []
-    return [{ path, line: line.trim() }]
+    return [{ path, line: line.trim(), where }]
   })
 }
 

@@ -45,7 +45,9 @@ export function shallowSolutions({ instruction, targets, inputs }: ShallowAsk): 
 /** What the instruction shows in fences, in code marks or in quotation marks, without paths: the longest first. */
 export function examplesIn(instruction: string): string[] {
   const fenced = [...instruction.matchAll(/^[ \t]*(?:```|~~~)[^\n]*\n([\s\S]*?)\n?[ \t]*(?:```|~~~)[ \t]*$/gm)]
-  const prose = proseLines(instruction).join('\n')
+  const prose = proseLines(instruction)
+    .map(({ text }) => text)
+    .join('\n')
   const inline = [...prose.matchAll(/`([^`\n]{1,200})`|"([^"\n]{1,200})"/g)].map(([, code, quoted]) => code ?? quoted)
   const all = [...fenced.map(([, body]) => body), ...inline].filter(
     (example): example is string => example !== undefined && isExample(example),

@@ -6,17 +6,37 @@ import type { TaskRow } from '../../../core/row.ts'
 import type { Dropped, MapStage, SpineRequest, StageContext } from '../../../core/stage.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { draftOf, removeDraft } from '../../../lib/drafts.ts'
-import { identityOfModel, located, locatedJudge, rollingOptions } from '../../shared/rolling/options.ts'
+import {
+  identityOfModel,
+  located,
+  locatedJudge,
+  locatedModel,
+  modelSettings,
+  rollingOptions,
+} from '../../shared/rolling/options.ts'
 import { folderOf, placeTask } from '../../shared/rolling/place-tasks.ts'
 
-const { sandbox, concurrency, judge } = rollingOptions
+const { sandbox, concurrency, judge, agent } = rollingOptions
 const options = z.strictObject({
   ...{ sandbox, concurrency, judge },
+  secondOpinion: z
+    .strictObject({
+      solver: modelSettings,
+      reviewer: modelSettings.optional().describe("Default: the solver's model."),
+      agent,
+      tries: z.int().positive().default(1).describe('How often a task is attempted.'),
+    })
+    .optional()
+    .describe(
+      'A solver that sees only the instruction attempts tasks that pass everything else, and a reviewer judges whether they agree.',
+    ),
   budgetUsd: z
     .number()
     .positive()
     .optional()
-    .describe('Limit for all judge calls of the stage; a recipe that stops at the limit resumes when it is raised.'),
+    .describe(
+      'Limit for all calls of judges, solvers and reviewers of the stage; a recipe that stops at the limit resumes when it is raised.',
+    ),
 })
 
 /** How many tasks are unpacked on the disk at once. */
@@ -28,19 +48,34 @@ export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
   summary:
     'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, no shallow solution, not forgeable',
   options,
-  make: ({ concurrency, budgetUsd, ...asked }, context) => {
+  make: ({ concurrency, budgetUsd, secondOpinion, ...asked }, context) => {
     const sandbox = located(asked.sandbox, context)
     const judge = locatedJudge(asked.judge, context)
+    const opinion = secondOpinion && {
+      solver: locatedModel(secondOpinion.solver, context),
+      reviewer: secondOpinion.reviewer && locatedModel(secondOpinion.reviewer, context),
+      agent: located(secondOpinion.agent, context),
+      tries: secondOpinion.tries,
+    }
     return {
       kind: 'map',
       takes: 'task',
       gives: 'task',
       // No `filter`: what it proves costs trials, and rows are the ones it proved, by their digest.
       expensive: true,
-      identity: { sandbox: asked.sandbox, judge: asked.judge && identityOfModel(asked.judge) },
-      needs: () => [{ kind: 'sandbox', sandbox }, ...(judge ? [{ kind: 'model', model: judge } as const] : [])],
+      identity: {
+        ...{ sandbox: asked.sandbox, judge: asked.judge && identityOfModel(asked.judge) },
+        ...(secondOpinion && { secondOpinion: identityOfOpinion(secondOpinion) }),
+      },
+      needs: () => [
+        { kind: 'sandbox', sandbox },
+        ...[judge, opinion?.solver, opinion?.reviewer].flatMap((model) =>
+          model ? [{ kind: 'model', model } as const] : [],
+        ),
+        ...(opinion ? [{ kind: 'agent', agent: opinion.agent, hasModel: true } as const] : []),
+      ],
       async *run(rows, at) {
-        const how = { sandbox, concurrency, judge, budgetUsd }
+        const how = { sandbox, concurrency, judge, opinion, budgetUsd }
         let batch: TaskRow[] = []
         for await (const row of rows) {
           batch.push(row)
@@ -81,6 +116,10 @@ async function* checkBatch(
   } finally {
     await removeDraft(dir)
   }
+}
+
+function identityOfOpinion({ solver, reviewer, agent, tries }: NonNullable<z.output<typeof options>['secondOpinion']>) {
+  return { solver: identityOfModel(solver), reviewer: reviewer && identityOfModel(reviewer), agent, tries }
 }
 
 /** The same tasks again are in the same books; processes that share a recipe have other tasks, and books of their own. */
