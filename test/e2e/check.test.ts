@@ -201,14 +201,12 @@ withSandboxes('tasks check', () => {
   test('the honest task among them is accepted, and every check ran', () => {
     const report = reports.get('honest')
     expect(report).toMatchObject({ verdict: 'accepted', findings: [] })
-    expect(report?.checks.map(({ name, outcome }) => `${name} ${outcome}`)).toEqual(
-      [
-        ...['lint', 'start', 'oracle', 'repeat', 'nop', 'reference', 'stated', 'shallow', 'forger'].map(
-          (name) => `${name} ok`,
-        ),
-        'opinion skipped',
-      ],
-    )
+    expect(report?.checks.map(({ name, outcome }) => `${name} ${outcome}`)).toEqual([
+      ...['lint', 'start', 'oracle', 'repeat', 'nop', 'reference', 'stated', 'shallow', 'forger'].map(
+        (name) => `${name} ok`,
+      ),
+      'opinion skipped',
+    ])
   })
 
   test('a rejected task fails the command, and only its trials are kept', () => {
