@@ -36,7 +36,7 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
       expect(conversations.length).toBeGreaterThan(5)
     }
     // A model's own replies: not all of its traces are kept.
-    expect(first.stdout).toMatch(/^student +8 +8$/m)
+    expect(first.stdout).toMatch(/^student +6 +6$/m)
     expect(first.stdout).toMatch(/^(turns|loops|solved) .*(too-few-turns|loop|reward-too-low) \d+/m)
     const again = demo(out, '--json')
     expect(again.status).toBe(0)

@@ -17,8 +17,20 @@ const least = 5
 describe('the student of this package', needs('bwrap', 'unshare', 'nsenter'), () => {
   test('solves as many new tasks as its card says', { timeout: 600_000 }, () => {
     const dir = mkdtempSync(join(tmpdir(), 'student-'))
+    const domains =
+      'archives,checksums,clinic,config,dates,docs,encoding,energy,farming,files,inventory,library,links,network,payroll,permissions,sales,school,scripts,sensors,text,tickets,transport'
     const without = 'flatten,rank-in-group,dead-references,pivot-count,render-template'
-    const sample = ['--first', String(first), '--count', String(count), '--without', without, '--no-check']
+    const sample = [
+      '--first',
+      String(first),
+      '--count',
+      String(count),
+      '--domains',
+      domains,
+      '--without',
+      without,
+      '--no-check',
+    ]
     program('generate', 'data/terminal-composer/generate.ts', ...sample, '--output-dir', join(dir, 'new'))
     const who = ['-a', 'terminus-2', '-m', 'llama/composer-6m', '--ak', 'temperature=0', '--ak', 'max_turns=12']
     program('run', '-p', join(dir, 'new/tasks'), ...who, '-o', dir, '--job-name', 'job', '-n', '4', '-q')
