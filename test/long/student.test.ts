@@ -10,9 +10,9 @@ const program = (...words: string[]) =>
 
 /** New to the student, and to the evaluation on its card: that one drew from 9000 to 9420. */
 const first = 9600
-const count = 12
-/** Of twelve tasks, a student that solves 75 to 87 % of all solves this many, 99 times in 100. */
-const least = 5
+const count = 8
+/** Of eight tasks, a student that solves 75 to 87 % of all solves this many, 99 times in 100. */
+const least = 3
 
 describe('the student of this package', needs('bwrap', 'unshare', 'nsenter'), () => {
   test('solves as many new tasks as its card says', { timeout: 600_000 }, () => {
