@@ -37,7 +37,7 @@ const notions: readonly Notion[] = [
 
 const saysModes = /\b(?:perm\w*|modes?|chmod|access rights?)\b/i
 
-/** What no command that is used here can be about, or what nobody can make sure of in a copy of a folder. */
+/** Requests about things that these commands do not cover, or that cannot be guaranteed in a copied folder. */
 const beyond =
   /\b(?:modif\w*|access\w*|chang(?:e|ed|es)|days?|hours?|minutes?|weeks?|months?|years?|old\w*|new(?:er|est|ly)|recent\w*|today|yesterday|ago|date|time\w*|since|between|users?|own\w*|group\w*|executable|readable|writable|writeable|suid|setuid|sgid|sticky|hard|linked|inodes?|devices?|sockets?|fifo|pipes?|mount\w*|partition\w*|file ?systems?|filesystem|system|root|home|hidden|dot|sort\w*|order\w*|first|last|top|largest|biggest|smallest|longest|newest|oldest|latest|duplicates?|unique|detail\w*|long (?:list|format)|format\w*|human|null|ask\w*|prompt\w*|confirm\w*|interactiv\w*|verbose|regex\w*|regular expression\w*|separat\w*|comma|quot\w*|absolute|full path\w*|basename|base names?|extension removed|parallel|script\w*|process\w*|machine|disk|servers?|remote|archive\w*|compress\w*|rename\w*|replac\w*|respectively|exit|quit|stop\w*|once|depth.first|then|calculat\w*|average|sum|total|digits?|numeric\w*|single|capital|pages?|errors?|stderr|suppress\w*|discard\w*|lines?|contents?|text)\b/i
 

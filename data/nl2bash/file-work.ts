@@ -22,6 +22,15 @@ interface Put {
 const parentOf = (path: string) => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '')
 const mode = /^(?:[0-7]{3,4}|[ugoa]*[+=-][rwx]+)$/
 
+/** A file to take, and a place to put it. */
+const prepareFromTo: Changer['prepare'] = ([from, to, ...rest], put) => {
+  if (from === undefined || to === undefined || rest.length > 0) return false
+  put.file(from)
+  if (to.endsWith('/')) put.dir(to.slice(0, -1))
+  else if (parentOf(to) !== '') put.dir(parentOf(to))
+  return true
+}
+
 const changers: Readonly<Record<string, Changer>> = {
   mkdir: {
     words:
@@ -56,25 +65,13 @@ const changers: Readonly<Record<string, Changer>> = {
     words: /\b(?:renam\w*|mov\w*)\b/i,
     options: /^-(?:f|v|n|vn|nv)$/,
     kind: 'state',
-    prepare: ([from, to, ...rest], put) => {
-      if (from === undefined || to === undefined || rest.length > 0) return false
-      put.file(from)
-      if (to.endsWith('/')) put.dir(to.slice(0, -1))
-      else if (parentOf(to) !== '') put.dir(parentOf(to))
-      return true
-    },
+    prepare: prepareFromTo,
   },
   cp: {
     words: /\bcop(?:y|ies|ied)\b/i,
     options: /^-(?:f|v|n|i)$/,
     kind: 'state',
-    prepare: ([from, to, ...rest], put) => {
-      if (from === undefined || to === undefined || rest.length > 0) return false
-      put.file(from)
-      if (to.endsWith('/')) put.dir(to.slice(0, -1))
-      else if (parentOf(to) !== '') put.dir(parentOf(to))
-      return true
-    },
+    prepare: prepareFromTo,
   },
   ln: {
     words: /\b(?:sym(?:bolic)?|soft)[ -]?link|\bsymlink/i,

@@ -3,10 +3,8 @@ import { z } from 'zod'
 import type { Engine } from '../../core/model.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { ModelService } from '../../formats/dialect-server/model-service.ts'
-import { openaiChat } from '../../formats/openai-chat.ts'
-import { makeEngine } from '../shared/client/make-engine.ts'
 import { serverOptions } from '../shared/client/options.ts'
-import { makeInProcessHttp } from '../shared/in-process.ts'
+import { makeInProcessEngine } from '../shared/in-process.ts'
 import { findStudent } from './find-student.ts'
 import { makeService } from './service.ts'
 
@@ -43,31 +41,6 @@ export default definePlugin({
       maxOutputTokens: max_output_tokens,
       seed,
     })
-    const engine = makeEngine(
-      {
-        name: 'llama',
-        dialect: openaiChat({ reasoningField: null }),
-        apiBases: ['http://llama.invalid/v1'],
-        apiKey: null,
-        ownPrefixes: ['llama/'],
-        maxTokensField: 'max_tokens',
-        healthcheckIntervalSec: 0,
-        metricsUrls: [],
-        http: makeInProcessHttp(service),
-      },
-      { ...client, headers: {} },
-      context,
-    )
-    return {
-      name: engine.name,
-      // There is no address: `serve` gives this engine one.
-      endpoint: null,
-      service,
-      client: engine.client,
-      health: async (signal) => {
-        await service.prepare()
-        return engine.health(signal)
-      },
-    }
+    return makeInProcessEngine({ name: 'llama', service, reasoningField: null, options: client }, context)
   },
 })

@@ -1,9 +1,7 @@
 import type { Engine } from '../../core/model.ts'
 import { definePlugin } from '../../core/plugin.ts'
 import type { ModelService } from '../../formats/dialect-server/model-service.ts'
-import { openaiChat } from '../../formats/openai-chat.ts'
-import { makeEngine } from '../shared/client/make-engine.ts'
-import { makeInProcessHttp } from '../shared/in-process.ts'
+import { makeInProcessEngine } from '../shared/in-process.ts'
 import { scriptedOptions } from './options.ts'
 import { loadRepertoire } from './repertoire.ts'
 import { makeService } from './service.ts'
@@ -35,35 +33,15 @@ export default definePlugin({
     } = options
     const repertoire = once(() => loadRepertoire(tasks, script ?? null, { turns, wordy }))
     const service = makeService(options, model, repertoire)
-    const engine = makeEngine(
-      {
-        name: 'scripted',
-        dialect: openaiChat({ reasoningField: 'reasoning_content' }),
-        apiBases: ['http://scripted.invalid/v1'],
-        apiKey: null,
-        ownPrefixes: ['scripted/'],
-        maxTokensField: 'max_tokens',
-        healthcheckIntervalSec: 0,
-        metricsUrls: [],
-        http: makeInProcessHttp(service),
-      },
-      { ...ofClient, headers: {} },
-      context,
-    )
     return {
-      name: engine.name,
-      // There is no address: the server of this engine has one.
-      endpoint: null,
-      service,
-      client: engine.client,
+      ...makeInProcessEngine(
+        { name: 'scripted', service, reasoningField: 'reasoning_content', options: ofClient },
+        context,
+      ),
       // What a script matches may stand in an agent's prompt instead of the instruction.
       knows: async (instruction) =>
         script !== undefined ||
         (await (await repertoire()).turnsFor([{ role: 'user', content: instruction }])) !== null,
-      health: async (signal) => {
-        await service.prepare()
-        return engine.health(signal)
-      },
     }
   },
 })

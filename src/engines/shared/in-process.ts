@@ -1,13 +1,58 @@
+import type { Engine } from '../../core/model.ts'
+import type { PluginContext } from '../../core/plugin.ts'
 import { answerCall, readCall } from '../../formats/dialect-server/answer-call.ts'
 import type { ModelService } from '../../formats/dialect-server/model-service.ts'
 import { renderModels } from '../../formats/dialect-server/models-list.ts'
 import { findRoute } from '../../formats/dialect-server/routes.ts'
 import { plain, renderDocument, renderFaultAnswer, type WireAnswer } from '../../formats/dialect-server/wire-answer.ts'
+import { openaiChat } from '../../formats/openai-chat.ts'
 import { expired, sleep, withDeadline } from '../../lib/deadline.ts'
 import { type HttpAnswer, type HttpCall, type HttpClient, HttpFailure } from '../../lib/http-client.ts'
+import { makeEngine } from './client/make-engine.ts'
+import type { ServerOptions } from './client/options.ts'
+
+/** What an engine without a server is made of. */
+export interface InProcess {
+  readonly name: string
+  readonly service: ModelService
+  readonly reasoningField: 'reasoning_content' | null
+  readonly options: Omit<ServerOptions, 'headers'>
+}
+
+/** An engine whose model answers in this process. It has no address; `serve` gives it one. */
+export function makeInProcessEngine(
+  { name, service, reasoningField, options }: InProcess,
+  context: PluginContext,
+): Engine & { readonly service: ModelService } {
+  const engine = makeEngine(
+    {
+      name,
+      dialect: openaiChat({ reasoningField }),
+      apiBases: [`http://${name}.invalid/v1`],
+      apiKey: null,
+      ownPrefixes: [`${name}/`],
+      maxTokensField: 'max_tokens',
+      healthcheckIntervalSec: 0,
+      metricsUrls: [],
+      http: makeInProcessHttp(service),
+    },
+    { ...options, headers: {} },
+    context,
+  )
+  return {
+    name,
+    endpoint: null,
+    service,
+    client: engine.client,
+    health: async (signal) => {
+      await service.prepare()
+      return engine.health(signal)
+    },
+  }
+}
 
 /** Speaks HTTP with a service without a network: the same client, the same words, the same faults. */
-export function makeInProcessHttp(service: ModelService): HttpClient {
+function makeInProcessHttp(service: ModelService): HttpClient {
   return {
     async send(call) {
       const answer = await withDeadline(call.timeoutMs / 1000, call.signal ?? neverAborted, (signal) =>
