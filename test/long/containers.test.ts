@@ -35,20 +35,6 @@ const more =
 onEachEngine(
   context.stateDir,
   ({ started, makeProvider }) => {
-    test.each(['building', 'creating', 'running', 'freezing'])(
-      'a process killed while %s leaves nothing that a cleaning does not find',
-      async (phase) => {
-        await killedWhile(phase, started())
-        // An engine may still be at what the dead process asked for last; then the next cleaning finds it.
-        const left = async () => {
-          await makeProvider().reap()
-          return everything(started())
-        }
-        await expect.poll(left, { timeout: 60_000, interval: 500 }).toEqual([])
-      },
-      180_000,
-    )
-
     test('a ready image is pulled once and runs as it is; a name nobody knows is said', async () => {
       const settings = { Env: ['PATH=/usr/bin', 'FLAVOUR=ready'], WorkingDir: '/srv' }
       await using registry = await startRegistry(await withBaseFiles([], buffer), settings)
@@ -76,6 +62,21 @@ onEachEngine(
         expect(await everything(started())).toEqual([])
       },
       900_000,
+    )
+
+    // Last: an engine may end what a dead process asked for while the next test counts what is there.
+    test.each(['building', 'creating', 'running', 'freezing'])(
+      'a process killed while %s leaves nothing that a cleaning does not find',
+      async (phase) => {
+        await killedWhile(phase, started())
+        // An engine may still be at what the dead process asked for last; then the next cleaning finds it.
+        const left = async () => {
+          await makeProvider().reap()
+          return everything(started())
+        }
+        await expect.poll(left, { timeout: 60_000, interval: 500 }).toEqual([])
+      },
+      180_000,
     )
   },
   more,

@@ -46,7 +46,7 @@ export function judgeReference(paths: LawPaths, sights: LawSights, task: Task, f
         (path) => isAbsent(before.get(path)) && after.get(path) === 'blank',
       )
   // Among other results a count of 0 may be right.
-  const zeros = [...made.values()].every((text) => /^[\s0]*$/.test(text)) ? [...made.keys()] : []
+  const zeros = [...made.values()].every((text) => /^[\s0]+$/.test(text)) ? [...made.keys()] : []
   const missing = paths.told.filter((named) => isMissing(named, sights, files))
   const unset = unsetVariables(task, files)
   const reasons = [

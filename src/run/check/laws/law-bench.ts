@@ -127,7 +127,9 @@ async function readMade(
   const made = [...after].filter(([path, kind]) => kind === 'file' && isNew(path)).map(([path]) => path)
   if (made.length === 0) return new Map()
   const lines = await script(lease, readScript(made), { timeoutSec: lookSec, signal })
-  return new Map(made.map((path, nth) => [path, decode(lines[nth] ?? '')]))
+  const texts = made.map((path, nth) => [path, decode(lines[nth] ?? '')] as const)
+  // An image without `base64` or `head` shows nothing, and says nothing of the file.
+  return new Map(texts.filter(([, text]) => text !== ''))
 }
 
 /** Which files the tests accept as the solution left them, and refuse with their lines the other way round. */
