@@ -1,5 +1,5 @@
 import { asksForFiles } from './agreement.ts'
-import type { FindCall } from './find.ts'
+import { type FindCall, isNameTest, testsOf } from './find.ts'
 import type { Word } from './shell.ts'
 import { isTime, timeNote, withoutTime } from './times.ts'
 
@@ -37,14 +37,24 @@ export function clarify(words: string, call: FindCall, stage: readonly Word[]): 
     rest = rest.replace(kind.words, `*.${ending} files`)
     notes.push(`${kind.name} are those whose names end in \`.${ending}\`.`)
   }
-  if (!asksForFiles(rest, call)) return { call, stage, words: rest, notes }
+  const note = 'Only regular files count, not directories.'
+  if (!asksForFiles(rest, call))
+    return { call, stage, words: rest, notes: leavesKindOpen(rest, call) ? [...notes, note] : notes }
   const tests = { name: 'type', value: 'f', negated: false }
-  notes.push('Only regular files count, not directories.')
+  notes.push(note)
   return {
     ...{ words: rest.includes('file') ? rest : `${rest} files`, notes },
     call: { ...call, alternatives: call.alternatives.map((each) => [tests, ...each]) },
     stage: onlyFiles(stage, call),
   }
+}
+
+/** The command finds files only, and the request says no more than "files". */
+function leavesKindOpen(words: string, call: FindCall): boolean {
+  const isOnlyFiles = call.alternatives.every((tests) =>
+    tests.some(({ name, value }) => name === 'type' && value === 'f'),
+  )
+  return isOnlyFiles && !/\b(?:regular|normal)\b/i.test(words) && !testsOf(call).some(isNameTest)
 }
 
 const kinds: Readonly<Record<string, { readonly name: string; readonly words: RegExp }>> = {

@@ -57,6 +57,7 @@ export function searchDisagreement(words: string, { text, anchor, ignoresCase, n
   if ((anchor === 'start') !== /\b(?:start\w*(?! (?:from|in|at))|begin\w*) (?:with|of)\b|\^/i.test(words))
     return 'the start of a line'
   if (anchor === 'end') return 'the end of a line'
+  if (/\bfile ?names? of files\b/i.test(words)) return 'names or contents'
   const saysCase = /\bcase\b|insensitiv|ignoring case/i.test(words)
   if (saysCase && !ignoresCase) return 'case'
   const wantsNames =

@@ -153,6 +153,7 @@ export function readFileWork(words: string, pipe: readonly (readonly Word[])[], 
     workspace.add('', 1 + random.below(2), { kind: 'file', name: `${random.pick(vocabulary)}.txt`, size: null })
   return {
     answer: { kind: changer.kind, roots: [] },
+    notes: /^a?\+x$/.test(operands[0] ?? '') ? ['Owner, group and others get the permission.'] : [],
     workspace: workspace.finish({ fileMode: changer.kind === 'modes' ? '640' : null }),
   }
 }

@@ -3,7 +3,7 @@ import { findDisagreement, saysBoth } from './agreement.ts'
 import type { AnswerKind } from './answers.ts'
 import { clarify } from './clarify.ts'
 import { readSearch, type Search, searchDisagreement } from './contents.ts'
-import { type FindCall, parseFind } from './find.ts'
+import { type FindCall, findsFolders, parseFind } from './find.ts'
 import { planFind } from './plan-find.ts'
 import { asSearch, type Replacement, readReplacement, replacementAgrees } from './replace.ts'
 import type { Word } from './shell.ts'
@@ -18,14 +18,21 @@ export function readFindWork(said: string, pipe: readonly (readonly Word[])[], r
   if (clarified === null) return refuse('words-and-command-differ', 'times')
   const { call, words, notes, stage } = clarified
   if (call.roots.some((root) => !/^[\w./-]+$/.test(root))) return refuse('odd-folder')
-  const deed = rest.length > 0 ? null : readDeed(call, second)
+  const deed = rest.length > 0 || !passesNames(first, second) ? null : readDeed(call, second)
   if (deed === null || !isAskedFor(words, deed)) return refuse('other-answer')
   const tests = call.alternatives.flat()
   if (tests.length === 0) return refuse('too-simple')
   const reason = disagreement(words, call, deed)
   if (reason !== null) return refuse('words-and-command-differ', reason)
-  const isFolders = tests.some(({ name, value }) => name === 'type' && value === 'd')
+  const isFolders = findsFolders(call)
   const isEmpty = tests.some(({ name }) => name === 'empty')
+  // The folder that is searched would be counted, too.
+  if (
+    deed.does === 'count' &&
+    call.minDepth === null &&
+    !tests.some(({ name, value }) => isName(name) || value === 'f')
+  )
+    return refuse('other-answer')
   if (deed.does === 'remove' && (saysBoth.test(words) || (isFolders && !isEmpty))) return refuse('other-answer')
   const search = deed.does === 'search' ? deed.search : deed.does === 'replace' ? asSearch(deed.replacement) : null
   const workspace = planFind(
@@ -39,6 +46,17 @@ export function readFindWork(said: string, pipe: readonly (readonly Word[])[], r
     .map((root) => root.replace(/^(?:\.\/)+|\/+$/g, ''))
     .filter((root) => root !== '' && root !== '.')
   return { answer: { kind: kindOf(deed), roots }, workspace, notes, stage }
+}
+
+const isName = (name: string) => /^i?name$/.test(name)
+
+/** Names reach `xargs` whole: with NUL bytes between them on both sides, or without blanks. */
+function passesNames(first: readonly Word[], second: readonly Word[] | undefined): boolean {
+  if (second?.[0]?.text !== 'xargs') return true
+  const sendsNul = first.some(({ text }) => text === '-print0')
+  const takesNul = second.some(({ text }) => /^(?:-\w*0|--null)$/.test(text))
+  const hasBlanks = first.some(({ text }) => text.includes(' '))
+  return sendsNul === takesNul && (sendsNul || !hasBlanks)
 }
 
 /** What is done with what is found. */
@@ -60,6 +78,7 @@ function readDeed({ action }: FindCall, next: readonly Word[] | undefined): Deed
   if (action.name === 'delete') return next ? null : { does: 'remove' }
   if (action.name === 'print' && !next) return { does: 'list' }
   if (action.name === 'print' && program === 'wc') return args.join(' ') === '-l' ? { does: 'count' } : null
+  if (action.name === 'exec' && !action.words.includes('{}')) return null
   const words = action.name === 'exec' ? (next ? [] : action.words) : program === 'xargs' ? withoutXargs(args) : []
   const line = words.filter((word) => word !== '{}').join(' ')
   if (/^(?:\/bin\/)?rm(?: -(?:f|v|fv|vf|rf|fr|r))?$|^rmdir$/.test(line)) return { does: 'remove' }
@@ -126,15 +145,21 @@ function deedNotions(deed: Deed) {
 function placeDisagreement(words: string, call: FindCall): string | null {
   const unnamed = call.roots
     .map((root) => root.replace(/^(?:\.\/)+|^\.$|\/+$/g, ''))
-    .find((root) => root !== '' && !words.includes(root))
+    .find((root) => root !== '' && !isNamed(root, words))
   if (unnamed !== undefined) return `the request does not mention ${unnamed}`
+  if (call.roots.length > 1 && call.roots.some((root) => /^[./]+$/.test(root))) return 'the current folder and others'
+  if (findsFolders(call)) return null
   const tests = call.alternatives.flat()
-  if (tests.some(({ name, value }) => name === 'type' && value === 'd')) return null
   const isPlace = (name: string) =>
     new RegExp(
       `\\b(?:directory|folder|dir) (?:named |called )?["']?${name.replace(/\W/g, '\\$&')}(?![\\w.])`,
       'i',
     ).test(words)
-  const place = tests.find(({ name, value }) => /^i?name$/.test(name) && isPlace(value))
+  const place = tests.find(({ name, value }) => isName(name) && isPlace(value))
   return place ? `${place.value} is a folder` : null
+}
+
+/** A word of its own: the folder `js` is not named by `*.js.gz`. */
+function isNamed(root: string, words: string): boolean {
+  return new RegExp(`(?<![\\w.*-])(?:\\./)?${root.replace(/\W/g, '\\$&')}/?(?![\\w-]|[./]\\w)`).test(words)
 }

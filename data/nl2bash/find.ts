@@ -17,6 +17,11 @@ export interface FindCall {
   readonly action: { readonly name: 'print' | 'delete' } | { readonly name: 'exec'; readonly words: readonly string[] }
 }
 
+export const testsOf = ({ alternatives }: FindCall): readonly Test[] => alternatives.flat()
+export const isNameTest = ({ name }: Test) => /name$|path$/.test(name)
+export const findsFolders = (call: FindCall) =>
+  testsOf(call).some(({ name, value }) => name === 'type' && value === 'd')
+
 const valued = new Set([
   'name',
   'iname',

@@ -1,7 +1,7 @@
 import type { Random } from 'ot-agent'
 import { saysDepth } from './agreement.ts'
 import { linesWith, type Search } from './contents.ts'
-import type { FindCall, Test } from './find.ts'
+import { type FindCall, findsFolders, type Test } from './find.ts'
 import { globRegExp } from './globs.ts'
 import { datesFor, isTime } from './times.ts'
 import { isNamed, isPath, nearMisses, otherModes, type Wish, wishesFor } from './wishes.ts'
@@ -20,7 +20,9 @@ export function planFind(call: FindCall, words: string, plan: Plan, random: Rand
   const workspace = makeWorkspace(random, isHarmlessFolder(call))
   const depth = saysDepth(words)
   const all = call.alternatives.flat()
-  const isFolders = all.some(({ name, value }) => name === 'type' && value === 'd')
+  const isFolders = findsFolders(call)
+  // A file two levels down may be one in a folder two levels down.
+  const tooDeep = !isFolders && /\b(?:levels?|deep)\b/i.test(words) ? 2 : 1
   const time = all.find(isTime)
   const dates = time && datesFor(time)
   if (dates?.reference)
@@ -46,7 +48,8 @@ export function planFind(call: FindCall, words: string, plan: Plan, random: Rand
         workspace.add(base, 1 + random.below(depth === null ? (isFolders ? 1 : 2) : 3), filled(wish, nth + 1))
       // Deeper than asked for, or not deep enough: only where the request says so.
       if (call.maxDepth !== null && depth === 'flat')
-        for (const wish of hits.slice(0, 2)) workspace.add(base, call.maxDepth + 1 + random.below(2), filled(wish, 1))
+        for (const wish of hits.slice(0, 2))
+          workspace.add(base, call.maxDepth + tooDeep + random.below(2), filled(wish, 1))
       if (call.minDepth !== null && call.minDepth > 1)
         for (const wish of hits.slice(0, 2)) workspace.add(base, 1 + random.below(call.minDepth - 1), filled(wish, 1))
     }

@@ -42,6 +42,16 @@ test('nothing deep is found where the request does not say how deep to look', ()
   expect(hits('Find files bigger than 20k in the current directory tree').filter(isDeep)).not.toEqual([])
 })
 
+test('a level too deep is one under every reading', () => {
+  const { paths } = task('Find all *.c files in maximum 2 levels down src', "find src -maxdepth 2 -name '*.c'")
+  const depths = paths.filter((path) => path.endsWith('.c')).map((path) => path.split('/').length - 1)
+  expect({ hit: depths.some((depth) => depth <= 2), miss: depths.some((depth) => depth > 3) }).toEqual({
+    hit: true,
+    miss: true,
+  })
+  expect(depths).not.toContain(3)
+})
+
 test('a sentence settles what the request leaves open', () => {
   const files = task('Find all files bigger than 20k in the current directory tree', 'find . -size +20k')
   expect(files).toMatchObject({
@@ -55,7 +65,7 @@ test('a sentence settles what the request leaves open', () => {
 test('dates lie far from the limit, whenever the task runs', () => {
   const { workspace, notes } = task('Find files older than 30 days under logs', 'find logs -type f -mtime +30')
   expect(workspace.commands.join('\n')).toMatch(/touch -h -d '20(?:09|61)-/)
-  expect(notes).toEqual([expect.stringContaining('last modification')])
+  expect(notes).toEqual([expect.stringContaining('last modification'), expect.stringContaining('regular files')])
 })
 
 test.each([
@@ -64,6 +74,18 @@ test.each([
   ['Find all directories under src', 'find src -type f -name "*.c"'],
   ['Find all files larger than 10MB under src', 'find src -type f -size -10M'],
   ['Find all files that do not end in .c under src', "find src -type f -name '*.c'"],
+  ['Find all regular files under src', 'find . src -type f -size +10k'],
+  [
+    'Remove all files under src that do not end in "a" or "b"',
+    "find src -type f ! -name '*a' -o ! -name '*b' | xargs rm",
+  ],
+  ['Find all regular files in minimum 1 level down the src directory', 'find src -mindepth 1 -type f'],
+  ['Find all directories in maximum 1 level down src', 'find src -mindepth 1 -type d'],
+  ['Display all files in src and do not search in sub directories', 'find src -maxdepth 0 -type f'],
+  ['Find all regular files with ".r" and ".c" in their names', "find . -type f '(' -name '*.r*' -o -name '*.c*' ')'"],
+  ['Search src for logs larger than 10 megabytes', 'find src -size +10M'],
+  ['Find all jpg files in the current folder', "find . -name '*.JPG'"],
+  ['Find all files ending with "js.gz" in the current folder', "find js -name '*.js.gz'"],
   ['Find *.c files two levels below src', "find src -maxdepth 3 -mindepth 3 -name '*.c' -newer x"],
 ])('words and command that differ make no task: %s', (nl, bash) => {
   expect(reason(nl, bash)).toBe('words-and-command-differ')
@@ -73,6 +95,8 @@ test.each([
   ['Find all files/directories under the parent directory', "find .. -name '*.c'", 'leaves-the-folder'],
   ['Print the date of today, as it is now', 'date +%F | cat', 'other-program'],
   ['Find *.c files and run make for each', "find . -name '*.c' -exec make {} ';'", 'other-answer'],
+  ['Count the directories under src non-recursively', 'find src -maxdepth 1 -type d | wc -l', 'other-answer'],
+  ['Delete all .pyc files in the directory tree src', "find src -name '*.pyc' | xargs -0 rm", 'other-answer'],
   ['Save all *.c files to the variable X', "X=$(find . -name '*.c')", 'more-than-a-pipe'],
 ])('what cannot be asked for is left out: %s', (nl, bash, drop) => {
   expect(reason(nl, bash)).toBe(drop)
