@@ -15,9 +15,10 @@ test.each(examples)('%s is short, and says how to run it', (name) => {
 
 const stages = readdirSync('examples/stages').filter((name) => name.endsWith('.ts'))
 
-test.each(stages)('stages/%s is short, and stands in 05-your-own-stages', (name) => {
+test.each(stages)('stages/%s is short, and a recipe names it', (name) => {
   expect(readFileSync(join('examples/stages', name), 'utf8').split('\n').length).toBeLessThan(40)
-  expect(readFileSync('examples/05-your-own-stages.ts', 'utf8')).toContain(`'./stages/${name}'`)
+  const recipes = ['05-your-own-stages.ts', '09-make-and-roll-out.ts']
+  expect(recipes.map((recipe) => readFileSync(join('examples', recipe), 'utf8')).join()).toContain(`'./stages/${name}'`)
 })
 
 describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
@@ -39,6 +40,17 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
     expect(saw.saw).toEqual(['root', '/app', 'customers.csv'])
   })
 
+  test('09-make-and-roll-out makes tasks of lines and rows of trials', { timeout: 120_000 }, () => {
+    const out = mkdtempSync(join(tmpdir(), 'recipe-'))
+    const words = ['recipe', 'run', 'examples/09-make-and-roll-out.ts', '-o', out, '--json', '--quiet']
+    const done = spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8' })
+    expect({ status: done.status, stderr: done.stderr }).toMatchObject({ status: 0 })
+    const { stages, sinks } = JSON.parse(done.stdout)
+    const given = stages.map(({ id, given }: { id: string; given: number }) => [id, given])
+    expect(Object.fromEntries(given)).toMatchObject({ 'copy-task': 6, two: 2, 'roll-once': 2 })
+    expect(sinks).toMatchObject([{ id: 'rows', counts: { train: 2 } }])
+  })
+
   test('no example is left out', () => {
     expect(examples).toEqual([
       '01-one-trial.ts',
@@ -49,6 +61,7 @@ describe('run', needs('bwrap', 'unshare', 'nsenter'), () => {
       '06-run-a-recipe.ts',
       '07-a-launch.ts',
       '08-an-ablation.ts',
+      '09-make-and-roll-out.ts',
     ])
   })
 })

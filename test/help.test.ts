@@ -17,7 +17,7 @@ describe('starting up', () => {
     expect(sources).toContain('src/cli/main.ts')
     expect(
       sources.filter(
-        (path) => !/^src\/(cli\/(main|commands|guard-output)|core\/errors|lib\/(dashed|visible))\.ts$/.test(path),
+        (path) => !/^src\/(cli\/(main|commands|output)|core\/errors|lib\/(shell|visible))\.ts$/.test(path),
       ),
     ).toEqual([])
   })

@@ -1,7 +1,7 @@
 import { isAbort, UserError } from '../core/errors.ts'
-import { dashed } from '../lib/dashed.ts'
+import { dashed } from '../lib/shell.ts'
 import { commands, type Group } from './commands.ts'
-import { guardOutput } from './guard-output.ts'
+import { guardOutput } from './output.ts'
 
 // The reader of our output, `head` for example, may have gone: the work continues without it.
 let resultIsLost = false

@@ -1,5 +1,5 @@
 import { BoundaryError } from './errors.ts'
-import type { ModelFacts, ModelReply } from './model.ts'
+import type { ModelClient, ModelFacts, ModelReply } from './model.ts'
 import type { TrialRecord } from './trial.ts'
 
 /** What an agent's metadata says when no reply of its model could be used; the agent then never worked on the task. */
@@ -36,4 +36,34 @@ export function isBogusRefusal(tokens: number, { contextTokens }: Pick<ModelFact
 export function refusedPrompt(tokens: number, model: string): BoundaryError {
   const message = `model ${model}: refused a first prompt of about ${tokens} tokens as too long for its context`
   return new BoundaryError('model', message, { code: 'PromptRefusedError' })
+}
+
+/** The same client with other calls. */
+export function wrapClient(client: ModelClient, complete: ModelClient['complete']): ModelClient {
+  return {
+    model: client.model,
+    get facts() {
+      return client.facts
+    },
+    countTokens: (messages) => client.countTokens(messages),
+    complete,
+  }
+}
+
+/** A client that tells of every reply, and of how many calls are under way. */
+export function observed(
+  client: ModelClient,
+  observe: { readonly began: () => void; readonly ended: (latencyMs: number | null, outputTokens: number) => void },
+): ModelClient {
+  return wrapClient(client, async (request, options) => {
+    observe.began()
+    let told: [latencyMs: number | null, outputTokens: number] = [null, 0]
+    try {
+      const outcome = await client.complete(request, options)
+      if (outcome.kind === 'reply') told = [outcome.reply.latencyMs, outcome.reply.usage.outputTokens]
+      return outcome
+    } finally {
+      observe.ended(...told)
+    }
+  })
 }

@@ -11,6 +11,12 @@ export const sandboxPaths = {
   artifacts: '/logs/artifacts',
 } as const
 
+/** The file in a trial's `agent/` that holds every call of a model: what was sent and what was replied, word for word. */
+export const exchangesName = 'exchanges.jsonl'
+
+/** Where a run's trajectories grow while it runs, in the same directory as the files they become. */
+export const journalName = 'trajectory.jsonl'
+
 /** The file that makes a directory a task. */
 export const taskFileName = 'task.toml'
 

@@ -1,7 +1,6 @@
 import { sleep } from './deadline.ts'
-import { codeOf } from './errno.ts'
 
-/** What a machine can run out of for a while. Files that do not fit are another matter: see run/disk-full.ts. */
+/** What a machine can run out of for a while. Files that do not fit are another matter: see run/exhausted.ts. */
 export type Resource = 'file descriptors' | 'processes' | 'memory' | 'pseudo-terminals'
 
 /** This machine has run out of something that every trial needs. It says nothing about the work that met it. */
@@ -90,4 +89,14 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
     }
   }
   throw new Error('unreachable')
+}
+
+/** True when an error says that a file or directory is not there. */
+export function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
+}
+
+/** The errno name of a system error, or undefined. */
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

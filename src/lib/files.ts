@@ -1,9 +1,9 @@
 import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
-import { isMissing } from './errno.ts'
+import { isMissing } from './exhaustion.ts'
 
-export { codeOf, isMissing } from './errno.ts'
+export { codeOf, isMissing } from './exhaustion.ts'
 
 /** Writes a file so that a reader sees the old content or the new, never a part; the directory is made if missing. */
 export async function writeAtomic(

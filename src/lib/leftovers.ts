@@ -1,6 +1,6 @@
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { diskBytesOf } from './disk-bytes.ts'
+import { diskBytesOf } from './disk.ts'
 import { parseDraftName, placesDirOf } from './drafts.ts'
 import { exists, kindAt, namesIn } from './files.ts'
 import {

@@ -1,7 +1,8 @@
 import { lstat, mkdir, rmdir } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
-import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
-import { codeOf, isMissing } from './errno.ts'
+import { dirname, join, resolve } from 'node:path'
+import { draftBeside, isDeadDraft, parseDraftName, removeDraft, renameDraft } from './drafts.ts'
+import { codeOf, isMissing } from './exhaustion.ts'
+import { namesIn } from './files.ts'
 
 /** Thrown, before anything is written, when the directory to be made is already there. */
 export class AlreadyThere extends Error {
@@ -50,4 +51,10 @@ async function removeEmpty(dir: string, last: string): Promise<void> {
   } catch (error) {
     if (codeOf(error) === undefined) throw error
   }
+}
+
+/** Removes what processes that are known to be dead left half-made in a directory; what has to be put back is left to `clean`. */
+export async function removeDeadDrafts(dir: string): Promise<void> {
+  for (const name of await namesIn(dir))
+    if (isDeadDraft(name) && !parseDraftName(name)?.putBack) await removeDraft(join(dir, name))
 }

@@ -15,8 +15,7 @@ import {
 import { homedir, hostname } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { codeOf } from './errno.ts'
-import { exhaustedBy } from './exhaustion.ts'
+import { codeOf, exhaustedBy } from './exhaustion.ts'
 
 /** Names one process for ever: a pid alone is reused, and means something only within its PID namespace. */
 export interface ProcessIdentity {

@@ -1,7 +1,7 @@
 import { readdirSync, rmdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { isMissing } from './errno.ts'
+import { isMissing } from './exhaustion.ts'
 import { systemPath } from './programs.ts'
 import { execProcess } from './spawn-process.ts'
 

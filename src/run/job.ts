@@ -7,11 +7,10 @@ import { appendJobLog, saveJobConfig, saveJobResult } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
 import { openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
-import { isExhausted } from './exhausted.ts'
+import { isExhausted, storeFailure } from './exhausted.ts'
 import type { OpenedJob } from './job/open-job.ts'
 import type { PlannedTrial } from './job/plan.ts'
 import { type JobWatch, resuming, runTrials, type TrialsRequest } from './job/run-trials.ts'
-import { storeFailure } from './job/store-failure.ts'
 
 /** How a job stands before its trials start. */
 export interface JobStart {

@@ -10,10 +10,10 @@ import { makeReadyTrials, type Preparation, type ReadyTrials } from './prefetch/
 import { makeWarmSandboxes } from './prefetch/warm-sandboxes.ts'
 import { atBoundary } from './trial/boundary.ts'
 import type { HostEnv } from './trial/context.ts'
+import { environmentStartLimitSec } from './trial/context.ts'
 import { acceptableEnvironment, type SandboxAlternatives } from './trial/environment.ts'
-import { makeRecorder } from './trial/recorder.ts'
 import { requestFor } from './trial/start-sandbox.ts'
-import { environmentStartLimitSec } from './trial/time-limits.ts'
+import { makeRecorder } from './trial/trial-log.ts'
 
 /** What may be done for trials before they run. */
 export interface PrefetchSettings {

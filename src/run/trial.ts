@@ -16,20 +16,18 @@ import {
 } from '../core/trial.ts'
 import { expired, withDeadline } from '../lib/deadline.ts'
 import { utcNow } from '../lib/time.ts'
-import { openExchangeFiles } from '../store/exchange-files.ts'
+import type { ExchangeFiles } from '../store/exchange-files.ts'
 import { watchShortage } from './exhausted.ts'
 import type { Resumption } from './replay/resumption.ts'
 import { findToolDirs, prepareAgent } from './trial/agent-phase.ts'
-import { asTrial, atBoundary, bestEffort, neverAborted, settle } from './trial/boundary.ts'
+import { asTrial, atBoundary, bestEffort, neverAborted, releaseSandbox, releaseSec, settle } from './trial/boundary.ts'
 import { type AgentTrial, type HostEnv, type SecondRun, wholeTask } from './trial/context.ts'
 import { acceptableEnvironment, makePhaseNetwork, type SandboxAlternatives } from './trial/environment.ts'
 import { makeMask } from './trial/mask.ts'
-import { makeRecorder } from './trial/recorder.ts'
-import { releaseSandbox, releaseSec } from './trial/release.ts'
 import { runRound, timed } from './trial/round.ts'
 import { startSandbox } from './trial/start-sandbox.ts'
 import { runSteps } from './trial/steps.ts'
-import { openTrialLog } from './trial/trial-log.ts'
+import { makeRecorder, openTrialLog } from './trial/trial-log.ts'
 import { makeRecord, maskEnd, startNotes, type TrialNotes } from './trial/trial-record.ts'
 
 export type { HostEnv } from './trial/context.ts'
@@ -70,8 +68,9 @@ export interface TrialRequest {
  */
 export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
   const mask = makeMask(request.config, request.hostEnv)
+  const record = request.client ? (await recording()).openExchangeFiles : () => noExchanges
   const log = openTrialLog(join(request.dir, 'trial.log'), mask)
-  const exchanges = openExchangeFiles(mask, (line) => log.write(line))
+  const exchanges = record(mask, (line) => log.write(line))
   const context: AgentTrial = {
     releaseSec,
     client: null,
@@ -96,6 +95,17 @@ export async function runTrial(request: TrialRequest): Promise<TrialRecord> {
     await afterwards(context, 'exchanges', () => exchanges.close())
     await afterwards(context, 'trial.log', () => log.close())
   }
+}
+
+/** Jobs with models load it before their first trial. */
+const recording = () => import('../store/exchange-files.ts')
+
+/** An agent without a model has no calls to record. */
+const noExchanges: ExchangeFiles = {
+  recorded: (client) => client,
+  mark: () => {},
+  refused: () => {},
+  close: async () => {},
 }
 
 /** Whether it can leave errors behind that are not ours. To follow those through every promise costs a twentieth of a short trial. */

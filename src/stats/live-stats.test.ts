@@ -5,10 +5,9 @@ import { failed, someRecord } from '../../test/records.ts'
 import type { Rewards } from '../core/rewards.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { renderJobResult } from '../formats/harbor-job/job-result.ts'
-import { parseTrialResult } from '../formats/harbor-job/trial-result.ts'
-import { evalKeyOf } from './eval-key.ts'
+import { parseTrialResult } from '../formats/harbor-job/trial-result-parse.ts'
 import { makeLiveStats } from './live-stats.ts'
-import { makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
+import { evalKeyOf, makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
 import { makePassTally, passAtK, passHatK } from './pass-at-k.ts'
 
 const scored = (name: string, rewards: Rewards | null, over: Partial<TrialRecord> = {}) =>

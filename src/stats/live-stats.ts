@@ -4,9 +4,7 @@ import type { Denominators, EvalStats, JobStats } from '../core/job-stats.ts'
 import type { Rewards } from '../core/rewards.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { exceptionOf } from '../core/trial-exception.ts'
-import { makeEndTally } from './denominators.ts'
-import { evalKeyOf } from './eval-key.ts'
-import { makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
+import { evalKeyOf, makeEndTally, makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
 import { makePassTally } from './pass-at-k.ts'
 
 export interface Progress {

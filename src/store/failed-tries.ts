@@ -3,7 +3,7 @@ import { chmod, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { UserError } from '../core/errors.ts'
-import { journalName, recoverTrajectory } from '../formats/atif/journal.ts'
+import { journalName } from '../core/task-paths.ts'
 import { draftOf, parseDraftName, renameDraft } from '../lib/drafts.ts'
 import { codeOf, exists } from '../lib/files.ts'
 import { packDir } from '../lib/tar.ts'
@@ -64,6 +64,8 @@ export async function makeReadable(dir: string): Promise<void> {
 /** Makes the trajectories of a trial whole that were still being written when its agent was stopped. */
 export async function recoverTrajectories(trialDir: string): Promise<void> {
   for (const dir of await dirsWithJournal(trialDir)) {
+    // Its writer is in the same file, and has loaded it before there was a journal.
+    const { recoverTrajectory } = await import('../formats/atif/journal.ts')
     await recoverTrajectory(dir).catch((error: unknown) => {
       // A journal that cannot be read stays as it is: better than nothing, and no reason to lose the trial.
       if (!(error instanceof UserError)) throw error

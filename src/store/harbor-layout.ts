@@ -5,12 +5,11 @@ import type { TrialConfig } from '../core/job.ts'
 import type { HostEnv } from '../core/redact.ts'
 import type { TrialRecord } from '../core/trial.ts'
 import { exceptionOf } from '../core/trial-exception.ts'
-import { renderTrialConfig } from '../formats/harbor-job/trial-config.ts'
-import { parseTrialResult, renderTrialResult } from '../formats/harbor-job/trial-result.ts'
+import { renderTrialConfig } from '../formats/harbor-job/job-config.ts'
+import { renderTrialResult } from '../formats/harbor-job/trial-result.ts'
 import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
 import { clearTry, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
-import { RecordIndex, stampOf } from './record-index.ts'
 import { Tapes } from './tapes.ts'
 import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
@@ -102,7 +101,8 @@ async function* readRecords(jobDir: string, options: ReadOptions): AsyncGenerato
   const entries = await readdir(jobDir, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   const { indexFrom = 1000, settleMs } = options
-  const index = names.length < indexFrom ? null : RecordIndex.of(jobDir, settleMs)
+  const large = names.length < indexFrom ? null : await import('./record-index.ts')
+  const index = large && large.RecordIndex.of(jobDir, settleMs)
   const left = new Set(names)
   if (index)
     for await (const { name, record } of index.read(left)) {
@@ -112,7 +112,7 @@ async function* readRecords(jobDir: string, options: ReadOptions): AsyncGenerato
   const additions = index && left.size >= indexFrom / 10 ? await index.add() : null
   try {
     for (const trials of inChunks([...left], readAtOnce)) {
-      const stamps = additions ? trials.map((name) => stampOf(join(jobDir, name))) : []
+      const stamps = additions && large ? trials.map((name) => large.stampOf(join(jobDir, name))) : []
       const found = await Promise.all(trials.map((name) => readTrial(join(jobDir, name))))
       for (const [i, trial] of found.entries()) {
         if (trial?.own) await additions?.add(trials[i] ?? '', stamps[i] ?? null, trial.record)
@@ -140,7 +140,7 @@ async function readTrial(dir: string): Promise<{ readonly record: TrialRecord; r
   const text = await readTextIfExists(join(dir, 'record.json'))
   const own = text === null ? null : parseTrialRecord(text)
   if (own?.id === id) return { record: own, own: true }
-  const record = parseOrNull(result)
+  const record = await parseOrNull(result)
   return record && { record, own: false }
 }
 
@@ -154,7 +154,9 @@ function idIn(result: string): string | null {
   }
 }
 
-function parseOrNull(result: string): TrialRecord | null {
+/** Only trials that Harbor ran have no record of ours; they are read before a job starts. */
+async function parseOrNull(result: string): Promise<TrialRecord | null> {
+  const { parseTrialResult } = await import('../formats/harbor-job/trial-result-parse.ts')
   try {
     return parseTrialResult(result)
   } catch (error) {

@@ -221,3 +221,8 @@ function* inPieces(parts: Iterable<string>): Generator<string, void, void> {
   }
   yield piece
 }
+
+/** Where a job keeps its ledger. */
+export function ledgerFile(jobDir: string): string {
+  return join(jobDir, 'spend.jsonl')
+}

@@ -3,9 +3,9 @@ import { link, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { UserError } from '../core/errors.ts'
-import { removeDeadDrafts } from '../lib/dead-drafts.ts'
 import { beginDraft, draftBeside, endDraft, removeDraft, renameDraft } from '../lib/drafts.ts'
 import { codeOf, namesIn, readTextIfExists } from '../lib/files.ts'
+import { removeDeadDrafts } from '../lib/new-dir.ts'
 import { readJson } from '../lib/parse-json.ts'
 import {
   identitySchema,

@@ -2,7 +2,8 @@ import { appendFile, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { judgeSums, ledgerFile, loadSums, openLedger } from './ledger.ts'
+import { ledgerFile } from './job-dir.ts'
+import { judgeSums, loadSums, openLedger } from './ledger.ts'
 
 const newPath = async () => ledgerFile(await mkdtemp(join(tmpdir(), 'ledger-')))
 const usage = { inputTokens: 100, cacheTokens: 40, outputTokens: 10 }

@@ -1,7 +1,7 @@
-import { join } from 'node:path'
 import { z } from 'zod'
 import type { Asker, Charge, Spent } from '../core/budget.ts'
 import { openJsonLines, readJsonLines } from '../lib/jsonl.ts'
+import { ledgerFile } from './job-dir.ts'
 
 /** What the calls of a trial, or of a whole job, come to. */
 export interface Sums extends Omit<Spent, 'wallSec'> {
@@ -40,11 +40,6 @@ const entrySchema = z.object({
   answered: z.boolean().default(false),
 })
 type Entry = z.output<typeof entrySchema>
-
-/** Where a job keeps its ledger. */
-export function ledgerFile(jobDir: string): string {
-  return join(jobDir, 'spend.jsonl')
-}
 
 /** Opens a ledger, made if missing, and adds up what is in it. What a crash cut short is passed over. */
 export async function openLedger(path: string, now: () => Date = () => new Date()): Promise<Ledger> {

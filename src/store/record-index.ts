@@ -79,7 +79,7 @@ export class RecordIndex {
 }
 
 /** Lines on their way into an index. */
-export class IndexAdditions {
+class IndexAdditions {
   // The line before may have been torn.
   #waiting = '\n'
   #broken = false

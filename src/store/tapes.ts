@@ -1,17 +1,19 @@
 import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { RecordedAttempt, RecordedRound } from '../core/replay.ts'
+import type { RecordedAttempt } from '../core/replay.ts'
+import { exchangesName } from '../core/task-paths.ts'
 import type { TrialFile } from '../core/trace.ts'
 import type { TrialEnd } from '../core/trial.ts'
-import { exchangesLimitBytes, exchangesName } from '../formats/exchanges/exchange.ts'
-import { modelInHead, readExchanges } from '../formats/exchanges/read-exchanges.ts'
-import { turnsOfExchanges } from '../formats/exchanges/recorded-turns.ts'
 import { draftOf, renameDraft } from '../lib/drafts.ts'
 import { exists } from '../lib/files.ts'
-import { type LimitOf, readTrialDir } from './read-trial-dir.ts'
 
-const onlyExchanges: LimitOf = (folder, name) =>
-  folder === 'agent' && name === exchangesName ? exchangesLimitBytes : null
+/** Reads what trials recorded; a job that was never interrupted has no use for it. */
+const reading = () => import('./read-tapes.ts')
+
+/** For jobs that were there before: loads what reads their tapes while nothing runs yet. */
+export async function loadTapeReader(): Promise<void> {
+  await reading()
+}
 
 /**
  * What interrupted attempts of a job's trials were told by their models, in `.tapes/<trial>/` laid out as in the trial's own
@@ -28,7 +30,9 @@ export class Tapes {
    * the beginning of it: then the tape stays.
    */
   async keep(trialName: string, trialDir: string): Promise<void> {
-    const files = await readTrialDir(trialDir, onlyExchanges)
+    if (!(await mayHaveRecorded(trialDir))) return
+    const { callsIn, readRecorded } = await reading()
+    const files = await readRecorded(trialDir)
     const calls = callsIn(files)
     if (calls === 0 || calls < callsIn(await this.files(trialName))) return
     const draft = draftOf(join(this.dir, `.${trialName}`))
@@ -46,6 +50,8 @@ export class Tapes {
   /** Null when no interrupted attempt of a trial got a whole reply. */
   async load(trialName: string): Promise<RecordedAttempt | null> {
     const files = await this.files(trialName)
+    if (files.length === 0) return null
+    const { roundOf } = await reading()
     const rounds = new Map(files.map((file) => [file.step, roundOf(file)]))
     return [...rounds.values()].some(({ turns }) => turns.length > 0) ? { rounds } : null
   }
@@ -64,7 +70,7 @@ export class Tapes {
   }
 
   private async files(trialName: string): Promise<TrialFile[]> {
-    return (await this.any()) ? readTrialDir(join(this.dir, trialName), onlyExchanges) : []
+    return (await this.any()) ? (await reading()).readRecorded(join(this.dir, trialName)) : []
   }
 
   private any(): Promise<boolean> {
@@ -76,21 +82,6 @@ export class Tapes {
 /** Where failures are neither the agent's nor the task's doing. */
 const outside: readonly string[] = ['sandbox', 'model', 'store', 'scheduler']
 
-function callsIn(files: readonly TrialFile[]): number {
-  return files.reduce(
-    (sum, { bytes }) => sum + readExchanges(bytes).threads.reduce((calls, thread) => calls + thread.calls.length, 0),
-    0,
-  )
-}
-
-function roundOf({ step, bytes }: TrialFile): RecordedRound {
-  const exchanges = readExchanges(bytes)
-  const at = new Date(exchanges.threads[0]?.calls[0]?.timestamp ?? Number.NaN)
-  return {
-    turns: turnsOfExchanges(exchanges, step ?? 'trial'),
-    at: Number.isNaN(at.getTime()) ? null : at,
-    isCut: true,
-    wasRefused: exchanges.failed.some(({ code }) => code === 'ContextLengthExceededError'),
-    model: modelInHead(bytes),
-  }
+async function mayHaveRecorded(trialDir: string): Promise<boolean> {
+  return (await exists(join(trialDir, 'agent', exchangesName))) || exists(join(trialDir, 'steps'))
 }

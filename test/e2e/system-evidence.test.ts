@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { parseTrialResult } from '../../src/formats/harbor-job/trial-result.ts'
+import { parseTrialResult } from '../../src/formats/harbor-job/trial-result-parse.ts'
 import { writeTask } from '../fakes/tasks.ts'
 import { scratch, withSandboxes } from './kit.ts'
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import type { Environment } from '../../src/core/task.ts'
 import { tarDir } from '../../src/lib/tar.ts'
 import { hostBase } from '../../src/sandboxes/local/base.ts'
-import { type ImageHost, makeImageHost } from '../../src/sandboxes/local/image/host.ts'
+import { type ImageHost, makeImageHost } from '../../src/sandboxes/local/image/layers.ts'
 import { buildImage, type Image } from '../../src/sandboxes/local/image.ts'
 import { findPrivileges, missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { Workshop } from '../../src/sandboxes/local/workshop.ts'

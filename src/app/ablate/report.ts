@@ -94,7 +94,7 @@ export async function reportStudy(study: Study, dir: string): Promise<AblationRe
 }
 
 /** What the values are, for people. */
-export function measureOf({ outcome }: Pick<Study, 'outcome'>): string {
+function measureOf({ outcome }: Pick<Study, 'outcome'>): string {
   if (outcome.teacher !== undefined) return `reward of the trials of ${outcome.teacher}`
   if (outcome.rows) return `${outcome.rows.measure} of the rows${outcome.rows.stage ? ` of ${outcome.rows.stage}` : ''}`
   return 'result of the commands'

@@ -30,7 +30,7 @@ const change = z.strictObject({
 })
 
 /** What is measured of rows of a recipe, one value for each row that has it. */
-export const rowMeasures = ['reward', 'turns', 'input_tokens', 'output_tokens'] as const
+const rowMeasures = ['reward', 'turns', 'input_tokens', 'output_tokens'] as const
 
 const outcome = z
   .strictObject({

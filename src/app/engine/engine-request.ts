@@ -2,8 +2,6 @@ import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import type { Engine } from '../../core/model.ts'
 import type { ModelSettings } from '../../core/stage.ts'
-import { apiBase, loadEndpoint } from '../../formats/endpoint-json.ts'
-import { chooseEngine, loadEngineFile } from '../../formats/engine-yaml.ts'
 import { makeEngine } from '../../plugins/make.ts'
 
 /** Where a model is to be found, as far as it was given; kept with a job, so that it can be resumed. */
@@ -73,9 +71,11 @@ export async function requestedEngine(
 
 /** The engine of a file, and what its endpoint file says where it has one. */
 async function readFile(path: string): Promise<NamedEngine> {
+  const { chooseEngine, loadEngineFile } = await import('../../formats/engine-yaml.ts')
   const { name, options, endpointJson } = chooseEngine(await loadEngineFile(path))
   const model = typeof options.model === 'string' ? options.model : null
   if (endpointJson === null) return { name, options, model }
+  const { apiBase, loadEndpoint } = await import('../../formats/endpoint-json.ts')
   const endpoint = await loadEndpoint(endpointJson, process.env)
   const own = { api_base: apiBase(endpoint), ...(endpoint.apiKey !== null && { api_key: endpoint.apiKey }) }
   return { name, options: { model: endpoint.modelName, ...own, ...options }, model: model ?? endpoint.modelName }

@@ -1,4 +1,4 @@
-import { evalKeyOf } from '../../stats/eval-key.ts'
+import { evalKeyOf } from '../../stats/metrics.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import { type RunNumbers, RunTally } from './run-tally.ts'

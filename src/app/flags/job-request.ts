@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises'
+import { parseEnv } from 'node:util'
 import { UserError } from '../../core/errors.ts'
+import { orUserError } from '../../formats/harbor-task/read.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
 import { parseAssignment, parsedAssignments, parseValue, textAssignments } from '../job/assignments.ts'
@@ -120,4 +123,12 @@ function pluginOf(flag: string, name: string | undefined, other: string, path: s
 function refuseBoth(flag: string, value: string | undefined, other: string, path: string | undefined): void {
   if (value === undefined || path === undefined) return
   throw new UserError(`expected ${flag} or ${other}, got both: ${value} and ${path}`, 'leave one of them out')
+}
+
+/** Adds a file's variables to this process, where templates and plug-ins look for them; what is already set stays. Returns their names. */
+export async function loadEnvFile(path: string): Promise<string[]> {
+  const text = await orUserError(path, () => readFile(path, 'utf8'))
+  const variables = Object.entries(parseEnv(text))
+  for (const [name, value] of variables) process.env[name] ??= value
+  return variables.map(([name]) => name)
 }

@@ -1,4 +1,4 @@
-import { dashed } from '../../lib/dashed.ts'
+import { dashed } from '../../lib/shell.ts'
 import type { TasksRequest } from '../job/tasks-request.ts'
 import { runCommand } from './command.ts'
 import { jobRequestOf } from './job-request.ts'

@@ -1,6 +1,5 @@
 import type { AgentConfig } from '../../core/job.ts'
 import type { AgentSettings } from '../../formats/agent-config.ts'
-import { loadEngineFile } from '../../formats/engine-yaml.ts'
 import { defaultAgent } from '../../formats/harbor-job/job-config.ts'
 import { type EngineRequest, findEngine } from '../engine/engine-request.ts'
 import { engineKey } from './configured.ts'
@@ -25,7 +24,7 @@ const usualAgent = 'terminus-2'
 export async function agentDefaults(request: TasksRequest): Promise<AgentDefaults> {
   const { names, apiBase } = requestedModel(request)
   const engine = engineRequestOf(request)
-  const file = request.engineConfig === undefined ? null : await loadEngineFile(request.engineConfig)
+  const file = request.engineConfig === undefined ? null : await engineFile(request.engineConfig)
   const found = engine?.config === undefined ? null : await findEngine(engine, names[0] ?? null)
   const isServed = engine !== null || apiBase !== undefined
   return {
@@ -37,6 +36,11 @@ export async function agentDefaults(request: TasksRequest): Promise<AgentDefault
     },
     model: found?.model ?? null,
   }
+}
+
+/** Loaded only when a file is named. */
+async function engineFile(path: string) {
+  return (await import('../../formats/engine-yaml.ts')).loadEngineFile(path)
 }
 
 /** Where a request says its model is, apart from the address; null when it says nothing. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseAssignment, parsedAssignments, parseValue } from './assignments.ts'
-import { parsePath, setAt } from './set-at.ts'
+import { parseAssignment, parsedAssignments, parsePath, parseValue, setAt } from './assignments.ts'
 
 test('a value is JSON, then a Python word, then text', () => {
   const texts = ['3', '0.5', 'true', 'True', 'None', '{"a":[1]}', '"quoted"', 'plain text', '1e', '']

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, EnvironmentConfig, JobConfig, VerifierConfig } from '../../core/job.ts'
-import { isAgentConfig, parseAgentConfig } from '../../formats/agent-config.ts'
 import {
   type ConfigWarning,
   defaultAgent,
@@ -9,12 +8,11 @@ import {
   parseJobConfig,
   setInJobConfig,
 } from '../../formats/harbor-job/job-config.ts'
-import { migrate } from '../../formats/harbor-job/legacy.ts'
-import { readDocument } from '../../formats/harbor-job/read-config.ts'
+import { migrate, readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { agentDefaults, agentOfModel, modelOf } from './agent-defaults.ts'
-import { chooseTasks } from './choose-tasks.ts'
-import { parsePath, setAt } from './set-at.ts'
+import { parsePath, setAt } from './assignments.ts'
+import { chooseTasks } from './resolve-tasks.ts'
 import { type Notify, requestedModel, requestedPlugin, type TasksRequest } from './tasks-request.ts'
 
 /** A job as requested: its settings, and whether its name was chosen or is only the time. */
@@ -72,6 +70,7 @@ function noFile(): JobFile {
 async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
   const text = await orUserError(path, () => readFile(path, 'utf8'))
   const read = readDocument(text, path)
+  const { isAgentConfig, parseAgentConfig } = await import('../../formats/agent-config.ts')
   if (isAgentConfig(read)) {
     const settings = parseAgentConfig(read, path)
     if (settings.agentName !== null)

@@ -4,7 +4,9 @@ import { UserError } from '../../core/errors.ts'
 import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import type { Engine, ModelClient } from '../../core/model.ts'
 import type { Task } from '../../core/task.ts'
+import { exists } from '../../lib/files.ts'
 import { makeEngine } from '../../plugins/make.ts'
+import { ledgerFile } from '../../store/job-dir.ts'
 import { agentOf, engineOf } from './configured.ts'
 import type { ModelUse } from './model-use.ts'
 import type { JobModels, ReachedModel } from './open-models.ts'
@@ -47,7 +49,7 @@ export async function findModels(config: JobConfig, asked: ModelsToFind): Promis
   const judge = use.judge && (await (await import('./open-judge.ts')).openJudge(use.judge, use.pace, signal))
   judge?.(unasked(use))
   const isFree = Object.values(use.budget).every((limit) => limit === null)
-  if (reached.size === 0 && !judge && isFree) return { open: async () => noModels }
+  if (reached.size === 0 && !judge && isFree) return { open: withoutModels }
   const { openModels } = await import('./open-models.ts')
   const modelOf = (agent: AgentConfig) => reached.get(keyOf(agent)) ?? null
   const served = { models: [...reached.values()], modelOf, judge }
@@ -104,8 +106,12 @@ function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[], 
   if (first) notify(`${reasons.length} of ${tasks.length} tasks cannot run: ${first.message}`)
 }
 
-/** A job without models and without a time budget keeps no ledger. */
-const noModels: JobModels = { clientFor: () => null, mayStart: () => true, close: async () => {} }
+/** A job without models and without a time budget keeps no ledger; an earlier run of it may have kept one. */
+async function withoutModels(jobDir: string): Promise<JobModels> {
+  const hasLedger = await exists(ledgerFile(jobDir))
+  const judged = hasLedger ? await (await import('../../store/ledger.ts')).judgeSums(jobDir) : null
+  return { clientFor: () => null, mayStart: () => true, judgeSums: async () => judged, close: async () => {} }
+}
 
 function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
   const got = modelName === null ? 'none' : `${modelName}, with nothing that says where it is served`

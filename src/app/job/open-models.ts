@@ -2,11 +2,14 @@ import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
 import type { AgentConfig } from '../../core/job.ts'
 import type { Judge } from '../../core/judge.ts'
 import type { Engine, ModelClient } from '../../core/model.ts'
-import { observed } from '../../core/wrap-client.ts'
+import { observed } from '../../core/model-replies.ts'
 import { makeHttpClient } from '../../lib/http-client.ts'
 import { makeBudget } from '../../run/budget.ts'
 import { type AdaptiveLimit, makeAdaptiveLimit } from '../../run/concurrency/adaptive-limit.ts'
-import { ledgerFile, openLedger } from '../../store/ledger.ts'
+// Trials load what records their calls; this way it is there before the first one starts.
+import '../../store/exchange-files.ts'
+import { ledgerFile } from '../../store/job-dir.ts'
+import { judgeSums, openLedger, type Sums } from '../../store/ledger.ts'
 import type { ModelUse } from './model-use.ts'
 import type { OpenedJudge } from './open-judge.ts'
 import type { Notify } from './tasks-request.ts'
@@ -21,6 +24,8 @@ export interface JobModels {
   mayStart(): boolean
   /** Changes how many trials run at once while they do; there only where that was asked for. */
   readonly pace?: (resize: (count: number) => void, signal: AbortSignal) => Promise<void>
+  /** What judges asked for in this job, once it is closed; null when none was asked. */
+  judgeSums(): Promise<Sums | null>
   close(): Promise<void>
 }
 
@@ -69,6 +74,7 @@ export async function openModels(asked: ModelsToOpen): Promise<JobModels> {
     ...(judge && { judgeFor: (trial: string) => judge(budget.account(trial, 'judge')) }),
     mayStart: () => budget.spentUp() === null,
     ...(pacing && { pace: pacing.run }),
+    judgeSums: () => judgeSums(jobDir),
     close: () => ledger.close(),
   }
 }

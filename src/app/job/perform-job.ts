@@ -4,13 +4,13 @@ import type { TrialRecord } from '../../core/trial.ts'
 import { exhaustedBy, noteExhaustion } from '../../lib/exhaustion.ts'
 import { renderCount } from '../../lib/show-numbers.ts'
 import { sandboxAlternatives } from '../../plugins/make.ts'
-import { checkJob } from '../../run/job/check-job.ts'
 import type { OpenedJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
+import { checkJob } from '../../run/job/plan.ts'
 import type { JobWatch } from '../../run/job/run-trials.ts'
 import { type JobOutcome, type JobRequest, type JobStart, runJob } from '../../run/job.ts'
 import { blameTrial } from '../../run/trial/boundary.ts'
-import { judgeSums, type Sums } from '../../store/ledger.ts'
+import type { Sums } from '../../store/ledger.ts'
 import { agentOf, providerOf } from './configured.ts'
 import { askConsent, type Confirm, type Consent } from './consent.ts'
 import { refuseUnjudged } from './judge.ts'
@@ -75,7 +75,7 @@ export async function performJob(asked: JobToRun, follower: JobFollower): Promis
   const models = await served.open(job.dir, config.nConcurrentTrials)
   const prefetch = prefetchSettings(asked.prefetch ?? {}, config.nConcurrentTrials, provider)
   const performed = await runFollowed(asked, job, { ...parts, ...models, prefetch }, follower).finally(models.close)
-  return { ...performed, judge: await judgeSums(job.dir) }
+  return { ...performed, judge: await models.judgeSums() }
 }
 
 /** Notified of stray errors: the follower of the latest job. */

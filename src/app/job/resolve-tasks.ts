@@ -2,11 +2,14 @@ import { basename, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
+import { taskFileName } from '../../core/task-paths.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
+import { exists, kindAt } from '../../lib/files.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import type { FetchAt } from '../datasets/benchmark-tasks.ts'
+import type { TasksRequest } from './tasks-request.ts'
 
 /** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
 const loadsAtOnce = 16
@@ -104,4 +107,76 @@ function noneLeft({ path, name, taskNames, excludeTaskNames }: DatasetConfig, ta
     `${path ?? name}: expected tasks to be left by ${filters.join(' ')}, found none of ${tasks.length}`,
     `there are for example: ${some}`,
   )
+}
+
+const noDataset: DatasetConfig = {
+  path: null,
+  name: null,
+  version: null,
+  ref: null,
+  registryUrl: null,
+  registryPath: null,
+  overwrite: false,
+  downloadDir: null,
+  taskNames: null,
+  excludeTaskNames: null,
+  nTasks: null,
+}
+
+/** The tasks of the request replace those of the job file; its filters narrow every folder of tasks. */
+export async function chooseTasks(config: JobConfig, request: TasksRequest): Promise<JobConfig> {
+  const { tasks: path, dataset, include, exclude, limit } = request
+  const narrows = include !== undefined || exclude !== undefined || limit !== undefined
+  const asked = await withTasks(config, { path, dataset }, request, narrows)
+  const datasets = asked.datasets.map((dataset) => ({
+    ...dataset,
+    ...(include && { taskNames: include }),
+    ...(exclude && { excludeTaskNames: exclude }),
+    ...(limit !== undefined && { nTasks: limit }),
+  }))
+  return { ...asked, datasets }
+}
+
+async function withTasks(
+  config: JobConfig,
+  { path, dataset }: { readonly path: string | undefined; readonly dataset: string | undefined },
+  request: TasksRequest,
+  narrows: boolean,
+): Promise<JobConfig> {
+  const { git } = request
+  const [registryPath, registryUrl] = [request.registryPath ?? null, request.registryUrl ?? null]
+  if (git !== undefined) {
+    if (path === undefined)
+      throw new UserError('expected the path of a task in the git repository, got none', 'name it with -p')
+    const task = { ...noTask, path, gitUrl: git.url, gitCommitId: git.commit ?? null }
+    return { ...config, datasets: [], tasks: [task] }
+  }
+  const isPath = dataset !== undefined && !(await isBenchmark(dataset)) && (await kindAt(dataset)) !== 'none'
+  const here = path ?? (isPath ? dataset : undefined)
+  if (here !== undefined && registryPath === null && registryUrl === null) return replaced(config, here, narrows)
+  if (dataset === undefined) {
+    if (registryPath ?? registryUrl)
+      throw new UserError('expected the name of a dataset in the registry, got none', 'name it with -d')
+    return config
+  }
+  const [, name = dataset, version = null] = /^(?!hf:|harbor:|git:)(.+)@([^@]+)$/s.exec(dataset) ?? []
+  return { ...config, tasks: [], datasets: [{ ...noDataset, name, version, registryPath, registryUrl }] }
+}
+
+/** The name of a benchmark wins over a folder that happens to have the same; an alias does not. */
+async function isBenchmark(name: string): Promise<boolean> {
+  if (!/^[\w.-]+$/.test(name)) return false
+  const { loadBenchmarks } = await import('../../formats/known-benchmarks.ts')
+  return (await loadBenchmarks()).some((each) => each.name === name)
+}
+
+async function replaced(config: JobConfig, path: string, narrows: boolean): Promise<JobConfig> {
+  const isTask = await exists(resolve(path, taskFileName))
+  if (!isTask) return { ...config, tasks: [], datasets: [{ ...noDataset, path }] }
+  if (narrows)
+    throw new UserError(
+      `${path}: expected a folder of tasks for -i, -x or -l, got a single task`,
+      'leave them out, or name the folder',
+    )
+  return { ...config, datasets: [], tasks: [{ ...noTask, path }] }
 }

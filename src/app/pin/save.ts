@@ -8,8 +8,8 @@ import { lineageTable, parseLineage } from '../../formats/harbor-task/draft.ts'
 import { editTaskTomls } from '../../formats/harbor-task/edit.ts'
 import { readTaskText } from '../../formats/harbor-task/read.ts'
 import { makeTaskDir } from '../../formats/harbor-task/save.ts'
-import { copyTree } from '../../lib/copy-tree.ts'
 import { codeOf, writeAtomic } from '../../lib/files.ts'
+import { copyTree } from '../../lib/tree.ts'
 
 /** Where a task's Dockerfile is. */
 export function dockerfileOf(dir: string): string {

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { ledgerFile, loadSums } from '../../store/ledger.ts'
+import { ledgerFile } from '../../store/job-dir.ts'
+import { loadSums } from '../../store/ledger.ts'
 
 /** What a stage's budget leaves to the job of one directory: the jobs beside it have spent their part. Undefined: there is no limit. */
 export async function budgetLeft(budgetUsd: number | undefined, dir: string): Promise<number | undefined> {

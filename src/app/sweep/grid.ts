@@ -1,7 +1,6 @@
 import { UserError } from '../../core/errors.ts'
 import { type EngineFile, readEngineFile } from '../../formats/engine-yaml.ts'
-import { parseAssignment, parseValue } from '../job/assignments.ts'
-import { parsePath, setAt } from '../job/set-at.ts'
+import { parseAssignment, parsePath, parseValue, setAt } from '../job/assignments.ts'
 
 /** One point of a grid: values by the names of settings. */
 export type GridPoint = Readonly<Record<string, unknown>>

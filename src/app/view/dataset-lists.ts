@@ -15,7 +15,7 @@ export interface DataRequest {
 }
 
 /** What the rows without a value are listed by. */
-export const noValue = '(none)'
+const noValue = '(none)'
 
 /** The rows of a dataset that match a request, with how they are spread. */
 export function viewDataRows(dataset: ViewDataset, index: DatasetIndex, ask: DataRequest): ViewDataRows {

@@ -18,7 +18,7 @@ import { NotHere } from './library-job.ts'
 /** Of a text this much is sent at first; the rest is asked for. */
 export const shownChars = 20_000
 /** Messages that are sent at once. */
-export const shownMessages = 200
+const shownMessages = 200
 
 /** Which row a page is about: its number, or `=` and its id. */
 export async function numberOf({ index, dataset }: OpenDataset, key: string): Promise<number> {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { TrialRecord } from '../../core/trial.ts'
 import type { ViewGroup, ViewOutcome, ViewTaskRow, ViewTrialRow } from '../../core/view.ts'
-import { evalKeyOf } from '../../stats/eval-key.ts'
+import { evalKeyOf } from '../../stats/metrics.ts'
 import { followRecords, type RecordFollower } from '../../store/follow-records.ts'
 import type { JobDir } from '../../store/job-dir.ts'
 import { RunTally } from '../eval/run-tally.ts'

@@ -1,7 +1,7 @@
 import type { AgentExit } from '../../core/agent.ts'
 import { phases, type Span, type TrialRecord } from '../../core/trial.ts'
 import type { ViewOutcome, ViewTrialRow } from '../../core/view.ts'
-import { mainReward } from '../../stats/denominators.ts'
+import { mainReward } from '../../stats/metrics.ts'
 
 /** A finished trial in a list. `intern` gives one copy of texts that many trials share. */
 export function viewRowOf(record: TrialRecord, intern: (text: string) => string = (text) => text): ViewTrialRow {
@@ -52,7 +52,7 @@ export function outcomeOf({ end }: Pick<TrialRecord, 'end'>): ViewOutcome {
   return reward > 0 ? 'partial' : 'unsolved'
 }
 
-export function stopOf(exit: AgentExit): string | null {
+function stopOf(exit: AgentExit): string | null {
   if (exit.kind === 'limit') return `${exit.limit} limit`
   return exit.kind === 'exited' ? `exit code ${exit.exitCode}` : null
 }

@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../core/model.ts'
+import { exchangesName } from '../../core/task-paths.ts'
 import type { ViewCall, ViewCalls, ViewExchange, ViewMessage } from '../../core/view.ts'
-import { exchangesLimitBytes, exchangesName, messageOfReply } from '../../formats/exchanges/exchange.ts'
+import { exchangesLimitBytes, messageOfReply } from '../../formats/exchanges/exchange.ts'
 import { type Exchange, type Exchanges, readExchanges } from '../../formats/exchanges/read-exchanges.ts'
 import { NotHere } from './library-job.ts'
 import { openInside, readPlace } from './trial-dir-files.ts'

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
+import { journalName } from '../../core/task-paths.ts'
 import type { ViewStep, ViewSteps, ViewText } from '../../core/view.ts'
-import { journalName } from '../../formats/atif/journal.ts'
 import { readTraceStep, type TraceContent, type TraceStep } from '../../formats/traces/trajectory.ts'
 import { JsonItems } from '../../lib/json-items.ts'
 import { readJsonLines } from '../../lib/jsonl.ts'

@@ -1,7 +1,6 @@
-import { jobRequestOf } from '../../app/flags/job-request.ts'
+import { jobRequestOf, loadEnvFile } from '../../app/flags/job-request.ts'
 import { evalOptions } from '../../app/flags/run-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
-import { loadEnvFile } from '../../app/job/env-file.ts'
 import { type IngestRequest, ingest } from '../../app/registry/ingest.ts'
 import { registryAddress } from '../../app/registry/open.ts'
 import { type EvaluationEvent, runEvaluation } from '../../app/run-evaluation.ts'

@@ -3,7 +3,7 @@ import type { Denominators } from '../../core/job-stats.ts'
 import { describeEnd } from '../../core/trial.ts'
 import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
 import { visible } from '../../lib/visible.ts'
-import { pastGuard, type Screen } from '../guard-output.ts'
+import { pastGuard, type Screen } from '../output.ts'
 import type { Standing, Tally } from './tally.ts'
 
 /** Shows a person how a job goes; must be stopped, so that the last state stays on the screen. */

@@ -1,6 +1,5 @@
-import { jobRequestOf } from '../../app/flags/job-request.ts'
+import { jobRequestOf, loadEnvFile } from '../../app/flags/job-request.ts'
 import type { RunOptions } from '../../app/flags/run-options.ts'
-import { loadEnvFile } from '../../app/job/env-file.ts'
 import { planJob, prepareJob } from '../../app/job/prepare-job.ts'
 import { note } from '../output.ts'
 import { checkOutputFile } from './output-file.ts'

@@ -30,7 +30,6 @@ const mistakes = [
   'early-completion',
 ] as const
 
-export type WireFault = (typeof wireFaults)[number]
 export type Mistake = (typeof mistakes)[number]
 
 /** One thing that goes wrong, and when: every n-th request, with a chance, or always; only for some tasks or turns. */

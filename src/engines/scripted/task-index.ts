@@ -3,8 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { instructionFile, stepDir } from '../../core/task-paths.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
-import { stripCanary } from '../../formats/harbor-task/instruction.ts'
-import { readTaskText } from '../../formats/harbor-task/read.ts'
+import { readTaskText, stripCanary } from '../../formats/harbor-task/read.ts'
 
 /** A task, or one step of one, that can be recognised by its instruction. */
 export interface KnownTask {

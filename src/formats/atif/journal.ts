@@ -2,13 +2,12 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
+import { journalName } from '../../core/task-paths.ts'
 import { exists, writeAtomic } from '../../lib/files.ts'
 import { maskedJson, openJsonLines, readJsonLines } from '../../lib/jsonl.ts'
 import { checkedTrajectory } from './parse.ts'
 import type { FinalMetrics, Observation, Trajectory, TrajectoryStep } from './trajectory.ts'
 
-/** Where a run's trajectories grow while it runs, in the same directory as the files they become. */
-export const journalName = 'trajectory.jsonl'
 const mainFile = 'trajectory.json'
 
 export type TrajectoryHead = Pick<Trajectory, 'schema_version' | 'session_id' | 'trajectory_id' | 'agent' | 'extra'>

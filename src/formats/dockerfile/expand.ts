@@ -1,5 +1,5 @@
-import { dockerfileError, type Place } from './error.ts'
 import { type Glob, matchedLengths, parseTextGlob } from './glob.ts'
+import { dockerfileError, type Place } from './words.ts'
 
 /** The values variables may take; a missing name is unset. */
 export type Variables = ReadonlyMap<string, string>

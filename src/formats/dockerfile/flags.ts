@@ -1,7 +1,6 @@
-import { dockerfileError, type Place } from './error.ts'
 import type { Command } from './instruction.ts'
 import type { LogicalLine } from './lines.ts'
-import { parseJsonStrings, splitPlain } from './words.ts'
+import { dockerfileError, type Place, parseJsonStrings, splitPlain } from './words.ts'
 
 /** The options of one instruction, each asked for once by name; one that is not asked for is an error. */
 export class Flags {

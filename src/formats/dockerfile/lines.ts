@@ -1,5 +1,4 @@
-import { dockerfileError, type Place } from './error.ts'
-import { parseJsonStrings, splitRaw, takeFlags } from './words.ts'
+import { dockerfileError, type Place, parseJsonStrings, splitRaw, takeFlags } from './words.ts'
 
 /** A text that stands in the Dockerfile itself, between `<<NAME` and `NAME`. */
 export interface Heredoc {

@@ -1,8 +1,7 @@
-import { dockerfileError } from './error.ts'
 import { Flags, type InstructionText, parseCommand, parseList } from './flags.ts'
 import type { Argument, Dockerfile, Instruction, RunMount, Stage } from './instruction.ts'
 import { parseHeredocMark, readLines } from './lines.ts'
-import { parseJsonStrings, splitPlain, splitRaw } from './words.ts'
+import { dockerfileError, parseJsonStrings, splitPlain, splitRaw } from './words.ts'
 
 /** Real files have fewer, and each is compared with those before it. */
 const maxStages = 1000

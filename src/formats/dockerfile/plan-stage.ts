@@ -1,7 +1,6 @@
 import { posix } from 'node:path'
 import type { Healthcheck } from '../../core/task.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { dockerfileError, type Place } from './error.ts'
 import { expandAt } from './expand.ts'
 import type {
   Argument,
@@ -15,6 +14,7 @@ import type {
 } from './instruction.ts'
 import { parseHeredocMark } from './lines.ts'
 import { type CopyStep, type DirectoryStep, type InlineFile, type RunStep, type Step, scriptsDir } from './step.ts'
+import { dockerfileError, type Place } from './words.ts'
 
 /** What is in force at one point of a stage. */
 export interface StageState {

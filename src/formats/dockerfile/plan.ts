@@ -1,8 +1,8 @@
-import { dockerfileError } from './error.ts'
 import { expandAt } from './expand.ts'
 import type { Dockerfile, Stage } from './instruction.ts'
 import { findStage, firstState, planStage, type StageState } from './plan-stage.ts'
 import type { ImageConfig, Plan, PlannedStage } from './step.ts'
+import { dockerfileError } from './words.ts'
 
 /** Expands every variable and resolves every reference between stages; what cannot be honoured throws with its line. */
 export function planDockerfile(dockerfile: Dockerfile, platform: string): Plan {

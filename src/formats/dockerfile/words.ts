@@ -1,4 +1,6 @@
+import { BoundaryError } from '../../core/errors.ts'
 import { readJson } from '../../lib/parse-json.ts'
+
 /** Options that follow an instruction's name, and what comes after them. */
 export interface Flagged {
   readonly flags: readonly string[]
@@ -80,4 +82,19 @@ export function parseJsonStrings(text: string): readonly string[] | 'mixed' | nu
 
 function isSpace(char: string | undefined): boolean {
   return char !== undefined && /\s/.test(char)
+}
+
+/** A place in a Dockerfile, for messages. */
+export interface Place {
+  /** As shown to people, for example `environment/Dockerfile`. */
+  readonly file: string
+  readonly line: number
+}
+
+/** The task's own fault: a Dockerfile that is wrong, or asks for something that cannot be honoured here. */
+export function dockerfileError(at: Place, message: string): BoundaryError {
+  return new BoundaryError('task', `${at.file}:${at.line}: ${message}`, {
+    code: 'EnvironmentBuildError',
+    retryable: false,
+  })
 }

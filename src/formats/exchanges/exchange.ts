@@ -1,8 +1,6 @@
 import type { ReplyMark } from '../../core/agent.ts'
 import type { ChatMessage, ModelFacts, ModelReply, ToolDefinition } from '../../core/model.ts'
 
-/** The file in a trial's `agent/` that holds every call of a model: what was sent and what was replied, word for word. */
-export const exchangesName = 'exchanges.jsonl'
 export const exchangesSchema = 'exchanges/1'
 /** More than this is neither written nor read: a black-box agent decides how much it says. */
 export const exchangesLimitBytes = 256 << 20

@@ -9,7 +9,6 @@ import type {
   TrialConfig,
   VerifierConfig,
 } from '../../core/job.ts'
-import { toHarborEnvironment } from './environment-type.ts'
 import { float, floatOrNull } from './python-json.ts'
 
 // Every function here gives one part of a config with Harbor's keys, in Harbor's order, nulls included.
@@ -149,4 +148,40 @@ function artifactsDocument(artifacts: JobConfig['artifacts']): unknown[] {
     const { source, destination = null, exclude, service } = artifact
     return { source, destination, exclude, service }
   })
+}
+
+/**
+ * Harbor opens a config only if it knows the environment's type. Ours that it does not know are written as an import path,
+ * which it takes without a look.
+ */
+const harborTypes: ReadonlySet<string> = new Set([
+  'docker',
+  'daytona',
+  'e2b',
+  'modal',
+  'runloop',
+  'gke',
+  'apple-container',
+  'singularity',
+  'islo',
+  'tensorlake',
+])
+
+const prefix = 'ot-agent:'
+
+interface EnvironmentName {
+  readonly type: string | null
+  readonly importPath: string | null
+}
+
+/** How Harbor's files name a sandbox of ours; neither given means docker, as there. */
+function toHarborEnvironment({ type, importPath }: EnvironmentName): EnvironmentName {
+  if (type === null) return { type: importPath === null ? 'docker' : null, importPath }
+  return harborTypes.has(type) ? { type, importPath } : { type: null, importPath: prefix + type }
+}
+
+/** The way back. */
+export function fromHarborEnvironment({ type, importPath }: EnvironmentName): EnvironmentName {
+  if (type !== null || !importPath?.startsWith(prefix)) return { type, importPath }
+  return { type: importPath.slice(prefix.length), importPath: null }
 }

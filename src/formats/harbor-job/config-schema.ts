@@ -9,7 +9,7 @@ import type {
   TimeoutMultipliers,
   VerifierConfig,
 } from '../../core/job.ts'
-import { fromHarborEnvironment } from './environment-type.ts'
+import { fromHarborEnvironment } from './config-render.ts'
 
 // Harbor's reader takes "4" for 4, and an empty YAML key for an absent one; so do these.
 const asNumber = (value: unknown) =>

@@ -2,8 +2,13 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { unresumableSecrets } from '../../core/redact.ts'
-import { defaultJobConfig, parseJobConfig, renderJobConfig } from './job-config.ts'
-import { parseTrialConfigDocument, renderTrialConfig } from './trial-config.ts'
+import {
+  defaultJobConfig,
+  parseJobConfig,
+  parseTrialConfigDocument,
+  renderJobConfig,
+  renderTrialConfig,
+} from './job-config.ts'
 
 const fixture = (name: string) =>
   readFileSync(new URL(`../../../test/fixtures/harbor-job/${name}`, import.meta.url), 'utf8')

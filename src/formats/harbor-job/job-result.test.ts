@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parseJobResult, renderJobResult } from './job-result.ts'
 import { type JobLock, parseJobLock, renderJobLock } from './lock.ts'
-import { pythonFloat } from './python-json.ts'
-import { parseTime, renderLocal } from './times.ts'
+import { parseTime, pythonFloat, renderLocal } from './python-json.ts'
 
 const fixture = (name: string) =>
   readFileSync(new URL(`../../../test/fixtures/harbor-job/${name}`, import.meta.url), 'utf8')

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import type { EvalStats, JobResult, JobStats } from '../../core/job-stats.ts'
-import { float, floatOrNull, pythonFloat, renderPythonJson } from './python-json.ts'
+import { float, floatOrNull, pythonFloat, renderLocal, renderPythonJson } from './python-json.ts'
 import { parseConfig, readDocument } from './read-config.ts'
-import { renderLocal } from './times.ts'
 import { time, timeOrNull } from './trial-result-schema.ts'
 
 /** The text of a job's result.json, Harbor's keys in Harbor's order. */

@@ -9,10 +9,8 @@ import {
   verifierDocument,
 } from './config-render.ts'
 import * as part from './config-schema.ts'
-import { migrate } from './legacy.ts'
-import { Float, write } from './python-json.ts'
-import { parseConfig, readDocument } from './read-config.ts'
-import { renderUtc } from './times.ts'
+import { Float, renderUtc, write } from './python-json.ts'
+import { migrate, parseConfig, readDocument } from './read-config.ts'
 import { time } from './trial-result-schema.ts'
 
 export interface TaskLock {

@@ -2,8 +2,8 @@ import type { AgentExit, Usage } from '../../core/agent.ts'
 import type { Rewards } from '../../core/rewards.ts'
 import type { Failure, Phase, Span, StepRecord, SystemReport, TrialEnd, TrialRecord } from '../../core/trial.ts'
 import { boundaryOf } from './blame.ts'
+import { parseTrialConfigDocument } from './job-config.ts'
 import { parseConfig, readDocument } from './read-config.ts'
-import { parseTrialConfigDocument } from './trial-config.ts'
 import {
   type RawAgentResult,
   type RawException,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseTime } from './times.ts'
+import { parseTime } from './python-json.ts'
 
 const time = z.string().transform((text, context) => {
   const utc = parseTime(text)

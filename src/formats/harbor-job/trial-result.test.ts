@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyRecord, failed, someRecord } from '../../../test/records.ts'
-import { parseTrialResult, renderTrialResult } from './trial-result.ts'
+import { renderTrialResult } from './trial-result.ts'
+import { parseTrialResult } from './trial-result-parse.ts'
 
 // Harbor writes the time of an exception in local time, where one hour of a year happens twice.
 process.env.TZ = 'UTC'

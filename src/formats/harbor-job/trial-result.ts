@@ -6,10 +6,7 @@ import type { Rewards } from '../../core/rewards.ts'
 import type { Span, StepRecord, SystemReport, TrialRecord } from '../../core/trial.ts'
 import { exceptionOf, exceptionOfStep, type TrialException } from '../../core/trial-exception.ts'
 import { trialConfigDocument } from './config-render.ts'
-import { float, floatOrNull, renderPythonJson } from './python-json.ts'
-import { renderLocal, renderUtc } from './times.ts'
-
-export { parseTrialResult } from './trial-result-parse.ts'
+import { float, floatOrNull, renderLocal, renderPythonJson, renderUtc } from './python-json.ts'
 
 /** The text of a trial's result.json: Harbor's keys in Harbor's order, without secrets. */
 export function renderTrialResult(record: TrialRecord, host: HostEnv = process.env): string {

@@ -1,9 +1,15 @@
 import { posix } from 'node:path'
 import type { AgentLimits, Artifact } from '../../core/task.ts'
-import { phaseNetwork, toEnvironment, toHealthcheck } from './environment.ts'
-import type { Refuse } from './refuse.ts'
-import type { AgentToml, ArtifactToml, StepToml, TaskToml, VerifierToml } from './schema.ts'
-import { defined, type StepSettings, type TaskSettings, type VerifierSettings } from './settings.ts'
+import {
+  defined,
+  phaseNetwork,
+  type StepSettings,
+  type TaskSettings,
+  toEnvironment,
+  toHealthcheck,
+  type VerifierSettings,
+} from './environment.ts'
+import type { AgentToml, ArtifactToml, Refuse, StepToml, TaskToml, VerifierToml } from './schema.ts'
 
 /** What a task without a version is taken for. */
 const defaultVersion = '1.2'

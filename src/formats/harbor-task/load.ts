@@ -13,10 +13,9 @@ import {
   testsDir,
 } from '../../core/task-paths.ts'
 import { digestTask } from './digests.ts'
-import { stripCanary } from './instruction.ts'
+import type { EnvironmentSettings, StepSettings, TaskSettings, VerifierSettings } from './environment.ts'
 import { parseTaskToml } from './parse.ts'
-import { kindInTask, readTaskText } from './read.ts'
-import type { EnvironmentSettings, StepSettings, TaskSettings, VerifierSettings } from './settings.ts'
+import { kindInTask, readTaskText, stripCanary } from './read.ts'
 
 export interface LoadTaskOptions {
   /** For jobs that do not verify: a missing test script is fine. */

@@ -1,10 +1,9 @@
 import { parse, TomlError } from 'smol-toml'
 import { UserError } from '../../core/errors.ts'
 import { isTooDeep } from '../../lib/read-yaml.ts'
+import type { TaskSettings } from './environment.ts'
 import { toSettings } from './from-toml.ts'
-import { refuseIn, refuseIssue } from './refuse.ts'
-import { taskTomlSchema } from './schema.ts'
-import type { TaskSettings } from './settings.ts'
+import { refuseIn, refuseIssue, taskTomlSchema } from './schema.ts'
 
 /** Reads the text of a task.toml; `file` is how messages name it. */
 export function parseTaskToml(text: string, file: string): TaskSettings {

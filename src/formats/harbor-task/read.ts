@@ -73,3 +73,14 @@ async function readCapped(path: string): Promise<Uint8Array> {
 function leavesTask(path: string, real: string): UserError {
   return new UserError(`${path}: expected something inside the task, got a link to ${real}`, 'copy it into the task')
 }
+
+const canaryLine = /^(<!--.*canary.*-->|#.*canary.*)$/i
+
+/** An instruction without the canary lines at its start and the blank lines there; the rest byte for byte. */
+export function stripCanary(text: string): string {
+  const lines = text.split('\n')
+  const afterCanaries = lines.findIndex((line) => !canaryLine.test(line.trim()))
+  if (afterCanaries < 0) return ''
+  const start = lines.findIndex((line, i) => i >= afterCanaries && line.trim() !== '')
+  return start < 0 ? '' : lines.slice(start).join('\n')
+}

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { defaultSettings, defined, type TaskSettings } from './environment.ts'
 import { parseTaskToml } from './parse.ts'
 import { renderTaskToml } from './render.ts'
-import { defaultSettings, defined, type TaskSettings } from './settings.ts'
 
 test('writes tables in order, seconds as floats, and nothing that says nothing', () => {
   const settings: TaskSettings = {

@@ -1,6 +1,6 @@
 import { stringify } from 'smol-toml'
 import type { AgentLimits, Artifact, Healthcheck, McpServer, Network } from '../../core/task.ts'
-import type { EnvironmentSettings, StepSettings, TaskSettings, VerifierSettings } from './settings.ts'
+import type { EnvironmentSettings, StepSettings, TaskSettings, VerifierSettings } from './environment.ts'
 
 type Table = Readonly<Record<string, unknown>>
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { asOrdinaryUser } from '../../../test/ordinary-user.ts'
+import { defaultSettings } from './environment.ts'
 import { loadTask } from './load.ts'
 import { type NewTask, saveTask } from './save.ts'
-import { defaultSettings } from './settings.ts'
 
 const task: NewTask = {
   settings: { ...defaultSettings, name: 'example/new', agent: { timeoutSec: 5 } },

@@ -4,9 +4,9 @@ import { messageOf, UserError } from '../../core/errors.ts'
 import { instructionFile, stepDir, taskFileName } from '../../core/task-paths.ts'
 import { codeOf } from '../../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
+import type { TaskSettings } from './environment.ts'
 import { isInside } from './read.ts'
 import { renderTaskToml } from './render.ts'
-import type { TaskSettings } from './settings.ts'
 
 /** A task that is not on disk yet. */
 export interface NewTask {

@@ -1,5 +1,5 @@
+import { defaultSettings, type StepSettings, type TaskSettings } from './environment.ts'
 import type { NewTask } from './save.ts'
-import { defaultSettings, type StepSettings, type TaskSettings } from './settings.ts'
 
 export interface StarterOptions {
   /** `org/name`; without it the task goes by its directory's name. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { refuseIn, refuseIssue } from '../harbor-task/refuse.ts'
+import { refuseIn, refuseIssue } from '../harbor-task/schema.ts'
 import { parseYaml } from './task-yaml.ts'
 
 /** Runs the tests as Terminal-Bench did; their exit code decides the reward, whatever they do to their shell. */

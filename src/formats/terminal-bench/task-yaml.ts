@@ -2,7 +2,7 @@ import { YAMLParseError } from 'yaml'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { readYaml } from '../../lib/read-yaml.ts'
-import { refuseIn, refuseIssue } from '../harbor-task/refuse.ts'
+import { refuseIn, refuseIssue } from '../harbor-task/schema.ts'
 
 /** A Terminal-Bench task.yaml in our words. */
 export interface TaskYaml {

@@ -1,5 +1,5 @@
+import { exchangesName } from '../../core/task-paths.ts'
 import type { TrialFile, TrialWithFiles } from '../../core/trace.ts'
-import { exchangesName } from '../exchanges/exchange.ts'
 import { type Exchanges, readExchanges } from '../exchanges/read-exchanges.ts'
 import type { Told } from './build-row.ts'
 import { conversationsOf, type ExactConversation } from './exact-conversations.ts'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { promptsDigestOf } from '../../core/replay.ts'
+import { exchangesName } from '../../core/task-paths.ts'
 import type { TrialFile } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
-import { exchangesName } from '../exchanges/exchange.ts'
 import { modelInHead } from '../exchanges/read-exchanges.ts'
 
 const text = z.string().nullable()

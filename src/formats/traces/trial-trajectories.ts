@@ -1,5 +1,5 @@
+import { journalName } from '../../core/task-paths.ts'
 import type { Drop, TrialFile } from '../../core/trace.ts'
-import { journalName } from '../atif/journal.ts'
 import { readTraceTrajectory, type TraceTrajectory } from './trajectory.ts'
 import { mediaIn } from './turns.ts'
 

@@ -1,7 +1,7 @@
 import type { SandboxLease } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
+import { releaseSandbox, releaseSec } from '../trial/boundary.ts'
 import { acceptableEnvironment } from '../trial/environment.ts'
-import { releaseSandbox, releaseSec } from '../trial/release.ts'
 import { startSandbox } from '../trial/start-sandbox.ts'
 import type { CheckRequest } from './check-request.ts'
 import { checkTrialConfig } from './trial-config.ts'

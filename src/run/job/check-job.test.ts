@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { MachineLimit } from '../../lib/machine-limits.ts'
-import { requireRoom } from './check-job.ts'
+import { requireRoom } from './plan.ts'
 
 const needs = { descriptors: 8, processes: 12 }
 const files: MachineLimit = { resource: 'file descriptors', name: 'ulimit -n', limit: 256, free: 230 }

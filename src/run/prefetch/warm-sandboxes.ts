@@ -1,7 +1,6 @@
 import type { SandboxLease, SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
-import { neverAborted } from '../trial/boundary.ts'
-import { releaseLate, releaseSec } from '../trial/release.ts'
+import { neverAborted, releaseLate, releaseSec } from '../trial/boundary.ts'
 
 /** Sandboxes that were started before their trials. */
 export interface WarmSandboxes {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { removeDeadDrafts } from '../../lib/dead-drafts.ts'
 import { namesIn } from '../../lib/files.ts'
+import { removeDeadDrafts } from '../../lib/new-dir.ts'
 
 /** What a killed run left half-made; its finished shards stay. Who shares a recipe with others leaves theirs alone. */
 export async function removeLeftovers(dir: string): Promise<void> {

@@ -3,15 +3,27 @@ import type { Agent, AgentAt, AgentExit, Recorder } from '../../core/agent.ts'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError, blame, messageOf } from '../../core/errors.ts'
 import type { ModelClient, ModelRequest } from '../../core/model.ts'
-import { emptyReplies, isBogusRefusal, isEmptyReply, noValidReply, refusedPrompt } from '../../core/model-replies.ts'
+import {
+  emptyReplies,
+  isBogusRefusal,
+  isEmptyReply,
+  noValidReply,
+  refusedPrompt,
+  wrapClient,
+} from '../../core/model-replies.ts'
 import type { Sandbox, SandboxLease, ToolDir } from '../../core/sandbox.ts'
-import { wrapClient } from '../../core/wrap-client.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { estimateTokens } from '../../lib/estimate-tokens.ts'
 import { exhaustedFailure } from '../exhausted.ts'
 import { atBoundary, isGone, sandboxGone } from './boundary.ts'
-import { type AgentTrial, agentDirOf, type Round, type TrialContext } from './context.ts'
-import { agentLimitSec, agentSetupLimitSec } from './time-limits.ts'
+import {
+  type AgentTrial,
+  agentDirOf,
+  agentLimitSec,
+  agentSetupLimitSec,
+  type Round,
+  type TrialContext,
+} from './context.ts'
 
 /** Lets the agent find or install what its sandboxes share; no sandbox waits meanwhile. */
 export async function findToolDirs(context: AgentTrial, record: Recorder): Promise<readonly ToolDir[]> {

@@ -6,11 +6,10 @@ import { setupScript, stepWorkdir } from '../../core/task-paths.ts'
 import type { StepRecord, TrialEnd } from '../../core/trial.ts'
 import { exists } from '../../lib/files.ts'
 import { atBoundary, failureOf } from './boundary.ts'
-import { type AgentTrial, type Round, roundOfStep, type TrialContext } from './context.ts'
-import { waitUntilHealthy } from './healthcheck.ts'
+import { type AgentTrial, environmentStartLimitSec, type Round, roundOfStep, type TrialContext } from './context.ts'
 import { emptyNotes, type RoundNotes, runRound } from './round.ts'
+import { waitUntilHealthy } from './start-sandbox.ts'
 import type { TestBench } from './tests-run.ts'
-import { environmentStartLimitSec } from './time-limits.ts'
 import { freeze } from './verify.ts'
 
 /** What a task with steps leaves: a record per step that ran, and what holds for the trial as a whole. */

@@ -13,11 +13,11 @@ import { exists } from '../../lib/files.ts'
 import { isDiskFull } from '../exhausted.ts'
 import { atBoundary, bestEffort, isGone, sandboxGone } from './boundary.ts'
 import type { Round, TrialContext } from './context.ts'
+import { verifierLimitSec } from './context.ts'
 import type { PhaseNetwork } from './environment.ts'
 import { settleRewards } from './judge-phase.ts'
 import { missingHost } from './missing-network.ts'
 import { readRewardFiles } from './reward-files.ts'
-import { verifierLimitSec } from './time-limits.ts'
 
 export interface TestsOutcome {
   readonly rewards: Rewards

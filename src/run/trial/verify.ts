@@ -3,14 +3,13 @@ import { brokenSystem, type FreezeOptions, type Frozen, type SandboxLease } from
 import { mayModifySystem } from '../../core/task.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { restoreArtifacts, type SavedArtifact } from './artifacts.ts'
-import { atBoundary } from './boundary.ts'
+import { atBoundary, releaseSandbox } from './boundary.ts'
 import type { Round, TrialContext } from './context.ts'
+import { verifierLimitSec } from './context.ts'
 import { effectiveEnvironment, makePhaseNetwork } from './environment.ts'
 import { isJudgedRound } from './judge-phase.ts'
-import { releaseSandbox } from './release.ts'
 import { startSandbox } from './start-sandbox.ts'
 import { runTests, type TestBench } from './tests-run.ts'
-import { verifierLimitSec } from './time-limits.ts'
 import { describeChanges, settleSystems, type Verified } from './two-systems.ts'
 
 /** Tests that ran out of time run this often in all. */

@@ -3,10 +3,8 @@ import { join } from 'node:path'
 import type { FreezeOptions } from '../../core/sandbox.ts'
 import type { SystemChanges } from '../../core/system-files.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
-import { asRootInside } from '../namespaces/as-root-inside.ts'
-import { cleanEnv } from '../namespaces/clean-env.ts'
+import { asRootInside, cleanEnv, hasSubordinateIds } from '../namespaces/as-root-inside.ts'
 import { findSystemChanges, listChanges, setAside } from '../namespaces/overlay-system.ts'
-import { hasSubordinateIds } from '../namespaces/subordinate-ids.ts'
 import type { Instance } from './instance.ts'
 
 /** What lies over the agent's files for a while. */

@@ -15,7 +15,7 @@ import {
   type TerminalOptions,
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
-import { copyTree } from '../../lib/copy-tree.ts'
+import { copyTree } from '../../lib/tree.ts'
 import { Lease, type SandboxBody } from '../common/lease.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
@@ -53,23 +53,7 @@ export class ApptainerBody implements SandboxBody {
     await instance.start(signal)
     const made = await instance.exec(['mkdir', '-p', options.workdir], { user: 'root', cwd: '/' })
     if (made.exitCode !== 0) throw new BoundaryError('sandbox', `cannot make ${options.workdir}: ${made.stderr.trim()}`)
-    return new Lease(body)
-  }
-
-  get id(): string {
-    return this.options.id
-  }
-
-  get workdir(): string {
-    return this.options.workdir
-  }
-
-  get facts(): SandboxFacts {
-    return this.options.facts
-  }
-
-  get healthcheck(): Healthcheck | null {
-    return this.options.healthcheck
+    return new Lease(body, options)
   }
 
   async alive(): Promise<boolean> {

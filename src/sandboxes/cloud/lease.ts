@@ -12,7 +12,7 @@ import type {
   Terminal,
   TerminalOptions,
 } from '../../core/sandbox.ts'
-import type { Healthcheck, Network, User } from '../../core/task.ts'
+import type { Network, User } from '../../core/task.ts'
 import { Lease, type SandboxBody } from '../common/lease.ts'
 import { readLimitBytes } from '../common/transfer-rules.ts'
 import { openDoor } from './door.ts'
@@ -36,20 +36,16 @@ export interface CloudLeaseOptions {
 
 /** What a lease does on a cloud's machine: all that a sandbox must be, on the little that every cloud has. */
 export class CloudBody implements SandboxBody {
-  readonly facts: SandboxFacts
-  readonly healthcheck: Healthcheck | null
   private readonly heart: NodeJS.Timeout
   private readonly forget: string[] = []
 
   private constructor(
     private readonly machine: CloudMachine,
     private readonly options: CloudLeaseOptions,
-    readonly workdir: string,
+    private readonly workdir: string,
     /** What ran before anything of ours did: the provider's own programs. */
     private spared: readonly string[],
   ) {
-    this.facts = options.facts
-    this.healthcheck = options.image.healthcheck
     this.heart = setInterval(() => void machine.extend().catch(() => {}), options.extendEverySec * 1000)
     this.heart.unref()
   }
@@ -67,11 +63,8 @@ export class CloudBody implements SandboxBody {
       clearInterval(body.heart)
       throw error
     })
-    return new Lease(body)
-  }
-
-  get id(): string {
-    return this.machine.id
+    const { facts, image } = options
+    return new Lease(body, { id: machine.id, workdir, facts, healthcheck: image.healthcheck })
   }
 
   async alive(): Promise<boolean> {

@@ -1,7 +1,6 @@
 import { BoundaryError } from '../../core/errors.ts'
 import type { Environment } from '../../core/task.ts'
 import { BuildContext, ContextError, readInside } from '../../formats/dockerfile/context.ts'
-import { dockerfileError } from '../../formats/dockerfile/error.ts'
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { planDockerfile } from '../../formats/dockerfile/plan.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type Step,
   scriptsDir,
 } from '../../formats/dockerfile/step.ts'
+import { dockerfileError } from '../../formats/dockerfile/words.ts'
 import { gzip } from '../../lib/gzip.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { gatherItems, tarItems } from '../common/copy-items.ts'

@@ -15,8 +15,11 @@ import type {
 } from '../../core/sandbox.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 
+/** What stays the same as long as a sandbox lives. */
+type Identity = Pick<SandboxLease, 'id' | 'workdir' | 'facts' | 'healthcheck'>
+
 /** What a kind of sandbox does in its own way; `Lease` adds what is the same for all. */
-export interface SandboxBody extends Omit<SandboxLease, typeof Symbol.asyncDispose> {
+export interface SandboxBody extends Omit<SandboxLease, keyof Identity | typeof Symbol.asyncDispose> {
   /** As of a lease; every door is closed. */
   freeze(how: FreezeOptions): Promise<Frozen>
   /** Leaves nothing of it. Called once, while it is not being frozen. */
@@ -38,27 +41,23 @@ export type OpenGate = (network: Network, openDoor: SandboxLease['openDoor']) =>
  * and before a freeze. Where it is guarded, its programs leave it through a gate of ours only.
  */
 export class Lease implements SandboxLease {
+  readonly id: string
+  readonly workdir: string
+  readonly facts: SandboxFacts
+  readonly healthcheck: Healthcheck | null
   private readonly doors = new Set<Door>()
   private freezing: Promise<unknown> = Promise.resolve()
   private released: Promise<void> | undefined
   private guard: { readonly open: OpenGate; network: Network; gate: Gate | null } | null = null
 
-  constructor(private readonly body: SandboxBody) {}
-
-  get id(): string {
-    return this.body.id
-  }
-
-  get workdir(): string {
-    return this.body.workdir
-  }
-
-  get facts(): SandboxFacts {
-    return this.body.facts
-  }
-
-  get healthcheck(): Healthcheck | null {
-    return this.body.healthcheck
+  constructor(
+    private readonly body: SandboxBody,
+    { id, workdir, facts, healthcheck }: Identity,
+  ) {
+    this.id = id
+    this.workdir = workdir
+    this.facts = facts
+    this.healthcheck = healthcheck
   }
 
   get storage(): StorageWatch | undefined {

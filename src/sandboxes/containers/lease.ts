@@ -8,12 +8,11 @@ import type {
   ExecResult,
   FreezeOptions,
   Frozen,
-  SandboxFacts,
   Terminal,
   TerminalOptions,
 } from '../../core/sandbox.ts'
 import { listedChanges } from '../../core/system-files.ts'
-import type { Healthcheck, Network } from '../../core/task.ts'
+import type { Network } from '../../core/task.ts'
 import { Lease, type SandboxBody } from '../common/lease.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
 import { type Commands, gone } from './commands.ts'
@@ -39,27 +38,11 @@ export class DockerBody implements SandboxBody {
       signal?.throwIfAborted()
       await body.generations.open()
       signal?.throwIfAborted()
-      return new Lease(body)
+      return new Lease(body, options)
     } catch (error) {
       await body.destroy()
       throw error
     }
-  }
-
-  get id(): string {
-    return this.options.id
-  }
-
-  get workdir(): string {
-    return this.options.workdir
-  }
-
-  get facts(): SandboxFacts {
-    return this.options.facts
-  }
-
-  get healthcheck(): Healthcheck | null {
-    return this.options.healthcheck
   }
 
   async alive(): Promise<boolean> {

@@ -8,8 +8,7 @@ import { exists, readTextIfExists } from '../../lib/files.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
 import { walkTree } from '../../lib/tree.ts'
 import type { Cache } from './cache.ts'
-import { closedLayers } from './closed-files.ts'
-import { copySafeEtc, fingerprintEtc } from './etc.ts'
+import { closedLayers, copySafeEtc, fingerprintEtc } from './closed-files.ts'
 import type { Privileges } from './privileges.ts'
 
 /** One overlay of a sandbox's root: what lies below it, and where it appears. A layer has one sub-directory per overlay. */

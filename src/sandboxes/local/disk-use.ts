@@ -3,7 +3,7 @@ import { lstatSync, readdirSync, readFileSync, type Stats, statSync } from 'node
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from '../namespaces/clean-env.ts'
+import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import type { Privileges } from './privileges.ts'
 
 /** At most this many entries are measured in this process; a larger tree is left to `du`, which does not hold up other trials. */

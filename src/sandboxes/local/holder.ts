@@ -1,12 +1,15 @@
 import type { ChildProcess } from 'node:child_process'
 import { type EventEmitter, once } from 'node:events'
 import { lstatSync, readlinkSync } from 'node:fs'
+import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
+import type { Door } from '../../core/sandbox.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { identify, isEnding, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from '../namespaces/clean-env.ts'
+import { cleanEnv } from '../namespaces/as-root-inside.ts'
+import { openDoor as openDoorInto } from '../namespaces/door.ts'
 import { collect, type OutputStream, type RunningCommand } from '../namespaces/run-to-end.ts'
 import { closeInherited, shell } from './descriptors.ts'
 import type { OwnIds } from './own-ids.ts'
@@ -144,4 +147,16 @@ function hostProgramDir(name: string): string[] {
   const stat = lstatSync(`/${name}`, { throwIfNoEntry: false })
   if (stat?.isSymbolicLink()) return ['--symlink', readlinkSync(`/${name}`), `/${name}`]
   return stat?.isDirectory() ? ['--ro-bind', `/${name}`, `/${name}`] : []
+}
+
+interface DoorFrame {
+  readonly privileges: Privileges
+  readonly outerPid: number
+  /** A process in the sandbox's network. */
+  readonly netPid: number
+}
+
+/** Opens a port on the sandbox's own loopback whose connections arrive in this process. */
+export function openDoor({ privileges, outerPid, netPid }: DoorFrame, accept: (socket: Duplex) => void): Promise<Door> {
+  return openDoorInto({ enter: [...enterUser(privileges, outerPid), `--net=/proc/${netPid}/ns/net`] }, accept)
 }

@@ -5,7 +5,7 @@ import { BuildContext, ContextError, readInside } from '../../formats/dockerfile
 import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { planDockerfile } from '../../formats/dockerfile/plan.ts'
 import type { Base } from './base.ts'
-import type { ImageHost } from './image/host.ts'
+import type { ImageHost } from './image/layers.ts'
 import { type BuiltStage, buildStage, type StageBuild } from './image/stage.ts'
 
 /** What a sandbox starts from: files, and how its commands run. */

@@ -14,10 +14,10 @@ import type {
   Terminal,
   TerminalOptions,
 } from '../../core/sandbox.ts'
-import type { Healthcheck, Network } from '../../core/task.ts'
+import type { Network } from '../../core/task.ts'
 import { copyOut } from '../../lib/copy-out.ts'
-import { copyTree } from '../../lib/copy-tree.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { copyTree } from '../../lib/tree.ts'
 import { Lease, type SandboxBody } from '../common/lease.ts'
 import { fromInside, limitsOf, transferFailure } from '../common/transfer-rules.ts'
 import { makeLogsDir } from '../namespaces/logs-dir.ts'
@@ -59,23 +59,7 @@ export class LocalBody implements SandboxBody {
     await body.mountLogs(null)
     await body.mountTools()
     await body.startEntrypoint()
-    return new Lease(body)
-  }
-
-  get workdir(): string {
-    return this.options.workdir
-  }
-
-  get facts(): SandboxFacts {
-    return this.options.facts
-  }
-
-  get healthcheck(): Healthcheck | null {
-    return this.options.image.healthcheck
-  }
-
-  get id(): string {
-    return this.owned.id
+    return new Lease(body, { ...options, id: owned.id, healthcheck: options.image.healthcheck })
   }
 
   get storage(): StorageWatch | undefined {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { findProgram, systemPath } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { hasSubordinateIds, userName } from '../namespaces/subordinate-ids.ts'
+import { hasSubordinateIds, userName } from '../namespaces/as-root-inside.ts'
 import { firstOwnId, idCount, type OwnIds, supportsOwnIds, tryOwnIds } from './own-ids.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Reaped, ReapOptions } from '../../core/sandbox.ts'
-import { diskBytesOf } from '../../lib/disk-bytes.ts'
+import { diskBytesOf } from '../../lib/disk.ts'
 import { isDeadDraft } from '../../lib/drafts.ts'
 import { namesIn } from '../../lib/files.ts'
 import { isRunningHere } from '../../lib/process-identity.ts'

@@ -7,11 +7,10 @@ import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from '../namespaces/clean-env.ts'
+import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { enterUser } from './holder.ts'
-import { openNameRelay } from './name-relay.ts'
 import type { Privileges } from './privileges.ts'
-import { hostAddresses, outwardInterfaces, resolverFile } from './routes.ts'
+import { hostAddresses, openNameRelay, outwardInterfaces, resolverFile } from './routes.ts'
 
 /** A network namespace with a way out of this machine, and without anything of this machine's own network. */
 export interface Uplink {

@@ -1,7 +1,5 @@
 import type { SandboxProvider, SandboxRequest } from '../../core/sandbox.ts'
 import { behindGate, type Lease, type OpenGate } from '../common/lease.ts'
-import { AllowedHosts } from './allowed-hosts.ts'
-import { openHostGate } from './host-gate.ts'
 
 /** A provider of this program's own leases. */
 export interface LeaseProvider extends SandboxProvider {
@@ -16,6 +14,11 @@ export function withAllowlist(provider: LeaseProvider): SandboxProvider {
   return {
     ...provider,
     can: { ...provider.can, network: [...provider.can.network, 'allowlist'] },
+    preflight: async (how) => {
+      // Loaded before the first trial where one may need it: an import that fails once fails for ever after.
+      if (how?.networks?.includes('allowlist') ?? true) await hostGate()
+      await provider.preflight(how)
+    },
     lease: async (request) => {
       const { network } = request.environment
       const environment = { ...request.environment, network: behindGate(network) }
@@ -24,8 +27,12 @@ export function withAllowlist(provider: LeaseProvider): SandboxProvider {
   }
 }
 
+/** The proxy's own code; most jobs never use it. */
+const hostGate = () => Promise.all([import('./host-gate.ts'), import('./allowed-hosts.ts')])
+
 const openProxy: OpenGate = async (network, openDoor) => {
   if (network.mode !== 'allowlist' || network.hosts.length === 0) return null
+  const [{ openHostGate }, { AllowedHosts }] = await hostGate()
   const proxy = openHostGate(new AllowedHosts(network.hosts))
   const door = await openDoor(proxy.accept)
   return {

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
+import { findProgram, systemPath } from '../../lib/programs.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
-import { cleanEnv } from './clean-env.ts'
 import type { AsRootInside } from './overlay-system.ts'
 
 interface RootInside {
@@ -31,5 +33,31 @@ export function asRootInside({ mode, unshare }: RootInside): AsRootInside {
       throw new Error(`cannot run ${argv[0]}: ${first.trim()}`, exhaustionCause(first))
     if (code !== 0 && code !== 1) throw new Error(`${argv[0]} exited with ${code}: ${complaint.trim()}`)
     return Buffer.concat(output)
+  }
+}
+
+/** The environment of every trusted program we start: nothing of the caller's own reaches it. */
+export const cleanEnv = { PATH: systemPath }
+
+/** A range in /etc/subuid and the helpers that may map it. */
+export function hasSubordinateIds(): boolean {
+  const uid = process.getuid?.()
+  const username = userName()
+  const owns = (path: string) =>
+    existsSync(path) &&
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .some((line) => line.startsWith(`${username}:`) || line.startsWith(`${uid}:`))
+  return (
+    owns('/etc/subuid') && owns('/etc/subgid') && findProgram('newuidmap') !== null && findProgram('newgidmap') !== null
+  )
+}
+
+/** The user's name, or their number where /etc/passwd has no name for it, as in many containers. */
+export function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.())
   }
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
-import { held } from './held.ts'
+import { held } from './run-to-end.ts'
 
 test('what a child wrote is there for a reader who comes after its end', async () => {
   const child = spawn('printf', ['hello'], { stdio: ['ignore', 'pipe', 'ignore'] })

@@ -1,8 +1,11 @@
 import { type EventEmitter, once } from 'node:events'
 import type { Writable } from 'node:stream'
+import { PassThrough, type Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import { sleep } from '../../lib/deadline.ts'
+import { ExhaustionError, exhaustionIn } from '../../lib/exhaustion.ts'
+import type { KillableGroup } from './killable.ts'
 
 export const defaultLimitBytes = 1024 * 1024
 /** How long after a command's end we still read what its background children left in the pipe. */
@@ -88,4 +91,39 @@ export function collect(stream: OutputStream | null, limitBytes: number): { text
   })
   stream?.on('error', () => {})
   return { text: () => Buffer.concat(chunks).toString('utf8'), cut: () => seen > kept }
+}
+
+/**
+ * A child's output for a reader who comes later. Once a child has exited, Node throws away what is not read,
+ * so that a quick child's output would be lost to a reader who first makes a directory.
+ */
+export function held(output: Readable): Readable {
+  return output.pipe(new PassThrough())
+}
+
+/** Waits for a command of bubblewrap, which reports on its third stream whether it started; a timeout or an abort kills all its processes. */
+export async function runReported(
+  child: RunningCommand,
+  options: ExecOptions,
+  group: KillableGroup,
+): Promise<{ result: ExecResult; started: boolean }> {
+  const report = collect(child.stdio[3] as OutputStream, 4096)
+  const { code, signal, ...ended } = await runToEnd(child, options, async () => {
+    await group.kill()
+    child.kill('SIGKILL')
+  })
+  const started = report.text().includes('exit-code')
+  // Nothing inside has run yet, so that these are the words of programs of this machine.
+  const resource = started || signal !== null || ended.timedOut ? null : exhaustionIn(ended.stderr)
+  if (resource !== null)
+    throw new ExhaustionError(resource, `cannot enter the sandbox: ${ended.stderr.trim().slice(-300)}`)
+  const exitCode = ended.timedOut ? 124 : exitCodeOf(code, signal, started, ended.stderr)
+  return { started, result: { exitCode, ...ended } }
+}
+
+/** A command that cannot be found or entered ends as a shell would end it. */
+function exitCodeOf(code: number | null, signal: NodeJS.Signals | null, started: boolean, stderr: string): number {
+  if (signal) return 137
+  if (started) return code ?? 1
+  return /^bwrap: execvp .*: No such file or directory$/m.test(stderr) ? 127 : 126
 }

@@ -6,8 +6,8 @@ import type { DownloadOptions, ExecOptions, ExecResult } from '../../core/sandbo
 import { extractTar } from '../../lib/extract.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } from '../common/transfer-rules.ts'
-import { cleanEnv } from './clean-env.ts'
-import { held } from './held.ts'
+import { cleanEnv } from './as-root-inside.ts'
+import { held } from './run-to-end.ts'
 
 /** A sandbox on this machine, as far as carrying files in and out needs it. */
 export interface Inside {

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../../core/errors.ts'
 import { type ExecOptions, storageLimit } from '../../../core/sandbox.ts'
 import { sleep } from '../../../lib/deadline.ts'
-import { held } from '../../namespaces/held.ts'
+import { held } from '../../namespaces/run-to-end.ts'
 import type { Machine } from '../machine.ts'
 
 export interface BuildCommandOptions extends Omit<ExecOptions, 'signal' | 'stdin'> {

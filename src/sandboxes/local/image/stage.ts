@@ -2,7 +2,6 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BoundaryError } from '../../../core/errors.ts'
 import { type BuildContext, ContextError, hasWildcards } from '../../../formats/dockerfile/context.ts'
-import { dockerfileError } from '../../../formats/dockerfile/error.ts'
 import {
   type CopyStep,
   type DirectoryStep,
@@ -11,6 +10,7 @@ import {
   type Step,
   scriptsDir,
 } from '../../../formats/dockerfile/step.ts'
+import { dockerfileError } from '../../../formats/dockerfile/words.ts'
 import { codeOf } from '../../../lib/files.ts'
 import { digestItems, gatherItems } from '../../common/copy-items.ts'
 import { directoryScript } from '../../common/copy-scripts.ts'
@@ -18,7 +18,7 @@ import type { Base } from '../base.ts'
 import type { OwnedMachine } from '../workshop.ts'
 import { runBuildCommand } from './build-command.ts'
 import { CopyFailure, copyFromContext, copyFromStage } from './copy.ts'
-import type { ImageHost } from './host.ts'
+import type { ImageHost } from './layers.ts'
 import { findOrBuildLayer, layerKey } from './layers.ts'
 
 /** A stage whose files are all in the cache. */

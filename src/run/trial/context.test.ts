@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { agentConfig, jobConfig, taskNamed, trialConfig } from '../../../test/fakes/configs.ts'
 import type { AgentConfig, TimeoutMultipliers, VerifierConfig } from '../../core/job.ts'
-import { agentLimitSec, agentSetupLimitSec, environmentStartLimitSec, verifierLimitSec } from './time-limits.ts'
+import { agentLimitSec, agentSetupLimitSec, environmentStartLimitSec, verifierLimitSec } from './context.ts'
 
 const { environment, verifier } = taskNamed('t')
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { stripCanary } from './instruction.ts'
+import { stripCanary } from './read.ts'
 
 test.each([
   ['<!-- canary GUID 1 -->\n\nDo it.\n', 'Do it.\n'],
