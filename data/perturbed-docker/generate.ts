@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { definePipeline, UserError, z } from 'ot-agent'
+import environment from './environment/index.ts'
 
 /** Tasks whose environments are perturbed, found, written, or put together from packages. */
 export default definePipeline({
@@ -18,7 +19,7 @@ export default definePipeline({
   source: { fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } }, real: null },
   needsModel: ({ strategy }) => strategy === 'model' || strategy === 'agent',
   make: {
-    use: 'makers/environment',
+    use: environment,
     with: ({ options: { strategy, repairs, variants, published }, dir }) => ({
       pipeline: 'perturbed-docker',
       strategy,

@@ -11,6 +11,7 @@ type Options = Readonly<Record<string, unknown>>
 
 /** Stages that lie next to the pipeline that uses them, by the name that recipes may use instead of the path. */
 export const pipelineStages = {
+  'makers/environment': 'data/perturbed-docker/environment/index.ts',
   'makers/judged': 'data/llm-verifier/judged.ts',
   'makers/mine': 'data/dclm-mine/mine.ts',
   'makers/self-instruct': 'data/self-instruct/self-instruct.ts',

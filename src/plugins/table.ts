@@ -83,7 +83,6 @@ export const registry = {
     'filters/tasks/top-by-signal': () => import('../stages/filters/tasks/top-by-signal.ts'),
     'filters/tasks/verified': () => import('../stages/filters/tasks/verified.ts'),
     'makers/bug-injection': () => import('../stages/makers/bug-injection/index.ts'),
-    'makers/environment': () => import('../stages/makers/environment/index.ts'),
     'makers/expected-output': () => import('../stages/makers/expected-output/index.ts'),
     'makers/io-tests': () => import('../stages/makers/io-tests/index.ts'),
     'makers/row-template': () => import('../stages/makers/row-template/index.ts'),

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { runStage } from '../../../../test/contracts/stage.ts'
-import { provider, withSandboxes } from '../../../../test/e2e/kit.ts'
-import { clientThat, replies } from '../../../../test/fakes/told-client.ts'
-import { makeTempDir } from '../../../../test/make-task.ts'
-import type { RawRow, TaskDraft } from '../../../core/row.ts'
+import type { RawRow, TaskDraft } from '../../../src/core/row.ts'
+import { runStage } from '../../../test/contracts/stage.ts'
+import { provider, withSandboxes } from '../../../test/e2e/kit.ts'
+import { clientThat, replies } from '../../../test/fakes/told-client.ts'
+import { makeTempDir } from '../../../test/make-task.ts'
 import environment from './index.ts'
 
 const make = (more: object) =>

@@ -1,6 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { DraftFile } from '../../../core/row.ts'
-import type { Random } from '../../../lib/random.ts'
+import type { DraftFile, Random } from 'ot-agent'
 
 /** A task as far as its environment is concerned. */
 export interface Furnished {

@@ -1,10 +1,16 @@
-import { z } from 'zod'
-import { BoundaryError, UserError } from '../../../core/errors.ts'
-import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
-import type { Dropped, StageContext } from '../../../core/stage.ts'
-import { authorTask } from '../../shared/authoring/author-task.ts'
-import { openRepository, parseRepositorySpec } from '../../shared/repositories/repository.ts'
-import { asText } from '../../shared/repositories/test-files.ts'
+import {
+  authorTask,
+  BoundaryError,
+  type DraftFile,
+  type Dropped,
+  openRepository,
+  parseRepositorySpec,
+  type RawRow,
+  type StageContext,
+  type TaskDraft,
+  UserError,
+  z,
+} from 'ot-agent'
 import { asDockerfile } from './write-dockerfile.ts'
 
 const shape = z.object({
@@ -75,7 +81,7 @@ function promptFor(instruction: string, files: Readonly<Record<string, DraftFile
   const more = context.length > listed.length ? [`- and ${context.length - listed.length} more`] : []
   const manifests = context
     .filter((path) => manifest.test(path))
-    .map((path) => `--- ${path.slice('environment/'.length)}\n${asText(files[path]?.data ?? '')?.slice(0, 4000) ?? ''}`)
+    .map((path) => `--- ${path.slice('environment/'.length)}\n${startOf(files[path]?.data ?? '')}`)
   return `An agent will work on this task in a container, alone and without network:
 
 <task>
@@ -87,4 +93,9 @@ Write the whole Dockerfile of that container.
 - Copy what the task starts from to the paths that the task names. The build context holds:
 ${[...listed, ...more].join('\n') || '- nothing'}
 - Do no part of the task itself, and keep it short.${manifests.length === 0 ? '' : `\n\nOf these files:\n${manifests.join('\n')}`}`
+}
+
+/** What a model is shown of a manifest. */
+function startOf(data: DraftFile['data']): string {
+  return Buffer.from(data).toString('utf8').slice(0, 4000)
 }

@@ -1,10 +1,17 @@
-import { z } from 'zod'
-import { definePlugin } from '../../../core/plugin.ts'
-import type { DraftFile, RawRow, TaskDraft } from '../../../core/row.ts'
-import { type Dropped, isDropped, type MapStage, type StageContext } from '../../../core/stage.ts'
-import { rowDigest } from '../../../lib/digest-json.ts'
-import { makeRandom } from '../../../lib/random.ts'
-import { lineageOf } from '../../shared/asking/ask.ts'
+import {
+  type DraftFile,
+  type Dropped,
+  definePlugin,
+  isDropped,
+  lineageOf,
+  type MapStage,
+  makeRandom,
+  type RawRow,
+  rowDigest,
+  type StageContext,
+  type TaskDraft,
+  z,
+} from 'ot-agent'
 import { authorDockerfile } from './author-dockerfile.ts'
 import { findDockerfile } from './find-dockerfile.ts'
 import { installPackages, packagesFor } from './packages.ts'

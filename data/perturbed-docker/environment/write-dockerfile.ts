@@ -1,6 +1,4 @@
-import type { Dropped, StageContext } from '../../../core/stage.ts'
-import { type Answer, ask } from '../../shared/asking/ask.ts'
-import { BadReply, type ReplyForm } from '../../shared/asking/forms.ts'
+import { type Answer, ask, BadReply, type Dropped, type ReplyForm, type StageContext } from 'ot-agent'
 
 /** A Dockerfile, of which only the environment is taken: who starts what in it is not its matter. */
 export const asDockerfile: ReplyForm<string> = {
