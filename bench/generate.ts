@@ -63,7 +63,7 @@ async function makeAll(dir: string): Promise<MadeTasks> {
   const maker = stage()
   const signal = new AbortController().signal
   const make = (row: RawRow) => maker.run(one(row), context(dir)) as AsyncIterable<NewDraft>
-  const shop = { set, seed: 1, limit: null, version: 'v', finish: same, judge: null, signal, onProgress: () => {} }
+  const shop = { set, seed: 1, limit: null, version: 'v', finish: same, prove: null, signal, onProgress: () => {} }
   try {
     return await makeTasks({ pipeline: 'sums', strategy: 'row-template', rows: source(), make }, shop)
   } finally {

@@ -19,7 +19,7 @@ import { basename, dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findProgram } from '../src/lib/programs.ts'
 import { tarDir } from '../src/lib/tar.ts'
-import { Engine } from '../src/sandboxes/containers/engine.ts'
+import { ContainerEngine } from '../src/sandboxes/containers/container-engine.ts'
 
 /** A container engine that a test started for itself, with its own store, and ends. */
 export interface TestEngine {
@@ -27,7 +27,7 @@ export interface TestEngine {
   readonly socket: string
   /** Variables for the engine's own command line. */
   readonly env: Readonly<Record<string, string>>
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   /** The engine's process. */
   readonly pid: number
   stop(): Promise<void>
@@ -81,7 +81,7 @@ export async function startEngine(
     said = (said + text).slice(-4000)
   })
   const exit = once(child, 'exit')
-  const engine = new Engine(name, socket)
+  const engine = new ContainerEngine(name, socket)
   for (let tries = 0; ; tries++) {
     const up = await engine.ping().then(
       () => true,
@@ -140,7 +140,7 @@ function dockerdLine(dir: string, socket: string, apart: boolean) {
 }
 
 /** What a failed test left running would run on without its engine. */
-async function removeContainers(engine: Engine): Promise<void> {
+async function removeContainers(engine: ContainerEngine): Promise<void> {
   const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query: { all: true } })
   const query = { force: true, v: true }
   for (const { Id } of Array.isArray(body) ? (body as { Id: string }[]) : [])
@@ -187,7 +187,7 @@ const programs = (
 ).split(' ')
 
 /** Makes a small image out of this machine's own programs, so that no registry is needed. `more`: as for `withBaseFiles`. */
-export async function makeBase(engine: Engine, more: readonly string[] = []): Promise<void> {
+export async function makeBase(engine: ContainerEngine, more: readonly string[] = []): Promise<void> {
   const [repo, tag] = baseImage.split(/:(?=[^:]*$)/)
   const query = { fromSrc: '-', repo, tag }
   await withBaseFiles(more, (tar) => engine.ask({ method: 'POST', path: '/images/create', query, tar }))

@@ -56,7 +56,7 @@ export async function cleanCache({ sandbox, dryRun, limitBytes }: CleanCacheRequ
   if (!provider.prune)
     throw new UserError(
       `-e ${provider.name}: expected a kind of sandbox that keeps files of its own on this machine`,
-      'leave -e out for local sandboxes; an engine of containers has its own command, for example docker image prune',
+      'leave -e out for local sandboxes; a container engine has its own command, for example docker image prune',
     )
   const report = await provider.prune({ dryRun, ...(limitBytes !== undefined && { limitBytes }) })
   return { report, others: await otherCaches() }

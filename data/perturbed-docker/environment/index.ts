@@ -58,7 +58,7 @@ type Given = z.output<typeof shape>
 
 /** E1 to E5: the same task in an environment that was written, found, repaired until it held, perturbed or put together for it. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
-  name: 'makers/environment',
+  name: 'environment',
   summary: 'Tasks of a row in other environments: perturbed, with packages by keyword, found, or written by a model',
   options,
   make: (given) => ({

@@ -70,7 +70,7 @@ export async function searchStudy(study: Study, asked: RunCells, follower: CellF
     const round = roundOf(study, alive, settings, level)
     await runCells(round, asked, follower)
     spent += alive.length * each
-    const variants = judge(round, await loadMeasured(round, asked.dir))
+    const variants = compareVariants(round, await loadMeasured(round, asked.dir))
     rounds.push({ level, cost: alive.length * each, variants })
     const kept = new Set(variants.flatMap(({ variant, dropped }) => (dropped === null ? [variant] : [])))
     alive = alive.filter(({ name }) => kept.has(name))
@@ -143,7 +143,7 @@ function ranked(round: SearchRound | undefined, alive: readonly Variant[]): stri
 }
 
 /** Compares every variant of a round with the best one. */
-function judge(study: Study, measured: Awaited<ReturnType<typeof loadMeasured>>): SearchedVariant[] {
+function compareVariants(study: Study, measured: Awaited<ReturnType<typeof loadMeasured>>): SearchedVariant[] {
   const all = study.variants.map(({ name, change }) => {
     const results: SeedResult[] = seedResults(
       study,

@@ -173,7 +173,7 @@ async function contextFor(
       refuse(draft)
       return withSandbox(draft, request.sandbox)
     },
-    judge: spine,
+    prove: spine,
     signal,
     onProgress: (counts) => options.quiet || tick(progressLine(counts)),
   }

@@ -7,7 +7,7 @@ import type { Task } from '../../core/task.ts'
 import { makeAgent, sandboxAlternatives } from '../../plugins/make.ts'
 import type { Opinion } from '../../run/check/check-request.ts'
 import { checkTask, type TaskReport } from '../../run/check/check-task.ts'
-import type { Judgement } from '../../run/pipeline/task-stages.ts'
+import type { Proof } from '../../run/pipeline/task-stages.ts'
 import { unnamedRefusal } from '../job/consent.ts'
 
 export interface Proving {
@@ -25,8 +25,8 @@ export interface Proving {
 }
 
 /** Proves tasks as `tasks check` does, one at a time; what fails is the reason it is left out. */
-export async function makeProver(judging: Proving): Promise<(task: Task) => Promise<Judgement>> {
-  const { workDir, passEnv, ...rest } = judging
+export async function makeProver(proving: Proving): Promise<(task: Task) => Promise<Proof>> {
+  const { workDir, passEnv, ...rest } = proving
   const request = {
     ...rest,
     makeAgent,
@@ -39,14 +39,14 @@ export async function makeProver(judging: Proving): Promise<(task: Task) => Prom
     if (refused !== null) return { verdict: 'rejected', reason: 'host-variables', detail: refused }
     const dir = join(workDir, randomUUID())
     try {
-      return judgementOf(await checkTask(task, request, dir))
+      return proofOf(await checkTask(task, request, dir))
     } finally {
       await rm(dir, { recursive: true, force: true })
     }
   }
 }
 
-function judgementOf({ verdict, checks }: TaskReport): Judgement {
+function proofOf({ verdict, checks }: TaskReport): Proof {
   const telling = checks.find(({ outcome }) => outcome === (verdict === 'rejected' ? 'fail' : 'unknown'))
   const reason = verdict === 'unknown' ? 'unverified' : `check-${telling?.name ?? verdict}`
   return { verdict, reason, detail: telling?.reasons.join('; ') ?? '' }

@@ -13,7 +13,7 @@ import { type Arguments, DataGenerator, gpuRequired, pipelineOfClass } from './d
 import { asksModel, definePipeline, type NewDraft, type Pipeline } from './pipeline.ts'
 import type { GenerationContext, GenerationRequest } from './request.ts'
 import { type RunnablePipeline, runGeneration } from './run-generation.ts'
-import { type Judgement, makeTasks } from './task-stages.ts'
+import { makeTasks, type Proof } from './task-stages.ts'
 
 const script = '#!/bin/sh\ngrep -qx done /app/x && r=1 || r=0\necho $r > /logs/verifier/reward.txt\n'
 const files = { 'tests/test.sh': { data: script } }
@@ -34,12 +34,12 @@ interface Asked {
   readonly seed?: number
   readonly out?: string
   readonly version?: string
-  readonly judge?: (name: string) => Judgement
+  readonly prove?: (name: string) => Proof
   readonly stage?: GenerationRequest['stage']
   readonly targetRepo?: string
 }
 
-const accepted: Judgement = { verdict: 'accepted', reason: '', detail: '' }
+const accepted: Proof = { verdict: 'accepted', reason: '', detail: '' }
 
 const declared = (pipeline: Pipeline): RunnablePipeline => ({ pipeline, hooks: null })
 const ofClass = (hooks: DataGenerator): RunnablePipeline => ({ pipeline: pipelineOfClass(hooks), hooks })
@@ -54,11 +54,11 @@ async function generate(runnable: RunnablePipeline, asked: Asked = {}) {
   const { seed = 1, limit = null, version = 'v1', stage = 'tasks', targetRepo = null } = asked
   const set = await openTaskSet(out, { pipeline: runnable.pipeline.name, version })
   const signal = new AbortController().signal
-  const judge = asked.judge
+  const prove = asked.prove
   const shop = {
     ...{ set, seed, limit, version, signal },
     finish: <T>(draft: T) => draft,
-    judge: judge ? async ({ name }: { name: string }) => judge(name) : null,
+    prove: prove ? async ({ name }: { name: string }) => prove(name) : null,
     onProgress: () => {},
   }
   const request = {
@@ -142,21 +142,21 @@ test('rows that are finished are not made again, not even those that were droppe
 })
 
 test('the limit counts tasks that were accepted, in the order of the rows', async () => {
-  const judge = (name: string): Judgement =>
+  const prove = (name: string): Proof =>
     name === 'words-0' ? { verdict: 'rejected', reason: 'nop', detail: 'doing nothing scores 1' } : accepted
-  const { out, tasks } = await generate(declared(pipeline()), { limit: 2, judge })
+  const { out, tasks } = await generate(declared(pipeline()), { limit: 2, prove })
   expect(await tasksIn(out)).toEqual(['words-1', 'words-2'])
   expect(tasks?.metadata).toMatchObject({ tasks: 2, rejects: { nop: 1 } })
   await expect(generate(declared(pipeline()), { out, limit: 1 })).rejects.toThrow('--limit')
 })
 
-test('what could not be judged is no task now, and is tried again', async () => {
-  const unknown: Judgement = { verdict: 'unknown', reason: 'unverified', detail: 'no image' }
+test('what could not be proven is no task now, and is tried again', async () => {
+  const unknown: Proof = { verdict: 'unknown', reason: 'unverified', detail: 'no image' }
   const { out, tasks } = await generate(declared(pipeline()), {
-    judge: (name) => (name === 'words-3' ? unknown : accepted),
+    prove: (name) => (name === 'words-3' ? unknown : accepted),
   })
   expect(tasks).toMatchObject({ status: 'partial', metadata: { tasks: 4, failed: 1, rejects: { unverified: 1 } } })
-  const again = await generate(declared(pipeline()), { out, judge: () => accepted })
+  const again = await generate(declared(pipeline()), { out, prove: () => accepted })
   expect(again.tasks).toMatchObject({ status: 'success', metadata: { tasks: 5, resumed: 4 } })
 })
 

@@ -20,8 +20,8 @@ export interface TasksToMake {
   readonly width?: number
 }
 
-/** How a task was judged; `unknown` says nothing about the task, only that it could not be found out. */
-export interface Judgement {
+/** What the check of a task found; `unknown` says nothing about the task, only that it could not be found out. */
+export interface Proof {
   readonly verdict: 'accepted' | 'rejected' | 'unknown'
   readonly reason: string
   readonly detail: string
@@ -35,16 +35,16 @@ export interface Workshop extends Pick<RowStep, 'set' | 'limit' | 'signal' | 'on
   /** The last word on every draft; what it throws is the end of the run. */
   readonly finish: (draft: TaskDraft) => TaskDraft
   /** Null when tasks are not checked. */
-  readonly judge: ((task: Task) => Promise<Judgement>) | null
+  readonly prove: ((task: Task) => Promise<Proof>) | null
 }
 
 /** Makes tasks of rows: each row becomes drafts, each draft is written, and each task is checked. */
 export function makeTasks({ rows, width = 16, ...work }: TasksToMake, shop: Workshop): Promise<MadeTasks> {
-  const { set, limit, signal, onProgress, seed, version, judge } = shop
+  const { set, limit, signal, onProgress, seed, version, prove } = shop
   const stages = [
     rowStage('make', drafted(work)),
     rowStage('write', written(shop)),
-    ...(judge ? [rowStage('check', checked(judge))] : []),
+    ...(prove ? [rowStage('check', checked(prove))] : []),
   ]
   const contextOf = () => ({ seed, signal, workDir: set.workDir, log: () => {} })
   return runRows({ rows, stages, contextOf, set, version: [version, seed], limit, width, signal, onProgress })
@@ -119,14 +119,14 @@ async function stagedOr(set: TaskSet, draft: TaskDraft): Promise<StagedTask | Dr
 }
 
 /** The tasks that pass; the others are removed. */
-function checked(judge: NonNullable<Workshop['judge']>): MapStage<StagedTask, StagedTask> {
+function checked(prove: NonNullable<Workshop['prove']>): MapStage<StagedTask, StagedTask> {
   return {
     kind: 'map',
     takes: 'task',
     gives: 'task',
     async *run(tasks) {
       for await (const task of tasks) {
-        const dropped = await failing(task, judge)
+        const dropped = await failing(task, prove)
         if (dropped) await task.discard()
         yield dropped ?? task
       }
@@ -135,9 +135,9 @@ function checked(judge: NonNullable<Workshop['judge']>): MapStage<StagedTask, St
 }
 
 /** Why a task is left out; null when it passes. */
-async function failing(task: StagedTask, judge: NonNullable<Workshop['judge']>): Promise<Dropped | null> {
+async function failing(task: StagedTask, prove: NonNullable<Workshop['prove']>): Promise<Dropped | null> {
   try {
-    const { verdict, reason, detail } = await judge(await task.load())
+    const { verdict, reason, detail } = await prove(await task.load())
     if (verdict === 'accepted') return null
     return { drop: reason, detail, id: task.name, ...(verdict === 'unknown' && { retry: true }) }
   } catch (error) {

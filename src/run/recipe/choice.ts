@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { WholeInput } from '../../core/stage.ts'
+import type { WholeInput } from '../../core/whole-set.ts'
 import { draftOf, removeDraft } from '../../lib/drafts.ts'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { readJson } from '../../lib/parse-json.ts'

@@ -1,4 +1,4 @@
-import type { SinkInput, WholeInput } from '../../core/stage.ts'
+import type { SinkInput, WholeInput } from '../../core/whole-set.ts'
 import type { SqlDatabase } from '../../lib/duckdb.ts'
 import { rowsInFile, selectNumbered } from '../../store/rows/shard-sql.ts'
 import type { Shard } from '../../store/rows/shards.ts'

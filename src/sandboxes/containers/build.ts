@@ -11,7 +11,7 @@ import { parseDockerfile } from '../../formats/dockerfile/parse.ts'
 import { basesOf } from '../../formats/dockerfile/plan.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { blockBytes, paddingOf, renderHeader } from '../../lib/tar-format.ts'
-import type { Engine } from './engine.ts'
+import type { ContainerEngine } from './container-engine.ts'
 import { environmentLabel } from './labels.ts'
 import { droppedCapabilities } from './rights.ts'
 import type { EngineServer } from './server.ts'
@@ -109,7 +109,7 @@ const unreachable =
 const offlineHint = '(built without network; --ek buildNetwork=public gives builds one where the task has none)'
 
 /** Builds an image in the engine. A Dockerfile that fails is the task's failure. */
-export async function buildImage(engine: Engine, request: BuildRequest, how: PrepareOptions): Promise<void> {
+export async function buildImage(engine: ContainerEngine, request: BuildRequest, how: PrepareOptions): Promise<void> {
   const { tag, build, digest } = request
   how.log?.(`building ${tag}`)
   const stream = await engine.stream({

@@ -3,10 +3,10 @@ import { blockBytes, paddingOf } from '../../lib/tar-format.ts'
 import { type RawTarEntry, readTar, type TarEntry } from '../../lib/tar-read.ts'
 import { CarryRules, type CarryRulesOptions } from './carry-rules.ts'
 import { entryPath } from './changes.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 
 export interface CarryOptions extends CarryRulesOptions {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   /** The container with the agent's files; nothing runs in it. */
   readonly from: string
   /** A running container of the image, in which nothing of the agent's has been yet. */

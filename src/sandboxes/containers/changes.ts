@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { readJson } from '../../lib/parse-json.ts'
 import { blockBytes } from '../../lib/tar-format.ts'
 import { type RawTarEntry, readTar } from '../../lib/tar-read.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 
 const changeSchema = z.object({ Path: z.string(), Kind: z.number() })
 const kinds = ['modified', 'added', 'removed'] as const
@@ -14,7 +14,7 @@ export interface Change {
 }
 
 /** What the engine says that programs changed in a container, read piece by piece: there may be a million of them. */
-export async function* listChanges(engine: Engine, container: string): AsyncGenerator<Change, void, void> {
+export async function* listChanges(engine: ContainerEngine, container: string): AsyncGenerator<Change, void, void> {
   const answer = await engine.stream({ method: 'GET', path: url`/containers/${container}/changes` })
   let rest = ''
   for await (const text of answer.setEncoding('utf8')) {
@@ -34,7 +34,7 @@ export async function* listChanges(engine: Engine, container: string): AsyncGene
 const deepest = 200
 
 /** Whether a container has a tree that is too deep for the engine's list of changes. */
-export async function isDeep(engine: Engine, container: string): Promise<boolean> {
+export async function isDeep(engine: ContainerEngine, container: string): Promise<boolean> {
   for await (const [path] of looksOf(engine, container)) if (path.split('/').length > deepest) return true
   return false
 }
@@ -44,7 +44,7 @@ export async function isDeep(engine: Engine, container: string): Promise<boolean
  * owner, mode, size, time and where a link leads.
  */
 export async function* compareFiles(
-  engine: Engine,
+  engine: ContainerEngine,
   image: string,
   container: string,
 ): AsyncGenerator<Change, void, void> {
@@ -64,7 +64,10 @@ export async function* compareFiles(
   }
 }
 
-async function* looksOf(engine: Engine, container: string): AsyncGenerator<[path: string, look: string], void, void> {
+async function* looksOf(
+  engine: ContainerEngine,
+  container: string,
+): AsyncGenerator<[path: string, look: string], void, void> {
   const exported = await engine.stream({ method: 'GET', path: url`/containers/${container}/export` })
   try {
     for await (const entry of readTar(exported)) {

@@ -4,7 +4,7 @@ import type { ExecOptions, ExecResult } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { inspectContainer } from './container.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 import { commandVariable, pipeBytes, renderCommand, renderKill } from './script.ts'
 import { Shell, type ShellEnd, type Sinks } from './shell.ts'
 
@@ -32,7 +32,7 @@ export class Commands {
   private closed = false
 
   constructor(
-    private readonly engine: Engine,
+    private readonly engine: ContainerEngine,
     readonly container: string,
     private readonly defaults: { readonly user: User; readonly cwd: string },
     /** Gets one line of news. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { ToolDir } from '../../core/sandbox.ts'
 import type { Environment, Network } from '../../core/task.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 import type { EngineImage } from './images.ts'
 import { droppedCapabilities, noNewPrivileges } from './rights.ts'
 
@@ -14,7 +14,7 @@ export interface ContainerSpec {
   readonly user: string
   /** The image's own program with its arguments, started beside us; empty for none. */
   readonly program: readonly string[]
-  /** Engine volumes by the path they appear at. */
+  /** Volumes of the container engine by the path they appear at. */
   readonly volumes: readonly MountedVolume[]
   readonly toolDirs: readonly ToolDir[]
   readonly network: string
@@ -56,7 +56,7 @@ export function waitingProgram(entrypoint: readonly string[]): readonly string[]
 }
 
 /** Makes a container and starts it. When this throws there may be one of that name: the caller removes it. */
-export async function startContainer(engine: Engine, spec: ContainerSpec): Promise<void> {
+export async function startContainer(engine: ContainerEngine, spec: ContainerSpec): Promise<void> {
   await createContainer(engine, spec)
   await engine.ask({ method: 'POST', path: url`/containers/${spec.name}/start` }).catch((error: unknown) => {
     throw blameGpu(blameImage(error, spec), spec)
@@ -64,7 +64,7 @@ export async function startContainer(engine: Engine, spec: ContainerSpec): Promi
 }
 
 /** Makes a container. */
-export async function createContainer(engine: Engine, spec: ContainerSpec): Promise<void> {
+export async function createContainer(engine: ContainerEngine, spec: ContainerSpec): Promise<void> {
   const { entrypoint, command } = mainCommand(spec.program)
   const json = {
     Image: spec.image,
@@ -119,7 +119,7 @@ function blameGpu(error: unknown, { gpus }: ContainerSpec): unknown {
   if (gpus === 0 || !(error instanceof BoundaryError)) return error
   return new BoundaryError(
     'sandbox',
-    `${error.message}\nthe task asks for ${gpus} GPU: this engine needs the NVIDIA container toolkit`,
+    `${error.message}\nthe task asks for ${gpus} GPU: this container engine needs the NVIDIA container toolkit`,
     {
       retryable: false,
       cause: error,
@@ -159,7 +159,7 @@ export interface ContainerState {
 }
 
 /** How a container is; null when there is none of that name. */
-export async function inspectContainer(engine: Engine, name: string): Promise<ContainerState | null> {
+export async function inspectContainer(engine: ContainerEngine, name: string): Promise<ContainerState | null> {
   const answer = await engine.ask({ method: 'GET', path: url`/containers/${name}/json`, accept: [404] })
   if (answer.status === 404) return null
   const { State, Config, Mounts, NetworkSettings } = stateSchema.parse(answer.body)
@@ -174,12 +174,12 @@ export async function inspectContainer(engine: Engine, name: string): Promise<Co
 }
 
 /** Ends every process of a container; its files stay. */
-export async function stopContainer(engine: Engine, name: string): Promise<void> {
+export async function stopContainer(engine: ContainerEngine, name: string): Promise<void> {
   await engine.ask({ method: 'POST', path: url`/containers/${name}/stop`, query: { t: 0 }, accept: [304, 404] })
 }
 
 /** Removes a container, however it is; one that is not there is fine. */
-export async function removeContainer(engine: Engine, name: string): Promise<void> {
+export async function removeContainer(engine: ContainerEngine, name: string): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const { status } = await engine.ask({
       method: 'DELETE',
@@ -196,18 +196,18 @@ export async function removeContainer(engine: Engine, name: string): Promise<voi
 }
 
 export async function makeVolume(
-  engine: Engine,
+  engine: ContainerEngine,
   name: string,
   labels: Readonly<Record<string, string>>,
 ): Promise<void> {
   await engine.ask({ method: 'POST', path: '/volumes/create', json: { Name: name, Labels: labels } })
 }
 
-export async function removeVolume(engine: Engine, name: string): Promise<void> {
+export async function removeVolume(engine: ContainerEngine, name: string): Promise<void> {
   await engine.ask({ method: 'DELETE', path: url`/volumes/${name}`, query: { force: true }, accept: [404, 409, 500] })
 }
 
-export async function removeImage(engine: Engine, name: string): Promise<void> {
+export async function removeImage(engine: ContainerEngine, name: string): Promise<void> {
   await engine.ask({
     method: 'DELETE',
     path: url`/images/${name}`,
@@ -218,7 +218,7 @@ export async function removeImage(engine: Engine, name: string): Promise<void> {
 
 /** Keeps the files of a stopped container as an image. */
 export async function commitContainer(
-  engine: Engine,
+  engine: ContainerEngine,
   name: string,
   image: { repo: string; tag: string },
 ): Promise<void> {

@@ -21,14 +21,14 @@ import {
   startContainer,
   stopContainer,
 } from './container.ts'
-import type { Engine } from './engine.ts'
+import type { ContainerEngine } from './container-engine.ts'
 import { areNoLinks, FreshFiles, freshPaths, makeLogs } from './fresh-files.ts'
 import { readHosts } from './hosts.ts'
 import { frozenRepo } from './labels.ts'
 import type { PublicNetwork } from './public-network.ts'
 
 export interface LeaseOptions {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   readonly id: string
   readonly workdir: string
   readonly spec: Omit<ContainerSpec, 'name' | 'network'>

@@ -11,7 +11,7 @@ import { SharedWork } from '../../lib/shared-work.ts'
 import { type BuildPlace, buildImage, buildLimits, type LoadedBuild, loadBuild } from './build.ts'
 import { withBuildLock } from './build-lock.ts'
 import { checkDockerfile } from './build-rules.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 import { healthcheckOf, healthcheckSchema, type RawHealthcheck } from './image-health.ts'
 import { isImageName } from './image-name.ts'
 import { newSandboxId, renderLabels } from './labels.ts'
@@ -83,7 +83,7 @@ export class Images {
   private readonly gate: Semaphore
 
   constructor(
-    private readonly engine: Engine,
+    private readonly engine: ContainerEngine,
     private readonly options: ImagesOptions,
   ) {
     this.gate = new Semaphore(options.builds)

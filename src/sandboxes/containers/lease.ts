@@ -17,7 +17,7 @@ import { Lease, type SandboxBody } from '../common/lease.ts'
 import { frameOf, openDoor } from '../namespaces/door.ts'
 import { type Commands, gone } from './commands.ts'
 import { inspectContainer, networkMode } from './container.ts'
-import { url } from './engine.ts'
+import { url } from './container-engine.ts'
 import { makeLogs } from './fresh-files.ts'
 import { Generations, type LeaseOptions } from './generations.ts'
 import { openTerminal } from './terminal.ts'
@@ -82,7 +82,7 @@ export class DockerBody implements SandboxBody {
     await this.commands.revive()
     const state = await inspectContainer(this.options.engine, this.generations.container)
     if (!state?.running) throw gone()
-    return openDoor(frameOf(state.pid, 'it needs root, or an engine that runs as you'), accept)
+    return openDoor(frameOf(state.pid, 'it needs root, or a container engine that runs as you'), accept)
   }
 
   async setNetwork(network: Network): Promise<void> {

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 import type { EngineServer } from './server.ts'
 
 export interface NetworkSpec {
@@ -18,7 +18,7 @@ const taken = /overlaps|already used|is being used|conflicts with/i
 const attempts = 50
 
 /** Makes a network of a sandbox's own. Engines have a few dozen ranges of addresses; after those it gets a small one of ours. */
-export async function makeNetwork(engine: Engine, server: EngineServer, spec: NetworkSpec): Promise<void> {
+export async function makeNetwork(engine: ContainerEngine, server: EngineServer, spec: NetworkSpec): Promise<void> {
   if (spec.closed && server.cannotClose !== null)
     throw new BoundaryError('sandbox', `a compose file without network is refused: ${server.cannotClose}`, {
       code: 'UnsupportedEnvironmentError',
@@ -41,7 +41,7 @@ export async function makeNetwork(engine: Engine, server: EngineServer, spec: Ne
 }
 
 /** Removes a network; one that is not there is fine. A container that is being removed may hold it for a moment. */
-export async function removeNetwork(engine: Engine, name: string, tries = 20): Promise<void> {
+export async function removeNetwork(engine: ContainerEngine, name: string, tries = 20): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const path = url`/networks/${name}`
     const { status } = await engine.ask({ method: 'DELETE', path, accept: [403, 404, 409, 500] })
@@ -53,7 +53,7 @@ export async function removeNetwork(engine: Engine, name: string, tries = 20): P
 }
 
 /** Null when it was made, or else what the engine said. */
-async function create(engine: Engine, spec: NetworkSpec, subnet: string | null): Promise<string | null> {
+async function create(engine: ContainerEngine, spec: NetworkSpec, subnet: string | null): Promise<string | null> {
   const json = {
     Name: spec.name,
     Driver: 'bridge',
@@ -71,7 +71,11 @@ async function create(engine: Engine, spec: NetworkSpec, subnet: string | null):
 }
 
 /** Docker's interface would turn names on, and those are answered at an address of the host. */
-async function makeClosedPodmanNetwork(engine: Engine, server: EngineServer, spec: NetworkSpec): Promise<void> {
+async function makeClosedPodmanNetwork(
+  engine: ContainerEngine,
+  server: EngineServer,
+  spec: NetworkSpec,
+): Promise<void> {
   const { name, labels } = spec
   const json = { name, labels, driver: 'bridge', internal: true, dns_enabled: false, options: { isolate: 'true' } }
   await engine.ask({ method: 'POST', path: '/libpod/networks/create', json })
@@ -82,7 +86,7 @@ async function makeClosedPodmanNetwork(engine: Engine, server: EngineServer, spe
   throw new BoundaryError('sandbox', `a compose file without network is refused: ${why}`, { retryable: false })
 }
 
-function failed(engine: Engine, { name }: NetworkSpec, why: string): BoundaryError {
+function failed(engine: ContainerEngine, { name }: NetworkSpec, why: string): BoundaryError {
   return new BoundaryError('sandbox', `${engine.name} made no network ${name}: ${why}`, { code: 'NoNetworkError' })
 }
 

@@ -11,7 +11,7 @@ import { findCompose } from './compose/command.ts'
 import { planProject } from './compose/plan.ts'
 import { findServiceImages, hasServiceImages, loadServices } from './compose/services.ts'
 import { limitsOf, volumesFor, waitingProgram } from './container.ts'
-import { Engine } from './engine.ts'
+import { ContainerEngine } from './container-engine.ts'
 import { isImageName } from './image-name.ts'
 import { Images } from './images.ts'
 import { newSandboxId, renderLabels } from './labels.ts'
@@ -23,22 +23,26 @@ import { type EngineServer, findServer } from './server.ts'
 import { type EngineKind, findSocket } from './sockets.ts'
 
 export const engineOptions = z.strictObject({
-  socket: z.string().optional().describe('the engine’s unix socket, instead of the usual places'),
+  socket: z.string().optional().describe('the container engine’s unix socket, instead of the usual places'),
   base: z
     .string()
     .refine(isImageName, 'expected the name of an image, for example debian:12')
     .optional()
-    .describe('an image the engine has, used for base images it does not have and for tasks without a Dockerfile'),
+    .describe(
+      'an image the container engine has, used for base images it does not have and for tasks without a Dockerfile',
+    ),
   network: z
     .string()
     .default('own')
     .describe(
-      'own: a network for each sandbox with a public network; or one of the engine’s, which they share, for example bridge',
+      'own: a network for each sandbox with a public network; or one of the container engine’s, which they share, for example bridge',
     ),
   buildNetwork: z
     .string()
     .optional()
-    .describe('public: builds have network even where the task has none; or a network of the engine, for example host'),
+    .describe(
+      'public: builds have network even where the task has none; or a network of the container engine, for example host',
+    ),
   builds: z.coerce.number().int().positive().default(2).describe('how many images are built at once'),
   pids: z.coerce.number().int().positive().default(1024).describe('how many processes a sandbox may have'),
   lifetimeSec: z.coerce
@@ -68,7 +72,7 @@ function abilitiesOf({ networkPerPhase }: EngineKind, compose: boolean): Sandbox
 }
 
 interface Opened {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   readonly server: EngineServer
   readonly stateDir: string
   readonly images: Images
@@ -85,7 +89,7 @@ interface Opened {
 export function makeContainers(kind: EngineKind, options: EngineOptions, context: PluginContext): LeaseProvider {
   const program = findCompose(context.env)
   const connect = async () => {
-    const engine = new Engine(kind.name, await findSocket(kind, options.socket, context.env))
+    const engine = new ContainerEngine(kind.name, await findSocket(kind, options.socket, context.env))
     await engine.ping().catch((error: unknown) => {
       throw new UserError(messageOf(error), kind.startHint)
     })
@@ -187,7 +191,7 @@ async function lease(
   )
 }
 
-async function findLimits(engine: Engine): Promise<SandboxFacts['limits']> {
+async function findLimits(engine: ContainerEngine): Promise<SandboxFacts['limits']> {
   const info = infoSchema.parse((await engine.ask({ method: 'GET', path: '/info' })).body)
   const backing = info.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
   return {
@@ -200,12 +204,12 @@ async function findLimits(engine: Engine): Promise<SandboxFacts['limits']> {
 }
 
 function factsOf(
-  engine: Engine,
+  engine: ContainerEngine,
   limits: SandboxFacts['limits'],
   { notes, program }: { readonly notes: readonly string[]; readonly program: readonly string[] },
 ): SandboxFacts {
   const missing = Object.entries(limits).flatMap(([name, on]) => (on ? [] : [name]))
-  const warning = missing.length > 0 ? [`limits that this engine does not set: ${missing.join(', ')}`] : []
+  const warning = missing.length > 0 ? [`limits that this container engine does not set: ${missing.join(', ')}`] : []
   const services = program.length > 0 ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
   return { provider: engine.name, limits, notes: [...notes, ...services, ...warning] }
 }

@@ -1,4 +1,4 @@
-import type { Engine } from './engine.ts'
+import type { ContainerEngine } from './container-engine.ts'
 import { makeNetwork, removeNetwork } from './networks.ts'
 import type { EngineServer } from './server.ts'
 
@@ -17,7 +17,7 @@ export function sharedNetwork(name: string): PublicNetwork {
 
 /** A network that is made when it is first needed, for one sandbox, so that no two of them reach each other. */
 export function ownNetwork(
-  engine: Engine,
+  engine: ContainerEngine,
   server: EngineServer,
   id: string,
   labels: Readonly<Record<string, string>>,

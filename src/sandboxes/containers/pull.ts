@@ -1,10 +1,10 @@
 import { BoundaryError } from '../../core/errors.ts'
 import type { PrepareOptions } from '../../core/sandbox.ts'
 import { readProgress } from './build.ts'
-import type { Engine } from './engine.ts'
+import type { ContainerEngine } from './container-engine.ts'
 
 /** Pulls an image that the engine does not have. */
-export async function pullImage(engine: Engine, name: string, { signal, log }: PrepareOptions): Promise<void> {
+export async function pullImage(engine: ContainerEngine, name: string, { signal, log }: PrepareOptions): Promise<void> {
   log?.(`pulling ${name}`)
   const failed = (why: string) =>
     new BoundaryError(

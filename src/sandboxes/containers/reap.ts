@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Reaped, ReapOptions } from '../../core/sandbox.ts'
 import { removeContainer, removeImage, removeVolume } from './container.ts'
-import type { Engine } from './engine.ts'
+import type { ContainerEngine } from './container-engine.ts'
 import { frozenRepo, isAbandoned, type LabelledOwner, ownedLabel, parseLabels, stateMark } from './labels.ts'
 import { removeNetwork } from './networks.ts'
 
@@ -22,7 +22,7 @@ interface Found {
  * touched, and neither is what others made with our labels on it: a container of a kept image inherits them.
  */
 export async function reap(
-  engine: Engine,
+  engine: ContainerEngine,
   stateDir: string,
   { dryRun = false, left }: ReapOptions = {},
 ): Promise<readonly Reaped[]> {
@@ -45,7 +45,7 @@ export async function reap(
 }
 
 /** Removes all that a sandbox of this process has, by its name; what comes to be meanwhile too. */
-export async function removeSandbox(engine: Engine, id: string): Promise<void> {
+export async function removeSandbox(engine: ContainerEngine, id: string): Promise<void> {
   for (let attempt = 1; attempt <= 10; attempt++) {
     let found = 0
     for (const list of lists) {
@@ -59,7 +59,7 @@ export async function removeSandbox(engine: Engine, id: string): Promise<void> {
 
 const query = { all: true, filters: JSON.stringify({ label: [ownedLabel] }) }
 
-async function listContainers(engine: Engine): Promise<Found[]> {
+async function listContainers(engine: ContainerEngine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query })
   return containersSchema.parse(body).flatMap(({ Id, Names, Labels }) => {
     const name = Names?.[0]?.replace(/^\//, '') ?? Id.slice(0, 12)
@@ -67,7 +67,7 @@ async function listContainers(engine: Engine): Promise<Found[]> {
   })
 }
 
-async function listVolumes(engine: Engine): Promise<Found[]> {
+async function listVolumes(engine: ContainerEngine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/volumes', query: { filters: query.filters } })
   return (volumesSchema.parse(body).Volumes ?? []).flatMap(({ Name, Labels }) =>
     owned(Labels, 'volume', Name, () => removeVolume(engine, Name)),
@@ -75,7 +75,7 @@ async function listVolumes(engine: Engine): Promise<Found[]> {
 }
 
 /** One that another user's container uses stays. */
-async function listNetworks(engine: Engine): Promise<Found[]> {
+async function listNetworks(engine: ContainerEngine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/networks', query: { filters: query.filters } })
   return networksSchema
     .parse(body)
@@ -84,7 +84,7 @@ async function listNetworks(engine: Engine): Promise<Found[]> {
     )
 }
 
-async function listImages(engine: Engine): Promise<Found[]> {
+async function listImages(engine: ContainerEngine): Promise<Found[]> {
   const { body } = await engine.ask({ method: 'GET', path: '/images/json', query: { filters: query.filters } })
   // A later freeze stands on an earlier one, and the newest comes first.
   return imagesSchema.parse(body).flatMap(({ RepoTags, Labels }) =>

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Engine } from './engine.ts'
+import type { ContainerEngine } from './container-engine.ts'
 
 const versionSchema = z.object({
   Version: z.string().nullish(),
@@ -30,7 +30,7 @@ export interface EngineServer {
 }
 
 /** Asks an engine what it is. */
-export async function findServer(engine: Engine): Promise<EngineServer> {
+export async function findServer(engine: ContainerEngine): Promise<EngineServer> {
   const { Version, Components } = versionSchema.parse((await engine.ask({ method: 'GET', path: '/version' })).body)
   const podman = Components?.find(({ Name }) => Name === 'Podman Engine')
   if (!podman) return dockerServer(Version ?? 'unknown')

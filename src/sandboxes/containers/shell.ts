@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { z } from 'zod'
 import type { User } from '../../core/task.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 import { Frames, UntilMark } from './frames.ts'
 import { prelude } from './script.ts'
 
@@ -17,7 +17,7 @@ export interface ExecSpec {
 
 /** Starts a program in a container and takes over its streams. */
 export async function openExec(
-  engine: Engine,
+  engine: ContainerEngine,
   container: string,
   spec: ExecSpec,
 ): Promise<{ id: string; stream: Duplex }> {
@@ -58,7 +58,7 @@ export class Shell {
   }
 
   /** A shell that reads commands. */
-  static async open(engine: Engine, container: string, user: User): Promise<Shell> {
+  static async open(engine: ContainerEngine, container: string, user: User): Promise<Shell> {
     const { stream } = await openExec(engine, container, { Cmd: ['/bin/sh'], User: String(user) })
     const shell = new Shell(stream)
     stream.write(prelude)
@@ -66,7 +66,7 @@ export class Shell {
   }
 
   /** A shell with one command, whose stdin is the connection. */
-  static async once(engine: Engine, container: string, script: string, user: User): Promise<Shell> {
+  static async once(engine: ContainerEngine, container: string, script: string, user: User): Promise<Shell> {
     const Cmd = ['/bin/sh', '-c', `${prelude}${script}`]
     const { stream } = await openExec(engine, container, { Cmd, User: String(user) })
     return new Shell(stream)

@@ -6,7 +6,7 @@ import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import { sleep } from '../../lib/deadline.ts'
 import type { Commands } from './commands.ts'
-import { type Engine, url } from './engine.ts'
+import { type ContainerEngine, url } from './container-engine.ts'
 import { commandVariable } from './script.ts'
 import { openExec } from './shell.ts'
 
@@ -18,7 +18,7 @@ const lookAgainMs = 1000
 const patienceMs = 5000
 
 interface TerminalPlace {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   readonly commands: Commands
   readonly user: User
   readonly cwd: string
@@ -138,7 +138,7 @@ class Said {
 }
 
 /** A terminal that ended meanwhile has no size; one that is not quite there yet soon has. */
-async function setSize(engine: Engine, id: string, cols: number, rows: number): Promise<void> {
+async function setSize(engine: ContainerEngine, id: string, cols: number, rows: number): Promise<void> {
   for (let attempt = 1; attempt <= 5; attempt++) {
     const call = { method: 'POST', path: url`/exec/${id}/resize`, query: { h: rows, w: cols } } as const
     const done = await engine.ask(call).then(
@@ -151,7 +151,7 @@ async function setSize(engine: Engine, id: string, cols: number, rows: number): 
 }
 
 /** The exit code, once the program is gone: the end of the connection says so, or the engine when it is asked. */
-async function waitForEnd(engine: Engine, id: string, stream: NodeJS.ReadableStream): Promise<number> {
+async function waitForEnd(engine: ContainerEngine, id: string, stream: NodeJS.ReadableStream): Promise<number> {
   let ended = false
   const closed = new Promise<void>((resolve) => {
     for (const event of ['end', 'close', 'error']) stream.once(event, () => resolve())

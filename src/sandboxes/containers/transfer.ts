@@ -7,7 +7,7 @@ import { ArchiveError, tarDir } from '../../lib/tar.ts'
 import { readTar, type TarEntry } from '../../lib/tar-read.ts'
 import { fromInside, limitsOf, readLimitBytes, transferFailure, writeScript } from '../common/transfer-rules.ts'
 import type { Commands } from './commands.ts'
-import { type Archive, type Engine, url } from './engine.ts'
+import { type Archive, type ContainerEngine, url } from './container-engine.ts'
 import { ownPath } from './script.ts'
 
 /** How commands of ours run: as root, who trusts no directory that a program inside may have added to PATH. */
@@ -15,7 +15,7 @@ export const asRoot = { user: '0', cwd: '/', env: { PATH: ownPath } } as const
 
 /** A container whose files are read and written. */
 export interface Place {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   readonly container: string
 }
 
@@ -73,7 +73,12 @@ export async function writeFile(
 }
 
 /** Copies a host directory's contents into a directory inside, as root's files. The engine unpacks, with no help from inside. */
-export async function uploadDir(engine: Engine, commands: Commands, source: string, target: string): Promise<void> {
+export async function uploadDir(
+  engine: ContainerEngine,
+  commands: Commands,
+  source: string,
+  target: string,
+): Promise<void> {
   const path = posix.normalize(target)
   const put = async () => {
     const tar = tarDir(source, { links: 'keep', special: 'skip', modes: 'kept' })
@@ -125,7 +130,8 @@ async function openArchive({ engine, container }: Place, path: string, fail: (wh
 
 function refuseInMemory(path: string, fail: (why: string) => Error): void {
   const at = inMemory.find((dir) => posix.normalize(`${path}/`).startsWith(`${dir}/`))
-  if (at !== undefined) throw fail(`what is below ${at} is kept in memory, and engines copy files of disks only`)
+  if (at !== undefined)
+    throw fail(`what is below ${at} is kept in memory, and container engines copy files of disks only`)
 }
 
 /** Leaves out what one of the patterns names, with everything below it. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { definePlugin } from '../../core/plugin.ts'
-import type { WholeInput } from '../../core/stage.ts'
+import type { WholeInput } from '../../core/whole-set.ts'
 import { apportion, mixOf, mixOptions } from '../shared/mixing/mix.ts'
 
 const weight = z.number().nonnegative()

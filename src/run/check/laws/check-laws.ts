@@ -11,9 +11,9 @@ import type { CheckRequest } from '../check-request.ts'
 import { verifiesSeparately } from '../lint-scripts.ts'
 import type { TaskFiles } from '../task-files.ts'
 import { type Check, isFull } from '../verdict.ts'
-import { judgeReference, judgeShallow, type LawsReport, lawPathsOf, stderrWarning } from './judge-laws.ts'
-import { hidesOrder, judgeStated } from './judge-stated.ts'
+import { checkStated, hidesOrder } from './check-stated.ts'
 import { type LawAsk, seeLaws, shallowAgent } from './law-bench.ts'
+import { checkReference, checkShallow, type LawsReport, lawPathsOf, stderrWarning } from './law-checks.ts'
 import type { ShallowSolution } from './shallow-solutions.ts'
 
 /** The checks that are made here. */
@@ -40,8 +40,8 @@ export async function checkLaws(
   const ask: LawAsk = { task, paths: all, isScored, isOrderHidden: hidesOrder(task, files), pays }
   try {
     const sights = await seeLaws(ask, request, dir)
-    const shallow = judgeShallow(sights.tried, await firstPaid(sights.paid, runAgent))
-    const checks = [judgeReference(paths, sights, task, files), judgeStated(paths, sights, task), shallow]
+    const shallow = checkShallow(sights.tried, await firstPaid(sights.paid, runAgent))
+    const checks = [checkReference(paths, sights, task, files), checkStated(paths, sights, task), shallow]
     return { checks, findings: stderrWarning(sights), made: sights.made }
   } catch (error) {
     if (!(error instanceof BoundaryError)) throw error

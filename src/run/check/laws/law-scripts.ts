@@ -31,11 +31,11 @@ export function readScript(paths: readonly string[]): string {
   return `for p in ${paths.map(shellQuote).join(' ')}; do head -c ${madeBytes} "$p" | base64 -w 0; echo; done`
 }
 
-/** Bash: `judge N` runs the tests and prints N and the reward as base64, a dash when there is none. */
-function judgeFunction(limitSec: number): string {
+/** Bash: `score N` runs the tests and prints N and the reward as base64, a dash when there is none. */
+function scoreFunction(limitSec: number): string {
   const rewards = ['reward.txt', 'reward.json'].map((name) => `${verifierLogs}/${name}`).join(' ')
   return `
-judge() {
+score() {
   rm -f ${rewards}
   ( timeout -k 5 ${limitSec} ${tests}/test.sh ) > /dev/null 2>&1 < /dev/null
   local file paid=-
@@ -60,7 +60,7 @@ export function shallowScript(
   const tries = solutions.map(
     ({ script }, nth) => `solve() {\n${script}\n}\n( solve ) > /dev/null 2>&1 < /dev/null\ntry ${nth}`,
   )
-  return `${judgeFunction(limitSec)}
+  return `${scoreFunction(limitSec)}
 targets=(${targets.map(shellQuote).join(' ')})
 most=${solutions.length}
 # Hundredths of a second of the processor that finished children used.
@@ -69,7 +69,7 @@ try() {
   [ "$1" -lt "$most" ] || exit 0
   local begin=$SECONDS cpu before
   count_cpu; before=$cpu
-  judge "$1"
+  score "$1"
   count_cpu
   [ $((SECONDS - begin)) -le ${slowSec} ] && [ $((cpu - before)) -le ${slowCpuSec * 100} ] || most=${triesOfSlow}
   rm -rf -- "\${targets[@]}"
@@ -85,10 +85,10 @@ export function orderScript(paths: readonly string[], limitSec: number): string 
     const head = /\.[ct]sv$/.test(path) ? 1 : 0
     return `cp ${file} /tmp/law-order
 { head -n ${head} /tmp/law-order; tail -n +${head + 1} /tmp/law-order | tac; } > ${file}
-judge ${nth}
+score ${nth}
 cat /tmp/law-order > ${file}`
   })
-  return `${judgeFunction(limitSec)}\njudge -1\n${turns.join('\n')}\nrm -f /tmp/law-order\n`
+  return `${scoreFunction(limitSec)}\nscore -1\n${turns.join('\n')}\nrm -f /tmp/law-order\n`
 }
 
 /** Where the watched solution leaves what it said. */

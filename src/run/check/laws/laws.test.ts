@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Task } from '../../../core/task.ts'
 import type { TaskFiles } from '../task-files.ts'
-import { judgeReference, judgeShallow, type LawPaths, stderrWarning } from './judge-laws.ts'
-import { hidesOrder, judgeStated } from './judge-stated.ts'
+import { checkStated, hidesOrder } from './check-stated.ts'
 import type { LawSights } from './law-bench.ts'
+import { checkReference, checkShallow, type LawPaths, stderrWarning } from './law-checks.ts'
 import { pathsInProse, pathsInScripts } from './named-paths.ts'
 import { examplesIn, shallowSolutions } from './shallow-solutions.ts'
 
@@ -57,11 +57,11 @@ test('a shallow solution writes every file that is asked for, and a program wher
 })
 
 test('a paid shallow solution rejects, and shows what it does', () => {
-  expect(judgeShallow(5, { name: 'touch', script: 'touch /app/x' })).toMatchObject({
+  expect(checkShallow(5, { name: 'touch', script: 'touch /app/x' })).toMatchObject({
     outcome: 'fail',
     evidence: ['touch /app/x'],
   })
-  expect([judgeShallow(5, null).outcome, judgeShallow(0, null).outcome]).toEqual(['ok', 'skipped'])
+  expect([checkShallow(5, null).outcome, checkShallow(0, null).outcome]).toEqual(['ok', 'skipped'])
 })
 
 test.each([
@@ -73,7 +73,7 @@ test.each([
   ['Ran 3 tests in 0.001s', false],
 ])('a complaint on stderr rejects, other words are a warning: %s', (stderr, rejects) => {
   const sights = { ...nothing, stderr: `${stderr}\n` }
-  const { outcome } = judgeReference(noPaths, sights, taskOf('Do it.'), filesOf(''))
+  const { outcome } = checkReference(noPaths, sights, taskOf('Do it.'), filesOf(''))
   expect([outcome, stderrWarning(sights).length]).toEqual(rejects ? ['fail', 0] : ['ok', 1])
 })
 
@@ -84,14 +84,14 @@ test('what a solution leaves empty rejects, unless the instruction speaks of emp
     before: new Map([['/app/out.txt', 'absent']]),
     after: new Map([['/app/out.txt', 'blank']]),
   }
-  const judged = (words: string) => judgeReference({ told, tested: [] }, sights, taskOf(words), filesOf('')).outcome
+  const judged = (words: string) => checkReference({ told, tested: [] }, sights, taskOf(words), filesOf('')).outcome
   expect([judged('Write it.'), judged('Make an empty file.')]).toEqual(['fail', 'ok'])
 })
 
 test('results that are all 0 mean that nothing was found; among others 0 may be right', () => {
   const judged = (...texts: string[]) => {
     const made = new Map(texts.map((text, nth) => [`/app/${nth}`, text]))
-    return judgeReference(noPaths, { ...nothing, made }, taskOf('Count.'), filesOf('')).outcome
+    return checkReference(noPaths, { ...nothing, made }, taskOf('Count.'), filesOf('')).outcome
   }
   expect([judged('  0  0\n'), judged('0\n', '7\n'), judged('10\n')]).toEqual(['fail', 'ok', 'ok'])
 })
@@ -101,7 +101,7 @@ test('a path that is neither there nor made rejects, unless the sentence hedges 
     const told = pathsInProse(words)
     const absent = new Map(told.map(({ path }) => [path, 'absent' as const]))
     const sights = { ...nothing, before: absent, after: absent }
-    return judgeReference({ told, tested: [] }, sights, taskOf(words), filesOf(solution)).outcome
+    return checkReference({ told, tested: [] }, sights, taskOf(words), filesOf(solution)).outcome
   }
   expect(judged('Count the lines of /app/x.txt.')).toBe('fail')
   expect(judged('Count the lines of /app/x.txt, if it exists.')).toBe('ok')
@@ -109,7 +109,7 @@ test('a path that is neither there nor made rejects, unless the sentence hedges 
 })
 
 test('a variable that nothing sets rejects, and the line that speaks of it is shown', () => {
-  const judged = (words: string, solution: string) => judgeReference(noPaths, nothing, taskOf(words), filesOf(solution))
+  const judged = (words: string, solution: string) => checkReference(noPaths, nothing, taskOf(words), filesOf(solution))
   expect(judged('Do it.\n\nList $dir.', 'ls $dir')).toMatchObject({
     outcome: 'fail',
     reasons: ['variable: the instruction speaks of $dir, and nothing sets it'],
@@ -135,7 +135,7 @@ test('names and formats that the tests want have to be stated', () => {
       after: new Map([[path, 'file' as const]]),
     }
     const made = new Map([[path, text]])
-    return judgeStated(
+    return checkStated(
       { told: [], tested: [{ path, line: '', where: 'tests/test.sh:1' }] },
       { ...sights, made },
       taskOf(words),

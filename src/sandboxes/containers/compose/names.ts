@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type Engine, url } from '../engine.ts'
+import { type ContainerEngine, url } from '../container-engine.ts'
 import { openExec } from '../shell.ts'
 
 const listSchema = z.array(z.object({ Id: z.string(), Labels: z.record(z.string(), z.string()).nullish() }))
@@ -18,7 +18,7 @@ const rewrite = `t=$1; k=; while IFS= read -r l; do case $l in *'${hostsMark}') 
  * Tells the services of a project each other's addresses, where the engine has no names of its own to offer. A container
  * without a shell stays without.
  */
-export async function writeHosts(engine: Engine, project: string): Promise<void> {
+export async function writeHosts(engine: ContainerEngine, project: string): Promise<void> {
   const filters = JSON.stringify({ label: [`com.docker.compose.project=${project}`] })
   const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query: { filters } })
   const containers = listSchema.parse(body)
@@ -32,7 +32,7 @@ export async function writeHosts(engine: Engine, project: string): Promise<void>
   for (const { Id } of containers) await write(engine, Id, lines.join('')).catch(() => {})
 }
 
-async function write(engine: Engine, container: string, lines: string): Promise<void> {
+async function write(engine: ContainerEngine, container: string, lines: string): Promise<void> {
   const Cmd = ['/bin/sh', '-c', rewrite, 'sh', lines]
   const { stream } = await openExec(engine, container, { Cmd, User: '0' })
   await new Promise<void>((resolve) => {

@@ -5,7 +5,7 @@ import type { Healthcheck } from '../../../core/task.ts'
 import { type ComposeFile, composeFileName, mainService } from '../../../formats/compose/load.ts'
 import type { ComposeService } from '../../../formats/compose/service.ts'
 import { waitingProgram } from '../container.ts'
-import type { Engine } from '../engine.ts'
+import type { ContainerEngine } from '../container-engine.ts'
 import type { EngineImage, Images } from '../images.ts'
 import type { EngineServer } from '../server.ts'
 import { checkClosed } from './closed.ts'
@@ -25,7 +25,7 @@ export interface MainPlan {
 }
 
 export interface PlanPlace {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   readonly server: EngineServer
   readonly images: Images
   /** The compose program of this machine. */

@@ -6,7 +6,7 @@ import { type ComposeFile, mainService } from '../../../formats/compose/load.ts'
 import { tarDir } from '../../../lib/tar.ts'
 import { blockBytes, paddingOf, renderHeader } from '../../../lib/tar-format.ts'
 import type { ContainerSpec } from '../container.ts'
-import { type Engine, url } from '../engine.ts'
+import { type ContainerEngine, url } from '../container-engine.ts'
 import type { EngineImage } from '../images.ts'
 import { makeNetwork } from '../networks.ts'
 import { removeSandbox } from '../reap.ts'
@@ -16,7 +16,7 @@ import { writeHosts } from './names.ts'
 import { networksOf, renderProject } from './render.ts'
 
 export interface ProjectOptions {
-  readonly engine: Engine
+  readonly engine: ContainerEngine
   readonly server: EngineServer
   /** The compose program. */
   readonly program: string

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { definePlugin } from '../../../core/plugin.ts'
-import type { SqlSession, WholeStage } from '../../../core/stage.ts'
+import type { WholeStage } from '../../../core/stage.ts'
+import type { SqlSession } from '../../../core/whole-set.ts'
 import { estimateTokens } from '../../../lib/estimate-tokens.ts'
 import { makeRandom } from '../../../lib/random.ts'
 import { rowNumbers, saveChoice } from '../../shared/mixing/choice.ts'

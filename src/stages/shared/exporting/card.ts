@@ -1,4 +1,4 @@
-import type { MadeSoFar } from '../../../core/stage.ts'
+import type { MadeSoFar } from '../../../core/whole-set.ts'
 import { renderYaml } from '../../../lib/render-yaml.ts'
 
 /** What a card tells about a dataset beside how it was made. */

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { SinkInput, SqlSession } from '../../../core/stage.ts'
+import type { SinkInput, SqlSession } from '../../../core/whole-set.ts'
 import { sqlText } from '../../../lib/duckdb.ts'
 import type { Side } from './split.ts'
 

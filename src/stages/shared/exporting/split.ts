@@ -1,4 +1,4 @@
-import type { SqlSession } from '../../../core/stage.ts'
+import type { SqlSession } from '../../../core/whole-set.ts'
 import { sqlText } from '../../../lib/duckdb.ts'
 
 export type Side = 'train' | 'validation'

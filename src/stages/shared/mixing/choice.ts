@@ -1,4 +1,4 @@
-import type { SqlSession } from '../../../core/stage.ts'
+import type { SqlSession } from '../../../core/whole-set.ts'
 
 /** What becomes of a row of an input: its position among the chosen, or the reason it goes. */
 export interface Chosen {

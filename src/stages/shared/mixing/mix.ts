@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { WholeInput, WholeStage } from '../../../core/stage.ts'
+import type { WholeStage } from '../../../core/stage.ts'
+import type { WholeInput } from '../../../core/whole-set.ts'
 import { makeRandom, type Random } from '../../../lib/random.ts'
 import { rowNumbers, saveChoice } from './choice.ts'
 

@@ -1,5 +1,5 @@
 /** What a task is judged by, as text. */
-export interface JudgedBy {
+export interface TaskTexts {
   readonly instruction: string
   /** Tests, and what they read. */
   readonly tests: string
@@ -10,7 +10,7 @@ export interface JudgedBy {
  * The details of an instruction that must survive when it is told in other words: every path, and whatever is quoted or a
  * number and also occurs in the tests or the solution.
  */
-export function bindingDetails({ instruction, tests, solution }: JudgedBy): string[] {
+export function bindingDetails({ instruction, tests, solution }: TaskTexts): string[] {
   const judged = `${tests}\n${solution}`
   const quoted = [...instruction.matchAll(/`([^`\n]{1,200})`|"([^"\n]{1,200})"/g)].map(
     ([, code, text]) => code ?? text ?? '',

@@ -11,7 +11,7 @@ import { walkTree } from '../../../lib/tree.ts'
 import { type Answer, lineageOf } from '../asking/ask.ts'
 import { placeTask } from '../rolling/place-tasks.ts'
 import { taskRowOf } from '../task-row.ts'
-import type { JudgedBy } from './details.ts'
+import type { TaskTexts } from './details.ts'
 
 /** In which manner a task is rewritten, and the suffix of its name. */
 export interface Telling {
@@ -24,7 +24,7 @@ export async function retoldTask(
   row: TaskRow,
   telling: Telling,
   at: StageContext,
-  tell: (old: JudgedBy) => Promise<{ readonly instruction: string; readonly told: Answer<unknown> } | Dropped>,
+  tell: (old: TaskTexts) => Promise<{ readonly instruction: string; readonly told: Answer<unknown> } | Dropped>,
 ): Promise<TaskRow | Dropped> {
   await mkdir(at.workDir, { recursive: true })
   const parent = await makeScratchDir(join(at.workDir, `${telling.manner}-`))
@@ -34,7 +34,7 @@ export async function retoldTask(
     if (refused) return refused
     if (!(await exists(instructionFile(dir))))
       return { drop: 'several-steps', detail: 'it has no single instruction', id: row.id }
-    const told = await tell(await judgedBy(dir))
+    const told = await tell(await textsOf(dir))
     if (isDropped(told)) return told
     await writeFile(instructionFile(dir), `${told.instruction}\n`)
     await markParent(dir, row, telling, { told: told.told, seed: at.seed })
@@ -49,7 +49,7 @@ export async function retoldTask(
 const limitChars = 500_000
 
 /** What decides about a task on disk: its instruction, its tests and its solution. */
-async function judgedBy(dir: string): Promise<JudgedBy> {
+async function textsOf(dir: string): Promise<TaskTexts> {
   const [tests, solution] = await Promise.all([testsDir(dir), solutionDir(dir)].map(textBelow))
   return { instruction: await readFile(instructionFile(dir), 'utf8'), tests: tests ?? '', solution: solution ?? '' }
 }

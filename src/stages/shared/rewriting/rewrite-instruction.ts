@@ -2,7 +2,7 @@ import type { Dropped } from '../../../core/stage.ts'
 import { type Answer, type AskAt, ask, type Question } from '../asking/ask.ts'
 import { asText, BadReply, type ReplyForm } from '../asking/forms.ts'
 import { givenAway } from '../authoring/review-draft.ts'
-import { bindingDetails, type JudgedBy, lostDetails } from './details.ts'
+import { bindingDetails, lostDetails, type TaskTexts } from './details.ts'
 
 /** Ways to rewrite an instruction that leave the task's files, tests and solution as they are. */
 const manners = {
@@ -25,7 +25,7 @@ export interface Rewriting {
  * away is sent back, and dropped when that does not help.
  */
 export function rewriteInstruction(
-  task: JudgedBy,
+  task: TaskTexts,
   { manner, variant, how }: Rewriting,
   at: AskAt,
 ): Promise<Answer<string> | Dropped> {
@@ -46,7 +46,7 @@ export function rewriteInstruction(
   return ask({ ...how, prompt: promptFor(task, manner, variant, details), form }, at)
 }
 
-function promptFor(task: JudgedBy, manner: Manner, variant: number, details: readonly string[]): string {
+function promptFor(task: TaskTexts, manner: Manner, variant: number, details: readonly string[]): string {
   const kept = details.length === 0 ? '' : `\nThese must be in it, letter by letter: ${details.map(quote).join(', ')}.`
   const solution =
     manner === 'constrain'

@@ -4,7 +4,7 @@ import type { Need, StageContext, WholeFilter } from '../../../core/stage.ts'
 import { isPackPath, type LoadedPack, loadPacks, missingPacks } from '../../../formats/benchmark/find-packs.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { Contamination } from './contamination.ts'
-import { type Judged, judgeTexts } from './texts.ts'
+import { type ComparedRow, dropByText } from './texts.ts'
 
 /** Benchmarks that training sets of agents are measured by: the seven that are reported, an earlier one, and the two that recipes are chosen by. */
 const usualBenchmarks = [
@@ -47,7 +47,7 @@ export const decontaminationOptions = z.strictObject({
 type Options = z.output<typeof decontaminationOptions>
 
 /** Drops every row that holds words of a benchmark; its result says which benchmark lost whom. */
-export function decontaminate(of: Judged, written: Options, context: PluginContext): WholeFilter {
+export function decontaminate(of: ComparedRow, written: Options, context: PluginContext): WholeFilter {
   const options = located(written, context)
   return {
     kind: 'set-filter',
@@ -63,7 +63,7 @@ export function decontaminate(of: Judged, written: Options, context: PluginConte
       const once = [...new Map(packs.map((each) => [each.file, each.pack])).values()]
       const known = new Contamination(once, options)
       const hits: { id: string; why: string }[] = []
-      const table = await judgeTexts(at.sql, input, of, ({ id, text }) => {
+      const table = await dropByText(at.sql, input, of, ({ id, text }) => {
         const why = known.find(text)
         if (why === null) return null
         hits.push({ id, why })

@@ -1,5 +1,5 @@
 import type { WholeFilter } from '../../../core/stage.ts'
-import type { Judged } from './texts.ts'
+import type { ComparedRow } from './texts.ts'
 
 /** What makes two rows the same, as SQL. */
 const keys = {
@@ -7,10 +7,10 @@ const keys = {
   trace: { conversation: 'hash(conversations)', instruction: 'prompt_digest' },
 } as const
 
-export type DuplicateKey<Of extends Judged> = keyof (typeof keys)[Of]
+export type DuplicateKey<Of extends ComparedRow> = keyof (typeof keys)[Of]
 
 /** Keeps the first of rows with the same key. */
-export function exactDuplicates<Of extends Judged>(of: Of, by: DuplicateKey<Of>): WholeFilter {
+export function exactDuplicates<Of extends ComparedRow>(of: Of, by: DuplicateKey<Of>): WholeFilter {
   const key = keys[of][by] as string
   return {
     kind: 'set-filter',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { WholeFilter } from '../../../core/stage.ts'
 import { SimilarTexts, signatureOf } from '../../../lib/minhash.ts'
 import { wordHashes } from '../../../lib/word-hashes.ts'
-import { type Judged, judgeTexts, type RowText, type TextDrop } from './texts.ts'
+import { type ComparedRow, dropByText, type RowText, type TextDrop } from './texts.ts'
 
 /** Options of near-duplicate removal. */
 export const nearOptions = z.strictObject({
@@ -16,12 +16,12 @@ export const nearOptions = z.strictObject({
 })
 
 /** Keeps the first of rows that say nearly the same, by MinHash. */
-export function nearDuplicates(of: Judged, options: z.output<typeof nearOptions>): WholeFilter {
+export function nearDuplicates(of: ComparedRow, options: z.output<typeof nearOptions>): WholeFilter {
   return {
     kind: 'set-filter',
     takes: of,
     version: 3,
-    findDrops: (input, { sql }) => judgeTexts(sql, input, of, makeJudge(input.rows, options)),
+    findDrops: (input, { sql }) => dropByText(sql, input, of, makeJudge(input.rows, options)),
   }
 }
 

@@ -1,9 +1,10 @@
-import type { SqlSession, WholeInput } from '../../../core/stage.ts'
+import type { SqlSession, WholeInput } from '../../../core/whole-set.ts'
 
-export type Judged = 'task' | 'trace'
+/** The kind of rows whose texts are compared. */
+export type ComparedRow = 'task' | 'trace'
 
 /** What a row says, as SQL: a task's instruction, or all that was said in a trace. */
-const textOf: Readonly<Record<Judged, string>> = {
+const textOf: Readonly<Record<ComparedRow, string>> = {
   task: 'instruction',
   trace: 'array_to_string(list_transform(conversations, message -> message.content), chr(10))',
 }
@@ -21,12 +22,12 @@ export interface TextDrop {
   readonly detail: string
 }
 
-/** Judges the text of every row, in order, a bounded number at a time; gives the name of a table of the rows that go. */
-export async function judgeTexts(
+/** Decides about the text of every row, in order, a bounded number at a time; gives the name of a table of the rows that go. */
+export async function dropByText(
   sql: SqlSession,
   { view, rows: count }: WholeInput,
-  of: Judged,
-  judge: (row: RowText) => TextDrop | null,
+  of: ComparedRow,
+  decide: (row: RowText) => TextDrop | null,
 ): Promise<string> {
   const drops: unknown[][] = []
   let next = 0
@@ -36,7 +37,7 @@ export async function judgeTexts(
       if (Number(row) < next) throw new Error(`row ${row} of ${view} came after row ${next - 1}`)
       next = Number(row) + 1
       const text = said instanceof Uint8Array ? said : new Uint8Array()
-      const drop = judge({ row: Number(row), id: String(id), text })
+      const drop = decide({ row: Number(row), id: String(id), text })
       if (drop) drops.push([row, id, drop.reason, drop.detail])
     }
   await sql.run('DROP TABLE IF EXISTS drops')

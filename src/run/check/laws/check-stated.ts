@@ -2,8 +2,8 @@ import type { Task } from '../../../core/task.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
 import type { TaskFiles } from '../task-files.ts'
 import type { Check } from '../verdict.ts'
-import type { LawPaths } from './judge-laws.ts'
 import type { LawSights } from './law-bench.ts'
+import type { LawPaths } from './law-checks.ts'
 
 const orders =
   /\b(?:sort\w*|order\w*|alphabet\w*|ascending|descending|rank\w*|lexicograph\w*|chronolog\w*|newest|oldest|latest|earliest|largest|smallest|biggest|highest|lowest|longest|shortest|most|least|top|first|last|reverse\w*|increasing\w*|decreasing\w*)\b/i
@@ -15,7 +15,7 @@ export function hidesOrder(task: Task, { rounds }: TaskFiles): boolean {
 }
 
 /** The instruction says what the tests want: the names of files, an order that counts, a format that cannot be guessed. */
-export function judgeStated(paths: LawPaths, sights: LawSights, task: Task): Check {
+export function checkStated(paths: LawPaths, sights: LawSights, task: Task): Check {
   const { instruction } = task
   const made = (path: string) => isAbsent(sights.before.get(path)) && isAbsent(sights.after.get(path)) === false
   const unnamed = paths.tested.filter(({ path }) => made(path) && !isNamed(path, instruction, sights.workdir))

@@ -28,7 +28,7 @@ export function lawPathsOf(task: Task, { rounds }: TaskFiles): LawPaths {
 const isScript = ({ name }: { readonly name: string }) => /\.(?:sh|py)$/.test(name)
 
 /** A shallow solution must not be paid; `paid` is the one that was, in a trial of its own. */
-export function judgeShallow(tried: number, paid: ShallowSolution | null): Check {
+export function checkShallow(tried: number, paid: ShallowSolution | null): Check {
   if (paid) {
     const reasons = [`a shallow solution scores 1: ${paid.name}`]
     return { name: 'shallow', outcome: 'fail', reasons, evidence: paid.script.split('\n') }
@@ -37,7 +37,7 @@ export function judgeShallow(tried: number, paid: ShallowSolution | null): Check
 }
 
 /** The solution runs without complaint, and leaves something where the instruction wants something. */
-export function judgeReference(paths: LawPaths, sights: LawSights, task: Task, files: TaskFiles): Check {
+export function checkReference(paths: LawPaths, sights: LawSights, task: Task, files: TaskFiles): Check {
   const { stderr, pipes, before, after, made } = sights
   const complaints = complaintsIn(stderr)
   const blank = mayBeEmpty.test(task.instruction)

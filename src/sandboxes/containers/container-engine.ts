@@ -47,7 +47,7 @@ export function url(strings: TemplateStringsArray, ...names: readonly string[]):
 }
 
 /** A container engine behind a unix socket: Docker's interface, which Podman serves too. */
-export class Engine {
+export class ContainerEngine {
   private readonly pool: Agent
   private version: Promise<string> | undefined
 
