@@ -57,14 +57,10 @@ export class DistributionTally {
 
   /** The value that a share of all values does not exceed. */
   #quantiles(): (share: number) => number {
-    const rankOf = (share: number) => Math.min(this.#count - 1, Math.floor(share * this.#count))
-    if (this.#values !== null) {
-      const sorted = this.#values.toSorted((a, b) => a - b)
-      return (share) => sorted[rankOf(share)] ?? Number.NaN
-    }
+    if (this.#values !== null) return quantilesOf(this.#values)
     const bins = [...this.#bins].sort(([a], [b]) => a - b)
     return (share) => {
-      let left = rankOf(share)
+      let left = rankOf(share, this.#count)
       const found = bins.find(([, count]) => {
         left -= count
         return left < 0
@@ -73,6 +69,16 @@ export class DistributionTally {
       return Math.min(this.#max, Math.max(this.#min, value))
     }
   }
+}
+
+/** The value that a share of these values does not exceed. */
+export function quantilesOf(values: readonly number[]): (share: number) => number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return (share) => sorted[rankOf(share, sorted.length)] ?? Number.NaN
+}
+
+function rankOf(share: number, count: number): number {
+  return Math.min(count - 1, Math.floor(share * count))
 }
 
 /** Keeps at most `limit` items, evenly spread over all that were added, in their order. */

@@ -1,16 +1,8 @@
 import type { TraceFacts } from '../core/trace.ts'
+import { type Distribution, quantilesOf } from './distribution.ts'
 
 /** How a measure is spread over the trials that have it. */
-export interface Spread {
-  readonly count: number
-  readonly sum: number
-  readonly mean: number
-  readonly min: number
-  readonly p10: number
-  readonly p50: number
-  readonly p90: number
-  readonly max: number
-}
+export type Spread = Omit<Distribution, 'p95' | 'p99'>
 
 export interface TaskStats {
   readonly task: string
@@ -117,12 +109,12 @@ function isSolved({ result }: Pick<TraceFacts, 'result'>): boolean {
 
 /** Null when there are no values. */
 export function spreadOf(values: readonly number[]): Spread | null {
-  const sorted = values.toSorted((a, b) => a - b)
-  const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
-  if (sorted.length === 0) return null
-  const sum = sorted.reduce((total, value) => total + value, 0)
+  if (values.length === 0) return null
+  const at = quantilesOf(values)
+  // In one order, so that the same values have the same sum.
+  const sum = values.toSorted((a, b) => a - b).reduce((total, value) => total + value, 0)
   const [min, p10, p50, p90, max] = [at(0), at(0.1), at(0.5), at(0.9), at(1)]
-  return { count: sorted.length, sum, mean: sum / sorted.length, min, p10, p50, p90, max }
+  return { count: values.length, sum, mean: sum / values.length, min, p10, p50, p90, max }
 }
 
 function tasksOf(all: readonly TraceFacts[]): TaskStats[] {

@@ -9,7 +9,7 @@ import type { PlanContext } from '../../run/launch/plan.ts'
 import type { Download } from '../../run/launch/plan-model.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import { localOf } from './local-paths.ts'
-import { columnFlags, tagFlags } from './schema.ts'
+import { columnFlags, tagFlags } from './trainer-flags.ts'
 
 /** How many rows are looked at. */
 const sampleRows = 200

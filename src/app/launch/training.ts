@@ -20,7 +20,7 @@ import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { dirOf, isHubName, localOf, offlineNotes } from './local-paths.ts'
 import { type PreflightRequest, preflight } from './preflight.ts'
-import { trainingArguments } from './schema.ts'
+import { trainerFlags } from './trainer-flags.ts'
 import { expectData, trainingData } from './training-data.ts'
 
 /** Turns settings into the jobs that train with LLaMA-Factory: what nodes cannot fetch first, then tokens, training, one model. */
@@ -215,7 +215,7 @@ async function readValues(path: string): Promise<TrainingValues> {
 
 /** Flags of their own first, then whatever --train-extra-args says. */
 function overridesOf(settings: Settings, jobType: JobType): TrainingValues {
-  const given = trainingArguments.flatMap((name) => {
+  const given = trainerFlags.flatMap((name) => {
     const text = settings.text(name)
     return text === undefined ? [] : [[name === 'attn' ? 'flash_attn' : name, text] as const]
   })
