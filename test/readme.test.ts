@@ -41,6 +41,19 @@ test('the first screen of the README gives the two commands', () => {
   expect(screen).toContain('npm ci && npm test')
 })
 
+test('the pictures of the README are small, described and all in use, and the first screen has one', () => {
+  const text = readFileSync('README.md', 'utf8')
+  const pictures = [...text.matchAll(/!\[([^\]]*)\]\(([^)]+)\)/g)].map(([, words = '', path = '']) => ({ words, path }))
+  expect(pictures.map(({ path }) => path).sort()).toEqual(
+    readdirSync('docs/images').map((name) => `docs/images/${name}`),
+  )
+  for (const { words, path } of pictures) {
+    expect([path, words.length > 20]).toEqual([path, true])
+    expect([path, statSync(path).size < 60_000]).toEqual([path, true])
+  }
+  expect(text.split('\n').slice(0, 12).join('\n')).toContain('](docs/images/')
+})
+
 test('CI runs the test command of the README, part by part', () => {
   const ci = readFileSync('.ci/run', 'utf8')
   expect(ci).toMatch(/^check npm ci/m)

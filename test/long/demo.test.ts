@@ -4,15 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { needs } from '../needs.ts'
+import { lookAtDemo } from '../view-demo.ts'
 
 const demo = (out: string, ...words: string[]) =>
   spawnSync(process.execPath, ['bin/ot-agent.js', 'demo', '-o', out, ...words], { encoding: 'utf8' })
 
 describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
+  const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'demo')
+
   test('makes a dataset offline, says what each stage did, and has nothing left to do the second time', {
     timeout: 900_000,
   }, () => {
-    const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'runs')
     const first = demo(out)
     expect({ status: first.status, stderr: first.stderr }).toMatchObject({
       status: 0,
@@ -45,9 +47,16 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     expect(sinks[0].cached).toBe(true)
   })
 
+  test('is shown by the viewer', { ...needs('chromium'), timeout: 120_000 }, () => lookAtDemo(out))
+
   test('a model that cannot be reached is said so, and nothing is called a reward of 0', { timeout: 300_000 }, () => {
-    const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'runs')
-    const { status, stderr } = demo(out, '--api-base', 'http://127.0.0.1:9/v1', '--model', 'nobody')
+    const { status, stderr } = demo(
+      join(out, '..', 'unreachable'),
+      '--api-base',
+      'http://127.0.0.1:9/v1',
+      '--model',
+      'nobody',
+    )
     expect(status).not.toBe(0)
     expect(stderr).toContain('The teacher is nobody at http://127.0.0.1:9/v1')
     expect(stderr).toMatch(/^failed: stage length: model nobody/m)

@@ -58,6 +58,14 @@ describe('the leaderboard in a browser', needs('chromium'), () => {
     await shoot('board-all')
   })
 
+  test('the picture of the README shows one benchmark', async () => {
+    await page.size(1200, 560)
+    await open('#/board?b=bench-a&q=lab')
+    expect(await texts('table.board tbody tr')).toHaveLength(5)
+    await shoot('readme-leaderboard')
+    await page.size(1280, 900)
+  })
+
   test('filters and search narrow the list and stay in the address', async () => {
     await open('#/board?b=bench-a&size=16')
     expect((await texts('table.board tbody tr')).length).toBe(2)
