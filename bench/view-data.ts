@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { SqlDatabase } from '../src/lib/duckdb.ts'
 import { makeRandom } from '../src/lib/random.ts'
 import { writeRows } from '../src/run/recipe/write-rows.ts'
 import { someTrace } from '../test/recipe-traces.ts'
 import type { Row } from './lib/rows.ts'
+import { ask, startViewer, under } from './lib/viewer.ts'
 
 const count = Number(process.env.VIEW_TRACES ?? 100_000)
 const kb = Number(process.env.VIEW_TRACE_KB ?? 20)
@@ -29,73 +28,54 @@ export default {
   },
 }
 
+interface Rows {
+  readonly items: readonly unknown[]
+  readonly complete: boolean
+  readonly indexed: number
+}
+
 async function measure(dataset: string): Promise<Row[]> {
-  const started = performance.now()
-  const child = spawn(process.execPath, ['bin/ot-agent.js', 'view', dataset, '--no-open', '--json'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const viewer = await startViewer(dataset)
   try {
-    const origin = await originOf(child)
-    const rows = `${origin}/api/data/traces/rows`
+    const rows = `${viewer.origin}/api/data/traces/rows`
     const label = `${count} traces of ${kb} KB`
-    const timed = async (url: string) => {
-      const since = performance.now()
-      const body = await (await fetch(url)).json()
-      return { ms: performance.now() - since, body: body as { total: number; complete: boolean; indexed: number } }
-    }
-    const goal = (name: string, ms: number, most: number): Row => ({
-      ...{ name: `${label}: ${name}`, value: ms, unit: 'ms', goal: `under ${most}`, ok: ms < most },
-    })
-    const first = await timed(`${rows}?limit=100`)
-    const sinceStart = performance.now() - started
-    const next = await timed(`${rows}?limit=100&offset=100`)
-    for (;;) {
-      const { body } = await timed(`${rows}?limit=1`)
-      process.stderr.write(`  ${body.indexed} read\n`)
-      if (body.complete) break
-      await new Promise((resolve) => setTimeout(resolve, 2000))
-    }
-    const indexedSec = (performance.now() - started) / 1000
+    const first = await ask<Rows>(`${rows}?limit=100`)
+    const firstMs = performance.now() - viewer.startedMs
+    if (first.body.items.length === 0) throw new Error('the first answer has no rows')
+    const next = await ask<Rows>(`${rows}?limit=100&offset=100`)
+    await untilIndexed(rows)
+    const indexedSec = (performance.now() - viewer.startedMs) / 1000
     const searches = ['rare50456', 'the', 'w12 w345a', 'file error w100']
     const found: number[] = []
-    for (const q of searches) found.push((await timed(`${rows}?limit=100&q=${encodeURIComponent(q)}`)).ms)
-    const middle = await timed(`${rows}?limit=100&offset=${count / 2}`)
-    const row = await timed(`${rows}/${Math.floor(count / 2)}`)
-    const similar = await timed(`${rows}/${Math.floor(count / 2)}/similar`)
-    const status = readFileSync(`/proc/${child.pid}/status`, 'utf8')
-    const mb = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1000
+    for (const q of searches) found.push((await ask(`${rows}?limit=100&q=${encodeURIComponent(q)}`)).ms)
+    const middle = await ask<Rows>(`${rows}?limit=100&offset=${count / 2}`)
+    if (middle.body.items.length !== 100) throw new Error('a page from the middle has too few rows')
+    const row = await ask(`${rows}/${Math.floor(count / 2)}`)
+    const similar = await ask(`${rows}/${Math.floor(count / 2)}/similar`)
     return [
-      goal('first rows, from the start of the program', sinceStart, 1000),
+      under(`${label}: first rows, from the start of the program`, firstMs, 'ms', 1000),
       { name: `${label}: of that, the answer`, value: first.ms, unit: 'ms' },
-      goal('the next 100 rows', next.ms, 150),
-      goal('100 rows from the middle', middle.ms, 150),
+      under(`${label}: the next 100 rows`, next.ms, 'ms', 150),
+      under(`${label}: 100 rows from the middle`, middle.ms, 'ms', 150),
       { name: `${label}: one row from the middle`, value: row.ms, unit: 'ms' },
       { name: `${label}: rows like it`, value: similar.ms, unit: 'ms' },
-      goal('slowest of 4 searches', Math.max(...found), 500),
+      under(`${label}: slowest of 4 searches`, Math.max(...found), 'ms', 500),
       { name: `${label}: read and indexed`, value: indexedSec, unit: 's' },
-      {
-        name: `${label}: memory of the server`,
-        value: mb('VmRSS'),
-        unit: 'MB',
-        goal: 'under 300',
-        ok: mb('VmRSS') < 300,
-      },
-      { name: `${label}: peak memory`, value: mb('VmHWM'), unit: 'MB' },
+      under(`${label}: memory of the server`, viewer.memoryMb('VmRSS'), 'MB', 300),
+      { name: `${label}: peak memory`, value: viewer.memoryMb('VmHWM'), unit: 'MB' },
     ]
   } finally {
-    child.kill()
+    await viewer.stop()
   }
 }
 
-async function originOf(child: ReturnType<typeof spawn>): Promise<string> {
-  if (!child.stdout) throw new Error('expected a pipe')
-  let said = ''
-  for await (const line of createInterface({ input: child.stdout })) {
-    said += line
-    const [, origin] = /"url": "(http:\/\/[^/]+)/.exec(said) ?? []
-    if (origin) return origin
+async function untilIndexed(rows: string): Promise<void> {
+  for (;;) {
+    const { body } = await ask<Rows>(`${rows}?limit=1`)
+    process.stderr.write(`  ${body.indexed} read\n`)
+    if (body.complete) return
+    await new Promise((resolve) => setTimeout(resolve, 2000))
   }
-  throw new Error(`the viewer ended: ${said}`)
 }
 
 async function writeTraces(dir: string): Promise<void> {
