@@ -86,6 +86,14 @@ function trajectory(steps: readonly object[], over: object = {}): string {
   return JSON.stringify({ schema_version: 'ATIF-v1.7', agent, steps, ...over })
 }
 
+/** A subagent inside of its agent's file, which may have one of its own. */
+function inner(id: string, message: string, deeper?: string): object {
+  const results = deeper === undefined ? [] : [{ subagent_trajectory_ref: [{ trajectory_id: deeper }] }]
+  const within = deeper === undefined ? {} : { subagent_trajectories: [inner(deeper, 'the innermost speaks')] }
+  const steps = [{ step_id: 1, source: 'agent', message, observation: { results } }]
+  return { ...(JSON.parse(trajectory(steps)) as object), trajectory_id: id, ...within }
+}
+
 function makeFolders(dir: string): void {
   for (const name of ['agent', 'verifier', 'artifacts']) mkdirSync(join(dir, name), { recursive: true })
 }
@@ -101,13 +109,28 @@ function writeHostile(dir: string): void {
     {
       ...turn(4, 'with a helper', 'true\n', ''),
       observation: {
-        results: [{ content: 'asked', subagent_trajectory_ref: [{ trajectory_path: 'trajectory.helper-1.json' }] }],
+        results: [
+          {
+            content: 'asked',
+            subagent_trajectory_ref: [
+              { trajectory_path: 'trajectory.helper-1.json' },
+              { trajectory_id: `in #${script}` },
+              { trajectory_id: 'missing' },
+            ],
+          },
+        ],
       },
     },
   ]
   writeFileSync(
     join(agent, 'trajectory.json'),
-    trajectory(steps, { continued_trajectory_ref: 'trajectory.cont-1.json' }),
+    trajectory(steps, {
+      continued_trajectory_ref: 'trajectory.cont-1.json',
+      subagent_trajectories: [
+        inner('other', 'not this one'),
+        inner(`in #${script}`, 'the inner helper speaks', 'deep'),
+      ],
+    }),
   )
   writeFileSync(join(agent, 'trajectory.cont-1.json'), trajectory([turn(5, 'the continuation', 'exit\n', 'bye')]))
   writeFileSync(

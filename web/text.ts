@@ -31,8 +31,14 @@ export function duration(sec: number | null): string {
   if (sec === null || !Number.isFinite(sec)) return '–'
   if (sec < 10) return `${sec.toFixed(1)} s`
   if (sec < 100) return `${Math.round(sec)} s`
-  if (sec < 6000) return `${Math.floor(sec / 60)} min ${Math.round(sec % 60)} s`
-  return `${Math.floor(sec / 3600)} h ${Math.round((sec % 3600) / 60)} min`
+  const whole = Math.round(sec)
+  if (whole < 6000) return twoUnits(Math.floor(whole / 60), 'min', whole % 60, 's')
+  const minutes = Math.round(sec / 60)
+  return twoUnits(Math.floor(minutes / 60), 'h', minutes % 60, 'min')
+}
+
+function twoUnits(large: number, unit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
 }
 
 export function bytes(value: number): string {

@@ -124,9 +124,11 @@ function refuseRuns(options: Options): void {
     )
 }
 
-function writerFor({ jobsDirs }: Library) {
+function writerFor(library: Library) {
   const logsDir = join(defaultStateDir(), 'view-runs')
-  return { key: randomBytes(24).toString('base64url'), runs: new StartedRuns({ jobsDirs, logsDir }) }
+  const onRecipe = (dir: string) => library.include(dir)
+  const runs = new StartedRuns({ jobsDirs: library.jobsDirs, logsDir, onRecipe })
+  return { key: randomBytes(24).toString('base64url'), runs }
 }
 
 async function exportTo(

@@ -26,16 +26,20 @@ export class JsonItems {
   private key: string | null = null
   private valueAt = 0
 
+  /** The document is the whole file, or the part of it that lies at a place. */
   constructor(
     private readonly file: FileHandle,
     private readonly wanted: string,
-  ) {}
+    private readonly place: Place = { at: 0, end: Number.MAX_SAFE_INTEGER },
+  ) {
+    this.at = place.at
+  }
 
   /** Reads on until `count` items are known or the document ends. */
   async ensure(count: number): Promise<void> {
     const chunk = Buffer.allocUnsafe(chunkBytes)
     while (!this.ended && this.items.length < count) {
-      const { bytesRead } = await this.file.read(chunk, 0, chunkBytes, this.at)
+      const { bytesRead } = await this.file.read(chunk, 0, Math.min(chunkBytes, this.place.end - this.at), this.at)
       if (bytesRead === 0) this.ended = true
       else this.take(chunk.subarray(0, bytesRead))
     }

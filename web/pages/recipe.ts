@@ -44,7 +44,7 @@ function sentenceOf({ stages, outputs }: ViewRecipe): string {
     (sum, { counts }) => sum + (counts.train ?? counts.rows ?? 0) + (counts.validation ?? 0),
     0,
   )
-  return `${plural(given, 'row')} of ${plural(sources.length, 'source')} went through ${plural(stages.length, 'stage')}; ${whole(dropped)} were dropped and ${whole(written)} written.`
+  return `${plural(given, 'row')} of ${plural(sources.length, 'source')} went through ${plural(stages.length, 'stage')}; ${whole(dropped)} ${dropped === 1 ? 'was' : 'were'} dropped and ${whole(written)} written.`
 }
 
 function stageRow(recipe: ViewRecipe, stage: ViewStage, most: number, before: ViewStage | undefined): HTMLElement {

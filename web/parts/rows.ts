@@ -1,18 +1,27 @@
 import type { Key } from '../page.ts'
 
-/** Moves a mark over the rows of a table with j and k; Enter opens the marked row. */
+/** Moves a mark over the rows of a table with j and k; Enter opens the marked row. The mark stays when the rows are drawn again. */
 export function rowKeys(body: HTMLElement, open: (row: HTMLElement) => void): Key[] {
+  let marked: HTMLElement | undefined
   const rows = () => [...body.querySelectorAll<HTMLElement>('[data-row]')]
-  const marked = () => body.querySelector<HTMLElement>('[data-row].marked')
+  const mark = (row: HTMLElement | undefined) => {
+    marked?.classList.remove('marked')
+    marked = row
+    row?.classList.add('marked')
+  }
   const move = (by: number) => {
     const all = rows()
-    const now = marked()
-    const at = now ? all.indexOf(now) : -1
+    const at = marked ? all.indexOf(marked) : -1
     const next = all[Math.min(all.length - 1, Math.max(0, at + by))]
-    now?.classList.remove('marked')
-    next?.classList.add('marked')
+    mark(next)
     next?.scrollIntoView({ block: 'nearest' })
   }
+  const keep = () => {
+    const lost = marked
+    // A row that a search left out gets its mark back when it returns.
+    if (lost && !body.contains(lost)) mark(rows().find(({ dataset }) => dataset.row === lost.dataset.row) ?? lost)
+  }
+  new MutationObserver(keep).observe(body, { childList: true, subtree: true })
   return [
     { key: 'j', does: 'next row', run: () => move(1) },
     { key: 'k', does: 'previous row', run: () => move(-1) },
@@ -20,8 +29,7 @@ export function rowKeys(body: HTMLElement, open: (row: HTMLElement) => void): Ke
       key: 'Enter',
       does: 'open the row',
       run: () => {
-        const row = marked()
-        if (row) open(row)
+        if (marked && body.contains(marked)) open(marked)
       },
     },
   ]

@@ -10,7 +10,7 @@ const sections = [
   { key: 'runs', title: 'New run', to: '#/new', paths: /^\/new\b/ },
 ] as const
 
-let known: Promise<ViewSections> | null = null
+let known: ViewSections | null = null
 
 /** The section that a path belongs to: the beginning of its breadcrumbs. */
 export function sectionOf(path: string): { readonly text: string; readonly to: string } {
@@ -18,18 +18,20 @@ export function sectionOf(path: string): { readonly text: string; readonly to: s
   return { text: title, to }
 }
 
-/** Links to the other sections that have something to show. */
+/** Links to the other sections that have something to show: at once those that are known, then those that there are by now. */
 export function sectionLinks(path: string): HTMLElement {
   const nav = h('nav', { 'aria-label': 'Sections', class: 'sections' })
-  known ??= get<ViewSections>(['sections'], {}, new AbortController().signal)
-  known.then(
+  const show = (found: ViewSections) => {
+    const others = sections.filter(({ key, paths }) => found[key] && !paths.test(path))
+    fill(nav, ...others.map(({ title, to }) => h('a', { href: to }, title)))
+  }
+  if (known) show(known)
+  get<ViewSections>(['sections'], {}, new AbortController().signal).then(
     (found) => {
-      const others = sections.filter(({ key, paths }) => found[key] && !paths.test(path))
-      fill(nav, ...others.map(({ title, to }) => h('a', { href: to }, title)))
+      if (JSON.stringify(found) !== JSON.stringify(known)) show(found)
+      known = found
     },
-    () => {
-      known = null
-    },
+    () => {},
   )
   return nav
 }

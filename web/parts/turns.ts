@@ -128,8 +128,8 @@ async function loadFile(request: TurnsRequest, loading: Loading): Promise<void> 
         exchange: () => void loading.exchangeOf(at),
         play: request.onPlay && (() => request.onPlay?.(at + 1)),
         link: () => loading.mark(at, false),
-        subagent: (name) => subagentSection(request, folder, name),
-        raw: rawAddress(place, file),
+        subagent: (name) => subagentSection(request, { folder, file, name }),
+        raw: rawAddress(place, file.split('#')[0] ?? file),
       })
       shown.push({ card, step: numbered, folder })
       section.insertBefore(card, foot)
@@ -274,16 +274,20 @@ function cutNote({ text, chars }: ViewText, raw: string | null): Child {
   )
 }
 
-/** A subagent's trajectory in its place, loaded when it is unfolded. */
-function subagentSection(request: TurnsRequest, folder: string, name: string): HTMLElement {
-  const details = h('details', { class: 'subagent' }, h('summary', null, `Subagent: ${line(name)}`))
+/** A subagent's trajectory in its place, loaded when it is unfolded. It has a file of its own, or lies in that of its agent. */
+function subagentSection(request: TurnsRequest, of: { folder: string; file: string; name: string }): HTMLElement {
+  const { folder, name } = of
+  const isInside = name.startsWith('#')
+  const file = isInside ? `${of.file}${name}` : `${folder}/${name}`
+  const title = isInside ? decodeURIComponent(name.slice(1)) : name
+  const details = h('details', { class: 'subagent' }, h('summary', null, `Subagent: ${line(title)}`))
   details.addEventListener(
     'toggle',
     () => {
       const section = h('section', { class: 'turns' })
       details.append(section)
       const nothing = { mark: () => {}, exchangeOf: async () => {} }
-      void loadFile({ ...request, onPlay: null }, { folder, file: `${folder}/${name}`, section, shown: [], ...nothing })
+      void loadFile({ ...request, onPlay: null }, { folder, file, section, shown: [], ...nothing })
     },
     { once: true },
   )

@@ -1,7 +1,7 @@
 import type { ViewTrial } from '../../src/core/view.ts'
 import { type Child, fill, h } from '../dom.ts'
 import type { Page } from '../page.ts'
-import { clean, duration, line, whole } from '../text.ts'
+import { clean, duration, line, plural, whole } from '../text.ts'
 import { fileText } from './files.ts'
 
 /** What the tests said, test by test where they report so, and which system files the agent had changed. */
@@ -20,11 +20,11 @@ export function showVerifier(page: Page, place: readonly string[], trial: ViewTr
 
 function testTable({ tests }: ViewTrial): HTMLElement {
   const order = [...tests].sort((a, b) => Number(a.status === 'passed') - Number(b.status === 'passed'))
-  const failed = tests.filter(({ status }) => status === 'failed').length
+  const passed = tests.filter(({ status }) => status === 'passed').length
   return h(
     'section',
     null,
-    h('h2', null, `Tests: ${whole(tests.length - failed)} of ${whole(tests.length)} did not fail`),
+    h('h2', null, `${whole(passed)} of ${plural(tests.length, 'test')} passed`),
     h(
       'table',
       { class: 'list' },

@@ -1,7 +1,7 @@
-import { resolve } from 'node:path'
 import { type RowFacts, scanRow } from '../../formats/conversations/facts.ts'
 import { type Message, messagesOf, plainValue } from '../../formats/conversations/messages.ts'
 import { openRows } from '../../formats/conversations/open-rows.ts'
+import { datasetAt } from '../../run/recipe/run-datasets.ts'
 
 /** A row of a dataset for a person and for a machine. */
 export interface HeadRow {
@@ -13,9 +13,9 @@ export interface HeadRow {
   readonly row: object
 }
 
-/** The first rows of a dataset of conversations, ours or anyone's: parquet or JSON lines, a file or a folder. */
+/** The first rows of a dataset of conversations, ours or anyone's: parquet or JSON lines, a file or a folder, or the run of a recipe. */
 export async function* headRows(path: string, count: number): AsyncGenerator<HeadRow, void, void> {
-  const source = await openRows(resolve(path))
+  const source = await openRows(await datasetAt(path))
   try {
     let left = count
     for await (const { number } of source.scan(new AbortController().signal)) {

@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { messageOf, UserError } from '../../core/errors.ts'
 import type { ViewDataRow } from '../../core/view-data.ts'
-import { type RowFacts, scanRow } from '../../formats/conversations/facts.ts'
+import { beginningOf, type RowFacts, scanRow } from '../../formats/conversations/facts.ts'
 import type { RowSource } from '../../formats/conversations/row-source.ts'
 import { collectGarbage } from '../../lib/collect-garbage.ts'
 import { signatureOf, signatureSize, similarity } from '../../lib/minhash.ts'
 import { wordHashes } from '../../lib/word-hashes.ts'
 import { WordIndex } from '../../lib/word-index.ts'
+import { SharedOpenings } from './shared-openings.ts'
 
 /** After this much text the server gets to answer others. */
 const turnBytes = 1 << 18
@@ -20,6 +21,7 @@ export class DatasetIndex {
   /** Why reading stopped before the end. */
   trouble: string | null = null
   private readonly words = new WordIndex()
+  private readonly openings = new SharedOpenings()
   private signatures = new Uint16Array(1024 * signatureSize)
   private readonly texts = new Map<string, string>()
   private readonly ids = new Map<string, number>()
@@ -119,10 +121,14 @@ export class DatasetIndex {
     }
     const signature = signatureOf(hashes)
     if (signature) this.signatures.set(signature, at)
-    const { id, turns, messages, tokens, begins } = facts
+    const { id, turns, messages, tokens } = facts
     const named = { task: this.once(facts.task), source: this.once(facts.source), result: this.once(facts.result) }
     const made = { model: this.once(facts.model), agent: this.once(facts.agent) }
-    this.rows.push({ number, id, ...named, ...made, turns, messages, tokens, begins: begins.slice(0, 160) })
+    this.rows.push({ number, id, ...named, ...made, turns, messages, tokens, begins: '' })
+    for (const { row, own } of this.openings.take(this.rows.length - 1, facts.question)) {
+      const shown = this.rows[row]
+      if (shown) this.rows[row] = { ...shown, begins: beginningOf(own).slice(0, 160) }
+    }
     if (id !== null && !this.ids.has(id)) this.ids.set(id, number)
   }
 

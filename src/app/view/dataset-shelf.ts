@@ -1,13 +1,12 @@
-import { basename, join, relative, resolve } from 'node:path'
-import { UserError } from '../../core/errors.ts'
+import { basename, join, resolve } from 'node:path'
 import type { ViewDataList, ViewDataset } from '../../core/view-data.ts'
 import { datasetFiles, openRows } from '../../formats/conversations/open-rows.ts'
 import { ParquetRows } from '../../formats/conversations/parquet-rows.ts'
 import type { RowSource } from '../../formats/conversations/row-source.ts'
-import { kindAt, namesIn, readTextIfExists } from '../../lib/files.ts'
-import { parseJson } from '../../lib/parse-json.ts'
+import { kindAt, namesIn } from '../../lib/files.ts'
 import { readReport } from '../../run/recipe/read-report.ts'
 import type { RecipeReport } from '../../run/recipe/report.ts'
+import { insideRun, isRun } from '../../run/recipe/run-datasets.ts'
 import { jobDirsBelow } from '../../store/rows/run-jobs.ts'
 import { rowsInFile, selectNumbered } from '../../store/rows/shard-sql.ts'
 import { peekStep } from '../../store/rows/step-dir.ts'
@@ -57,6 +56,20 @@ export class DataShelf {
       rest.push(...(taken?.jobs ?? []))
     }
     return { shelf, rest, start: rest.length > 0 && start === '' ? '' : start }
+  }
+
+  /** Shows the run of a recipe that has ended since; one that is shown already is read again. Gives its jobs. */
+  async include(path: string): Promise<string[]> {
+    const dir = resolve(path)
+    const known = [...this.runs.values()].find((run) => run.dir === dir)
+    if (known) {
+      this.runs.delete(known.id)
+      for (const [id, shelved] of [...this.sets].filter(([, { run }]) => run === known)) {
+        this.sets.delete(id)
+        await closeOf(shelved)
+      }
+    }
+    return (await this.addRun(dir))?.jobs ?? []
   }
 
   list(): ViewDataList {
@@ -113,15 +126,15 @@ export class DataShelf {
   }
 
   private async addRun(dir: string): Promise<{ start: string; jobs: string[] } | null> {
-    if ((await kindAt(dir)) !== 'dir' || !(await isRun(dir))) return null
+    if (!(await isRun(dir))) return null
     const run = { id: freeId(this.runs, basename(dir)), dir, report: await readReport(dir) }
     this.runs.set(run.id, run)
     for (const output of run.report.outputs) {
-      const path = inside(dir, output.dir)
+      const path = insideRun(dir, output.dir)
       if ((await datasetFiles(path)).length > 0) this.add(`${run.id}:${output.id}`, path, run, () => openRows(path))
     }
     for (const step of run.report.steps) {
-      const path = inside(dir, step.dir)
+      const path = insideRun(dir, step.dir)
       this.add(`${run.id}:${step.id}`, path, run, () => openStep(path))
     }
     return { start: `#/recipes/${encodeURIComponent(run.id)}`, jobs: await jobDirsBelow(dir) }
@@ -140,25 +153,12 @@ function freeId(taken: ReadonlyMap<string, unknown>, name: string): string {
   return id
 }
 
-async function isRun(dir: string): Promise<boolean> {
-  const text = await readTextIfExists(join(dir, 'lock.json'))
-  return text !== null && Object(parseJson(text)).schema === 'recipe-lock/1'
-}
-
 /** Jobs and folders of jobs have files that end like datasets too. */
 async function holdsJobs(path: string): Promise<boolean> {
   if ((await kindAt(path)) !== 'dir') return false
   const inFolders = (await namesIn(path)).map((name) => join(path, name, 'config.json'))
   const kinds = await Promise.all([join(path, 'config.json'), ...inFolders].map(kindAt))
   return kinds.includes('file')
-}
-
-/** A manifest that came from elsewhere may name any directory. */
-function inside(dir: string, name: string): string {
-  const path = resolve(dir, name)
-  const way = relative(dir, path)
-  if (!way.startsWith('..')) return path
-  throw new UserError(`${dir}: its manifest names ${JSON.stringify(name)}, which is outside`, 'was it written by hand?')
 }
 
 async function openStep(dir: string): Promise<RowSource> {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { makeRecipeRun, writeShareGpt } from '../../../test/view-data-kit.ts'
+import { type HeadRow, headRows } from '../traces/head-rows.ts'
 import { binsOf, type DataRequest, viewDataRows } from './dataset-lists.ts'
 import { numberOf, viewDataRow, viewRowText } from './dataset-row.ts'
 import { DataShelf } from './dataset-shelf.ts'
@@ -107,6 +108,13 @@ test('a run of a recipe shows its flow, what was dropped, and the way, signs and
   expect([content?.text.length, content?.chars]).toEqual([20_000, 5_000_002])
   const rest = await viewRowText(written, long.row.number, { message: 1, part: 'content', from: 5_000_000 })
   expect(rest).toEqual({ text: 'yz', chars: 5_000_002 })
+  const first: HeadRow[] = []
+  for await (const head of headRows(join(dir, 'small'), 1)) first.push(head)
+  expect(first.map(({ facts }) => facts.task)).toEqual(['task-1'])
+  const before = shelf.list()
+  expect(await shelf.include(join(dir, 'small'))).toEqual(opened.rest)
+  expect(shelf.list()).toEqual(before)
+  expect(await shelf.include(dir)).toEqual([])
 })
 
 test('a manifest that names a directory outside of its run is refused', async () => {

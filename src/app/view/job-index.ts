@@ -20,6 +20,11 @@ export class JobIndex {
   private tallies = new Map<string, RunTally>()
   private readonly texts = new Map<string, string>()
   private reading: Promise<void> | null = null
+  private tellFirst = () => {}
+  /** Settles when there is a row to show, or when there will be none. */
+  private readonly first = new Promise<void>((resolve) => {
+    this.tellFirst = resolve
+  })
   private grid: { version: number; rows: readonly ViewTaskRow[] } = { version: -1, rows: [] }
   private sorted: { version: number; names: string[] } = { version: -1, names: [] }
 
@@ -27,13 +32,14 @@ export class JobIndex {
     this.follower = followRecords(job.dir, job.layout)
   }
 
-  /** Reads what is new; several callers share one reading. Waits for it no longer than `waitMs`. */
+  /** Reads what is new; several callers share one reading. Waits for it no longer than `waitMs`, or until there is a first row. */
   async refresh(waitMs: number): Promise<void> {
     this.reading ??= this.read().finally(() => {
       this.reading = null
+      this.tellFirst()
     })
     const timeout = new Promise<void>((resolve) => setTimeout(resolve, waitMs).unref())
-    await Promise.race([this.reading, timeout])
+    await Promise.race([this.reading, waitMs === 0 ? timeout : Promise.all([timeout, this.first])])
   }
 
   dirOfRunning(trial: string): string | null {
@@ -127,6 +133,7 @@ export class JobIndex {
       viewRowOf(record, (text) => this.intern(text)),
     )
     this.version++
+    this.tellFirst()
   }
 
   private intern(text: string): string {

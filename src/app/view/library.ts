@@ -32,7 +32,7 @@ export class Library implements LibraryJobs {
   private constructor(
     /** Directories of jobs. */
     private readonly folders: readonly string[],
-    private readonly single: readonly string[],
+    private readonly single: string[],
     /** Datasets and runs of recipes. */
     readonly data: DataShelf,
     /** Folders and packs of tasks. */
@@ -58,6 +58,12 @@ export class Library implements LibraryJobs {
     if (start === '' && folders.length === 0 && single.length === 1 && single[0] !== undefined)
       start = `#/jobs/${encodeURIComponent(basename(single[0]))}`
     return { library: new Library(folders, single, shelf, tasks), start }
+  }
+
+  /** Shows the run of a recipe that has ended since, with its jobs. */
+  async include(run: string): Promise<void> {
+    const jobs = await this.data.include(run)
+    this.single.push(...jobs.filter((dir) => !this.single.includes(dir)))
   }
 
   async jobs(): Promise<{ rows: ViewJobRow[]; broken: { name: string; why: string }[] }> {

@@ -15,6 +15,8 @@ export interface StarterSettings {
   readonly jobsDirs: readonly string[]
   /** Where the logs of runs are kept. */
   readonly logsDir: string
+  /** Told where the run of a recipe lies when it has ended well. */
+  readonly onRecipe?: (dir: string) => Promise<void>
   /** How `ot-agent` is started (default: this program). */
   readonly program?: readonly string[]
 }
@@ -56,6 +58,7 @@ export class StartedRuns {
     const id = randomBytes(8).toString('hex')
     const log = join(logsDir, `${id}.log`)
     const output = await open(log, 'wx', 0o600)
+    const startedMs = Date.now()
     try {
       const [program = '', ...args] = this.program
       const child = await spawnProcess(program, [...args, ...newRunWords(run)], {
@@ -76,9 +79,10 @@ export class StartedRuns {
           child.kill('SIGINT')
         },
       })
-      child.once('exit', (code, signal) =>
-        update({ state: 'ended', exit: code === null ? `signal ${signal}` : `exit code ${code}` }),
-      )
+      child.once('exit', async (code, signal) => {
+        if (run.kind === 'recipe' && code === 0) await this.showRecipe(run, startedMs).catch(() => {})
+        update({ state: 'ended', exit: code === null ? `signal ${signal}` : `exit code ${code}` })
+      })
       child.unref()
     } finally {
       await output.close()
@@ -114,6 +118,12 @@ export class StartedRuns {
     )
   }
 
+  /** A recipe that was given no directory is kept in `runs`, under its own name. */
+  private async showRecipe({ out }: Extract<NewRun, { kind: 'recipe' }>, startedMs: number): Promise<void> {
+    const dirs = out === undefined ? await writtenSince('runs', startedMs) : [out]
+    for (const dir of dirs) await this.settings.onRecipe?.(resolve(dir))
+  }
+
   private refuseBeside(jobDir: string | null): void {
     const active = [...this.runs.values()].filter(({ state }) => state !== 'ended')
     if (active.length >= mostAtOnce)
@@ -129,6 +139,17 @@ export class StartedRuns {
     const ended = [...this.runs.values()].filter(({ state }) => state === 'ended')
     for (const { id } of ended.slice(0, Math.max(0, this.runs.size - mostKept))) this.runs.delete(id)
   }
+}
+
+/** Runs of recipes in a folder that ended after a time. */
+async function writtenSince(folder: string, ms: number): Promise<string[]> {
+  const found: string[] = []
+  for (const name of await namesIn(folder)) {
+    const manifest = await stat(join(folder, name, 'manifest.json')).catch(() => null)
+    // File systems keep some times in whole seconds.
+    if (manifest && manifest.mtimeMs >= ms - 1000) found.push(join(folder, name))
+  }
+  return found
 }
 
 async function tailOf(path: string): Promise<string> {

@@ -6,6 +6,7 @@ import { JsonItems } from '../../lib/json-items.ts'
 import { readJsonLines } from '../../lib/jsonl.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { NotHere } from './library-job.ts'
+import { nameOfSubagent, placeOfSubagent } from './subagent-place.ts'
 import { openInside, readPlace } from './trial-dir-files.ts'
 
 /** A step larger than this is not parsed. */
@@ -27,7 +28,10 @@ interface OpenTrajectory {
 export class Trajectories {
   private readonly opened = new Map<string, OpenTrajectory>()
 
-  /** Steps `offset` and following of a trajectory file. `dir` is a trial's directory, `path` lies below it. */
+  /**
+   * Steps `offset` and following of a trajectory file. `dir` is a trial's directory, `path` lies below it. `path#ID` is the subagent
+   * of that id inside of the file.
+   */
   async read(dir: string, path: string, offset: number, limit: number): Promise<ViewSteps> {
     const count = Math.min(limit, mostSteps)
     try {
@@ -48,7 +52,8 @@ export class Trajectories {
 
   private async open(dir: string, path: string): Promise<OpenTrajectory> {
     const key = `${dir}\0${path}`
-    const file = await openInside(dir, path)
+    const [name = '', ...subagents] = path.split('#')
+    const file = await openInside(dir, name)
     const { ino, size, mtimeMs } = await file.stat()
     const stamp = `${ino} ${size} ${mtimeMs}`
     const before = this.opened.get(key)
@@ -58,7 +63,11 @@ export class Trajectories {
       this.opened.set(key, before)
       return before
     }
-    const open = { stamp, file, items: new JsonItems(file, 'steps'), busy: Promise.resolve() }
+    const place = await placeOfSubagent(file, subagents).catch(async (error) => {
+      await file.close()
+      throw error
+    })
+    const open = { stamp, file, items: new JsonItems(file, 'steps', place), busy: Promise.resolve() }
     this.opened.set(key, open)
     const [oldest] = this.opened
     if (this.opened.size > openFiles && oldest) {
@@ -130,7 +139,7 @@ function viewStep(step: TraceStep, number: number): ViewStep {
     calls: (step.tool_calls ?? []).map(({ function_name: name, arguments: given }) => callOf(name, given ?? {})),
     observations: (step.observation?.results ?? []).map(({ content, subagent_trajectory_ref: refs }) => ({
       text: cutText(textOf(content)),
-      subagents: (refs ?? []).flatMap(({ trajectory_path: path }) => path ?? []),
+      subagents: (refs ?? []).flatMap(nameOfSubagent),
     })),
     inputTokens: metrics?.prompt_tokens ?? null,
     outputTokens: metrics?.completion_tokens ?? null,

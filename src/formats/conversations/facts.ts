@@ -5,6 +5,8 @@ import { messageColumns, messagesOf, pairColumns, type RowRecord, renderValue } 
 export interface RowFacts extends Omit<ViewDataRow, 'number'> {
   readonly job: string | null
   readonly trial: string | null
+  /** The first question, up to a length. */
+  readonly question: string
 }
 
 /** The columns that facts and texts are made of. */
@@ -40,7 +42,8 @@ export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly te
       turns: typeof row.turns === 'number' || typeof row.turns === 'bigint' ? Number(row.turns) : spoken,
       messages: messages.length,
       tokens: Math.ceil(text.byteLength / 4),
-      begins: compact(asked.slice(0, 600)).slice(0, 200),
+      question: asked.slice(0, mostQuestion),
+      begins: beginningOf(asked),
     },
   }
 }
@@ -48,6 +51,7 @@ export function scanRow(row: RowRecord): { readonly facts: RowFacts; readonly te
 /** Memory of a text that is not garbage after each row: the collector learns of it late, and lets hundreds of megabytes pile up. */
 let scratch = Buffer.alloc(1 << 16)
 const mostScratch = 1 << 24
+const mostQuestion = 16_000
 
 function inUtf8(text: string): Uint8Array {
   const bytes = Buffer.byteLength(text)
@@ -66,6 +70,9 @@ function stringOf(value: unknown): string | null {
   return Buffer.from((typeof value === 'object' ? renderValue(value) : String(value)).slice(0, 300)).toString()
 }
 
-function compact(text: string): string {
-  return Buffer.from(text.replace(/\s+/g, ' ').trim()).toString()
+/** How a text begins, in one line. */
+export function beginningOf(text: string): string {
+  const line = text.slice(0, 600).replace(/\s+/g, ' ').trim().slice(0, 200)
+  // A slice of a long text would keep all of it.
+  return Buffer.from(line).toString()
 }

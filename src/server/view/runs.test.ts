@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { makeViewJobs } from '../../../test/view-kit.ts'
 import { parseRunWords } from '../../app/flags/run-words.ts'
@@ -224,6 +224,18 @@ describe('a started run', () => {
     )
     expect(await readFile(run!.log, 'utf8')).toContain('stopping')
     expect((await ask('/api/runs/no-such/stop')).status).toBe(404)
+  })
+
+  test('of a recipe is shown when it has ended well', async () => {
+    const shown: string[] = []
+    const onRecipe = async (dir: string) => void shown.push(dir)
+    const settings = { jobsDirs: [], logsDir: join(scratch, 'logs'), onRecipe }
+    for (const code of [1, 0]) {
+      const started = new StartedRuns({ ...settings, program: [process.execPath, '-e', `process.exit(${code})`] })
+      await started.start({ kind: 'recipe', file: 'a.yaml', out: `out-${code}` })
+      await vi.waitFor(async () => expect((await started.list(new Map()))[0]?.exit).toBe(`exit code ${code}`), 20_000)
+    }
+    expect(shown).toEqual([resolve('out-0')])
   })
 
   test('goes on when the server closes', async () => {

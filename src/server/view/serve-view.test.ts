@@ -223,9 +223,22 @@ describe('trials', () => {
     const rest = (await ask(`${alpha}/steps?offset=2`)).json
     expect([rest.steps.length, rest.total, rest.continues]).toEqual([2, 4, 'agent/trajectory.cont-1.json'])
     expect(rest.steps[0].observations[0].text).toEqual({ text: 'x'.repeat(48_000), chars: 5_000_000 })
-    expect(rest.steps[1].observations[0].subagents).toEqual(['trajectory.helper-1.json'])
+    const [, inside] = rest.steps[1].observations[0].subagents
+    expect(rest.steps[1].observations[0].subagents).toEqual(['trajectory.helper-1.json', inside, '#missing'])
     expect((await ask(`${alpha}/steps?file=${rest.continues}`)).json.total).toBe(1)
     expect((await ask(`${alpha}/steps?file=agent/broken.log`)).json.trouble).toMatch(/not a trajectory/)
+  })
+
+  test('subagents inside of a trajectory are read as if they had files, also those of subagents', async () => {
+    const read = async (file: string) => ask(`${alpha}/steps?limit=1&file=${encodeURIComponent(file)}`)
+    const inside = `agent/trajectory.json#${encodeURIComponent(`in #${hostile.script}`)}`
+    const { steps, total } = (await read(inside)).json
+    expect([steps[0].message.text, total]).toEqual(['the inner helper speaks', 1])
+    expect(steps[0].observations[0].subagents).toEqual(['#deep'])
+    expect((await read(`${inside}#deep`)).json.steps[0].message.text).toBe('the innermost speaks')
+    expect((await read(`${inside}#other`)).json.steps[0].message.text).toBe('not this one')
+    for (const name of ['#missing', '#deep', '#', '#%zz', '#other'.repeat(9)])
+      expect([name, (await read(`agent/trajectory.json${name}`)).status]).toEqual([name, 404])
   })
 
   test('the steps of an agent at work are read from its journal', async () => {

@@ -75,12 +75,25 @@ async function exportSteps(
   dir: string,
   path: string,
   place: readonly string[],
-  { json, trajectories }: TrialWriter,
+  { json, trajectories }: Pick<TrialWriter, 'json' | 'trajectories'>,
 ): Promise<void> {
   const size = exportShard.steps
   const { total } = await trajectories.read(dir, path, farStep, 1)
-  for (let at = 0; at === 0 || at < (total ?? 0); at += size)
-    await json([...place, 'steps', path, String(at / size)], await trajectories.read(dir, path, at, size))
+  const inside = new Set<string>()
+  for (let at = 0; at === 0 || at < (total ?? 0); at += size) {
+    const page = await trajectories.read(dir, path, at, size)
+    await json([...place, 'steps', path, String(at / size)], page)
+    for (const { subagents } of page.steps.flatMap(({ observations }) => observations))
+      for (const name of subagents) if (name.startsWith('#') && inside.size < mostFiles) inside.add(name)
+  }
+  for (const name of inside) {
+    try {
+      await exportSteps(dir, `${path}${name}`, place, { json, trajectories })
+    } catch (error) {
+      // A reference to a subagent that the file does not hold.
+      if (!(error instanceof NotHere)) throw error
+    }
+  }
 }
 
 /** Writes the beginning of a text file. */

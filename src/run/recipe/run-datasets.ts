@@ -1,0 +1,34 @@
+import { join, relative, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
+import { kindAt, readTextIfExists } from '../../lib/files.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import { readReport } from './read-report.ts'
+
+/** Whether a folder is the run of a recipe. */
+export async function isRun(dir: string): Promise<boolean> {
+  const text = (await kindAt(dir)) === 'dir' ? await readTextIfExists(join(dir, 'lock.json')) : null
+  return text !== null && Object(parseJson(text)).schema === 'recipe-lock/1'
+}
+
+/** A directory that the manifest of a run names. A manifest that came from elsewhere may name any. */
+export function insideRun(dir: string, name: string): string {
+  const path = resolve(dir, name)
+  const way = relative(dir, path)
+  if (!way.startsWith('..')) return path
+  throw new UserError(`${dir}: its manifest names ${JSON.stringify(name)}, which is outside`, 'was it written by hand?')
+}
+
+/** The dataset that is meant: the path itself, or the one that a run of a recipe wrote. */
+export async function datasetAt(path: string): Promise<string> {
+  const dir = resolve(path)
+  if (!(await isRun(dir))) return dir
+  const { outputs } = await readReport(dir)
+  const [first, ...others] = outputs.map((output) => insideRun(dir, output.dir))
+  if (first !== undefined && others.length === 0) return first
+  if (first === undefined)
+    throw new UserError(`${path}: expected a dataset, got the run of a recipe that wrote none`, 'name a dataset')
+  throw new UserError(
+    `${path}: expected one dataset, got the run of a recipe that wrote ${others.length + 1}`,
+    `name one of them, for example ${relative(process.cwd(), first)}`,
+  )
+}
