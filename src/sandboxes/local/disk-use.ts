@@ -13,8 +13,29 @@ const quickEntries = 300
  * How much disk a tree takes, by blocks and not by length: a hole in a file takes none. What cannot be looked into counts
  * nothing. Null where it could not be measured.
  */
-export async function diskUseOf(dir: string, privileges: Privileges): Promise<number | null> {
+async function diskUseOf(dir: string, privileges: Privileges): Promise<number | null> {
   return quickLook(dir) ?? (await oneAtATime(() => du(dir, privileges)))
+}
+
+export interface MeteredDisk {
+  readonly dir: string
+  readonly privileges: Privileges
+  /** The processes that run inside, as far as they can be listed. */
+  readonly pids: () => readonly number[]
+  /** A process that sees the mounts of the sandbox; another one after a restart. */
+  readonly outerPid: () => number
+}
+
+/** Measures what a sandbox takes of the disk, with files that have no name any more. */
+export function makeDiskMeter({ dir, privileges, pids, outerPid }: MeteredDisk): () => Promise<number | null> {
+  let devices: { readonly pid: number; readonly numbers: ReadonlySet<number> } | undefined
+  return async () => {
+    const pid = outerPid()
+    if (devices?.pid !== pid) devices = { pid, numbers: devicesOf(pid, dir) }
+    const open = await removedButOpen(pids(), devices.numbers)
+    const named = await diskUseOf(dir, privileges)
+    return named === null ? null : named + open
+  }
 }
 
 /** Null: larger than a quick look allows, or closed to this process. */
@@ -87,7 +108,7 @@ const looksAtOnce = 64
  * How much disk is taken by files that have no name any more and are held open by these processes: no walk finds them.
  * `devices` are the file systems that count; files in memory are limited by other means.
  */
-export async function removedButOpen(pids: readonly number[], devices: ReadonlySet<number>): Promise<number> {
+async function removedButOpen(pids: readonly number[], devices: ReadonlySet<number>): Promise<number> {
   const seen = new Inodes()
   let looked = 0
   for (const pid of pids)
@@ -101,7 +122,7 @@ export async function removedButOpen(pids: readonly number[], devices: ReadonlyS
 }
 
 /** The overlays mounted where a process lives, and the file system of a directory. */
-export function devicesOf(pid: number, dir: string): Set<number> {
+function devicesOf(pid: number, dir: string): Set<number> {
   const lines = ifThere(() => readFileSync(`/proc/${pid}/mountinfo`, 'utf8'))?.split('\n') ?? []
   const overlays = lines.flatMap((line) => {
     const [, major, minor] = /^\d+ \d+ (\d+):(\d+) .* - overlay /.exec(line) ?? []

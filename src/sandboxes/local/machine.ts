@@ -19,19 +19,19 @@ import { ExhaustionError } from '../../lib/exhaustion.ts'
 import { execProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { type KernelFile, kernelFiles } from '../namespaces/kernel-files.ts'
-import { groupOf, type KillableGroup, markedGroup } from '../namespaces/killable.ts'
+import { CommandGroups, type KillableGroup } from '../namespaces/killable.ts'
 import { openPty } from '../namespaces/pty.ts'
 import { defaultLimitBytes, runReported } from '../namespaces/run-to-end.ts'
 import { seccompFilter } from '../namespaces/seccomp.ts'
 import type { Base } from './base.ts'
 import { shell } from './descriptors.ts'
-import { devicesOf, diskUseOf, removedButOpen } from './disk-use.ts'
+import { makeDiskMeter } from './disk-use.ts'
 import { commandArgs, type EnterOptions, type Entry, type EntryRequest, enterRequest, enterScript } from './entry.ts'
 import { enterUser, type Holder, openDoor } from './holder.ts'
 import { hold, type MachineFiles, makeDir, overlaysFile, toolPlace, writeResolver } from './machine-files.ts'
 import type { Privileges } from './privileges.ts'
 import { startProcess } from './starter.ts'
-import { Storage } from './storage.ts'
+import { noRoom, Storage } from './storage.ts'
 import { openUplink, type Uplink } from './uplink.ts'
 import { Users } from './users.ts'
 
@@ -65,8 +65,7 @@ export class Machine {
   /** Seen by commands started from now on. */
   readonly mounts = new Map<string, string>()
   private readonly kernelFiles: readonly KernelFile[]
-  private readonly groups = new Set<KillableGroup>()
-  private readonly freeGroups: KillableGroup[] = []
+  private readonly groups: CommandGroups
   private commands = 0
   private readonly users: Users
   /** Null without a limit. */
@@ -77,6 +76,7 @@ export class Machine {
     private holder: Holder,
   ) {
     this.network = options.network
+    this.groups = new CommandGroups(options.group)
     const { mode, ownIds } = options.privileges
     this.kernelFiles = kernelFiles({ ownedByRootInside: mode === 'root' && ownIds === null })
     const getent = async (name: string) => (await this.exec(['getent', 'passwd', name], { user: 'root' })).stdout
@@ -171,7 +171,7 @@ export class Machine {
       throw this.alive ? error : broken()
     })
     await old.stop()
-    await this.killCommands()
+    await this.groups.kill()
   }
 
   async stop(): Promise<void> {
@@ -179,7 +179,7 @@ export class Machine {
     await this.holder.stop()
     const uplink = await this.uplink?.catch(() => null)
     this.uplink = undefined
-    await Promise.all([uplink?.close(), this.killCommands()])
+    await Promise.all([uplink?.close(), this.groups.kill()])
   }
 
   /** Removes what is no directory from the root of the sandbox, while no program runs inside. */
@@ -229,7 +229,7 @@ export class Machine {
     if ('signal' in options) options.signal?.throwIfAborted()
     const who = await this.users.resolve(options.user ?? this.options.user)
     const netPid = await this.netPid()
-    const group = this.makeGroup()
+    const group = this.groups.take()
     const env = { ...cleanEnv, HOME: who.home, ...this.options.env, ...options.env, ...group.env }
     const { dir, privileges } = this.options
     const request: EntryRequest = {
@@ -262,15 +262,6 @@ export class Machine {
     return toolDirs.map(({ source, target }, index) => [target, privileges.ownIds ? toolPlace(dir, index) : source])
   }
 
-  private makeGroup(): KillableGroup {
-    const free = this.freeGroups.pop()
-    if (free) return free
-    const made = this.options.group?.child(`command-${this.groups.size}`)
-    const group = made ? groupOf(made) : markedGroup()
-    this.groups.add(group)
-    return group
-  }
-
   private spawnEntry(command: Prepared, stdin: 'ignore' | 'pipe'): Promise<ChildProcess> {
     const { program, args } = entryOf(command)
     return spawnProcess(program, args, {
@@ -294,26 +285,18 @@ export class Machine {
 
   private watchedStorage(limitMb: number): Storage {
     const { home, dir, privileges, group } = this.options
-    let devices: { pid: number; numbers: Set<number> } | undefined
-    const measure = async () => {
-      const pid = this.holder.outerPid
-      if (devices?.pid !== pid) devices = { pid, numbers: devicesOf(pid, dir) }
-      const open = await removedButOpen(group?.pids() ?? [], devices.numbers)
-      const named = await diskUseOf(dir, privileges)
-      return named === null ? null : named + open
-    }
-    return new Storage({ limitMb, home, measure, stop: () => this.killCommands() })
-  }
-
-  private async killCommands(): Promise<void> {
-    await Promise.all([...this.groups].map((group) => group.kill()))
+    const measure = makeDiskMeter({
+      dir,
+      privileges,
+      pids: () => group?.pids() ?? [],
+      outerPid: () => this.holder.outerPid,
+    })
+    return new Storage({ limitMb, home, measure, stop: () => this.groups.kill() })
   }
 
   private finish({ argsFile, group }: Prepared): void {
     rmSync(argsFile, { force: true })
-    const next = group.release()
-    if (next === 'reuse') this.freeGroups.push(group)
-    if (next === 'forget') this.groups.delete(group)
+    this.groups.release(group)
   }
 }
 
@@ -329,17 +312,6 @@ function entryOf({ enter, argv }: Prepared): Entry {
 }
 
 const filter = seccompFilter()
-
-/** As a command that was killed, before it could start. */
-function noRoom(why: string): ExecResult {
-  return {
-    exitCode: 137,
-    stdout: '',
-    stderr: `ot-agent stopped this command: ${why}\n`,
-    timedOut: false,
-    truncated: false,
-  }
-}
 
 function broken(why = 'its first process has ended or its files were removed'): BoundaryError {
   return new BoundaryError('sandbox', `the sandbox is gone: ${why}`, { code: 'SandboxGoneError' })

@@ -1,5 +1,5 @@
 import { statfsSync } from 'node:fs'
-import type { StorageWatch } from '../../core/sandbox.ts'
+import type { ExecResult, StorageWatch } from '../../core/sandbox.ts'
 
 export interface StorageOptions {
   readonly limitMb: number
@@ -135,5 +135,16 @@ function freeBytesOf(dir: string): number {
     return bfree * bsize
   } catch {
     return 0
+  }
+}
+
+/** As a command that was killed, before it could start. */
+export function noRoom(why: string): ExecResult {
+  return {
+    exitCode: 137,
+    stdout: '',
+    stderr: `ot-agent stopped this command: ${why}\n`,
+    timedOut: false,
+    truncated: false,
   }
 }

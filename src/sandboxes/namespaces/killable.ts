@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
-import type { ProcessGroup } from '../../lib/control-group.ts'
+import type { ControlGroup, ProcessGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { exhaustedBy, patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
@@ -45,6 +45,34 @@ export function markedGroup(): KillableGroup {
         await sleep(marked.length > 0 ? 5 : 1)
       }
     },
+  }
+}
+
+/** The groups of a sandbox's commands; an empty one serves the next command. */
+export class CommandGroups {
+  private readonly all = new Set<KillableGroup>()
+  private readonly free: KillableGroup[] = []
+
+  /** `parent` is null where this process cannot make control groups. */
+  constructor(private readonly parent: Pick<ControlGroup, 'child'> | null) {}
+
+  take(): KillableGroup {
+    const free = this.free.pop()
+    if (free) return free
+    const made = this.parent?.child(`command-${this.all.size}`)
+    const group = made ? groupOf(made) : markedGroup()
+    this.all.add(group)
+    return group
+  }
+
+  release(group: KillableGroup): void {
+    const next = group.release()
+    if (next === 'reuse') this.free.push(group)
+    if (next === 'forget') this.all.delete(group)
+  }
+
+  async kill(): Promise<void> {
+    await Promise.all([...this.all].map((group) => group.kill()))
   }
 }
 
