@@ -1,47 +1,37 @@
-import { definePipeline, z } from 'ot-agent'
-import { checkPy } from './check.ts'
+import { definePipeline, type RawRow, z } from 'ot-agent'
+import delivered from './delivered.ts'
 
-const file = z.object({ name: z.string().regex(/^\w[\w.-]{0,60}$/), text: z.string().min(1).max(200_000) })
-const project = z.object({
-  title: z.string(),
-  description: z.string().min(20),
-  skills: z.array(z.string()).default([]),
-  attachments: z.array(file).nullish(),
-  delivered: file.nullish(),
-})
+const post = z.object({ title: z.string().default(''), description: z.string().min(20) })
+const given = z.object({ attachments: z.array(z.object({ name: z.string(), text: z.string() })) })
 
-/** Finished projects of freelancers: what the client gave, and the file that was accepted. */
+/** Jobs that clients of freelancers post, with the file that was accepted or without one. */
 export default definePipeline({
   name: 'freelancer',
-  summary: 'Projects of freelancers that were finished with a file, compared with what the agent delivers',
+  summary: 'Jobs of freelancers: the delivered file is compared, or a model judges by criteria',
+  options: z.strictObject({
+    kind: z
+      .enum(['file', 'post'])
+      .default('file')
+      .describe('file: finished jobs, whose file is compared; post: any post, judged by criteria that a model writes'),
+  }),
   source: { fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } }, real: null },
-  strategy: 'delivered-file',
-  make: ({ fields, id }) => {
-    const parsed = project.safeParse(fields)
-    if (!parsed.success) return { drop: 'missing-field', detail: z.prettifyError(parsed.error).slice(0, 200), id }
-    const { title, description, delivered } = parsed.data
-    const attachments = parsed.data.attachments ?? []
-    if (!delivered) return { drop: 'no-checkable-answer', detail: 'nothing was delivered that could be compared', id }
-    if (!/\.(?:txt|json|csv|md|tsv)$/.test(delivered.name))
-      return { drop: 'no-checkable-answer', detail: `${delivered.name} is no plain file`, id }
-    if (attachments.length === 0) return { drop: 'no-input', detail: 'the client gave no files to work on', id }
-    if (attachments.some(({ text }) => text.includes(delivered.text.trim())))
-      return { drop: 'answer-given', detail: 'an attachment holds what is to be delivered', id }
-    const names = attachments.map(({ name }) => `\`/app/${name}\``).join(', ')
-    const copies = attachments.map(({ name }) => `COPY ${name} /app/${name}\n`).join('')
-    return {
-      instruction: `# ${title.trim()}\n\n${description.trim()}\n\nThe client's files: ${names}. Deliver \`/app/${delivered.name}\`.\n`,
-      files: {
-        'environment/Dockerfile': { data: `FROM python:3.12-slim\n\nWORKDIR /app\n${copies}` },
-        ...Object.fromEntries(attachments.map(({ name, text }) => [`environment/${name}`, { data: text }])),
-        'tests/test.sh': {
-          data: `#!/bin/sh\nreward=0\nif python3 -I /tests/check.py /app/${delivered.name} /tests/delivered; then\n  reward=1\nfi\necho "$reward" > /logs/verifier/reward.txt\n`,
-        },
-        'tests/check.py': { data: checkPy },
-        'tests/delivered': { data: delivered.text },
-        'solution/delivered': { data: delivered.text },
-        'solution/solve.sh': { data: `#!/bin/sh\ncp "$(dirname "$0")/delivered" /app/${delivered.name}\n` },
-      },
-    }
+  needsModel: ({ kind }) => kind === 'post',
+  split: (row, { options: { kind } }) => [kind === 'post' ? asPost(row) : row],
+  make: {
+    use: ({ options: { kind } }) => (kind === 'post' ? 'makers/judged' : delivered),
+    with: ({ options: { kind } }) => ({
+      pipeline: 'freelancer',
+      ...(kind === 'post' && { instruction: '{{post}}' }),
+    }),
   },
 })
+
+/** Everything that the client wrote, with the text of the client's files; what was delivered stays unknown. */
+function asPost(row: RawRow): RawRow {
+  const parsed = post.safeParse(row.fields)
+  if (!parsed.success) return row
+  const { title, description } = parsed.data
+  const files = given.safeParse(row.fields).data?.attachments ?? []
+  const texts = files.map(({ name, text }) => `The client's file ${name}:\n\n~~~\n${text.trimEnd()}\n~~~`)
+  return { ...row, fields: { post: [title.trim(), description.trim(), ...texts].filter(Boolean).join('\n\n') } }
+}

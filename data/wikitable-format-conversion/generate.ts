@@ -85,6 +85,9 @@ function asking(id: string, table: Table, question = '', answers: readonly strin
   const wanted = answers.map(plain).filter((answer) => answer !== '')
   if (question.trim() === '' || wanted.length === 0)
     return { drop: 'no-question', detail: 'expected a question and its answers', id }
+  // "Which lake is the largest, and its location" has two answers.
+  if (wanted.length === 1 && /\band (?:its?|their|his|her)\b/i.test(question))
+    return { drop: 'odd-answer', detail: 'expected two values, found one', id }
   const named = plain(question).toLowerCase()
   if (wanted.every((answer) => /^(?:yes|no|true|false)$/i.test(answer) || named.includes(answer.toLowerCase())))
     return { drop: 'guessable', detail: `the answer is ${wanted[0]}, one of few`, id }

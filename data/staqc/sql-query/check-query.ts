@@ -28,6 +28,8 @@ with open(path, encoding="utf-8") as file:
     query = file.read()
 with open(os.path.join(tests, "reference.sql"), encoding="utf-8") as file:
     reference = file.read()
+# Whether the same row may come twice is left open where question and reference do not say the same of it.
+loose = os.path.exists(os.path.join(tests, "any-number-of-times"))
 ordered = re.search(r"\\border\\s+by\\b", reference, re.I) is not None
 READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, getattr(sqlite3, "SQLITE_RECURSIVE", 33)}
 
@@ -48,6 +50,8 @@ def rows(text, database):
     finally:
         connection.close()
     plain = [tuple(round(cell, 6) if isinstance(cell, float) else cell for cell in row) for row in found]
+    if loose:
+        plain = list(dict.fromkeys(plain))
     return plain if ordered else sorted(plain, key=repr)
 
 

@@ -37,6 +37,8 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   if (question.length > given.maxChars) return { drop: 'too-long', detail: `${question.length} characters`, id }
   const schema = inferSchema(query)
   if (typeof schema === 'string') return { drop: 'no-checkable-answer', detail: schema, id }
+  if (countsGroups(question, query))
+    return { drop: 'no-checkable-answer', detail: 'the question is how many groups, the query counts in each', id }
   const random = makeRandom(seed, id)
   const [shown = '', ...hidden] = Array.from({ length: given.hiddenDatabases + 1 }, () =>
     renderDatabase(schema, random),
@@ -53,9 +55,27 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
       'tests/check_query.py': { data: checkQueryPy },
       'tests/reference.sql': { data: `${query.trim()}\n` },
       ...Object.fromEntries(files),
+      ...(leavesRepeatsOpen(question, query) && { 'tests/any-number-of-times': { data: 'rows\n' } }),
       'solution/query.sql': { data: `${query.trim()}\n` },
       'solution/solve.sh': { data: '#!/bin/sh\ncp "$(dirname "$0")/query.sql" /app/query.sql\n' },
     },
     lineage: { pipeline, strategy: 'sql-query', rowId: id, rowDigest: rowDigest(row), seed },
   }
+}
+
+/** "How many countries have more than two makers?" wants one number, and `count(*) ... GROUP BY` gives one for each country. */
+function countsGroups(question: string, query: string): boolean {
+  return (
+    /^\s*(?:how many|(?:what is|find|give|show|count|return) (?:me )?the (?:total )?number of)\b/i.test(question) &&
+    !/\b(?:each|every|per|by|for all|different)\b/i.test(question) &&
+    /^\s*select\s+count\s*\([^)]*\)\s+from\b[^()]*\bgroup\s+by\b/i.test(query)
+  )
+}
+
+/** Only one of the two says that every row comes once. */
+function leavesRepeatsOpen(question: string, query: string): boolean {
+  return (
+    /\bselect\s+distinct\b/i.test(query) !==
+    /\b(?:different|distinct|unique|distinctive|without (?:repe|dup)\w*)\b/i.test(question)
+  )
 }

@@ -8,7 +8,7 @@ import {
   type Rehearsal,
   type StageServices,
 } from '../../core/stage.ts'
-import { readTextIfExists } from '../../lib/files.ts'
+import { exists, readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { makeAgent } from '../../plugins/make.ts'
 import { asksModel } from '../../run/pipeline/pipeline.ts'
@@ -102,26 +102,34 @@ function cannotRun(detail: string | undefined): string {
 const outward =
   /^(?:source|inputDir|limit|model|apiBase|apiKeyEnv|engine|engineKwarg|engineConfig|endpointJson|environment|environmentKwarg|nConcurrent|check|judge[A-Z]\w*)$/
 
-/** A pipeline on its fixture, with the arguments that make it run without a model; where it has none, composed tasks. */
+/** A pipeline on rows that are here, with the arguments that make it run without a model; where it has none, composed tasks. */
 async function offlineRequest(pipeline: string, args: PipelineArgs, rehearsal: Rehearsal) {
   const loaded = await loadPipeline(pipeline)
-  const own = Object.fromEntries(Object.entries(args).filter(([name]) => !outward.test(camelCase(name))))
-  const usual = { source: 'fixture', limit: rehearsalRows, check: false }
+  const named = Object.fromEntries(Object.entries(args).map(([name, value]) => [camelCase(name), value]))
+  const own = Object.fromEntries(Object.entries(named).filter(([name]) => !outward.test(name)))
   const offline = await offlineArgs(loaded)
-  if (offline === null && needsModel(loaded)) {
+  const asks = asksModel(loaded.pipeline, loaded.hooks ? {} : own)
+  if (asks && offline?.model === undefined) {
     rehearsal.substituted(`composed tasks for those of ${pipeline}`)
     rehearsal.notExercised(`the pipeline ${pipeline}, which asks a model and brings no offline-args.json`)
-    return { pipeline: standInPipeline, args: { seed: args.seed, ...usual, count: rehearsalRows } }
+    const composed = { ...fixture, limit: rehearsalRows, check: false, count: rehearsalRows }
+    return { pipeline: standInPipeline, args: { seed: args.seed, ...composed } }
   }
-  if (args.source !== undefined && args.source !== 'fixture')
+  // Scripted replies answer the rows of the fixture alone.
+  const rows = asks ? fixture : await rowsOf(named)
+  if (named.source !== undefined && named.source !== 'fixture' && rows === fixture)
     rehearsal.substituted(`the fixture of ${pipeline} for its source`)
-  if (offline !== null && needsModel(loaded))
-    rehearsal.substituted(`the replies of its scripted.json for the model of ${pipeline}`)
-  return { args: { ...own, ...usual, ...offline } }
+  if (asks) rehearsal.substituted(`the replies of its scripted.json for the model of ${pipeline}`)
+  return { args: { ...own, ...rows, limit: rehearsalRows, check: false, ...offline } }
 }
 
-function needsModel({ pipeline, hooks }: LoadedPipeline): boolean {
-  return hooks ? asksModel(pipeline, {}) : pipeline.needsModel === true
+const fixture = { source: 'fixture' }
+
+/** Where rows come from: the source of the recipe where its files are on this machine, otherwise the fixture. */
+async function rowsOf({ source, inputDir }: PipelineArgs): Promise<PipelineArgs> {
+  const path = source === 'real' ? inputDir : source
+  const isHere = typeof path === 'string' && path !== 'fixture' && (await exists(path))
+  return isHere ? { source, ...(source === 'real' && { inputDir }) } : fixture
 }
 
 /** The arguments with which a pipeline runs on its fixture and without a model, where it needs any. */

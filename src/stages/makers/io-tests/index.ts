@@ -5,7 +5,7 @@ import type { Dropped, MapStage } from '../../../core/stage.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { draftEach } from '../../shared/records/draft-each.ts'
 import { type Language, languages, renderIoTest, runCasesPy } from './run-cases.ts'
-import { acceptsAnyCase, acceptsSeveral, isInteractive } from './several-answers.ts'
+import { acceptedError, acceptsAnyCase, acceptsSeveral, isInteractive } from './several-answers.ts'
 
 const options = z.strictObject({
   language: z.enum(Object.keys(languages) as [Language]).default('python'),
@@ -64,7 +64,15 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   const { file, words, image, build, run } = languages[language]
   // Slower than the judges the limits were made for: a machine that is shared, and a language that may be another.
   const seconds = Math.max(given.caseSec, timeSec * 5)
-  const plan = { program: file, build, run, seconds, anyCase: acceptsAnyCase(statement), cases: chosen }
+  const plan = {
+    program: file,
+    build,
+    run,
+    seconds,
+    anyCase: acceptsAnyCase(statement),
+    error: acceptedError(statement),
+    cases: chosen,
+  }
   return {
     name: `${pipeline}-${id}`,
     instruction: `${statement.trim()}\n\nWrite a program in ${words} to \`${file}\`. It reads the input from standard input and prints the output to standard output. It is tried on the examples and on inputs that are not shown here.\n`,

@@ -8,6 +8,7 @@ import { needs } from '../../../../test/needs.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import ioTests from './index.ts'
 import { runCasesPy } from './run-cases.ts'
+import { acceptedError } from './several-answers.ts'
 
 const context = { env: {}, stateDir: '/nonexistent' }
 const make = (options: object = {}) => ioTests.make(ioTests.options.parse(options), context)
@@ -33,6 +34,15 @@ const rows = [
 ]
 
 stageLaws('makers/io-tests', { make: async () => make() as never, rows })
+
+test.each([
+  ["correct, if the absolute or relative error doesn't exceed 10 - 4.", 1e-4],
+  ['Your answer must not differ from the exact one by more than 10^{-9}', 1e-9],
+  ['with an error of at most 0.01', 1e-2],
+  ['Print the number of errors', undefined],
+])('an accepted error is read from the statement: %s', (statement, error) => {
+  expect(acceptedError(statement)).toBe(error)
+})
 
 test('hidden cases and the solution are known to the tests and the oracle alone', async () => {
   const [task, ...others] = await runStage(make() as never, rows)
@@ -73,6 +83,7 @@ describe('the runner', needs('python3'), () => {
     checker?: string
     seconds?: number
     anyCase?: boolean
+    error?: number
   }
   async function passes(code: string | null, more: Given = {}) {
     const dir = await makeTempDir()
@@ -85,6 +96,7 @@ describe('the runner', needs('python3'), () => {
       seconds: more.seconds ?? 20,
       cases: more.cases ?? sums.tests,
       anyCase: more.anyCase ?? false,
+      error: more.error,
     }
     writeFileSync(join(dir, 'tests/run_cases.py'), runCasesPy)
     writeFileSync(join(dir, 'tests/cases.json'), JSON.stringify(plan))
@@ -116,6 +128,10 @@ describe('the runner', needs('python3'), () => {
     expect(await passes('print(0.33333333333)', one('0.333333333'))).toBe(true)
     expect(await passes('print(0.3334)', one('0.333333333'))).toBe(false)
     expect(await passes('print(1000000001)', one('1000000000'))).toBe(false)
+    const loose = (output: string) => ({ ...one(output), error: 1e-3 })
+    expect(await passes('print(0.3334)', loose('0.333333333'))).toBe(true)
+    expect(await passes('print(3.0)', loose('3'))).toBe(true)
+    expect(await passes('print(1001)', loose('1000'))).toBe(false)
   })
 
   test('capital letters count as small ones only where the statement says so', { timeout: 60_000 }, async () => {

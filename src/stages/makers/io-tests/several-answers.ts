@@ -27,6 +27,17 @@ export function acceptsAnyCase(statement: string): boolean {
   )
 }
 
+/** The error that a statement accepts in numbers with a point: "must not exceed 10^{-4}". */
+export function acceptedError(statement: string): number | undefined {
+  const found =
+    /\b(?:error|differ\w*|precision|accura\w*)\b[^.]{0,80}?(?:10\s*\^?\s*\{?\s*[-−–]\s*(\d{1,2})\b|1e-(\d{1,2})\b|0\.(0+)1\b)/i.exec(
+      statement,
+    )
+  if (!found) return undefined
+  const digits = Number(found[1] ?? found[2] ?? (found[3] ?? '').length + 1)
+  return digits >= 1 && digits <= 12 ? Number(`1e-${digits}`) : undefined
+}
+
 /** Whether the program talks with the judge: then no file of inputs can try it. */
 export function isInteractive(statement: string): boolean {
   return /\b(?:this is an interactive|interactive (?:problem|task)|flush (?:the )?(?:output|stdout)|fflush)\b/i.test(
