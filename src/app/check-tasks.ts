@@ -1,10 +1,7 @@
 import { mkdir, readdir } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { UserError } from '../core/errors.ts'
 import type { ModelSettings, OpinionSettings, PlugInChoice } from '../core/stage.ts'
-import type { Task } from '../core/task.ts'
-import { findTasks } from '../formats/harbor-task/find.ts'
-import { loadTask } from '../formats/harbor-task/load.ts'
 import { orUserError } from '../formats/harbor-task/read.ts'
 import { brokenTask, type TaskReport } from '../run/check/check-task.ts'
 import { checkTasks as checkEach } from '../run/check/check-tasks.ts'
@@ -12,6 +9,7 @@ import { withSpine } from './check/spine.ts'
 import type { Confirm } from './job/consent.ts'
 import type { RunControl } from './run-tasks.ts'
 import { Running } from './running.ts'
+import { loadTasks } from './tasks/load-tasks.ts'
 
 export type { TaskReport } from '../run/check/check-task.ts'
 
@@ -46,7 +44,8 @@ export function checkTasks(
 ): Running<CheckEvent, readonly TaskReport[]> {
   return new Running(async (emit) => {
     const { sandbox = 'local', keep, repeats = 3, lintOnly = false, concurrency = 4, ...rest } = request
-    const { tasks, broken } = await loadTasks(request.tasks)
+    const { tasks, broken: unreadable } = await loadTasks([request.tasks])
+    const broken = unreadable.map(({ dir, name, reason }) => brokenTask(dir, name, reason))
     const total = tasks.length + broken.length
     let done = 0
     const onReport = (report: TaskReport) => emit({ kind: 'task', report, done: ++done, total })
@@ -64,22 +63,6 @@ export function checkTasks(
     )
     return [...broken, ...checked].sort((a, b) => (a.dir < b.dir ? -1 : 1))
   })
-}
-
-/** Reads every task; one that cannot be read becomes a rejected row, so that the others are still checked. */
-async function loadTasks(path: string): Promise<{ tasks: Task[]; broken: TaskReport[] }> {
-  const found = await findTasks(path, { allowNoTests: true })
-  const broken = found.broken.map(({ dir, reason }) => brokenTask(dir, basename(dir), reason))
-  const tasks: Task[] = []
-  for (const dir of found.tasks) {
-    try {
-      tasks.push(await loadTask(dir, { allowNoTests: true }))
-    } catch (error) {
-      if (!(error instanceof UserError)) throw error
-      broken.push(brokenTask(dir, basename(dir), error.message))
-    }
-  }
-  return { tasks, broken }
 }
 
 /** Old trials among the new ones would mislead. */

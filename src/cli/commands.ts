@@ -27,13 +27,15 @@ export const commands: Group = {
     },
   },
   tasks: {
-    summary: 'Make, check, pack, convert and pin tasks',
+    summary: 'Make, lint, check, try, pack, convert and pin tasks',
     group: {
       init: { summary: 'Write a new task to start from', load: () => import('./tasks/init.ts') },
+      lint: { summary: 'Look for mistakes in the files of tasks', load: () => import('./tasks/lint.ts') },
       check: {
         summary: 'Prove that tasks can be solved and cannot be cheated',
         load: () => import('./tasks/check.ts'),
       },
+      shell: { summary: 'Open a terminal in the sandbox of a task', load: () => import('./tasks/shell.ts') },
       pack: { summary: 'Pack a folder of tasks into a parquet file', load: () => import('./tasks/pack.ts') },
       unpack: { summary: 'Unpack tasks from a parquet file', load: () => import('./tasks/unpack.ts') },
       convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },

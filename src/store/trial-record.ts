@@ -161,7 +161,8 @@ const resumed = z.discriminatedUnion('kind', [
 ])
 
 /** A record as we write it down; what comes from disk passes here before anyone believes it. */
-const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
+/** A trial's record.json. */
+export const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
   schema: z.literal('trial/1'),
   id: z.string(),
   name: z.string(),

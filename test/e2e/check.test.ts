@@ -288,9 +288,3 @@ test.each([
   expect({ code, lines: stderr.trimEnd().split('\n').length }).toEqual({ code: 2, lines: 2 })
   expect(stderr).toMatch(message)
 })
-
-test('lints alone start nothing', async () => {
-  const { code, stdout } = await otAgent(['tasks', 'check', 'examples/tasks', '--only', 'lint', '-e', 'local'])
-  expect(code).toBe(0)
-  expect(stdout).toMatch(/^ot-agent\/csv-to-json +accepted +ok +- +- +- +- +- +- +- +- +-$/m)
-})

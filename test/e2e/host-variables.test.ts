@@ -24,6 +24,7 @@ withSandboxes('a task that names variables of this machine', () => {
     ['jobs retry', ['jobs', 'retry', job, '--only', 'failed']],
     ['jobs rescore', ['jobs', 'rescore', job]],
     ['tasks check', ['tasks', 'check', tasks]],
+    ['tasks pin', ['tasks', 'pin', tasks, '--dry-run']],
     ['agents test', ['agents', 'test', 'oracle', '--task', join(tasks, 'curious')]],
   ])('%s passes on only those that were named for it', (_, line) => {
     const { status, stdout, stderr } = ot(...line, ...named.slice(0, 2))

@@ -25,6 +25,8 @@ export interface SpineOptions {
   readonly repeats: number
   /** Starts nothing and asks no judge. */
   readonly lintOnly: boolean
+  /** False where no tests run, so that no judge is needed (default: true). */
+  readonly verifies?: boolean
   /** Makes the folder for the trials' files, which then stays; a temporary one without it. */
   readonly keepIn?: (() => Promise<string>) | undefined
 }
@@ -47,7 +49,7 @@ export async function withSpine<T>(
   const judging = options.judge
   if (!lintOnly) {
     await askConsent(tasks, options, confirm)
-    await refuseUnjudged(tasks, judging)
+    if (options.verifies !== false) await refuseUnjudged(tasks, judging)
     await provider.preflight({ networks: networksOf(tasks) })
   }
   const kept = await options.keepIn?.()

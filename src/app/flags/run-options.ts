@@ -143,6 +143,7 @@ function withPreview<A extends unknown[], O extends OptionValues>(command: Comma
       '--plan',
       'run and build nothing: print which images are needed, which tasks share them and what cannot run',
     )
+    .option('--print-config', 'run nothing: print the job file that this command line amounts to, without secrets')
 }
 
 export type RunOptions = ReturnType<ReturnType<typeof runOptions>['opts']>

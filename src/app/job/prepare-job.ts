@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { AgentConfig, DatasetConfig, JobConfig } from '../../core/job.ts'
 import { unresumableSecrets } from '../../core/redact.ts'
 import type { TrialRecord } from '../../core/trial.ts'
+import { renderJobConfig } from '../../formats/harbor-job/job-config.ts'
 import { pluginContext } from '../../plugins/make.ts'
 import { absoluteImportPath } from '../../plugins/user-modules/import-path.ts'
 import { fingerprintsIn } from '../../run/job/identity.ts'
@@ -37,6 +38,11 @@ export async function planJob(
     config,
     tasks: share === undefined ? tasks : tasks.filter((_, i) => i % share.of === share.index),
   }
+}
+
+/** The job file that a planned job amounts to, without secrets. */
+export function configTextOf({ config }: PlannedJob): string {
+  return renderJobConfig(config)
 }
 
 /** Makes a planned job ready to run. `invocation` is the command line for its lock. */

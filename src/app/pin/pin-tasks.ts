@@ -1,15 +1,13 @@
 import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
-import type { Task } from '../../core/task.ts'
-import { findTasks } from '../../formats/harbor-task/find.ts'
-import { loadTask } from '../../formats/harbor-task/load.ts'
 import { exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { withSpine } from '../check/spine.ts'
 import type { Confirm } from '../job/consent.ts'
 import type { RunControl } from '../run-tasks.ts'
 import { Running } from '../running.ts'
+import { loadTasks } from '../tasks/load-tasks.ts'
 import { brokenReport, type PinReport, pinTask } from './pin-task.ts'
 
 export interface PinRequest {
@@ -41,14 +39,14 @@ export function pinTasks(
 ): Running<PinEvent, readonly PinReport[]> {
   return new Running(async (emit) => {
     const { out, dryRun, check, trustStandIn, concurrency, sandbox, judge, passEnv } = request
-    const { tasks, broken } = await loadAll(request.paths)
+    const { tasks, broken: unreadable } = await loadTasks(request.paths)
+    const broken = unreadable.map(({ dir, name, reason }) => brokenReport(dir, name, reason))
     const targets = tasks.map(({ dir }) => (out === null ? null : join(resolve(out), basename(dir))))
     await refuseTaken(targets)
-    const proven = check && !dryRun ? tasks : []
-    const asked = { sandbox, judge, passEnv, repeats: 1, lintOnly: false }
+    const asked = { sandbox, judge, passEnv, repeats: 1, lintOnly: false, verifies: check && !dryRun }
     const notify = (text: string) => emit({ kind: 'note', text })
     const signal = control.signal ?? new AbortController().signal
-    return withSpine(proven, asked, { notify, signal, confirm: control.confirm }, async (spine) => {
+    return withSpine(tasks, asked, { notify, signal, confirm: control.confirm }, async (spine) => {
       const reports: PinReport[] = []
       const work = mapInOrder(tasks.entries(), concurrency, ([index, task]) => {
         const target = targets[index] ?? null
@@ -61,25 +59,6 @@ export function pinTasks(
       return [...broken, ...reports]
     })
   })
-}
-
-/** Reads every task once, in the order of the paths; one that cannot be read becomes a refused row. */
-async function loadAll(paths: readonly string[]): Promise<{ tasks: Task[]; broken: PinReport[] }> {
-  const tasks = new Map<string, Task>()
-  const broken: PinReport[] = []
-  for (const path of paths) {
-    const found = await findTasks(path, { allowNoTests: true })
-    broken.push(...found.broken.map(({ dir, reason }) => brokenReport(dir, basename(dir), reason)))
-    for (const dir of found.tasks) {
-      try {
-        tasks.set(dir, await loadTask(dir, { allowNoTests: true }))
-      } catch (error) {
-        if (!(error instanceof UserError)) throw error
-        broken.push(brokenReport(dir, basename(dir), error.message))
-      }
-    }
-  }
-  return { tasks: [...tasks.values()], broken }
 }
 
 /** Nothing is built when one of many targets is taken. */

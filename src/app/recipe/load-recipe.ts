@@ -16,7 +16,8 @@ import { withoutStages } from './change-recipe.ts'
 import { givingTasks } from './maker-tasks.ts'
 import { setInDocument, textsIn } from './set-in-document.ts'
 
-const schema = z.strictObject({
+/** A recipe as it is written. */
+export const recipeSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]*$/, 'expected letters, digits, dots and dashes'),
   summary: z.string().optional(),
   seed: z.int().nonnegative().optional(),
@@ -117,7 +118,7 @@ const choice = z.union([
 ])
 
 function parseRecipe(value: unknown, where: string): Recipe {
-  const parsed = schema.safeParse(value)
+  const parsed = recipeSchema.safeParse(value)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new UserError(

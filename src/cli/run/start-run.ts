@@ -1,6 +1,7 @@
 import { jobRequestOf, loadEnvFile } from '../../app/flags/job-request.ts'
 import type { RunOptions } from '../../app/flags/run-options.ts'
-import { planJob, prepareJob } from '../../app/job/prepare-job.ts'
+import { configTextOf, planJob, prepareJob } from '../../app/job/prepare-job.ts'
+import { visibleJson } from '../../lib/visible.ts'
 import { note } from '../output.ts'
 import { checkOutputFile } from './output-file.ts'
 import { runAskedJob } from './run-asked-job.ts'
@@ -12,6 +13,7 @@ export async function startRun(options: RunOptions, invocation: readonly string[
   const request = { ...asked, passEnv: [...fromFile, ...(asked.passEnv ?? [])] }
   const planned = await planJob(request, note)
   const { verbose = false, json = false, output } = options
+  if (options.printConfig) return void process.stdout.write(`${visibleJson(configTextOf(planned)).trimEnd()}\n`)
   if (options.plan) return (await import('./print-plan.ts')).printPlanOf(planned, json)
   if (output !== undefined) await checkOutputFile(output)
   const { estimate } = options

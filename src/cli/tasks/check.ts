@@ -1,4 +1,4 @@
-import { Command, Option } from '@commander-js/extra-typings'
+import { Command } from '@commander-js/extra-typings'
 import {
   checkColumns,
   evidenceOf,
@@ -32,7 +32,6 @@ export default () =>
       .option('--repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 3)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
       .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', collect, [])
-      .addOption(new Option('--only <part>', 'only lints, which start nothing').choices(['lint'] as const))
       .option(
         '--pass-env <name>',
         'pass this environment variable of yours to tasks that ask for it; repeatable',
@@ -55,7 +54,7 @@ export default () =>
   ).action(async (path, options) => {
     const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg) }
     const { repeats, keep, passEnv, nConcurrent: concurrency } = options
-    const asked = { tasks: path, sandbox, repeats, keep, passEnv, concurrency, lintOnly: options.only === 'lint' }
+    const asked = { tasks: path, sandbox, repeats, keep, passEnv, concurrency }
     const interrupt = interruptSignal()
     const control = { signal: interrupt.signal, confirm: confirmAtTerminal() }
     const run = checkTasks({ ...asked, judge: judgeSettingsOf(options), opinion: opinionSettingsOf(options) }, control)
@@ -66,8 +65,7 @@ export default () =>
       interrupt.stop()
     }
     const reports = await run
-    if (options.json)
-      printJson({ schema: 'tasks-check/1', only: options.only ?? null, ...count(reports), tasks: reports })
+    if (options.json) printJson({ schema: 'tasks-check/1', ...count(reports), tasks: reports })
     else printReports(reports, options.explain === true)
     if (reports.some(({ verdict }) => verdict !== 'accepted')) process.exitCode = 3
   })

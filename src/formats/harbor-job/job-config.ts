@@ -17,7 +17,8 @@ export interface JobConfigSource {
   readonly now?: Date
 }
 
-const jobSchema = z.strictObject({
+/** A job file as it is spelt. */
+export const jobSchema = z.strictObject({
   job_name: part.textOrNull,
   jobs_dir: z.string().default('jobs'),
   n_attempts: part.whole(1, 1),
@@ -100,7 +101,8 @@ function toJobConfig(raw: z.output<typeof jobSchema>, now: Date): JobConfig {
   }
 }
 
-const trialSchema = z
+/** A trial's config.json as it is spelt. */
+export const trialSchema = z
   .strictObject({
     task: part.taskSchema,
     trial_name: z.string().default(''),

@@ -15,7 +15,10 @@ const user = z.union([text, count], { error: 'the name or the number of a user' 
 
 function wholeNumber(least: number) {
   const what = `a whole number of at least ${least}`
-  return z.number({ error: what }).refine((value) => Number.isInteger(value) && value >= least, { error: what })
+  return z
+    .number({ error: what })
+    .refine((value) => Number.isInteger(value) && value >= least, { error: what })
+    .meta({ type: 'integer', minimum: least })
 }
 
 function table<Shape extends z.ZodRawShape>(shape: Shape) {

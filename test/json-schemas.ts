@@ -1,0 +1,9 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+
+export const read = (path: string) => readFileSync(path, 'utf8')
+
+/** A schema of schemas/, to parse with. */
+export function schemaAt(name: string): z.ZodType {
+  return z.fromJSONSchema(JSON.parse(read(`schemas/${name}.schema.json`)))
+}
