@@ -96,6 +96,24 @@ test('--no-upload publishes nothing, and a dry run does nothing', patient, async
   expect(refused.stderr).toContain('does not accept the token')
 })
 
+test('a dry run works offline, and a token that hf auth login stored is used and never shown', patient, async () => {
+  const dir = join(scratch, 'small')
+  mkdirSync(dir)
+  writeFileSync(join(dir, 'rows.jsonl'), '{"a":1}\n')
+  const upload = ['hub', 'upload', dir, 'me/stored', '--json']
+  for (const env of [{ HF_ENDPOINT: 'http://127.0.0.1:9' }, { HF_HUB_OFFLINE: '1' }]) {
+    const dry = await run([...upload, '--dry-run'], env)
+    expect(dry.status, dry.stderr).toBe(0)
+    expect(JSON.parse(dry.stdout)).toMatchObject({ compared: false, added: ['rows.jsonl', 'README.md'], commit: null })
+  }
+  const home = join(scratch, 'hf')
+  mkdirSync(home)
+  writeFileSync(join(home, 'token'), `${hub.token}\n`)
+  const done = await run(upload, { HF_TOKEN: '', HF_HOME: home })
+  expect(done.status, done.stderr).toBe(0)
+  expect(JSON.parse(done.stdout)).toMatchObject({ compared: true, commit: expect.any(String) })
+})
+
 test('an upload that is killed goes on, and sends nothing twice', patient, async () => {
   const dir = join(scratch, 'large')
   mkdirSync(dir)

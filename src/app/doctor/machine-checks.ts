@@ -1,9 +1,9 @@
 import { statfs } from 'node:fs/promises'
-import { availableParallelism, homedir, totalmem } from 'node:os'
-import { dirname, join } from 'node:path'
-import { hubTokenVariables } from '../../formats/hub/account.ts'
+import { availableParallelism, totalmem } from 'node:os'
+import { dirname } from 'node:path'
+import { findHubToken } from '../../formats/hub/account.ts'
 import { ControlGroups } from '../../lib/control-group.ts'
-import { exists, readTextIfExists } from '../../lib/files.ts'
+import { exists } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { execProcess } from '../../lib/spawn-process.ts'
 import { type Check, type Found, limited, missing, ok, type Surroundings } from './check.ts'
@@ -80,11 +80,10 @@ async function slurm(): Promise<Found> {
 }
 
 async function hub({ env }: Surroundings): Promise<Found> {
-  const variable = hubTokenVariables.find((name) => env[name]?.trim())
-  if (variable) return ok(`a token in ${variable}, not tried`)
-  const home = env.HF_HOME || join(env.HOME || homedir(), '.cache/huggingface')
-  const path = env.HF_TOKEN_PATH || join(home, 'token')
-  if ((await readTextIfExists(path))?.trim())
-    return limited(`a token in ${path}, which is not read`, `export HF_TOKEN=$(cat ${path})`)
-  return missing('no token for the Hugging Face Hub', 'export HF_TOKEN=...; public datasets can be read without one')
+  const { token, place } = findHubToken(env)
+  if (token !== null) return ok(`a token in ${place}, not tried`)
+  return missing(
+    'no token for the Hugging Face Hub',
+    'hf auth login, or export HF_TOKEN=...; public datasets can be read without one',
+  )
 }

@@ -2,6 +2,7 @@ import { checkWriter } from '../../formats/hub/check-writer.ts'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
 import { uploadFolder } from '../../formats/hub/upload.ts'
+import { megabytes } from '../../lib/show-numbers.ts'
 import { sometimes } from '../../lib/sometimes.ts'
 import { version } from '../../lib/version.ts'
 import type { Publish } from '../../run/pipeline/request.ts'
@@ -23,7 +24,7 @@ export const publishWith =
         uploadFolder({
           ...{ repository: openRepository(parsed, { env: process.env, signal }), ...ready, message },
           ...{ replace: false, isPrivate: true, branch: 'main', madeBy: `ot-agent ${version()}` },
-          onProgress: (path, share) => tick(`upload of ${path}: ${Math.floor(share * 100)} %`),
+          onProgress: ({ done, total }) => tick(`uploaded ${megabytes(done.bytes)} of ${megabytes(total.bytes)}`),
         }),
       ),
     )

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { openRepository } from '../../formats/hub/open.ts'
 import { parseTarget } from '../../formats/hub/target.ts'
-import { type Uploaded, uploadFolder } from '../../formats/hub/upload.ts'
+import { type Uploaded, type UploadProgress, uploadFolder } from '../../formats/hub/upload.ts'
 import { version } from '../../lib/version.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { withDataset } from './prepare.ts'
@@ -28,14 +28,20 @@ export interface UploadRequest {
 /** Uploads a folder to a repository of the Hub. Files that are there already are not sent again. */
 export async function uploadToHub(
   { dir, repository, type, packed, message, ...how }: UploadRequest,
-  { signal, onProgress }: { readonly signal: AbortSignal; onProgress(path: string, share: number): void },
+  { signal, onProgress }: { readonly signal: AbortSignal; onProgress(progress: UploadProgress): void },
 ): Promise<Uploaded> {
   const target = parseTarget(repository, type)
+  // A dry run on a machine without network must not wait for one.
+  const patience = how.dryRun ? { tries: 2, firstWaitMs: 500, longestWaitMs: 500 } : undefined
   const madeBy = `ot-agent ${version()}`
   return explainDisk(dir, () =>
     withDataset(resolve(dir), { packed, signal }, (ready) =>
       uploadFolder({
-        ...{ repository: openRepository(target, { env: process.env, signal }, type), ...ready, ...how },
+        ...{
+          repository: openRepository(target, { env: process.env, signal, ...(patience && { patience }) }, type),
+          ...ready,
+          ...how,
+        },
         ...{ message: message ?? `Upload with ${madeBy}`, madeBy, onProgress },
       }),
     ),

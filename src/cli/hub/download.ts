@@ -12,7 +12,7 @@ export default () =>
   new Command()
     .description(
       'Downloads a dataset of the Hugging Face Hub into a folder that appears whole or not at all; every file is checked against its digest.\n' +
-        'The same command resumes after an interruption. Private datasets need HF_TOKEN.',
+        'The same command resumes after an interruption. Private datasets need a token: HF_TOKEN, or hf auth login.',
     )
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
     .option('--model', 'it is a model, not a dataset')

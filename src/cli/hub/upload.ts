@@ -11,7 +11,7 @@ export default () =>
   new Command()
     .description(
       'Uploads a folder to a dataset of the Hugging Face Hub: a folder of tasks is packed into one parquet file, anything else goes as it is.\n' +
-        'Files that are there already are not sent again, so the same command resumes after an interruption. The token comes from HF_TOKEN.',
+        'Files that are there already are not sent again, so the same command resumes after an interruption. The token comes from HF_TOKEN or from hf auth login.',
     )
     .argument('<dir>', 'a folder of tasks, a dataset that traces export wrote, or any other folder')
     .argument('<dataset>', 'org/name, or file:PATH for a folder laid out the same way')
@@ -36,7 +36,8 @@ export default () =>
           },
           {
             signal: interrupt.signal,
-            onProgress: (path, share) => tick(`${oneLine(path)}: ${Math.floor(share * 100)} %`),
+            onProgress: ({ done, total }) =>
+              tick(`${done.files} of ${total.files} files, ${megabytes(done.bytes)} of ${megabytes(total.bytes)}`),
           },
         )
         report(done, options)
@@ -51,6 +52,7 @@ function report(done: Uploaded, { json, dryRun }: { json?: true | undefined; dry
     return
   }
   for (const path of done.leftOut) note(`left out, hidden or a link: ${oneLine(path)}`)
+  if (!done.compared) note('the Hub could not be reached: every file counts as new')
   if (dryRun) {
     for (const path of done.added) process.stdout.write(`would add ${oneLine(path)}\n`)
     for (const path of done.removed) process.stdout.write(`would remove ${oneLine(path)}\n`)

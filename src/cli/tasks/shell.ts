@@ -5,9 +5,8 @@ import { openShell } from '../../app/tasks/open-shell.ts'
 import { UserError } from '../../core/errors.ts'
 import type { Terminal } from '../../core/sandbox.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { pastGuard } from '../guard-output.ts'
 import { interruptSignal } from '../interrupt.ts'
-import { note } from '../output.ts'
+import { note, pastGuard } from '../output.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
 
 /** `ot-agent tasks shell`: a task's sandbox for its author. */

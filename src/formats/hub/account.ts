@@ -1,4 +1,7 @@
-import { UserError } from '../../core/errors.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { isMissing } from '../../lib/files.ts'
 
 /** Who asks the Hub, and where it is. */
 export interface HubAccount {
@@ -12,16 +15,40 @@ type Env = Readonly<Record<string, string | undefined>>
 /** The variables a token may be in, the first that is set wins. */
 export const hubTokenVariables = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HUGGINGFACE_TOKEN', 'HF_API_TOKEN'] as const
 
-/** Reads token and address from the environment, the only place a token may come from. */
+/** Reads token and address from the environment; the token may also be where `hf auth login` stores it. */
 export function hubAccount(env: Env): HubAccount {
-  const variable = hubTokenVariables.find((name) => env[name]?.trim())
-  const token = variable === undefined ? null : (env[variable]?.trim() ?? null)
+  const { token, place } = findHubToken(env)
   if (token !== null && !/^hf_\S+$/.test(token))
     throw new UserError(
-      `${variable}: expected a token that starts with hf_, got another text`,
+      `${place}: expected a token that starts with hf_, got another text`,
       'make one in the settings of your account',
     )
   return { token, endpoint: endpointOf(env.HF_ENDPOINT?.trim() || 'https://huggingface.co') }
+}
+
+/** The token and the variable or file that it is in. A variable wins over the file. */
+export function findHubToken(env: Env): { readonly token: string | null; readonly place: string } {
+  const variable = hubTokenVariables.find((name) => env[name]?.trim())
+  if (variable !== undefined) return { token: env[variable]?.trim() ?? null, place: variable }
+  const place = storedTokenFile(env)
+  return { token: place === null ? null : readStored(place), place: place ?? '' }
+}
+
+/** Where `hf auth login` stores a token; null without a home directory. */
+function storedTokenFile(env: Env): string | null {
+  if (env.HF_TOKEN_PATH) return env.HF_TOKEN_PATH
+  if (env.HF_HOME) return join(env.HF_HOME, 'token')
+  const cache = env.XDG_CACHE_HOME || (env.HOME ? join(env.HOME, '.cache') : null)
+  return cache === null ? null : join(cache, 'huggingface', 'token')
+}
+
+function readStored(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8').trim() || null
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw new UserError(`${path}: expected a token of the Hub, got ${messageOf(error)}`, 'or export HF_TOKEN=...')
+  }
 }
 
 function endpointOf(text: string): string {

@@ -13,7 +13,7 @@ export async function checkWriter(
   if (token === null)
     throw new UserError(
       `--target-repo ${repo}: expected a token to write with, found none`,
-      'export HF_TOKEN=..., or add --no-upload',
+      'hf auth login or export HF_TOKEN=..., or add --no-upload',
     )
   try {
     const { whoAmI } = await import('@huggingface/hub')

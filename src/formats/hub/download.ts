@@ -31,7 +31,7 @@ export async function openSnapshot(repository: DatasetRepository, revision: stri
   if (commit === null)
     throw new UserError(
       `${repository.name}: expected a dataset, found none`,
-      'check the name; a private one needs HF_TOKEN',
+      'check the name; a private one needs a token: hf auth login, or HF_TOKEN',
     )
   const files = await repository.list(commit)
   for (const { path } of files) checkPath(path, repository.name)

@@ -9,6 +9,9 @@ export function statusOf(error: unknown): number | null {
   return typeof status === 'number' ? status : null
 }
 
+/** The code of a failure to reach the Hub at all. */
+export const hubUnreachable = 'HubUnreachable'
+
 /** Turns whatever a request to the Hub ended with into a user error or an infrastructure failure; `what` names the dataset. */
 export function hubFailure(error: unknown, what: string, hasToken: boolean): Error {
   if (error instanceof UserError || error instanceof BoundaryError || isAbort(error)) return error as Error
@@ -21,8 +24,14 @@ export function hubFailure(error: unknown, what: string, hasToken: boolean): Err
 function refusedByUser(status: number, what: string, hasToken: boolean): UserError | null {
   if (status === 401)
     return hasToken
-      ? new UserError(`${what}: the Hub does not accept the token (401)`, 'set HF_TOKEN to a token that is valid')
-      : new UserError(`${what}: expected a token, found none (401)`, 'it is private or not there; export HF_TOKEN=...')
+      ? new UserError(
+          `${what}: the Hub does not accept the token (401)`,
+          'log in again with hf auth login, or set HF_TOKEN to a token that is valid',
+        )
+      : new UserError(
+          `${what}: expected a token, found none (401)`,
+          'it is private or not there; hf auth login, or export HF_TOKEN=...',
+        )
   if (status === 403)
     return new UserError(
       `${what}: the token may not do this (403)`,
@@ -55,7 +64,7 @@ function unreachable(error: unknown, what: string): Error {
   if (!(error instanceof TypeError) || !/fetch failed|terminated/.test(error.message)) return error as Error
   const cause = error.cause instanceof Error ? error.cause.message : error.message
   return new BoundaryError('store', `${what}: the Hub could not be reached: ${shorten(cause)}`, {
-    ...{ code: 'HubUnreachable', retryable: true },
+    ...{ code: hubUnreachable, retryable: true },
   })
 }
 

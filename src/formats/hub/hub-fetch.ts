@@ -33,6 +33,7 @@ export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience =
         signal: both,
         dispatcher: pool,
       })) as unknown as Response
+    if (isSet(env.HF_HUB_OFFLINE)) throw new TypeError('fetch failed', { cause: new Error('HF_HUB_OFFLINE is set') })
     for (let nth = 1; ; nth++) {
       both.throwIfAborted()
       const answer = await send().catch((error: unknown) => {
@@ -48,6 +49,11 @@ export function makeHubFetch(env: Env, signal: AbortSignal, patience: Patience =
 
 /** A request that could be redirected keeps a copy of all it sends, in memory, to send it once more; a large file must not. */
 const streamed = { redirect: 'error', window: null } as const
+
+/** As the Hub's own client reads its variables. */
+function isSet(value = ''): boolean {
+  return /^(1|on|yes|true)$/i.test(value.trim())
+}
 
 function isPassing(status: number): boolean {
   return status === 408 || status === 429 || (status >= 500 && status !== 501)

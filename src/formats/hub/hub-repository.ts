@@ -162,6 +162,6 @@ function needToken(token: string | null, name: string): void {
   if (token !== null) return
   throw new UserError(
     `${name}: expected a token to write with, found none`,
-    'export HF_TOKEN=... with the right to write',
+    'hf auth login, or export HF_TOKEN=... with the right to write',
   )
 }

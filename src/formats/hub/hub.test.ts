@@ -273,12 +273,20 @@ test('targets are datasets or folders, and nothing else', () => {
     expect(() => parseTarget(text, '--x')).toThrow('--x: expected a')
 })
 
-test('token and address come from the environment, whichever name they have', () => {
+test('token and address come from the environment, whichever name they have, or from where hf auth login stored the token', async () => {
   expect(hubAccount({})).toEqual({ token: null, endpoint: 'https://huggingface.co' })
   expect(hubAccount({ HUGGING_FACE_HUB_TOKEN: ' hf_a\n', HF_ENDPOINT: 'http://x:1/' })).toEqual({
     token: 'hf_a',
     endpoint: 'http://x:1',
   })
+  const dir = await folder({ token: 'hf_a\n', other: 'hf_b', 'cache/huggingface/token': 'hf_c', odd: 'secret' })
+  const tokenIn = (env: Record<string, string>) => hubAccount(env).token
+  expect(tokenIn({ HF_HOME: dir, XDG_CACHE_HOME: join(dir, 'cache') })).toBe('hf_a')
+  expect(tokenIn({ HF_TOKEN_PATH: join(dir, 'other'), HF_HOME: dir })).toBe('hf_b')
+  expect(tokenIn({ XDG_CACHE_HOME: join(dir, 'cache'), HOME: '/nowhere' })).toBe('hf_c')
+  expect(tokenIn({ HF_TOKEN: 'hf_d', HF_HOME: dir })).toBe('hf_d')
+  expect(tokenIn({ HOME: dir })).toBe(null)
+  expect(() => tokenIn({ HF_TOKEN_PATH: join(dir, 'odd') })).toThrow(/odd: expected a token that starts with hf_/)
   expect(() => hubAccount({ HF_TOKEN: 'secret' })).toThrow(
     /^HF_TOKEN: expected a token that starts with hf_, got another text$/,
   )

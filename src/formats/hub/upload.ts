@@ -7,7 +7,7 @@ import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { digestUpload, newCard, parseCard, renderUploads, type Upload, uploadsOf } from './card.ts'
 import { isSameContent, sha256File } from './digests.ts'
-import { CommitConflict } from './failures.ts'
+import { CommitConflict, hubUnreachable } from './failures.ts'
 import { plainFiles } from './folder-repository.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
 
@@ -25,12 +25,20 @@ export interface UploadAsk {
   readonly lineage: Readonly<Record<string, number>>
   readonly madeBy: string
   readonly dryRun?: boolean
-  readonly onProgress?: (path: string, share: number) => void
+  readonly onProgress?: (progress: UploadProgress) => void
+}
+
+/** How far an upload is. */
+export interface UploadProgress {
+  readonly done: { readonly files: number; readonly bytes: number }
+  readonly total: { readonly files: number; readonly bytes: number }
 }
 
 /** What an upload came to. */
 export interface Uploaded {
   readonly repository: string
+  /** False for a dry run that could not reach the dataset: every file counts as new. */
+  readonly compared: boolean
   /** Null when nothing had to be written. */
   readonly commit: string | null
   readonly url: string | null
@@ -129,12 +137,17 @@ interface Work extends UploadAsk {
   readonly scratch: string
 }
 
-type Done = Pick<Uploaded, 'commit' | 'url' | 'added' | 'removed' | 'same' | 'bytes'>
+type Done = Pick<Uploaded, 'compared' | 'commit' | 'url' | 'added' | 'removed' | 'same' | 'bytes'>
 
 async function tryUpload(work: Work): Promise<Done> {
   const { repository, branch, dryRun } = work
   const look = () => repository.head(branch === 'main' ? null : branch)
-  let head = await look()
+  let compared = true
+  let head = await look().catch((error: unknown) => {
+    if (!dryRun || !(error instanceof BoundaryError) || error.code !== hubUnreachable) throw error
+    compared = false
+    return null
+  })
   if (head === null && !dryRun) {
     await repository.create(work.isPrivate)
     head = await look()
@@ -144,7 +157,7 @@ async function tryUpload(work: Work): Promise<Done> {
     const plan = await planUpload(work, head)
     const added = plan.add.map(({ path }) => path)
     const bytes = plan.add.reduce((sum, file) => sum + file.bytes, 0)
-    const done = { added, removed: plan.remove, same: plan.same, bytes }
+    const done = { compared, added, removed: plan.remove, same: plan.same, bytes }
     if (dryRun) return { ...done, commit: null, url: null }
     try {
       const written = await commitAll(work, plan, head ?? '')
@@ -248,6 +261,7 @@ async function readCard(repository: DatasetRepository, commit: string): Promise<
 
 /** Gives the last commit, or null when there was nothing to do. */
 async function commitAll({ repository, branch, message, onProgress }: Work, { add, remove }: Plan, head: string) {
+  const follow = onProgress && followFiles(add, onProgress)
   let parent = head
   let last: { commit: string; url: string } | null = null
   const batches = Math.ceil((add.length + remove.length) / operationsAtOnce)
@@ -258,9 +272,33 @@ async function commitAll({ repository, branch, message, onProgress }: Work, { ad
     const part = batches === 1 ? '' : ` (${batch + 1}/${batches})`
     last = await repository.commit(branch, {
       ...{ message: `${message}${part}`, parent, add: some, remove: gone },
-      ...(onProgress && { onProgress }),
+      ...(follow && { onProgress: follow.sending }),
     })
     parent = last.commit
+    follow?.sent(some)
   }
   return last
+}
+
+/** Adds up how far the files of an upload are. Small ones are sent with the commit, and count once it is made. */
+function followFiles(add: Plan['add'], onProgress: (progress: UploadProgress) => void) {
+  const sizes = new Map(add.map(({ path, bytes }) => [path, bytes]))
+  const shares = new Map<string, number>()
+  const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0)
+  const total = { files: add.length, bytes: sum(sizes.values()) }
+  const tell = () => {
+    const files = [...shares.values()].filter((share) => share >= 1).length
+    const bytes = sum([...shares].map(([path, share]) => share * (sizes.get(path) ?? 0)))
+    onProgress({ done: { files, bytes }, total })
+  }
+  return {
+    sending: (path: string, share: number) => {
+      shares.set(path, share)
+      tell()
+    },
+    sent: (files: Plan['add']) => {
+      for (const { path } of files) shares.set(path, 1)
+      tell()
+    },
+  }
 }
