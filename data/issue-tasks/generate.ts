@@ -1,4 +1,7 @@
-import { definePipeline, z } from 'ot-agent'
+import { definePipeline, UserError, z } from 'ot-agent'
+import { readPackages } from './packages.ts'
+
+const provide = 'name one with --input-dir, or name repositories in a file with --source FILE'
 
 /** Bugs put into repositories; the agent reads an issue about what goes wrong and sees none of the tests that decide. */
 export default definePipeline({
@@ -10,12 +13,34 @@ export default definePipeline({
     attempts: z.number().int().min(1).default(20).describe('mutants that are tried for one task'),
     bugs: z.enum(['procedural', 'model']).default('procedural').describe('who writes the bugs; a model needs --model'),
     issues: z.enum(['template', 'model']).default('template').describe('who writes the issues'),
+    runner: z
+      .enum(['pytest', 'unittest'])
+      .default('pytest')
+      .describe('with --input-dir: what runs the tests of packages; unittest needs no installation'),
+    install: z
+      .array(z.string().regex(/^[\w.[\]=<>~!,-]+$/))
+      .optional()
+      .describe('with --input-dir: what pip installs for the tests (default: pytest==8.4.2, for unittest nothing)'),
+    versions: z
+      .number()
+      .int()
+      .min(0)
+      .default(1)
+      .describe('with --input-dir: earlier versions whose bugs are brought back'),
     showTests: z.boolean().default(false).describe('leave the tests where the agent can run them'),
   }),
   source: {
     fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'name' } },
-    // To use your own repositories, name them in a file like the fixture: --source FILE.
-    real: null,
+    // To use repositories in any language, name them in a file like the fixture: --source FILE.
+    real: ({ inputDir, options }) => {
+      if (inputDir === null) throw new UserError('issue-tasks: expected a folder of source distributions', provide)
+      const { runner, versions, install = runner === 'pytest' ? ['pytest==8.4.2'] : [] } = options
+      return readPackages(inputDir, { runner, install, versions })
+    },
+  },
+  needs: ({ inputDir }) => {
+    const what = 'source distributions of Python packages'
+    return [inputDir === null ? { kind: 'missing', what, provide } : { kind: 'folder', path: inputDir, what, provide }]
   },
   needsModel: ({ bugs, issues }) => bugs === 'model' || issues === 'model',
   // Many rows share one repository, so that a run that is stopped goes on bug by bug.

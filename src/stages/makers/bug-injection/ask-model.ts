@@ -5,6 +5,7 @@ import { digestJson } from '../../../lib/digest-json.ts'
 import type { Bench } from './bench.ts'
 import { findLeak, type IssueFacts } from './issue.ts'
 import { mutate } from './mutate.ts'
+import { renderExample } from './reproduce/render-examples.ts'
 import { parseSource, type Source } from './source.ts'
 
 /** What a model wrote, and by which prompt. */
@@ -19,9 +20,9 @@ for some inputs while it stays right for others. Add no comment and say nothing 
 
 Answer with the whole rewritten function in one fenced code block and nothing else.`
 
-const issuePrompt = `You report a bug in a project that you use and whose source you have not read. From the checks that fail and what they
-print, write an issue of 60 to 200 words: what you did, what you expected, what happened instead. Name no file, no line and no
-cause, propose no fix, and do not mention tests. Start with a title as a Markdown heading.`
+const issuePrompt = `You report a bug in a project that you use and whose source you have not read. From programs that show it, or from what
+goes wrong, write an issue of 60 to 200 words: what you did, what you expected, what happened instead. Keep a program that shows it,
+with its result. Name no file, no line and no cause, propose no fix, and do not mention tests. Start with a title as a Markdown heading.`
 
 /** A function as a model rewrote it: the whole file with it, or why there is none. */
 export async function askForBug(
@@ -61,12 +62,14 @@ export async function askForIssue(
   { changed, bench }: Change,
   signal: AbortSignal,
 ): Promise<Written | Dropped> {
-  const seen = `Project: ${facts.name}\n\nFailing checks:\n${facts.failToPass.slice(0, 20).join('\n')}\n\nWhat they print:\n${facts.symptoms.join('\n')}`
+  const programs = facts.examples.slice(0, 3).map(renderExample)
+  const shown = programs.length > 0 ? programs.join('\n\n') : `What goes wrong:\n${facts.symptoms.join('\n')}`
+  const seen = `Project: ${facts.name}\n\n${shown}`
   let leak = ''
   for (const again of ['', '\n\nYour first draft gave the cause away. Speak only of what a user sees.']) {
     const reply = await ask(model, issuePrompt, seen + again, signal)
     if ('drop' in reply) return reply
-    const found = reply.text.trim() === '' ? 'says nothing' : findLeak(reply.text, changed, bench)
+    const found = reply.text.trim() === '' ? 'says nothing' : findLeak(reply.text, changed, bench, facts.failToPass)
     if (found === null) return reply
     leak = found
   }

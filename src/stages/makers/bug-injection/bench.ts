@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { BoundaryError } from '../../../core/errors.ts'
-import type { SandboxProvider } from '../../../core/sandbox.ts'
+import type { Sandbox, SandboxProvider } from '../../../core/sandbox.ts'
 import type { Environment } from '../../../core/task.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { AlreadyThere, makeDirWhole } from '../../../lib/new-dir.ts'
@@ -21,6 +21,8 @@ import { parseSource, type Source } from './source.ts'
 export interface Bench {
   readonly digest: string
   readonly files: RepositoryFiles
+  /** Earlier versions, whose bugs can be brought back. */
+  readonly older: readonly RepositoryFiles[]
   /** What can be mutated. */
   readonly sources: readonly Source[]
   /** Tests and settings of test runners: what a verifier brings along itself. */
@@ -31,6 +33,8 @@ export interface Bench {
   readonly passing: readonly string[]
   /** Runs the tests with these files changed. */
   measure(changed: Readonly<Record<string, string>>): Promise<Measured>
+  /** Works in a fresh sandbox with these files changed. */
+  inSandbox<T>(changed: Readonly<Record<string, string>>, work: (sandbox: Sandbox) => Promise<T>): Promise<T>
 }
 
 export interface Measured {
@@ -49,11 +53,15 @@ export interface BenchAt {
 const settings =
   /^(?:package\.json|pytest\.ini|tox\.ini|setup\.cfg|pyproject\.toml|\.mocharc[^/]*|\.taprc|(?:jest|vitest|ava)\.config\.[^/]*)$/
 const notSource =
-  /(?:^|\/)(?:node_modules|dist|build|vendor|docs?|examples?|bench(?:marks?)?|scripts|coverage)\/|\.min\.js$|\.d\.[cm]?ts$|\.config\.[^/]*$|(?:^|\/)(?:setup|Gruntfile|gulpfile)\.[^/]*$/
+  /(?:^|\/)(?:node_modules|dist|build|vendor|docs?|examples?|bench(?:marks?)?|scripts|coverage)\/|\.min\.js$|\.d\.[cm]?ts$|\.config\.[^/]*$|(?:^|\/)(?:setup|noxfile|versioneer|_version|Gruntfile|gulpfile)\.[^/]*$/
 
 /** Opens a repository and runs its tests twice; a text says why nothing can be made of it. */
 export async function openBench(row: RepositoryRow, given: Options, at: BenchAt): Promise<Bench | string> {
-  const files = await openRepository(parseRepositorySpec(row.repo, given.root), join(at.workDir, 'fetched'), at.signal)
+  const open = (repo: string) =>
+    openRepository(parseRepositorySpec(repo, given.root), join(at.workDir, 'fetched'), at.signal)
+  const files = await open(row.repo)
+  const older: RepositoryFiles[] = []
+  for (const repo of row.older) older.push(await open(repo))
   const sources = Object.entries(files).flatMap(([path, { data }]) => {
     if (isTestFile(path) || notSource.test(path) || data.length > 200_000) return []
     const source = parseSource(path, asText(data) ?? '')
@@ -73,18 +81,23 @@ export async function openBench(row: RepositoryRow, given: Options, at: BenchAt)
   // A mutant that takes ten times as long as both runs of the whole repository will not end.
   const patience = { ...run, timeoutSec: Math.min(run.timeoutSec, Math.max(60, (performance.now() - startedMs) / 100)) }
   const measure = (changed: Readonly<Record<string, string>>) => measureIn(environment, patience, changed, at)
+  const inSandbox: Bench['inSandbox'] = async (changed, work) => {
+    await using sandbox = await leaseWith(environment, run.workdir, changed, at)
+    return await work(sandbox)
+  }
   const passing = [...first.statuses.keys()].filter(
     (name) => first.statuses.get(name) === 'pass' && second.statuses.get(name) === 'pass',
   )
   if (passing.length < 2) return `its tests tell of ${passing.length} that pass every time: ${lastLines(first.log)}`
   const held = Object.fromEntries(Object.entries(files).filter(([path]) => isTestFile(path) || settings.test(path)))
-  return { digest, files, sources, held, dockerfile, run, passing, measure }
+  return { digest, files, older, sources, held, dockerfile, run, passing, measure, inSandbox }
 }
 
-function renderDockerfile({ image, setup }: RepositoryRow, workdir: string, sources: readonly Source[]): string {
+function renderDockerfile({ image, base, setup }: RepositoryRow, workdir: string, sources: readonly Source[]): string {
   const python = sources.filter(({ language }) => language === 'python').length
   const usual = python * 2 > sources.length ? 'python:3.12-slim' : 'node:22-slim'
-  const lines = [`FROM ${image ?? usual}`, '', `WORKDIR ${workdir}`, `COPY repo ${workdir}`]
+  const before = base.map((command) => `RUN ${command}`)
+  const lines = [`FROM ${image ?? usual}`, '', ...before, `WORKDIR ${workdir}`, `COPY repo ${workdir}`]
   return [...lines, ...setup.map((command) => `RUN ${command}`), ''].join('\n')
 }
 
@@ -113,15 +126,13 @@ async function measureIn(
   environment: Environment,
   run: TestRun,
   changed: Readonly<Record<string, string>>,
-  { sandboxes, signal }: BenchAt,
+  at: BenchAt,
 ): Promise<Measured> {
-  signal.throwIfAborted()
-  const owner = { job: 'bug-injection', trial: digestJson(changed).slice(0, 12) }
-  await using sandbox = await sandboxes.lease({ owner, environment, signal })
+  const { signal } = at
+  await using sandbox = await leaseWith(environment, run.workdir, changed, at)
   const place = '/var/tmp/ot-agent-measure'
   await sandbox.write(`${place}/run-tests.sh`, renderTestRun(run), { mode: 0o755 })
   await sandbox.write(`${place}/report.awk`, reportAwk)
-  for (const [path, text] of Object.entries(changed)) await sandbox.write(`${run.workdir}/${path}`, text)
   const timeoutSec = run.timeoutSec * run.commands.length + 30
   const argv = ['sh', `${place}/run-tests.sh`, `${place}/report.txt`, `${place}/tests.log`]
   const { timedOut } = await sandbox.exec(argv, { timeoutSec, signal, cwd: '/' })
@@ -135,6 +146,24 @@ async function measureIn(
     statuses: parseReport(await read('report.txt')),
     log,
     timedOut: timedOut || /^exit code 1(?:24|37)$/m.test(log),
+  }
+}
+
+async function leaseWith(
+  environment: Environment,
+  workdir: string,
+  changed: Readonly<Record<string, string>>,
+  { sandboxes, signal }: BenchAt,
+) {
+  signal.throwIfAborted()
+  const owner = { job: 'bug-injection', trial: digestJson(changed).slice(0, 12) }
+  const sandbox = await sandboxes.lease({ owner, environment, signal })
+  try {
+    for (const [path, text] of Object.entries(changed)) await sandbox.write(`${workdir}/${path}`, text)
+    return sandbox
+  } catch (error) {
+    await sandbox[Symbol.asyncDispose]()
+    throw error
   }
 }
 

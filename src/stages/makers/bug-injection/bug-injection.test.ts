@@ -63,7 +63,8 @@ describe('bugs in a repository', { timeout: 300_000 }, () => {
       )
       expect(lists.flat().length).toBe(11)
       expect(lists.every((list) => list.length > 0)).toBe(true)
-      expect(instruction).toContain(lists[0]![0])
+      expect(instruction).toMatch(/```js\nimport \{ [\w, ]+ \} from '.\/src\/index.js'\n\nconsole.log\(/)
+      for (const name of lists[0]!) expect(instruction).not.toContain(name)
       expect(instruction).not.toContain(path)
       const yields = JSON.parse(readFileSync(join(workDir, 'bug-injection/yields.json'), 'utf8'))
       const tried = Object.values(yields.mutators as Record<string, { tried: number }>)
@@ -124,8 +125,40 @@ describe('bugs in a repository', { timeout: 300_000 }, () => {
         sandboxes: provider,
       })
       const draft = given.find((row) => !isDropped(row)) as TaskDraft
-      expect(String(draft.files['tests/fail-to-pass.txt']?.data)).toMatch(/^tests\.test_\w+\.\w+\.test_/)
+      const failing = String(draft.files['tests/fail-to-pass.txt']?.data)
+      expect(failing).toMatch(/^tests\.test_\w+\.\w+\.test_/)
+      expect(draft.instruction).toMatch(/```python\nfrom ledger import \w+\n/)
+      expect(draft.instruction).not.toMatch(/test_/)
     })
+
+    test(
+      'a bug that a later version fixed comes back, without the list of changes that tells',
+      needs('python3'),
+      async () => {
+        const spans: RawRow = {
+          ...{ id: 'spans', source: 'test' },
+          fields: {
+            ...{ repo: './fixtures/packages/spans-1.1', older: './fixtures/packages/spans-1.0' },
+            ...{ test_command: 'python3 -m unittest -v', test_format: 'unittest' },
+          },
+        }
+        const options = { mutators: ['reverted-fix'], tasks: 2, tests: 'hidden' }
+        const given = await runStage(make(options) as never, [spans], { sandboxes: provider })
+        const drafts = given.filter((row) => !isDropped(row)) as TaskDraft[]
+        expect(drafts.map(({ config }) => Object(config?.metadata).bug.mutators)).toEqual([
+          ['reverted-fix'],
+          ['reverted-fix'],
+        ])
+        const instructions = drafts.map(({ instruction }) => instruction).join('\n')
+        expect(instructions).toContain("LINES = ['write: 1h', 'read: 20m', 'write: 30m']\nlog = Log(LINES)")
+        expect(instructions).toMatch(/`'50m'`/)
+        expect(instructions).toMatch(/`\['read'\]`/)
+        for (const { files } of drafts) {
+          expect(Object.keys(files)).toContain('environment/repo/spans/total.py')
+          expect(Object.keys(files).filter((name) => /CHANGES|^environment.*test/.test(name))).toEqual([])
+        }
+      },
+    )
 
     test('a repository without passing tests is refused, with what its tests said', async () => {
       const fields = { ...tools.fields, test_command: 'echo nothing to see' }

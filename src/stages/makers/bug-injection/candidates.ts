@@ -3,6 +3,7 @@ import { type Dropped, isDropped } from '../../../core/stage.ts'
 import { makeRandom, type Random } from '../../../lib/random.ts'
 import { askForBug } from './ask-model.ts'
 import type { Bench } from './bench.ts'
+import { findReverts, revertedFix } from './history.ts'
 import type { Mutant } from './judge.ts'
 import { findMutations, type Mutation, mutate, mutators } from './mutate.ts'
 import type { Options, RepositoryRow } from './options.ts'
@@ -44,10 +45,14 @@ export async function* findCandidates(
 }
 
 /** One mutator after the other, so that those with much to do do not crowd out the rest. */
-function inTurn({ sources }: Bench, { mutators: names }: Options, random: Random): Mutation[] {
+function inTurn({ sources, older }: Bench, { mutators: names }: Options, random: Random): Mutation[] {
   const chosen = mutators.filter(({ name }) => names.includes(name))
   const all = sources.flatMap((source) => findMutations(source, chosen))
-  const piles = chosen.map(({ name }) => random.shuffle(all.filter(({ mutator }) => mutator === name)))
+  const reverts = names.includes(revertedFix) ? older.flatMap((files) => findReverts(sources, files)) : []
+  const piles = [
+    random.shuffle(reverts),
+    ...random.shuffle(chosen).map(({ name }) => random.shuffle(all.filter(({ mutator }) => mutator === name))),
+  ]
   const rounds = Math.max(0, ...piles.map(({ length }) => length))
   return Array.from({ length: rounds }, (_, round) => piles.flatMap((pile) => pile.slice(round, round + 1))).flat()
 }

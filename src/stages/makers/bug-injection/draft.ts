@@ -4,6 +4,7 @@ import { shellQuote } from '../../../lib/shell.ts'
 import { asText, isTestFile } from '../../shared/repositories/test-files.ts'
 import { verifierFiles } from '../../shared/repositories/test-run.ts'
 import type { Bench } from './bench.ts'
+import { revertedFix } from './history.ts'
 import type { Options } from './options.ts'
 
 export interface Bug {
@@ -12,10 +13,18 @@ export interface Bug {
   readonly failToPass: readonly string[]
 }
 
+/** Lists of changes name the fix that was taken back. */
+const changeLog = /(?:^|\/)(?:change(?:s|log)|history|news|release[-_ ]?notes|what'?s[-_ ]?new)[^/]*$/i
+/** What builds and editors leave holds the code without the bug. */
+const copies = /^build\/lib[^/]*\/|\.(?:orig|rej|bak|pyc)$/
+
 /** The task's files: the broken repository without its history, the tests that decide, and the way back. */
 export function bugFiles(bug: Bug, bench: Bench, { tests, workdir }: Options): TaskDraft['files'] {
   const { changed, failToPass } = bug
-  const visible = Object.entries(bench.files).filter(([path]) => tests === 'visible' || !isTestFile(path))
+  const tells = bug.mutators.includes(revertedFix) ? changeLog : copies
+  const visible = Object.entries(bench.files).filter(
+    ([path]) => !tells.test(path) && !copies.test(path) && (tests === 'visible' || !isTestFile(path)),
+  )
   const broken = new Set(failToPass)
   return {
     'environment/Dockerfile': { data: bench.dockerfile },

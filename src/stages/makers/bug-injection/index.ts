@@ -4,6 +4,7 @@ import { definePlugin } from '../../../core/plugin.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import { type Dropped, isDropped, type MapStage, type StageContext } from '../../../core/stage.ts'
 import { digestJson, rowDigest } from '../../../lib/digest-json.ts'
+import { makeRandom } from '../../../lib/random.ts'
 import { Semaphore } from '../../../lib/semaphore.ts'
 import { askForIssue, type Change, type Written } from './ask-model.ts'
 import { type Bench, openBench } from './bench.ts'
@@ -13,6 +14,8 @@ import { findLeak, type IssueFacts, renderInstruction, renderIssue } from './iss
 import { Journal, type MutantRecord } from './journal.ts'
 import { judgeMutant } from './judge.ts'
 import { type Options, options, parseRow, type RepositoryRow } from './options.ts'
+import { isSlip } from './reproduce/example.ts'
+import { findExamples } from './reproduce/find-examples.ts'
 
 /** S9: bugs put into a repository; its own tests, run in a sandbox before and after, say what each breaks. */
 export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
@@ -117,8 +120,12 @@ async function* findBugs(
   }
 }
 
-async function makeDraft(bug: FoundBug, bench: Bench, row: RawRow, { given, at }: Shop): Promise<TaskDraft | Dropped> {
+async function makeDraft(bug: FoundBug, bench: Bench, row: RawRow, shop: Shop): Promise<TaskDraft | Dropped> {
+  const { given, at } = shop
   const { changed, failToPass, symptoms } = bug
+  const examples = await shop.places.run(at.signal, () => findExamples(changed, failToPass, bench, at.signal))
+  if (examples?.length === 0) return { drop: 'no-reproduction', detail: bug.mutators.join(', ') }
+  if (examples?.every(isSlip)) return { drop: 'undefined-name', detail: 'any checker of code finds this bug' }
   const name =
     row.fields.name ??
     String(row.fields.repo)
@@ -128,12 +135,12 @@ async function makeDraft(bug: FoundBug, bench: Bench, row: RawRow, { given, at }
   const harmless = symptoms.filter((line) => findLeak(line, changed, bench) === null)
   const facts: IssueFacts = {
     ...{ name: String(name), workdir: given.workdir, failToPass, symptoms: harmless, commands: bench.run.commands },
-    areTestsVisible: given.tests === 'visible',
+    ...{ examples: examples ?? [], areTestsVisible: given.tests === 'visible' },
   }
   const issue = await writeIssue(facts, { changed, bench }, given, at)
   if (isDropped(issue)) return issue
   const instruction = renderInstruction(issue.text, facts)
-  const leak = findLeak(instruction, changed, bench)
+  const leak = findLeak(instruction, changed, bench, failToPass)
   if (leak !== null) return { drop: 'leaky-issue', detail: `the issue ${leak}` }
   const digests = [bug.promptDigest, issue.promptDigest === '' ? null : issue.promptDigest].filter(
     (one) => one !== null,
@@ -165,15 +172,18 @@ async function writeIssue(
   facts: IssueFacts,
   { changed, bench }: Change,
   { issue }: Options,
-  { model, signal }: StageContext,
+  { model, seed, signal }: StageContext,
 ): Promise<Written | Dropped> {
   if (issue === 'model' && model) return askForIssue(model, facts, { changed, bench }, signal)
-  return { text: renderIssue(facts), promptDigest: '' }
+  const text = renderIssue(facts, makeRandom(seed, digestJson(changed)))
+  return text === null
+    ? { drop: 'no-reproduction', detail: 'the tests say nothing that a user could see' }
+    : { text, promptDigest: '' }
 }
 
 function benchOf(row: RepositoryRow, { given, at, benches, places }: Shop): Promise<Bench | string> {
-  const { repo, commands, format, image, setup } = row
-  const key = digestJson([repo, commands, format, image, setup])
+  const { repo, commands, format, image, older, base, setup } = row
+  const key = digestJson([repo, commands, format, image, older, base, setup])
   const { sandboxes, signal, log } = at
   if (!sandboxes) throw noSandboxes()
   const workDir = join(at.workDir, 'bug-injection')

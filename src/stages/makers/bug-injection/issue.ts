@@ -1,5 +1,8 @@
 import { basename } from 'node:path'
+import type { Random } from '../../../lib/random.ts'
 import type { Bench } from './bench.ts'
+import { type Example, renderProgram } from './reproduce/example.ts'
+import { renderExamples } from './reproduce/render-examples.ts'
 
 /** What failing tests said, line by line, without where in the code it happened. */
 export function findSymptoms(log: string): string[] {
@@ -18,32 +21,39 @@ export interface IssueFacts {
   readonly name: string
   readonly workdir: string
   readonly failToPass: readonly string[]
+  /** What failing tests printed, for projects whose tests cannot be turned into programs. */
   readonly symptoms: readonly string[]
+  readonly examples: readonly Example[]
   readonly commands: readonly string[]
   readonly areTestsVisible: boolean
 }
 
-/** An issue made of what can be seen from outside: which behaviour fails, and how. */
-export function renderIssue({ name, failToPass, symptoms }: IssueFacts): string {
-  const shown = failToPass.slice(0, 6).map((test) => `- ${test}`)
-  const more = failToPass.length > shown.length ? [`- and ${failToPass.length - shown.length} more of the kind`] : []
-  const seen = symptoms.length > 0 ? ['', 'What it says when it goes wrong:', '', '```', ...symptoms, '```'] : []
-  const is = failToPass.length === 1 ? 'One thing' : `${failToPass.length} things`
-  return [
-    `# ${name}: ${is} that used to work no longer ${failToPass.length === 1 ? 'does' : 'do'}`,
-    '',
-    'These checks of its behaviour fail:',
-    '',
-    ...[...shown, ...more, ...seen],
-  ].join('\n')
+/** An issue as a user would write it: a program, what it gives, and what it should give. Null: nothing can be shown. */
+export function renderIssue({ name, failToPass, symptoms, examples }: IssueFacts, random: Random): string | null {
+  const [first, ...others] = examples
+  if (first) return renderExamples(name, [first, ...more(first, others, failToPass)], random)
+  if (symptoms.length === 0) return null
+  const opening = random.pick([
+    'Since a recent change it no longer behaves as it did.',
+    'With the current version I get wrong results.',
+  ])
+  return [`# ${name}: wrong results`, '', opening, '', 'This is what I see:', '', '```', ...symptoms, '```'].join('\n')
+}
+
+/** A second program where it shows something else, which is more likely the more tests fail. */
+function more(first: Example, others: readonly Example[], failToPass: readonly string[]): readonly Example[] {
+  if (failToPass.length < 2) return []
+  const isNew = ({ program, actual }: Example) =>
+    program.expr !== first.program.expr && actual.text !== first.actual.text && !/^(?:True|False)$/.test(actual.text)
+  return others.filter((other) => isNew(other) && renderProgram(other).length < 500).slice(0, 1)
 }
 
 /** The issue with what a person has to know to work on it. */
 export function renderInstruction(issue: string, { workdir, commands, areTestsVisible }: IssueFacts): string {
   const tests = areTestsVisible
     ? `Its tests are run with \`${commands.join(' && ')}\`; changes to the tests themselves do not count.`
-    : 'Its tests are not here, but they decide in the end.'
-  return `${issue.trim()}\n\n---\n\nThe project is in \`${workdir}\`. Find the cause in its source code and fix it, without breaking anything that works. ${tests}\n`
+    : 'The tests that decide are not in this folder; they check more than what the report shows.'
+  return `${issue.trim()}\n\n---\n\nThe source code of the project is in \`${workdir}\`. Find the cause of the problem above and fix it there, without breaking anything that works. ${tests}\n`
 }
 
 /** What gives the bug away when it stands in the issue: the changed lines, the file, a place in it. Null: nothing does. */
@@ -51,8 +61,11 @@ export function findLeak(
   text: string,
   changed: Readonly<Record<string, string>>,
   { files }: Pick<Bench, 'files'>,
+  tests: readonly string[] = [],
 ): string | null {
   const squeezed = squeeze(text)
+  const test = tests.find((name) => squeezed.includes(plainTestName(name)))
+  if (test !== undefined) return `names the test ${plainTestName(test)}`
   for (const [path, after] of Object.entries(changed)) {
     if (squeezed.includes(path)) return `names the file ${path}`
     if (new RegExp(`${escaped(basename(path))}\\b\\W{0,3}(?:line\\W{0,3})?\\d`, 'i').test(squeezed))
@@ -75,6 +88,12 @@ function changedLines(before: string, after: string): string[] {
     ...(fresh ?? []).filter((line) => !oldSet.has(line)),
   ]
   return lines.filter((line) => line.length >= 10 && /\W/.test(line.replace(/\s/g, '')))
+}
+
+/** A test's own name, without its file, class and parameters; tests that are called by a sentence are called by all of it. */
+export function plainTestName(name: string): string {
+  const [, own = name] = /(?:^|::|\.)(test\w*)(?:\[.*\])?$/s.exec(name) ?? []
+  return squeeze(own)
 }
 
 function squeeze(text: string): string {

@@ -70,6 +70,28 @@ const examples: [mutator: string, path: string, before: string, after: string][]
   ['swapped-arguments', 'x.py', py('return g(a, b, k=1)'), py('return g(b, a, k=1)')],
   ['wrong-variable', 'x.js', js('return a'), js('return b')],
   ['wrong-variable', 'x.py', py('return a'), py('return b')],
+  ['removed-branch', 'x.js', js('if (a > 1) return b'), js('')],
+  ['removed-branch', 'x.py', py('if a > 1:', '    return b', 'return a'), py('pass', 'return a')],
+  ['wrong-method', 'x.js', js("return a.indexOf('/')"), js("return a.lastIndexOf('/')")],
+  ['wrong-method', 'x.py', py("return a.startswith('x')"), py("return a.endswith('x')")],
+  ['wrong-method', 'x.py', py('return max(a, b)'), py('return min(a, b)')],
+  ['dropped-argument', 'x.js', js('return g(a, b)'), js('return g(a)')],
+  ['dropped-argument', 'x.py', py('return sorted(a, key=len, reverse=True)'), py('return sorted(a, key=len)')],
+  ['dropped-copy', 'x.js', js('const c = [...a]'), js('const c = a')],
+  ['dropped-copy', 'x.ts', js('return { ...a }'), js('return a')],
+  ['dropped-copy', 'x.py', py('self.items = list(a)'), py('self.items = a')],
+  ['dropped-copy', 'x.py', py('return a.items.copy()'), py('return a.items')],
+  ['dropped-copy', 'x.py', py('return a[:]'), py('return a')],
+  ['resource-leak', 'x.js', js('try { a() } finally { b.close() }'), js('try { a() } finally {}')],
+  ['resource-leak', 'x.js', js('clearTimeout(a)'), js('')],
+  [
+    'resource-leak',
+    'x.py',
+    py('with open(a) as file:', '    for line in file:', '        b(line)', 'return b'),
+    py('file = open(a)', 'for line in file:', '    b(line)', 'return b'),
+  ],
+  ['resource-leak', 'x.py', py('try:', '    a()', 'finally:', '    b.pop()'), py('try:', '    a()', 'finally: pass')],
+  ['resource-leak', 'x.py', py('a.close()', 'return b'), py('pass', 'return b')],
 ]
 
 test.each(examples)('%s in %s', (mutator, path, before, after) => {
@@ -91,6 +113,10 @@ test.each([
   ['a switch keeps its break', 'break-continue', 'x.js', js('switch (a) { case 1: break }')],
   ['a docstring stays', 'removed-statement', 'x.py', py('"""Does it."""', 'return a')],
   ['an import keeps its name', 'changed-constant', 'x.js', "import x from 'abc'\n"],
+  ['a constructor with two values is no copy', 'dropped-copy', 'x.py', py('return dict(a, k=b)')],
+  ['isinstance keeps the order of its arguments', 'swapped-arguments', 'x.py', py('return isinstance(a, b)')],
+  ['a method that is not called stays', 'wrong-method', 'x.py', py('return a.find')],
+  ['a text over several lines keeps its margin', 'resource-leak', 'x.py', py('with a as b:', '    c = """', 'x"""')],
   ['the name of a keyword argument is no variable', 'wrong-variable', 'x.py', py('g(a=1)')],
 ])('%s', (_, mutator, path, text) => {
   expect(results(mutator, path, text)).toEqual([])

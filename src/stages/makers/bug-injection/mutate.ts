@@ -1,9 +1,11 @@
+import { callMutators } from './mutators/calls.ts'
 import { constantMutators } from './mutators/constants.ts'
 import { flowMutators } from './mutators/flow.ts'
 import type { Edit, Mutator } from './mutators/mutator.ts'
 import { nameMutators } from './mutators/names.ts'
 import { operatorMutators } from './mutators/operators.ts'
 import { removalMutators } from './mutators/removals.ts'
+import { resourceMutators } from './mutators/resources.ts'
 import { functionAround, parseSource, type Source } from './source.ts'
 
 /** Every procedural way to break code, one entry each. */
@@ -13,6 +15,8 @@ export const mutators: readonly Mutator[] = [
   ...removalMutators,
   ...flowMutators,
   ...nameMutators,
+  ...callMutators,
+  ...resourceMutators,
 ]
 
 /** One edit that one mutator would make. */

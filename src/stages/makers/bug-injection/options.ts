@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { RawRow } from '../../../core/row.ts'
 import { type TestFormat, testFormats } from '../../shared/repositories/test-run.ts'
+import { revertedFix } from './history.ts'
 import { mutators } from './mutate.ts'
 
-const names = mutators.map(({ name }) => name)
+const names = [...mutators.map(({ name }) => name), revertedFix]
 
 /** Options of the maker; what a row says of its repository wins. */
 export const options = z.strictObject({
@@ -53,12 +54,16 @@ const words = z.union([
 ])
 
 const fields = z.object({
-  /** `./folder`, `git+URL#REF` or `npm:NAME@VERSION`. */
+  /** `./folder`, `./archive.tar.gz`, `git+URL#REF` or `npm:NAME@VERSION`. */
   repo: z.string().min(1),
   test_command: words,
   test_format: z.enum(testFormats),
   /** Base image (default: by the language of most files). */
   image: z.string().min(1).optional(),
+  /** Earlier versions of it, in the same form: what they had other than this one is tried as a bug. */
+  older: words.optional(),
+  /** Commands that run before the repository is copied, so that many environments share what they install. */
+  base_setup: words.optional(),
   /** Commands that make the tests runnable, while the environment is built. */
   setup: words.optional(),
   /** Only every so-manieth mutant: lets many rows share one repository. */
@@ -72,6 +77,8 @@ export interface RepositoryRow {
   readonly commands: readonly string[]
   readonly format: TestFormat
   readonly image: string | null
+  readonly older: readonly string[]
+  readonly base: readonly string[]
   readonly setup: readonly string[]
   readonly slice: number
   readonly slices: number
@@ -84,6 +91,7 @@ export function parseRow({ fields: given }: RawRow): RepositoryRow | string {
     const [issue] = parsed.error.issues
     return `${issue?.path.join('.')}: ${issue?.message}`
   }
-  const { repo, test_command, test_format, image = null, setup = [], slice, slices } = parsed.data
-  return { repo, commands: test_command, format: test_format, image, setup, slice, slices }
+  const { repo, test_command, test_format, image = null, slice, slices } = parsed.data
+  const { older = [], base_setup: base = [], setup = [] } = parsed.data
+  return { repo, commands: test_command, format: test_format, image, older, base, setup, slice, slices }
 }

@@ -4,12 +4,15 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../../test/make-task.ts'
 import { needs } from '../../../../test/needs.ts'
+import { UserError } from '../../../core/errors.ts'
+import { packDirToBytes } from '../../../lib/tar.ts'
 import { openRepository, parseRepositorySpec } from './repository.ts'
 
 const { signal } = new AbortController()
 
 test.each([
   ['./x', { kind: 'folder', path: '/root-dir/x' }],
+  ['./x-1.0.tar.gz', { kind: 'archive', path: '/root-dir/x-1.0.tar.gz' }],
   ['/abs/x', { kind: 'folder', path: '/abs/x' }],
   ['npm:@scope/name@1.2.3', { kind: 'npm', spec: '@scope/name@1.2.3' }],
   ['git+https://example.org/a#v1', { kind: 'git', url: 'https://example.org/a', ref: 'v1' }],
@@ -59,4 +62,18 @@ test('a git repository is read at a commit, also one that is no tip', needs('git
   expect(await read('HEAD')).toBe('second')
   expect(await read(first)).toBe('first')
   await expect(read('no-such-ref')).rejects.toMatchObject({ boundary: 'task' })
+})
+
+test('a source distribution is read without the folder that holds all of it', async () => {
+  const dir = await makeTempDir()
+  const inside = join(dir, 'in/tool-1.0/src')
+  mkdirSync(inside, { recursive: true })
+  writeFileSync(join(inside, 'tool.py'), 'x = 1\n')
+  const archive = join(dir, 'tool-1.0.tar.gz')
+  writeFileSync(archive, await packDirToBytes(join(dir, 'in')))
+  const files = await openRepository({ kind: 'archive', path: archive }, join(dir, 'work'), signal)
+  expect(Object.keys(files)).toEqual(['src/tool.py'])
+  writeFileSync(archive, 'no archive at all')
+  for (const path of [archive, join(dir, 'none.tar.gz')])
+    await expect(openRepository({ kind: 'archive', path }, join(dir, 'work'), signal)).rejects.toThrow(UserError)
 })

@@ -4,17 +4,18 @@ import { isAbsolute, join, resolve } from 'node:path'
 import { BoundaryError, messageOf, UserError } from '../../../core/errors.ts'
 import type { DraftFile } from '../../../core/row.ts'
 import { makeScratchDir, removeDraft } from '../../../lib/drafts.ts'
-import { isMissing } from '../../../lib/files.ts'
+import { isMissing, kindAt } from '../../../lib/files.ts'
 import { execProcess } from '../../../lib/spawn-process.ts'
-import { extractInto } from '../../../lib/tar.ts'
+import { ArchiveError, extractInto } from '../../../lib/tar.ts'
 import { walkTree } from '../../../lib/tree.ts'
 
 /** The files of a repository at one moment, without its history. */
 export type RepositoryFiles = Readonly<Record<string, DraftFile>>
 
-/** Where a repository comes from: a folder, a git repository, or a package of the npm registry. */
+/** Where a repository comes from: a folder, a source archive, a git repository, or a package of the npm registry. */
 export type RepositorySpec =
   | { readonly kind: 'folder'; readonly path: string }
+  | { readonly kind: 'archive'; readonly path: string }
   | { readonly kind: 'git'; readonly url: string; readonly ref: string }
   | { readonly kind: 'npm'; readonly spec: string }
 
@@ -22,7 +23,7 @@ export type RepositorySpec =
 const limits = { files: 5000, bytes: 64 * 1024 * 1024 }
 
 /**
- * Understands `./folder`, `git+URL#REF` (or a URL that ends in .git) and `npm:NAME@VERSION`. Relative folders count from `root`.
+ * Understands `./folder`, `./archive.tar.gz`, `git+URL#REF` (or a URL that ends in .git) and `npm:NAME@VERSION`. Relative paths count from `root`.
  */
 export function parseRepositorySpec(text: string, root: string): RepositorySpec {
   const npm = /^npm:((?:@[\w.-]+\/)?[\w][\w.-]*(?:@[\w.^~-]+)?)$/.exec(text)
@@ -32,10 +33,16 @@ export function parseRepositorySpec(text: string, root: string): RepositorySpec 
     return { kind: 'git', url: git[1] ?? '', ref: git[2]?.replace(/^-+/, '') || 'HEAD' }
   if (/^\w[\w+]*:/.test(text))
     throw new UserError(
-      `repository: expected a folder, git+URL#REF or npm:NAME@VERSION, got ${JSON.stringify(text.slice(0, 200))}`,
+      `repository: expected a folder, a .tar.gz, git+URL#REF or npm:NAME@VERSION, got ${JSON.stringify(text.slice(0, 200))}`,
       'for example git+https://example.org/a.git#v1.2',
     )
-  return { kind: 'folder', path: isAbsolute(text) ? text : resolve(root, text) }
+  const path = isAbsolute(text) ? text : resolve(root, text)
+  return { kind: isArchive(text) ? 'archive' : 'folder', path }
+}
+
+/** Whether a name is that of an archive that can be read as a repository, such as a source distribution. */
+export function isArchive(name: string): boolean {
+  return /\.(?:tar\.gz|tgz|tar)$/.test(name)
 }
 
 /** Reads a repository; nothing of it is run. Links, history and what is too large to copy are left out or refused. */
@@ -48,16 +55,32 @@ export async function openRepository(
   await mkdir(workDir, { recursive: true })
   const dir = await makeScratchDir(join(workDir, 'repository-'))
   try {
-    const archive = spec.kind === 'git' ? await fetchGit(spec, dir, signal) : await fetchNpm(spec.spec, dir, signal)
+    const archive = await fetchArchive(spec, dir, signal)
     const files = join(dir, 'files')
     await mkdir(files)
     await extractInto(createReadStream(archive), files, {
       ...{ onRefused: 'drop', limitBytes: limits.bytes, limitEntries: limits.files * 2, signal },
     })
-    return await readFolder(spec.kind === 'npm' ? join(files, (await readdir(files))[0] ?? '') : files)
+    // Packages of npm and source distributions have one folder with everything in it.
+    const [only, ...more] = spec.kind === 'git' ? [] : await readdir(files)
+    return await readFolder(only !== undefined && more.length === 0 ? join(files, only) : files)
+  } catch (error) {
+    if (!(error instanceof ArchiveError) || spec.kind !== 'archive') throw error
+    throw new UserError(`${spec.path}: expected a tar archive, ${error.message}`, 'fetch it again, or leave it out')
   } finally {
     await removeDraft(dir)
   }
+}
+
+async function fetchArchive(
+  spec: Exclude<RepositorySpec, { kind: 'folder' }>,
+  dir: string,
+  signal: AbortSignal,
+): Promise<string> {
+  if (spec.kind === 'git') return fetchGit(spec, dir, signal)
+  if (spec.kind === 'npm') return fetchNpm(spec.spec, dir, signal)
+  if ((await kindAt(spec.path)) === 'file') return spec.path
+  throw new UserError(`${spec.path}: expected an archive of a repository, found none`, 'check the path')
 }
 
 async function fetchGit(

@@ -42,3 +42,17 @@ export function tokenMutator(
     },
   }
 }
+
+/** A statement is replaced by an empty one where the language wants a statement. */
+export function withoutStatement(node: SyntaxNode, source: Source): Edit[] {
+  const empty = source.language === 'python' ? 'pass' : node.parent?.name === 'Block' ? '' : ';'
+  return [replace(withoutLineEnd(node, source), empty)]
+}
+
+/** Blocks of Python reach over their last line end, which the next line still needs. */
+export function withoutLineEnd(
+  { from, to }: SyntaxNode,
+  { text }: Source,
+): { readonly from: number; readonly to: number } {
+  return { from, to: from + text.slice(from, to).trimEnd().length }
+}

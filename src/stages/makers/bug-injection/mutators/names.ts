@@ -7,7 +7,7 @@ export const nameMutators: readonly Mutator[] = [
   {
     name: 'swapped-arguments',
     find: (node, source) => {
-      if (node.name !== 'ArgList') return []
+      if (node.name !== 'ArgList' || isObvious(node, source)) return []
       const [first, second] = plainArguments(node)
       if (!first || !second || textOf(source, first) === textOf(source, second)) return []
       const between = source.text.slice(first.to, second.from)
@@ -26,6 +26,13 @@ export const nameMutators: readonly Mutator[] = [
     },
   },
 ]
+
+/** Functions of the language that fail at once with their arguments the other way round: a mistake that is never kept. */
+function isObvious({ prevSibling: callee }: SyntaxNode, source: Source): boolean {
+  return (
+    callee !== null && /^(?:isinstance|issubclass|hasattr|getattr|setattr|super|open)$/.test(textOf(source, callee))
+  )
+}
 
 /** The first two arguments, where each is one value by position. */
 function plainArguments(list: SyntaxNode): SyntaxNode[] {

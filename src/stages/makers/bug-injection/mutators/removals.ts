@@ -1,14 +1,16 @@
 import type { SyntaxNode } from '@lezer/common'
-import { childrenOf, functionAround, type Source } from '../source.ts'
-import { type Edit, type Mutator, replace, textOf } from './mutator.ts'
+import { childrenOf, functionAround } from '../source.ts'
+import { type Edit, type Mutator, replace, textOf, withoutLineEnd, withoutStatement } from './mutator.ts'
 
 /** Things that are no longer there: branches, statements, results, waits, checks, throws. */
 export const removalMutators: readonly Mutator[] = [
   {
     name: 'removed-branch',
-    find: (node) => {
+    find: (node, source) => {
       if (node.name !== 'IfStatement') return []
       const parts = childrenOf(node)
+      const isOnly = !parts.some(({ name }) => name === 'else' || name === 'elif') && functionAround(node) !== null
+      if (isOnly) return withoutStatement(node, source)
       return parts.flatMap((part, i): Edit[] => {
         const end = part.name === 'else' ? parts[i + 1] : part.name === 'elif' ? parts[i + 2] : undefined
         const before = parts[i - 1]
@@ -83,15 +85,4 @@ export const removalMutators: readonly Mutator[] = [
 /** Which keyword of a try statement a part belongs to. */
 function partBefore(parts: readonly SyntaxNode[], index: number): string | undefined {
   return parts.slice(0, index).findLast(({ name }) => ['try', 'except', 'else', 'finally'].includes(name))?.name
-}
-
-/** A statement cannot just go where the language wants one. */
-function withoutStatement(node: SyntaxNode, source: Source): Edit[] {
-  const empty = source.language === 'python' ? 'pass' : node.parent?.name === 'Block' ? '' : ';'
-  return [replace(withoutLineEnd(node, source), empty)]
-}
-
-/** Blocks of Python reach over their last line end, which the next line still needs. */
-function withoutLineEnd({ from, to }: SyntaxNode, { text }: Source): { readonly from: number; readonly to: number } {
-  return { from, to: from + text.slice(from, to).trimEnd().length }
 }

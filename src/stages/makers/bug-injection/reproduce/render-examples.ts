@@ -1,0 +1,154 @@
+import type { Random } from '../../../../lib/random.ts'
+import { type Answer, type Example, renderProgram } from './example.ts'
+
+/** A program with what it gives and what it should give, for a reader who writes the issue. */
+export function renderExample(example: Example): string {
+  return [fenced(example), '', `Result: ${told(example.actual)}`, `Expected: ${told(example.expected)}`].join('\n')
+}
+
+/** An issue around programs that show a bug; the words are drawn. */
+export function renderExamples(name: string, [first, second]: readonly Example[], random: Random): string {
+  if (!first) throw new Error('expected at least one example')
+  const opening = random.pick([
+    `I ran into this with the current version of ${name}:`,
+    'A small program that shows the problem:',
+    'Steps to reproduce:',
+    `I use ${name} in a larger program. Reduced to the part that goes wrong:`,
+    'This used to work before I updated:',
+  ])
+  const again = random.pick([
+    'The same thing, seen elsewhere:',
+    'Another case, probably related:',
+    'It also shows here:',
+  ])
+  const style = random.pick(['headings', 'sentences', 'lines'] as const)
+  const parts = [`# ${title(first, random)}`, '', opening, '', ...described(first, style, random)]
+  if (second) parts.push('', again, '', ...described(second, style, random))
+  return parts.join('\n')
+}
+
+function described(example: Example, style: 'headings' | 'sentences' | 'lines', random: Random): string[] {
+  const { actual, expected } = example
+  const isLong = /\n/.test(actual.text + expected.text) || actual.text.length + expected.text.length > 200
+  if (isLong || style === 'headings')
+    return [
+      fenced(example),
+      '',
+      '**Actual result**',
+      '',
+      ...block(actual),
+      '',
+      '**Expected result**',
+      '',
+      ...block(expected),
+    ]
+  if (style === 'lines') return [fenced(example), '', `- expected: ${told(expected)}`, `- actual: ${told(actual)}`]
+  const should = random.pick(['I expected', 'It should be', 'The right result would be'])
+  const instead = random.pick(['What I get is', 'Instead I get', 'It gives'])
+  if (expected.kind === 'value' && actual.kind === 'value')
+    return [fenced(example), '', `${should} ${told(expected)}. ${instead} ${told(actual)}.`]
+  const now = {
+    value: `It returns ${told(actual)}`,
+    error: `It fails with ${told(actual)}`,
+    endless: 'It never returns',
+  }
+  const then = {
+    value: `It should return ${told(expected)}`,
+    error: `It should fail with ${told(expected)}`,
+    endless: '',
+  }
+  return [fenced(example), '', `${now[actual.kind]}. ${then[expected.kind]}.`]
+}
+
+function told({ kind, text }: Answer): string {
+  if (kind === 'endless') return 'it does not come back'
+  // A text with backquotes needs more of them around it.
+  const mark = text.includes('`') ? '``' : '`'
+  const space = text.startsWith('`') || text.endsWith('`') ? ' ' : ''
+  return text === '' ? 'nothing' : `${mark}${space}${text}${space}${mark}`
+}
+
+function block({ kind, text }: Answer): string[] {
+  if (kind === 'endless') return ['It does not come back.']
+  const fence = text.includes('```') ? '````' : '```'
+  return [fence, text, fence]
+}
+
+function fenced(example: Example): string {
+  const code = renderProgram(example)
+  const fence = code.includes('```') ? '````' : '```'
+  return `${fence}${example.language === 'python' ? 'python' : 'js'}\n${code}\n${fence}`
+}
+
+function title(example: Example, random: Random): string {
+  const { actual, expected } = example
+  const subject = subjectOf(example)
+  if (actual.kind === 'endless') return random.pick([`${subject} hangs`, `${subject} never returns`])
+  if (actual.kind === 'error' && expected.kind === 'error')
+    return actual.type === expected.type
+      ? `${subject} reports the wrong ${actual.type}`
+      : `${subject} raises ${actual.type} instead of ${expected.type}`
+  if (actual.kind === 'error')
+    return random.pick([`${subject} fails with ${actual.type}`, `${actual.type} from ${subject}`])
+  if (expected.kind === 'error')
+    return random.pick([`${subject} no longer raises ${expected.type}`, `${subject} accepts what it should refuse`])
+  const isShort = `${actual.text}${expected.text}`.length < 50 && !/[\n`]/.test(actual.text + expected.text)
+  return random.pick([
+    ...[`${subject} returns a wrong result`, `Wrong result from ${subject}`],
+    ...(isShort ? [`${subject}: \`${actual.text}\` instead of \`${expected.text}\``] : []),
+  ])
+}
+
+const common = new Set([
+  ...[
+    'list',
+    'dict',
+    'tuple',
+    'set',
+    'frozenset',
+    'sorted',
+    'len',
+    'str',
+    'repr',
+    'isinstance',
+    'next',
+    'iter',
+    'bool',
+  ],
+  ...['int', 'print', 'type', 'float', 'range', 'zip', 'map', 'filter', 'max', 'min', 'sum', 'all', 'any', 'getattr'],
+  ...[
+    'hasattr',
+    'enumerate',
+    'bytes',
+    'super',
+    'format',
+    'join',
+    'add',
+    'append',
+    'extend',
+    'update',
+    'encode',
+    'push',
+  ],
+])
+
+/** What was called: the outermost call of something that is not the language's own. */
+function subjectOf({ program: { imports, expr, setup } }: Example): string {
+  const standard = new Set(
+    imports.flatMap((line) => {
+      const [head = '', names] = line.split(' import ')
+      const module = head.replace(/^(?:from|import)\s+/, '')
+      return standardModules.test(module) ? (names ?? module).split(/,\s*/) : []
+    }),
+  )
+  for (const code of [expr, ...setup.toReversed()]) {
+    const calls = [...code.matchAll(/([A-Za-z_][\w.]*)\(/g)].map(([, name = '']) => name.split('.'))
+    const own = calls.find((path) => !standard.has(path[0] ?? '') && !common.has(path.at(-1) ?? ''))
+    if (own) return `\`${own.at(-1)}\``
+  }
+  const attribute = /\.(\w+)$/.exec(expr)?.[1]
+  return attribute === undefined ? 'This' : `\`${attribute}\``
+}
+
+const standardModules =
+  /^(?:datetime|re|os|sys|collections|itertools|functools|operator|math|json|io|decimal|fractions|time|string|random|pathlib|tempfile|typing|copy|pickle|enum|types|inspect|textwrap|threading|warnings)(?:\.|$)/
