@@ -15,6 +15,37 @@ export const common = {
   },
 }
 
+/** What a newcomer need not wait for: `npm run test:long` runs these. */
+export const slow = [
+  ...['apptainer', 'daytona', 'docker', 'e2b', 'modal', 'podman'].map((name) => `test/contracts/${name}.test.ts`),
+  'test/live/ordinary-user.test.ts',
+  ...[
+    'ablate',
+    'benchmark-guide',
+    'benchmarks',
+    'environment-agent',
+    'eval-run',
+    'external-agent',
+    'generate',
+    'host-variables',
+    'hostile-input',
+    'hub',
+    'jobs-commands',
+    'judge',
+    'judge-in-recipes',
+    'launch',
+    'listen',
+    'pin',
+    'pipelines',
+    'recipes',
+    'registry',
+    'replay',
+    'rollouts',
+    'run-model-options',
+    'serve',
+  ].map((name) => `test/e2e/${name}.test.ts`),
+]
+
 export default defineConfig({
   test: {
     globalSetup: ['test/global-setup.ts'],
@@ -30,7 +61,7 @@ export default defineConfig({
           ...common.test,
           name: 'whole',
           include: ['test/**/*.test.ts'],
-          exclude: [...common.test.exclude, 'test/long/**', 'test/soak/**'],
+          exclude: [...common.test.exclude, 'test/long/**', 'test/soak/**', ...slow],
         },
       },
     ],

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import { common } from './vitest.config.ts'
+import { common, slow } from './vitest.config.ts'
 
 export const long = { ...common.test, testTimeout: 15 * 60_000, hookTimeout: 5 * 60_000 }
 
@@ -18,7 +18,7 @@ const alone = [
   'thousand-sandboxes',
 ].map((name) => `test/long/${name}.test.ts`)
 
-/** Crash tests and other slow ones. */
+/** Crash tests, contracts of sandboxes with a daemon or a cloud, and other slow ones. */
 export default defineConfig({
   test: {
     globalSetup: ['test/global-setup.ts'],
@@ -32,7 +32,7 @@ export default defineConfig({
         test: {
           ...long,
           name: 'together',
-          include: ['test/long/**/*.test.ts'],
+          include: ['test/long/**/*.test.ts', ...slow],
           exclude: [...long.exclude, ...alone],
           sequence: { groupOrder: 1 },
         },
