@@ -94,7 +94,8 @@ export async function reportStudy(study: Study, dir: string): Promise<AblationRe
 }
 
 /** What the values are, for people. */
-function measureOf({ outcome }: Pick<Study, 'outcome'>): string {
+function measureOf({ outcome, measure }: Pick<Study, 'outcome' | 'measure'>): string {
+  if (measure !== undefined) return measure
   if (outcome.teacher !== undefined) return `reward of the trials of ${outcome.teacher}`
   if (outcome.rows) return `${outcome.rows.measure} of the rows${outcome.rows.stage ? ` of ${outcome.rows.stage}` : ''}`
   return 'result of the commands'

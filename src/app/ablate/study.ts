@@ -84,6 +84,7 @@ const schema = z.strictObject({
   schema: z.literal('ablation/1'),
   name,
   summary: text.optional(),
+  measure: text.optional(),
   needs: z.array(text).default([]),
   recipe: text,
   limit: z.int().positive().optional(),

@@ -26,7 +26,7 @@ export function ablationPage(report: AblationReport): Page {
         : [missing.length === 1 ? '1 cell has no result.' : `${missing.length} cells have no result.`]),
     ],
     tables: tablesOf(report, compared),
-    plots: plotsOf(report, compared),
+    plots: ablationPlots(report).map(({ svg }) => svg),
   }
 }
 
@@ -80,39 +80,39 @@ function tablesOf(report: AblationReport, compared: readonly Compared[]): Page['
   ]
 }
 
-function plotsOf(report: AblationReport, compared: readonly Compared[]): string[] {
+/** The plots of an ablation, by name: differences to the baseline, what each variant reached, and its rows. */
+export function ablationPlots(report: AblationReport): { readonly name: string; readonly svg: string }[] {
   const { rows, scale, measure, baseline } = report
   const unit = scale === 'share' ? 'percent' : 'number'
+  const differences = rows.flatMap((row) =>
+    row.comparison === null ? [] : [{ label: label(row), ...row.comparison.difference }],
+  )
   const scores = rows.flatMap((row) => (row.score === null ? [] : [{ label: label(row), ...row.score }]))
+  const counts = rows.map((row) => ({ label: label(row), value: row.values.rows ?? 0 }))
+  const title = `Differences to ${baseline} with 95 % intervals`
   return [
-    ...(compared.length === 0
+    ...(differences.length === 0
       ? []
       : [
-          intervalPlot(
-            compared.map(({ row, comparison }) => ({ label: label(row), ...comparison.difference })),
-            {
-              title: `Differences to ${baseline} with 95 % intervals`,
-              axis: scale === 'share' ? 'points' : measure,
-              unit,
-            },
-          ),
+          {
+            name: 'differences',
+            svg: intervalPlot(differences, { title, axis: scale === 'share' ? 'points' : measure, unit }),
+          },
         ]),
     ...(scores.length === 0
       ? []
       : [
-          intervalPlot(scores, {
-            title: `${measure} with 95 % intervals`,
-            axis: scale === 'share' ? '%' : measure,
-            unit,
-          }),
+          {
+            name: 'scores',
+            svg: intervalPlot(scores, {
+              title: `${measure} with 95 % intervals`,
+              axis: scale === 'share' ? '%' : measure,
+              unit,
+            }),
+          },
         ]),
     ...(rows.some(({ values }) => values.rows !== undefined)
-      ? [
-          bars(
-            rows.map((row) => ({ label: label(row), value: row.values.rows ?? 0 })),
-            { title: 'Rows of each variant', axis: 'rows' },
-          ),
-        ]
+      ? [{ name: 'rows', svg: bars(counts, { title: 'Rows of each variant', axis: 'rows' }) }]
       : []),
   ]
 }
