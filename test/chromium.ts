@@ -126,7 +126,7 @@ function drive(socket: WebSocket) {
       const began = Date.now()
       const look = () => {
         if (${expression}) resolve(true)
-        else if (Date.now() - began > 20000) reject(new Error('not met: ' + ${JSON.stringify(expression)} + ' on ' + document.body.innerText.slice(0, 600)))
+        else if (Date.now() - began > 50000) reject(new Error('not met: ' + ${JSON.stringify(expression)} + ' on ' + document.body.innerText.slice(0, 600)))
         else setTimeout(look, 20)
       }
       look()

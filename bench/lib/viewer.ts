@@ -39,7 +39,8 @@ export function viewerOf(child: ChildProcess, startedMs: number, origin: string)
 /** The answer to a request, and how long it took. */
 export async function ask<T>(url: string): Promise<{ readonly ms: number; readonly body: T }> {
   const since = performance.now()
-  const response = await fetch(url)
+  // A server that was busy for seconds may have closed a connection that was kept; browsers ask again as well.
+  const response = await fetch(url).catch(() => fetch(url))
   const body = (await response.json()) as T
   if (!response.ok) throw new Error(`${url}: ${response.status} ${JSON.stringify(body).slice(0, 300)}`)
   return { ms: performance.now() - since, body }

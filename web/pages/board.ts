@@ -42,51 +42,25 @@ export async function boardPage(page: Page): Promise<void> {
     draw()
     panel.append(sentence, body, foot)
   }
+  const plots = (panel: HTMLElement) => {
+    const place = h('div')
+    const shown = () => ({ benchmarks: board.benchmarks, rows: rowsNow(), at: Math.max(0, chosen()) })
+    show = () => fill(place, boardPlots(page, shown(), show))
+    show()
+    panel.append(place)
+  }
+  const ablations = (panel: HTMLElement) => {
+    show = () => {}
+    panel.append(...board.ablations.map(ablationTables))
+  }
   const tabs = makeTabs(page, [
     { id: 'table', title: 'Results', show: table },
-    {
-      id: 'plots',
-      title: 'Scaling and cost',
-      show: (panel) => {
-        const place = h('div')
-        show = () =>
-          fill(
-            place,
-            boardPlots(page, { benchmarks: board.benchmarks, rows: rowsNow(), at: Math.max(0, chosen()) }, show),
-          )
-        show()
-        panel.append(place)
-      },
-    },
-    ...(board.ablations.length === 0
-      ? []
-      : [
-          {
-            id: 'ablations',
-            title: 'Ablations',
-            show: (panel: HTMLElement) => {
-              show = () => {}
-              panel.append(...board.ablations.map(ablationTables))
-            },
-          },
-        ]),
+    { id: 'plots', title: 'Scaling and cost', show: plots },
+    ...(board.ablations.length === 0 ? [] : [{ id: 'ablations', title: 'Ablations', show: ablations }]),
   ])
-  const save = { class: 'dim' }
   fill(
     main,
-    h(
-      'div',
-      { class: 'title' },
-      h('h1', null, 'Leaderboard'),
-      h(
-        'span',
-        save,
-        'Save as ',
-        h('a', { href: address(['board.csv']), download: 'leaderboard.csv' }, 'CSV'),
-        ' ',
-        h('a', { href: address(['board']), download: 'leaderboard.json' }, 'JSON'),
-      ),
-    ),
+    h('div', { class: 'title' }, h('h1', null, 'Leaderboard'), saveLinks()),
     board.rows.length === 0 && board.ablations.length === 0
       ? h('p', { class: 'dim' }, 'The registry has no results yet: ot-agent registry ingest adds jobs.')
       : null,
@@ -102,4 +76,15 @@ export async function boardPage(page: Page): Promise<void> {
     { key: 'Escape', does: 'all benchmarks', run: () => go(to(['board'])) },
   ])
   tabs.start()
+}
+
+function saveLinks(): HTMLElement {
+  return h(
+    'span',
+    { class: 'dim' },
+    'Save as ',
+    h('a', { href: address(['board.csv']), download: 'leaderboard.csv' }, 'CSV'),
+    ' ',
+    h('a', { href: address(['board']), download: 'leaderboard.json' }, 'JSON'),
+  )
 }

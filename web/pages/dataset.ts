@@ -28,13 +28,8 @@ export async function datasetPage(page: Page): Promise<void> {
   const sentence = h('p', { class: 'lead' })
   const trouble = h('p', { class: 'warn' })
   const reload = () => void pager.reload()
-  const range = (name: 'Turns' | 'Tokens') => (bin: ViewBin | null) => {
-    const most = bin?.to == null ? null : String(bin.to - 1)
-    page.remember({ [`min${name}`]: bin === null ? null : String(bin.from), [`max${name}`]: most })
-    reload()
-  }
-  const turns = makeHistogram('Turns', 'turns', range('Turns'))
-  const tokens = makeHistogram('Tokens, about', 'tokens', range('Tokens'))
+  const turns = makeHistogram('Turns', 'turns', narrowTo('Turns', page, reload))
+  const tokens = makeHistogram('Tokens, about', 'tokens', narrowTo('Tokens', page, reload))
   const results = valueSelect(page, 'result', 'Result', reload)
   const sources = valueSelect(page, 'source', 'Source', reload)
   const showAround = (found: ViewDataRows) => {
@@ -87,6 +82,15 @@ export async function datasetPage(page: Page): Promise<void> {
   await pager.reload()
 }
 
+/** Keeps the range of a bar in the address; null is every row. */
+function narrowTo(name: 'Turns' | 'Tokens', page: Page, reload: () => void): (bin: ViewBin | null) => void {
+  return (bin) => {
+    const most = bin?.to == null ? null : String(bin.to - 1)
+    page.remember({ [`min${name}`]: bin === null ? null : String(bin.from), [`max${name}`]: most })
+    reload()
+  }
+}
+
 /** The rows of a recipe's run are called after the run and the stage. */
 export function splitId(id: string): [run: string | null, step: string] {
   const at = id.lastIndexOf(':')
@@ -104,7 +108,9 @@ function sentenceOf({ total, rows, indexed, complete, sources, results }: ViewDa
   const from = known > 1 ? ` from ${plural(known, 'source')}` : ''
   const [first] = results
   const most =
-    first && first[0] !== '(none)' && total > 0 ? ` ${whole(first[1])} have the result ${line(first[0])}.` : ''
+    first && first[0] !== '(none)' && total > 0
+      ? ` ${whole(first[1])} ${first[1] === 1 ? 'has' : 'have'} the result ${line(first[0])}.`
+      : ''
   return `${whole(total)}${narrowed} ${total === 1 ? 'row' : 'rows'}${from}${reading}.${most}`
 }
 

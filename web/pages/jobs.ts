@@ -22,24 +22,9 @@ const columns = [
 export async function jobsPage(page: Page): Promise<void> {
   const { main, query, signal } = page
   page.head([])
-  const chosen = new Set<string>()
   const body = h('tbody')
   const broken = h('div')
-  const compare = h(
-    'button',
-    { disabled: true, onclick: () => go(to(['compare'], { jobs: [...chosen].join('\n') })) },
-    'Compare',
-  )
-  const choose = (row: HTMLElement | null, on?: boolean) => {
-    const box = row?.querySelector<HTMLInputElement>('input[type=checkbox]')
-    const id = row?.dataset.row
-    if (!box || id === undefined) return
-    box.checked = on ?? !box.checked
-    if (box.checked) chosen.add(id)
-    else chosen.delete(id)
-    compare.disabled = chosen.size < 2
-    compare.textContent = chosen.size < 2 ? 'Compare' : `Compare ${chosen.size} jobs`
-  }
+  const { chosen, choose, compare } = makeChooser()
   const pager = makePager<ViewJobRow>({
     ...{ size: 100, signal, noun: 'jobs' },
     load: async (offset, limit, until) => {
@@ -70,22 +55,7 @@ export async function jobsPage(page: Page): Promise<void> {
       !isExport && compare,
     ),
     broken,
-    h(
-      'table',
-      { class: 'list' },
-      h('caption', { class: 'hidden' }, 'Jobs'),
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          h('th', { scope: 'col' }, h('span', { class: 'hidden' }, 'Choose')),
-          ...sortHeads(page, columns, () => void pager.reload()),
-        ),
-      ),
-      body,
-    ),
+    jobsTable(page, body, () => void pager.reload()),
     pager.foot,
   )
   page.keys([
@@ -102,6 +72,38 @@ export async function jobsPage(page: Page): Promise<void> {
   page.live(({ jobs }) => {
     if (jobs.length > 0) void pager.reload(true)
   })
+}
+
+/** The jobs that are chosen for a comparison, and the button that leads to it. */
+function makeChooser() {
+  const chosen = new Set<string>()
+  const compare = h(
+    'button',
+    { disabled: true, onclick: () => go(to(['compare'], { jobs: [...chosen].join('\n') })) },
+    'Compare',
+  )
+  const choose = (row: HTMLElement | null, on?: boolean) => {
+    const box = row?.querySelector<HTMLInputElement>('input[type=checkbox]')
+    const id = row?.dataset.row
+    if (!box || id === undefined) return
+    box.checked = on ?? !box.checked
+    if (box.checked) chosen.add(id)
+    else chosen.delete(id)
+    compare.disabled = chosen.size < 2
+    compare.textContent = chosen.size < 2 ? 'Compare' : `Compare ${chosen.size} jobs`
+  }
+  return { chosen, choose, compare }
+}
+
+function jobsTable(page: Page, body: HTMLElement, onSort: () => void): HTMLElement {
+  const first = h('th', { scope: 'col' }, h('span', { class: 'hidden' }, 'Choose'))
+  return h(
+    'table',
+    { class: 'list' },
+    h('caption', { class: 'hidden' }, 'Jobs'),
+    h('thead', null, h('tr', null, first, ...sortHeads(page, columns, onSort))),
+    body,
+  )
 }
 
 function jobRow(

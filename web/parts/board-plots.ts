@@ -32,10 +32,14 @@ interface ShownBenchmark extends Pick<ViewBoard, 'benchmarks'> {
   readonly at: number
 }
 
+interface BoardPoint extends ScatterPoint {
+  readonly row: ViewBoardRow
+}
+
 /** How the mean reward of a benchmark grows with the size of models, with training data, and with cost. */
 export function boardPlots(page: Page, { benchmarks, rows, at }: ShownBenchmark, onChange: () => void): HTMLElement {
   const now = axes.find(({ key }) => key === page.query.get('x')) ?? axes[0]
-  const points = rows.flatMap((row): (ScatterPoint & { row: ViewBoardRow })[] => {
+  const points = rows.flatMap((row): BoardPoint[] => {
     const [cell, x] = [row.cells[at], now.value(row, at)]
     if (cell?.state !== 'finished' || !x) return []
     const { accuracy: y, low, high } = cell
@@ -62,42 +66,28 @@ export function boardPlots(page: Page, { benchmarks, rows, at }: ShownBenchmark,
       ? h('p', { class: 'dim' }, `No finished run has a known value: ${now.xTitle}.`)
       : scatterPlot(points, { title, xTitle: now.xTitle, xText: now.text }),
     unknown > 0 && h('p', { class: 'dim' }, `${plural(unknown, 'model')} without a known value not shown.`),
-    points.length > 0 &&
-      h(
-        'details',
-        null,
-        h('summary', null, 'The numbers'),
-        h(
-          'table',
-          { class: 'small' },
-          h(
-            'thead',
-            null,
-            h('tr', null, ...['Model', now.title, 'Mean reward'].map((text) => h('th', { scope: 'col' }, text))),
-          ),
-          h(
-            'tbody',
-            null,
-            ...points.map(({ row, x, y }) =>
-              h(
-                'tr',
-                null,
-                h(
-                  'td',
-                  null,
-                  h(
-                    'a',
-                    { href: row.model === null ? '#/board' : to(['models', row.model]) },
-                    h('bdi', null, line(row.model ?? 'no model')),
-                  ),
-                ),
-                h('td', { class: 'num' }, now.text(x)),
-                h('td', { class: 'num' }, percent(y)),
-              ),
-            ),
-          ),
-        ),
-      ),
+    points.length > 0 && numbersOf(points, now),
+  )
+}
+
+/** The points of the plot as a table. */
+function numbersOf(points: readonly BoardPoint[], { title, text }: (typeof axes)[number]): HTMLElement {
+  const rowOf = ({ row, x, y }: BoardPoint) => {
+    const href = row.model === null ? '#/board' : to(['models', row.model])
+    return h(
+      'tr',
+      null,
+      h('td', null, h('a', { href }, h('bdi', null, line(row.model ?? 'no model')))),
+      h('td', { class: 'num' }, text(x)),
+      h('td', { class: 'num' }, percent(y)),
+    )
+  }
+  const heads = ['Model', title, 'Mean reward'].map((head) => h('th', { scope: 'col' }, head))
+  return h(
+    'details',
+    null,
+    h('summary', null, 'The numbers'),
+    h('table', { class: 'small' }, h('thead', null, h('tr', null, ...heads)), h('tbody', null, ...points.map(rowOf))),
   )
 }
 

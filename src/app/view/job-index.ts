@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import type { TrialRecord } from '../../core/trial.ts'
 import type { ViewGroup, ViewOutcome, ViewTaskRow, ViewTrialRow } from '../../core/view.ts'
+import { collectGarbage } from '../../lib/collect-garbage.ts'
 import { evalKeyOf } from '../../stats/metrics.ts'
 import { followRecords, type RecordFollower } from '../../store/follow-records.ts'
 import type { JobDir } from '../../store/job-dir.ts'
@@ -110,6 +112,8 @@ export class JobIndex {
       else this.add(news.record)
     }
     if (forgotten) this.version++
+    // In a later turn, when the last records are not on the stack any more.
+    if (!this.complete && this.rows.size > manyRows) void setImmediate().then(collectGarbage)
     this.complete = true
     this.running = await Promise.all(
       this.follower
@@ -142,6 +146,9 @@ export class JobIndex {
     return known ?? text
   }
 }
+
+/** The records of a job this large leave hundreds of megabytes of garbage. */
+const manyRows = 10_000
 
 /** Directories without a record that are listed: a crashed job may have left thousands. */
 const mostRunning = 1000
