@@ -60,6 +60,9 @@ test('a command on a file that was shown, or on a text in a pipe, can be asked f
   })
   expect(sorting?.page).toContain('# by name\n$ (this was lost)\napple 5')
   expect(sorting?.page).not.toContain('sort fruits')
+  expect(readCommands(once.replace('# by name', '# wrong output'), known).map(({ script }) => script)).not.toContain(
+    'sort fruits.txt\n',
+  )
 })
 
 test.each([

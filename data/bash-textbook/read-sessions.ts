@@ -67,13 +67,23 @@ const programs = new Set(
 /** The commands of a page that can be asked for: the usual programs on an input that is known, with an output that is shown. */
 export function readCommands(page: string, known: Readonly<Record<string, string>>): PageCommand[] {
   const sessions = sessionsOf(page)
+  const lines = page.split('\n')
   return sessions.flatMap((session) => {
     const input = inputOf(session.command, known)
     // Said twice, the page tells what was lost.
     const isTold = sessions.some(
       (other) => other !== session && other.command.includes(input?.script ?? session.command),
     )
-    if (input === null || isTold || session.printed.trim() === '' || session.printed === input.text.trimEnd()) return []
+    // "# wrong output" stands above a command that the page warns of.
+    const isWrong = /^\s*# .*\b(?:wrong|incorrect)\b/i.test(lines[session.start - 1] ?? '')
+    if (
+      input === null ||
+      isTold ||
+      isWrong ||
+      session.printed.trim() === '' ||
+      session.printed === input.text.trimEnd()
+    )
+      return []
     const { script, files, stdin } = input
     return [
       { page: withoutCommand(page, session, stdin), script: `${script}\n`, files, stdin, expected: session.printed },
