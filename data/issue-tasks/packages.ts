@@ -12,10 +12,13 @@ export interface PackageTests {
   readonly versions: number
 }
 
-/** Settings of a project may want plug-ins that are not there: coverage, style checks. Layouts with `src` and `lib` need no installation. */
+/**
+ * Settings of a project may want plug-ins that are not there: coverage, style checks. Layouts with `src` and `lib` need no installation. Some
+ * packages keep all tests in one file, `tests.py`.
+ */
 const commands = {
   pytest:
-    'PYTHONPATH=src:lib:. python3 -m pytest -q -rA --tb=short -p no:cacheprovider --continue-on-collection-errors -o addopts= -W ignore::pytest.PytestConfigWarning',
+    'PYTHONPATH=src:lib:. python3 -m pytest -q -rA --tb=short -p no:cacheprovider --continue-on-collection-errors -o addopts= -o "python_files=test_*.py *_test.py tests.py test.py" -W ignore::pytest.PytestConfigWarning',
   unittest: 'PYTHONPATH=src:lib:. python3 -m unittest -v',
 }
 

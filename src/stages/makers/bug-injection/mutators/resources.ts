@@ -60,6 +60,7 @@ function withoutFinally(node: SyntaxNode, source: Source): Edit[] {
 
 /** What `list(x)`, `x.copy()`, `x[:]`, `[...x]` and the like copy. */
 function copiedBy(node: SyntaxNode, source: Source): SyntaxNode | null {
+  if (!/^(?:Member|Array|Object|Call)Expression$/.test(node.name)) return null
   const parts = childrenOf(node)
   const text = parts.map((part) => textOf(source, part))
   if (node.name === 'MemberExpression') return text.slice(1).join('') === '[:]' ? (parts[0] ?? null) : null
