@@ -107,23 +107,50 @@ const trainingCases: typeof cases = {
 const clusterFiles = readdirSync('clusters').map((name) => join('clusters', name))
 
 describe.each(clusterFiles)('%s', (file) => {
-  test.each(Object.keys(cases))('%s is rendered as it was', async (name) => {
-    const { launch, text } = await planned(file, cases[name] ?? {})
-    for (const { jobName } of launch.jobs) expect(jobName.length).toBeLessThanOrEqual(96)
-    expectGolden(join(fixtures, basename(file, '.yaml'), `${name}.txt`), withoutFrame(text))
+  test.each(Object.keys(cases))('%s is rendered as it was, or refused', async (name) => {
+    await expectPlan(file, name, cases[name] ?? {})
   })
 })
 
 /** Training needs GPUs; where there are none it is refused. */
 describe.each(clusterFiles)('training on %s', (file) => {
   test.each(Object.keys(trainingCases))('%s is rendered as it was, or refused', async (name) => {
-    const made = await planned(file, trainingCases[name] ?? {}).catch((error: unknown) => {
-      if (error instanceof UserError) return { text: `refused: ${error.message}\n`, launch: null }
-      throw error
-    })
-    for (const { jobName } of made.launch?.jobs ?? []) expect(jobName.length).toBeLessThanOrEqual(96)
-    expectGolden(join(fixtures, basename(file, '.yaml'), `${name}.txt`), withoutFrame(made.text))
+    await expectPlan(file, name, trainingCases[name] ?? {})
   })
+})
+
+test('planning asks for an account where one is needed, and refuses what a cluster or a server lacks', async () => {
+  const { cluster } = await loadClusterFile('clusters/vista.yaml')
+  const make = (values: Readonly<Record<string, unknown>>) => {
+    const layers = [
+      { origin: `cluster ${cluster.name}`, values: clusterSettings(cluster) },
+      { origin: 'flag', values: { experiments_dir: '/exp', ...values } },
+    ]
+    const place = { cluster, stamp: '1', cwd: '/work', program: ['ot-agent'], secretsFile: null }
+    return makeLaunch(new Settings(settingSpecs, layers), place)
+  }
+  await expect(make({ ...datagen })).rejects.toThrow('vista: expected the account to charge, got none')
+  expect((await make({ ...datagen, dry_run: true })).notes.join()).toContain('expected the account to charge')
+  const named = { account: 'my-project' }
+  await expect(
+    make({
+      ...named,
+      ...trainingCases.sft,
+      num_nodes: 553,
+      global_batch_size: '553',
+      per_device_train_batch_size: '1',
+    }),
+  ).rejects.toThrow('job train asks for 553 nodes, and vista has 552')
+  await expect(make({ ...named, job_type: 'eval', eval_benchmark: 'org/benchmark' })).rejects.toThrow(
+    'expected a model to evaluate, got none',
+  )
+  const asked = JSON.stringify({ model_info: { max_input_tokens: 9000 } })
+  const set = ['vllm_server.max_model_len=8192']
+  await expect(make({ ...named, ...datagen, set, trace_agent_kwargs: asked })).rejects.toThrow(
+    '--trace-agent-kwargs: model_info.max_input_tokens asks for 9000 tokens, and the server takes 8192',
+  )
+  const extra = { set, eval_extra_args: `--ak 'model_info=${asked.slice(14, -1)}'` }
+  await expect(make({ ...named, ...trainingCases.eval, ...extra })).rejects.toThrow('--eval-extra-args: model_info')
 })
 
 test('where a place with internet is named, downloads and uploads are jobs there, and others wait for them', async () => {
@@ -525,7 +552,10 @@ async function planned(
   const { cluster } = await loadClusterFile(file)
   const layers = [
     { origin: `cluster ${cluster.name}`, values: clusterSettings(cluster) },
-    { origin: 'flag', values: { experiments_dir: '/exp', ...values } },
+    {
+      origin: 'flag',
+      values: { experiments_dir: '/exp', ...(cluster.accountRequired && { account: 'my-project' }), ...values },
+    },
   ]
   const place = {
     cluster,
@@ -553,6 +583,16 @@ function withoutFrame(text: string): string {
 
 function neutral(text: string): string {
   return text.replaceAll(process.execPath, 'node').replaceAll(process.cwd(), '/checkout')
+}
+
+/** A plan that is refused has its reason as its text. */
+async function expectPlan(file: string, name: string, values: Readonly<Record<string, unknown>>): Promise<void> {
+  const made = await planned(file, values).catch((error: unknown) => {
+    if (error instanceof UserError) return { text: `refused: ${error.message}\n`, launch: null }
+    throw error
+  })
+  for (const { jobName } of made.launch?.jobs ?? []) expect(jobName.length).toBeLessThanOrEqual(96)
+  expectGolden(join(fixtures, basename(file, '.yaml'), `${name}.txt`), withoutFrame(made.text))
 }
 
 function expectGolden(path: string, text: string): void {

@@ -12,6 +12,8 @@ export interface Cluster {
   /** Variables that are set to these values on its login nodes only. */
   readonly hostVariables: Readonly<Record<string, string>>
   readonly account?: string | undefined
+  /** Jobs without an account are refused there, so a launch has to name one. */
+  readonly accountRequired?: boolean | undefined
   readonly partition?: string | undefined
   readonly qos?: string | undefined
   readonly constraint?: string | undefined

@@ -23,6 +23,7 @@ const schema = z.strictObject({
   hosts: z.array(pattern).default([]),
   host_variables: variables.default({}),
   account: text.optional(),
+  account_required: z.boolean().default(false),
   partition: text.optional(),
   qos: text.optional(),
   constraint: text.optional(),
@@ -63,9 +64,10 @@ export function parseClusterYaml(source: string, file: string): Cluster {
   const { host_variables, gpus_per_node, gpu_type, gpu_request, cpus_per_node, memory_per_node_gb, ...rest } =
     parsed.data
   const { whole_nodes, internet_on_compute_nodes, container_runtime, exclude_nodes, time_limit, ...more } = rest
-  const { max_time_limit, cpu_jobs, internet_jobs, extra_directives, ...same } = more
+  const { account_required, max_time_limit, cpu_jobs, internet_jobs, extra_directives, ...same } = more
   return {
     ...same,
+    ...(account_required && { accountRequired: true }),
     hostVariables: host_variables,
     gpusPerNode: gpus_per_node,
     gpuType: gpu_type,

@@ -4,6 +4,7 @@ import { UserError } from '../../core/errors.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
+import { jsonOrText } from '../../lib/parse-json.ts'
 import { dashed } from '../../lib/shell.ts'
 import { configsOf, type PlanContext } from '../../run/launch/plan.ts'
 import { type DatagenRequest, type ModelUse, planDatagen } from '../../run/launch/plan-datagen.ts'
@@ -11,7 +12,7 @@ import { flagOf, type Settings } from '../../run/launch/settings.ts'
 import { runsTests } from '../generate/lacks-judge.ts'
 import { loadPipelineFile } from '../generate/load-pipeline.ts'
 import { unjudged } from '../job/judge.ts'
-import { type ChosenEngine, chooseEngineFile } from './engine.ts'
+import { type ChosenEngine, chooseEngineFile, refuseLongContext } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
 import { expectFolder } from './local-paths.ts'
 
@@ -35,6 +36,8 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const taskEngine = await engineOf(at, settings, 'datagen')
   const hasOwn = settings.has('trace_engine') || settings.has('trace_backend')
   const traceEngine = (hasOwn ? await engineOf(at, settings, 'trace') : null) ?? taskEngine
+  if (traces)
+    refuseLongContext(traceEngine, jsonOrText(settings.text('trace_agent_kwargs') ?? ''), '--trace-agent-kwargs')
   const input = settings.text('trace_input_path')
   if (input !== undefined) await expectFolder(settings, 'trace_input_path', resolve(input))
   const running = settings.has('trace_endpoint_json')

@@ -19,6 +19,8 @@ export interface ChosenEngine {
   readonly path: string
   readonly text: string
   readonly server: ServerRequest | null
+  /** The tokens of prompt and reply together that the server takes; null where the file does not say. */
+  readonly contextTokens: number | null
 }
 
 export interface EngineAsk {
@@ -69,11 +71,23 @@ export async function chooseEngineFile(
   const server = own && { ...own, timeLimit: timeLimitOf(at, settings, own) }
   const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
   const local = server && weights ? localOf(at, settings, weights, 'model') : null
-  if (!server || !local?.download) return { path: ask.as, text: renderYaml(document), server }
+  const contextTokens = (server && parsed.vllm_server?.max_model_len) ?? null
+  if (!server || !local?.download) return { path: ask.as, text: renderYaml(document), server, contextTokens }
   // Callers go on to use the model's own name.
   setDeep(document, `vllm_server.model_path=${local.path}`)
   setDeep(document, `vllm_server.custom_model_name=${server.model}`)
-  return { path: ask.as, text: renderYaml(document), server: { ...server, download: local.download } }
+  return { path: ask.as, text: renderYaml(document), server: { ...server, download: local.download }, contextTokens }
+}
+
+/** Refuses an agent that would send its server more tokens than that takes. `from` names where its options were given. */
+export function refuseLongContext(engine: ChosenEngine | null, agentOptions: unknown, from: string): void {
+  const asked = Object(Object(agentOptions).model_info).max_input_tokens
+  const most = engine?.contextTokens ?? null
+  if (most === null || typeof asked !== 'number' || asked <= most) return
+  throw new UserError(
+    `${from}: model_info.max_input_tokens asks for ${asked} tokens, and the server takes ${most}`,
+    'lower it, or raise the server with --set vllm_server.max_model_len=N',
+  )
 }
 
 /** The GPUs of a cluster; null where it has none, or where their type does not say how much memory they have. */

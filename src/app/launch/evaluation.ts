@@ -1,4 +1,5 @@
 import { basename, join, resolve } from 'node:path'
+import { UserError } from '../../core/errors.ts'
 import type { LaunchJob } from '../../core/launch.ts'
 import { exists } from '../../lib/files.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
@@ -9,7 +10,7 @@ import type { Settings } from '../../run/launch/settings.ts'
 import { parseRunWords } from '../flags/run-words.ts'
 import { jobConfigOf } from '../job/job-config.ts'
 import type { PlannedJobs } from './datagen.ts'
-import { type ChosenEngine, chooseEngineFile } from './engine.ts'
+import { type ChosenEngine, chooseEngineFile, refuseLongContext } from './engine.ts'
 import { judgeWords, refuseUnjudgedFolder } from './judge.ts'
 import { expectFolder, offlineNotes } from './local-paths.ts'
 
@@ -23,6 +24,14 @@ export async function evalJobs(at: PlanContext, settings: Settings): Promise<Pla
   const asked = await parseRunWords([...judgeWords(settings), ...settings.words('eval_extra_args')])
   const notes: string[] = []
   const { config } = await jobConfigOf(asked, (line) => notes.push(line))
+  // An agent that was named may need none, as the oracle does.
+  const isNamed = settings.has('eval_agent') && settings.get('eval_agent')?.origin !== 'default'
+  if (engine === null && !isNamed && config.agents.every((agent) => agent.modelName === null))
+    throw new UserError(
+      'expected a model to evaluate, got none',
+      '--eval-model MODEL, or --datagen-config with its engine file',
+    )
+  for (const agent of config.agents) refuseLongContext(engine, agent.kwargs, '--eval-extra-args')
   if (isFolder && asked.judge === undefined && !config.verifier.disable) await refuseUnjudgedFolder(resolve(benchmark))
   const request: EvalRequest = {
     benchmark: basename(benchmark),

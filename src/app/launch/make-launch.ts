@@ -1,13 +1,14 @@
 import { resolve } from 'node:path'
 import type { Cluster } from '../../core/cluster.ts'
 import { UserError } from '../../core/errors.ts'
-import { type JobType, jobTypes, type Launch } from '../../core/launch.ts'
+import { type JobType, jobTypes, type Launch, type LaunchJob } from '../../core/launch.ts'
 import { jobNameOf, type PlanContext, slug } from '../../run/launch/plan.ts'
 import { planRecipe } from '../../run/launch/plan-recipe.ts'
 import { flagOf, type Settings } from '../../run/launch/settings.ts'
 import { secondsOf } from '../../run/launch/time-limit.ts'
 import { isUndivided, planSteps } from '../../run/recipe/steps.ts'
 import { loadRecipe } from '../recipe/load-recipe.ts'
+import { ownClustersDir } from './clusters.ts'
 import { datagenJobs, type PlannedJobs } from './datagen.ts'
 import { evalJobs } from './evaluation.ts'
 import { rlJobs } from './rl.ts'
@@ -47,6 +48,9 @@ export async function makeLaunch(
   }
   checkTime(at)
   const { jobs, files, notes } = await jobsOf(jobType, at, settings)
+  checkNodes(jobs, cluster)
+  const missing = missingAccount(cluster)
+  if (missing && !settings.is('dry_run')) throw missing
   const launch: Launch = {
     id: at.launchId,
     jobType,
@@ -58,7 +62,7 @@ export async function makeLaunch(
     dependency: settings.text('dependency') ?? null,
     overrides: {},
   }
-  return { launch, notes: [...notes, ...uselessNotes(jobType, settings)] }
+  return { launch, notes: [...notes, ...(missing ? [missing.message] : []), ...uselessNotes(jobType, settings)] }
 }
 
 /** Read before a launch is planned, or after it. */
@@ -163,6 +167,24 @@ export function clusterSettings(cluster: Cluster): Readonly<Record<string, unkno
     datasets_dir: cluster.directories.datasets,
     tokenized_dir: cluster.directories.tokenized,
   }
+}
+
+/** A dry run only says so: scripts can be looked at before an account is known. */
+function missingAccount({ name, account, accountRequired }: Cluster): UserError | null {
+  if (!accountRequired || account !== undefined) return null
+  return new UserError(
+    `${name}: expected the account to charge, got none`,
+    `--account NAME, or a copy of the cluster's file with \`account: NAME\` in ${ownClustersDir()}`,
+  )
+}
+
+function checkNodes(jobs: readonly LaunchJob[], { name, nodes }: Cluster): void {
+  const large = jobs.find(({ resources, place }) => place === null && resources.nodes > nodes)
+  if (!large) return
+  throw new UserError(
+    `job ${large.name} asks for ${large.resources.nodes} nodes, and ${name} has ${nodes}`,
+    'ask for fewer GPUs or nodes, or choose a larger cluster with --cluster',
+  )
 }
 
 function checkTime({ timeLimit, cluster: { name, maxTimeLimit } }: PlanContext): void {

@@ -25,6 +25,7 @@ scheduler: slurm
 # Patterns of the full host names of its login nodes.
 hosts: ['${host}\\d*.*']
 # account: my-project
+# account_required: true   # instead, where every user has another one
 # partition: gpu
 nodes: 4
 gpus_per_node: 4

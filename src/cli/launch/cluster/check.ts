@@ -35,7 +35,11 @@ export default () =>
         })
       }
       if (cluster.scheduler === 'slurm' && cluster.account === undefined)
-        looks.push({ what: 'account', ok: true, says: 'none; give --account if the cluster wants one' })
+        looks.push(
+          cluster.accountRequired
+            ? { what: 'account', ok: false, says: 'none; launches need --account, or `account` in a file of your own' }
+            : { what: 'account', ok: true, says: 'none; give --account if the cluster wants one' },
+        )
       const ok = looks.every((look) => look.ok)
       if (json) printJson({ schema: 'cluster-check/1', cluster: cluster.name, ok, looks })
       else for (const look of looks) process.stdout.write(`${look.ok ? '✓' : '✗'} ${look.what}: ${look.says}\n`)
