@@ -8,6 +8,7 @@ const { plan } = await launch({
   datagenTargetRepo: 'org/tasks',
   datagenExtraArgs: ['--limit', '200'],
   cluster: 'vista',
+  account: 'my-project',
   timeLimit: '02:00:00',
   dryRun: true,
 })
