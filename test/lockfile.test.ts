@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
@@ -15,10 +16,19 @@ interface Entry {
 
 const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Entry> }
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const permissive = ['MIT', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'Unlicense']
 const packages = Object.entries(lock.packages).filter(([path]) => path !== '')
 
 test('no package is tied to a host it was downloaded from', () => {
   expect(packages.filter(([, entry]) => entry.resolved !== undefined).map(([path]) => path)).toEqual([])
+})
+
+test('docs/licenses.md lists what is installed with ours, and every license lets anyone use and change it', () => {
+  const written = readFileSync('docs/licenses.md', 'utf8')
+  const printed = execFileSync(process.execPath, ['scripts/licenses.mjs', '--print'], { encoding: 'utf8' })
+  expect(written, 'node scripts/licenses.mjs writes it').toBe(printed)
+  const licenses = new Set(written.match(/(?<=^\| \S+ \| \S+ \| ).+(?= \|$)/gm))
+  expect([...licenses].filter((license) => !permissive.includes(license))).toEqual(['license'])
 })
 
 test('every package has a checksum', () => {
