@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Blame, type Boundary, BoundaryError, blame, isAbort, messageOf, UserError } from '../../core/errors.ts'
 import type { SandboxLease } from '../../core/sandbox.ts'
 import type { Failure, TrialEnd } from '../../core/trial.ts'
@@ -30,11 +31,20 @@ export async function atBoundary<T>(
   }
 }
 
+/** A scheduler that cancels a job signals its sandboxes too, and theirs may be gone before we know of it. */
+const graceMs = 500
+
+/** Waits for an abort, but not for long. */
+async function untilAborted(signal: AbortSignal, mostMs: number): Promise<void> {
+  await sleep(mostMs, undefined, { signal }).catch(() => {})
+}
+
 /** Runs a trial to its one ending. An error that is neither a boundary's failure nor an abort is our bug, and is rethrown. */
 export async function settle(signal: AbortSignal, attempt: () => Promise<TrialEnd>): Promise<TrialEnd> {
   try {
     return await attempt()
   } catch (error) {
+    if (error instanceof BoundaryError && error.code === 'SandboxGoneError') await untilAborted(signal, graceMs)
     if (signal.aborted) return { kind: 'cancelled' }
     return { kind: 'failed', failure: failureOf(error) }
   }
