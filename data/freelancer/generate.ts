@@ -12,7 +12,9 @@ export default definePipeline({
     kind: z
       .enum(['file', 'post'])
       .default('file')
-      .describe('file: finished jobs, whose file is compared; post: any post, judged by criteria that a model writes'),
+      .describe(
+        'file: jobs with a delivered file, which tests compare; post: any job post, scored by a judge with criteria from a model',
+      ),
   }),
   source: { fixture: { use: 'sources/file', with: { path: 'fixture.jsonl', id: 'id' } }, real: null },
   needsModel: ({ kind }) => kind === 'post',

@@ -55,10 +55,10 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
       '--api-base',
       'http://127.0.0.1:9/v1',
       '--model',
-      'nobody',
+      'absent',
     )
     expect(status).not.toBe(0)
-    expect(stderr).toContain('The teacher is nobody at http://127.0.0.1:9/v1')
-    expect(stderr).toMatch(/^failed: stage length: model nobody/m)
+    expect(stderr).toContain('The teacher is absent at http://127.0.0.1:9/v1')
+    expect(stderr).toMatch(/^failed: stage length: model absent/m)
   })
 })

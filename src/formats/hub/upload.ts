@@ -10,6 +10,7 @@ import { isSameContent, sha256File } from './digests.ts'
 import { CommitConflict, hubUnreachable } from './failures.ts'
 import { plainFiles } from './folder-repository.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
+import { followFiles, type UploadProgress } from './upload-progress.ts'
 
 /** A folder that is to become, or to be added to, a dataset. */
 export interface UploadAsk {
@@ -26,12 +27,6 @@ export interface UploadAsk {
   readonly madeBy: string
   readonly dryRun?: boolean
   readonly onProgress?: (progress: UploadProgress) => void
-}
-
-/** How far an upload is. */
-export interface UploadProgress {
-  readonly done: { readonly files: number; readonly bytes: number }
-  readonly total: { readonly files: number; readonly bytes: number }
 }
 
 /** What an upload came to. */
@@ -278,27 +273,4 @@ async function commitAll({ repository, branch, message, onProgress }: Work, { ad
     follow?.sent(some)
   }
   return last
-}
-
-/** Adds up how far the files of an upload are. Small ones are sent with the commit, and count once it is made. */
-function followFiles(add: Plan['add'], onProgress: (progress: UploadProgress) => void) {
-  const sizes = new Map(add.map(({ path, bytes }) => [path, bytes]))
-  const shares = new Map<string, number>()
-  const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0)
-  const total = { files: add.length, bytes: sum(sizes.values()) }
-  const tell = () => {
-    const files = [...shares.values()].filter((share) => share >= 1).length
-    const bytes = sum([...shares].map(([path, share]) => share * (sizes.get(path) ?? 0)))
-    onProgress({ done: { files, bytes }, total })
-  }
-  return {
-    sending: (path: string, share: number) => {
-      shares.set(path, share)
-      tell()
-    },
-    sent: (files: Plan['add']) => {
-      for (const { path } of files) shares.set(path, 1)
-      tell()
-    },
-  }
 }
