@@ -22,14 +22,14 @@ export default defineRecipe({
       use: 'sources/pipeline',
       with: { pipeline: 'issue-tasks', args: { source: 'repositories.jsonl', check: false, limit: 4830 } },
     },
-    // The archives of the public Stack Exchange dump lie in this folder.
+    // The archives of the public Stack Exchange dump lie in this folder. Questions of knowledge become tasks that a judge scores.
     {
       id: 'superuser',
       use: 'sources/pipeline',
       with: {
         pipeline: 'stackexchange',
         source: 'superuser',
-        args: { site: 'superuser', source: 'real', inputDir: 'dumps', check: false, limit: 12_817 },
+        args: { site: 'superuser', kind: 'all', source: 'real', inputDir: 'dumps', check: false, limit: 12_817 },
       },
     },
     {
@@ -38,7 +38,7 @@ export default defineRecipe({
       with: {
         pipeline: 'stackexchange',
         source: 'tezos',
-        args: { site: 'tezos', source: 'real', inputDir: 'dumps', check: false, limit: 997 },
+        args: { site: 'tezos', kind: 'all', source: 'real', inputDir: 'dumps', check: false, limit: 997 },
       },
     },
     // 997 problems in 21 surface forms each, with the same tests.
@@ -60,14 +60,21 @@ export default defineRecipe({
       use: 'filters/tasks/decontaminated',
       with: { waive: ['gaia', 'openthoughts-tblite'] },
     },
-    { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64 } },
+    { id: 'verified', use: 'filters/tasks/verified', with: { sandbox: 'daytona', concurrency: 64, judge: gauge } },
     { id: 'length', use: 'filters/tasks/response-length', with: { model: gauge, concurrency: 64 } },
     // About half of the rollouts are kept, so that 100,000 are left.
     { id: 'allocate', use: 'rollouts/allocate', with: { target: 200_000, by: 'response-tokens' } },
     {
       id: 'rollout',
       use: 'rollouts/agent',
-      with: { teacher, agent: 'terminus-2', sandbox: 'daytona', concurrency: 128, assume: { yield: 0.5 } },
+      with: {
+        teacher,
+        agent: 'terminus-2',
+        sandbox: 'daytona',
+        concurrency: 128,
+        judge: gauge,
+        assume: { yield: 0.5 },
+      },
     },
     { id: 'failures', use: 'filters/rollouts/no-infrastructure-failures' },
     { id: 'timeouts', use: 'filters/rollouts/no-timeouts' },

@@ -29,6 +29,8 @@ const parts = {
   database: { pg_createcluster: 'postgresql', setpriv: 'util-linux' },
   // A browser, in which tests look at the viewer.
   browser: { chromium: 'chromium' },
+  // Shells in which tests press the Tab key.
+  shells: { zsh: 'zsh', fish: 'fish' },
   // Programs that tests drive through a terminal.
   editors: { vi: 'vim-tiny', less: 'less', python3: 'python3', tmux: 'tmux' },
 }

@@ -36,6 +36,8 @@ export interface TestEngine {
 export interface TestEngineOptions {
   /** In a network namespace of its own, where it sets up the packet filter as it would on a host. */
   readonly apart?: boolean
+  /** The control group that containers of docker are made in. */
+  readonly containersIn?: string
 }
 
 /** The image that `makeBase` makes. */
@@ -64,11 +66,12 @@ const alone = ['unshare', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 's
 /** Starts an engine with a store of its own under a new directory. */
 export async function startEngine(
   name: 'docker' | 'podman',
-  { apart = false }: TestEngineOptions = {},
+  { apart = false, containersIn }: TestEngineOptions = {},
 ): Promise<TestEngine> {
   const dir = mkdtempSync(join(tmpdir(), `ot-${name}-`))
   const socket = join(dir, 'engine.sock')
   const { argv, env } = name === 'podman' ? podmanLine(dir, socket) : dockerdLine(dir, socket, apart)
+  if (containersIn !== undefined) argv.push('--cgroup-parent', containersIn)
   const [program = '', ...args] = apart ? [...alone, ...argv] : argv
   const child = spawn(findProgram(program) ?? program, args, {
     env: { ...process.env, ...env },
@@ -161,7 +164,7 @@ async function removeStore(dir: string): Promise<void> {
   }
 }
 
-/** The processes whose command line names the store, which nobody else knows. */
+/** The processes whose command line names the store, which only this test knows. */
 function processesOf(dir: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return []

@@ -58,6 +58,33 @@ describe('every command', () => {
   })
 })
 
+test('help COMMAND and COMMAND --help are the same, and version is --version', () => {
+  expect(otAgent('help', 'jobs', 'show').stdout).toBe(otAgent('jobs', 'show', '--help').stdout)
+  expect(otAgent('help', 'jobs').stdout).toBe(otAgent('jobs', '--help').stdout)
+  expect(otAgent('jobs', 'help', 'show').stdout).toBe(otAgent('jobs', 'show', '--help').stdout)
+  expect(otAgent('help').stdout).toBe(otAgent('--help').stdout)
+  expect(otAgent('version').stdout).toBe(otAgent('--version').stdout)
+})
+
+test.each([
+  [['job', 'list'], 'did you mean ./ot-agent jobs?'],
+  [['jobs', 'lst'], 'did you mean ./ot-agent jobs list?'],
+  [['launch', 'cluster', 'chek'], 'did you mean ./ot-agent launch cluster check?'],
+  [['help', 'rnu'], 'did you mean ./ot-agent run?'],
+  [['run', '--attemps', '2'], 'did you mean --n-attempts?'],
+  [['agents', 'show', 'terminus2'], 'did you mean terminus-2?'],
+  [['benchmarks', 'fetch', 'terminal-bench'], 'did you mean '],
+])('what was meant by %j is suggested', (argv, hint) => {
+  const { status, stderr } = otAgent(...argv)
+  expect(stderr).toContain(`hint: `)
+  expect(stderr).toContain(hint)
+  expect(status).toBe(2)
+})
+
+test('a hint names the command as it can be typed here', () => {
+  expect(otAgent('jobs', 'show', 'no-such').stderr).toContain('hint: ./ot-agent jobs list jobs shows')
+})
+
 test.each([
   ['no-such'],
   ['constructor'],

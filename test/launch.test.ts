@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -11,6 +12,8 @@ import { renderLaunch } from '../src/cli/launch/print-launch.ts'
 import launchCommand from '../src/cli/launch.ts'
 import { UserError } from '../src/core/errors.ts'
 import type { Launch } from '../src/core/launch.ts'
+import { renderPieces } from '../src/run/launch/pieces.ts'
+import { planTraining } from '../src/run/launch/plan-training.ts'
 import { Settings } from '../src/run/launch/settings.ts'
 import { catchPrinted } from './printed.ts'
 
@@ -170,6 +173,37 @@ test('where a place with internet is named, downloads and uploads are jobs there
   expect(text).toContain('--dependency=afterok:<download>')
 })
 
+test('a run that is recorded offline is sent in a job with internet, or the launch says how to', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'mine.yaml')
+  writeFileSync(file, `${readFileSync('clusters/leonardo.yaml', 'utf8')}\ninternet_jobs: { partition: serial }\n`)
+  const values = { ...trainingCases.sft, report_to: 'wandb' }
+  const { launch } = await planned(file, values)
+  const sync = launch.jobs.find(({ name }) => name === 'sync')
+  expect(sync).toMatchObject({ place: 'internet', after: [{ job: 'train', when: 'ok' }] })
+  expect(sync?.script.flatMap(({ lines }) => lines)).toEqual(
+    expect.arrayContaining([`kept="\${WANDB_DIR:-$kept}"`, `run env -u WANDB_MODE wandb sync "\${runs[@]}"`]),
+  )
+  const without = await planned('clusters/leonardo.yaml', values)
+  expect(without.launch.jobs.map(({ name }) => name)).not.toContain('sync')
+  expect(without.text).toMatch(/when training has ended, run wandb sync \/exp\/launches\/\S+\/wandb\/offline-run-\*/)
+  vi.stubEnv('WANDB_API_KEY', 'not-a-key-of-anyone')
+  const rl = await planned(file, trainingCases.rl ?? {})
+  vi.stubEnv('WANDB_API_KEY', undefined)
+  expect(rl.launch.jobs.map(({ name }) => name)).toContain('sync')
+  expect((await planned(file, trainingCases.rl ?? {})).launch.jobs.map(({ name }) => name)).not.toContain('sync')
+  expect((await planned('clusters/vista.yaml', values)).launch.jobs.map(({ name }) => name)).not.toContain('sync')
+})
+
+test('the job that publishes a model also registers it, where there is a registry', async () => {
+  const { launch } = await planned('clusters/vista.yaml', trainingCases.rl ?? {})
+  const upload = launch.jobs.find(({ name }) => name === 'upload')?.script.flatMap(({ lines }) => lines) ?? []
+  const publish = upload.findIndex((line) => line.includes('hub upload'))
+  const check = upload.findIndex((line) => line.startsWith('if [ -n') && line.includes('OT_AGENT_REGISTRY'))
+  expect(publish).toBeGreaterThan(0)
+  expect(check).toBeGreaterThan(publish)
+  expect(upload[check + 1]).toMatch(/registry ingest \S+\/run_summary\.json --weights org\/rl-model \|\| note/)
+})
+
 test('a server ends with its users, and also when something before them failed for good', async () => {
   const consumers = async (values: Readonly<Record<string, unknown>>) =>
     (await planned('clusters/vista.yaml', values)).text.match(/^ {2}consumer \S+/gm)?.map((line) => line.slice(11))
@@ -208,6 +242,15 @@ test('parts of traces are joined from the trials of their own launch', async () 
   const { launch, text } = await planned('clusters/vista.yaml', cases.chunks ?? {})
   const dirs = text.match(/(?<=--(?:path|trace-jobs-dir) '?)\/exp\/trace_jobs[\w./-]*/g)
   expect(dirs).toEqual([`/exp/trace_jobs/${launch.id}/chunk-`, `/exp/trace_jobs/${launch.id}`])
+})
+
+test('as many parts of traces run at once as --array-max says, else the engine file, else 3', async () => {
+  const throttleOf = async (more: Readonly<Record<string, unknown>>) =>
+    (await planned('clusters/vista.yaml', { ...cases.chunks, ...more })).launch.jobs.flatMap(({ array }) => array ?? [])
+  const set = ['vllm_server.tensor_parallel_size=4', 'chunk_array_max=2']
+  expect(await throttleOf({})).toMatchObject([{ throttle: 3 }])
+  expect(await throttleOf({ set })).toMatchObject([{ throttle: 2 }])
+  expect(await throttleOf({ set, array_max: 1 })).toMatchObject([{ throttle: 1 }])
 })
 
 test('a server has the time that is asked for, and never more than its cluster allows', async () => {
@@ -295,6 +338,169 @@ describe('a judge', () => {
     const { judge_model: _, ...rest } = named
     await expect(plan({ ...datagen, ...rest })).rejects.toThrow('no model that it is for')
   })
+})
+
+/** The file of a cluster with these lines in the place of its fact about the internet. */
+function clusterFile(...lines: readonly string[]): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'launch-')), 'vista.yaml')
+  const text = readFileSync('clusters/vista.yaml', 'utf8')
+  writeFileSync(file, text.replace(/^internet_on_compute_nodes: .*$/m, lines.join('\n')))
+  return file
+}
+
+test('nodes without internet get the variables of their proxy, and others do not', async () => {
+  const proxy = 'proxy: { https_proxy: "http://$PROXY_HOST:3128", no_proxy: .cluster }'
+  const values = { ...cases.datagen }
+  const offline = await planned(clusterFile('internet_on_compute_nodes: false', proxy), values)
+  for (const { name, script } of offline.launch.jobs)
+    expect([name, script.flatMap(({ lines }) => lines)]).toEqual([
+      name,
+      expect.arrayContaining(['export https_proxy="http://$PROXY_HOST:3128"', 'export no_proxy=".cluster"']),
+    ])
+  const online = await planned(clusterFile('internet_on_compute_nodes: true', proxy), values)
+  expect(online.text).not.toContain('https_proxy')
+})
+
+test('nodes without internet open the tunnel of their cluster, and jobs that run where there is internet do not', async () => {
+  const tunnel = 'ssh_tunnel: { host: me@login01, port: 2222, identity: ~/.ssh/out, forward: "proxy:3128" }'
+  const place = 'internet_jobs: { partition: transfer }'
+  const { launch } = await planned(clusterFile('internet_on_compute_nodes: false', tunnel, place), {
+    ...trainingCases.sft,
+  })
+  const opened = launch.jobs.map(({ name, place, script }) => [
+    ...[name, place],
+    script.flatMap(({ lines }) => lines).find((line) => line.trim().startsWith('ssh ')) ?? null,
+  ])
+  const line =
+    '    ssh -N -T -L 127.0.0.1:"$tunnel_port":proxy:3128 -o BatchMode=yes -o ExitOnForwardFailure=yes -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -o ConnectTimeout=15 -p 2222 -i "$HOME"/.ssh/out -- me@login01 < /dev/null & inner=$!'
+  expect(opened).toEqual([
+    ['download', 'internet', null],
+    ['train', null, line],
+  ])
+  const online = await planned(clusterFile('internet_on_compute_nodes: true', tunnel), { ...trainingCases.sft })
+  expect(online.text).not.toContain('ssh ')
+  await expect(
+    loadClusterFile(clusterFile('internet_on_compute_nodes: false', 'ssh_tunnel: { host: -oX }')),
+  ).rejects.toThrow('ssh_tunnel.host')
+})
+
+test('a cluster limits what Ray takes, for servers and for reinforcement', async () => {
+  const file = clusterFile(
+    'internet_on_compute_nodes: true',
+    'ray: { temp_dir: /tmp/$USER, object_store_gb: 20, memory_gb: 64.5 }',
+  )
+  for (const values of [cases.chunks, trainingCases.rl]) {
+    const { text } = await planned(file, { ...values })
+    expect(text).toContain('--num-gpus=1 --object-store-memory=20000000000 --memory=64500000000 --block')
+    expect(text.match(/--temp-dir="\/tmp\/\$USER"/g)).toHaveLength(1)
+    expect(text).toMatch(/--head --port="\$ray_port" --temp-dir=/)
+  }
+})
+
+test('accelerate starts a training in the place of torchrun, with a file of its own', async () => {
+  const { launch, text } = await planned('clusters/vista.yaml', { ...trainingCases.sft, train_launcher: 'accelerate' })
+  expect(text).not.toContain('torchrun')
+  const [path = ''] = Object.keys(launch.files).filter((name) => name.endsWith('_accelerate.yaml'))
+  expect(launch.files[path]).toContain('distributed_type: DEEPSPEED')
+  expect(launch.files[path]).toContain('num_machines: 4')
+  expect(text).toContain(`accelerate launch --config_file /exp/${path} --num_machines 4 --num_processes 4`)
+  await expect(planned('clusters/vista.yaml', { ...trainingCases.sft, train_launcher: 'mpirun' })).rejects.toThrow(
+    'expected one of torchrun, accelerate, got "mpirun"',
+  )
+})
+
+describe('tokens', () => {
+  const rows = (text: string) =>
+    `${JSON.stringify({
+      messages: [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', content: text },
+      ],
+    })}\n`
+
+  async function setUp() {
+    const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+    const dataset = join(dir, 'rows.jsonl')
+    writeFileSync(dataset, rows('y'))
+    const values = {
+      ...{ job_type: 'sft', train_config_path: 'qwen3-8b', dataset, pretokenize: true, preflight: false },
+      ...{ experiments_dir: dir, num_nodes: 4 },
+    }
+    const plan = async (more: Readonly<Record<string, unknown>> = {}, stamp = '1') => {
+      const { launch, text } = await planned('clusters/vista.yaml', { ...values, ...more }, stamp)
+      const [, at = ''] = /tokenized_path: (\S+)/.exec(text) ?? []
+      return { jobs: launch.jobs.map(({ name }) => name), at, text }
+    }
+    const first = await plan()
+    mkdirSync(first.at, { recursive: true })
+    return { plan, first, dataset }
+  }
+
+  test('of an earlier launch are used for the same rows, model and lengths', async () => {
+    const { plan, first } = await setUp()
+    expect(first.jobs).toEqual(['pretokenize', 'train'])
+    // Half made, by a job that was killed.
+    expect((await plan({}, '2')).jobs).toEqual(['pretokenize', 'train'])
+    writeFileSync(`${first.at}.whole`, '')
+    const next = await plan({ job_name: 'another', learning_rate: '1e-6', num_nodes: 8 }, '2')
+    expect(next).toMatchObject({ jobs: ['train'], at: first.at })
+    expect(next.text).toContain(`the tokens of an earlier launch are used: ${first.at}`)
+  })
+
+  test('are made again for other rows, another model, template or length', async () => {
+    const { plan, first, dataset } = await setUp()
+    writeFileSync(`${first.at}.whole`, '')
+    const others = [{ base_model: 'org/other' }, { cutoff_len: '1024' }, { template: 'llama3' }, { packing: 'true' }]
+    for (const more of others) {
+      const other = await plan(more, '2')
+      expect([more, other.jobs]).toEqual([more, ['pretokenize', 'train']])
+      expect(other.at).not.toBe(first.at)
+    }
+    writeFileSync(dataset, rows('z z'))
+    expect((await plan({}, '3')).jobs).toEqual(['pretokenize', 'train'])
+  })
+
+  test('are marked whole by the job that made them, which does nothing where they are and starts over where they are not', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+    const { cluster } = await loadClusterFile('clusters/local.yaml')
+    const at = {
+      ...{ cluster, launchId: 'one', experimentsDir: dir, cwd: dir, name: 'it', program: ['true'], secretsFile: null },
+      ...{ timeLimit: '01:00:00', restarts: 0, stopSec: 60, variables: {} },
+    }
+    const once = { dir: join(dir, 'tokens'), wholeFile: join(dir, 'tokens.whole') }
+    const script = (command: string) => {
+      const { script: pieces } = planTraining(at, {
+        ...{ name: 'pretokenize', summary: 'tokenize', command: ['bash', '-c', command], env: {}, nodes: 1, after: [] },
+        ...{ gpusPerNode: 0, image: null, spread: 'node', summarize: null, once },
+      })
+      rmSync(join(dir, 'launches'), { recursive: true, force: true })
+      // A pipe would stay open as long as what the script leaves asleep.
+      const log = join(dir, 'log')
+      const { status } = spawnSync('bash', ['-c', renderPieces(pieces)], {
+        stdio: ['ignore', 'ignore', openSync(log, 'w')],
+      })
+      return { status, stderr: readFileSync(log, 'utf8') }
+    }
+    expect(script(`mkdir ${once.dir}; exit 7`).status).toBe(7)
+    expect(existsSync(once.wholeFile)).toBe(false)
+    expect(script(`mkdir ${once.dir}`)).toMatchObject({ status: 0 })
+    expect(existsSync(once.wholeFile)).toBe(true)
+    const again = script('exit 8')
+    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('an earlier launch has made it') })
+  })
+})
+
+test('an upload of a trained policy asks where to, and no author is named by default', async () => {
+  const { hf_repo_name: _, ...rl } = { ...trainingCases.rl } as Record<string, unknown>
+  await expect(planned('clusters/vista.yaml', rl)).rejects.toMatchObject({
+    message: '--enable-hf-upload: expected where to upload the model to, got nothing',
+    hint: 'name the repository with --hf-repo-name org/name, or its owner with --job-creator',
+  })
+  const mine = await planned('clusters/vista.yaml', { ...rl, job_creator: 'me' })
+  expect(mine.text).toContain('hub upload')
+  expect(mine.text).toMatch(/ me\/\S+_rl/)
+  expect(mine.text).toContain('"createdBy": "me"')
+  expect((await planned('clusters/vista.yaml', { ...trainingCases.sft })).text).toContain('"createdBy": null')
 })
 
 test('what every script begins with is as it was', async () => {
@@ -541,6 +747,26 @@ describe('secrets', () => {
     ])
     expect(text).toContain(`. ${file}`)
     expect(text).not.toContain('sk-planted-in-file')
+  })
+
+  test('older variables name the file of keys too, and the newest wins', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'launch-'))
+    const line = [
+      ...['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', '--datagen-target-repo', 'a/b'],
+      ...['--cluster', 'vista', '--dry-run'],
+    ]
+    // From the oldest to the newest.
+    for (const name of ['KEYS', 'SECRET_ENV_PATH', 'DC_AGENT_SECRET_ENV']) {
+      const file = join(dir, `${name}.env`)
+      writeFileSync(file, `export OPENAI_API_KEY=sk-planted-for-${name}\n`, { mode: 0o600 })
+      vi.stubEnv(name, file)
+      const text = await printed(line)
+      expect(text).toContain(`. ${file} > /dev/null`)
+      expect(text.match(/\n\. \S+ > /g)?.every((each) => each.includes(file))).toBe(true)
+      expect(text).not.toContain('sk-planted')
+      const leaks = [...line, '--datagen-extra-args', `--token sk-planted-for-${name}`]
+      await expect(printed(leaks)).rejects.toThrow('the value of OPENAI_API_KEY would be written into it')
+    }
   })
 })
 

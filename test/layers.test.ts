@@ -62,7 +62,7 @@ const folders: Record<string, Record<string, readonly string[]>> = {
     atif: ['dialect-server'],
     benchmark: ['harbor-job', 'harbor-task', 'hub', 'records', 'task-parquet', 'terminal-bench'],
     compose: ['dockerfile'],
-    conversations: ['sft-dataset', 'task-parquet'],
+    conversations: ['records', 'sft-dataset', 'task-parquet'],
     'dialect-server': [],
     dockerfile: [],
     exchanges: ['atif'],
@@ -172,6 +172,21 @@ test('a plug-in imports no other plug-in of its kind, only what they share', () 
 test('every file in a room of plug-ins belongs to one of them, or is shared', () => {
   const lost = sources.filter((path) => isPlugInRoom(roomOf(path)) && !isShared(path) && ownerOf(path) === null)
   expect(lost).toEqual([])
+})
+
+test('index.ts is the entry of a plug-in’s folder and of nothing else', () => {
+  const indexes = sources.filter((path) => path.endsWith('/index.ts') && path !== 'src/index.ts')
+  const entries = Object.entries(registry).flatMap(([room, plugIns]) =>
+    Object.keys(plugIns).map((name) => `src/${room}/${name}/index.ts`),
+  )
+  expect(indexes.length).toBeGreaterThan(0)
+  expect(indexes.filter((path) => !entries.includes(path))).toEqual([])
+})
+
+test('no file only passes on what another exports, but the public face', () => {
+  const passedOn = /^(?:import|export)\s[^'=(]*from '[^']+'$/gm
+  const passing = sources.filter((path) => withoutComments(path).replaceAll(passedOn, '').trim() === '')
+  expect(passing).toEqual(['src/index.ts'])
 })
 
 test('no file imports itself over others, not even for its types', () => {

@@ -1,4 +1,6 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CommanderError } from 'commander'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +9,7 @@ import { commands, type Group } from '../src/cli/commands.ts'
 import { splitShellWords } from '../src/lib/shell-words.ts'
 import { registry } from '../src/plugins/table.ts'
 
-const documents = ['README.md', 'AGENTS.md', 'CHANGELOG.md', ...pages('docs')]
+const documents = ['README.md', 'AGENTS.md', 'CHANGELOG.md', 'CONTRIBUTING.md', ...pages('docs')]
 const scripts: Record<string, string> = JSON.parse(readFileSync('package.json', 'utf8')).scripts
 
 describe.each(documents)('%s', (document) => {
@@ -35,6 +37,14 @@ describe.each(documents)('%s', (document) => {
   })
 })
 
+test.each([...documents, ...pages('data'), ...pages('students'), ...pages('trainers')])(
+  '%s gives commands that can be copied: the program is not on the PATH',
+  (document) => {
+    const { blocks } = partsOf(readFileSync(document, 'utf8'))
+    expect(blocks.filter((line) => /^(?:.*(?:&&|\||;) )?ot-agent [a-z]/.test(line.trim()))).toEqual([])
+  },
+)
+
 test('the first screen of the README gives the two commands', () => {
   const screen = readFileSync('README.md', 'utf8').split('\n').slice(0, 24).join('\n')
   expect(screen).toContain('npm ci && npm run demo')
@@ -60,12 +70,41 @@ test('CI runs the test command of the README, part by part', () => {
   expect(ci).toMatch(/^tests npm test$/m)
 })
 
+test('the program of a checkout starts without npm, also through a link', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+  expect(spawnSync('./ot-agent', ['--version'], { encoding: 'utf8' })).toMatchObject({
+    status: 0,
+    stdout: `${version}\n`,
+  })
+})
+
+test('a checkout that is not built says how to build it', () => {
+  const checkout = mkdtempSync(join(tmpdir(), 'not-built-'))
+  cpSync('bin', join(checkout, 'bin'), { recursive: true })
+  symlinkSync('bin/ot-agent.js', join(checkout, 'ot-agent'))
+  const { status, stderr } = spawnSync(join(checkout, 'ot-agent'), ['--help'], { encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 2, stderr: 'error: ot-agent is not built\nhint: npm ci builds it\n' })
+})
+
+test('npm ci and npm pack build the program, and an install of the package runs nothing', () => {
+  expect(scripts).toMatchObject({ dependencies: scripts.build, prepack: scripts.build })
+  // `npx ot-agent` in a checkout would run these again, and npm asks users of the package about them.
+  const hooks = ['preinstall', 'install', 'postinstall', 'preprepare', 'prepare', 'postprepare']
+  expect(hooks.filter((name) => Object.hasOwn(scripts, name))).toEqual([])
+})
+
 test('AGENTS.md stays under a hundred lines', () => {
   expect(readFileSync('AGENTS.md', 'utf8').split('\n').length).toBeLessThan(100)
 })
 
 /** Every piece of code in a page: the lines of code blocks, and spans between backticks, which may run over a line's end. */
 function codeOf(text: string): string[] {
+  const { blocks, prose } = partsOf(text)
+  const spans = [...prose.join('\n').matchAll(/`([^`]+)`/g)].map((match) => (match[1] ?? '').replaceAll('\n', ' '))
+  return [...blocks, ...spans]
+}
+
+function partsOf(text: string) {
   const blocks: string[] = []
   const prose: string[] = []
   let fenced = false
@@ -75,8 +114,7 @@ function codeOf(text: string): string[] {
     else if (fenced || /^ {4}\S/.test(line)) blocks.push(line)
     else prose.push(line)
   }
-  const spans = [...prose.join('\n').matchAll(/`([^`]+)`/g)].map((match) => (match[1] ?? '').replaceAll('\n', ' '))
-  return [...blocks, ...spans]
+  return { blocks, prose }
 }
 
 /** Paths of this checkout that a page names, in code, prose or links; absolute ones are inside a sandbox. */
@@ -104,7 +142,7 @@ function isThere(path: string): boolean {
 /** The words of each `ot-agent` command line, without comments and what follows `&&`, `|` or `>`. */
 function commandLinesIn(code: readonly string[]): string[][] {
   const lines = code.flatMap((piece) =>
-    [...piece.matchAll(/(?:^|\s)ot-agent ([^#|&>]+)/g)].map((match) => match[1] ?? ''),
+    [...piece.matchAll(/(?:^|\s)(?:\.\/)?ot-agent ([^#|&>]+)/g)].map((match) => match[1] ?? ''),
   )
   return lines.map((line) => {
     const words = (line.split(/\s{2,}/)[0] ?? '').trim()
@@ -116,7 +154,8 @@ function commandLinesIn(code: readonly string[]): string[][] {
 async function problemOf(words: readonly string[]): Promise<string | null> {
   const line = `ot-agent ${words.join(' ')}`
   if (words[0]?.startsWith('-')) return ['--help', '--version'].includes(words[0]) ? null : `${line}: no such option`
-  const found = await findCommand(words, commands)
+  if (words[0] === 'version') return null
+  const found = await findCommand(words[0] === 'help' ? words.slice(1) : words, commands)
   if (found === null) return `${line}: no such command`
   if (found === 'group' || found.rest.length === 0) return null
   const command = found

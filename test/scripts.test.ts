@@ -123,3 +123,27 @@ function bareEnv(): NodeJS.ProcessEnv {
     Object.entries(process.env).filter(([name]) => !/^(VITEST|NODE_ENV$|TEST$|MODE$)/.test(name)),
   )
 }
+
+describe('scripts/yields.mjs', () => {
+  const yields = (...words: string[]) =>
+    spawnSync(process.execPath, [resolve('scripts/yields.mjs'), ...words], { encoding: 'utf8' })
+
+  test('prints a row per report, how many of the tasks each check accepted', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-agent-yields-'))
+    const checks = [
+      { name: 'oracle', ok: 2, fail: 1, unknown: 0, skipped: 0 },
+      { name: 'shallow', ok: 1, fail: 0, unknown: 0, skipped: 2 },
+      { name: 'opinion', ok: 0, fail: 0, unknown: 0, skipped: 3 },
+    ]
+    const file = join(dir, 'a=b.json')
+    writeFileSync(file, JSON.stringify({ schema: 'tasks-check/1', accepted: 2, checks, tasks: [{}, {}, {}] }))
+    expect(yields(`books=${file}`).stdout.split('\n')).toEqual([
+      '| pipeline | checked | oracle | shallow | accepted |',
+      '| --- | --- | --- | --- | --- |',
+      '| books | 3 | 2/3 | 1/1 | 2 |',
+      '',
+    ])
+    expect(yields('books')).toMatchObject({ status: 2, stderr: expect.stringContaining('expected NAME=FILE') })
+    expect(yields(`books=${dir}/none.json`)).toMatchObject({ status: 2, stderr: expect.stringContaining('none.json') })
+  })
+})

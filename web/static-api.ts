@@ -3,6 +3,8 @@ import { exportShard, fileName } from '../src/core/view-files.ts'
 import { isPlain, type ListRequest, listJobs, listTasks, listTrials } from '../src/core/view-lists.ts'
 import { listTaskItems, type TaskListRequest, type ViewTaskItems, type ViewTaskTrial } from '../src/core/view-tasks.ts'
 
+import { answerAboutData } from './static-data.ts'
+
 type Load = <T>(path: string) => Promise<T>
 type Query = Readonly<Record<string, unknown>>
 
@@ -49,7 +51,8 @@ export async function answerFromFiles(names: readonly string[], query: Query, lo
     const size = new TextEncoder().encode(text).length
     return { path, text, from: 0, to: size, size } satisfies ViewTextWindow
   }
-  return load(exportedPath(names))
+  const aboutData = await answerAboutData(names, query, (...own) => load(exportedPath(own)))
+  return aboutData ?? load(exportedPath(names))
 }
 
 function taskRequestOf(query: Query): TaskListRequest {

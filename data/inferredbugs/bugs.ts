@@ -13,7 +13,6 @@ const kindNames: Readonly<Record<string, string>> = {
   DOTNET_RESOURCE_LEAK: 'RESOURCE_LEAK',
   PULSE_RESOURCE_LEAK: 'RESOURCE_LEAK',
   THREAD_SAFETY_VIOLATION: 'THREAD_SAFETY_VIOLATION',
-  INTERFACE_NOT_THREAD_SAFE: 'THREAD_SAFETY_VIOLATION',
   PULSE_UNINITIALIZED_VALUE: 'UNINITIALIZED_VALUE',
   UNINITIALIZED_VALUE: 'UNINITIALIZED_VALUE',
   CHECKERS_PRINTF_ARGS: 'WRONG_FORMAT_ARGUMENTS',
@@ -91,15 +90,69 @@ const marks: Readonly<Record<string, RegExp>> = {
   WRONG_FORMAT_ARGUMENTS: /\b(?:[Ff]ormat|printf)\s*\(|%[-\d.]*[a-zA-Z]/g,
 }
 
-/** Whether a change has more of what fixes this kind of bug than there was before, in the same method. */
-export function looksLikeFix(kind: string, before: string, after: string): boolean {
-  const name = /([\w~]+)\s*\(/.exec(before)?.[1]
-  if (name !== undefined && !after.includes(name)) return false
+/**
+ * Whether a change has more of what fixes this kind of bug than there was before, in the same method. A check for null has to be one of
+ * the thing that the report names, or of a variable that it is assigned to.
+ */
+export function looksLikeFix(kind: string, before: string, after: string, name: string | null = null): boolean {
+  const method = /([\w~]+)\s*\(/.exec(before)?.[1]
+  if (method !== undefined && !after.includes(method)) return false
   const mark = marks[kind]
   if (mark === undefined) return false
   if (kind === 'WRONG_FORMAT_ARGUMENTS') return new RegExp(mark).test(after)
   const count = (text: string) => [...text.matchAll(mark)].length
-  return count(after) > count(before)
+  if (count(after) <= count(before)) return false
+  if (kind !== 'NULL_DEREFERENCE' || name === null) return true
+  const old = new Set(linesOf(before).map((line) => line.trim()))
+  const fresh = linesOf(after).filter((line) => !old.has(line.trim()))
+  const assigned = linesOf(after).flatMap((line) =>
+    hasWord(line, name) ? (/(\w+)\s*=(?!=)/.exec(line)?.slice(1) ?? []) : [],
+  )
+  return fresh.some((line) => count(line) > 0 && [name, ...assigned].some((word) => hasWord(line, word)))
+}
+
+/** What a report is about: a variable, a field or a called method; null where it names none. */
+export function reportedName(qualifier: string): string | null {
+  const found =
+    /(?:(?:object|pointer)(?: returned by)?|acquired to|(?:reads|writes) [^`]*) `([^`]+)`|^`([^`]+)` (?:could be null|is read)/.exec(
+      qualifier,
+    ) ?? /Leaked resource (\w+) of type/.exec(qualifier)
+  const [, first, second] = found ?? []
+  const expression = (first ?? second ?? '').replace(/\(.*$/, '')
+  const [name] = /\w+$/.exec(expression) ?? []
+  return name === undefined || /^(?:null|\d+)$/.test(name) ? null : name
+}
+
+/**
+ * Lines of the method that are right answers: those that the report or its fix is on, that the report says the value or resource is from,
+ * and others of the method with the same cause.
+ */
+export function acceptedLines(
+  report: { line: number; qualifier: string },
+  changed: readonly number[],
+  method: Span,
+  text: string,
+) {
+  const said = [...report.qualifier.matchAll(/\bline (\d+)/gi)].map(([, number]) => Number(number))
+  const [, call = ''] = /acquired (?:to `\w+` )?by call to `(\w+)\(/.exec(report.qualifier) ?? []
+  const [, type = ''] = /resource of type `(?:[\w.]+\.)?(\w+)`/.exec(report.qualifier) ?? []
+  const cause = call === 'new' ? new RegExp(`\\bnew ${type}\\b`) : call === '' ? null : new RegExp(`\\b${call}\\s*\\(`)
+  const field = /\b(?:reads|writes)\b/.test(report.qualifier) ? reportedName(report.qualifier) : null
+  const alike = linesOf(text).flatMap((line, at) =>
+    cause?.test(line) || (field !== null && hasWord(line, field)) ? [at + method.first] : [],
+  )
+  const all = new Set([report.line, ...changed, ...said, ...alike])
+  return [...all].filter((line) => line >= method.first && line <= method.last).sort((a, b) => a - b)
+}
+
+/** Opens something and never closes it: in a method with another bug it is unclear which of the two is meant. */
+export function mayLeak(method: string): boolean {
+  const opens = /\bnew \w*(?:Reader|Writer|(?:Input|Output|File)Stream|Scanner|Socket|Formatter)\(/
+  return opens.test(method) && !/\.(?:close|Close|Dispose)\(|\btry ?\(|\busing\b|\bclose\w*\(/.test(method)
+}
+
+export function hasWord(text: string, word: string): boolean {
+  return new RegExp(`(?<!\\w)${word}(?!\\w)`).test(text)
 }
 
 /** Without what editors add at the ends of lines. */

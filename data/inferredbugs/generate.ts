@@ -1,5 +1,19 @@
 import { collectResults, definePipeline, judgeFileName, type NewDraft, type RubricFile, z } from 'ot-agent'
-import { changedLines, kindOf, kinds, looksLikeFix, readRecords, repository, spanOf, testScript } from './bugs.ts'
+import {
+  acceptedLines,
+  changedLines,
+  hasWord,
+  kindOf,
+  kinds,
+  looksLikeFix,
+  mayLeak,
+  readRecords,
+  reportedName,
+  repository,
+  type Span,
+  spanOf,
+  testScript,
+} from './bugs.ts'
 
 const record = z.object({
   bug_type: z.string(),
@@ -44,42 +58,58 @@ export default definePipeline({
     if (kind === null) return { drop: 'other-kind', detail: bug.bug_type, id }
     const length = bug.file_before.split('\n').length
     if (length > options.maxFileLines) return { drop: 'too-long', detail: `${length} lines`, id }
-    const lines = fixedLines(bug)
-    if (typeof lines === 'string') return { drop: 'fix-elsewhere', detail: lines, id }
-    if (lines.length > options.maxLines) return { drop: 'fix-too-wide', detail: `${lines.length} lines`, id }
-    if (!looksLikeFix(kind, bug.method_before ?? bug.file_before, bug.method_after ?? bug.file_after))
+    const fix = fixOf(bug)
+    if (typeof fix === 'string') return { drop: 'fix-elsewhere', detail: fix, id }
+    if (fix.lines.length > options.maxLines) return { drop: 'fix-too-wide', detail: `${fix.lines.length} lines`, id }
+    const about = reportedName(bug.qualifier)
+    if (about !== null && !hasWord(fix.before, about))
+      return { drop: 'fix-elsewhere', detail: `the report is about ${about}, which the method does not have`, id }
+    if (!looksLikeFix(kind, fix.before, fix.after, about))
       return { drop: 'no-fix', detail: `the change holds nothing that fixes ${kind}`, id }
+    if (kind !== 'RESOURCE_LEAK' && mayLeak(fix.before))
+      return { drop: 'another-bug', detail: 'the method also opens something that it does not close', id }
     const name = bug.file.replace(/^.*\//, '').replace(/[^\w.-]/g, '_')
-    return options.ask === 'find' ? finding(bug, kind, lines, name) : fixing(bug, kind, name, options.passAt)
+    return options.ask === 'find' ? finding(bug, kind, fix, name) : fixing(bug, kind, name, options.passAt)
   },
 })
 
-/** The lines of the file that the fix changes, within the method that the bug is in; a text says why there are none. */
-function fixedLines({ line, file_before, file_after, method_before, method_after }: BugRecord): number[] | string {
-  if (method_before === undefined || method_after === undefined) return changedLines(file_before, file_after)
-  const method = spanOf(method_before, file_before)
+/** A method with a bug, where it is in its file, and the lines that its fix changes. Without records of methods it is the whole file. */
+interface Fix {
+  readonly before: string
+  readonly after: string
+  readonly method: Span
+  readonly lines: readonly number[]
+}
+
+/** What the fix changes, within the method that the bug is in; a text says why that is nothing. */
+function fixOf({ line, file_before, file_after, method_before, method_after }: BugRecord): Fix | string {
+  const [before, after] = [method_before ?? file_before, method_after ?? file_after]
+  const method = spanOf(before, file_before)
   if (method === null) return 'expected the method once in its file'
   // Some reports are of another version of the file.
   if (line < method.first || line > method.last)
     return `the report is about line ${line}, the method has lines ${method.first} to ${method.last}`
-  const changed = changedLines(method_before, method_after).map((number) => number + method.first - 1)
-  return changed.length === 0 ? 'the fix does not change the method' : changed
+  const lines = changedLines(before, after).map((number) => number + method.first - 1)
+  return lines.length === 0 ? 'the fix does not change the method' : { before, after, method, lines }
 }
 
-function finding({ line, file_before, file_after }: BugRecord, kind: string, lines: number[], name: string): NewDraft {
-  const accepted = [...new Set([line, ...lines])].sort((a, b) => a - b)
+/** A file may have many bugs of a kind, so the method is named; the example is no line of it. */
+function finding(bug: BugRecord, kind: string, { before, method, lines }: Fix, name: string): NewDraft {
+  const { first, last } = method
+  const isWhole = bug.method_before === undefined
+  const accepted = acceptedLines(bug, lines, method, before)
+  const where = isWhole ? '' : `, in the method on lines ${first} to ${last}`
   return {
-    instruction: `A static analyser reports one bug in \`/app/${name}\`. Read the code and find it.
+    instruction: `A static analyzer reports a bug in \`/app/${name}\`${where}. Read the code and find the bug.
 
-Write to \`/app/answer.txt\`, on one line, the kind of bug and the number of the line where it goes wrong, for example
-\`${kinds[0]} 120\`. The kinds are ${kinds.map((each) => `\`${each}\``).join(', ')}. Lines that a fix has to change count too.
+Write one line to \`/app/answer.txt\`: the kind of bug, a space, and the number of the line where it occurs, for example \`${kinds[0]} ${last + 100}\`. The kinds are ${kinds.map((each) => `\`${each}\``).join(', ')}. Where the value or the resource comes from, where it goes wrong, and what a fix has to change all count as the line.
 `,
     files: {
-      ...environment(name, file_before),
+      ...environment(name, bug.file_before),
       'tests/test.sh': { data: testScript(kind), executable: true },
       'tests/lines.txt': { data: accepted.map((number) => `${number}\n`).join('') },
-      'solution/solve.sh': { data: `#!/bin/sh\necho '${kind} ${line}' > /app/answer.txt\n`, executable: true },
-      'solution/after.txt': { data: file_after },
+      'solution/solve.sh': { data: `#!/bin/sh\necho '${kind} ${bug.line}' > /app/answer.txt\n`, executable: true },
+      'solution/after.txt': { data: bug.file_after },
     },
   }
 }
@@ -110,11 +140,11 @@ function fixing(bug: BugRecord, kind: string, name: string, passAt: number): New
     passAt,
   }
   return {
-    instruction: `A static analyser reports a bug of the kind \`${kind}\` at line ${line} of \`/app/${name}\`:
+    instruction: `A static analyzer reports a bug of the kind \`${kind}\` at line ${line} of \`/app/${name}\`:
 
 > ${qualifier.replace(/\s+/g, ' ').trim()}
 
-Fix it in that file, with as small a change as is right. The rest of the project and its compiler are not here. A reader judges the changed file alone.
+Fix it in that file, with as small a change as possible. The rest of the project and its compiler are not here. A reader judges the changed file alone.
 `,
     files: {
       ...environment(name, file_before),

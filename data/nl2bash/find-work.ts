@@ -1,5 +1,5 @@
 import type { Random } from 'ot-agent'
-import { findDisagreement, saysBoth } from './agreement.ts'
+import { findDisagreement, saysBoth, saysDepth } from './agreement.ts'
 import type { AnswerKind } from './answers.ts'
 import { clarify } from './clarify.ts'
 import { readSearch, type Search, searchDisagreement } from './contents.ts'
@@ -22,6 +22,7 @@ export function readFindWork(said: string, pipe: readonly (readonly Word[])[], r
   if (deed === null || !isAskedFor(words, deed)) return refuse('other-answer')
   const tests = call.alternatives.flat()
   if (tests.length === 0) return refuse('too-simple')
+  if (deed.does === 'list' && isGuessable(words, call)) return refuse('too-simple', 'the name is the whole answer')
   const reason = disagreement(words, call, deed)
   if (reason !== null) return refuse('words-and-command-differ', reason)
   const isFolders = findsFolders(call)
@@ -49,6 +50,13 @@ export function readFindWork(said: string, pipe: readonly (readonly Word[])[], r
 }
 
 const isName = (name: string) => /^i?name$/.test(name)
+
+/** "The file x in y" is `y/x` where nothing deeper is found: no one has to look. */
+function isGuessable(words: string, { alternatives }: FindCall): boolean {
+  const isLiteral = ({ name, value, negated }: FindCall['alternatives'][number][number]) =>
+    isName(name) && !negated && !/[*?[]/.test(value)
+  return saysDepth(words) === null && alternatives.every((tests) => tests.some(isLiteral))
+}
 
 /** Names reach `xargs` whole: with NUL bytes between them on both sides, or without blanks. */
 function passesNames(first: readonly Word[], second: readonly Word[] | undefined): boolean {

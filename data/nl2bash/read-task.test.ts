@@ -112,3 +112,9 @@ test('variables and homes become folders', () => {
   expect(request).toBe(`Find all *.c files in directory ${folder}.`)
   expect(task('Find all *.c files in the home directory', "find ~ -name '*.c'").request).toContain('directory home')
 })
+
+test('a request whose answer is the name that it gives is left out', () => {
+  expect(reason('Search for the file test.txt in the folder home', 'find home -name test.txt')).toBe('too-simple')
+  expect(reason('Search for the file test.txt under the folder home', 'find home -name test.txt')).toBeNull()
+  expect(reason('Search for files test*.txt in the folder home', "find home -name 'test*.txt'")).toBeNull()
+})

@@ -50,6 +50,11 @@ test.each([
   ['answer-leans-on-others', { answer: `As Ann said, ${said}` }],
   ['answer-of-its-day', { answer: `This is a known bug. ${said}` }],
   ['answer-is-a-story', { answer: `I had the limit at 1 GB, then I raised it. ${said}` }],
+  ['answer-is-a-story', { answer: `Figured it out. ${said}` }],
+  ['answer-is-unsure', { answer: `AFAIK ${said}` }],
+  ['answer-is-unsure', { answer: `Not really sure what you mean. ${said}` }],
+  ['answer-is-unsure', { answer: `I could not find a way around this yet. ${said}` }],
+  ['answer-was-corrected', { answer: `${said} Edit based on comments: it isn't the memory.` }],
   ['answer-too-short', { answer: 'Raise the limit.' }],
   ['no-criteria', { answer: `${'See https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
 ])('%s: such a question makes no task', (drop, given) => {
@@ -60,4 +65,34 @@ test('output in an answer is no code that others have to give', () => {
   const made = make({ answerCode: [block('Killed process 12, fatal error', 'The log says:')] })
   if ('drop' in made) throw new Error(made.drop)
   expect(String(made.files?.['tests/judge.json']?.data)).not.toContain('"code"')
+})
+
+test.each([
+  [
+    'what the question says in another spelling',
+    'The `exit_code 137` is that of a process that was killed by the kernel.',
+    { body: `${asked} (exit code 137)` },
+  ],
+  ['what only an example has', 'For example, `systemctl status demo` shows it.', {}],
+  [
+    'names that the answer declares itself',
+    'Call `restartLater` in your own manager of services.',
+    { answerCode: [block(`function restartLater() {}\n${code}`)] },
+  ],
+])('%s is no criterion', (_, sentence, given) => {
+  const made = make({ ...given, answer: `${said.replace(/:$/, '.')} ${sentence}` })
+  if ('drop' in made) throw new Error(made.drop)
+  const rubric = rubricSchema.parse(JSON.parse(String(made.files?.['tests/judge.json']?.data)))
+  const details = rubric.criteria.filter(({ name }) => name.startsWith('detail'))
+  expect(details.map(({ text }) => text)).toEqual([expect.stringContaining('`MemoryMax`')])
+})
+
+test('sentences that point at something, or ask back, are no criteria', () => {
+  const more =
+    'If not, you need to check the logs and provide more details of the service. Removing these two lines eliminated the error for the service in the log. (Other services with a limit of memory have the same log.) Also, the service may be started again.'
+  const made = make({ answer: `${said.replace(/:$/, '.')} ${more}` })
+  if ('drop' in made) throw new Error(made.drop)
+  const judge = String(made.files?.['tests/judge.json']?.data)
+  const rubric = rubricSchema.parse(JSON.parse(judge))
+  expect(rubric.criteria.map(({ text }) => text).join()).not.toMatch(/"If not|"Removing these|"\(Other|"Also/)
 })

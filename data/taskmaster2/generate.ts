@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { definePipeline, z } from 'ot-agent'
 import { checkDeskPy, deskPy } from './desk.ts'
-import { labelOf, type Offer, otherOffers } from './offers.ts'
+import { isProposal, labelOf, type Offer, otherOffers, withoutClashes } from './offers.ts'
 import { markedSlots } from './slots.ts'
 
 const domains = ['flights', 'food-ordering', 'hotels', 'movies', 'music', 'restaurant-search', 'sports'] as const
@@ -47,18 +47,21 @@ export default definePipeline({
     if (!parsed.success) return { drop: 'missing-field', detail: 'expected conversation_id and utterances', id }
     const { utterances } = parsed.data
     const slots = markedSlots(utterances)
-    const names = Object.keys(slots).sort()
-    if (names.length < options.minSlots)
-      return { drop: 'no-checkable-answer', detail: `${names.length} slots are marked with one value each`, id }
+    const names = Object.keys(slots)
+      .filter((slot) => !isProposal(slot))
+      .sort()
+    const right = withoutClashes(Object.fromEntries(names.map((name) => [name, slots[name]?.[0] ?? ''])))
+    const count = Object.keys(right).length
+    if (count < options.minSlots)
+      return { drop: 'no-checkable-answer', detail: `${count} slots are marked with one value each`, id }
     const text = utterances.map(({ speaker, text: said }) => `${speaker}: ${said.trim()}`).join('\n')
-    const right = Object.fromEntries(names.map((name) => [name, slots[name]?.[0] ?? '']))
     const others = otherOffers(right, text)
     if (others.length === 0)
       return { drop: 'no-other-offers', detail: 'fewer than two slots have other values to offer', id }
     const offers = named([right, ...others], id)
     const [booked] = Object.keys(offers)
     return {
-      instruction: `A customer (USER) and an assistant talked; \`/app/dialog.txt\` is what they said. Now do what the customer wants: the booking desk has offers, and exactly one of them agrees with the dialog in every detail. Book that one, once, and nothing else.\n\nThe desk is a program: \`python3 /app/desk/desk.py\` says how it is used.\n`,
+      instruction: `\`/app/dialog.txt\` is a conversation between a customer (USER) and an assistant. Book what the customer wants at the booking desk: exactly one of its offers matches the conversation in every detail. Book that offer, once, and nothing else.\n\nThe booking desk is a program; run \`python3 /app/desk/desk.py\` without arguments to see how to use it.\n`,
       files: {
         'environment/dialog.txt': { data: `${text}\n` },
         'environment/desk/desk.py': { data: deskPy, executable: true },

@@ -1,24 +1,43 @@
-/** Other values of a kind of slot; a customer who says one of them does not mean another. */
+/** Other values of a kind of slot; a customer who says one of them does not mean another. Slots are those of the dataset's ontology, without their prefix. */
 const kinds: readonly { readonly name: RegExp; readonly values: readonly string[] }[] = [
   {
-    name: /origin|destination|location|city|from|to$|stops\.?location/,
+    name: /^(?:origin|destination\d*|(?:sub[-_])?location(?:\.\w+)?|from|to|stops\.location)$/,
     values: ['Oslo', 'Porto', 'Nairobi', 'Denver', 'Kyoto', 'Lima', 'Quebec', 'Tallinn', 'Perth', 'Cairo'],
   },
   {
-    name: /date|day/,
+    name: /^(?:(?:date|day)(?:\.\w+)?|check-(?:in|out)_date|release_date)$/,
     values: ['the 2nd of January', 'the 9th of March', 'the 17th of June', 'the 21st of August', 'the 30th of October'],
   },
-  { name: /time/, values: ['4:15 am', '6:40 am', '11:05 am', '2:35 pm', '5:50 pm', '9:25 pm', '11:45 pm'] },
-  { name: /class|seating/, values: ['economy', 'premium economy', 'business', 'first class'] },
-  { name: /num|count|people|guest|party|passenger|night|room/, values: ['11', '12', '13', '14', '15', '16'] },
-  { name: /price|cost|fare|rate/, values: ['$31', '$58', '$97', '$142', '$415', '$790'] },
-  { name: /type\.food|cuisine|item|dish|food/, values: ['ramen', 'lentil soup', 'falafel', 'pierogi', 'paella'] },
-  { name: /genre|type/, values: ['western', 'musical', 'silent', 'puppet', 'nautical'] },
   {
-    name: /name|title|artist|airline|team|theater|hotel|restaurant/,
+    name: /^(?:time(?:\.\w+)?|(?:from|to)\.time)$/,
+    values: ['4:15 am', '6:40 am', '11:05 am', '2:35 pm', '5:50 pm', '9:25 pm', '11:45 pm'],
+  },
+  { name: /^seating_class$/, values: ['economy', 'premium economy', 'business', 'first class'] },
+  { name: /^num\.\w+$/, values: ['11', '12', '13', '14', '15', '16'] },
+  {
+    name: /^(?:total_fare|total_price|fare|price\.\w+|price_per_night)$/,
+    values: ['$31', '$58', '$97', '$142', '$415', '$790'],
+  },
+  {
+    name: /^(?:type\.food|menu_item|name\.item)$/,
+    values: ['ramen', 'lentil soup', 'falafel', 'pierogi', 'paella'],
+  },
+  { name: /^(?:genre|name\.genre)$/, values: ['western', 'musical', 'silent', 'puppet', 'nautical'] },
+  {
+    name: /^(?:name\.(?:hotel|movie|theater|restaurant|team|artist|track|album|person|reservation|player)|airline)$/,
     values: ['Amber Gate', 'North Quay', 'Quiet Harbor', 'Seven Bells', 'Stone Orchard', 'Velvet Comet'],
   },
 ]
+
+/** `flight_search.origin` without the part that all slots of a dialog share. */
+function slotName(slot: string): string {
+  return slot.replace(/^[^.]*\./, '')
+}
+
+/** Details of one of several proposals of the assistant; the customer need not have wanted it. */
+export function isProposal(slot: string): boolean {
+  return /^[a-z]+\d_detail\./.test(slot)
+}
 
 export type Offer = Readonly<Record<string, string>>
 
@@ -29,7 +48,7 @@ export type Offer = Readonly<Record<string, string>>
 export function otherOffers(right: Offer, dialog: string): readonly Offer[] {
   const said = dialog.toLowerCase()
   const open = Object.keys(right).flatMap((slot) => {
-    const values = kinds.find(({ name }) => name.test(slot))?.values ?? []
+    const values = kinds.find(({ name }) => name.test(slotName(slot)))?.values ?? []
     // A value that the dialog mentions in another place could seem to agree with it.
     const free = values.filter((value) => !said.includes(value.toLowerCase()))
     return free.length >= 3 ? [{ slot, values: free }] : []
@@ -47,9 +66,26 @@ export function otherOffers(right: Offer, dialog: string): readonly Offer[] {
 
 /** `flight_search.destination1` as a person reads it. */
 export function labelOf(slot: string): string {
-  return slot
-    .replace(/^[a-z]+_?(?:search|order|ordering|booking|reservation)?\./, '')
-    .replace(/\d+$/, '')
-    .replace(/[._]+/g, ' ')
-    .trim()
+  const [head = '', tail = ''] = slotName(slot).replace(/\d+$/, '').split('.')
+  const said = (text: string) =>
+    text
+      .replace('pax', 'passengers')
+      .replace(/[._-]+/g, ' ')
+      .trim()
+  if (tail === '') return said(head)
+  if (head === 'name') return said(tail)
+  if (head === 'num') return `number of ${said(tail)}`
+  if (head === 'type') return `type of ${said(tail)}`
+  return /^(?:time|date|day|price)$/.test(head) ? `${said(tail)} ${head}` : `${said(head)} ${said(tail)}`
+}
+
+/** Slots whose labels say different things of one name are left out; of those that agree one stays. */
+export function withoutClashes(offer: Offer): Offer {
+  const byLabel = new Map<string, string[]>()
+  for (const slot of Object.keys(offer)) byLabel.set(labelOf(slot), [...(byLabel.get(labelOf(slot)) ?? []), slot])
+  const plain = (slot: string) => offer[slot]?.toLowerCase().replace(/\W+/g, ' ').trim()
+  const kept = [...byLabel.values()].flatMap(([first = '', ...rest]) =>
+    rest.every((slot) => plain(slot) === plain(first)) ? [first] : [],
+  )
+  return Object.fromEntries(kept.map((slot) => [slot, offer[slot] ?? '']))
 }

@@ -25,6 +25,10 @@ export interface CheckRequest {
   readonly repeats?: number | undefined
   /** Starts nothing. */
   readonly lintOnly?: boolean | undefined
+  /** After the lints, only looks whether the environments start: no agent and no tests run. */
+  readonly startOnly?: boolean | undefined
+  /** How often a start that failed for a reason outside the task is repeated (default: 0). */
+  readonly retries?: number | undefined
   /** Keeps the trials of tasks that are not accepted in this new or empty folder. */
   readonly keep?: string | undefined
   readonly passEnv?: readonly string[] | undefined

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { UserError } from '../core/errors.ts'
 import type { Plugin } from '../core/plugin.ts'
-import { nearest } from '../lib/nearest.ts'
 import { packageRoot } from '../lib/package-root.ts'
+import { unknownPlugin } from '../plugins/make-plugin.ts'
 import { pipelineStages } from '../plugins/make-stage.ts'
 import { registry } from '../plugins/table.ts'
 import { loadImported } from '../plugins/user-modules/load-imported.ts'
@@ -44,11 +44,7 @@ export async function findPlugin(kind: PluginKind, name: string): Promise<Plugin
   const load = Object.hasOwn(table, name) ? table[name] : undefined
   if (load) return (await load()).default
   if (/^(?:\.{0,2}\/|npm:)/.test(name)) return loadPluginFile(name)
-  const near = nearest(name, Object.keys(table))
-  throw new UserError(
-    `unknown ${kind} ${JSON.stringify(name)}`,
-    near === null ? `known: ${Object.keys(table).sort().join(', ')}` : `did you mean ${near}?`,
-  )
+  throw unknownPlugin(kind, name, Object.keys(table))
 }
 
 function stagesOfPipelines(): Table {

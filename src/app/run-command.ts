@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../core/errors.ts'
 import { codeOf } from '../lib/files.ts'
-import { spawnProcess } from '../lib/spawn-process.ts'
+import { signalGroup, spawnProcess } from '../lib/spawn-process.ts'
 
 /** How long a command has to end by itself after it was told to stop. */
 const graceMs = 30_000
@@ -51,20 +51,11 @@ export async function runCommand(
 
 /** Tells every process of a group to end, and after a while ends those that did not. */
 export async function stopGroup(pid: number): Promise<void> {
-  if (!tell(pid, 'SIGTERM')) return
+  if (!signalGroup(pid, 'SIGTERM')) return
   const deadline = performance.now() + graceMs
   while (performance.now() < deadline) {
     await sleep(100)
-    if (!tell(pid, 0)) return
+    if (!signalGroup(pid, 0)) return
   }
-  tell(pid, 'SIGKILL')
-}
-
-/** False when no process of the group is left. */
-function tell(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(-pid, signal)
-  } catch (error) {
-    return codeOf(error) !== 'ESRCH'
-  }
+  signalGroup(pid, 'SIGKILL')
 }

@@ -10,7 +10,7 @@ import { Running } from './running.ts'
 /** How to run a recipe. Everything has a default. */
 export interface RecipeRequest
   extends Pick<RecipeOptions, 'set' | 'limit'>,
-    Pick<RecipeRun, 'share' | 'until' | 'shardRows' | 'memoryMb' | 'replay'>,
+    Pick<RecipeRun, 'share' | 'until' | 'shardRows' | 'memoryMb' | 'replay' | 'sharedCache'>,
     Pick<RolloutAsk, 'passEnv' | 'restartInterrupted'> {
   /** Where its rows and results are kept (default: runs/NAME); the same directory resumes. */
   readonly out?: string

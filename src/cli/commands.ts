@@ -1,11 +1,11 @@
-import type { CommandFile } from '../app/flags/command.ts'
+import type { Group } from './command-table.ts'
 
-export type Entry =
-  | { readonly summary: string; readonly load: () => Promise<CommandFile> }
-  | { readonly summary: string; readonly group: Group; readonly load?: never }
-  | { readonly summary: string; readonly group: Group; readonly load: () => Promise<CommandFile> }
-export interface Group {
-  readonly [name: string]: Entry
+export type { Group } from './command-table.ts'
+
+/** It completes the commands of this table, which it cannot import. */
+const completion = async () => {
+  const { makeCompletion } = await import('./completion.ts')
+  return { default: () => makeCompletion(commands) }
 }
 
 /** Every command, with the line `--help` shows; a command's file loads only when it is asked for. */
@@ -27,7 +27,7 @@ export const commands: Group = {
     },
   },
   tasks: {
-    summary: 'Make, lint, check, try, pack, convert and pin tasks',
+    summary: 'Make, lint, check, try, edit, pack, convert and pin tasks',
     group: {
       init: { summary: 'Write a new task to start from', load: () => import('./tasks/init.ts') },
       lint: { summary: 'Look for mistakes in the files of tasks', load: () => import('./tasks/lint.ts') },
@@ -36,6 +36,7 @@ export const commands: Group = {
         load: () => import('./tasks/check.ts'),
       },
       shell: { summary: 'Open a terminal in the sandbox of a task', load: () => import('./tasks/shell.ts') },
+      edit: { summary: 'Change keys of task.toml in many tasks', load: () => import('./tasks/edit.ts') },
       pack: { summary: 'Pack a folder of tasks into a parquet file', load: () => import('./tasks/pack.ts') },
       unpack: { summary: 'Unpack tasks from a parquet file', load: () => import('./tasks/unpack.ts') },
       convert: { summary: 'Convert Terminal-Bench tasks to Harbor tasks', load: () => import('./tasks/convert.ts') },
@@ -153,6 +154,8 @@ export const commands: Group = {
       lineage: { summary: 'Show what a model or dataset was made of', load: () => import('./registry/lineage.ts') },
       export: { summary: 'Write the whole registry to files', load: () => import('./registry/export.ts') },
       import: { summary: 'Add the rows of an export', load: () => import('./registry/import.ts') },
+      edit: { summary: 'Change one entry', load: () => import('./registry/edit.ts') },
+      remove: { summary: 'Remove one entry', load: () => import('./registry/remove.ts') },
       gc: { summary: 'Remove what no result needs', load: () => import('./registry/gc.ts') },
       sql: { summary: 'Run one SELECT', load: () => import('./registry/sql.ts') },
     },
@@ -167,4 +170,5 @@ export const commands: Group = {
   view: { summary: 'Show jobs and trials in a browser', load: () => import('./view.ts') },
   doctor: { summary: 'Check what this machine and account can run', load: () => import('./doctor.ts') },
   clean: { summary: 'Remove sandboxes whose owner is dead', load: () => import('./clean.ts') },
+  completion: { summary: 'Let the Tab key complete commands', load: completion },
 }

@@ -5,6 +5,7 @@ import { wholeNumber } from '../app/flags/values.ts'
 import { loadRecipe } from '../app/recipe/load-recipe.ts'
 import { performRecipe, type RecipeOutcome } from '../app/recipe/perform-recipe.ts'
 import { packageRoot } from '../lib/package-root.ts'
+import { programName } from '../lib/program-name.ts'
 import { note, printJson } from './output.ts'
 import { printCounts } from './recipe/counts-table.ts'
 import { followRecipe } from './recipe/follow-recipe.ts'
@@ -108,10 +109,10 @@ function whatNext(dir: string, hasStudent: boolean): string {
     ...(hasStudent ? withStudent : []),
     [`recipe explain ${dir}`, 'the counts again'],
     [`recipe lineage ROW -o ${dir}`, 'a row of the dataset, back to its source'],
-    ['recipe check recipes/demo.ts', 'what a recipe would do, before it does'],
+    [`recipe check ${relative('', join(packageRoot, 'recipes/demo.ts'))}`, 'what a recipe would do, before it does'],
     ['demo --api-base URL --model NAME', 'the same with a real model'],
   ] as const
   const width = Math.max(...steps.map(([command]) => command.length))
-  const lines = steps.map(([command, why]) => `  npx ot-agent ${command.padEnd(width)}   ${why}`)
+  const lines = steps.map(([command, why]) => `  ${programName()} ${command.padEnd(width)}   ${why}`)
   return ['', 'What to try next:', ...lines].join('\n')
 }

@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import type { Finding } from '../app/doctor/check.ts'
 import { examine } from '../app/doctor/examine.ts'
+import { copyable } from './copyable.ts'
 import { interruptSignal } from './interrupt.ts'
 import { note, printJson, printTable } from './output.ts'
 
@@ -31,7 +32,11 @@ export default () =>
     })
 
 function show(findings: readonly Finding[], json: boolean): void {
-  const line = ({ state, name, what, cure }: Finding) => [state, name, cure === null ? what : `${what} (${cure})`]
+  const line = ({ state, name, what, cure }: Finding) => [
+    state,
+    name,
+    cure === null ? what : `${what} (${copyable(cure)})`,
+  ]
   if (json) printJson({ schema: 'doctor/1', findings })
   else printTable(['state', 'name', 'found'], findings.map(line))
 }

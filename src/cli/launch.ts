@@ -5,6 +5,7 @@ import { readLaunch } from '../app/launch/read-launch.ts'
 import { settingGroups, settingSpecs } from '../app/launch/schema.ts'
 import { submitLaunch } from '../app/launch/submit-launch.ts'
 import { UserError } from '../core/errors.ts'
+import { programName } from '../lib/program-name.ts'
 import { noteEvent, printPlan, printSettings } from './launch/print-launch.ts'
 import { note, printJson } from './output.ts'
 
@@ -44,7 +45,9 @@ async function launch(flags: Readonly<Record<string, unknown>>): Promise<void> {
   const { id, experimentsDir } = plan.launch
   if (asJson) return printJson({ schema: 'launch/1', id, dir, submitted })
   process.stdout.write(`${id}\n`)
-  note(`written down in ${dir}; ot-agent launch status ${id} --experiments-dir ${experimentsDir} tells how it stands`)
+  note(
+    `written down in ${dir}; ${programName()} launch status ${id} --experiments-dir ${experimentsDir} tells how it stands`,
+  )
 }
 
 /** One page: the options of every launch and the names of the other groups; or the options of the groups that are asked for. */
@@ -63,7 +66,7 @@ function printHelp(command: Command, asked: unknown): void {
         ({ hidden, helpGroupHeading }) => !hidden && chosen.some((group) => helpGroupHeading === `${group?.title}:`),
       ),
   })
-  const lines = rest.map(({ words, title }) => `  ot-agent launch --help ${words[0]?.padEnd(24)}${title}`)
+  const lines = rest.map(({ words, title }) => `  ${programName()} launch --help ${words[0]?.padEnd(24)}${title}`)
   const others = `\nMore options:\n${lines.join('\n')}\n`
   process.stdout.write(`${command.helpInformation()}${chosen.includes(first) ? others + more : ''}`)
 }

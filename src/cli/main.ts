@@ -34,11 +34,18 @@ async function main(argv: readonly string[]): Promise<number> {
 async function explained(error: unknown): Promise<unknown> {
   try {
     const { exhausted, forbidden } = await import('../app/disk-errors.ts')
-    return forbidden(error) ?? exhausted(error) ?? error
+    return await withCopyableHint(forbidden(error) ?? exhausted(error) ?? error)
   } catch {
     const what = error instanceof Error ? error.message : String(error)
     return new UserError(`this machine has no file descriptors left: ${what}`, 'raise ulimit -n, then try again', 3)
   }
+}
+
+/** A hint names commands as the reader can type them. */
+async function withCopyableHint(error: unknown): Promise<unknown> {
+  if (!(error instanceof UserError)) return error
+  const { copyable } = await import('./copyable.ts')
+  return new UserError(error.message, copyable(error.hint), error.exitCode)
 }
 
 /** What cannot be written to stdout, to a full disk for example, is said once; the work goes on all the same. */
@@ -54,10 +61,12 @@ function onLost(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): void 
 
 async function dispatch(argv: readonly string[], group: Group, path: readonly string[]): Promise<void> {
   const [name, ...rest] = argv
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help') return printHelp(group, path)
-  if (path.length === 1 && (name === '--version' || name === '-V')) return printVersion()
+  if (name === undefined || name === '--help' || name === '-h') return printHelp(group, path)
+  // `help jobs show` is `jobs show --help`.
+  if (name === 'help') return dispatch([...rest, '--help'], group, path)
+  if (path.length === 1 && ['--version', '-V', 'version'].includes(name)) return printVersion()
   const entry = Object.hasOwn(group, name) ? group[name] : undefined
-  if (!entry) throw unknownCommand(name, group, path)
+  if (!entry) throw await unknownCommand(name, group, path)
   // `launch` does something itself, and has commands below it.
   const isBelow = 'group' in entry && (!('load' in entry) || Object.hasOwn(entry.group, rest[0] ?? ''))
   if ('load' in entry && !isBelow) {
@@ -73,7 +82,11 @@ function printHelp(group: Group, path: readonly string[]): void {
   const about =
     path.length === 1 ? ['Make training data for agentic language models, and show that the data works.', ''] : []
   const usage = [`Usage: ${path.join(' ')} <command> [options]`, '', 'Commands:', ...lines, '']
-  process.stdout.write([...about, ...usage, `${path.join(' ')} <command> --help explains a command.`, ''].join('\n'))
+  process.stdout.write(
+    [...about, ...usage, `${['ot-agent', 'help', ...path.slice(1)].join(' ')} <command> explains a command.`, ''].join(
+      '\n',
+    ),
+  )
 }
 
 async function printVersion(): Promise<void> {
@@ -81,9 +94,14 @@ async function printVersion(): Promise<void> {
   process.stdout.write(`${version()}\n`)
 }
 
-function unknownCommand(name: string, group: Group, path: readonly string[]): UserError {
-  const known = Object.keys(group).join(', ')
-  return new UserError(`${path.join(' ')}: unknown command ${JSON.stringify(name)}`, `known commands: ${known}`)
+async function unknownCommand(name: string, group: Group, path: readonly string[]): Promise<UserError> {
+  const { nearest } = await import('../lib/nearest.ts')
+  const known = Object.keys(group)
+  const near = nearest(name, known)
+  return new UserError(
+    `${path.join(' ')}: unknown command ${JSON.stringify(name)}`,
+    near === null ? `known commands: ${known.join(', ')}` : `did you mean ${[...path, near].join(' ')}?`,
+  )
 }
 
 function report(error: unknown): number {

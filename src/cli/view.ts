@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
+import { jobPaths } from '../app/jobs/find-job.ts'
 import type { Board } from '../app/view/board.ts'
 import { exportSite } from '../app/view/export/export-site.ts'
 import { Library } from '../app/view/library.ts'
@@ -19,6 +20,7 @@ import { interruptSignal } from './interrupt.ts'
 import { note, printJson } from './output.ts'
 import { registryEnvOption, registryOption } from './registry/place.ts'
 import { sizeText } from './size-text.ts'
+import { jobsDirOption } from './traces/options.ts'
 import { announceView, findRunningView, type RunningView, viewNote } from './view/running-view.ts'
 
 const assetsDir = join(packageRoot, 'dist', 'web')
@@ -35,6 +37,7 @@ export default () =>
       '[paths...]',
       'directories of jobs, jobs or trials, ours or Harbor’s, folders and packs of tasks, datasets, runs of recipes, files of registries, reports of ablations and of tasks check (default: jobs)',
     )
+    .addOption(jobsDirOption())
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option(
@@ -52,11 +55,12 @@ export default () =>
       '--export <folder>',
       'write the pages as a static site for any file server, without directories and secrets of this machine',
     )
+    .option('--export-rows <n>', 'how many rows of each dataset the export holds; 0 leaves datasets out', rowCount, 500)
     .option('--json', 'print the address as JSON')
     .action(async (paths, options) => {
       const interrupt = interruptSignal()
       try {
-        await view(paths, options, interrupt.signal)
+        await view(await jobPaths(paths, options.jobsDir), options, interrupt.signal)
       } finally {
         interrupt.stop()
       }
@@ -71,6 +75,7 @@ interface Options {
   readonly registry?: string
   readonly registryEnv?: string
   readonly export?: string
+  readonly exportRows: number
 }
 
 async function view(paths: readonly string[], options: Options, signal: AbortSignal): Promise<void> {
@@ -134,16 +139,16 @@ function writerFor(library: Library) {
 async function exportTo(
   out: string,
   { library, ...rest }: { library: Library; board: Board | null; signal: AbortSignal },
-  { json }: Options,
+  { json, exportRows }: Options,
 ): Promise<void> {
   try {
     const onJob = (id: string, trials: number) => note(`${id}: ${trials} trials`)
-    const done = await exportSite({ library, ...rest, assetsDir, out, onJob })
-    const { jobs, trials, models, tasks, files, bytes } = done
+    const done = await exportSite({ library, ...rest, assetsDir, out, onJob, rows: exportRows })
+    const { jobs, trials, models, tasks, datasets, rows, files, bytes } = done
     if (json) printJson({ schema: 'view-export/1', out, ...done })
     else
       process.stdout.write(
-        `${out}: ${jobs} jobs, ${trials} trials, ${models} models and ${tasks} tasks in ${files} files, ${sizeText(bytes)}\n`,
+        `${out}: ${jobs} jobs, ${trials} trials, ${models} models, ${tasks} tasks and ${rows} rows of ${datasets} datasets in ${files} files, ${sizeText(bytes)}\n`,
       )
   } finally {
     await library.close()
@@ -177,4 +182,9 @@ function portNumber(text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port
   throw new InvalidArgumentError(`expected a number from 0 to 65535, got ${JSON.stringify(text)}`)
+}
+
+function rowCount(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError(`expected a whole number of rows, got ${JSON.stringify(text)}`)
 }

@@ -5,7 +5,7 @@ export type GpuRequest = 'gres' | 'gpus-per-node' | 'none'
 export interface Cluster {
   readonly name: string
   readonly summary: string
-  /** `slurm`; `local`: no scheduler, scripts are run one after the other on this machine; or the module of a user's scheduler. */
+  /** `slurm`; `skypilot`: clouds and Kubernetes; `local`: no scheduler, scripts are run one after the other on this machine; or the module of a user's scheduler. */
   readonly scheduler: string
   /** Patterns of the full host names of its login nodes. */
   readonly hosts: readonly string[]
@@ -28,6 +28,10 @@ export interface Cluster {
   readonly internetOnComputeNodes: boolean
   /** How compute nodes without internet reach what they must, as variables of the job. */
   readonly proxy: Readonly<Record<string, string>>
+  /** A machine with internet that compute nodes without it reach by SSH. */
+  readonly sshTunnel?: SshTunnel | undefined
+  /** Limits of Ray where it runs over several nodes. */
+  readonly ray?: RayLimits | undefined
   /** Lines such as `module load cuda/12.8`, in order. */
   readonly modules: readonly string[]
   readonly containerRuntime: 'apptainer' | 'singularity' | 'none'
@@ -42,10 +46,39 @@ export interface Cluster {
   readonly internetJobs?: Pick<Cluster, 'partition' | 'qos' | 'account'> | undefined
   /** More `#SBATCH` lines every job there needs, without the `#SBATCH`. */
   readonly extraDirectives: readonly string[]
+  /** What SkyPilot is asked for beside what the job needs, in its own words. */
+  readonly sky?: SkySettings | undefined
   /** Set in every job. */
   readonly environment: Readonly<Record<string, string>>
   /** Shell lines that make the Python of training and serving jobs ready. */
   readonly activate: readonly string[]
+}
+
+/** How a job gets out: to a proxy that the other machine reaches, or with that machine as the proxy. */
+export interface SshTunnel {
+  /** `login01`, or `me@login01`. */
+  readonly host: string
+  readonly port?: number | undefined
+  /** A private key without a passphrase. */
+  readonly identity?: string | undefined
+  /** `proxy.example.org:3128`, an HTTP proxy as the other machine reaches it. */
+  readonly forward?: string | undefined
+}
+
+/** What Ray may take of a node. */
+export interface RayLimits {
+  /** On each node; Ray keeps sockets there, whose paths must be short. */
+  readonly tempDir?: string | undefined
+  readonly objectStoreGb?: number | undefined
+  readonly memoryGb?: number | undefined
+}
+
+/** Parts of a SkyPilot task. The directory of experiments has to be a mount or a volume that this machine sees at the same path. */
+export interface SkySettings {
+  readonly resources?: Readonly<Record<string, unknown>> | undefined
+  readonly fileMounts?: Readonly<Record<string, unknown>> | undefined
+  readonly volumes?: Readonly<Record<string, unknown>> | undefined
+  readonly setup?: string | undefined
 }
 
 export interface ClusterDirectories {

@@ -178,18 +178,14 @@ export interface ToolDir {
   readonly target: string
 }
 
-export interface SandboxRequest {
+export interface SandboxRequest extends PrepareOptions {
   readonly owner: SandboxOwner
   /** Templates in `env` are resolved by the caller. */
   readonly environment: Environment
   /** Added to the environment of every command. */
   readonly env?: Readonly<Record<string, string>>
-  readonly forceBuild?: boolean
   /** Mounted read-only by a provider whose `can.toolDirs` says so; to any other the caller uploads them. */
   readonly toolDirs?: readonly ToolDir[]
-  readonly signal?: AbortSignal
-  /** One line of news, for the trial's log. */
-  readonly log?: (line: string) => void
 }
 
 export interface SandboxAbilities {
@@ -209,7 +205,7 @@ export interface PrepareOptions {
   /** Builds again what is there already. */
   readonly forceBuild?: boolean
   readonly signal?: AbortSignal
-  /** One line of news. */
+  /** One line of news, for a trial's log. */
   readonly log?: (line: string) => void
 }
 

@@ -1,8 +1,12 @@
+import type { Expectation, Rehearsal } from './expectation.ts'
 import type { ModelClient } from './model.ts'
+import type { RowJudge } from './ordered-filter.ts'
 import type { ReplayResult } from './replay.ts'
 import type { RowKind, TaskRow } from './row.ts'
 import type { SandboxProvider } from './sandbox.ts'
 import type { MadeSoFar, SinkInput, SinkReport, SqlSession, WholeInput } from './whole-set.ts'
+
+export type { Expectation, Rehearsal } from './expectation.ts'
 
 /** A row that goes no further, and why. The reason is a short kebab-case word that counts are kept by; the detail is for people. */
 export interface Dropped {
@@ -109,6 +113,10 @@ export interface SpineRequest {
   readonly opinion?: OpinionSettings | undefined
   /** For these books and those beside them together. */
   readonly budgetUsd?: number | undefined
+  /** After the lints, only whether environments start. */
+  readonly startOnly?: boolean | undefined
+  /** How often a start that failed for a reason outside the task is repeated (default: 0). */
+  readonly retries?: number | undefined
   readonly signal: AbortSignal
   /** Hears what it came to. */
   readonly tell?: (line: string) => void
@@ -152,14 +160,6 @@ export interface StageServices {
   replay(sample: ReplaySample): Promise<ReplayResult>
 }
 
-/** A run on stand-ins: what reaches outside uses what comes with it instead, and says so. */
-export interface Rehearsal {
-  /** What took the place of the real thing. */
-  substituted(what: string): void
-  /** What this run could not try. */
-  notExercised(what: string): void
-}
-
 /** Something a stage cannot run without, as plain data: `recipe check` and the start of a run look whether it is there. */
 export type Need =
   | {
@@ -176,19 +176,6 @@ export type Need =
   | { readonly kind: 'pipeline'; readonly pipeline: string; readonly args: Readonly<Record<string, unknown>> }
   /** The stage has looked itself. */
   | { readonly kind: 'missing'; readonly what: string; readonly provide: string }
-
-/** What a stage would do and cost, estimated before it runs. Null: unknown. */
-export interface Expectation {
-  /** Rows it would give. */
-  readonly rows: number | null
-  readonly rollouts?: number | null
-  readonly modelCalls?: number | null
-  readonly tokens?: number | null
-  readonly costUsd?: number | null
-  readonly hours?: number | null
-  /** What the numbers rest on. */
-  readonly assumes?: readonly string[]
-}
 
 /** Any stage can tell what to expect of it, given how many rows it would take; by default it gives as many. */
 export interface Expecting {
@@ -251,12 +238,22 @@ export interface SqlFilter extends Expecting, Cached {
   readonly reason: string
 }
 
-/** A filter that has to see every row before it can judge the first: dedup, decontamination. Applied again to what a recipe hands out, it must drop nothing. */
+/** A filter that has to see every row before it can judge the first. Applied again to what a recipe hands out, it must drop nothing. */
 export interface WholeFilter extends Expecting, Cached {
   readonly kind: 'set-filter'
   readonly takes: RowKind
   /** Gives the name of a table `(row BIGINT, id VARCHAR, reason VARCHAR, detail VARCHAR)`: a line for each row that goes. */
   findDrops(input: WholeInput, at: StageContext & { readonly sql: SqlSession }): Promise<string>
+}
+
+/** Decides about each row in order, by it and the rows before it that were kept. Neighbours share one scan. Applied again, it must drop nothing. */
+export interface OrderedFilter extends Expecting, Cached {
+  readonly kind: 'ordered-filter'
+  readonly takes: RowKind
+  /** What it looks at: an SQL expression over the columns of a row that gives bytes (BLOB). Filters that look at the same get the very same bytes. */
+  readonly looksAt: string
+  /** Begins with the first of that many rows, or fewer. */
+  begin(rows: number, at: StageContext): Promise<RowJudge> | RowJudge
 }
 
 /**
@@ -285,9 +282,11 @@ export interface Sink extends Expecting, Cached {
   ): Promise<SinkReport>
 }
 
+type SetFilter = WholeFilter | OrderedFilter
+
 /** Anything that can stand in a recipe. */
 // biome-ignore lint/suspicious/noExplicitAny: a table of stages holds rows of every kind; the recipe checks that they fit
-export type AnyStage = Source<any> | MapStage<any, any> | RowFilter<any> | SqlFilter | WholeFilter | WholeStage | Sink
+export type AnyStage = Source<any> | MapStage<any, any> | RowFilter<any> | SqlFilter | SetFilter | WholeStage | Sink
 
 /** What kind of rows a stage takes; null for a source. */
 export function takenBy(stage: AnyStage): RowKind | null {

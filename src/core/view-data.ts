@@ -49,6 +49,20 @@ export interface ViewDataRows extends ViewPage<ViewDataRow> {
   /** The commonest values, with the rows that have each. */
   readonly results: readonly (readonly [value: string, rows: number])[]
   readonly sources: readonly (readonly [value: string, rows: number])[]
+  /** Rows of the dataset that an export does not hold. */
+  readonly leftOut?: number
+}
+
+/** What the files of an export say about a dataset beside its rows. */
+export interface ViewDataExport extends Omit<ViewDataRows, 'items' | 'offset'> {
+  /** Into how many parts the words of the rows are divided. */
+  readonly wordParts: number
+}
+
+/** The rows of a dataset that an export holds, in order. */
+export interface ViewDataKeys {
+  readonly numbers: readonly number[]
+  readonly ids: readonly (string | null)[]
 }
 
 /** Words that gave a way to the reward away that is not the task's. Places are in the content of the message. */
@@ -88,6 +102,8 @@ export interface ViewDataRowPage {
   /** How many messages there are; not all of a very long conversation are sent at once. */
   readonly total: number
   readonly offset: number
+  /** Messages after those that an export holds. */
+  readonly leftOut?: number
   readonly messages: readonly ViewDataMessage[]
   readonly evidence: readonly ViewEvidence[]
   readonly lineage: readonly ViewLineageStop[]
@@ -98,6 +114,11 @@ export interface ViewSimilarRow {
   readonly row: ViewDataRow
   /** The share of runs of five words that both have, estimated. */
   readonly similarity: number
+}
+
+export interface ViewSimilarRows {
+  readonly rows: readonly ViewSimilarRow[]
+  readonly complete: boolean
 }
 
 export interface ViewStage extends StageCount {
@@ -134,6 +155,8 @@ export interface ViewDroppedRows extends ViewPage<ViewDropped> {
   readonly recipe: string
   readonly stage: string
   readonly reasons: Readonly<Record<string, number>>
+  /** Dropped rows that match and that an export does not hold. */
+  readonly leftOut?: number
 }
 
 export interface ViewDataList {

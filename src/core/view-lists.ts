@@ -51,6 +51,11 @@ export function listTasks(rows: readonly ViewTaskRow[], request: ListRequest, co
   return slice(sorted(matching, keys, request, { key: 'task', descending: false }), request, complete)
 }
 
+/** What a search for trials looks at. */
+export function searchedTexts({ name, task, agent, model, code, stop }: ViewTrialRow): string[] {
+  return [name, name.startsWith(task) ? '' : task, agent, model ?? '', code ?? '', stop ?? '']
+}
+
 /** Trials of a job, by name unless asked otherwise. */
 export function listTrials(
   rows: readonly ViewTrialRow[],
@@ -60,7 +65,7 @@ export function listTrials(
   const fits = matcher(request.q)
   const matching = rows.filter(
     (row) =>
-      fits(row.name, row.task, row.agent, row.model ?? '', row.code ?? '', row.stop ?? '') &&
+      fits(...searchedTexts(row)) &&
       (request.filter === '' || row.outcome === request.filter || row.boundary === request.filter),
   )
   const keys: Record<string, (row: ViewTrialRow) => string | number> = {
@@ -78,6 +83,7 @@ export function listTrials(
 /** A test for texts in which every word has to occur. */
 export function matcher(q: string): (...texts: string[]) => boolean {
   const words = q.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return () => true
   return (...texts) => {
     const all = texts.join('\n').toLowerCase()
     return words.every((word) => all.includes(word))

@@ -16,8 +16,8 @@ const schema = z.strictObject({
   summary: text,
   scheduler: z
     .union(
-      [z.enum(['slurm', 'local']), z.string().regex(/^(\.{0,2}\/|npm:)/)],
-      'expected slurm, local or a file of yours',
+      [z.enum(['slurm', 'skypilot', 'local']), z.string().regex(/^(\.{0,2}\/|npm:)/)],
+      'expected slurm, skypilot, local or a file of yours',
     )
     .default('slurm'),
   hosts: z.array(pattern).default([]),
@@ -36,6 +36,29 @@ const schema = z.strictObject({
   whole_nodes: z.boolean().default(false),
   internet_on_compute_nodes: z.boolean(),
   proxy: variables.default({}),
+  ssh_tunnel: z
+    .strictObject({
+      // A host that begins with a dash would be an option of ssh.
+      host: z.string().regex(/^[A-Za-z0-9_][\w.@-]*$/, 'expected a host such as login01 or me@login01'),
+      port: z.int().min(1).max(65535).optional(),
+      identity: text.optional(),
+      forward: z
+        .string()
+        .regex(/^[\w.-]+:\d{1,5}$/, 'expected the host and port of a proxy, such as proxy:3128')
+        .optional(),
+    })
+    .optional(),
+  ray: z
+    .strictObject({
+      temp_dir: z
+        .string()
+        .regex(/^[/$][^\s'"\\]*$/, 'expected an absolute path')
+        .max(60, 'expected a short path: Ray keeps sockets below it')
+        .optional(),
+      object_store_gb: z.number().positive().optional(),
+      memory_gb: z.number().positive().optional(),
+    })
+    .optional(),
   modules: z.array(text).default([]),
   container_runtime: z.enum(['apptainer', 'singularity', 'none']).default('none'),
   exclude_nodes: z.array(text).default([]),
@@ -53,6 +76,15 @@ const schema = z.strictObject({
   cpu_jobs: placement.optional(),
   internet_jobs: placement.optional(),
   extra_directives: z.array(z.string().startsWith('--')).default([]),
+  sky: z
+    .strictObject({
+      resources: z.record(z.string(), z.unknown()).optional(),
+      file_mounts: z.record(z.string().startsWith('/'), z.unknown()).optional(),
+      volumes: z.record(z.string().startsWith('/'), z.unknown()).optional(),
+      setup: text.optional(),
+    })
+    .transform(({ file_mounts: fileMounts, ...rest }) => ({ ...rest, ...(fileMounts && { fileMounts }) }))
+    .optional(),
   environment: variables.default({}),
   activate: z.array(text).default([]),
 })
@@ -64,10 +96,12 @@ export function parseClusterYaml(source: string, file: string): Cluster {
   const { host_variables, gpus_per_node, gpu_type, gpu_request, cpus_per_node, memory_per_node_gb, ...rest } =
     parsed.data
   const { whole_nodes, internet_on_compute_nodes, container_runtime, exclude_nodes, time_limit, ...more } = rest
-  const { account_required, max_time_limit, cpu_jobs, internet_jobs, extra_directives, ...same } = more
+  const { account_required, max_time_limit, cpu_jobs, internet_jobs, extra_directives, ssh_tunnel, ray, ...same } = more
   return {
     ...same,
     ...(account_required && { accountRequired: true }),
+    ...(ssh_tunnel && { sshTunnel: ssh_tunnel }),
+    ...(ray && { ray: { tempDir: ray.temp_dir, objectStoreGb: ray.object_store_gb, memoryGb: ray.memory_gb } }),
     hostVariables: host_variables,
     gpusPerNode: gpus_per_node,
     gpuType: gpu_type,

@@ -105,6 +105,9 @@ test('a file that is not there is the user’s error', async () => {
 test.each(readdirSync('configs/engines'))('the preset %s is read, and its engine takes its options', async (name) => {
   const { name: engine, options, endpointJson } = chooseEngine(await loadEngineFile(join('configs/engines', name)))
   const address = endpointJson === null ? {} : { api_base: 'http://localhost:8000/v1' }
-  const key = ['openai', 'anthropic', 'gemini'].includes(engine) ? { api_key: 'some-key' } : {}
-  await expect(makeEngine(engine, { ...options, ...address, ...key })).resolves.toMatchObject({ name: engine })
+  const key = ['openai', 'anthropic', 'gemini', 'vertex'].includes(engine) ? { api_key: 'some-key' } : {}
+  const project = engine === 'vertex' ? { project: 'mine' } : {}
+  await expect(makeEngine(engine, { ...options, ...address, ...key, ...project })).resolves.toMatchObject({
+    name: engine,
+  })
 })

@@ -22,6 +22,7 @@ const engine = z.strictObject({
     'none',
     'openai-compatible',
     'gemini',
+    'vertex',
     'llama',
     'scripted',
   ]),
@@ -99,6 +100,15 @@ const vllmServer = z.strictObject({
   tool_call_parser: text.nullish(),
   reasoning_parser: text.nullish(),
   logging_level: text.nullish(),
+  /** A program that makes the server reachable from outside; `{port}` in its words is the server's port. */
+  tunnel: z
+    .strictObject({
+      command: z.array(text.min(1)).nonempty(),
+      /** Where it will be reached, without /v1. */
+      url: z.url({ protocol: /^https?$/ }),
+      check_sec: z.number().positive().default(60),
+    })
+    .nullish(),
   extra_args: z.union([text, z.array(z.union([text, z.number()])), mapping]).nullish(),
 })
 

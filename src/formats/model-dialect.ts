@@ -63,6 +63,8 @@ export interface Dialect {
   readonly modelsPath: string
   /** Where one model is described, when a name may be good although the list does not show it. */
   modelPath(model: string): string | null
+  /** Who may use a model may be refused its description. */
+  readonly isListPrivate?: boolean
   /** Reads a list, or the description of one model; null when it is neither. */
   parseModels(document: unknown): readonly ServedModel[] | null
 }

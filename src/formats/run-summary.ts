@@ -1,26 +1,31 @@
 import { z } from 'zod'
 import { UserError } from '../core/errors.ts'
-import { readJson } from '../lib/parse-json.ts'
+import { parseJson, readJson } from '../lib/parse-json.ts'
 import { readDocument } from './harbor-job/read-config.ts'
+import type { WandbRun } from './wandb-run.ts'
 
 /** What is known of a training run before it begins, as the launcher writes it down. */
 export interface TrainingFacts {
   readonly modelName: string
-  readonly createdBy: string
+  /** Null when no author was named. */
+  readonly createdBy: string | null
   readonly baseModel: string | null
   readonly datasets: readonly string[]
   readonly trainingType: 'SFT' | 'RL'
   readonly parameters: Readonly<Record<string, unknown>>
+  /** The repository of the Hub to which the trainer itself uploads. */
+  readonly hubModel?: string | undefined
 }
 
 const factsSchema = z.strictObject({
   schema: z.literal('training-facts/1'),
   modelName: z.string(),
-  createdBy: z.string(),
+  createdBy: z.string().nullable(),
   baseModel: z.string().nullable(),
   datasets: z.array(z.string()),
   trainingType: z.enum(['SFT', 'RL']),
   parameters: z.record(z.string(), z.unknown()),
+  hubModel: z.string().optional(),
 })
 
 export function renderTrainingFacts(facts: TrainingFacts): string {
@@ -56,17 +61,25 @@ export function runsIn(text: string | null): readonly TrainerRun[] {
   }
 }
 
-/** What the trainer's own files say, as far as they are there. */
+/** The link to the run on Weights & Biases that an earlier summary has. */
+export function wandbLinkIn(text: string | null): string | null {
+  const parsed = z.object({ wandb_link: z.string() }).safeParse(parseJson(text ?? ''))
+  return parsed.success ? parsed.data.wandb_link : null
+}
+
+/** What the trainer left: where, and what its own files say, as far as they are there. */
 export interface TrainerFiles {
   readonly state: unknown
   readonly results: unknown
+  readonly outputDir: string
+  readonly wandb: WandbRun
 }
 
 /** `run_summary.json`: who trained what on what, when it really ran, how it ended, and what the trainer says of it. */
 export function renderRunSummary(
   facts: TrainingFacts,
   runs: readonly TrainerRun[],
-  { state, results }: TrainerFiles,
+  { state, results, outputDir, wandb }: TrainerFiles,
 ): string {
   const dataset = facts.datasets.join(',')
   const last = runs.at(-1)
@@ -80,7 +93,10 @@ export function renderRunSummary(
     dataset_name: dataset === '' ? null : dataset,
     training_type: facts.trainingType,
     training_parameters: facts.parameters,
-    wandb_link: null,
+    wandb_link: wandb.link,
+    wandb_offline_run: wandb.offlineDir,
+    // A trainer uploads at its end.
+    weights_location: (last?.exit_code === 0 ? facts.hubModel : undefined) ?? outputDir,
     traces_location_s3: null,
     exit_status: last?.exit_code ?? null,
     runs,

@@ -8,17 +8,24 @@ export function parseStrict<T>(schema: z.ZodType<T>, document: unknown, path: st
   const { value, warnings } = parseConfig(schema, document, path, hint)
   const [unknownKey] = warnings
   if (!unknownKey) return value
-  const keys = unknownKey.path.replaceAll(/\[\d+\]/g, '').split('.')
-  const key = keys.pop() ?? ''
-  const known = knownKeys(schema, keys)
-  const meant = nearest(key, known)
-  throw new UserError(
-    `${path}: ${unknownKey.path} is not a known key`,
-    meant === null ? `known here: ${known.join(', ')}` : `did you mean ${[...keys, meant].join('.')}?`,
-  )
+  throw new UserError(`${path}: ${unknownKey.path} is not a known key`, keyHint(schema, unknownKey.path))
 }
 
-/** The keys a schema has at a place, wrappers such as optional and default looked through. */
+/** Which key was meant by one that a schema does not have, such as `agents[0].nam`. */
+export function keyHint(schema: z.ZodType, path: string): string {
+  const at = path.lastIndexOf('.') + 1
+  const keys = path
+    .slice(0, at)
+    .replaceAll(/\[\d+\]/g, '')
+    .split('.')
+    .filter(Boolean)
+  const known = knownKeys(schema, keys)
+  if (known.length === 0) return 'remove the key: nothing is known by this name'
+  const meant = nearest(path.slice(at), known)
+  return meant === null ? `known here: ${known.join(', ')}` : `did you mean ${path.slice(0, at)}${meant}?`
+}
+
+/** The keys a schema has at a place, wrappers such as optional and default, and lists, looked through. */
 function knownKeys(schema: z.ZodType, path: readonly string[]): readonly string[] {
   let here: unknown = bare(schema)
   for (const key of path) {
@@ -38,5 +45,6 @@ function bare(schema: unknown): unknown {
   ) {
     return bare(schema.unwrap())
   }
+  if (schema instanceof z.ZodArray) return bare(schema.element)
   return schema instanceof z.ZodPipe ? bare(schema.in) : schema
 }

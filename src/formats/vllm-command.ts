@@ -72,6 +72,7 @@ const elsewhere = [
   'time_limit',
   'logging_level',
   'use_deep_gemm',
+  'tunnel',
   'extra_args',
 ]
 

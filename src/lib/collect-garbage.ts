@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
@@ -14,4 +15,12 @@ export function collectGarbage(): void {
     collect = typeof found === 'function' ? () => void found() : () => {}
   }
   collect()
+}
+
+/** The same later, when what was used last is not on the stack any more. V8 gives the room of short-lived values back at the second time only. */
+export async function collectLater(): Promise<void> {
+  for (const ms of [0, 1000, 1000]) {
+    await setTimeout(ms, undefined, { ref: false })
+    collectGarbage()
+  }
 }

@@ -4,6 +4,7 @@ import { type Hierarchy, type LimitName, readWords, tryRmdir, usableHierarchies,
 import { sleep } from './deadline.ts'
 import { exhaustedBy, patiently } from './exhaustion.ts'
 import { codeOf } from './files.ts'
+import { signalProcess } from './spawn-process.ts'
 
 export interface Limits {
   readonly cpus?: number
@@ -180,13 +181,7 @@ function killAndRemove(dir: string): boolean {
 
 function killMembers(dir: string): number {
   const pids = members(dir)
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch {
-      // It is gone already.
-    }
-  }
+  for (const pid of pids) signalProcess(pid, 'SIGKILL')
   return pids.length
 }
 

@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
 import * as fs from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,6 +13,8 @@ export interface Disk {
   read(file: number, into: Uint8Array): Soon<number>
   write(file: number, bytes: Uint8Array): Soon<number>
   close(file: number): Soon<void>
+  fstat(file: number): Soon<Stats>
+  list(dir: string): Soon<Dirent[]>
   chmod(path: string, mode: number): Soon<void>
   mkdir(path: string, mode: number): Soon<unknown>
   link(existing: string, path: string): Soon<void>
@@ -28,6 +30,8 @@ export const patientDisk: Disk = {
   read: async (file, into) => (await read(file, into, 0, into.length, null)).bytesRead,
   write: async (file, bytes) => (await write(file, bytes)).bytesWritten,
   close: promisify(fs.close),
+  fstat: promisify<number, Stats>(fs.fstat),
+  list: (dir) => readdir(dir, { withFileTypes: true }),
   chmod: promisify(fs.chmod),
   mkdir: promisify(fs.mkdir),
   link: promisify(fs.link),
@@ -40,6 +44,8 @@ export const blockingDisk: Disk = {
   read: (file, into) => fs.readSync(file, into),
   write: (file, bytes) => fs.writeSync(file, bytes),
   close: fs.closeSync,
+  fstat: (file) => fs.fstatSync(file),
+  list: (dir) => fs.readdirSync(dir, { withFileTypes: true }),
   chmod: fs.chmodSync,
   mkdir: (path, mode) => fs.mkdirSync(path, mode),
   link: fs.linkSync,

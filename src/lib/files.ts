@@ -1,5 +1,5 @@
 import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, relative } from 'node:path'
 import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
 import { isMissing } from './exhaustion.ts'
 
@@ -77,4 +77,10 @@ export async function kindAt(path: string): Promise<'none' | 'file' | 'dir' | 'o
     if (isMissing(error)) return 'none'
     throw error
   }
+}
+
+/** A path for a person to copy: from the working directory if it lies below, else whole. */
+export function nearPath(path: string): string {
+  const near = relative('', path)
+  return near === '' || near.startsWith('..') ? path : near
 }

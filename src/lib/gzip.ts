@@ -30,6 +30,13 @@ export async function gzipBytes(bytes: Uint8Array): Promise<Uint8Array> {
   return zipped
 }
 
+/** The same without letting go of the process, for few bytes. */
+export function gzipFew(bytes: Uint8Array): Uint8Array {
+  const zipped = zlib.gzipSync(bytes, { level })
+  zipped[operatingSystemAt] = unknownOperatingSystem
+  return zipped
+}
+
 const level = 6
 const operatingSystemAt = 9
 const unknownOperatingSystem = 255

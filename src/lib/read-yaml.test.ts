@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { isTooDeep, readYaml } from './read-yaml.ts'
 
 test.each([
@@ -18,4 +18,10 @@ test('aliases that stand for more than they should are refused', () => {
 test('ordinary documents are read, also those that use a value twice', () => {
   expect(readYaml('a: &x { b: [1, 2] }\nc: *x')).toEqual({ a: { b: [1, 2] }, c: { b: [1, 2] } })
   expect(isTooDeep({ a: [{ b: [1] }] })).toBe(false)
+})
+
+test('nothing of a text is printed, however odd it is', () => {
+  const warn = vi.spyOn(process, 'emitWarning')
+  expect(readYaml('%odd \u001b[2J\n---\na: !mine 1\n')).toEqual({ a: '1' })
+  expect(warn).not.toHaveBeenCalled()
 })

@@ -20,7 +20,8 @@ export function readYaml(
 
 function parsed(text: string, options: Parameters<typeof parse>[2]): unknown {
   try {
-    return parse(text, options)
+    // Its warnings would print parts of a text that may be hostile.
+    return parse(text, { logLevel: 'error', ...options })
   } catch (error) {
     throw error instanceof Error && error.message.startsWith('Maximum call stack') ? tooDeep() : error
   }

@@ -94,3 +94,56 @@ function writeCopy(output: Uint8Array, start: number, offset: number, length: nu
   }
   return out
 }
+
+/**
+ * The bytes of raw Snappy data that must give exactly `size` of them. The parquet library's own takes negative lengths from damaged data
+ * and then goes back and forth for seconds; here every step goes forward and stays inside.
+ */
+export function snappyUncompress(input: Uint8Array, size: number): Uint8Array {
+  const start = readLength(input, size)
+  const output = new Uint8Array(size)
+  let out = 0
+  for (let at = start; at < input.length; ) {
+    const tag = input[at++] ?? 0
+    if ((tag & 3) === 0) {
+      const extra = Math.max(0, (tag >>> 2) - 59)
+      const length = (extra === 0 ? tag >>> 2 : readNumber(input, at, extra)) + 1
+      at += extra
+      if (length > input.length - at || length > size - out) throw new Error('snappy data is damaged')
+      output.set(input.subarray(at, at + length), out)
+      at += length
+      out += length
+      continue
+    }
+    const extra = (tag & 3) === 3 ? 4 : tag & 3
+    const isShort = extra === 1
+    const length = isShort ? ((tag >>> 2) & 7) + 4 : (tag >>> 2) + 1
+    const offset = readNumber(input, at, extra) + (isShort ? (tag >>> 5) << 8 : 0)
+    at += extra
+    if (offset === 0 || offset > out || length > size - out) throw new Error('snappy data is damaged')
+    if (offset >= length) output.copyWithin(out, out - offset, out - offset + length)
+    else for (let i = 0; i < length; i++) output[out + i] = output[out + i - offset] ?? 0
+    out += length
+  }
+  if (out !== size) throw new Error('snappy data is damaged')
+  return output
+}
+
+/** Where the data start, after their length. A copy of 64 bytes takes 3, so far more is damage and gets no memory. */
+function readLength(input: Uint8Array, size: number): number {
+  let [length, at] = [0, 0]
+  for (let factor = 1; at < 5; factor *= 128) {
+    const byte = input[at++] ?? 0
+    length += (byte & 127) * factor
+    if (byte < 128) break
+  }
+  if (length !== size || size > input.length * 32) throw new Error('snappy data is damaged')
+  return at
+}
+
+/** A number of one to four bytes, the lowest first. */
+function readNumber(input: Uint8Array, at: number, bytes: number): number {
+  let value = 0
+  for (let i = 0; i < bytes; i++) value += (input[at + i] ?? 0) * 256 ** i
+  return value
+}

@@ -14,7 +14,7 @@ import {
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { promisify } from 'node:util'
-import { ExhaustionError, exhaustedBy, patiently } from './exhaustion.ts'
+import { codeOf, ExhaustionError, exhaustedBy, patiently } from './exhaustion.ts'
 
 type Args = readonly string[]
 
@@ -87,4 +87,24 @@ function explained(error: unknown, program: string): unknown {
   const resource = exhaustedBy(error)
   if (resource === null) return error
   return new ExhaustionError(resource, `cannot start ${program}: this machine has run out of ${resource}`, error)
+}
+
+/** Signals one process. False when there is none with that number. */
+export function signalProcess(pid: number, signal: NodeJS.Signals | 0): boolean {
+  return send(pid, pid, signal)
+}
+
+/** Signals every process of the group that a process leads. False when none is left. */
+export function signalGroup(leader: number, signal: NodeJS.Signals | 0): boolean {
+  return send(leader, -leader, signal)
+}
+
+/** To the kernel 0 is the caller's own group and -1 is every process, so a number that was read wrong must never get there. */
+function send(pid: number, target: number, signal: NodeJS.Signals | 0): boolean {
+  if (!Number.isSafeInteger(pid) || pid < 2) return false
+  try {
+    return process.kill(target, signal)
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH'
+  }
 }

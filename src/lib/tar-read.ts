@@ -60,14 +60,42 @@ export async function* readTar(source: AsyncIterable<Uint8Array>): AsyncGenerato
   }
 }
 
+/** The same of an archive that is in memory: contents are parts of it. */
+export function* entriesIn(
+  archive: Uint8Array,
+): Generator<TarHeader & { readonly garbled: boolean; readonly content: Uint8Array }, void, void> {
+  let at = 0
+  const take = (size: number, what: string) => {
+    if (at + size > archive.length) throw new ArchiveError(`the archive ends in the middle of ${what}`)
+    const bytes = archive.subarray(at, at + size)
+    at += size + paddingOf(size)
+    return bytes
+  }
+  for (let extra = new Extras(); ; ) {
+    const raw = parseHeader(take(blockBytes, 'a header'))
+    if (raw === null) return
+    if (isMeta(raw.flag)) {
+      extra.add(raw.flag, take(checkedMeta(raw), 'an extended header'))
+      continue
+    }
+    const entry = extra.apply(raw)
+    yield { ...entry, content: take(entry.size, `the contents of ${JSON.stringify(entry.name)}`) }
+    extra = new Extras()
+  }
+}
+
+function checkedMeta({ size }: RawHeader): number {
+  if (size <= metaLimitBytes) return size
+  throw new ArchiveError(`an extended header of ${size} bytes: expected at most ${metaLimitBytes}`)
+}
+
 function isMeta(flag: string): boolean {
   return flag === 'x' || flag === 'g' || flag === 'L' || flag === 'K'
 }
 
 async function readMeta(bytes: ByteReader, raw: RawHeader): Promise<Uint8Array> {
-  if (raw.size > metaLimitBytes)
-    throw new ArchiveError(`an extended header of ${raw.size} bytes: expected at most ${metaLimitBytes}`)
-  return (await bytes.exactly(raw.size + paddingOf(raw.size), 'an extended header')).slice()
+  const size = checkedMeta(raw)
+  return (await bytes.exactly(size + paddingOf(size), 'an extended header')).slice()
 }
 
 /** What extended headers said about the entry that follows them. */

@@ -1,9 +1,9 @@
-import { constants } from 'node:fs'
+import { closeSync, constants, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { blockingDisk, type Disk, patientDisk } from './disk.ts'
-import { gzip, gzipBytes, startingWith } from './gzip.ts'
+import { patientDisk } from './disk.ts'
+import { gzip, gzipBytes, gzipFew, startingWith } from './gzip.ts'
 import { ArchiveError, blockBytes, paddingOf, renderHeader } from './tar-format.ts'
-import { type TreeEntry, walkTree } from './tree.ts'
+import { type TreeEntry, walkTree, walkTreeNow } from './tree.ts'
 
 export { type Extracted, type ExtractOptions, extractInto, extractTar } from './extract.ts'
 export { ArchiveError } from './tar-format.ts'
@@ -28,7 +28,9 @@ export interface PackOptions {
  * the gzip header says nothing about where or when either, so one zlib gives one sequence of bytes.
  */
 export async function* packDir(dir: string, options: PackOptions = {}): AsyncGenerator<Uint8Array, void, void> {
-  const tar = tarDir(dir, options)
+  const few = options.blocking ? tarFew(dir, options) : null
+  if (few) return yield gzipFew(few)
+  const tar = tarDir(dir, { ...options, blocking: false })
   const [first, second] = [await tar.next(), await tar.next()]
   if (first.done) return
   if (second.done) yield await gzipBytes(first.value)
@@ -45,6 +47,8 @@ export async function packDirToBytes(dir: string, options: PackOptions = {}): Pr
 
 /** A directory's contents as a plain tar, in chunks of about `chunkBytes`. */
 export async function* tarDir(dir: string, options: PackOptions = {}): AsyncGenerator<Uint8Array, void, void> {
+  const few = options.blocking ? tarFew(dir, options) : null
+  if (few) return yield few
   let parts: Uint8Array[] = []
   let waiting = 0
   for await (const part of tarParts(dir, options)) {
@@ -62,23 +66,52 @@ export async function* tarDir(dir: string, options: PackOptions = {}): AsyncGene
 const chunkBytes = 256 << 10
 
 async function* tarParts(dir: string, options: PackOptions): AsyncGenerator<Uint8Array, void, void> {
-  const disk = options.blocking ? blockingDisk : patientDisk
-  let leftOut: string | undefined
-  for await (const entry of walkTree(dir, options)) {
-    if (leftOut !== undefined && entry.path.startsWith(leftOut)) continue
-    if (options.filter?.(entry) === false) {
-      leftOut = `${entry.path}/`
-      continue
-    }
-    const kind = packedKind(entry, options)
-    if (kind === null) continue
-    const name = `${options.prefix ?? ''}${entry.path}${kind === 'dir' ? '/' : ''}`
-    yield renderHeader({ name, kind, mode: packedMode(entry, options), size: entry.size, link: entry.target })
-    if (kind === 'file' && entry.size > 0) {
-      yield* readExactly(dir, entry, disk)
-      yield new Uint8Array(paddingOf(entry.size))
-    }
+  const isWanted = filterOf(options)
+  for await (const entry of walkTree(dir)) {
+    const header = isWanted(entry) ? headerOf(entry, options) : null
+    if (header) yield header
+    if (!header || entry.kind !== 'file' || entry.size === 0) continue
+    yield* readExactly(dir, entry)
+    yield new Uint8Array(paddingOf(entry.size))
   }
+}
+
+/** A tree of few bytes as a plain tar, by blocking calls; null when it is more. */
+function tarFew(dir: string, options: PackOptions): Uint8Array | null {
+  const isWanted = filterOf(options)
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for (const entry of walkTreeNow(dir)) {
+    const header = isWanted(entry) ? headerOf(entry, options) : null
+    if (header) parts.push(header)
+    if (!header || entry.kind !== 'file' || entry.size === 0) continue
+    bytes += entry.size
+    if (bytes > fewBytes || parts.length > fewParts) return null
+    parts.push(readNow(dir, entry), new Uint8Array(paddingOf(entry.size)))
+  }
+  return Buffer.concat([...parts, new Uint8Array(2 * blockBytes)])
+}
+
+const fewBytes = 4 << 20
+const fewParts = 10_000
+
+/** A directory that is left out is left out with everything in it. */
+function filterOf({ filter }: PackOptions): (entry: TreeEntry) => boolean {
+  let leftOut: string | undefined
+  return (entry) => {
+    if (leftOut !== undefined && entry.path.startsWith(leftOut)) return false
+    if (filter?.(entry) !== false) return true
+    leftOut = `${entry.path}/`
+    return false
+  }
+}
+
+/** Null for what is left out. */
+function headerOf(entry: TreeEntry, options: PackOptions): Uint8Array | null {
+  const kind = packedKind(entry, options)
+  if (kind === null) return null
+  const name = `${options.prefix ?? ''}${entry.path}${kind === 'dir' ? '/' : ''}`
+  return renderHeader({ name, kind, mode: packedMode(entry, options), size: entry.size, link: entry.target })
 }
 
 function packedKind(entry: TreeEntry, options: PackOptions): 'file' | 'dir' | 'symlink' | null {
@@ -101,18 +134,39 @@ function packedMode(entry: TreeEntry, options: PackOptions): number {
 }
 
 /** Exactly the bytes the header promised: what a file grew meanwhile is left, a file that shrank throws. */
-async function* readExactly(dir: string, entry: TreeEntry, disk: Disk): AsyncGenerator<Uint8Array, void, void> {
-  // NOFOLLOW: swapping the file for a link after the walk gives an error, not a copy of another file.
-  const file = await disk.open(join(dir, entry.path), constants.O_RDONLY | constants.O_NOFOLLOW)
+async function* readExactly(dir: string, entry: TreeEntry): AsyncGenerator<Uint8Array, void, void> {
+  const file = await patientDisk.open(join(dir, entry.path), plainly)
   try {
     for (let left = entry.size; left > 0; ) {
       const buffer = Buffer.allocUnsafe(Math.min(left, chunkBytes))
-      const bytes = await disk.read(file, buffer)
-      if (bytes === 0) throw new ArchiveError(`${JSON.stringify(entry.path)} became shorter while it was packed`)
+      const bytes = await patientDisk.read(file, buffer)
+      if (bytes === 0) throw becameShorter(entry)
       left -= bytes
       yield buffer.subarray(0, bytes)
     }
   } finally {
-    await disk.close(file)
+    await patientDisk.close(file)
   }
+}
+
+function readNow(dir: string, entry: TreeEntry): Uint8Array {
+  const file = openSync(`${dir}/${entry.path}`, plainly)
+  try {
+    const buffer = Buffer.allocUnsafe(entry.size)
+    for (let at = 0; at < entry.size; ) {
+      const bytes = readSync(file, buffer, at, entry.size - at, null)
+      if (bytes === 0) throw becameShorter(entry)
+      at += bytes
+    }
+    return buffer
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** NOFOLLOW: swapping the file for a link after the walk gives an error, not a copy of another file. */
+const plainly = constants.O_RDONLY | constants.O_NOFOLLOW
+
+function becameShorter({ path }: TreeEntry): ArchiveError {
+  return new ArchiveError(`${JSON.stringify(path)} became shorter while it was packed`)
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
-import { compareBytes, type TreeEntry, walkTree } from './tree.ts'
+import { compareBytes, type TreeEntry, walkTree, walkTreeNow } from './tree.ts'
 
 async function makeDir(): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'tree-'))
@@ -12,9 +12,11 @@ async function makeDir(): Promise<string> {
   return dir
 }
 
+/** What both ways to walk give. */
 async function collect(dir: string): Promise<TreeEntry[]> {
   const entries: TreeEntry[] = []
   for await (const entry of walkTree(dir)) entries.push(entry)
+  expect([...walkTreeNow(dir)]).toEqual(entries)
   return entries
 }
 

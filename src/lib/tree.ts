@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync } from 'node:fs'
+import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { chmod, copyFile, link, lstat, mkdir, readdir, readlink, rm, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -19,19 +19,30 @@ export interface TreeEntry {
 /**
  * Everything below `dir`, a directory before its contents and siblings in byte order, so that two equal trees give equal walks.
  * Links are reported and never followed. A name that is not UTF-8 throws, because it could not be opened by its string again.
- * `blocking` is for a program that does nothing else meanwhile.
  */
-export async function* walkTree(
-  dir: string,
-  { blocking = false }: { readonly blocking?: boolean | undefined } = {},
-): AsyncGenerator<TreeEntry, void, void> {
-  const disk = blocking ? blockingDisk : patientDisk
-  const waiting = (await listNames(dir, disk)).reverse()
+export async function* walkTree(dir: string): AsyncGenerator<TreeEntry, void, void> {
+  const waiting = sorted(await readdir(dir, { encoding: 'buffer' }), dir).reverse()
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    const entry = await describe(dir, path, disk)
+    const absolute = join(dir, path)
+    const stats = await lstat(absolute)
+    const entry = describe(path, stats, stats.isSymbolicLink() ? await readlink(absolute) : '')
     yield entry
     if (entry.kind !== 'dir') continue
-    const names = await listNames(join(dir, path), disk)
+    const names = sorted(await readdir(absolute, { encoding: 'buffer' }), absolute)
+    for (const name of names.reverse()) waiting.push(`${path}/${name}`)
+  }
+}
+
+/** The same by calls that stop the whole process meanwhile, for programs that do nothing else. */
+export function* walkTreeNow(dir: string): Generator<TreeEntry, void, void> {
+  const waiting = sorted(readdirSync(dir, { encoding: 'buffer' }), dir).reverse()
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    const absolute = `${dir}/${path}`
+    const stats = lstatSync(absolute)
+    const entry = describe(path, stats, stats.isSymbolicLink() ? readlinkSync(absolute) : '')
+    yield entry
+    if (entry.kind !== 'dir') continue
+    const names = sorted(readdirSync(absolute, { encoding: 'buffer' }), absolute)
     for (const name of names.reverse()) waiting.push(`${path}/${name}`)
   }
 }
@@ -41,22 +52,14 @@ export function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
-const patientDisk = { lstat, names: (dir: string) => readdir(dir, { encoding: 'buffer' }) }
-const blockingDisk = { lstat: lstatSync, names: (dir: string) => readdirSync(dir, { encoding: 'buffer' }) }
-type Disk = typeof patientDisk | typeof blockingDisk
-
-async function describe(dir: string, path: string, disk: Disk): Promise<TreeEntry> {
-  const absolute = join(dir, path)
-  const stats = await disk.lstat(absolute)
+function describe(path: string, stats: Stats, target: string): TreeEntry {
   const mode = stats.mode & 0o7777
-  if (stats.isFile()) return { path, kind: 'file', mode, size: stats.size, target: '' }
-  if (stats.isDirectory()) return { path, kind: 'dir', mode, size: 0, target: '' }
-  if (stats.isSymbolicLink()) return { path, kind: 'symlink', mode, size: 0, target: await readlink(absolute) }
-  return { path, kind: 'other', mode, size: 0, target: '' }
+  if (stats.isFile()) return { path, kind: 'file', mode, size: stats.size, target }
+  if (stats.isDirectory()) return { path, kind: 'dir', mode, size: 0, target }
+  return { path, kind: stats.isSymbolicLink() ? 'symlink' : 'other', mode, size: 0, target }
 }
 
-async function listNames(dir: string, disk: Disk): Promise<string[]> {
-  const names = await disk.names(dir)
+function sorted(names: Buffer[], dir: string): string[] {
   return names.sort(Buffer.compare).map((name) => decodeName(name, dir))
 }
 

@@ -22,5 +22,14 @@ const unseen = /(?![\n\t\u200d])[\p{Cc}\p{Cf}\p{Co}\p{Surrogate}\p{Zl}\p{Zp}]/gu
 
 /** Text that may come from a hostile task or agent: no line breaks, and nothing a terminal would obey. */
 export function oneLine(text: string): string {
-  return visible(text.replace(/[\s\p{Cc}]+/gu, ' ').trim())
+  return plainWords.test(text) ? text : visible(text.replace(/[\s\p{Cc}]+/gu, ' ').trim())
+}
+
+/** Most names and numbers: nothing in them needs a change. */
+const plainWords = /^[!-~]+(?: [!-~]+)*$/
+
+/** Output of a program without its colors, which `visible` would spell out. */
+export function withoutColors(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colors are escape sequences
+  return text.replace(/\x1b\[[0-9;:]*m/g, '')
 }

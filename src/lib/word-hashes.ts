@@ -4,26 +4,42 @@
  */
 export function wordHashes(text: Uint8Array | string): Uint32Array {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text
-  // A word and what parts it from the next are two bytes at least.
-  if (scratch.length < (bytes.length >> 1) + 2) scratch = new Int32Array(bytes.length)
-  const hashes = scratch
-  let count = 0
-  let hash = 0
-  let inWord = 0
-  // Where words end cannot be foreseen, and a wrong guess costs a processor more than this arithmetic without branches.
-  for (let i = 0; i < bytes.length; i++) {
-    const sign = wordSigns[bytes[i] ?? 0] ?? 0
-    const isWord = -sign >> 31
-    hashes[count] = hash
-    count -= inWord & ~isWord
-    hash = Math.imul(hash + sign, prime) & isWord
-    inWord = isWord
-  }
-  hashes[count] = hash
-  return new Uint32Array(hashes.subarray(0, count - inWord))
+  return scratch.slice(0, hashWords(bytes))
 }
 
-let scratch = new Int32Array(1 << 16)
+/**
+ * The same in memory that the next text takes over: for those who look at the words at once and keep none of them. The same bytes
+ * again unchanged are not hashed again.
+ */
+export function passingWordHashes(bytes: Uint8Array): Uint32Array {
+  const count = bytes === hashed ? hashedWords : hashWords(bytes)
+  return scratch.subarray(0, count)
+}
+
+/** Whose words are in `scratch`, and how many. */
+let hashed: Uint8Array | null = null
+let hashedWords = 0
+
+/** Puts the hashes of a text's words into `scratch`; gives how many there are. */
+function hashWords(bytes: Uint8Array): number {
+  // A word and what parts it from the next are two bytes at least.
+  if (scratch.length < (bytes.length >> 1) + 1) scratch = new Uint32Array(bytes.length)
+  const hashes = scratch
+  const length = bytes.length
+  let count = 0
+  for (let i = 0; i < length; ) {
+    let sign = wordSigns[bytes[i++] ?? 0] ?? 0
+    if (sign === 0) continue
+    let hash = 0
+    for (; sign !== 0; sign = i < length ? (wordSigns[bytes[i++] ?? 0] ?? 0) : 0) hash = Math.imul(hash + sign, prime)
+    hashes[count++] = hash
+  }
+  hashed = bytes
+  hashedWords = count
+  return count
+}
+
+let scratch = new Uint32Array(1 << 16)
 
 /** A hash of each run of `length` words, in order; a text with fewer words is one run. */
 export function runHashes(words: Uint32Array, length: number): Uint32Array {
@@ -32,17 +48,17 @@ export function runHashes(words: Uint32Array, length: number): Uint32Array {
   const runs = new Uint32Array(words.length - size + 1)
   // The hash of a run is made from the one before: a word comes in, a word goes out.
   let leaving = 1
-  for (let i = 0; i < size; i++) leaving = Math.imul(leaving, step)
+  for (let i = 0; i < size; i++) leaving = Math.imul(leaving, runStep)
   let hash = 0
   for (let i = 0; i < words.length; i++) {
-    hash = (Math.imul(hash, step) + (words[i] ?? 0)) | 0
+    hash = (Math.imul(hash, runStep) + (words[i] ?? 0)) | 0
     if (i >= size) hash = (hash - Math.imul(words[i - size] ?? 0, leaving)) | 0
     if (i >= size - 1) runs[i - size + 1] = mixed(hash ^ size)
   }
   return runs
 }
 
-const step = 0x2c1b3c6d
+export const runStep = 0x2c1b3c6d
 const prime = 0x01000193
 
 /** Spreads a hash over all 32 bits. */

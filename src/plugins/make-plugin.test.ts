@@ -8,7 +8,7 @@ const schema = z.strictObject({
 })
 
 test.each([
-  ['a name that nobody knows before one that is missing', { modle: 'x' }, '', /modle/],
+  ['an unknown name before one that is missing', { modle: 'x' }, '', /modle/],
   ['what is wrong with the form it came closest to', { model: 'x', sandbox: { name: 3 } }, 'sandbox.name', /string/],
   ['all forms where it is like none', { model: 'x', sandbox: 3 }, 'sandbox', /expected string or object/],
 ])('%s', (_, value, path, message) => {

@@ -28,9 +28,18 @@ export async function makeNamed<T>(
   more: Partial<PluginContext> = {},
 ): Promise<T> {
   const load = Object.hasOwn(table, name) ? table[name] : undefined
-  if (!load)
-    throw new UserError(`unknown ${kind} ${JSON.stringify(name)}`, `known: ${Object.keys(table).sort().join(', ')}`)
+  if (!load) throw unknownPlugin(kind, name, Object.keys(table))
   return makePlugin(kind, (await load()).default, options, more)
+}
+
+/** Says that no plug-in has this name, and which one may have been meant. */
+export function unknownPlugin(kind: string, name: string, known: readonly string[]): UserError {
+  const near = nearest(name, known)
+  const listed = `known: ${[...known].sort().join(', ')}`
+  return new UserError(
+    `unknown ${kind} ${JSON.stringify(name)}`,
+    near === null ? listed : `did you mean ${near}? ${listed}`,
+  )
 }
 
 /** Makes what a plug-in makes; an option it does not know, or a wrong value, is a UserError. */

@@ -31,6 +31,7 @@ export const registry = {
     openai: () => import('../engines/openai.ts'),
     'openai-compatible': () => import('../engines/openai-compatible.ts'),
     scripted: () => import('../engines/scripted/index.ts'),
+    vertex: () => import('../engines/vertex/index.ts'),
   } satisfies Record<string, Load<Engine>>,
   sandboxes: {
     apptainer: () => import('../sandboxes/apptainer/index.ts'),
@@ -43,6 +44,7 @@ export const registry = {
   } satisfies Record<string, Load<SandboxProvider>>,
   schedulers: {
     local: () => import('../schedulers/local/index.ts'),
+    skypilot: () => import('../schedulers/skypilot/index.ts'),
     slurm: () => import('../schedulers/slurm/index.ts'),
   } satisfies Record<string, Load<Scheduler>>,
   /** Named by their path: the group they are in, then the file. */
@@ -79,6 +81,7 @@ export const registry = {
     'filters/tasks/response-length': () => import('../stages/filters/tasks/response-length.ts'),
     'filters/tasks/signal-range': () => import('../stages/filters/tasks/signal-range.ts'),
     'filters/tasks/similar-to': () => import('../stages/filters/tasks/similar-to.ts'),
+    'filters/tasks/skills': () => import('../stages/filters/tasks/skills.ts'),
     'filters/tasks/stratified': () => import('../stages/filters/tasks/stratified.ts'),
     'filters/tasks/top-by-signal': () => import('../stages/filters/tasks/top-by-signal.ts'),
     'filters/tasks/verified': () => import('../stages/filters/tasks/verified.ts'),

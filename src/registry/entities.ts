@@ -90,6 +90,8 @@ export interface NewDataset {
   readonly rows: number | null
   readonly createdBy: string | null
   readonly createdAt: string | null
+  /** Of the repository that it was uploaded to; null leaves the one that is known. */
+  readonly commit: string | null
 }
 
 /** Registers a dataset, or replaces what is known about it. Its sources are added with `addSources`. */
@@ -102,6 +104,7 @@ export async function registerDataset(queries: Queries, dataset: NewDataset, isP
     recipe_name = ${dataset.recipeName}, recipe_digest = ${dataset.recipeDigest}, data_generation_hash = ${dataset.hash},
     generation_parameters = ${JSON.stringify(dataset.parameters ?? null)}, num_tasks = ${dataset.tasks},
     num_rows = ${dataset.rows}, created_by = ${dataset.createdBy}, creation_time = ${dataset.createdAt},
+    hf_commit_hash = coalesce(${dataset.commit}, hf_commit_hash),
     updated_at = ${utcNow()} WHERE id = ${id}`)
   await queries.run(sql`DELETE FROM dataset_sources WHERE dataset_id = ${id}`)
   if (isPublic) await publish(queries, 'datasets', id)

@@ -15,6 +15,8 @@ const modelRow = z.object({
   training_type: text,
   training_start: text,
   training_end: text,
+  weights_location: text,
+  wandb_link: text,
 })
 const datasetRow = z.object({
   id: z.string(),
@@ -37,7 +39,8 @@ export async function lineageOf(queries: Queries, name: string): Promise<Ancesto
 async function modelAncestor(queries: Queries, name: string, way: readonly string[]): Promise<Ancestor> {
   const [row] = await queries.rows(
     modelRow,
-    sql`SELECT m.id, m.name, b.name AS base, m.training_run, m.training_status, m.training_type, m.training_start, m.training_end
+    sql`SELECT m.id, m.name, b.name AS base, m.training_run, m.training_status, m.training_type, m.training_start, m.training_end,
+        m.weights_location, m.wandb_link
       FROM models m LEFT JOIN models b ON b.id = m.base_model_id WHERE m.name = ${name}`,
   )
   if (row === undefined || ended(way, `model ${name}`)) return unknown('model', name)
@@ -49,8 +52,7 @@ async function modelAncestor(queries: Queries, name: string, way: readonly strin
   const parents: Ancestor[] = []
   for (const { dataset_name } of datasets) parents.push(await datasetAncestor(queries, dataset_name, further))
   if (row.base !== null) parents.push(await modelAncestor(queries, row.base, further))
-  const { training_run, training_status, training_type, training_start, training_end } = row
-  const facts = { training_run, training_status, training_type, training_start, training_end }
+  const { id: _, name: __, base: ___, ...facts } = row
   return { kind: 'model', name, registered: true, facts, parents, sources: [] }
 }
 

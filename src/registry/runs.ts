@@ -20,6 +20,8 @@ export interface NewRun {
   readonly attempts: number
   readonly startedAt: string
   readonly isPublic: boolean
+  /** Where its traces can be read; null leaves what is known. */
+  readonly tracesLink: string | null
 }
 
 export interface Run {
@@ -49,6 +51,8 @@ export async function startRun(queries: Queries, run: NewRun): Promise<Run> {
     ],
   })
   if (run.isPublic) await queries.run(sql`UPDATE sandbox_jobs SET is_public = 1 WHERE id = ${jobId}`)
+  if (run.tracesLink !== null)
+    await queries.run(sql`UPDATE sandbox_jobs SET hf_traces_link = ${run.tracesLink} WHERE id = ${jobId}`)
   return { jobId, benchmarkId, modelId }
 }
 

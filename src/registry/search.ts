@@ -4,7 +4,10 @@ import { type Sql, sql, where } from './sql.ts'
 
 /** Which runs are looked for. Texts match a part of a name, whatever the case. */
 export interface RunFilter {
-  readonly text?: string | undefined
+  /** Each has to be part of the name of the job, the model, the agent or the benchmark. */
+  readonly words?: readonly string[] | undefined
+  /** Runs with one of them in one of these names are left out. */
+  readonly exclude?: readonly string[] | undefined
   readonly model?: string | undefined
   readonly benchmark?: string | undefined
   readonly agent?: string | undefined
@@ -33,6 +36,7 @@ const foundRun = z.object({
   cost_usd: z.number().nullable(),
   started_at: z.string(),
   location: z.string().nullable(),
+  hf_traces_link: z.string().nullable(),
 })
 
 /** A run as searches show it. */
@@ -40,21 +44,16 @@ export type FoundRun = Readonly<z.output<typeof foundRun>>
 
 const columns = sql`j.id AS job_id, j.job_name, j.job_status, j.model_id, m.name AS model_name, a.name AS agent_name,
     a.version AS agent_version, b.name AS benchmark_name, b.version AS benchmark_version, j.accuracy, j.accuracy_stderr,
-    j.accuracy_all, j.n_tasks, j.n_trials, j.n_scored, j.n_failed, j.cost_usd, j.started_at, j.location`
+    j.accuracy_all, j.n_tasks, j.n_trials, j.n_scored, j.n_failed, j.cost_usd, j.started_at, j.location,
+    j.hf_traces_link`
 const parents = sql`JOIN agents a ON a.id = j.agent_id JOIN benchmarks b ON b.id = j.benchmark_id
   LEFT JOIN models m ON m.id = j.model_id`
 
 /** The newest runs that match. */
 export async function searchRuns(queries: Queries, filter: RunFilter): Promise<FoundRun[]> {
-  const { text, model, benchmark, agent, status, limit } = filter
-  const conditions: Sql[] = []
-  if (text !== undefined)
-    conditions.push(
-      sql`(${like('j.job_name', text)} OR ${like('m.name', text)} OR ${like('b.name', text)} OR ${like('a.name', text)})`,
-    )
-  if (model !== undefined) conditions.push(like('m.name', model))
+  const { benchmark, status, limit } = filter
+  const conditions = conditionsOf(filter)
   if (benchmark !== undefined) conditions.push(like('b.name', benchmark))
-  if (agent !== undefined) conditions.push(like('a.name', agent))
   if (status !== undefined) conditions.push(sql`j.job_status = ${status}`)
   const cut = limit === undefined ? sql`` : sql`LIMIT ${limit}`
   return queries.rows(
@@ -63,7 +62,28 @@ export async function searchRuns(queries: Queries, filter: RunFilter): Promise<F
   )
 }
 
-const names = { 'j.job_name': sql`j.job_name`, 'm.name': sql`m.name`, 'b.name': sql`b.name`, 'a.name': sql`a.name` }
+/** What every view of the runs can be narrowed by. */
+type NameFilter = Pick<RunFilter, 'words' | 'exclude' | 'model' | 'agent'>
+
+function conditionsOf({ words = [], exclude = [], model, agent }: NameFilter): Sql[] {
+  return [
+    ...words.map((word) => sql`(${anyName(word)})`),
+    ...exclude.map((word) => sql`NOT (${anyName(word)})`),
+    ...(model === undefined ? [] : [like('m.name', model)]),
+    ...(agent === undefined ? [] : [like('a.name', agent)]),
+  ]
+}
+
+function anyName(part: string): Sql {
+  return sql`${like('j.job_name', part)} OR ${like('m.name', part)} OR ${like('b.name', part)} OR ${like('a.name', part)}`
+}
+
+const names = {
+  'j.job_name': sql`j.job_name`,
+  'm.name': sql`coalesce(m.name, '')`,
+  'b.name': sql`b.name`,
+  'a.name': sql`a.name`,
+}
 
 function like(column: keyof typeof names, part: string): Sql {
   const pattern = `%${part.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
@@ -77,16 +97,18 @@ export type Leader = Readonly<z.output<typeof leader>>
 /** One line for each model, agent and benchmark with a finished run, best first. Reads results of runs, never their trials. */
 export async function leaderboard(
   queries: Queries,
-  filter: { benchmark?: string | undefined } = {},
+  filter: NameFilter & { readonly benchmark?: string | undefined } = {},
 ): Promise<Leader[]> {
-  const benchmark = filter.benchmark === undefined ? sql`` : sql`AND b.name = ${filter.benchmark}`
+  const { benchmark } = filter
+  const conditions = [sql`newest.nth = 1`, ...conditionsOf(filter)]
+  if (benchmark !== undefined) conditions.push(sql`b.name = ${benchmark}`)
   const found = await queries.rows(
     leader,
     sql`SELECT ${columns}, newest.runs FROM (
       SELECT id, count(*) OVER same AS runs, row_number() OVER (same ORDER BY started_at DESC, id) AS nth
       FROM sandbox_jobs WHERE job_status = 'finished' AND accuracy IS NOT NULL
       WINDOW same AS (PARTITION BY benchmark_id, model_id, agent_id)
-    ) newest JOIN sandbox_jobs j ON j.id = newest.id ${parents} WHERE newest.nth = 1 ${benchmark}`,
+    ) newest JOIN sandbox_jobs j ON j.id = newest.id ${parents} ${where(conditions)}`,
   )
   return found.sort((a, b) => order(a, b))
 }
@@ -148,8 +170,8 @@ export interface Matrix {
 }
 
 /** The leaderboard as a table. A model that two agents used has a line for each. */
-export async function resultMatrix(queries: Queries): Promise<Matrix> {
-  const leaders = await leaderboard(queries)
+export async function resultMatrix(queries: Queries, filter: Parameters<typeof leaderboard>[1] = {}): Promise<Matrix> {
+  const leaders = await leaderboard(queries, filter)
   const column = (run: Leader) =>
     run.benchmark_version === '' ? run.benchmark_name : `${run.benchmark_name}@${run.benchmark_version}`
   const line = (run: Leader) => `${run.model_name ?? 'no model'} (${run.agent_name})`

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DistributionTally, EvenSample } from './distribution.ts'
-import { rankCorrelation } from './rank-correlation.ts'
+import { rankCorrelation } from './ranks.ts'
 
 const tallyOf = (values: Iterable<number>) => {
   const tally = new DistributionTally()

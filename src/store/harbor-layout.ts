@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../core/errors.ts'
@@ -7,9 +8,10 @@ import type { TrialRecord } from '../core/trial.ts'
 import { exceptionOf } from '../core/trial-exception.ts'
 import { renderTrialConfig } from '../formats/harbor-job/job-config.ts'
 import { renderTrialResult } from '../formats/harbor-job/trial-result.ts'
-import { codeOf, readTextIfExists, writeAtomic } from '../lib/files.ts'
+import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
 import { clearTry, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
+import type { FoundRecord, IndexOptions, RecordFiles } from './record-index.ts'
 import { Tapes } from './tapes.ts'
 import { parseTrialRecord, renderTrialRecord } from './trial-record.ts'
 import type { TrialStore } from './trial-store.ts'
@@ -21,7 +23,7 @@ const readAtOnce = 32
  * Trials as directories that Harbor's own tools open: `<job>/<trial>/{config.json, result.json, agent/, ...}`, and our own record.json.
  * A trial is finished exactly when its result.json is there and whole.
  */
-export function openHarborLayout(jobDir: string, host: HostEnv = process.env, reading: ReadOptions = {}): TrialStore {
+export function openHarborLayout(jobDir: string, host: HostEnv = process.env, reading: IndexOptions = {}): TrialStore {
   const dirOf = (trialName: string) => join(jobDir, checkTrialName(trialName))
   const tapes = new Tapes(join(jobDir, '.tapes'))
   return {
@@ -90,37 +92,35 @@ async function writeRecord(dir: string, record: TrialRecord, host: HostEnv): Pro
   if (exception) await writeFile(join(dir, 'exception.txt'), exception.traceback)
 }
 
-/** How the records of a job are read; tests choose other numbers. */
-export interface ReadOptions {
-  /** A job of fewer trials is read without an index (default 1000). */
-  readonly indexFrom?: number | undefined
-  readonly settleMs?: number | undefined
-}
-
-async function* readRecords(jobDir: string, options: ReadOptions): AsyncGenerator<TrialRecord, void, void> {
+async function* readRecords(jobDir: string, options: IndexOptions): AsyncGenerator<TrialRecord, void, void> {
   const entries = await readdir(jobDir, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
-  const { indexFrom = 1000, settleMs } = options
-  const large = names.length < indexFrom ? null : await import('./record-index.ts')
-  const index = large && large.RecordIndex.of(jobDir, settleMs)
-  const left = new Set(names)
-  if (index)
-    for await (const { name, record } of index.read(left)) {
-      left.delete(name)
-      yield record
+  if (names.length >= (options.indexFrom ?? 1000)) {
+    const { readIndexed, stampOfFiles } = await import('./record-index.ts')
+    const stampOf = (name: string) => stampOfFiles([`${jobDir}/${name}/result.json`, `${jobDir}/${name}/record.json`])
+    const { isLocal } = await import('../lib/file-systems.ts')
+    const readText = isLocal(jobDir) ? readTextNow : readTextIfExists
+    const read = (left: ReadonlySet<string>) => readFiles(jobDir, left, { stampOf, readText })
+    yield* readIndexed(jobDir, new Set(names), { stampOf, read }, options)
+  } else for await (const { record } of readFiles(jobDir, new Set(names))) yield record
+}
+
+async function* readFiles(
+  jobDir: string,
+  names: ReadonlySet<string>,
+  { stampOf, readText }: { stampOf: RecordFiles['stampOf']; readText: ReadText } = {
+    stampOf: () => null,
+    readText: readTextIfExists,
+  },
+): AsyncGenerator<FoundRecord, void, void> {
+  for (const trials of inChunks([...names], readAtOnce)) {
+    const stamps = trials.map(stampOf)
+    const found = await Promise.all(trials.map((name) => readTrial(join(jobDir, name), readText)))
+    for (const [i, name] of trials.entries()) {
+      const trial = found[i]
+      // What Harbor alone wrote is always read from its files.
+      if (trial) yield { name, record: trial.record, stamp: trial.own ? (stamps[i] ?? null) : null }
     }
-  const additions = index && left.size >= indexFrom / 10 ? await index.add() : null
-  try {
-    for (const trials of inChunks([...left], readAtOnce)) {
-      const stamps = additions && large ? trials.map((name) => large.stampOf(join(jobDir, name))) : []
-      const found = await Promise.all(trials.map((name) => readTrial(join(jobDir, name))))
-      for (const [i, trial] of found.entries()) {
-        if (trial?.own) await additions?.add(trials[i] ?? '', stamps[i] ?? null, trial.record)
-        if (trial) yield trial.record
-      }
-    }
-  } finally {
-    await additions?.close()
   }
 }
 
@@ -133,11 +133,26 @@ export async function readFinishedTrial(dir: string): Promise<TrialRecord | null
   return (await readTrial(dir))?.record ?? null
 }
 
-async function readTrial(dir: string): Promise<{ readonly record: TrialRecord; readonly own: boolean } | null> {
-  const result = await readTextIfExists(join(dir, 'result.json'))
+type ReadText = (path: string) => string | null | Promise<string | null>
+
+/** For a disk of this machine, when nothing else runs meanwhile. */
+function readTextNow(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+async function readTrial(
+  dir: string,
+  readText: ReadText = readTextIfExists,
+): Promise<{ readonly record: TrialRecord; readonly own: boolean } | null> {
+  const result = await readText(join(dir, 'result.json'))
   const id = result === null ? null : idIn(result)
   if (result === null || id === null) return null
-  const text = await readTextIfExists(join(dir, 'record.json'))
+  const text = await readText(join(dir, 'record.json'))
   const own = text === null ? null : parseTrialRecord(text)
   if (own?.id === id) return { record: own, own: true }
   const record = await parseOrNull(result)

@@ -1,7 +1,7 @@
-import { constants, type Stats } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
+import { constants, type Dirent } from 'node:fs'
 import { join } from 'node:path'
 import type { TrialFile } from '../core/trace.ts'
+import { type Disk, patientDisk } from '../lib/disk.ts'
 import { codeOf, isMissing } from '../lib/files.ts'
 
 const folders = ['agent', 'verifier'] as const
@@ -10,42 +10,61 @@ const folders = ['agent', 'verifier'] as const
 export type LimitOf = (folder: TrialFile['folder'], name: string) => number | null
 
 /** The wanted files of `agent/` and `verifier/` of a trial's directory and of its steps, from their beginning to their limit. */
-export async function readTrialDir(dir: string, limitOf: LimitOf): Promise<TrialFile[]> {
-  const files = await readFolders(dir, null, limitOf)
-  for (const step of await namesIn(join(dir, 'steps'))) {
-    files.push(...(await readFolders(join(dir, 'steps', step), step, limitOf)))
+export async function readTrialDir(dir: string, limitOf: LimitOf, disk: Disk = patientDisk): Promise<TrialFile[]> {
+  const reader = { limitOf, disk }
+  const there = await listDir(dir, disk)
+  const files = await readFolders({ dir, step: null }, there, reader)
+  const steps = there.some(isDirCalled('steps')) ? await listDir(join(dir, 'steps'), disk) : []
+  for (const step of steps.filter((entry) => entry.isDirectory())) {
+    const place = { dir: join(dir, 'steps', step.name), step: step.name }
+    files.push(...(await readFolders(place, await listDir(place.dir, disk), reader)))
   }
   return files
 }
 
-async function readFolders(dir: string, step: string | null, limitOf: LimitOf): Promise<TrialFile[]> {
+interface Reader {
+  readonly limitOf: LimitOf
+  readonly disk: Disk
+}
+
+/** Links in the place of directories are passed over. */
+async function readFolders(
+  { dir, step }: { readonly dir: string; readonly step: string | null },
+  there: readonly Dirent[],
+  { limitOf, disk }: Reader,
+): Promise<TrialFile[]> {
   const files: TrialFile[] = []
   for (const folder of folders) {
-    const names = await namesIn(join(dir, folder))
-    for (const name of [...names, ...(await namesInEpisodes(join(dir, folder), names, limitOf))]) {
+    if (!there.some(isDirCalled(folder))) continue
+    const inside = await listDir(join(dir, folder), disk)
+    const episodes = folder === 'agent' ? await filesOfEpisodes(join(dir, folder), inside, disk) : []
+    for (const name of [...inside.map((entry) => entry.name), ...episodes]) {
       const limit = limitOf(folder, name)
-      const read = limit === null ? null : await readPlainFile(join(dir, folder, name), limit)
+      const read = limit === null ? null : await readPlainFile(join(dir, folder, name), limit, disk)
       if (read) files.push({ step, folder, name, ...read })
     }
   }
   return files
 }
 
-/** Harbor leaves the words of each turn in `episode-N/`; who has them all in one file needs no others. */
-async function namesInEpisodes(dir: string, names: readonly string[], limitOf: LimitOf): Promise<string[]> {
-  const isAgents = dir.endsWith('/agent') && !names.includes('exchanges.jsonl')
-  const wanted = names.filter((name) => isAgents && /^episode-\d+$/.test(name))
-  const found = await Promise.all(
-    wanted.map(async (name) => (await namesIn(join(dir, name))).map((file) => `${name}/${file}`)),
-  )
-  return found.flat().filter((name) => limitOf('agent', name) !== null)
+function isDirCalled(name: string): (entry: Dirent) => boolean {
+  return (entry) => entry.name === name && entry.isDirectory()
 }
 
-/** The names in a real directory, sorted; none where there is no such directory or a link in its place. */
-async function namesIn(dir: string): Promise<string[]> {
+/** Harbor leaves the words of each turn in `episode-N/`; who has them all in one file needs no others. */
+async function filesOfEpisodes(dir: string, inside: readonly Dirent[], disk: Disk): Promise<string[]> {
+  if (inside.some(({ name }) => name === 'exchanges.jsonl')) return []
+  const names: string[] = []
+  for (const { name } of inside.filter((entry) => entry.isDirectory() && /^episode-\d+$/.test(entry.name))) {
+    for (const file of await listDir(join(dir, name), disk)) names.push(`${name}/${file.name}`)
+  }
+  return names
+}
+
+/** What is in a directory, by name; nothing where there is none. */
+async function listDir(dir: string, disk: Disk): Promise<Dirent[]> {
   try {
-    const stats: Stats = await lstat(dir)
-    return stats.isDirectory() ? (await readdir(dir)).sort() : []
+    return (await disk.list(dir)).sort((a, b) => (a.name < b.name ? -1 : 1))
   } catch (error) {
     if (isMissing(error)) return []
     throw error
@@ -53,28 +72,32 @@ async function namesIn(dir: string): Promise<string[]> {
 }
 
 /** Null for a link, and for a pipe or device, on which a reader would wait for ever. */
-async function readPlainFile(path: string, limitBytes: number): Promise<Pick<TrialFile, 'bytes' | 'size'> | null> {
-  const file = await openPlain(path)
+async function readPlainFile(
+  path: string,
+  limitBytes: number,
+  disk: Disk,
+): Promise<Pick<TrialFile, 'bytes' | 'size'> | null> {
+  const file = await openPlain(path, disk)
   if (file === null) return null
   try {
-    const stats = await file.stat()
+    const stats = await disk.fstat(file)
     if (!stats.isFile()) return null
     const bytes = Buffer.allocUnsafe(Math.min(stats.size, limitBytes))
     let filled = 0
     while (filled < bytes.length) {
-      const { bytesRead } = await file.read(bytes, filled, bytes.length - filled, filled)
+      const bytesRead = await disk.read(file, bytes.subarray(filled))
       if (bytesRead === 0) break
       filled += bytesRead
     }
     return { bytes: bytes.subarray(0, filled), size: stats.size }
   } finally {
-    await file.close()
+    await disk.close(file)
   }
 }
 
-async function openPlain(path: string) {
+async function openPlain(path: string, disk: Disk): Promise<number | null> {
   try {
-    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    return await disk.open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
     if (codeOf(error) === 'ELOOP' || codeOf(error) === 'ENXIO' || isMissing(error)) return null
     throw error

@@ -1,13 +1,16 @@
-import { appendFile, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, chown, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { finish, recordsOf } from '../../test/contracts/trial-store.ts'
 import { someRecord } from '../../test/records.ts'
 import { tempDir } from '../../test/trees.ts'
+import type { TrialRecord } from '../core/trial.ts'
 import { openHarborLayout } from './harbor-layout.ts'
-import { indexName, RecordIndex } from './record-index.ts'
+import { openPackedStore } from './packed/packed-store.ts'
+import { indexName, RecordIndex, stampOfFiles } from './record-index.ts'
+import { renderLine } from './record-rows.ts'
 
 /** The clock of a file system ticks every few milliseconds; what changed within one tick is not taken into an index. */
 const settleMs = 20
@@ -32,9 +35,13 @@ async function commit(dir: string, nth: number, reward: number): Promise<void> {
 async function answered(dir: string): Promise<string[]> {
   const names = (await readdir(dir)).filter((name) => !name.startsWith('.'))
   const found: string[] = []
-  for await (const { name } of RecordIndex.of(dir)?.read(new Set(names)) ?? []) found.push(name)
+  const stampOf = (name: string) => stampOfFiles([join(dir, name, 'result.json'), join(dir, name, 'record.json')])
+  for await (const batch of RecordIndex.of(dir, { stampOf })?.read(new Set(names)) ?? [])
+    found.push(...batch.map(({ name }) => name))
   return found.sort()
 }
+
+const rowsIn = (index: string) => index.split('\n').filter((line) => line.includes('\trow\t'))
 
 /** What can happen to a job between two readings; each gets two numbers to choose by. */
 const changes: Readonly<Record<string, (dir: string, a: number, b: number) => Promise<unknown>>> = {
@@ -52,8 +59,16 @@ const changes: Readonly<Record<string, (dir: string, a: number, b: number) => Pr
   'cut the index, as a kill does': (dir, _, b) => truncate(join(dir, indexName), b * 37),
   'tear the index': (dir, _, b) => appendFile(join(dir, indexName), 'x'.repeat(b)),
   'lose the index': (dir) => rm(join(dir, indexName), { force: true }),
+  'lose a part of many records': (dir, _, b) => changeIndex(dir, (lines) => lines.filter((__, nth) => nth !== b % 9)),
+  'mix the lines of the index': (dir, a) =>
+    changeIndex(dir, (lines) => [...lines.slice(a % 9), ...lines.slice(0, a % 9)]),
   'double the index': async (dir) => appendFile(join(dir, indexName), await readFile(join(dir, indexName))),
 }
+async function changeIndex(dir: string, change: (lines: readonly string[]) => readonly string[]): Promise<void> {
+  const lines = (await readFile(join(dir, indexName), 'utf8')).split('\n').filter((line) => line !== '')
+  await writeFile(join(dir, indexName), `${change(lines).join('\n')}\n`)
+}
+
 const fileOf = (b: number) => (b % 2 === 0 ? 'result.json' : 'record.json')
 
 /** The same file with as many bytes, but another reward. */
@@ -118,6 +133,89 @@ test('an index whose trials have mostly changed is made again', async () => {
   await indexed(dir)
   await indexed(dir)
   expect(await answered(dir)).toHaveLength(4)
-  const lines = (await readFile(join(dir, indexName), 'utf8')).split('\n').filter((line) => line !== '')
-  expect(lines).toHaveLength(4)
+  expect(rowsIn(await readFile(join(dir, indexName), 'utf8'))).toHaveLength(4)
+})
+
+test('what records share is in the index once, and they are rendered as if they had been read from their files', async () => {
+  const dir = await makeJob(5)
+  await indexed(dir)
+  const index = await readFile(join(dir, indexName), 'utf8')
+  expect(index.split('\n').filter((line) => line.includes('\tpart\t'))).toHaveLength(2)
+  expect(index.split('"timeoutMultipliers"')).toHaveLength(2)
+  expect(JSON.stringify(await indexed(dir))).toBe(JSON.stringify(await plain(dir)))
+})
+
+test('an index that another user wrote is passed over', { skip: process.geteuid?.() !== 0 }, async () => {
+  const dir = await makeJob(3)
+  await indexed(dir)
+  await chown(join(dir, indexName), 65_534, 65_534)
+  expect(await answered(dir)).toEqual([])
+  expect(await indexed(dir)).toHaveLength(3)
+})
+
+describe('a packed job', () => {
+  const packed = async (dir: string, indexFrom: number) => {
+    const store = await openPackedStore(dir, { host: {}, reading: { indexFrom, settleMs } })
+    return recordsOf(store).finally(() => store.close())
+  }
+  const commitPacked = async (dir: string, nth: number, reward: number) => {
+    const end = { kind: 'scored', rewards: { reward }, exit: { kind: 'finished' } } as const
+    const store = await openPackedStore(dir, { host: {} })
+    await finish(store, someRecord({ name: `trial-${nth}`, id: `id-${nth}-${reward}`, end }))
+    await store.close()
+  }
+  const makePacked = async () => {
+    const dir = await tempDir()
+    for (let i = 0; i < 4; i++) await commitPacked(dir, i, 1)
+    await settle()
+    return dir
+  }
+  const rewardsOf = (records: readonly TrialRecord[]) =>
+    records.map(({ end }) => (end.kind === 'scored' ? end.rewards?.reward : null))
+
+  test('is read from the index while it has not changed', async () => {
+    const dir = await makePacked()
+    const first = await packed(dir, 1)
+    // A copy that tells something else shows that the copy was read.
+    const index = await readFile(join(dir, indexName), 'utf8')
+    const rows = rowsIn(index).map((line) => line.slice(line.indexOf('\t') + 1).replace('"reward":1', '"reward":7'))
+    const parts = index.split('\n').filter((line) => line.includes('\tpart\t'))
+    await writeFile(join(dir, indexName), `${parts.join('\n')}\n${rows.map((row) => renderLine([row])).join('')}`)
+    expect(rewardsOf(await packed(dir, 1))).toEqual([7, 7, 7, 7])
+    expect(await packed(dir, 100)).toEqual(first)
+  })
+
+  test.each([
+    ['a trial more', [1, 1, 1, 1, 1]],
+    ['a trial again', [1, 2, 1, 1]],
+    ['another byte in place', [5, 1, 1, 1]],
+    ['a torn end', [1, 1, 1, 1]],
+    ['packed again', [3, 3, 3, 3]],
+  ])('is read from its own files after a change: %s', async (change, expected) => {
+    const dir = await makePacked()
+    await packed(dir, 1)
+    const path = join(dir, 'packed/index.jsonl')
+    if (change === 'a trial more') await commitPacked(dir, 9, 1)
+    if (change === 'a trial again') await commitPacked(dir, 1, 2)
+    if (change === 'a torn end') await appendFile(path, '{"kind":"trial"')
+    const text = await readFile(path, 'utf8')
+    if (change === 'another byte in place') await writeFile(path, text.replace('"reward":1', '"reward":5'))
+    if (change === 'packed again') {
+      await rm(path)
+      await writeFile(path, text.replaceAll('"reward":1', '"reward":3'))
+    }
+    const found = await packed(dir, 1)
+    expect(found).toEqual(await packed(dir, 100))
+    expect(rewardsOf(found)).toEqual(expected)
+    await settle()
+    await packed(dir, 1)
+    expect(await packed(dir, 1)).toEqual(await packed(dir, 100))
+  })
+
+  test('a trial whose bytes are gone is not finished, whatever the index says', async () => {
+    const dir = await makePacked()
+    await packed(dir, 1)
+    await truncate(join(dir, 'packed/segment-00000.tar.gz'), 10)
+    expect(await packed(dir, 1)).toEqual([])
+  })
 })

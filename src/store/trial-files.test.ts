@@ -52,6 +52,7 @@ describe.each(['harbor', 'packed'] as const)('%s layout', (layout) => {
   test('follows no link, to a file or to a directory, and waits for no pipe', async () => {
     const outside = await makeTempDir()
     write(outside, 'trajectory.json', 'secret')
+    write(outside, 'agent/trajectory.json', 'secret')
     const files = await read(layout, (dir) => {
       mkdirSync(join(dir, 'agent'))
       symlinkSync(join(outside, 'trajectory.json'), join(dir, 'agent/trajectory.json'))
@@ -59,6 +60,7 @@ describe.each(['harbor', 'packed'] as const)('%s layout', (layout) => {
       symlinkSync(outside, join(dir, 'verifier'))
       mkdirSync(join(dir, 'steps'))
       symlinkSync(outside, join(dir, 'steps/agent'))
+      symlinkSync(outside, join(dir, 'steps/one'))
     })
     expect(files).toEqual([])
   })

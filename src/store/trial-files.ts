@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import type { TrialFile } from '../core/trace.ts'
+import { blockingDisk, patientDisk } from '../lib/disk.ts'
+import { isLocal } from '../lib/file-systems.ts'
 import { openPackedStore } from './packed/packed-store.ts'
 import { readPackedFiles } from './packed/read-files.ts'
 import { type LimitOf, readTrialDir } from './read-trial-dir.ts'
@@ -20,11 +22,12 @@ export async function openForReading(jobDir: string, layout: 'harbor' | 'packed'
   }
   const { openHarborLayout } = await import('./harbor-layout.ts')
   const store = openHarborLayout(jobDir)
+  const disk = isLocal(jobDir) ? blockingDisk : patientDisk
   return {
     records: () => store.records(),
     // An untrusted result.json may name any path as its trial.
     readFiles: async (trialName, limitOf) =>
-      /[/\\\0]|^\./.test(trialName) ? [] : readTrialDir(join(jobDir, trialName), limitOf),
+      /[/\\\0]|^\./.test(trialName) ? [] : readTrialDir(join(jobDir, trialName), limitOf, disk),
     close: () => store.close(),
   }
 }

@@ -2,6 +2,7 @@ import anthropic from '../../src/engines/anthropic.ts'
 import gemini from '../../src/engines/gemini.ts'
 import openai from '../../src/engines/openai.ts'
 import compatible from '../../src/engines/openai-compatible.ts'
+import vertex from '../../src/engines/vertex/index.ts'
 import { chunksOf, cutsAfter, events, fails, json, says, usage } from '../fakes/model-server.ts'
 import { engineLaws, type Voice } from './engine.ts'
 
@@ -114,4 +115,18 @@ engineLaws('gemini', {
   keyHeader: 'x-goog-api-key',
   make: (origin, key, options) =>
     gemini.make(gemini.options.parse({ api_base: origin, ...options }), context('GEMINI_API_KEY', key)),
+})
+
+engineLaws('vertex', {
+  voice: {
+    ...geminiVoice,
+    lists: (...models) =>
+      json({ publisherModels: models.map((name) => ({ name: `publishers/google/models/${name}` })) }),
+  },
+  keyHeader: 'authorization',
+  make: (origin, key, options) =>
+    vertex.make(
+      vertex.options.parse({ api_base: origin, project: 'p', ...options }),
+      context('CLOUDSDK_AUTH_ACCESS_TOKEN', key),
+    ),
 })

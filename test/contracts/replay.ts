@@ -33,7 +33,7 @@ export const replayTask = (data = 'the quick brown fox'): TaskFiles => ({
 })
 
 /** Shows what the task holds, a clock, a random name and a process. */
-export const looks = 'cat /data.txt; date; date +%s; mktemp; ls -l /data.txt; sleep 0 & wait'
+export const looks = 'cat /data.txt; date; date +%s; mktemp; ls -l /data.txt; sleep 0.2 & wait'
 
 /** The laws of every agent whose conversations become training data. */
 export function replayLaws(name: string, under: Replayable): void {

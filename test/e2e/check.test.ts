@@ -212,6 +212,11 @@ withSandboxes('tasks check', () => {
   test('a rejected task fails the command, and only its trials are kept', () => {
     expect(result.code).toBe(3)
     expect(JSON.parse(result.stdout)).toMatchObject({ schema: 'tasks-check/1', accepted: 1, unknown: 1 })
+    const { checks } = JSON.parse(result.stdout)
+    const sums = checks.map(({ name: _, ...counts }: Record<string, number>) =>
+      Object.values(counts).reduce((sum, count) => sum + count, 0),
+    )
+    expect(new Set(sums)).toEqual(new Set([reports.size]))
     const kept = readdirSync(join(scratch, 'kept')).map((name) => name.replace(/^\d+-/, ''))
     expect(kept).toContain('wrong-solution')
     expect(kept).not.toContain('honest')
@@ -221,6 +226,7 @@ withSandboxes('tasks check', () => {
     const { code, stdout, stderr } = await otAgent(['tasks', 'check', 'examples/tasks', '--repeats', '1', '-n', '2'])
     expect(stderr).not.toMatch(/rejected|unknown/)
     const names = readdirSync('examples/tasks')
+    expect(stdout).toMatch(new RegExp(`^oracle +${names.length} +0 +0 +0$`, 'm'))
     for (const name of names)
       expect(stdout).toMatch(
         new RegExp(`^ot-agent/${name} +accepted +ok +ok +ok +- +ok +(?:ok|-) +(?:ok|-) +(?:ok|-) +ok +-$`, 'm'),

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import scripted from '../../src/engines/scripted/index.ts'
 import { type ServedModelService, serveModel } from '../../src/server/serve-model.ts'
+import { HubStandIn } from '../fakes/hub/server.ts'
 import { writeTree } from '../make-task.ts'
 import { scratch, stateDir, withSandboxes } from './kit.ts'
 
@@ -65,6 +66,35 @@ const evaluate = (model: string, ...more: string[]) =>
   )
 
 withSandboxes('eval run', () => {
+  test('uploads the traces of the job in the same command, and the registry links to them', {
+    timeout: 300_000,
+  }, async () => {
+    const hub = await HubStandIn.start()
+    for (const [name, value] of Object.entries(hub.env)) vi.stubEnv(name, value)
+    try {
+      const registry = ['--registry', join(place, 'uploads.db')]
+      const words = ['--no-smoke', '-l', '2', '--job-name', 'uploaded', ...registry]
+      const { status, stderr } = await evaluate('good', ...words, '--upload-traces', 'me/eval-traces')
+      expect(status, stderr).toBe(0)
+      expect(stderr).toContain('uploaded 2 traces')
+      const files = [...(hub.repo('me/eval-traces').commit('main')?.files.keys() ?? [])]
+      expect(files).toContain('data/train-00000-of-00001.parquet')
+      const found = await ot('registry', 'search', '--json', ...registry)
+      expect(JSON.parse(found.stdout).runs).toMatchObject([
+        { job_name: 'uploaded', hf_traces_link: 'https://huggingface.co/datasets/me/eval-traces' },
+      ])
+      const missing = await evaluate('good', '--no-smoke', '-l', '1', '--upload-traces', 'not a name')
+      expect({ status: missing.status, runs: readdirSync(join(place, 'jobs')) }).toEqual({
+        status: 2,
+        runs: ['uploaded'],
+      })
+    } finally {
+      vi.unstubAllEnvs()
+      await hub.close()
+      rmSync(join(place, 'jobs'), { recursive: true })
+    }
+  })
+
   test('detects a difference of 20 points, and calls one of a point undecided', { timeout: 300_000 }, async () => {
     const good = await evaluate('good')
     expect(good.status, good.stderr).toBe(0)

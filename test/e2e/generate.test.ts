@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
+import { parseToml } from '../../src/formats/harbor-task/parse.ts'
 import { Semaphore } from '../../src/lib/semaphore.ts'
 import { offlineWords } from '../fakes/offline-words.ts'
 import { scratch, withSandboxes } from './kit.ts'
@@ -50,8 +51,16 @@ withSandboxes('ot-agent generate', () => {
         '--target-repo',
         `file:${published}`,
       ],
+      ...['--sandbox-cpu', '2', '--sandbox-memory-gb', '3', '--sandbox-disk-gb', '5'],
     )
     expect(status, stderr).toBe(0)
+    const [task = ''] = readdirSync(join(out, 'tasks'))
+    const { environment } = parseToml(readFileSync(join(out, 'tasks', task, 'task.toml'), 'utf8'), 'task.toml')
+    expect(environment).toMatchObject({ cpus: 2, memory_mb: 3072, storage_mb: 5120 })
+    const [job = ''] = readdirSync(join(out, 'jobs'))
+    expect(JSON.parse(readFileSync(join(out, 'jobs', job, 'config.json'), 'utf8')).environment).toMatchObject({
+      ...{ override_cpus: 2, override_memory_mb: 3072, override_storage_mb: 5120 },
+    })
     expect(JSON.parse(stdout)).toMatchObject({
       status: 'success',
       traces: { uploadedRepo: `file:${published}`, metadata: { trials: 1, meanReward: 1, exported: { rows: 1 } } },
@@ -69,6 +78,30 @@ withSandboxes('ot-agent generate', () => {
       tasks: null,
       traces: { metadata: { trials: 1, meanReward: 1, exported: null } },
     })
+  })
+
+  test.concurrent('a task that holds words of a benchmark at hand is left out, unless told otherwise', {
+    timeout: 600_000,
+  }, async () => {
+    const words = 'how many penguins swim past the lighthouse of Ushuaia on a quiet Sunday'
+    const file = pipeline(
+      'penguins',
+      `make: ({ id }) => ({ instruction: id === 'r0' ? 'Find out ${words}.' : 'Write 2 to /app/x.', files: { 'tests/test.sh': { data: 'exit 1' } } })`,
+    )
+    const cwd = join(scratch, 'penguins')
+    mkdirSync(join(cwd, 'benchmarks'))
+    writeFileSync(join(cwd, 'benchmarks/gaia.jsonl'), `${JSON.stringify({ id: 'a', instruction: words })}\n`)
+    const made = async (out: string, ...more: string[]) => {
+      const argv = [bin, 'generate', file, '--no-check', '--json', '--output-dir', join(cwd, out), ...more]
+      const child = spawn(process.execPath, argv, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+      const { tasks, rejects } = JSON.parse(stdout).tasks.metadata
+      return { tasks, rejects, stderr }
+    }
+    const usual = await made('usual')
+    expect(usual).toMatchObject({ tasks: 1, rejects: { contaminated: 1 } })
+    expect(usual.stderr).toContain('tasks are not compared with openthoughts-tblite')
+    expect(await made('all', '--no-decontaminate')).toMatchObject({ tasks: 2, rejects: {} })
   })
 
   test.concurrent('a check that only looks whether a file is there is no check', { timeout: 600_000 }, async () => {

@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises'
+import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { rehearse } from '../../src/app/recipe/rehearse.ts'
 import { stageServices } from '../../src/app/recipe/services.ts'
 import type { StageEntry } from '../../src/core/recipe.ts'
 import type { TaskRow } from '../../src/core/row.ts'
@@ -102,6 +103,39 @@ withSandboxes('a judge in a recipe', () => {
       await expect(run('unjudged-run', [{ use, with: more }]), use).rejects.toMatchObject({
         ...{ message: expect.stringContaining('judged by a model'), hint: expect.stringContaining('`judge`') },
       })
+  })
+
+  test('is replaced in a rehearsal by a comparison with the reference, which the report says', {
+    timeout: 180_000,
+  }, async () => {
+    const root = join(scratch, 'rehearsed')
+    const rubric = (reference: string) => ({
+      'tests/judge.json': JSON.stringify({ schema: 'judge/1', criteria: [{ name: 'kind', text: 'Kind.' }], reference }),
+    })
+    const instruction = { 'instruction.md': 'Write something kind to /answer.\n' }
+    await writeJudged(root, 'right', { files: { ...instruction, ...rubric('a kind\nword') } })
+    await writeJudged(root, 'wrong', { files: { ...instruction, ...rubric('another word') } })
+    const judge = { model: 'openai/no-such' }
+    const stages = (more: object) => [
+      { use: 'sources/task-folder', with: { path: root } },
+      { use: 'filters/tasks/verified', with: { sandbox: 'daytona', ...more } },
+      { use: 'rollouts/agent', with: { teacher: { model: 'openai/no-such' }, sandbox: 'daytona', ...more } },
+      { use: 'exporters/sharegpt', with: { validation: 0 } },
+    ]
+    const rehearsed = async (name: string, more: object) => {
+      const file = join(scratch, `${name}.ts`)
+      await writeFile(file, `export default ${JSON.stringify({ name, stages: stages(more) })}\n`)
+      const follower = { signal, trials: { notify: () => {} } }
+      return rehearse(file, { dir: () => join(scratch, name) }, follower)
+    }
+    const report = await rehearsed('judged-rehearsal', { judge })
+    const [, verified, rollout] = report.stages
+    expect(verified).toMatchObject({ taken: 2, given: 1, drops: { 'check-oracle': 1 } })
+    expect(rollout).toMatchObject({ taken: 1, given: 1 })
+    for (const stage of [verified, rollout])
+      expect(stage?.substituted).toContain('a comparison with the reference for the judge openai/no-such')
+    expect(report.brokenAt).toBeNull()
+    await expect(rehearsed('unjudged-rehearsal', {})).rejects.toThrow('judged by a model')
   })
 
   test('says whether a scout solved its task, so that there is something to hint at', {

@@ -400,6 +400,7 @@ const values: Readonly<Record<string, string>> = {
   preflight: 'false',
   use_mca: 'true',
   pretokenize: 'true',
+  train_launcher: 'accelerate',
   consolidate_output_repo: 'org/out',
   consolidate_base_repo: 'org/small',
   consolidate_workdir: '/w',

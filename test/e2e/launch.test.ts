@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { installSky } from '../fakes/scripted-sky.ts'
 import { until } from '../slurm-cluster.ts'
 import { engineFor, oracleOver, slowTasks } from '../slurm-launches.ts'
 import { scratch, withSandboxes } from './kit.ts'
@@ -111,6 +112,25 @@ test('a server ends when the only job that needs it is cancelled', async () => {
   expect(existsSync(join(dir, 'launches', id, 'endpoint.json'))).toBe(false)
 }, 120_000)
 
+test('the same launch goes through SkyPilot, with a sky command that runs its tasks here', () => {
+  const dir = join(scratch, 'sky')
+  installSky(join(scratch, 'sky-bin'))
+  const file = join(scratch, 'pods.yaml')
+  const facts = ['name: pods', 'summary: x', 'scheduler: skypilot', 'nodes: 2', 'gpus_per_node: 0', 'cpus_per_node: 2']
+  writeFileSync(
+    file,
+    [...facts, 'internet_on_compute_nodes: true', 'sky: { resources: { infra: kubernetes } }'].join('\n'),
+  )
+  const words = ['--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts']
+  const args = ['--datagen-extra-args', '--limit 2 --no-check --source fixture']
+  const target = ['--datagen-target-repo', `file:${join(scratch, 'sky-published')}`]
+  const sent = ot('launch', '--cluster', file, '--experiments-dir', dir, ...words, ...args, ...target)
+  expect(sent.status, sent.stderr).toBe(0)
+  expect(watch(dir, sent.stdout.trim(), 0)).toEqual({ tasks: 'done', 'upload-tasks': 'done' })
+  expect(readdirSync(join(dir, 'outputs/tasks/tasks'))).toHaveLength(2)
+  expect(ot('launch', 'logs', sent.stdout.trim(), '--experiments-dir', dir).stdout).toContain('2 tasks of 2 rows')
+}, 240_000)
+
 function launch(dir: string, ...words: string[]): string {
   return submit(dir, '--job-type', 'datagen', '--datagen-script', 'data/nl2bash/generate.ts', ...words)
 }
@@ -129,6 +149,6 @@ function watch(dir: string, id: string, code: number): Record<string, string> {
 }
 
 function ot(...words: string[]) {
-  const env = { ...process.env, XDG_CACHE_HOME: cache }
+  const env = { ...process.env, XDG_CACHE_HOME: cache, PATH: `${join(scratch, 'sky-bin')}:${process.env.PATH}` }
   return spawnSync(process.execPath, ['bin/ot-agent.js', ...words], { encoding: 'utf8', env })
 }

@@ -51,10 +51,11 @@ test('one of every kind runs by its path, and the lock knows the code of each', 
 })
 
 test('changed code makes its rows and those below anew, and nothing else', minutes, async () => {
-  const built = () => run().stderr.match(/^[\w+ -]+(?= \.\.\.\n {2}shard)/gm) ?? []
+  const built = () =>
+    [...run().stderr.matchAll(/^stage \d\/\d ([\w+ -]+): \d+ rows?, \d+s$/gm)].map(([, title]) => title)
   expect(built()).toEqual([])
   await edit('stages/one-each.ts', "left(fields->>'text', 1)", "left(fields->>'text', 2)")
-  expect(built()).toEqual(['one-each', 'longest-first'])
+  expect(built()).toEqual(['one-each', 'longest-first', 'text-file'])
   expect(await linesOut()).toContain('Little strokes fell great oaks.')
 })
 

@@ -135,18 +135,46 @@ describe('recipe check', () => {
 })
 
 test('a run that has everything goes on when what it needed is gone', minutes, async () => {
-  const examples = ['good.jsonl', 'bad.jsonl'].map((name) => join(dir, 'mine', name))
-  for (const example of examples) await writeFile(example, '{"instruction": "List the files of a folder."}\n')
-  const file = await recipe('resumed', [
-    own,
-    { id: 'like', use: 'filters/tasks/classifier', with: { positives: 'good.jsonl', negatives: 'bad.jsonl' } },
-    { id: 'prompts', use: 'exporters/rl' },
-  ])
+  const needed = join(dir, 'mine/needed.txt')
+  await writeFile(needed, 'anything\n')
+  await writeFile(
+    join(dir, 'mine/like.ts'),
+    `import { definePlugin, z } from 'ot-agent'
+const needs = () => [{ kind: 'file', path: ${JSON.stringify(needed)}, what: 'what it looks at', provide: 'write it' }]
+export default definePlugin({
+  name: 'like', summary: 'x', options: z.strictObject({}),
+  make: () => ({ kind: 'filter', takes: 'task', keep: () => true, needs }),
+})
+`,
+  )
+  const file = await recipe('resumed', [own, { id: 'like', use: './like.ts' }, { id: 'prompts', use: 'exporters/rl' }])
   const run = ['recipe', 'run', file, '-o', join(dir, 'resumed'), '-q', '--json']
   expect(await program(run)).toMatchObject({ status: 0 })
-  await rm(examples[0] ?? '')
+  await rm(needed)
   const again = await program(run)
   expect(JSON.parse(again.stdout).cached).toEqual(['own', 'like'])
   const anew = await program([...run, '--set', 'seed=5'])
-  expect(anew).toMatchObject({ status: 3, stdout: '', stderr: expect.stringContaining('like: examples to learn from') })
+  expect(anew).toMatchObject({ status: 3, stdout: '', stderr: expect.stringContaining('like: what it looks at') })
 })
+
+test(
+  'a stage is made again when the examples that it learned from changed, and stops when they are gone',
+  minutes,
+  async () => {
+    const examples = ['good.jsonl', 'bad.jsonl'].map((name) => join(dir, 'mine', name))
+    for (const example of examples) await writeFile(example, '{"instruction": "List the files of a folder."}\n')
+    const file = await recipe('examples', [
+      own,
+      { id: 'like', use: 'filters/tasks/classifier', with: { positives: 'good.jsonl', negatives: 'bad.jsonl' } },
+      { id: 'prompts', use: 'exporters/rl' },
+    ])
+    const run = ['recipe', 'run', file, '-o', join(dir, 'examples'), '-q', '--json']
+    expect(await program(run)).toMatchObject({ status: 0 })
+    expect(JSON.parse((await program(run)).stdout).cached).toEqual(['own', 'like'])
+    await writeFile(examples[0] ?? '', '{"instruction": "Sort the lines of a file."}\n')
+    expect(JSON.parse((await program(run)).stdout).cached).toEqual(['own'])
+    await rm(examples[0] ?? '')
+    const gone = await program(run)
+    expect(gone).toMatchObject({ status: 3, stdout: '', stderr: expect.stringMatching(/like.*good\.jsonl.*\nhint: /) })
+  },
+)

@@ -18,7 +18,7 @@ const lacking: Readonly<Record<string, readonly string[]>> = {
     'issue-tasks: put the file there',
     'superuser: download the archive',
     'tezos: download the archive',
-    'tezos-forms, length: export OPENAI_API_KEY',
+    'tezos-forms, verified, length, rollout: export OPENAI_API_KEY',
     'verified, rollout: export DAYTONA_API_KEY',
   ],
   'openthoughts-agent-rl.ts': ['verified: export DAYTONA_API_KEY'],

@@ -96,7 +96,11 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     ['broken TOML', ['-p', 'bad-toml'], /error: \S+task\.toml:1:5: expected TOML/],
     ['a task without tests', ['-p', 'no-tests'], /no tests\/test\.sh/],
     ['a file that cannot be read', ['-p', 'unreadable'], /instruction\.md: expected a file/],
-    ['an unknown agent', ['-p', 'tasks', '-a', 'oracl'], /unknown agent "oracl"\nhint: known: .*nop.*oracle/],
+    [
+      'an unknown agent',
+      ['-p', 'tasks', '-a', 'oracl'],
+      /unknown agent "oracl"\nhint: did you mean oracle\? known: .*nop/,
+    ],
     ['an unknown sandbox', ['-p', 'tasks', '-e', 'moon'], /unknown sandbox "moon"\nhint: known: .*local/],
     ['an unknown option of the agent', ['-p', 'tasks', '--ak', 'speed=3'], /speed/],
     [
@@ -107,7 +111,11 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     ['a jobs directory below a file', ['-p', 'tasks', '-o', 'job.yaml/jobs'], /got ENOTDIR/],
     ['a result file below a file', ['-p', 'tasks', '--output', 'job.yaml/x'], /--output: expected a file .*ENOTDIR/],
     ['a job file with a wrong value', ['-c', 'job.yaml'], /agents\[0\]\.name: expected a text, got 5/],
-    ['a wrong --set', ['-p', 'tasks', '--set', 'n_atempts=2'], /n_atempts is not a key/],
+    [
+      'a wrong --set',
+      ['-p', 'tasks', '--set', 'n_atempts=2'],
+      /n_atempts is not a key.*\nhint: did you mean n_attempts\?/,
+    ],
     ['a variable that is not set', ['-p', 'needs-var'], /needs the host variable NOT_SET_ANYWHERE/],
     ['a filter that leaves nothing', ['-p', 'tasks', '-i', 'z*'], /found none of 3/],
     [
@@ -126,7 +134,7 @@ RUN printf '\033]0;owned\007\033[2J\033[31mred\r' >&2; exit 7
     const before = [...listing(scratch), ...listing(jobs)]
     const { status, stdout, stderr } = ot('run', ...(argv.includes('-o') ? argv : ['-o', 'new-jobs', ...argv]))
     expect(stderr).toMatch(message)
-    expect(stderr).toMatch(/^(.*is not a known key.*\n)?error: .+\nhint: .+\n$/)
+    expect(stderr).toMatch(/^error: .+\nhint: .+\n$/)
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect([...listing(scratch), ...listing(jobs)]).toEqual(before)
   })

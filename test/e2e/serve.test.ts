@@ -205,6 +205,32 @@ describe('serve with vllm_server', () => {
     expect(existsSync(join(bin, 'endpoint.json'))).toBe(false)
   })
 
+  /** Explains itself as vLLM does, without an option that newer and older versions do not have. */
+  const explained = `
+    if (process.argv.includes('--help=all')) {
+      console.log('usage: vllm serve [model_tag] [options]\\n  --host HOST\\n  --port PORT\\n  --served-model-name NAME\\n  --trust-remote-code')
+      process.exit(0)
+    }
+  `
+
+  test('options that the server does not have are left out with their values, and what a person added stays', async () => {
+    const { bin, config, notes, port } = await fakeVllm('vllm-old', explained + server)
+    writeFileSync(
+      config,
+      readFileSync(config, 'utf8').replace('logging_level: DEBUG', 'swap_space: 4, extra_args: --my-own 1'),
+    )
+    const { child, ended, says } = otAgent(['serve', '--config', config], { PATH: `${bin}:${process.env.PATH}` })
+    await says(/serving served at/)
+    const { argv } = JSON.parse(readFileSync(notes, 'utf8'))
+    expect(argv.join(' ')).toBe(
+      `serve org/weights --host 127.0.0.1 --port ${port} --served-model-name served --trust-remote-code --my-own 1`,
+    )
+    child.kill('SIGTERM')
+    const { stderr } = await ended
+    expect(stderr).toContain('this server has no --max-model-len; it is left out')
+    expect(stderr).toContain('this server has no --swap-space; it is left out')
+  })
+
   /** Asks for its key as vLLM does: below /v1, from VLLM_API_KEY. */
   const keyed = `
     const { createServer } = require('node:http')
@@ -262,6 +288,66 @@ describe('serve with vllm_server', () => {
       expect(open.key).toBe('')
       expect(open.file).not.toHaveProperty('api_key')
     }
+  })
+
+  /** Passes on what comes to a port; the first one ends after it passed something on. */
+  const forwarder = `
+    const { connect, createServer } = require('node:net')
+    const { existsSync, writeFileSync } = require('node:fs')
+    const [from, to, mark] = process.argv.slice(-3)
+    const isFirst = !existsSync(mark)
+    writeFileSync(mark, String(process.pid))
+    createServer((socket) => {
+      socket.pipe(connect(Number(to), '127.0.0.1')).pipe(socket)
+      if (isFirst) setTimeout(() => process.exit(9), 1500)
+    }).listen(Number(from), '127.0.0.1')
+  `
+
+  test('a tunnel of the engine file makes the server reachable from outside, only with a key, and is opened again when it ends', async () => {
+    const { bin, config } = await fakeVllm('vllm-tunnel', keyed)
+    const [outside, mark] = [await freePort(), join(bin, 'mark')]
+    const command = JSON.stringify([process.execPath, '-e', forwarder, String(outside), '{port}', mark])
+    const tunnel = `tunnel: {command: ${command}, url: "http://127.0.0.1:${outside}", check_sec: 0.2}`
+    writeFileSync(config, readFileSync(config, 'utf8').replace('logging_level: DEBUG', tunnel))
+    const env = { PATH: `${bin}:${process.env.PATH}` }
+    const open = await otAgent(['serve', '--config', config, '--no-key'], env).ended
+    expect(open).toMatchObject({ code: 2, stderr: expect.stringMatching(/^error: --no-key: .+\nhint: .+\n$/) })
+    const { child, ended, says } = otAgent(['serve', '--config', config], env)
+    await says(/reached from outside at/)
+    const { api_key: key, public_url: url } = JSON.parse(readFileSync(join(bin, 'endpoint.json'), 'utf8'))
+    expect(url).toBe(`http://127.0.0.1:${outside}`)
+    const first = readFileSync(mark, 'utf8')
+    expect((await fetch(`${url}/v1/models`)).status).toBe(401)
+    await says(/the tunnel ended \(.*exit code 9\); it is opened again/)
+    const answers = () =>
+      fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } }).then(
+        ({ status }) => status,
+        () => 0,
+      )
+    await expect.poll(answers, { timeout: 20_000 }).toBe(200)
+    const second = readFileSync(mark, 'utf8')
+    expect(second).not.toBe(first)
+    child.kill('SIGTERM')
+    const { code, stdout, stderr } = await ended
+    expect(code).toBe(0)
+    expect(stdout + stderr).not.toContain(key)
+    expect(() => process.kill(Number(second), 0)).toThrow()
+  })
+
+  test('a tunnel to several copies, or by a program that is not there, is refused before anything is started', async () => {
+    const { bin, config, notes } = await fakeVllm('vllm-no-tunnel', keyed)
+    const plain = readFileSync(config, 'utf8')
+    const refused = async (more: string) => {
+      writeFileSync(config, plain.replace('logging_level: DEBUG', more))
+      const { code, stderr } = await otAgent(['serve', '--config', config], { PATH: `${bin}:${process.env.PATH}` })
+        .ended
+      expect(code).toBe(2)
+      return stderr
+    }
+    const tunnel = (program: string) => `tunnel: {command: [${program}], url: "https://model.example.org"}`
+    expect(await refused(`num_replicas: 2, ${tunnel('ssh')}`)).toMatch(/expected one copy .+\nhint: .+\n$/)
+    expect(await refused(tunnel('no-such-program'))).toMatch(/found no no-such-program on this machine\nhint: .+\n$/)
+    expect(existsSync(notes)).toBe(false)
   })
 
   test('a key among the arguments of a server is refused', async () => {

@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
+import { signalProcess } from '../../src/lib/spawn-process.ts'
+import { loadLease } from '../../src/sandboxes/namespaces/lease-file.ts'
 import { agentThat, solver } from '../fakes/agents.ts'
 import { playTrial, stateDir, withSandboxes } from './kit.ts'
 
@@ -12,8 +14,10 @@ const dirs = () => (existsSync(sandboxes) ? readdirSync(sandboxes).map((id) => j
 const ways = {
   'its files are removed': (dir: string) => rmSync(dir, { recursive: true, force: true }),
   'its processes are killed': (dir: string) => {
+    const first = loadLease(dir)?.holder?.pid
+    if (first !== undefined) signalProcess(first, 'SIGKILL')
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
-      if (sees(pid, basename(dir))) process.kill(Number(pid), 'SIGKILL')
+      if (sees(pid, basename(dir))) signalProcess(Number(pid), 'SIGKILL')
   },
 }
 

@@ -1,5 +1,7 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { spawnProcess } from '../../src/lib/spawn-process.ts'
 import { tempDir } from '../trees.ts'
@@ -43,6 +45,41 @@ test('view prints its address, a second view of the same paths finds it, and Ctr
   first.child.kill('SIGINT')
   expect(await first.ended).toBe(0)
   expect(readdirSync(notes)).toEqual([])
+})
+
+/** What the desktop's opener is given by a viewer on a terminal, or null when it is not asked within the time a start takes. */
+async function openedBy(env: Readonly<Record<string, string>>): Promise<{ opened: string | null; shown: string }> {
+  const dir = await tempDir()
+  const [jobs, bin, seen] = [join(dir, 'jobs'), join(dir, 'bin'), join(dir, 'seen')]
+  mkdirSync(jobs)
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'xdg-open'), `#!/bin/sh\nprintf %s "$1" > ${seen}.part && mv ${seen}.part ${seen}\n`, {
+    mode: 0o755,
+  })
+  const { spawn } = createRequire(import.meta.url)('@lydell/node-pty') as typeof import('@lydell/node-pty')
+  const { DISPLAY: _, WAYLAND_DISPLAY: __, SSH_CONNECTION: ___, ...others } = process.env
+  const pty = spawn(process.execPath, ['bin/ot-agent.js', 'view', jobs], {
+    cols: 200,
+    env: { ...others, XDG_CACHE_HOME: join(dir, 'cache'), PATH: `${bin}:${process.env.PATH}`, ...env },
+  })
+  const ended = new Promise((resolve) => pty.onExit(resolve))
+  let shown = ''
+  pty.onData((chunk) => {
+    shown += chunk
+  })
+  while (!shown.includes('\n')) await sleep(20)
+  for (let i = 0; i < 50 && !existsSync(seen); i++) await sleep(20)
+  pty.kill('SIGINT')
+  await ended
+  return { opened: existsSync(seen) ? readFileSync(seen, 'utf8') : null, shown }
+}
+
+test('the address is opened where there is a desktop, and not for a session over the network', async () => {
+  const desktop = await openedBy({ DISPLAY: ':0' })
+  expect(desktop.opened).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/)
+  expect(desktop.shown).toContain(desktop.opened)
+  expect((await openedBy({ DISPLAY: ':0', SSH_CONNECTION: '127.0.0.1 1 127.0.0.1 22' })).opened).toBeNull()
+  expect((await openedBy({})).opened).toBeNull()
 })
 
 test('a viewer that may start runs has a key, is another one than that without, and stays on this machine', async () => {

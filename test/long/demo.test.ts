@@ -1,21 +1,39 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needs } from '../needs.ts'
 import { lookAtDemo } from '../view-demo.ts'
 
+// An empty project with the packed package, as its users have it.
+const project = mkdtempSync(join(tmpdir(), 'demo-'))
+const inProject = (program: string, ...args: string[]) => spawnSync(program, args, { cwd: project, encoding: 'utf8' })
 const demo = (out: string, ...words: string[]) =>
-  spawnSync(process.execPath, ['bin/ot-agent.js', 'demo', '-o', out, ...words], { encoding: 'utf8' })
+  inProject('npx', '--no-install', 'ot-agent', 'demo', '-o', out, ...words)
 
 describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
-  const out = join(mkdtempSync(join(tmpdir(), 'demo-')), 'demo')
+  const out = join(project, 'demo')
+
+  beforeAll(() => {
+    // Other tests run the program that is built already: it is not built again.
+    const packed = spawnSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', project], {
+      encoding: 'utf8',
+    })
+    expect(packed.status, packed.stderr).toBe(0)
+    const [{ filename }] = JSON.parse(packed.stdout) as [{ filename: string }]
+    writeFileSync(join(project, 'package.json'), '{ "name": "mine", "private": true }\n')
+    const installed = inProject('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', `./${filename}`)
+    expect(installed.status, installed.stderr).toBe(0)
+    // npm warns of scripts that packages run when they are installed: we have none.
+    expect(installed.stderr).not.toMatch(/ot-agent|prepare/)
+  })
+  afterAll(() => rmSync(project, { recursive: true, force: true }))
 
   test('makes a dataset offline, says what each stage did, and has nothing left to do the second time', {
     timeout: 900_000,
   }, () => {
-    const first = demo(out)
+    const first = demo('demo')
     expect({ status: first.status, stderr: first.stderr }).toMatchObject({
       status: 0,
       stderr: expect.stringContaining('The teacher is a stand-in, no model'),
@@ -40,6 +58,11 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
     // A model's own replies: not all of its traces are kept.
     expect(first.stdout).toMatch(/^student +6 +6$/m)
     expect(first.stdout).toMatch(/^(turns|loops|solved) .*(too-few-turns|loop|reward-too-low) \d+/m)
+    // What it suggests next can be copied into a shell.
+    const said = `${first.stdout}${first.stderr}`
+    const tips = [...said.matchAll(/^ +(npx ot-agent (?:eval compare|recipe explain|recipe check) .*?) {3}/gm)]
+    expect(tips).toHaveLength(3)
+    for (const [, tip = ''] of tips) expect([tip, inProject('sh', '-c', tip).status]).toEqual([tip, 0])
     const again = demo(out, '--json')
     expect(again.status).toBe(0)
     const { cached, sinks } = JSON.parse(again.stdout)
@@ -50,13 +73,7 @@ describe('ot-agent demo', needs('bwrap', 'unshare', 'nsenter', 'git'), () => {
   test('is shown by the viewer', { ...needs('chromium'), timeout: 120_000 }, () => lookAtDemo(out))
 
   test('a model that cannot be reached is said so, and nothing is called a reward of 0', { timeout: 300_000 }, () => {
-    const { status, stderr } = demo(
-      join(out, '..', 'unreachable'),
-      '--api-base',
-      'http://127.0.0.1:9/v1',
-      '--model',
-      'absent',
-    )
+    const { status, stderr } = demo('unreachable', '--api-base', 'http://127.0.0.1:9/v1', '--model', 'absent')
     expect(status).not.toBe(0)
     expect(stderr).toContain('The teacher is absent at http://127.0.0.1:9/v1')
     expect(stderr).toMatch(/^failed: stage length: model absent/m)

@@ -158,7 +158,7 @@ const flags: Readonly<Record<string, Readonly<Record<string, Try>>>> = {
     skyrl_entrypoint: ['other.module'],
     skyrl: ['trainer.epochs=3'],
     final_model_name: ['named'],
-    enable_hf_upload: ['true'],
+    enable_hf_upload: ['true', '--job-creator', 'me'],
     hf_repo_name: ['org/result'],
   },
   eval: {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -92,11 +92,18 @@ describe('recipes offline', needs('bwrap', 'unshare', 'nsenter', 'git', 'python3
     minutes(30),
     () => {
       const fixtures = ['swesmith', 'issue-tasks', 'superuser', 'tezos'].map((id) => [`${id}.args.source`, 'fixture'])
+      // Judged tasks are rehearsed elsewhere: a judge is named here, and none of these tasks asks for one.
+      const judge = { model: join(scratch, 'judge.mjs') }
+      writeFileSync(judge.model, 'export default () => { throw new Error("nothing is judged here") }\n')
+      const checked = ['superuser', 'tezos'].map((id) => [`${id}.args.kind`, 'checked'])
       const made = run(
         'openthoughts-agent-v2',
         'v2',
         {
           ...rolled,
+          ...Object.fromEntries(checked),
+          'verified.judge': judge,
+          'rollout.judge': judge,
           ...Object.fromEntries(fixtures),
           'length.model': { ...standIn, options: { script: 'recipes/demo/stand-in.json' } },
           'tezos-forms.model': { ...standIn, options: { script: 'recipes/demo/stand-in.json' } },

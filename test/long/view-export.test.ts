@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exportSite } from '../../src/app/view/export/export-site.ts'
 import { Library } from '../../src/app/view/library.ts'
@@ -10,32 +10,9 @@ import { sortPaths } from '../../src/app/view/sort-paths.ts'
 import { makeBoard } from '../board-kit.ts'
 import { type BrowserPage, startChromium } from '../chromium.ts'
 import { needs } from '../needs.ts'
+import { serveFiles } from '../serve-files.ts'
 import { makeViewJobs } from '../view-kit.ts'
 import { makeViewTasks } from '../view-tasks-kit.ts'
-
-const types: Readonly<Record<string, string>> = {
-  '.html': 'text/html',
-  '.js': 'text/javascript',
-  '.css': 'text/css',
-  '.svg': 'image/svg+xml',
-  '.json': 'application/json',
-  '.csv': 'text/csv',
-}
-
-/** A plain file server for the files below a path. */
-function serveFiles(dir: string, below: string): Promise<Server> {
-  const server = createServer((message, response) => {
-    const { pathname } = new URL(message.url ?? '/', 'http://here')
-    const path = decodeURIComponent(pathname.slice(below.length))
-    try {
-      const bytes = readFileSync(join(dir, path === '' ? 'index.html' : path))
-      response.writeHead(200, { 'content-type': types[extname(path || 'index.html')] ?? 'text/plain' }).end(bytes)
-    } catch {
-      response.writeHead(404).end('none')
-    }
-  })
-  return new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(server)))
-}
 
 function filesBelow(dir: string): string[] {
   return readdirSync(dir, { recursive: true, withFileTypes: true })
@@ -59,7 +36,7 @@ describe('a static export', needs('chromium'), () => {
     const { library } = await Library.open(jobs)
     const { signal } = new AbortController()
     try {
-      return await exportSite({ library, board, assetsDir: 'dist/web', out: to, signal, onJob: () => {} })
+      return await exportSite({ library, board, assetsDir: 'dist/web', out: to, rows: 10, signal, onJob: () => {} })
     } finally {
       await library.close()
     }

@@ -305,9 +305,14 @@ describe('the viewer in a browser', needs('chromium', 'bwrap'), () => {
     }
     await page.open(url)
     expect(await hash()).toBe('#/')
+    await page.size(390, 800)
+    await page.evaluate(`location.hash = '#/jobs/hostile/trials/alpha__aaaaaaa'`)
+    await page.until(`document.querySelectorAll('.turn').length === 5`)
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(390)
+    await page.size(1280, 900)
     await page.until(`[...document.querySelectorAll('nav a')].some((a) => a.innerText === 'New run')`)
     await page.evaluate(`[...document.querySelectorAll('nav a')].find((a) => a.innerText === 'New run').click()`)
-    await page.until(`document.querySelector('pre.shell')?.innerText.startsWith('ot-agent run -o ')`)
+    await page.until(`document.querySelector('pre.shell')?.innerText.startsWith('./ot-agent run -o ')`)
     await page.evaluate(`(() => {
       const select = document.querySelector('select[aria-label="Begin with an earlier job"]')
       select.value = 'live'

@@ -77,7 +77,7 @@ export interface TrialToMake {
   readonly reward?: number | null
   readonly state?: 'scored' | 'failed' | 'cancelled'
   readonly attempt?: number
-  readonly model?: string
+  readonly model?: string | null
   readonly benchmark?: string
   readonly message?: string
   readonly over?: Partial<TrialRecord>

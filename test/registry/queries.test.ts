@@ -2,8 +2,16 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { exportTraces } from '../../src/app/export-traces.ts'
+import { dropEntry, type EntryKind, editEntry } from '../../src/app/registry/entries.ts'
 import { ingest } from '../../src/app/registry/ingest.ts'
-import { findLineage, findRuns, querySql } from '../../src/app/registry/query.ts'
+import {
+  findLeaders,
+  findLineage,
+  findMatrix,
+  findRuns,
+  findSummaries,
+  querySql,
+} from '../../src/app/registry/query.ts'
 import { exportRegistry, importRegistry } from '../../src/app/registry/transfer.ts'
 import { Board } from '../../src/app/view/board.ts'
 import { openRegistry } from '../../src/registry/open.ts'
@@ -27,7 +35,10 @@ onBothDatabases('the registry', (kit: Kit) => {
     const registry = await registryWithAll()
     expect(await findLineage({ registry }, 'org/student')).toMatchObject({
       kind: 'model',
-      facts: { training_run: '4711', training_status: 'finished', training_type: 'SFT' },
+      facts: {
+        ...{ training_run: '4711', training_status: 'finished', training_type: 'SFT' },
+        ...{ weights_location: 'org/student', wandb_link: 'https://wandb.ai/team/agents/runs/a1' },
+      },
       parents: [
         {
           kind: 'dataset',
@@ -58,6 +69,85 @@ onBothDatabases('the registry', (kit: Kit) => {
     const model = await board.model('org/student', new Map())
     expect(model).toMatchObject({ name: 'org/student', lineage: { facts: { training_run: '4711' } } })
     await expect(board.model('org/none', new Map())).rejects.toThrow('org/none')
+  })
+
+  test('runs are found by words of their names, and left out by others, in every view', async () => {
+    const registry = await kit.fresh()
+    for (const [id, model] of [
+      ['first', 'org/student-8b'],
+      ['second', 'org/student-32b'],
+      ['third', 'org/other'],
+      ['fourth', null],
+    ] as const) {
+      const from = await makeJob(place(`words-${id}`), { id, records: [trialOf({ task: 'a', model })] })
+      await ingest({ from: [from], registry })
+    }
+    const jobs = async (filter: object) => (await findRuns({ registry }, filter)).map(({ job_name }) => job_name).sort()
+    expect(await jobs({ words: ['STUDENT'] })).toEqual(['words-first', 'words-second'])
+    expect(await jobs({ words: ['student', 'first'] })).toEqual(['words-first'])
+    expect(await jobs({ exclude: ['student'] })).toEqual(['words-fourth', 'words-third'])
+    expect(await jobs({ words: ['org/'], exclude: ['32b', 'other'] })).toEqual(['words-first'])
+    expect(await jobs({ exclude: ['%'] })).toHaveLength(4)
+    const filter = { words: ['org/'], exclude: ['32b'] }
+    const names = ['org/other', 'org/student-8b']
+    expect((await findLeaders({ registry }, filter)).map(({ model_name }) => model_name).sort()).toEqual(names)
+    expect((await findSummaries({ registry }, filter)).map(({ model_name }) => model_name)).toEqual(names)
+    expect((await findMatrix({ registry }, filter)).models.map(({ name }) => name)).toEqual(
+      names.map((name) => `${name} (terminus-2)`),
+    )
+  })
+
+  test('one entry is changed or removed by its name, and what others need stays', async () => {
+    const registry = await fill(kit, place('entries'))
+    const edit = (kind: EntryKind, name: string, ...set: string[]) => editEntry({ registry }, kind, name, set)
+    const remove = (kind: EntryKind, name: string, dryRun = false) => dropEntry({ registry }, kind, name, dryRun)
+    const count = (table: string) => numberOf(registry, `SELECT count(*) FROM ${table}`)
+    await edit('model', 'org/student', 'weights_location=org/new', 'description=a = b', 'wandb_link=null')
+    expect((await findLineage({ registry }, 'org/student')).facts).toMatchObject({ weights_location: 'org/new' })
+    const kept = `FROM models WHERE description = 'a = b' AND wandb_link IS NULL AND is_public = 0`
+    expect(await numberOf(registry, `SELECT count(*) ${kept}`)).toBe(1)
+    await edit('dataset', 'org/traces', 'num_rows=7', 'is_public=true', 'generation_parameters={"a":1}')
+    const changed = `FROM datasets WHERE num_rows = 7 AND is_public = 1 AND generation_parameters = '{"a":1}'`
+    expect(await numberOf(registry, `SELECT count(*) ${changed}`)).toBe(1)
+    for (const [set, message] of [
+      ['num_rows=many', 'expected a whole number'],
+      ['num_row=1', 'expected a column of a dataset'],
+      ['name=x', 'expected a column of a dataset'],
+      ['dataset_type=null', 'expected one of tasks, SFT, RL'],
+      ['is_public=1', 'expected true or false'],
+      ['generation_parameters={', 'expected JSON'],
+      ['num_rows', 'expected COLUMN=VALUE'],
+    ] as const)
+      await expect(edit('dataset', 'org/traces', 'num_tasks=99', set)).rejects.toThrow(message)
+    expect(await numberOf(registry, 'SELECT count(*) FROM datasets WHERE num_tasks = 99')).toBe(0)
+    await expect(edit('dataset', 'org/traces')).rejects.toThrow('expected --set')
+    await expect(edit('dataset', "org/traces' OR '1'='1", 'num_tasks=1')).rejects.toThrow('knows no dataset')
+    await expect(remove('model', 'org/teacher')).rejects.toThrow(/1 runs refer to it/)
+    await expect(remove('model', 'org/base')).rejects.toThrow(/1 models that were trained from it/)
+    const trials = await count('sandbox_trials')
+    expect(await remove('run', 'teacher-job', true)).toMatchObject({ parts: { trials } })
+    expect(await count('sandbox_trials')).toBe(trials)
+    await remove('run', 'teacher-job')
+    expect([await count('sandbox_trials'), await count('sandbox_trial_model_usage')]).toEqual([0, 0])
+    await remove('model', 'org/teacher')
+    await remove('dataset', 'org/traces')
+    expect([await count('datasets'), await count('dataset_sources')]).toEqual([0, 0])
+    await expect(remove('dataset', 'org/traces')).rejects.toThrow('knows no dataset called "org/traces"')
+  })
+
+  test('a name with several versions needs one of them', async () => {
+    const registry = await kit.fresh()
+    for (const version of ['1.0', '2.0']) {
+      const from = await makeJob(place(`version-${version}`), { id: `v${version}`, records: [trialOf({ task: 'a' })] })
+      await ingest({ from: [from], registry, benchmark: `bench@${version}` })
+    }
+    const set = ['description=old']
+    await expect(editEntry({ registry }, 'benchmark', 'bench', set)).rejects.toMatchObject({
+      message: '"bench" is the name of more than one benchmark',
+      hint: 'name one of them: bench@1.0, bench@2.0',
+    })
+    expect(await editEntry({ registry }, 'benchmark', 'bench@1.0', set)).toMatchObject({ name: 'bench@1.0' })
+    expect(await numberOf(registry, `SELECT count(*) FROM benchmarks WHERE description = 'old'`)).toBe(1)
   })
 
   test('a model that names itself as its base has an end', async () => {
@@ -211,10 +301,10 @@ onBothDatabases('the registry', (kit: Kit) => {
   })
 })
 
-async function fill(kit: Kit): Promise<string> {
+async function fill(kit: Kit, scratch = kit.scratch): Promise<string> {
   const registry = await kit.fresh()
   const of = (task: string) => trialOf({ task, model: 'hosted_vllm/org/teacher' })
-  const job = await makeJob(join(kit.scratch, 'teacher-job'), { id: 'teacher-job', records: [of('a'), of('b')] })
+  const job = await makeJob(join(scratch, 'teacher-job'), { id: 'teacher-job', records: [of('a'), of('b')] })
   for (const trial of ['a__0', 'b__0']) {
     mkdirSync(join(job, trial, 'agent'), { recursive: true })
     const [file] = fixtureFiles(readdirSync('test/fixtures/traces').sort()[0] ?? '').filter(
@@ -223,9 +313,9 @@ async function fill(kit: Kit): Promise<string> {
     const text = String(file && Buffer.from(file.bytes)).replaceAll('openai/gpt-x', 'hosted_vllm/org/teacher')
     writeFileSync(join(job, trial, 'agent', 'trajectory.json'), text)
   }
-  const traces = join(kit.scratch, 'traces')
+  const traces = join(scratch, 'traces')
   await exportTraces({ from: job, out: traces, form: 'readable' })
-  const summary = join(kit.scratch, 'run_summary.json')
+  const summary = join(scratch, 'run_summary.json')
   writeFileSync(
     summary,
     JSON.stringify({
@@ -236,6 +326,8 @@ async function fill(kit: Kit): Promise<string> {
       training_start: '2026-11-15T00:00:00Z',
       training_end: '2026-11-15T01:00:00Z',
       exit_status: 0,
+      wandb_link: 'https://wandb.ai/team/agents/runs/a1',
+      weights_location: 'org/student',
       runs: [{ job_id: '4711' }],
     }),
   )

@@ -79,6 +79,23 @@ onBothDatabases('the registry', (kit: Kit) => {
       expect(await findLeaders({ registry })).toEqual([])
     })
 
+    test('a job is told where its traces are, also later, and odd names of repositories are refused', async () => {
+      const registry = await kit.fresh()
+      const job = await makeJob(place(), { id: 'job-traces', records: [trialOf({ task: 'a', reward: 1 })] })
+      const link = async (traces?: string) => {
+        await ingest({ from: [job], registry, traces })
+        return (await findRuns({ registry }, {})).map((run) => run.hf_traces_link)
+      }
+      expect(await link()).toEqual([null])
+      expect(await link('mlfoundations/aider-traces_v1.0')).toEqual([
+        'https://huggingface.co/datasets/mlfoundations/aider-traces_v1.0',
+      ])
+      expect(await link()).toEqual(['https://huggingface.co/datasets/mlfoundations/aider-traces_v1.0'])
+      expect(await link('http://localhost:8000/traces')).toEqual(['http://localhost:8000/traces'])
+      for (const odd of ['traces', 'a/b/c', '../x', 'org/name..git', 'org/na me', '-org/x', 'https://me:secret@host/x'])
+        await expect(link(odd), odd).rejects.toMatchObject({ name: 'UserError' })
+    })
+
     test('an ingestion that was interrupted has no result, and the same command finishes it', async () => {
       const registry = await kit.fresh()
       const job = await makeBigJob(place(), 'job-2', 700, (i) => trialOf({ task: `t${i % 70}`, attempt: i }))
@@ -166,9 +183,9 @@ onBothDatabases('the registry', (kit: Kit) => {
       expect(result).toMatchObject({ ingested: [{ name: 'one' }, { name: 'two' }], broken: [] })
       expect(await findLeaders({ registry })).toMatchObject([{ job_name: 'two', runs: 2 }])
       expect(await findSummaries({ registry }, {})).toMatchObject([{ num_runs: 2, avg_accuracy: 1, max_accuracy: 1 }])
-      expect(await findRuns({ registry }, { text: 'ONE' })).toMatchObject([{ job_name: 'one' }])
+      expect(await findRuns({ registry }, { words: ['ONE'] })).toMatchObject([{ job_name: 'one' }])
       for (const text of ['%', '_', "'; DROP TABLE models; --"])
-        expect(await findRuns({ registry }, { text })).toEqual([])
+        expect(await findRuns({ registry }, { words: [text] })).toEqual([])
     })
   })
 

@@ -1,16 +1,16 @@
-// One cell of a study: trains a student on a dataset and evaluates it on held-out tasks.
+// One cell of a study: trains a student on a dataset, lets it practice if asked to, and evaluates it on held-out tasks.
 //
 //   node trainers/small/cell.mjs --data DATASET --tasks NAME=DIR [--tasks ...] --out DIR [--processes 4] -- FLAGS OF train.py
+//   ... --practice DIR --method rejection|gradient [--rounds 2] [--practice-attempts 4] [--practice-flags='FLAGS OF train.py'] -- ...
 //
 // Writes DIR/result.json, as `ablate` reads it: the rewards of every held-out task (0 where a trial was not scored), and numbers of the
 // training. Run again, it resumes: a finished student is not trained again, finished trials are kept.
-import { spawn } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { methods, practice } from './practice.mjs'
+import { exists, project, rollOut, run, withServer } from './rollouts.mjs'
 
-const project = resolve(import.meta.dirname, '../..')
 const split = process.argv.indexOf('--')
 const { values: options } = parseArgs({
   args: process.argv.slice(2, split < 0 ? undefined : split),
@@ -22,98 +22,65 @@ const { values: options } = parseArgs({
     attempts: { type: 'string', default: '1' },
     temperature: { type: 'string', default: '0' },
     turns: { type: 'string', default: '12' },
+    practice: { type: 'string' },
+    method: { type: 'string', default: 'none' },
+    rounds: { type: 'string', default: '2' },
+    'practice-attempts': { type: 'string', default: '4' },
+    'practice-flags': { type: 'string', default: '' },
     python: { type: 'string', default: process.env.PYTHON ?? 'python3' },
   },
 })
 const trainFlags = split < 0 ? [] : process.argv.slice(split + 1)
-if (!options.data || !options.out) {
-  console.error('error: --data and --out are needed\nhint: the head of this file says how it is called')
-  process.exit(2)
-}
+if (!options.data || !options.out) refuse('--data and --out are needed', 'the head of this file says how it is called')
+if (!['none', ...methods].includes(options.method))
+  refuse(`unknown method "${options.method}"`, `known: none, ${methods.join(', ')}`)
+if (options.method !== 'none' && !options.practice)
+  refuse('--method needs tasks', 'name a folder of them with --practice')
 const out = resolve(options.out)
-const student = join(out, 'student')
+const first = join(out, 'student')
 await mkdir(out, { recursive: true })
 
 await train()
-const server = await serve()
-try {
-  const heldOut = {}
+const how = { processes: Number(options.processes), turns: options.turns }
+const { student, notes } = options.method === 'none' ? { student: first, notes: [] } : await practice(practiceRequest())
+const heldOut = await withServer(options.python, student, async (url) => {
+  const results = {}
   for (const each of options.tasks) {
     const [name, dir] = each.split('=')
-    heldOut[name] = await evaluate(name, resolve(dir), server.url)
+    results[name] = await evaluate(name, resolve(dir), url)
   }
-  await writeResult(heldOut)
-} finally {
-  server.stop()
+  return results
+})
+await writeResult(heldOut)
+
+function refuse(what, hint) {
+  console.error(`error: ${what}\nhint: ${hint}`)
+  process.exit(2)
 }
 
 async function train() {
-  if (await exists(join(student, 'student.gguf'))) return
-  const args = [join(project, 'trainers/small/train.py'), '--data', options.data, '--out', student, ...trainFlags]
-  await run(options.python, args, 'train')
+  if (await exists(join(first, 'student.gguf'))) return
+  const args = [join(project, 'trainers/small/train.py'), '--data', options.data, '--out', first, ...trainFlags]
+  await run(options.python, args)
 }
 
-async function serve() {
-  const port = await freePort()
-  const args = [join(project, 'trainers/small/serve.py'), student, '--port', String(port)]
-  const child = spawn(options.python, args, { stdio: ['ignore', 'ignore', 'inherit'] })
-  const url = `http://127.0.0.1:${port}`
-  const answers = () =>
-    fetch(`${url}/health`).then(
-      (reply) => reply.ok,
-      () => false,
-    )
-  while (!(await answers())) {
-    if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`)
-    await new Promise((done) => setTimeout(done, 100))
+function practiceRequest() {
+  const { method, python } = options
+  return {
+    ...how,
+    ...{ method, python, out, student: first, tasks: resolve(options.practice), rounds: Number(options.rounds) },
+    attempts: options['practice-attempts'],
+    temperature: '1',
+    trainFlags: options['practice-flags'].split(' ').filter(Boolean),
   }
-  return { url: `${url}/v1`, stop: () => child.kill() }
 }
 
-/** Several processes share the tasks: one alone is bound by its event loop at about six trials a second. */
-async function evaluate(name, dir, url) {
+async function evaluate(name, tasks, url) {
   const began = Date.now()
-  const tasks = (await readdir(dir)).sort()
-  const shares = Array.from({ length: Math.min(Number(options.processes), tasks.length) }, (_, i) =>
-    tasks.filter((_, at) => at % Number(options.processes) === i),
-  )
-  await Promise.all(
-    shares.map(async (share, i) => {
-      const place = join(out, 'held-out', name, String(i))
-      for (const task of share) await cp(join(dir, task), join(place, task), { recursive: true })
-      const args = [
-        join(project, 'bin/ot-agent.js'),
-        'run',
-        '-p',
-        place,
-        '-a',
-        'terminus-2',
-        '-m',
-        'student',
-        '--engine',
-        'openai-compatible',
-      ]
-      args.push(
-        '--api-base',
-        url,
-        '-o',
-        join(out, 'jobs'),
-        '--job-name',
-        `${name}-${i}`,
-        '-n',
-        '16',
-        '-k',
-        options.attempts,
-        '-q',
-      )
-      args.push('--ak', `temperature=${options.temperature}`, '--ak', `max_turns=${options.turns}`)
-      const env = { ...process.env, XDG_CACHE_HOME: join(process.env.XDG_CACHE_HOME ?? join(out, 'cache'), String(i)) }
-      await run(process.execPath, args, `${name}-${i}`, env)
-    }),
-  )
+  const { attempts, temperature } = options
+  const jobs = await rollOut({ ...how, url, tasks, jobs: join(out, 'jobs'), name, attempts, temperature })
   const rewards = {}
-  for (const i of shares.keys()) await addRewards(join(out, 'jobs', `${name}-${i}`), rewards)
-  await rm(join(out, 'held-out', name), { recursive: true })
+  for (const job of jobs) await addRewards(job, rewards)
   return { sec: (Date.now() - began) / 1000, rewards }
 }
 
@@ -128,9 +95,14 @@ async function addRewards(job, rewards) {
 }
 
 async function writeResult(heldOut) {
-  const lines = (await readFile(join(student, 'metrics.jsonl'), 'utf8')).trim().split('\n')
+  const lines = (await readFile(join(first, 'metrics.jsonl'), 'utf8')).trim().split('\n')
   const { parameters, rows, tokens, loss, sec } = Object.assign({}, ...lines.map((line) => JSON.parse(line)))
   const result = { tasks: {}, values: { parameters, rows, tokens, loss, training_sec: sec } }
+  for (const [round, { solved, learned }] of notes.entries())
+    Object.assign(result.values, {
+      [`practice_${round + 1}_solved`]: solved,
+      [`practice_${round + 1}_learned`]: learned,
+    })
   for (const [name, { rewards, sec }] of Object.entries(heldOut)) {
     const all = Object.values(rewards).flat()
     const solved = all.filter((reward) => reward === 1).length
@@ -146,31 +118,4 @@ async function writeResult(heldOut) {
   }
   await writeFile(join(out, 'result.json.tmp'), `${JSON.stringify(result)}\n`)
   await rename(join(out, 'result.json.tmp'), join(out, 'result.json'))
-}
-
-function run(program, args, name, env = process.env) {
-  return new Promise((done, failed) => {
-    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env })
-    let tail = ''
-    child.stderr.on('data', (chunk) => {
-      tail = (tail + chunk).slice(-2000)
-    })
-    child.on('error', failed)
-    child.on('close', (code) => (code === 0 ? done() : failed(new Error(`${name} ended with ${code}: ${tail}`))))
-  })
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => probe.once('listening', done))
-  const { port } = probe.address()
-  await new Promise((done) => probe.close(done))
-  return port
-}
-
-function exists(path) {
-  return readFile(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -2,7 +2,8 @@
 
     python trainers/small/train.py --data DATASET --out STUDENT [--layers 8 --width 384 ...]
 
-Reads the JSON lines of `exporters/sharegpt`: `messages` (a message with `train: false` gives no loss), or `conversations`. Writes a
+Reads the JSON lines of `exporters/sharegpt`: `messages` (a message with `train: false` gives no loss), or `conversations`. A row's `weight`
+multiplies its loss; a negative one makes its replies less likely, as policy gradients need it. Writes a
 Hugging Face folder (Qwen3, ChatML), `student.gguf` for llama.cpp, and `metrics.jsonl`. The same command after a crash continues.
 Needs PyTorch, tokenizers and safetensors; a GPU where there is one.
 """
@@ -167,7 +168,8 @@ def find_rows(places, part):
             with open(path, encoding="utf-8") as lines:
                 for line in lines:
                     if line.strip():
-                        yield [message_of(m) for m in messages_in(json.loads(line), path)]
+                        row = json.loads(line)
+                        yield [message_of(m, row.get("weight", 1.0)) for m in messages_in(row, path)]
 
 
 def messages_in(row, path):
@@ -180,10 +182,10 @@ def messages_in(row, path):
 ROLES = {"human": "user", "gpt": "assistant"}
 
 
-def message_of(m):
+def message_of(m, weight):
     role = m.get("role") or ROLES.get(m.get("from"), m.get("from"))
     content = m.get("content", m.get("value")) or ""
-    return role, content, role == "assistant" and m.get("train", True)
+    return role, content, weight if role == "assistant" and m.get("train", True) else 0.0
 
 
 def train_tokenizer(rows, size):
@@ -203,18 +205,18 @@ def train_tokenizer(rows, size):
 
 
 def encode(tokenizer, rows):
-    """For each conversation its tokens, and for each of these whether it is learned."""
+    """For each conversation its tokens, and for each of these how much it counts; 0 is not learned."""
     start, end = tokenizer.token_to_id(START), tokenizer.token_to_id(TURN_END)
     heads = {role: [start, *tokenizer.encode(role + "\n").ids] for role in {role for row in rows for role, *_ in row}}
     tail = tokenizer.encode("\n").ids
     bodies = iter(tokenizer.encode_batch_fast([text for row in rows for _, text, _ in row]))
     for row in rows:
         ids, learned = [], []
-        for role, _, trained in row:
+        for role, _, weight in row:
             head, body = heads[role], [*next(bodies).ids, end]
             ids += head + body + tail
-            learned += [False] * len(head) + [trained] * len(body) + [False] * len(tail)
-        yield np.array(ids), np.array(learned)
+            learned += [0.0] * len(head) + [weight] * len(body) + [0.0] * len(tail)
+        yield np.array(ids), np.array(learned, np.float32)
 
 
 def pack(rows, size, order):
@@ -232,29 +234,33 @@ def pack(rows, size, order):
 
 
 def tensors(rows, batch, size=0, most=0, longest=1):
-    """A packed batch: tokens, what is to be learned after each (-100: nothing), positions within rows, and where rows begin and end.
+    """A packed batch: tokens, what is to be learned after each (-100: nothing), how much that counts, positions within rows, and where
+    rows begin and end.
 
     Filled up to `size` tokens and `most` rows, so that all batches have one shape.
     """
     tokens, learned = (np.concatenate(side) for side in zip(*(rows[index] for index in batch)))
     lengths = [len(rows[index][0]) for index in batch]
-    targets = np.where(np.roll(learned, -1), np.roll(tokens, -1), -100)
-    targets[np.cumsum(lengths) - 1] = -100
+    weights = np.roll(learned, -1)
+    weights[np.cumsum(lengths) - 1] = 0
+    targets = np.where(weights != 0, np.roll(tokens, -1), -100)
     spare = max(0, size - len(tokens))
-    tokens, targets = np.pad(tokens, (0, spare)), np.pad(targets, (0, spare), constant_values=-100)
+    tokens, weights = np.pad(tokens, (0, spare)), np.pad(weights, (0, spare))
+    targets = np.pad(targets, (0, spare), constant_values=-100)
     lengths += [min(longest, spare - begun) for begun in range(0, spare, longest)]
     positions = np.concatenate([np.arange(length) for length in lengths])
     bounds = np.cumsum([0, *lengths, *[0] * (most - len(lengths))])
-    return [torch.from_numpy(array) for array in (tokens, targets, positions, bounds.astype(np.int32))]
+    return [torch.from_numpy(array) for array in (tokens, targets, weights, positions, bounds.astype(np.int32))]
 
 
 # Training
 
 
-def loss_of(model, tokens, targets, positions, bounds, longest):
+def loss_of(model, tokens, targets, weights, positions, bounds, longest):
     with torch.autocast(tokens.device.type, torch.bfloat16, enabled=tokens.is_cuda):
         logits = model.logits(model(tokens, positions, packed(bounds, longest)))
-    return F.cross_entropy(logits.float(), targets, reduction="sum") / (targets != -100).sum().clamp(min=1)
+    losses = F.cross_entropy(logits.float(), targets, reduction="none")
+    return (losses * weights).sum() / (targets != -100).sum().clamp(min=1)
 
 
 class Step:

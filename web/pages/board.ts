@@ -31,12 +31,7 @@ export async function boardPage(page: Page): Promise<void> {
       const [rows, at] = [rowsNow(), chosen()]
       sentence.textContent = sentenceOf(board, at)
       fill(body, at < 0 ? matrixTable(page, board, rows, draw) : rankTable(board, rows, at))
-      const partial = rows.some(({ cells }) => cells.some((cell) => cell?.state === 'partial'))
-      foot.textContent = [
-        `${rows.length} of ${plural(board.rows.length, 'line')}.`,
-        'Ranks are among all models; those that cannot be told apart share one.',
-        ...(partial ? ['Partial results have no rank.'] : []),
-      ].join(' ')
+      foot.textContent = footOf(board, rows)
     }
     show = draw
     draw()
@@ -62,7 +57,7 @@ export async function boardPage(page: Page): Promise<void> {
     main,
     h('div', { class: 'title' }, h('h1', null, 'Leaderboard'), saveLinks()),
     board.rows.length === 0 && board.ablations.length === 0
-      ? h('p', { class: 'dim' }, 'The registry has no results yet: ot-agent registry ingest adds jobs.')
+      ? h('p', { class: 'dim' }, 'The registry has no results yet: npx ot-agent registry ingest adds jobs.')
       : null,
     h('div', { class: 'tools' }, search, ...filters.controls),
     tabs.bar,
@@ -76,6 +71,15 @@ export async function boardPage(page: Page): Promise<void> {
     { key: 'Escape', does: 'all benchmarks', run: () => go(to(['board'])) },
   ])
   tabs.start()
+}
+
+function footOf({ rows: all }: ViewBoard, rows: ViewBoard['rows']): string {
+  const partial = rows.some(({ cells }) => cells.some((cell) => cell?.state === 'partial'))
+  return [
+    `${rows.length} of ${plural(all.length, 'line')}.`,
+    'Ranks are among all models; those that cannot be told apart share one.',
+    ...(partial ? ['Partial results have no rank.'] : []),
+  ].join(' ')
 }
 
 function saveLinks(): HTMLElement {

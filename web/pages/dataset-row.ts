@@ -1,17 +1,12 @@
 import type { ViewText } from '../../src/core/view.ts'
-import type {
-  ViewDataMessage,
-  ViewDataRowPage,
-  ViewEvidence,
-  ViewLineageStop,
-  ViewSimilarRow,
-} from '../../src/core/view-data.ts'
+import type { ViewDataMessage, ViewDataRowPage, ViewEvidence, ViewLineageStop } from '../../src/core/view-data.ts'
 import { get } from '../api.ts'
 import { type Child, fill, h } from '../dom.ts'
 import { go, type Key, type Page, to } from '../page.ts'
 import { markedText, wordsIn } from '../parts/marked-text.ts'
+import { similarRows } from '../parts/similar-rows.ts'
 import { makeTabs } from '../parts/toolbar.ts'
-import { clean, count, line, percent, plural, whole } from '../text.ts'
+import { clean, count, line, plural, whole } from '../text.ts'
 import { result, splitId } from './dataset.ts'
 
 /** One row: where it came from, what was said, its columns, and rows that say nearly the same. */
@@ -139,7 +134,7 @@ function showConversation(page: Page, place: readonly string[], found: ViewDataR
     cards[marked]?.classList.add('marked')
     cards[marked]?.scrollIntoView({ block: 'start' })
   }
-  const show = ({ messages, offset, total }: ViewDataRowPage) => {
+  const show = ({ messages, offset, total, leftOut = 0 }: ViewDataRowPage) => {
     for (const [i, message] of messages.entries()) {
       const number = offset + i
       const more = (part: string) => (from: number) =>
@@ -157,6 +152,7 @@ function showConversation(page: Page, place: readonly string[], found: ViewDataR
         `${whole(next)} of ${whole(total)} messages`,
         h('button', { onclick: () => void load() }, 'Show more'),
       ],
+      next >= total && leftOut > 0 && `${plural(leftOut, 'more message')}: not part of this export.`,
     )
   }
   show(found)
@@ -246,67 +242,5 @@ function fieldsOf({ fields }: ViewDataRowPage): HTMLElement {
         ),
       ),
     ),
-  )
-}
-
-/** Rows that say nearly the same, filled in when they are found. */
-function similarRows(page: Page, place: readonly string[], id: string): HTMLElement {
-  const panel = h('div')
-  void fillSimilar(page, place, id, panel)
-  return panel
-}
-
-async function fillSimilar(page: Page, place: readonly string[], id: string, panel: HTMLElement): Promise<void> {
-  type Found = { readonly rows: readonly ViewSimilarRow[]; readonly complete: boolean }
-  const { rows, complete } = await get<Found>([...place, 'similar'], {}, page.signal)
-  if (page.signal.aborted) return
-  const told = complete ? 'of this dataset' : 'of what is read so far'
-  fill(
-    panel,
-    h(
-      'p',
-      { class: 'lead' },
-      rows.length === 0
-        ? `No other row ${told} shares half of its runs of five words with this one.`
-        : `${plural(rows.length, 'row')} ${told} ${rows.length === 1 ? 'shares half or more of its' : 'share half or more of their'} runs of five words with this one.`,
-    ),
-    rows.length > 0 &&
-      h(
-        'table',
-        { class: 'list rows' },
-        h('caption', { class: 'hidden' }, 'Similar rows'),
-        h(
-          'thead',
-          null,
-          h(
-            'tr',
-            null,
-            ...['Shared', 'Row', 'Task and question', 'Result'].map((text) => h('th', { scope: 'col' }, text)),
-          ),
-        ),
-        h(
-          'tbody',
-          null,
-          ...rows.map(({ row, similarity }) =>
-            h(
-              'tr',
-              null,
-              h('td', { class: 'num' }, percent(similarity)),
-              h('td', { class: 'num dim' }, whole(row.number)),
-              h(
-                'td',
-                { class: 'clip-line' },
-                h(
-                  'a',
-                  { href: to(['data', id, 'rows', String(row.number)]) },
-                  h('bdi', null, line(row.task ?? row.id ?? `row ${row.number}`)),
-                ),
-                h('span', { class: 'dim' }, '  ', h('bdi', null, line(row.begins))),
-              ),
-              h('td', null, result(row.result)),
-            ),
-          ),
-        ),
-      ),
   )
 }

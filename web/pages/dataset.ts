@@ -26,6 +26,7 @@ export async function datasetPage(page: Page): Promise<void> {
   const [id = ''] = page.names
   const body = h('tbody')
   const sentence = h('p', { class: 'lead' })
+  const leftOut = h('p', { class: 'dim' })
   const trouble = h('p', { class: 'warn' })
   const reload = () => void pager.reload()
   const turns = makeHistogram('Turns', 'turns', narrowTo('Turns', page, reload))
@@ -34,6 +35,7 @@ export async function datasetPage(page: Page): Promise<void> {
   const sources = valueSelect(page, 'source', 'Source', reload)
   const showAround = (found: ViewDataRows) => {
     fill(sentence, sentenceOf(found))
+    fill(leftOut, leftOutOf(found))
     fill(trouble, found.trouble === null ? null : line(`Reading stopped early. ${found.trouble}`))
     turns.show(found.turns, query.has('minTurns') || query.has('maxTurns'))
     tokens.show(found.tokens, query.has('minTokens') || query.has('maxTokens'))
@@ -62,16 +64,11 @@ export async function datasetPage(page: Page): Promise<void> {
     main,
     h('h1', null, h('bdi', null, line(step))),
     sentence,
+    leftOut,
     trouble,
     h('div', { class: 'tools' }, search, results.select, sources.select),
     h('div', { class: 'cards' }, turns.figure, tokens.figure),
-    h(
-      'table',
-      { class: 'list rows' },
-      h('caption', { class: 'hidden' }, 'Rows'),
-      h('thead', null, h('tr', null, ...sortHeads(page, columns, reload))),
-      body,
-    ),
+    tableOf(page, body, reload),
     pager.foot,
   )
   page.keys([
@@ -80,6 +77,16 @@ export async function datasetPage(page: Page): Promise<void> {
     { key: 'Escape', does: 'all datasets', run: () => go(run === null ? '#/data' : to(['recipes', run])) },
   ])
   await pager.reload()
+}
+
+function tableOf(page: Page, body: HTMLElement, reload: () => void): HTMLElement {
+  return h(
+    'table',
+    { class: 'list rows dataset' },
+    h('caption', { class: 'hidden' }, 'Rows'),
+    h('thead', null, h('tr', null, ...sortHeads(page, columns, reload))),
+    body,
+  )
 }
 
 /** Keeps the range of a bar in the address; null is every row. */
@@ -112,6 +119,11 @@ function sentenceOf({ total, rows, indexed, complete, sources, results }: ViewDa
       ? ` ${whole(first[1])} ${first[1] === 1 ? 'has' : 'have'} the result ${line(first[0])}.`
       : ''
   return `${whole(total)}${narrowed} ${total === 1 ? 'row' : 'rows'}${from}${reading}.${most}`
+}
+
+function leftOutOf({ leftOut = 0, rows }: ViewDataRows): string | null {
+  if (leftOut === 0) return null
+  return `This export holds ${whole((rows ?? 0) - leftOut)} of ${plural(rows ?? 0, 'row')}: the first ones, and those that other rows lead to. Numbers and search are about these.`
 }
 
 function rowOf(id: string, row: ViewDataRow, q: string): HTMLElement {

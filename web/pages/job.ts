@@ -1,14 +1,15 @@
-import type { ViewGroup, ViewJob, ViewPage, ViewTaskRow, ViewTrialRow } from '../../src/core/view.ts'
+import type { ViewJob, ViewPage, ViewTaskRow, ViewTrialRow } from '../../src/core/view.ts'
 import { get } from '../api.ts'
-import { type Child, fill, h } from '../dom.ts'
+import { fill, h } from '../dom.ts'
 import { go, type Page, to } from '../page.ts'
 import { fileViewer } from '../parts/files.ts'
-import { outcomeBadge, outcomeBar, outcomeLegend, outcomes, signs, words } from '../parts/outcome.ts'
+import { jobTop } from '../parts/job-top.ts'
+import { outcomeBadge, outcomes, signs, words } from '../parts/outcome.ts'
 import { makePager } from '../parts/pager.ts'
-import { intervalPlot, phaseBar, phaseSpreads } from '../parts/plots.ts'
+import { phaseBar } from '../parts/plots.ts'
 import { rowKeys } from '../parts/rows.ts'
 import { makeTabs, searchBox, sortHeads, stateSelect } from '../parts/toolbar.ts'
-import { count, duration, line, money, percent, plural, reward, time, whole } from '../text.ts'
+import { count, duration, line, money, plural, reward } from '../text.ts'
 
 /** One job: its numbers on top, then the grid of tasks and attempts, its trials or its files. */
 export async function jobPage(page: Page): Promise<void> {
@@ -44,7 +45,7 @@ export async function jobPage(page: Page): Promise<void> {
   const load = async () => {
     const job = await get<ViewJob>(['jobs', id], {}, signal)
     shownFiles = job.files
-    fill(head, ...topOf(job))
+    fill(head, ...jobTop(job))
     return job
   }
   const job = await load()
@@ -62,139 +63,6 @@ export async function jobPage(page: Page): Promise<void> {
     again(0)
     reloadList()
   })
-}
-
-function topOf(view: ViewJob): Child[] {
-  const { job, groups, outcomes: counts, running } = view
-  const ended = Object.entries(counts).reduce((sum, [key, n]) => sum + (key === 'running' ? 0 : n), 0)
-  const took =
-    job.startedAt && job.finishedAt
-      ? ` · took ${duration((Date.parse(job.finishedAt) - Date.parse(job.startedAt)) / 1000)}`
-      : ''
-  const failures = groups.flatMap((group) => group.failures)
-  return [
-    h('h1', null, h('bdi', null, line(job.name)), ' ', h('span', { class: `state ${job.state}` }, job.state)),
-    h(
-      'p',
-      { class: 'dim' },
-      `${whole(ended)} of ${job.total === null ? '?' : whole(job.total)} trials ended · started ${time(job.startedAt)}${took} · `,
-      h('code', null, line(job.dir)),
-    ),
-    outcomeBar(counts, job.total ?? 0),
-    outcomeLegend(counts),
-    groups.length > 0 && groupTable(groups),
-    h(
-      'div',
-      { class: 'cards' },
-      ...groups
-        .slice(0, 4)
-        .map((group) =>
-          h(
-            'section',
-            null,
-            h('h2', null, groups.length === 1 ? 'Time by phase' : `Time by phase: ${line(group.key)}`),
-            phaseSpreads(group.phaseSec),
-          ),
-        ),
-      h(
-        'section',
-        null,
-        h('h2', null, 'Infrastructure failures'),
-        failures.length === 0 ? h('p', { class: 'dim' }, 'None.') : failureTable(view),
-      ),
-      running.length > 0 &&
-        h(
-          'section',
-          null,
-          h('h2', null, job.state === 'running' ? 'Running now' : 'Without a result'),
-          h(
-            'ul',
-            { class: 'plain' },
-            ...running
-              .slice(0, 12)
-              .map((row) =>
-                h(
-                  'li',
-                  null,
-                  h('a', { href: to(['jobs', job.id, 'trials', row.name]) }, line(row.name)),
-                  h('span', { class: 'dim' }, ` ${duration(row.seconds)}`),
-                ),
-              ),
-          ),
-          running.length > 12 && h('p', { class: 'dim' }, `and ${running.length - 12} more`),
-        ),
-    ),
-  ]
-}
-
-function groupTable(groups: readonly ViewGroup[]): HTMLElement {
-  const heads = [
-    'Agent and model',
-    'Dataset',
-    'Trials',
-    'Mean reward',
-    '95 % interval',
-    'pass@k',
-    'Tokens in',
-    'Tokens out',
-    'Cost',
-    'Agent, median',
-  ]
-  return h(
-    'table',
-    { class: 'list' },
-    h('caption', { class: 'hidden' }, 'Results by agent and model'),
-    h('thead', null, h('tr', null, ...heads.map((text) => h('th', { scope: 'col' }, text)))),
-    h(
-      'tbody',
-      null,
-      ...groups.map((group) => {
-        const { accuracy, spreads } = group
-        const passes = group.passes.filter(({ k }) => k > 1).map(({ k, any }) => `@${k} ${percent(any)}`)
-        return h(
-          'tr',
-          null,
-          h('td', null, h('bdi', null, [group.agent, group.model ?? ''].filter(Boolean).map(line).join(' · '))),
-          h('td', null, h('bdi', null, line(group.dataset ?? '–'))),
-          h('td', { class: 'num' }, whole(group.trials)),
-          h('td', { class: 'num strong' }, accuracy ? percent(accuracy.mean) : '–'),
-          h(
-            'td',
-            null,
-            accuracy && intervalPlot(accuracy),
-            accuracy && h('span', { class: 'dim' }, ` ${percent(accuracy.low)} to ${percent(accuracy.high)}`),
-          ),
-          h('td', null, passes.join(', ') || '–'),
-          h('td', { class: 'num' }, count(spreads.inputTokens?.sum ?? null)),
-          h('td', { class: 'num' }, count(spreads.outputTokens?.sum ?? null)),
-          h('td', { class: 'num' }, money(spreads.costUsd?.sum ?? null)),
-          h('td', { class: 'num' }, duration(group.phaseSec.agentExecution?.p50 ?? null)),
-        )
-      }),
-    ),
-  )
-}
-
-function failureTable({ job, groups }: ViewJob): HTMLElement {
-  const rows = groups.flatMap(({ failures }) => failures)
-  return h(
-    'table',
-    { class: 'small' },
-    h('thead', null, h('tr', null, ...['Blamed on', 'What', 'Trials'].map((text) => h('th', { scope: 'col' }, text)))),
-    h(
-      'tbody',
-      null,
-      ...rows.map(({ boundary, code, trials }) =>
-        h(
-          'tr',
-          null,
-          h('td', null, h('a', { href: to(['jobs', job.id], { tab: 'trials', filter: boundary }) }, line(boundary))),
-          h('td', null, line(code)),
-          h('td', { class: 'num' }, whole(trials)),
-        ),
-      ),
-    ),
-  )
 }
 
 /** A row for each task, a cell for each attempt. Gives how to load it again. */

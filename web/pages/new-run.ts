@@ -18,83 +18,21 @@ const lookMs = 700
 
 /** Configures and starts a run, an evaluation or a recipe, and shows the command that does the same. */
 export async function newRunPage(page: Page): Promise<void> {
-  const { main, query, signal } = page
   page.head([])
-  const form = await askRuns<RunForm>(['form'], signal)
-  const command = h('code')
-  const trouble = h('p', { class: 'problems', role: 'status' })
-  const start = h('button', { class: 'main', type: 'submit', disabled: true }, 'Start')
-  const missing = h('p', { class: 'dim' })
-  const place = h('div')
-  const started = h('section', { 'aria-label': 'Started from here' })
-  let fields = runFields(form, 'run', {}, () => {})
-  let asked = 0
-
-  const preview = async () => {
-    const mine = ++asked
-    const { command: text, problems } = await askRuns<RunPreview>(['preview'], signal, fields.draft())
-    if (mine !== asked) return
-    start.disabled = text === null
-    if (text !== null) command.textContent = line(text)
-    say(problems.map(({ field, message }) => `${titleOf(field)}: ${message}`).join('; '))
-  }
-  const say = (text: string) => {
-    trouble.textContent = line(text)
-  }
-  const titleOf = (field: string) =>
-    place.querySelector(`label[for="field-${CSS.escape(field)}"]`)?.textContent ?? field
-  const safely = (work: () => Promise<void>) => () =>
-    void work().catch((error: unknown) => {
-      if (!signal.aborted) say(textOf(error))
-    })
-  const show = (kind: Kind, given: Readonly<Record<string, unknown>>, notCarried: readonly string[] = []) => {
-    fields = runFields(form, kind, { jobName: newName(kind), ...given }, safely(preview))
-    fill(place, fields.element)
-    missing.textContent =
-      notCarried.length === 0 ? '' : `Not taken over from that job: ${notCarried.map(line).join(', ')}.`
-    for (const button of kindButtons) button.setAttribute('aria-pressed', String(button.dataset.kind === kind))
-    safely(preview)()
-  }
-  const kindButtons = kinds.map(([kind, title]) =>
-    h('button', { type: 'button', 'data-kind': kind, onclick: () => show(kind, keptFor(kind)) }, title),
-  )
-  /** What was typed stays when the kind changes, where the other kind has the same fields. */
-  const keptFor = (kind: Kind): Readonly<Record<string, unknown>> => {
-    const { jobName: _, kind: before, ...kept } = fields.draft()
-    return (before === 'recipe') === (kind === 'recipe') ? kept : {}
-  }
-  const prefill = async (id: string) => {
-    page.remember({ from: id })
-    const { run, missing: left } = await askRuns<PreviousRun>(['from', id], signal)
-    show(run.kind, { ...run }, left)
-  }
-  const look = async () => {
-    const { runs } = await askRuns<{ runs: readonly StartedRun[] }>([], signal)
-    startedList(started, runs, (id) => safely(async () => stop(id))())
-    if (runs.some(({ state }) => state !== 'ended')) again()
-  }
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const again = () => {
-    clearTimeout(timer)
-    timer = setTimeout(() => !signal.aborted && safely(look)(), lookMs)
-  }
-  const stop = async (id: string) => {
-    await askRuns([id, 'stop'], signal, {})
-    await look()
-  }
+  const form = await askRuns<RunForm>(['form'], page.signal)
+  const shell = makeShell(page)
+  const started = makeStarted(page, shell)
+  const choice = makeChoice(page, form, shell)
   const submit = async () => {
-    start.disabled = true
-    try {
-      await askRuns([], signal, fields.draft())
-      page.say('Started.')
-      await look()
-    } finally {
-      start.disabled = false
-    }
+    await shell.start(choice.draft())
+    await started.look()
   }
-
+  const onsubmit = (event: Event) => {
+    event.preventDefault()
+    shell.safely(submit)
+  }
   fill(
-    main,
+    page.main,
     h('h1', null, 'New run'),
     h(
       'p',
@@ -103,39 +41,122 @@ export async function newRunPage(page: Page): Promise<void> {
       h('bdi', null, line(form.dir)),
       ', and goes on when the viewer stops.',
     ),
-    h(
-      'div',
-      { class: 'tools' },
-      h('div', { role: 'group', 'aria-label': 'Kind of run', class: 'kinds' }, ...kindButtons),
-      previousSelect(form, query.get('from'), (id) => safely(() => prefill(id))()),
-    ),
-    missing,
-    h(
-      'form',
-      {
-        onsubmit: (event: Event) => {
-          event.preventDefault()
-          safely(submit)()
-        },
-      },
-      place,
+    ...choice.elements,
+    h('form', { onsubmit }, choice.fields, ...shell.elements),
+    started.section,
+  )
+  const from = page.query.get('from')
+  if (from !== null && form.previous.includes(from)) await choice.prefill(from)
+  else choice.show('run', {})
+  await started.look()
+  page.keys([{ key: 'Escape', does: 'back to the jobs', run: () => go(to([])) }])
+}
+
+/** What was filled in, before it is checked. */
+type Draft = ReturnType<ReturnType<typeof runFields>['draft']>
+
+interface Shell {
+  readonly elements: readonly HTMLElement[]
+  /** Says what goes wrong. */
+  safely(work: () => Promise<void>): void
+  /** Shows the command of a draft, or what is wrong with it. */
+  preview(draft: Draft, titleOf: (field: string) => string): Promise<void>
+  start(draft: Draft): Promise<void>
+}
+
+/** The command that does the same, the button that starts it, and what is wrong. */
+function makeShell(page: Page): Shell {
+  const { signal } = page
+  const command = h('code')
+  const trouble = h('p', { class: 'problems', role: 'status' })
+  const button = h('button', { class: 'main', type: 'submit', disabled: true }, 'Start')
+  let asked = 0
+  const say = (text: string) => {
+    trouble.textContent = line(text)
+  }
+  const onCopy = () => void copy(page, command)
+  return {
+    elements: [
       h('h2', { id: 'command-title' }, 'The same in a shell'),
       h('pre', { class: 'shell', tabindex: '0', 'aria-labelledby': 'command-title' }, command),
       trouble,
-      h(
-        'div',
-        { class: 'tools' },
-        start,
-        h('button', { type: 'button', onclick: () => copy(page, command) }, 'Copy the command'),
-      ),
-    ),
-    started,
+      h('div', { class: 'tools' }, button, h('button', { type: 'button', onclick: onCopy }, 'Copy the command')),
+    ],
+    safely: (work) =>
+      void work().catch((error: unknown) => {
+        if (!signal.aborted) say(textOf(error))
+      }),
+    async preview(draft, titleOf) {
+      const mine = ++asked
+      const { command: text, problems } = await askRuns<RunPreview>(['preview'], signal, draft)
+      if (mine !== asked) return
+      button.disabled = text === null
+      if (text !== null) command.textContent = line(text)
+      say(problems.map(({ field, message }) => `${titleOf(field)}: ${message}`).join('; '))
+    },
+    async start(draft) {
+      button.disabled = true
+      try {
+        await askRuns([], signal, draft)
+        page.say('Started.')
+      } finally {
+        button.disabled = false
+      }
+    },
+  }
+}
+
+/** Runs that were started from here, looked at again while one of them goes on. */
+function makeStarted({ signal }: Page, { safely }: Shell) {
+  const section = h('section', { 'aria-label': 'Started from here' })
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const stop = async (id: string) => {
+    await askRuns([id, 'stop'], signal, {})
+    await look()
+  }
+  const look = async (): Promise<void> => {
+    const { runs } = await askRuns<{ runs: readonly StartedRun[] }>([], signal)
+    startedList(section, runs, (id) => safely(() => stop(id)))
+    if (runs.every(({ state }) => state === 'ended')) return
+    clearTimeout(timer)
+    timer = setTimeout(() => !signal.aborted && safely(look), lookMs)
+  }
+  return { section, look }
+}
+
+/** The kind of run and its fields, empty or as an earlier job has them. */
+function makeChoice(page: Page, form: RunForm, { safely, preview }: Shell) {
+  const missing = h('p', { class: 'dim' })
+  const place = h('div')
+  let fields = runFields(form, 'run', {}, () => {})
+  const titleOf = (field: string) =>
+    place.querySelector(`label[for="field-${CSS.escape(field)}"]`)?.textContent ?? field
+  const onChange = () => safely(() => preview(fields.draft(), titleOf))
+  const show = (kind: Kind, given: Readonly<Record<string, unknown>>, notCarried: readonly string[] = []) => {
+    fields = runFields(form, kind, { jobName: newName(kind), ...given }, onChange)
+    fill(place, fields.element)
+    missing.textContent =
+      notCarried.length === 0 ? '' : `Not taken over from that job: ${notCarried.map(line).join(', ')}.`
+    for (const button of buttons) button.setAttribute('aria-pressed', String(button.dataset.kind === kind))
+    onChange()
+  }
+  /** What was typed stays when the kind changes, where the other kind has the same fields. */
+  const keptFor = (kind: Kind): Readonly<Record<string, unknown>> => {
+    const { jobName: _, kind: before, ...kept } = fields.draft()
+    return (before === 'recipe') === (kind === 'recipe') ? kept : {}
+  }
+  const buttons = kinds.map(([kind, title]) =>
+    h('button', { type: 'button', 'data-kind': kind, onclick: () => show(kind, keptFor(kind)) }, title),
   )
-  const from = query.get('from')
-  if (from !== null && form.previous.includes(from)) await prefill(from)
-  else show('run', {})
-  await look()
-  page.keys([{ key: 'Escape', does: 'back to the jobs', run: () => go(to([])) }])
+  const prefill = async (id: string) => {
+    page.remember({ from: id })
+    const { run, missing: left } = await askRuns<PreviousRun>(['from', id], page.signal)
+    show(run.kind, { ...run }, left)
+  }
+  const group = h('div', { role: 'group', 'aria-label': 'Kind of run', class: 'kinds' }, ...buttons)
+  const previous = previousSelect(form, page.query.get('from'), (id) => safely(() => prefill(id)))
+  const elements = [h('div', { class: 'tools' }, group, previous), missing]
+  return { elements, fields: place, show, prefill, draft: () => fields.draft() }
 }
 
 function previousSelect(form: RunForm, from: string | null, onChoose: (id: string) => void): HTMLElement {

@@ -103,6 +103,7 @@ export async function droppedPage(page: Page): Promise<void> {
   page.head([{ text: id, to: to(['recipes', id]) }, { text: `dropped by ${stage}` }])
   const body = h('tbody')
   const reasons = h('p', { class: 'lead' })
+  const leftOut = h('p', { class: 'dim' })
   const choose = (reason: string | null) => {
     page.remember({ reason })
     void pager.reload()
@@ -112,7 +113,10 @@ export async function droppedPage(page: Page): Promise<void> {
     load: async (offset, limit, until) => {
       const reason = query.get('reason') ?? undefined
       const found = await get<ViewDroppedRows>(['recipes', id, 'dropped', stage], { offset, limit, reason }, until)
-      if (offset === 0) fill(reasons, ...reasonButtons(found.reasons, reason ?? null, choose))
+      if (offset === 0) {
+        fill(reasons, ...reasonButtons(found.reasons, reason ?? null, choose))
+        fill(leftOut, found.leftOut ? `${plural(found.leftOut, 'dropped row')} more: not part of this export.` : null)
+      }
       return found
     },
     show: (items, fresh) => {
@@ -126,6 +130,7 @@ export async function droppedPage(page: Page): Promise<void> {
     main,
     h('h1', null, 'Dropped by ', h('bdi', null, line(stage))),
     reasons,
+    leftOut,
     h(
       'table',
       { class: 'list rows' },

@@ -6,7 +6,7 @@ import { fileViewer } from '../parts/files.ts'
 import { outcomeBadge } from '../parts/outcome.ts'
 import { phaseBar, phaseLegend } from '../parts/plots.ts'
 import { showReplay } from '../parts/replay.ts'
-import { makeTabs } from '../parts/toolbar.ts'
+import { makeTabs, type Tab } from '../parts/toolbar.ts'
 import { showTurns } from '../parts/turns.ts'
 import { showVerifier } from '../parts/verifier.ts'
 import { count, duration, line, money, reward, time } from '../text.ts'
@@ -28,72 +28,76 @@ export async function trialPage(page: Page): Promise<void> {
     h('button', { class: 'quiet', disabled: trial.previous === null, onclick: neighbor(trial.previous) }, '← Previous'),
     h('button', { class: 'quiet', disabled: trial.next === null, onclick: neighbor(trial.next) }, 'Next →'),
   )
-  const folders = agentFolders(trial)
-  const cast = castsOf(trial)[0] ?? null
-  const turnAt = { play: (turn: number) => tabs.choose('replay', { turn: String(turn) }) }
   const common: Key[] = [
-    { key: '1', does: 'turns', run: () => tabs.choose('turns') },
-    { key: '2', does: 'terminal', run: () => tabs.choose('replay') },
-    { key: '3', does: 'verifier', run: () => tabs.choose('verifier') },
-    { key: '4', does: 'files', run: () => tabs.choose('files') },
-    { key: '5', does: 'record', run: () => tabs.choose('record') },
+    ...tabKeys.map(([id, does], i) => ({ key: String(i + 1), does, run: () => tabs.choose(id) })),
     { key: 'ArrowLeft', does: 'previous trial', run: neighbor(trial.previous) },
     { key: 'ArrowRight', does: 'next trial', run: neighbor(trial.next) },
     { key: 'Escape', does: 'back to the job', run: () => go(to(['jobs', job])) },
   ]
   const onKeys = (own: readonly Key[]) => page.keys([...own, ...common])
-  const bar = makeTabs(page, [
+  const onPlay = (turn: number) => {
+    page.remember({ turn: String(turn) })
+    tabs.choose('replay')
+  }
+  const tabs = makeTabs(page, tabsOf({ page, place, trial, onKeys, onPlay }))
+  fill(main, ...topOf(trial), tabs.bar, tabs.panel)
+  tabs.start()
+  if (trial.record === null) showAgainAtEnd(page, place)
+}
+
+const tabKeys = [
+  ['turns', 'turns'],
+  ['replay', 'terminal'],
+  ['verifier', 'verifier'],
+  ['files', 'files'],
+  ['record', 'record'],
+] as const
+
+interface TabsRequest {
+  readonly page: Page
+  readonly place: readonly string[]
+  readonly trial: ViewTrial
+  /** Takes the keys of the tab that is shown. */
+  readonly onKeys: (keys: readonly Key[]) => void
+  /** Shows the terminal at a turn. */
+  readonly onPlay: (turn: number) => void
+}
+
+function tabsOf({ page, place, trial, onKeys, onPlay }: TabsRequest): Tab[] {
+  const folders = agentFolders(trial)
+  const cast = castsOf(trial)[0] ?? null
+  const withoutKeys = (show: (panel: HTMLElement) => void) => (panel: HTMLElement) => {
+    onKeys([])
+    show(panel)
+  }
+  return [
     {
-      id: 'turns',
-      title: 'Turns',
-      show: (panel) =>
-        onKeys(showTurns({ page, place, trial, folders, panel, onPlay: cast === null ? null : turnAt.play })),
+      ...{ id: 'turns', title: 'Turns' },
+      show: (panel) => onKeys(showTurns({ page, place, trial, folders, panel, onPlay: cast === null ? null : onPlay })),
     },
     { id: 'replay', title: 'Terminal', show: (panel) => onKeys(showReplay({ page, place, trial, cast, panel })) },
+    { id: 'verifier', title: 'Verifier', show: withoutKeys((panel) => showVerifier(page, place, trial, panel)) },
     {
-      id: 'verifier',
-      title: 'Verifier',
-      show: (panel) => {
-        onKeys([])
-        showVerifier(page, place, trial, panel)
-      },
-    },
-    {
-      id: 'files',
-      title: 'Files',
-      show: (panel) => {
-        onKeys([])
+      ...{ id: 'files', title: 'Files' },
+      show: withoutKeys((panel) =>
         fill(
           panel,
           fileViewer(page, place, trial.files, 'trial.log'),
           trial.filesCut && h('p', { class: 'warn' }, 'There are more files than are listed.'),
-        )
-      },
+        ),
+      ),
     },
-    {
-      id: 'record',
-      title: 'Record',
-      show: (panel) => {
-        onKeys([])
-        fill(panel, recordPanel(page, trial))
-      },
-    },
-  ])
-  const tabs = {
-    choose(id: string, query: Readonly<Record<string, string>> = {}) {
-      page.remember({ ...query })
-      bar.choose(id)
-    },
-  }
-  fill(main, ...topOf(trial), bar.bar, bar.panel)
-  bar.start()
-  if (trial.record === null) {
-    const look = setInterval(async () => {
-      const now = await get<ViewTrial>(place, {}, signal).catch(() => null)
-      if (now?.record && !signal.aborted) dispatchEvent(new HashChangeEvent('hashchange'))
-    }, 2000)
-    signal.addEventListener('abort', () => clearInterval(look))
-  }
+    { id: 'record', title: 'Record', show: withoutKeys((panel) => fill(panel, recordPanel(page, trial))) },
+  ]
+}
+
+/** Shows the page again when the trial has ended. */
+function showAgainAtEnd({ signal }: Page, place: readonly string[]): void {
+  const look = setInterval(async () => {
+    const now = await get<ViewTrial>(place, {}, signal).catch(() => null)
+    if (now?.record && !signal.aborted) dispatchEvent(new HashChangeEvent('hashchange'))
+  }, 2000)
+  signal.addEventListener('abort', () => clearInterval(look))
 }
 
 /** `agent`, or the agent's folder of each step of a task with several. */

@@ -1,5 +1,6 @@
 import type { ViewText } from '../../src/core/view.ts'
 import type { ViewEvidence } from '../../src/core/view-data.ts'
+import { isExport } from '../api.ts'
 import { append, type Child, h } from '../dom.ts'
 import { clean, line, whole } from '../text.ts'
 
@@ -29,6 +30,10 @@ export function markedText({ text, chars }: ViewText, settings: MarkedTextSettin
   const offerRest = () => {
     foot.replaceChildren()
     if (chars === undefined || shown >= chars) return
+    if (isExport) {
+      append(foot, [`The first ${whole(shown)} of ${whole(chars)} characters. The rest is not part of this export.`])
+      return
+    }
     const button = h('button', { class: 'quiet', onclick: () => void load(button) }, 'Show more')
     append(foot, [`The first ${whole(shown)} of ${whole(chars)} characters.`, button])
   }

@@ -10,7 +10,7 @@ export function checksPanel({ checks, findings, notes }: ViewTask): Child {
       'p',
       { class: 'dim' },
       'There is no report. ',
-      h('code', null, 'ot-agent tasks check TASKS --json > TASKS/check.json'),
+      h('code', null, 'npx ot-agent tasks check TASKS --json > TASKS/check.json'),
       ' writes one into the folder of the tasks, where it is found.',
     )
   const heads = ['Law', 'Outcome', 'Why'].map((text) => h('th', { scope: 'col' }, text))

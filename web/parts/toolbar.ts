@@ -97,11 +97,14 @@ export function sortHeads(
   return heads
 }
 
+export interface Tab {
+  readonly id: string
+  readonly title: string
+  readonly show: (panel: HTMLElement) => void
+}
+
 /** Tabs whose choice is kept in the address. Each shows its own content when it is chosen. */
-export function makeTabs(
-  page: Page,
-  tabs: readonly { id: string; title: string; show: (panel: HTMLElement) => void }[],
-) {
+export function makeTabs(page: Page, tabs: readonly Tab[]) {
   const panel = h('div', { role: 'tabpanel', class: 'panel', tabindex: '0' })
   const buttons = tabs.map(({ id, title }) =>
     h('button', { role: 'tab', id: `tab-${id}`, onclick: () => choose(id) }, title),

@@ -63,3 +63,12 @@ test('another right answer than the known one is accepted', () => {
   expect(swapped).not.toBe(answerOf(draft))
   expect(judged(draft, swapped)).toBe('right')
 })
+
+test('instructions count in English and describe the file as it is', () => {
+  const jugs = Array.from({ length: 80 }, (_, index) => makePuzzle({ seed: 4711, index, families: ['jugs'] }))
+  expect(jugs.filter(({ instruction }) => instruction.includes('exactly 1 liter '))).not.toHaveLength(0)
+  expect(jugs.filter(({ instruction }) => /exactly (?:1 liters|\d+ litres)/.test(instruction))).toEqual([])
+  const sum = makePuzzle({ seed: 4711, index: 0, families: ['cryptarithm'] })
+  expect(sum.instruction).toContain('three words, one per line')
+  expect(String(sum.files['environment/puzzle.txt']!.data).trim().split('\n')).toHaveLength(3)
+})

@@ -58,19 +58,39 @@ interface Detail {
 
 /** Names, options and values that the answer's sentences hold as code, and the question does not. */
 function newDetails(question: Question, answer: PostAnswer): readonly Detail[] {
-  const known = `${question.title}\n${question.body}`.toLowerCase()
+  const known = joined(`${question.title}\n${question.body}`)
   const found = new Map<string, Detail>()
   for (const context of sentencesOf(proseOf(answer.body)))
     for (const [, , span = ''] of context.matchAll(/(`+)(.+?)\1/g)) {
       const detail = span.trim()
-      const key = detail.toLowerCase()
-      if (!found.has(key) && !known.includes(key) && isTelling(detail))
+      const key = joined(detail)
+      const isNew = !found.has(key) && !known.includes(key)
+      if (isNew && isTelling(detail) && !isExample(context) && !isOwnName(detail, answer))
         found.set(key, { detail, context: context.slice(0, maxContextChars) })
     }
   return [...found.values()].slice(0, maxDetails)
 }
 
 const maxContextChars = 300
+
+/** `policyId` is no news where the question says "policy id". */
+function joined(text: string): string {
+  return text.toLowerCase().replace(/[\s_-]+/g, '')
+}
+
+function isExample(context: string): boolean {
+  return /^(?:for (?:example|instance)|e\.?g\b)/i.test(context)
+}
+
+/** A name that the answer makes up for its own code. It cannot be known from the question. */
+function isOwnName(detail: string, { code }: PostAnswer): boolean {
+  if (!/^\w+$/.test(detail)) return false
+  const declared = new RegExp(
+    `\\b(?:def|function|fn|func|let|class|data|newtype|type|module)\\s+${detail}\\b|^\\s*${detail}\\s*::`,
+    'm',
+  )
+  return code.some(({ text }) => declared.test(text))
+}
 
 /** Not a placeholder, a number, an address or a bare word of every program. */
 function isTelling(detail: string): boolean {
@@ -113,6 +133,8 @@ const notAClaim: readonly RegExp[] = [
   /[:?]$/,
   /^[a-z]/,
   /https?:|\b(?:hope|thank|welcome|good luck|disclaimer|edit|update|sorry|hi|hello|cheers|i|i'm|i've|my|me|above|below|questions?|answers?)\b/i,
+  /^(?:\(|related\b|also\b|by the way|it depends|for instance|e\.?g\b|if not\b|if (?:this|that) (?:does|is)|this is (?:a|an|the|my) (?:sample|example|snippet|query|command)|removing (?:these|those|this|that))/i,
+  /\b(?:provide more|more details|these (?:two |three |few )?lines|first glance|not (?:really )?sure|what you mean)\b/i,
   /^(?:here|see|check|look|well|you can (?:find|see|check|read)|for (?:more|further|example)|the following|as follows|more (?:info|details)|in this|to make a long|now|then|first|second|finally|next)\b/i,
 ]
 

@@ -45,8 +45,17 @@ const ofAnswer: readonly Rule[] = [
     /\b(?:not (?:yet|possible (?:yet|right now|at the moment|currently)|(?:currently |yet )?(?:implemented|supported|available|released))|currently (?:not|no|there|being|under|in development|unavailable|working on|a bug)|(?:at|for) the moment|right now|as of (?:now|today|writing|this writing|yet)|known (?:bug|issue)|(?:it|this|that)(?:'s| is| was| looks like| seems| seems to be| may be| could be)? (?:probably |likely )?a bug|(?:will|should|to) be (?:\w+ )?(?:released|available|fixed|supported|implemented|deployed)|(?:next|upcoming|future) (?:release|version|update|hard ?fork)|in (?:the|a) (?:near )?future|coming soon|work in progress|pull request|has been (?:fixed|merged|reported)|i (?:opened|created|filed|submitted|raised) (?:an? )?(?:issue|bug|pr|ticket)|fixed itself|no longer (?:an issue|a problem))\b|https?:\/\/github\.com\/[\w.-]+\/[\w.-]+\/(?:issues|pull)\//i,
   ],
   [
+    'answer-is-unsure',
+    /\b(?:afaik|iirc|as (?:far as )?i (?:know|remember|recall|understand|can tell)|(?:on|at) first (?:glance|sight)|not (?:really|quite|entirely|totally|100%|completely) sure|i(?:'m| am) not (?:sure|certain|an expert)|i could(?: not|n't) find|it (?:probably|may|might) contains?|my (?:best )?guess|i would guess|i suspect|might be wrong|correct me)\b/i,
+  ],
+  // The criteria would come from what it takes back.
+  [
+    'answer-was-corrected',
+    /\bedit(?:ed)?\b\W{0,4}[^.\n]{0,80}\b(?:comments?|wrong|incorrect|not|isn't|doesn't|mistake|actually|corrected)\b/i,
+  ],
+  [
     'answer-is-a-story',
-    /\b(?:(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
+    /\b(?:figured (?:it|this) out|the following worked|this fixed (?:it|my)|(?:same|similar) (?:problem|issue|error) (?:here|too|as)|me too|i (?:am|was) (?:also )?(?:having|facing|getting) the same|worked for me|works for me|fixed it by|my (?:problem|issue|mistake|bad|fault)|turns out|turned out|i (?:re-?installed|restarted|rebooted|deleted|found out|figured|realized|realised|managed|ended up|was able|finally|solved|forgot|had to|missed))\b/i,
   ],
 ]
 

@@ -2,7 +2,7 @@ import { type Phase, phases, type TrialRecord } from '../../core/trial.ts'
 import { exceptionOf } from '../../core/trial-exception.ts'
 import { isSuccess } from '../../formats/traces/trial-facts.ts'
 import { type Distribution, DistributionTally, EvenSample } from '../../stats/distribution.ts'
-import { rankCorrelation } from '../../stats/rank-correlation.ts'
+import { rankCorrelation } from '../../stats/ranks.ts'
 import { secondsBetween, trialMeasures } from '../../stats/trial-measures.ts'
 
 /** Where the time of trials went. */

@@ -42,11 +42,18 @@ export function evidenceOf({ checks }: TaskReport): string[] {
     ])
 }
 
-/** How many tasks each check rejects, for those that reject any. */
-export function failuresByCheck(reports: readonly TaskReport[]): { readonly name: string; readonly count: number }[] {
-  const failed = (name: string) => (report: TaskReport) =>
-    report.checks.some((check) => check.name === name && check.outcome === 'fail')
-  return checkNames
-    .map((name) => ({ name, count: reports.filter(failed(name)).length }))
-    .filter(({ count }) => count > 0)
+/** How a check ended over many tasks. */
+export interface CheckYield extends Readonly<Record<Outcome, number>> {
+  readonly name: string
+}
+
+/** How many tasks each check accepts and rejects, does not know about, or does not apply to. */
+export function yieldsOf(reports: readonly TaskReport[]): CheckYield[] {
+  const yields = checkNames.map((name) => ({ name, ok: 0, fail: 0, unknown: 0, skipped: 0 }))
+  for (const report of reports)
+    for (const [i, { outcome }] of outcomesOf(report).entries()) {
+      const one = yields[i]
+      if (one) one[outcome]++
+    }
+  return yields
 }

@@ -25,6 +25,10 @@ export interface SpineOptions {
   readonly repeats: number
   /** Starts nothing and asks no judge. */
   readonly lintOnly: boolean
+  /** After the lints, only starts environments; asks no judge. */
+  readonly startOnly?: boolean | undefined
+  /** How often a start that failed for a reason outside the task is repeated. */
+  readonly retries?: number | undefined
   /** False where no tests run, so that no judge is needed (default: true). */
   readonly verifies?: boolean
   /** Makes the folder for the trials' files, which then stays; a temporary one without it. */
@@ -43,22 +47,22 @@ export async function withSpine<T>(
   { notify, signal, confirm }: Omit<JobFollower, 'watch'>,
   use: (spine: Spine) => Promise<T>,
 ): Promise<T> {
-  const { repeats, lintOnly } = options
+  const { repeats, lintOnly, startOnly, retries } = options
   const { name, options: sandboxOptions = {} } = options.sandbox
   const provider = await makeProvider(name, sandboxOptions)
-  const judging = options.judge
+  const testsNothing = lintOnly || startOnly === true
+  const judging = testsNothing ? undefined : options.judge
   if (!lintOnly) {
     await askConsent(tasks, options, confirm)
-    if (options.verifies !== false) await refuseUnjudged(tasks, judging)
+    if (options.verifies !== false && !testsNothing) await refuseUnjudged(tasks, judging)
     await provider.preflight({ networks: networksOf(tasks) })
   }
   const kept = await options.keepIn?.()
   const workDir = kept ?? (await makeScratchDir(join(tmpdir(), 'ot-agent-check-')))
   const purse = makeBudget({ limits: unlimitedUse.budget, spentBefore: nothingSpent })
   try {
-    const judge =
-      lintOnly || !judging ? undefined : await (await import('../job/open-judge.ts')).openJudge(judging, {}, signal)
-    const opinion = lintOnly
+    const judge = judging && (await (await import('../job/open-judge.ts')).openJudge(judging, {}, signal))
+    const opinion = testsNothing
       ? undefined
       : await openOpinionOf(options.opinion, signal, () => purse.account(null, 'judge'))
     return await use({
@@ -70,7 +74,7 @@ export async function withSpine<T>(
       judge: judge?.(purse.account(null, 'judge')),
       opinion,
       repeats,
-      lintOnly,
+      ...{ lintOnly, startOnly, retries },
       signal,
       workDir,
     })

@@ -1,16 +1,15 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { basename, join, posix, resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { UserError } from '../../core/errors.ts'
 import type { DatasetConfig, TaskConfig } from '../../core/job.ts'
 import { parseSource } from '../../formats/benchmark/obtain.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
+import { digestFiles, inputFiles, packedTaskFiles } from '../../formats/input-files.ts'
 import { findBenchmark, loadBenchmarks } from '../../formats/known-benchmarks.ts'
 import { unpackTasks } from '../../formats/task-parquet/unpack-tasks.ts'
 import { kindAt } from '../../lib/files.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { AlreadyThere, makeDirWhole } from '../../lib/new-dir.ts'
+import { isGlob } from '../../lib/path-glob.ts'
 import { explainDisk } from '../disk-errors.ts'
 import {
   benchmarkTasks,
@@ -26,8 +25,8 @@ import { fetchTasks } from './fetch-tasks.ts'
 export async function datasetFolder(dataset: DatasetConfig, at: FetchAt): Promise<TaskFolder> {
   const { path, name, version, ref } = dataset
   if (path !== null) {
-    const dir = path.endsWith('.parquet') && (await kindAt(path)) === 'file' ? await unpacked(path, at) : resolve(path)
-    return { dir, source: basename(path, '.parquet'), names: null }
+    const dir = (await isPacked(path)) ? await unpacked(path, at) : resolve(path)
+    return { dir, source: nameOf(path), names: null }
   }
   const { downloadDir } = dataset
   if (downloadDir !== null && (await kindAt(downloadDir)) === 'dir')
@@ -94,11 +93,22 @@ export async function taskFolder(task: TaskConfig, at: FetchAt): Promise<string>
   return dir
 }
 
-/** The tasks of a parquet file, unpacked once for each content. */
+/** Whether a path is a parquet file of tasks, or a pattern of such files. */
+async function isPacked(path: string): Promise<boolean> {
+  if (!path.endsWith('.parquet')) return false
+  const kind = await kindAt(path)
+  return kind === 'file' || (kind === 'none' && isGlob(path))
+}
+
+/** A pattern is called after its folder. */
+function nameOf(path: string): string {
+  return isGlob(basename(path)) ? basename(resolve(path, '..')) : basename(path, '.parquet')
+}
+
+/** The tasks of parquet files, unpacked once for each content. */
 async function unpacked(file: string, { signal, notify }: FetchAt): Promise<string> {
-  const digest = createHash('sha256')
-  await explainDisk(file, () => pipeline(createReadStream(file), digest, { signal }))
-  const dir = cachedTasksDir(basename(file, '.parquet'), digest.digest('hex'))
+  const files = await inputFiles(file, packedTaskFiles)
+  const dir = cachedTasksDir(nameOf(file), await explainDisk(file, () => digestFiles(files, signal)))
   if ((await kindAt(dir)) === 'dir') return dir
   const unpack = async (temporary: string) => {
     const { unpacked: tasks } = await unpackTasks(file, temporary, { signal })

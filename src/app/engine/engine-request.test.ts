@@ -16,6 +16,8 @@ test.each([
   ['openai/gpt-x', 'openai'],
   ['anthropic/claude-x', 'anthropic'],
   ['gemini/gemini-x', 'gemini'],
+  ['vertex/claude-x', 'vertex'],
+  ['vertex_ai/gemini-x', 'vertex'],
   ['scripted/x', 'scripted'],
 ])('the model %s stands for the engine %s', async (model, name) => {
   expect(await findEngine({}, model)).toMatchObject({ name, model, options: { model } })

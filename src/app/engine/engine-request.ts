@@ -35,6 +35,8 @@ const prefixes: readonly (readonly [string, string])[] = [
   ['openai/', 'openai'],
   ['anthropic/', 'anthropic'],
   ['gemini/', 'gemini'],
+  ['vertex/', 'vertex'],
+  ['vertex_ai/', 'vertex'],
   ['llama/', 'llama'],
   ['scripted/', 'scripted'],
 ]

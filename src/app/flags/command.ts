@@ -46,5 +46,8 @@ function refuseEmptyPaths(command: AnyCommand): void {
 
 function asUserError(error: CommanderError, path: readonly string[]): UserError {
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
-  return new UserError(message, suggestion ?? `${path.join(' ')} --help lists what it takes`)
+  return new UserError(
+    message,
+    suggestion?.replace(/^\(D(.*)\)$/, 'd$1') ?? `${path.join(' ')} --help lists what it takes`,
+  )
 }

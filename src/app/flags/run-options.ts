@@ -18,7 +18,7 @@ function withWhat<A extends unknown[], O extends OptionValues>(command: Command<
     .option('-p, --path <dir>', 'a task, or a folder of tasks')
     .option(
       '-d, --dataset <name>',
-      'a folder, a .parquet file of tasks, a benchmark NAME@VERSION, or hf:org/name, harbor:name@version, git:URL#path',
+      'a folder, a .parquet file or pattern of tasks, a benchmark NAME@VERSION, or hf:org/name, harbor:name@version, git:URL#path',
     )
     .option('--registry-path <file>', 'registry.json of Harbor’s in which -d is looked up')
     .option('--registry-url <url>', 'the same at an address')

@@ -31,6 +31,7 @@ const schema = z.strictObject({
   targetRepo: text,
   upload: z.boolean().default(true),
   check: z.boolean().default(true),
+  decontaminate: z.boolean().default(true),
   checkRepeats: number.pipe(z.int().min(1)).default(2),
   nConcurrent: whole(1),
   environment: z.string().min(1).default('local'),

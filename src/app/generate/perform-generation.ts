@@ -16,6 +16,7 @@ import { openTaskSet, type TaskSet } from '../../store/task-set.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { parsedAssignments } from '../job/assignments.ts'
 import type { JobFollower } from '../job/perform-job.ts'
+import type { BenchmarksAtHand } from './benchmarks-at-hand.ts'
 import { extractTasks, packedTasksOf } from './from-parquet.ts'
 import { type RefuseDraft, refuseUnjudgedTasks } from './lacks-judge.ts'
 import type { LoadedPipeline } from './load-pipeline.ts'
@@ -27,11 +28,28 @@ import { type GenerationSummary, summaryOf } from './summary.ts'
 import { engineFileFor, openTaskModels, type TaskModels } from './task-model.ts'
 import { runTraceJob } from './trace-job.ts'
 
+/** How a caller follows a pipeline while it runs. */
+export interface GenerationFollower extends JobFollower {
+  /** Shows its stages; without it they are told in lines. */
+  readonly stages?: StageWatch | undefined
+}
+
+interface StageWatch {
+  start(stage: {
+    readonly title: string
+    readonly index: number
+    readonly of: number
+    readonly total: number | null
+  }): void
+  advance(done: number): void
+  end(rows: number, cached: boolean): void
+}
+
 /** Runs a pipeline: request, model, sandboxes, stages, summary. */
 export async function performGeneration(
   loaded: LoadedPipeline,
   options: GenerateOptions,
-  follower: JobFollower,
+  follower: GenerationFollower,
 ): Promise<{ readonly summary: GenerationSummary; readonly request: GenerationRequest }> {
   const { signal, notify } = follower
   const packed = packedTasksOf(options)
@@ -41,7 +59,11 @@ export async function performGeneration(
   const refuse = await refuseUnjudgedTasks(loaded, request, options)
   if (request.upload) await checkTargetRepo(request.targetRepo, signal)
   const startedAt = utcNow()
-  const set = await explainDisk(request.outputDir, () => openSet(loaded, request, options))
+  const benchmarks =
+    options.decontaminate && request.stage !== 'traces'
+      ? await (await import('./benchmarks-at-hand.ts')).loadBenchmarksAtHand(options.quiet ? () => {} : notify)
+      : null
+  const set = await explainDisk(request.outputDir, () => openSet(loaded, request, options, benchmarks))
   let models: TaskModels | null = null
   let outcome: GenerationOutcome = { tasks: null, traces: null }
   try {
@@ -59,7 +81,7 @@ export async function performGeneration(
       notify,
       signal,
     })
-    const context = await contextFor(loaded, request, served, { set, models, refuse, follower })
+    const context = await contextFor(loaded, request, served, { set, models, refuse, benchmarks, follower })
     outcome = await explainDisk(request.outputDir, () => runGeneration(loaded, request, context, publishWith(notify)))
   } catch (error) {
     await set.close({ ...summaryOf(loaded, request, outcome, startedAt), status: 'failed' }).catch(() => {})
@@ -117,13 +139,15 @@ function openSet(
   { pipeline, digest }: LoadedPipeline,
   request: GenerationRequest,
   options: GenerateOptions,
+  benchmarks: BenchmarksAtHand | null,
 ): Promise<TaskSet> {
   const { seed, source, check, sandbox, model, stage } = request
   const identity = { pipeline: pipeline.name, code: digest, program: version(), options: request.options }
   // A folder of traces alone has nothing that could be mixed with other tasks.
   const packed = packedTasksOf(options)
   const made = stage === 'traces' ? { ...(packed && { packed }) } : { source, seed, check, sandbox, model }
-  return openTaskSet(request.outputDir, { ...identity, ...made }, options.overwrite ?? false)
+  const compared = benchmarks && { benchmarks: benchmarks.digest }
+  return openTaskSet(request.outputDir, { ...identity, ...made, ...compared }, options.overwrite ?? false)
 }
 
 /** A running server's file is one more way to say where the model is. */
@@ -136,16 +160,17 @@ interface GenerationParts {
   readonly set: TaskSet
   readonly models: TaskModels
   readonly refuse: RefuseDraft
-  readonly follower: JobFollower
+  readonly benchmarks: BenchmarksAtHand | null
+  readonly follower: GenerationFollower
 }
 
 async function contextFor(
   loaded: LoadedPipeline,
   request: GenerationRequest,
   options: GenerateOptions,
-  { set, models, refuse, follower }: GenerationParts,
+  { set, models, refuse, benchmarks, follower }: GenerationParts,
 ): Promise<GenerationContext> {
-  const { signal, notify } = follower
+  const { signal, notify, stages } = follower
   const sandboxOptions = parsedAssignments('--ek', options.environmentKwarg ?? [])
   const provider = await makeProvider(options.environment, sandboxOptions)
   const checks = request.check && request.stage !== 'traces'
@@ -168,18 +193,25 @@ async function contextFor(
     set,
     seed: request.seed,
     limit: request.limit,
-    version: digestJson([loaded.digest, version(), request.options, request.sandbox, request.model, request.check]),
+    version: digestJson([
+      ...[loaded.digest, version(), request.options, request.sandbox, request.model, request.check],
+      ...(benchmarks ? [benchmarks.digest] : []),
+    ]),
     finish: (draft) => {
       refuse(draft)
       return withSandbox(draft, request.sandbox)
     },
+    benchmarkOf: benchmarks?.benchmarkOf,
     prove: spine,
     signal,
-    onProgress: (counts) => options.quiet || tick(progressLine(counts)),
+    onProgress: (counts) => {
+      stages?.advance(request.limit === null ? counts.rows : counts.tasks)
+      if (!stages && !options.quiet) tick(progressLine(counts))
+    },
   }
   const usual = checks || model !== null ? 4 : 16
   const width = Math.min(options.nConcurrent ?? usual, request.limit ?? Number.POSITIVE_INFINITY)
-  return {
+  const context: GenerationContext = {
     signal,
     workDir: join(set.workDir, 'cache'),
     model,
@@ -188,6 +220,31 @@ async function contextFor(
     makeStage,
     makeTasks: (work) => makeTasks({ width, ...work }, shop),
     runTraces: (tasksDir, asked) => runTraceJob(tasksDir, asked, options, follower),
+  }
+  return stages ? staged(context, request, stages) : context
+}
+
+/** Tells when the two stages of a pipeline begin and end. */
+function staged(
+  context: GenerationContext,
+  { stage, limit }: GenerationRequest,
+  stages: StageWatch,
+): GenerationContext {
+  const of = stage === 'both' ? 2 : 1
+  return {
+    ...context,
+    async makeTasks(work) {
+      stages.start({ title: 'tasks', index: 1, of, total: limit })
+      const made = await context.makeTasks(work)
+      stages.end(made.tasks, made.rows > 0 && made.resumed === made.rows)
+      return made
+    },
+    async runTraces(tasksDir, asked) {
+      stages.start({ title: 'traces', index: of, of, total: null })
+      const made = await context.runTraces(tasksDir, asked)
+      stages.end(Number(Object(made.metadata.exported).rows ?? made.metadata.trials), false)
+      return made
+    },
   }
 }
 

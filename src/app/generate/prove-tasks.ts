@@ -14,6 +14,8 @@ export interface Proving {
   readonly provider: SandboxProvider
   readonly sandboxOptions: Readonly<Record<string, unknown>>
   readonly repeats: number
+  readonly startOnly?: boolean | undefined
+  readonly retries?: number | undefined
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined
   /** Absent: no second opinion is asked for. */

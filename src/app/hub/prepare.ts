@@ -7,32 +7,36 @@ import { parseLineage } from '../../formats/harbor-task/draft.ts'
 import { findTasks } from '../../formats/harbor-task/find.ts'
 import { parseToml } from '../../formats/harbor-task/parse.ts'
 import { readTaskText } from '../../formats/harbor-task/read.ts'
+import type { UploadKind } from '../../formats/hub/card.ts'
 import { packTasks } from '../../formats/task-parquet/pack-tasks.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { isMissing } from '../../lib/files.ts'
+import { jobsIn, packJobs } from './pack-jobs.ts'
 
 /** A folder as it goes into a dataset. */
 export interface ReadyDataset {
   readonly dir: string
-  readonly kind: 'tasks' | 'files'
+  readonly kind: UploadKind
   /** Where its rows came from, with counts. */
   readonly lineage: Readonly<Record<string, number>>
+  /** What was not packed: links, and trials that are not finished. */
+  readonly unpacked?: readonly string[] | undefined
 }
 
 interface Preparing {
-  /** Tasks as one parquet file. */
+  /** Tasks and jobs as one parquet file. */
   readonly packed: boolean
   readonly signal: AbortSignal
 }
 
-/** Makes a folder ready to be published for as long as `work` needs it: tasks are packed, the same tasks to the same bytes. */
+/** Makes a folder ready to be published for as long as `work` needs it: tasks and jobs are packed, the same ones to the same bytes. */
 export async function withDataset<T>(
   dir: string,
   how: Preparing,
   work: (ready: ReadyDataset) => Promise<T>,
 ): Promise<T> {
   const tasks = await tasksIn(dir)
-  if (tasks === null) return work({ dir, kind: 'files', lineage: {} })
+  if (tasks === null) return withJobs(dir, how, work)
   const lineage = await countLineage(tasks)
   if (!how.packed) return work({ dir, kind: 'files', lineage })
   const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-packed-'))
@@ -40,6 +44,20 @@ export async function withDataset<T>(
     const packed = tasks.map((task) => ({ path: basename(task), dir: task }))
     await packTasks(packed, join(scratch, 'tasks.parquet'), { signal: how.signal })
     return await work({ dir: scratch, kind: 'tasks', lineage })
+  } finally {
+    await removeDraft(scratch)
+  }
+}
+
+/** The same for a folder without tasks. */
+async function withJobs<T>(dir: string, { packed, signal }: Preparing, work: (ready: ReadyDataset) => Promise<T>) {
+  const jobs = packed ? await jobsIn(dir) : null
+  if (jobs === null) return work({ dir, kind: 'files', lineage: {} })
+  const scratch = await makeScratchDir(join(tmpdir(), 'ot-agent-packed-'))
+  try {
+    const { trials, leftOut } = await packJobs(jobs, join(scratch, 'logs.parquet'), signal)
+    const lineage = Object.fromEntries(Object.entries(trials).map(([name, count]) => [`job ${name}`, count]))
+    return await work({ dir: scratch, kind: 'jobs', lineage, unpacked: leftOut })
   } finally {
     await removeDraft(scratch)
   }

@@ -5,7 +5,7 @@ import { type Uploaded, uploadFolder } from '../../formats/hub/upload.ts'
 import type { UploadProgress } from '../../formats/hub/upload-progress.ts'
 import { version } from '../../lib/version.ts'
 import { explainDisk } from '../disk-errors.ts'
-import { withDataset } from './prepare.ts'
+import { type ReadyDataset, withDataset } from './prepare.ts'
 
 export type { Uploaded } from '../../formats/hub/upload.ts'
 
@@ -17,7 +17,7 @@ export interface UploadRequest {
   readonly isPrivate: boolean
   /** Removes everything else in the repository. */
   readonly replace: boolean
-  /** Tasks as one parquet file. */
+  /** Tasks and jobs as one parquet file. */
   readonly packed: boolean
   /** Message of the commit; absent: one that names this program. */
   readonly message?: string | undefined
@@ -26,25 +26,35 @@ export interface UploadRequest {
   readonly dryRun: boolean
 }
 
+export interface UploadControl {
+  readonly signal: AbortSignal
+  onProgress(progress: UploadProgress): void
+  /** Called after an upload that was no dry run, while the folder that was sent is still there: the place where it is registered. */
+  onDone?(sent: Pick<ReadyDataset, 'dir' | 'kind'>, done: Uploaded): Promise<void>
+}
+
 /** Uploads a folder to a repository of the Hub. Files that are there already are not sent again. */
 export async function uploadToHub(
   { dir, repository, type, packed, message, ...how }: UploadRequest,
-  { signal, onProgress }: { readonly signal: AbortSignal; onProgress(progress: UploadProgress): void },
+  { signal, onProgress, onDone }: UploadControl,
 ): Promise<Uploaded> {
   const target = parseTarget(repository, type)
   // A dry run on a machine without network must not wait for one.
   const patience = how.dryRun ? { tries: 2, firstWaitMs: 500, longestWaitMs: 500 } : undefined
   const madeBy = `ot-agent ${version()}`
   return explainDisk(dir, () =>
-    withDataset(resolve(dir), { packed, signal }, (ready) =>
-      uploadFolder({
+    withDataset(resolve(dir), { packed, signal }, async ({ unpacked = [], ...ready }) => {
+      const done = await uploadFolder({
         ...{
           repository: openRepository(target, { env: process.env, signal, ...(patience && { patience }) }, type),
           ...ready,
           ...how,
         },
         ...{ message: message ?? `Upload with ${madeBy}`, madeBy, onProgress },
-      }),
-    ),
+      })
+      const uploaded = { ...done, leftOut: [...done.leftOut, ...unpacked] }
+      if (!how.dryRun) await onDone?.(ready, uploaded)
+      return uploaded
+    }),
   )
 }

@@ -1,6 +1,7 @@
 import type { AgentConfig } from '../../core/job.ts'
 import type { AgentSettings } from '../../formats/agent-config.ts'
 import { defaultAgent } from '../../formats/harbor-job/job-config.ts'
+import { currentAgentOptions } from '../../formats/harbor-job/read-config.ts'
 import { type EngineRequest, findEngine } from '../engine/engine-request.ts'
 import { engineKey } from './configured.ts'
 import { requestedModel, type TasksRequest } from './tasks-request.ts'
@@ -30,7 +31,7 @@ export async function agentDefaults(request: TasksRequest): Promise<AgentDefault
   return {
     agent: isServed ? { ...defaultAgent(), name: usualAgent } : defaultAgent(),
     kwargs: {
-      ...file?.extra_agent_kwargs,
+      ...currentAgentOptions(file?.extra_agent_kwargs ?? {}),
       ...(apiBase !== undefined && { api_base: apiBase }),
       ...(engine !== null && { [engineKey]: engine }),
     },

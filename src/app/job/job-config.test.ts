@@ -11,7 +11,7 @@ async function jobOf(document: object | null, request: TasksRequest = {}) {
   const notes: string[] = []
   const asked = { ...request, ...(document !== null && { jobFile }) }
   const { config } = await jobConfigOf(asked, (line) => notes.push(line.replace(jobFile, 'FILE')))
-  return { environment: config.environment, notes }
+  return { environment: config.environment, agents: config.agents, notes }
 }
 
 test.each<[string, object | null, TasksRequest, string | null]>([
@@ -34,4 +34,42 @@ test.each<[string, object | null, TasksRequest, string | null]>([
 test('that sandboxes are to be kept is told to be ignored', async () => {
   const { notes } = await jobOf({ environment: { type: 'docker', delete: false } })
   expect(notes).toEqual(['delete = false is ignored: sandboxes are removed after each trial'])
+})
+
+test.each<[object, string, string]>([
+  [{ n_attempt: 2 }, 'n_attempt', 'did you mean n_attempts?'],
+  [{ agents: [{ name: 'oracle', kwarg: {} }] }, 'agents[0].kwarg', 'did you mean agents[0].kwargs?'],
+  [{ environment: { network: 'none' } }, 'environment.network', 'known here: type, '],
+  [{ orchestrator: { speed: 3 } }, 'orchestrator.speed', 'remove the key'],
+])('a key that no job file has is refused: %j', async (document, key, hint) => {
+  await expect(jobOf(document)).rejects.toMatchObject({
+    message: expect.stringContaining(`: ${key} is not a known key`),
+    hint: expect.stringContaining(hint),
+  })
+})
+
+test('an old spelling is honoured, and noted', async () => {
+  const { notes } = await jobOf({ orchestrator: { n_concurrent_trials: 2 }, environment: { type: 'local' } })
+  expect(notes).toEqual([expect.stringContaining('orchestrator is an old spelling')])
+})
+
+test('a placeholder for the model counts as none, and a model that is named takes its place', async () => {
+  const document = {
+    environment: { type: 'local' },
+    agents: [{ name: 'terminus-2', model_name: 'placeholder/override-at-runtime' }],
+  }
+  expect((await jobOf(document)).agents).toMatchObject([{ modelName: null }])
+  expect((await jobOf(document, { model: 'openai/m' })).agents).toMatchObject([{ modelName: 'openai/m' }])
+})
+
+test('trajectory_configs is trajectory_config in options of the request and of engine files too', async () => {
+  const engineConfig = join(await makeTempDir(), 'engine.json')
+  const extra_agent_kwargs = { trajectory_configs: { linear_history: true } }
+  await writeFile(engineConfig, JSON.stringify({ engine: { type: 'openai', model: 'm' }, extra_agent_kwargs }))
+  const ofFile = await jobOf(null, { agent: 'terminus-2', engineConfig })
+  expect(ofFile.agents).toMatchObject([{ kwargs: { trajectory_config: { linear_history: true } } }])
+  const agentOptions = { trajectory_configs: { raw_content: true } }
+  const { agents } = await jobOf(null, { agent: 'terminus-2', engineConfig, agentOptions })
+  expect(agents).toMatchObject([{ kwargs: { trajectory_config: { raw_content: true } } }])
+  expect(agents[0]?.kwargs).not.toHaveProperty('trajectory_configs')
 })

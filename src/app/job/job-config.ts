@@ -5,10 +5,11 @@ import {
   type ConfigWarning,
   defaultAgent,
   defaultJobConfig,
+  jobSchema,
   parseJobConfig,
   setInJobConfig,
 } from '../../formats/harbor-job/job-config.ts'
-import { migrate, readDocument } from '../../formats/harbor-job/read-config.ts'
+import { currentAgentOptions, migrate, readDocument } from '../../formats/harbor-job/read-config.ts'
 import { orUserError } from '../../formats/harbor-task/read.ts'
 import { agentDefaults, agentOfModel, modelOf } from './agent-defaults.ts'
 import { parsePath, setAt } from './assignments.ts'
@@ -33,7 +34,7 @@ export async function jobConfigOf(request: TasksRequest, notify: Notify): Promis
     agents: await agentsOf(file, request),
   }
   const named = file.named || request.jobName !== undefined
-  const set = withSet(asked, request.set ?? [])
+  const set = await withSet(asked, request.set ?? [])
   const { environment } = set.config
   const isUnnamed = environment.type === null && environment.importPath === null
   if (isUnnamed && file.isHarborJob)
@@ -79,7 +80,7 @@ async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
   }
   const { config, warnings } = parseJobConfig(text, { path })
   for (const warning of warnings.filter(({ path: key }) => !/adaptive_concurrency$/.test(key)))
-    noteWarning(warning, path, notify)
+    await noteWarning(warning, path, notify)
   const document = asDocument(migrate(read).value)
   const lists = Array.isArray(document.agents) && document.agents.length > 0
   return {
@@ -92,13 +93,15 @@ async function loadJobFile(path: string, notify: Notify): Promise<JobFile> {
   }
 }
 
-function noteWarning({ isolation, message }: ConfigWarning, path: string, notify: Notify): void {
-  if (isolation)
-    throw new UserError(
-      `${path}: ${message}, although it promises isolation`,
-      'remove the key, or spell it as Harbor does',
-    )
-  notify(`${path}: ${message}`)
+/** An old spelling is honoured; a key that is not known is a mistake, which would change the job without a word. */
+async function noteWarning(warning: ConfigWarning, path: string, notify: Notify): Promise<void> {
+  if (warning.kind === 'legacy') return notify(`${path}: ${warning.message}`)
+  throw new UserError(`${path}: ${warning.path} is not a known key`, await hintFor(warning.path))
+}
+
+async function hintFor(key: string): Promise<string> {
+  const { keyHint } = await import('../../formats/strict-config.ts')
+  return keyHint(jobSchema, key)
 }
 
 /** Where the number of trials at once follows the server: at the top of a job file, or in its old orchestrator block. */
@@ -162,6 +165,7 @@ async function agentsOf({ agents, isOneModel }: JobFile, request: TasksRequest):
   const base = asked
     ? [{ ...defaultAgent(), ...ofModel, name: asked.name, importPath: asked.importPath }]
     : (agents ?? [defaults.agent])
+  const own = currentAgentOptions(request.agentOptions ?? {})
   const { names } = requestedModel(request)
   const models = names.length > 0 ? names : defaults.model === null ? [null] : [defaults.model]
   return base.flatMap((agent) =>
@@ -169,24 +173,19 @@ async function agentsOf({ agents, isOneModel }: JobFile, request: TasksRequest):
       ...agent,
       modelName: model ?? agent.modelName,
       overrideTimeoutSec: request.agentTimeoutSec ?? agent.overrideTimeoutSec,
-      kwargs: { ...agent.kwargs, ...defaults.kwargs, ...asked?.options, ...request.agentOptions },
+      kwargs: { ...agent.kwargs, ...defaults.kwargs, ...asked?.options, ...own },
       env: { ...agent.env, ...request.agentEnv },
     })),
   )
 }
 
-/** A key that the job file has and we do not know was noted; one that `set` brings is a mistake. */
-function withSet(config: JobConfig, set: NonNullable<TasksRequest['set']>) {
+async function withSet(config: JobConfig, set: NonNullable<TasksRequest['set']>) {
   if (set.length === 0) return { config, named: false }
   const changed = setInJobConfig(config, { path: 'the command line' }, (document) => {
     for (const [path, value] of set) setAt(document, parsePath('--set', path), value)
   })
   const unknown = changed.warnings.find(({ kind }) => kind === 'unknown')
-  if (unknown)
-    throw new UserError(
-      `--set: ${unknown.path} is not a key of a job file`,
-      'use the keys of a Harbor job file, for example n_attempts or agents[0].model_name',
-    )
+  if (unknown) throw new UserError(`--set: ${unknown.path} is not a key of a job file`, await hintFor(unknown.path))
   return { config: changed.config, named: set.some(([path]) => path === 'job_name') }
 }
 

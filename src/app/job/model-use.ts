@@ -1,5 +1,6 @@
 import type { BudgetLimits } from '../../core/budget.ts'
 import type { AdaptiveConcurrency } from '../../core/concurrency.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { ModelSettings } from '../../core/stage.ts'
 import { parseAdaptiveConcurrency } from '../../formats/adaptive-concurrency.ts'
 import type { TasksRequest } from './tasks-request.ts'
@@ -12,8 +13,8 @@ export interface ModelUse {
   readonly adaptive: AdaptiveConcurrency | null
   /** Where its models are, over what the job says. */
   readonly address?: { readonly api_base?: string; readonly api_key_env?: string } | undefined
-  /** Who judges results of tasks that ask for it. */
-  readonly judge?: ModelSettings | undefined
+  /** Who judges results of tasks that ask for it: a model, or a function in its place. */
+  readonly judge?: ModelSettings | Judge | undefined
 }
 
 /** Nothing is limited. */

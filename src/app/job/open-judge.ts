@@ -12,12 +12,13 @@ import { engineRequestFor, requestedEngine } from '../engine/engine-request.ts'
 /** Makes a judge whose calls an account pays for; without one they are not counted. */
 export type OpenedJudge = (account?: Account) => Judge
 
-/** Reaches the model that judges results, and asks whether it is up; a user's module may take its place. */
+/** Reaches the model that judges results, and asks whether it is up; a function or a user's module may take its place. */
 export async function openJudge(
-  settings: ModelSettings,
+  settings: ModelSettings | Judge,
   pace: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<OpenedJudge> {
+  if (typeof settings === 'function') return () => settings
   if (isModulePath(settings.model)) {
     const judge = await makeJudge(settings.model, settings.options)
     return () => judge

@@ -151,7 +151,7 @@ async function withTasks(
     const task = { ...noTask, path, gitUrl: git.url, gitCommitId: git.commit ?? null }
     return { ...config, datasets: [], tasks: [task] }
   }
-  const isPath = dataset !== undefined && !(await isBenchmark(dataset)) && (await kindAt(dataset)) !== 'none'
+  const isPath = dataset !== undefined && !(await isBenchmark(dataset)) && (await isHere(dataset))
   const here = path ?? (isPath ? dataset : undefined)
   if (here !== undefined && registryPath === null && registryUrl === null) return replaced(config, here, narrows)
   if (dataset === undefined) {
@@ -161,6 +161,11 @@ async function withTasks(
   }
   const [, name = dataset, version = null] = /^(?!hf:|harbor:|git:)(.+)@([^@]+)$/s.exec(dataset) ?? []
   return { ...config, tasks: [], datasets: [{ ...noDataset, name, version, registryPath, registryUrl }] }
+}
+
+/** What ends as packed tasks do is a path, or a pattern of paths. */
+async function isHere(dataset: string): Promise<boolean> {
+  return dataset.endsWith('.parquet') ? !/^(hf|harbor|git):/.test(dataset) : (await kindAt(dataset)) !== 'none'
 }
 
 /** The name of a benchmark wins over a folder that happens to have the same; an alias does not. */

@@ -1,5 +1,6 @@
 import type { BudgetLimits } from '../../core/budget.ts'
 import type { TimeoutMultipliers } from '../../core/job.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { RewardPrecedence } from '../../core/rewards.ts'
 import type { ModelSettings, PlugInChoice } from '../../core/stage.ts'
 import { isModulePath } from '../../plugins/user-modules/import-path.ts'
@@ -87,7 +88,7 @@ interface ThisRun {
   /** Where the model is in this run; a job may resume with a model that is served somewhere else. */
   address: Pick<ModelSettings, 'apiBase' | 'apiKeyEnv'>
   /** The model that scores tasks which ask for a judge. */
-  judge: ModelSettings
+  judge: ModelSettings | Judge
   prefetch: PrefetchOptions
   /** Variables of this machine that tasks may have. */
   passEnv: readonly string[]

@@ -1,6 +1,7 @@
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import { exists } from '../../lib/files.ts'
+import { exists, namesIn } from '../../lib/files.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { type JobDir, loadJobDir } from '../../store/job-dir.ts'
 import { readOwner } from '../../store/job-owner.ts'
 
@@ -9,10 +10,16 @@ export async function findJob(given: string, jobsDir: string): Promise<JobDir> {
   if (await exists(given)) return loadJobDir(given)
   const inside = join(jobsDir, given)
   if (!given.includes('/') && (await exists(inside))) return loadJobDir(inside)
+  const near = nearest(basename(given), await namesIn(jobsDir))
   throw new UserError(
     `expected the directory or the name of a job, found neither ${given} nor ${inside}`,
-    `ot-agent jobs list --jobs-dir ${jobsDir} shows the jobs there`,
+    near === null ? `ot-agent jobs list ${jobsDir} shows the jobs there` : `did you mean ${join(jobsDir, near)}?`,
   )
+}
+
+/** Paths as they were given, or the jobs of those bare names. */
+export function jobPaths(given: readonly string[], jobsDir: string): Promise<string[]> {
+  return Promise.all(given.map((path) => jobPath(path, jobsDir)))
 }
 
 /** A path as it was given, or the job of that bare name among those of `jobsDir`. */

@@ -1,6 +1,4 @@
-import { UserError } from '../../core/errors.ts'
 import type { Denominators } from '../../core/job-stats.ts'
-import type { TrialRecord } from '../../core/trial.ts'
 import { type LiveStats, makeLiveStats } from '../../stats/live-stats.ts'
 import { type MetricMean, type MetricTally, makeMetricTally } from '../../stats/metric-means.ts'
 import { evalKeyOf } from '../../stats/metrics.ts'
@@ -90,18 +88,4 @@ function groupsOf(liveStats: LiveStats, means: ReadonlyMap<string, MetricTally>)
     passAtK: Object.fromEntries(evals.get(key)?.passAtK ?? []),
     ...denominators,
   }))
-}
-
-/** The record of one finished trial of a job. */
-export async function findTrial(job: JobDir, name: string): Promise<TrialRecord> {
-  const store = await openTrialStore(job.dir, job.layout)
-  try {
-    for await (const record of store.records()) if (record.name === name) return record
-  } finally {
-    await store.close()
-  }
-  throw new UserError(
-    `${job.dir} has no finished trial ${JSON.stringify(name)}`,
-    `ot-agent jobs show ${job.dir} lists its trials`,
-  )
 }

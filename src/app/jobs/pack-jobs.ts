@@ -1,5 +1,6 @@
 import { packJob } from '../../store/packed/pack-job.ts'
 import { unpackJob } from '../../store/packed/unpack-job.ts'
+import { unpackLogs } from '../../store/packed/unpack-logs.ts'
 import { explainDisk } from '../disk-errors.ts'
 import { findJob } from './find-job.ts'
 
@@ -13,6 +14,11 @@ interface Follower {
 export async function packTrials(given: string, jobsDir: string, follower: Follower) {
   const { dir } = await findJob(given, jobsDir)
   return { job: dir, ...(await explainDisk(dir, () => packJob(dir, follower))) }
+}
+
+/** Puts the jobs of a parquet file, as hub upload packs them, into a directory of jobs. */
+export async function unpackJobFile(file: string, jobsDir: string, follower: Follower) {
+  return explainDisk(jobsDir, () => unpackLogs(file, jobsDir, follower))
 }
 
 /** Turns a packed job back into trial directories. `before` is how it was kept. */

@@ -44,7 +44,7 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   const tasksModel = makesTasks ? modelOf(taskEngine) : null
   const tracesModel = makesTraces && !running ? modelOf(traceEngine) : null
   const serving = tasksModel?.from === 'server' ? taskEngine : tracesModel?.from === 'server' ? traceEngine : null
-  const chunks = makesTraces ? await chunksOf(settings, extra) : null
+  const chunks = makesTraces ? await chunksOf(settings, extra, traceEngine) : null
   // Parts are joined from all trials that are there: those of another launch must not be among them.
   const traceJobs = join(at.experimentsDir, 'trace_jobs', chunks ? at.launchId : '')
   const request: DatagenRequest = {
@@ -226,7 +226,11 @@ function optional(settings: Settings, flags: Readonly<Record<string, string>>): 
 }
 
 /** How many parts there are is known from the folder of tasks, or from the limit that was set. */
-async function chunksOf(settings: Settings, extra: readonly string[]): Promise<DatagenRequest['chunks']> {
+async function chunksOf(
+  settings: Settings,
+  extra: readonly string[],
+  engine: ChosenEngine | null,
+): Promise<DatagenRequest['chunks']> {
   const size = settings.number('chunk_size')
   if (size === undefined || size < 1) return null
   const input = settings.text('trace_input_path')
@@ -239,7 +243,7 @@ async function chunksOf(settings: Settings, extra: readonly string[]): Promise<D
       '--chunk-size: expected to know how many tasks there are, got neither a folder of tasks nor a limit',
       'give --trace-input-path DIR, or --datagen-extra-args "--limit N"',
     )
-  return { count: Math.ceil(tasks / size), throttle: settings.number('array_max') ?? 3 }
+  return { count: Math.ceil(tasks / size), throttle: settings.number('array_max') ?? engine?.chunkArrayMax ?? 3 }
 }
 
 async function countFolders(dir: string): Promise<number> {

@@ -21,6 +21,8 @@ export interface ChosenEngine {
   readonly server: ServerRequest | null
   /** The tokens of prompt and reply together that the server takes; null where the file does not say. */
   readonly contextTokens: number | null
+  /** Parts of an array that may run at the same time; null where the file does not say. */
+  readonly chunkArrayMax: number | null
 }
 
 export interface EngineAsk {
@@ -72,11 +74,12 @@ export async function chooseEngineFile(
   const weights = parsed.vllm_server?.model_path ?? parsed.engine.model
   const local = server && weights ? localOf(at, settings, weights, 'model') : null
   const contextTokens = (server && parsed.vllm_server?.max_model_len) ?? null
-  if (!server || !local?.download) return { path: ask.as, text: renderYaml(document), server, contextTokens }
+  const about = { path: ask.as, contextTokens, chunkArrayMax: parsed.chunk_array_max ?? null }
+  if (!server || !local?.download) return { ...about, text: renderYaml(document), server }
   // Callers go on to use the model's own name.
   setDeep(document, `vllm_server.model_path=${local.path}`)
   setDeep(document, `vllm_server.custom_model_name=${server.model}`)
-  return { path: ask.as, text: renderYaml(document), server: { ...server, download: local.download }, contextTokens }
+  return { ...about, text: renderYaml(document), server: { ...server, download: local.download } }
 }
 
 /** Refuses an agent that would send its server more tokens than that takes. `from` names where its options were given. */

@@ -20,7 +20,7 @@ import {
   type PlanContext,
   placeWithInternet,
 } from '../../run/launch/plan.ts'
-import { planDownload, planModelUpload } from '../../run/launch/plan-model.ts'
+import { planDownload, planModelUpload, planSync } from '../../run/launch/plan-model.ts'
 import { planTraining } from '../../run/launch/plan-training.ts'
 import { knownSecrets } from '../../run/launch/secrets.ts'
 import type { Settings } from '../../run/launch/settings.ts'
@@ -45,25 +45,34 @@ export async function rlJobs(at: PlanContext, settings: Settings): Promise<Plann
     spread: 'ray',
     summarize: { factsFile: join(at.experimentsDir, configsOf(at), factsFile), outputDir },
   })
-  const [repo, creator, uploads] = [
-    settings.text('hf_repo_name'),
-    settings.text('job_creator') ?? 'DCAgent',
-    settings.is('enable_hf_upload'),
-  ]
-  const target = repo ?? (uploads ? `${creator}/${jobName}` : null)
+  const target = targetOf(settings, jobName)
   const facts = renderTrainingFacts({
     modelName: jobName,
-    createdBy: creator,
+    createdBy: settings.text('job_creator') ?? null,
     baseModel: settings.text('model_path') ?? null,
     datasets: settings.words('train_data'),
     trainingType: 'RL',
     parameters: { entrypoint: request.preset.entrypoint, settings: plan.command.slice(3) },
   })
+  const isReported = plan.command.includes('trainer.logger=wandb')
+  const sync = isReported ? planSync(at, { dir: outputDir, isMovable: false, after: 'train' }) : null
   return {
-    jobs: [...before, train, ...(target === null ? [] : [planUpload(at, outputDir, target)])],
+    jobs: [...before, train, ...(target === null ? [] : [planUpload(at, outputDir, target)]), ...(sync?.jobs ?? [])],
     files: { [`${configsOf(at)}/${factsFile}`]: facts },
-    notes: offlineNotes(at),
+    notes: [...offlineNotes(at), ...(sync?.notes ?? [])],
   }
+}
+
+/** Where the trained model is uploaded to; null keeps it here. */
+function targetOf(settings: Settings, jobName: string): string | null {
+  const uploads = settings.is('enable_hf_upload')
+  const [repo, creator] = [settings.text('hf_repo_name'), settings.text('job_creator')]
+  if (repo !== undefined || !uploads) return repo ?? null
+  if (creator !== undefined) return `${creator}/${jobName}`
+  throw new UserError(
+    '--enable-hf-upload: expected where to upload the model to, got nothing',
+    'name the repository with --hf-repo-name org/name, or its owner with --job-creator',
+  )
 }
 
 async function requestOf(at: PlanContext, settings: Settings, jobName: string, outputDir: string) {
@@ -149,7 +158,10 @@ function planUpload(at: PlanContext, outputDir: string, target: string): LaunchJ
   const find = `newest="$(find ${shellQuote(`${outputDir}/exports`)} -maxdepth 1 -type d -name 'global_step_*' | sort -V | tail -n 1)"`
   const lines = [find, `if [ -z "$newest" ]; then note 'no export is there'; exit 66; fi`]
   const dir = { raw: '"$newest/policy"' }
-  return planModelUpload(at, { dir, target, after: 'train', before: [{ about: 'the newest export', lines }] })
+  return planModelUpload(at, {
+    ...{ dir, target, after: 'train', before: [{ about: 'the newest export', lines }] },
+    summaryFile: join(outputDir, 'run_summary.json'),
+  })
 }
 
 interface TasksPlace {

@@ -1,7 +1,15 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { orUserError } from '../../formats/harbor-task/read.ts'
-import { parseTrainingFacts, renderRunSummary, runsIn, type TrainerRun } from '../../formats/run-summary.ts'
+import {
+  parseTrainingFacts,
+  renderRunSummary,
+  runsIn,
+  type TrainerRun,
+  type TrainingFacts,
+  wandbLinkIn,
+} from '../../formats/run-summary.ts'
+import { parseWandbFolder, type WandbRun, wandbLink } from '../../formats/wandb-run.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { utcNow } from '../../lib/time.ts'
@@ -32,12 +40,40 @@ export async function writeRunSummary(ended: EndedTraining): Promise<{ readonly 
     reason: ended.reason || null,
     job_id: process.env.SLURM_JOB_ID ?? null,
   }
-  const runs = [...runsIn(await readTextIfExists(path)), run]
+  const before = await readTextIfExists(path)
+  const runs = [...runsIn(before), run]
   const [state, results] = await Promise.all(
     ['trainer_state.json', 'all_results.json'].map((name) => readFileJson(join(outputDir, name))),
   )
-  await writeAtomic(path, renderRunSummary(facts, runs, { state, results }))
+  const { link, offlineDir } = await findWandbRun(facts, ended.startedAt, process.env)
+  const wandb = { link: link ?? wandbLinkIn(before), offlineDir }
+  await writeAtomic(path, renderRunSummary(facts, runs, { state, results, outputDir: resolve(outputDir), wandb }))
   return { path, runs: runs.length }
+}
+
+/** The newest run that Weights & Biases recorded in `WANDB_DIR` since the trainer began. */
+async function findWandbRun(facts: TrainingFacts, startedAt: string, env: NodeJS.ProcessEnv): Promise<WandbRun> {
+  const dir = join(env.WANDB_DIR || '.', 'wandb')
+  const found = []
+  // What cannot be read tells nothing: the summary is written in any case.
+  for (const name of await readdir(dir).catch(() => [])) {
+    const folder = parseWandbFolder(name)
+    const place = join(dir, name)
+    const changed = folder && (await stat(place).catch(() => null))
+    if (folder && changed && changed.mtimeMs >= Date.parse(startedAt)) found.push({ ...folder, place })
+  }
+  const newest = found.sort((a, b) => (a.stamp < b.stamp ? -1 : 1)).at(-1)
+  if (newest === undefined) return { link: null, offlineDir: null }
+  if (newest.isOffline) return { link: null, offlineDir: resolve(newest.place) }
+  return { link: wandbLink(newest.id, projectOf(facts, env), env), offlineDir: null }
+}
+
+/** SkyRL names its project in its settings; LLaMA-Factory leaves it to the variable. */
+function projectOf({ trainingType, parameters }: TrainingFacts, env: NodeJS.ProcessEnv): string {
+  if (trainingType === 'SFT') return env.WANDB_PROJECT || 'huggingface'
+  const settings: readonly unknown[] = Array.isArray(parameters.settings) ? parameters.settings : []
+  const named = settings.findLast((each) => String(each).startsWith('trainer.project_name='))
+  return named === undefined ? 'skyrl' : String(named).replace(/^[^=]*=['"]?(.*?)['"]?$/s, '$1')
 }
 
 /** What is missing, broken or endless tells nothing. */

@@ -31,7 +31,7 @@ const groups = {
     settings: {
       job_type: oneOf('what the launch is for; train is sft', [...jobTypes, 'train']),
       job_name: text('prefix of the job names (default: made from what the launch is for)'),
-      job_creator: text('the author named for models and runs', { preset: 'DCAgent' }),
+      job_creator: text('the author named for models and runs (default: none)'),
       experiments_dir: text('where scripts, configs, logs, outputs and the journal are kept', {
         preset: 'experiments',
       }),
@@ -147,6 +147,10 @@ const groups = {
         'llama-factory',
         'small',
       ]),
+      train_launcher: oneOf('what starts the processes of LLaMA-Factory (default: torchrun)', [
+        'torchrun',
+        'accelerate',
+      ]),
       train_config_path: text('a training file; its keys override presets, and flags override it'),
       train_extra_args: words('any argument of the trainer, for example "--learning_rate 1e-5 --packing true"'),
       base_model: text('the model to start from'),
@@ -221,9 +225,9 @@ const ignored = {
   cpus_per_gpu: whole('a job gets the share of a node that goes with its GPUs'),
   gpus_type: text('a fact about the cluster'),
   total_partition_nodes: whole('a fact about the cluster'),
-  pinggy_persistent_url: text('tunnels are not opened'),
-  pinggy_ssh_command: text('tunnels are not opened'),
-  pinggy_debugger_url: text('tunnels are not opened'),
+  pinggy_persistent_url: text('a tunnel is part of the engine file: vllm_server.tunnel'),
+  pinggy_ssh_command: text('a tunnel is part of the engine file: vllm_server.tunnel'),
+  pinggy_debugger_url: text('a tunnel is part of the engine file: vllm_server.tunnel'),
   train_sbatch_path: text('scripts are composed here'),
   pretok_large: yesNo('tokenizing is a job on a node like any other'),
   watchdog_check_interval: whole('the upload is a job that depends on training'),

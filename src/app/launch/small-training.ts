@@ -45,7 +45,7 @@ export async function smallTrainingJobs(at: PlanContext, settings: Settings, job
   const facts = renderTrainingFacts({
     ...{
       modelName: jobName,
-      createdBy: settings.text('job_creator') ?? 'DCAgent',
+      createdBy: settings.text('job_creator') ?? null,
       baseModel: base ?? 'random weights',
     },
     ...{ datasets: data, trainingType: 'SFT', parameters: { trainer: 'small', arguments: flags.join(' ') } },

@@ -13,13 +13,14 @@ import {
 import { renderTrainingFacts, type TrainingFacts } from '../../formats/run-summary.ts'
 import { exists } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
-import { configsOf, jobNameOf, type PlanContext } from '../../run/launch/plan.ts'
-import { type Download, planConsolidate, planDownload, planModelUpload } from '../../run/launch/plan-model.ts'
+import { configsOf, jobNameOf, launchDirOf, type PlanContext } from '../../run/launch/plan.ts'
+import { type Download, planConsolidate, planDownload, planModelUpload, planSync } from '../../run/launch/plan-model.ts'
 import { planTraining } from '../../run/launch/plan-training.ts'
 import type { Settings } from '../../run/launch/settings.ts'
 import type { PlannedJobs } from './datagen.ts'
 import { dirOf, isHubName, localOf, offlineNotes } from './local-paths.ts'
 import { type PreflightRequest, preflight } from './preflight.ts'
+import { findTokens, tokenNotes } from './tokens.ts'
 import { trainerFlags } from './trainer-flags.ts'
 import { expectData, trainingData } from './training-data.ts'
 
@@ -27,13 +28,13 @@ import { expectData, trainingData } from './training-data.ts'
 export async function trainingJobs(at: PlanContext, settings: Settings, jobType: JobType): Promise<PlannedJobs> {
   const jobName = jobNameOf(at.name, 'train')
   const { request, downloads, baseModel, notes, gpusPerNode, look } = await requestOf(at, settings, jobType, jobName)
-  const tokenizedDir = join(dirOf(at, settings, 'tokenized_dir', 'tokenized'), jobName)
   const tokenizes = jobType === 'pretokenize' || settings.is('pretokenize')
-  const first = tokenizes
-    ? buildSft({ ...request, jobName: `${jobName}_pretokenize`, pretokenize: tokenizedDir })
-    : null
-  const train =
-    jobType === 'pretokenize' ? null : buildSft({ ...request, ...(tokenizes && { tokenized: tokenizedDir }) })
+  const tokens = tokenizes ? await findTokens(dirOf(at, settings, 'tokenized_dir', 'tokenized'), request) : null
+  const first =
+    tokens && !(tokens.isWhole && jobType !== 'pretokenize')
+      ? buildSft({ ...request, jobName: `${jobName}_pretokenize`, pretokenize: tokens.dir })
+      : null
+  const train = jobType === 'pretokenize' ? null : buildSft({ ...request, ...(tokens && { tokenized: tokens.dir }) })
   const seen = settings.is('preflight') ? await preflight({ ...look, values: (train ?? first)?.values ?? {} }) : []
   const base = await baseOf(at, settings)
   const fetched = planDownload(at, [...downloads, ...base.downloads])
@@ -44,10 +45,12 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
     jobs.push(
       planTraining(at, {
         ...{ ...shared, name: 'pretokenize', summary: 'tokenize the dataset', command: first.command, env: first.env },
-        ...{ nodes: 1, gpusPerNode: Math.min(1, gpusPerNode), after, summarize: null },
+        ...{ nodes: 1, gpusPerNode: Math.min(1, gpusPerNode), after, summarize: null, ...(tokens && { once: tokens }) },
       }),
     )
   const files = { ...first?.files, ...train?.files }
+  const offline = { dir: launchDirOf(at), isMovable: true, after: 'train' }
+  const sync = train?.values.report_to === 'wandb' ? planSync(at, offline) : null
   if (train) {
     const outputDir = String(train.values.output_dir)
     const factsFile = `${jobName}_training_facts.json`
@@ -64,9 +67,14 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
       jobs.push(
         ...wholeModel(at, settings, { input: outputDir, base: base.dir, after: [{ job: 'train', when: 'ok' }] }),
       )
+    jobs.push(...(sync?.jobs ?? []))
   }
   const named = Object.entries(files).map(([path, text]) => [`${configsOf(at)}/${path}`, text])
-  return { jobs, files: Object.fromEntries(named), notes: [...offlineNotes(at), ...notes, ...seen] }
+  return {
+    jobs,
+    files: Object.fromEntries(named),
+    notes: [...offlineNotes(at), ...notes, ...seen, ...tokenNotes(tokens), ...(sync?.notes ?? [])],
+  }
 }
 
 interface TrainingPlan {
@@ -110,10 +118,11 @@ async function requestOf(
     overrides: { ...overrides, ...(model.path !== name && { model_name_or_path: model.path }) },
     // Without GPUs there is still a process on every node.
     topology: { nodes: settings.number('num_nodes') ?? 1, gpusPerNode: Math.max(1, gpusPerNode) },
-    launcher: 'torchrun',
+    launcher: settings.text('train_launcher') === 'accelerate' ? 'accelerate' : 'torchrun',
     datasets: data.datasets,
     outputDir: join(checkpoints, jobName),
     configDir: join(at.experimentsDir, configsOf(at)),
+    hubOwner: settings.text('job_creator') ?? null,
     internet: at.cluster.internetOnComputeNodes,
   }
   const downloads = [...(model.download ? [model.download] : []), ...data.downloads]
@@ -135,13 +144,14 @@ function factsOf(
 ): TrainingFacts {
   return {
     modelName,
-    createdBy: settings.text('job_creator') ?? 'DCAgent',
+    createdBy: settings.text('job_creator') ?? null,
     baseModel,
     datasets: settings.has('dataset')
       ? (settings.text('dataset') ?? '').split(',').filter((each) => each.trim() !== '')
       : datasets.filter(({ use }) => use === 'train').map(({ name }) => name),
     trainingType: 'SFT',
     parameters: values,
+    ...(values.push_to_hub === true && { hubModel: String(values.hub_model_id) }),
   }
 }
 
@@ -185,9 +195,10 @@ function wholeModel(at: PlanContext, settings: Settings, { input, base, after }:
   const target = settings.text('consolidate_output_repo')
   const message = settings.text('consolidate_commit_message')
   const consolidate = planConsolidate(at, { input, out, base, after })
+  const summaryFile = join(input, 'run_summary.json')
   return target === undefined
     ? [consolidate]
-    : [consolidate, planModelUpload(at, { dir: out, target, message, after: 'consolidate' })]
+    : [consolidate, planModelUpload(at, { dir: out, target, message, after: 'consolidate', summaryFile })]
 }
 
 /** A preset by its name, or a file; without one, the smallest preset. */

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { RecipeLock } from '../../core/recipe.ts'
 import { forecast, type StageForecast } from '../../run/recipe/expect.ts'
-import { loadRecipe, type RecipeOptions } from './load-recipe.ts'
+import { loadRecipe, type RecipeOptions, warningsOf } from './load-recipe.ts'
 import { findMissing, findRoom, type Missing } from './requirements.ts'
 import { contextBefore } from './start.ts'
 
@@ -14,6 +14,8 @@ export interface CheckedRecipe {
   /** What each stage would take, give and cost; null where files that are missing would tell. */
   readonly forecast: readonly StageForecast[] | null
   readonly missing: readonly Missing[]
+  /** What is odd about it, though it can run. */
+  readonly warnings: readonly string[]
 }
 
 /** Says what a recipe would do, and what it lacks. Runs and writes nothing; `offline` asks nothing of the network. */
@@ -33,5 +35,5 @@ export async function checkRecipe(
   })
   const rollouts = (told ?? []).reduce((sum, { expected }) => sum + (expected.rollouts ?? 0), 0)
   const room = await findRoom(dir, rollouts)
-  return { lock, forecast: told, missing: room ? [...lacking, room] : lacking }
+  return { lock, forecast: told, missing: room ? [...lacking, room] : lacking, warnings: warningsOf(lock) }
 }

@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Account } from '../../core/budget.ts'
 import { UserError } from '../../core/errors.ts'
+import type { Judge } from '../../core/judge.ts'
 import type { ModelClient } from '../../core/model.ts'
 import type { CheckedTask, ModelSettings, SpineRequest, StageServices } from '../../core/stage.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
@@ -24,13 +25,16 @@ import type { RolloutAsk } from './roll-out.ts'
 type Reach = (settings: ModelSettings, signal: AbortSignal, account: Account) => Promise<ModelClient>
 
 /** Puts tasks through the verification spine, and books what their judge asks for as the jobs of a recipe do. */
-export function checkTasksWith(reach: Reach, { passEnv }: Pick<RolloutAsk, 'passEnv'> = {}): StageServices['check'] {
+export function checkTasksWith(
+  reach: Reach,
+  { passEnv, standInJudge }: Pick<RolloutAsk, 'passEnv' | 'standInJudge'> = {},
+): StageServices['check'] {
   return async function* (dirs, request) {
-    const { sandbox, concurrency, signal } = request
+    const { sandbox, concurrency, startOnly, retries, signal } = request
     const options = sandbox.options ?? {}
     const provider = await makeProvider(sandbox.name, options)
     await provider.preflight()
-    const books = await openBooks(request, reach)
+    const books = await openBooks(request, reach, standInJudge)
     const workDir = await makeScratchDir(join(tmpdir(), 'ot-agent-check-'))
     try {
       const { judge, opinion } = books
@@ -38,6 +42,8 @@ export function checkTasksWith(reach: Reach, { passEnv }: Pick<RolloutAsk, 'pass
         provider,
         sandboxOptions: options,
         repeats: 2,
+        startOnly,
+        retries,
         judge,
         opinion,
         passEnv,
@@ -47,7 +53,7 @@ export function checkTasksWith(reach: Reach, { passEnv }: Pick<RolloutAsk, 'pass
       let done = 0
       yield* mapInOrder(dirs, concurrency, async (dir): Promise<CheckedTask> => {
         const task = await loadTask(dir)
-        await refuseUnjudged([task], judge, judgeHint)
+        if (!startOnly) await refuseUnjudged([task], judge, judgeHint)
         const { verdict, reason, detail } = await prove(task)
         // A result that was not judged for lack of money says nothing about the task.
         if (verdict === 'unknown' && books.isSpent()) throw spentUp(request, done, dirs.length)
@@ -62,7 +68,7 @@ export function checkTasksWith(reach: Reach, { passEnv }: Pick<RolloutAsk, 'pass
 }
 
 /** Who judges some tasks and gives a second opinion on them, and what that may cost. */
-async function openBooks(request: SpineRequest, reach: Reach) {
+async function openBooks(request: SpineRequest, reach: Reach, standInJudge?: Judge) {
   const { booksDir, budgetUsd, judge: settings, opinion: opining, signal, tell } = request
   if (!settings && !opining)
     return { judge: undefined, opinion: undefined, isSpent: () => false, close: async () => {} }
@@ -76,7 +82,8 @@ async function openBooks(request: SpineRequest, reach: Reach) {
   }
   try {
     const client = (model: ModelSettings) => reach(model, signal, budget.account(null, 'judge'))
-    const own = settings && isModulePath(settings.model) ? await openJudge(settings, {}, signal) : undefined
+    const instead = standInJudge ?? (settings && isModulePath(settings.model) ? settings : undefined)
+    const own = settings && instead && (await openJudge(instead, {}, signal))
     const judge = own?.() ?? (settings && judgeBy(await client(settings)))
     const opinion = opining && (await openOpinion(opining, client))
     return { judge, opinion, isSpent: () => budget.spentUp() !== null, close }

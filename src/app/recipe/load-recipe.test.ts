@@ -55,7 +55,6 @@ test('a plug-in that a stage names by its path counts from the folder of the rec
     { kind: 'sandbox', sandbox: { name: 'local' } },
     { kind: 'agent', agent: { name: join(dir, 'mine.ts') } },
     { kind: 'model', model: { model: 'x', engine: join(dir, 'engine.ts') } },
-    { kind: 'model', model: { model: join(dir, 'judge.ts') } },
   ])
   // A recipe that moves with its plug-ins is still the same.
   expect(stage.identity).toMatchObject({ agent: { name: './mine.ts' }, judge: { model: './judge.ts' } })

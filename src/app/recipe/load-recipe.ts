@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../../core/errors.ts'
 import { moduleFrom } from '../../core/plugin.ts'
-import type { Recipe, StageEntry } from '../../core/recipe.ts'
+import type { Recipe, RecipeLock, StageEntry } from '../../core/recipe.ts'
 import type { PlugInChoice } from '../../core/stage.ts'
 import { makeAgent, makeProvider, pluginContext } from '../../plugins/make.ts'
 import { makeAnyStage } from '../../plugins/make-stage.ts'
@@ -125,4 +125,13 @@ function parseRecipe(value: unknown, where: string): Recipe {
     `${where}: ${issue?.path.join('.') || 'the recipe'}: ${issue?.message ?? 'not valid'}`,
     'docs/guides/your-own-recipe.md shows one',
   )
+}
+
+/** Warnings about a recipe that can run: it exports a dataset that was not compared with benchmarks. */
+export function warningsOf({ stages }: Pick<RecipeLock, 'stages'>): readonly string[] {
+  const makesDataset = stages.some(({ use }) => use.startsWith('exporters/'))
+  if (!makesDataset || stages.some(({ use }) => use.endsWith('/decontaminated'))) return []
+  return [
+    'nothing keeps tasks of benchmarks out of the dataset; filters/tasks/decontaminated or filters/rollouts/decontaminated does',
+  ]
 }

@@ -1,16 +1,30 @@
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { type ScoreStatistics, scoreStatisticsSchema } from '../../core/score-statistics.ts'
 import { type DroppedAsk, type DroppedRows, readDropped } from '../../run/recipe/dropped.ts'
 import { type RowLineage, traceLineage } from '../../run/recipe/lineage.ts'
 import { readReport } from '../../run/recipe/read-report.ts'
 import type { RecipeReport } from '../../run/recipe/report.ts'
+import { readResult } from '../../run/recipe/results.ts'
 
 export type { DroppedRow, DroppedRows } from '../../run/recipe/dropped.ts'
 export type { RowLineage, Sighting } from '../../run/recipe/lineage.ts'
 
-/** What each stage of a finished run kept, and of which source. */
-export async function explainRun(dir: string): Promise<RecipeReport> {
-  return readReport(resolve(dir))
+/** What a finished run did, with the scores that stages chose rows by. */
+export interface ExplainedRun extends RecipeReport {
+  readonly scores: readonly ({ readonly stage: string } & ScoreStatistics)[]
+}
+
+/** What each stage of a finished run kept, of which source, and by which scores. */
+export async function explainRun(given: string): Promise<ExplainedRun> {
+  const dir = resolve(given)
+  const report = await readReport(dir)
+  const scores: ExplainedRun['scores'][number][] = []
+  for (const { id, dir: rows } of report.steps) {
+    const found = scoreStatisticsSchema.safeParse(Object(await readResult(join(dir, rows))).scores)
+    if (found.success) scores.push({ stage: id, ...found.data })
+  }
+  return { ...report, scores }
 }
 
 /** The way of one row of a finished run, by its id or the name of its trial. */

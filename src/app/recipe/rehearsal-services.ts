@@ -10,11 +10,13 @@ import {
 } from '../../core/stage.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { isGlob } from '../../lib/path-glob.ts'
 import { makeAgent } from '../../plugins/make.ts'
 import { asksModel } from '../../run/pipeline/pipeline.ts'
 import type { LoadedPipeline } from '../generate/load-pipeline.ts'
 import { camelCase, type PipelineArgs } from '../generate/options.ts'
 import { checkTasksWith } from './check-tasks.ts'
+import { rehearsalJudge } from './rehearsal-judge.ts'
 import { rehearsalModel } from './rehearsal-model.ts'
 import { replayRows } from './replay-rows.ts'
 import { type RolloutAsk, rollOut } from './roll-out.ts'
@@ -37,29 +39,30 @@ export function rehearsalServices(rehearsal: Rehearsal, trials: RolloutAsk): Sta
     rehearsal.substituted(`local sandboxes for ${sandbox.name}`)
     return local
   }
-  const unjudged = (judge: ModelSettings | undefined) => {
-    if (judge) rehearsal.notExercised(`tasks that the judge ${judge.model} scores`)
+  const withStandIn = (judge: ModelSettings | undefined) => {
+    if (judge) rehearsal.substituted(`a comparison with the reference for the judge ${judge.model}`)
+    return { ...trials, standInJudge: rehearsalJudge }
   }
   return {
     model: async ({ model }) => {
       rehearsal.substituted(`replies without meaning for ${model}`)
       return rehearsalModel(model)
     },
-    async *rollOut({ judge, budgetUsd: _, ...request }) {
-      unjudged(judge)
+    async *rollOut({ budgetUsd: _, ...request }) {
+      const asked = withStandIn(request.judge)
       const sandbox = inLocal(request.sandbox)
       const agent = await withoutTools(request.agent, rehearsal)
       const model = request.model && (isStandIn(request.model) ? request.model : teacher)
       if (model !== request.model) rehearsal.substituted(`the tasks' own solutions for ${request.model?.model}`)
-      for await (const rolled of rollOut({ ...request, sandbox, agent, model, concurrency }, trials)) {
+      for await (const rolled of rollOut({ ...request, sandbox, agent, model, concurrency }, asked)) {
         if (isDropped(rolled) && needsOther(rolled.detail)) rehearsal.notExercised(cannotRun(rolled.detail))
         yield rolled
       }
     },
-    async *check(dirs, { judge, opinion, budgetUsd: _, ...request }) {
-      unjudged(judge)
+    async *check(dirs, { opinion, budgetUsd: _, ...request }) {
+      const asked = withStandIn(request.judge)
       if (opinion) rehearsal.notExercised(`second opinions of ${opinion.solver.model}`)
-      const checked = checkTasksWith(async ({ model }) => rehearsalModel(model))
+      const checked = checkTasksWith(async ({ model }) => rehearsalModel(model), asked)
       for await (const task of checked(dirs, { ...request, sandbox: inLocal(request.sandbox), concurrency })) {
         // What only another kind of sandbox could prove goes on unproven, so that later stages see it.
         if (needsOther(task.detail)) rehearsal.notExercised(cannotRun(task.detail))
@@ -128,7 +131,7 @@ const fixture = { source: 'fixture' }
 /** Where rows come from: the source of the recipe where its files are on this machine, otherwise the fixture. */
 async function rowsOf({ source, inputDir }: PipelineArgs): Promise<PipelineArgs> {
   const path = source === 'real' ? inputDir : source
-  const isHere = typeof path === 'string' && path !== 'fixture' && (await exists(path))
+  const isHere = typeof path === 'string' && path !== 'fixture' && ((await exists(path)) || isGlob(path))
   return isHere ? { source, ...(source === 'real' && { inputDir }) } : fixture
 }
 

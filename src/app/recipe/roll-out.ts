@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path'
+import type { Judge } from '../../core/judge.ts'
 import type { ModelSettings, RolledOut, RolloutRequest } from '../../core/stage.ts'
 import type { Drop } from '../../core/trace.ts'
 import type { TrialRecord } from '../../core/trial.ts'
@@ -21,6 +22,8 @@ export interface RolloutAsk {
   readonly watchTrials?: ((tell: (line: string) => void) => JobFollower['watch']) | undefined
   /** Variables of this machine that tasks may have. */
   readonly passEnv?: readonly string[] | undefined
+  /** Judges in place of the models that stages name. */
+  readonly standInJudge?: Judge | undefined
   /** Leaves out what interrupted attempts recorded. */
   readonly restartInterrupted?: boolean | undefined
 }
@@ -50,11 +53,15 @@ function whyNone({ end }: TrialRecord, { reason, detail, traceSource }: Drop): {
 }
 
 /** Runs what has not run yet; nothing when the jobs beside it have spent the money. */
-async function runTrials(whole: RolloutRequest, { notify, watchTrials, ...trials }: RolloutAsk): Promise<void> {
-  const { judge, tell, signal } = whole
+async function runTrials(
+  whole: RolloutRequest,
+  { notify, watchTrials, standInJudge, ...trials }: RolloutAsk,
+): Promise<void> {
+  const { tell, signal } = whole
+  const judge = whole.judge && (standInJudge ?? whole.judge)
   const budgetUsd = await budgetLeft(whole.budgetUsd, whole.jobDir)
   if (budgetUsd !== undefined && budgetUsd <= 0) return
-  const request = { ...jobRequestOf({ ...whole, budgetUsd }), ...trials }
+  const request = { ...jobRequestOf({ ...whole, budgetUsd }), judge, ...trials }
   const planned = await planJob(request, notify)
   await refuseUnjudged(
     planned.tasks.map(({ task }) => task),
@@ -82,7 +89,6 @@ function jobRequestOf({ tasksDir, jobDir, agent, model, sandbox, concurrency, ..
     timeoutMultipliers: { all: rest.timeoutMultiplier },
     verifier: { agentMayModifySystem: rest.agentMayModifySystem },
     budget: { costUsd: rest.budgetUsd },
-    judge: rest.judge,
   }
 }
 

@@ -84,7 +84,9 @@ function isName(pipeline: string): boolean {
 }
 
 function optionsOf(loaded: LoadedPipeline, pipeline: string, args: PipelineArgs): GenerateOptions {
-  return { ...parsePipelineArgs(pipeline, args, loaded.pipeline.options), stage: 'tasks', upload: false, quiet: true }
+  // The recipe says what its rows are compared with.
+  const given = { decontaminate: false, ...args }
+  return { ...parsePipelineArgs(pipeline, given, loaded.pipeline.options), stage: 'tasks', upload: false, quiet: true }
 }
 
 async function* rejectsOf(outDir: string) {

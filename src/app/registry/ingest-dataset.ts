@@ -14,6 +14,12 @@ import { modelName } from './model-name.ts'
 
 export interface DatasetIngestion {
   readonly name?: string | undefined
+  /** What it is for (default: SFT). */
+  readonly type?: NewDataset['type'] | undefined
+  /** Where it is, when not at its path. */
+  readonly location?: string | undefined
+  /** The commit of the repository that it was uploaded as. */
+  readonly commit?: string | undefined
   readonly isPublic: boolean
 }
 
@@ -38,15 +44,15 @@ export async function ingestDataset(database: Database, path: string, ask: Datas
   const manifest = manifestSchema.safeParse(document)
   const exported = manifest.success ? manifest.data : null
   const name = ask.name ?? recipe?.name ?? basename(resolve(path)).replace(/\.parquet$/, '')
+  const type = ask.type ?? 'SFT'
   const dataset: NewDataset = {
-    name,
-    type: 'SFT',
-    location: resolve(data),
+    ...{ name, type, commit: ask.commit ?? null },
+    location: ask.location ?? resolve(data),
     recipeName: recipe?.name ?? null,
     recipeDigest: recipe?.digest ?? null,
     hash: text === null ? null : createHash('sha256').update(text).digest('hex'),
     parameters: exported?.options ?? null,
-    tasks: content.tasks.length,
+    tasks: type === 'tasks' ? content.rows : content.tasks.length,
     rows: content.rows,
     createdBy: exported?.madeBy ?? null,
     createdAt: exported?.createdAt ?? null,

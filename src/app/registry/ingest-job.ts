@@ -16,6 +16,8 @@ export interface JobIngestion {
   readonly benchmark?: string | undefined
   readonly model?: string | undefined
   readonly isPublic: boolean
+  /** Where the traces of the job can be read. */
+  readonly tracesLink?: string | undefined
   readonly onTrials?: ((trials: number) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -95,6 +97,7 @@ export async function ingestJob(database: Database, job: JobDir, ask: JobIngesti
       attempts: job.config.nAttempts,
       startedAt: job.own?.startedAt ?? job.result?.startedAt ?? '',
       isPublic: ask.isPublic,
+      tracesLink: ask.tracesLink ?? null,
     }
   }
 }

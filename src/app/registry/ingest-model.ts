@@ -21,6 +21,7 @@ const summarySchema = z.object({
   training_type: z.enum(['SFT', 'RL']).nullish().catch(null).default(null),
   training_parameters: z.unknown().optional(),
   wandb_link: text,
+  weights_location: text,
   exit_status: z.number().nullish().default(null),
   runs: z
     .array(z.object({ job_id: text }))
@@ -29,7 +30,11 @@ const summarySchema = z.object({
 })
 
 /** Registers the model of a training run, with its base model, its datasets and how the run ended. */
-export async function ingestModel(database: Database, path: string, isPublic: boolean) {
+export async function ingestModel(
+  database: Database,
+  path: string,
+  { weights, isPublic }: { readonly weights: string | undefined; readonly isPublic: boolean },
+) {
   const parsed = summarySchema.safeParse(parseJson((await readTextIfExists(path)) ?? ''))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -52,11 +57,12 @@ export async function ingestModel(database: Database, path: string, isPublic: bo
     endedAt: summary.training_end,
     parameters: summary.training_parameters,
     createdBy: summary.created_by,
-    weightsLocation: null,
+    weightsLocation: weights ?? summary.weights_location,
     wandbLink: summary.wandb_link,
   } as const
   await database.transaction((queries) => registerTrainedModel(queries, model, isPublic))
-  return { kind: 'model', path, name: model.name } as const
+  const { name, weightsLocation, wandbLink } = model
+  return { kind: 'model', path, name, weightsLocation, wandbLink } as const
 }
 
 function statusOf({ exit_status, training_end }: z.output<typeof summarySchema>): 'started' | 'finished' | 'failed' {

@@ -4,7 +4,7 @@ import { kindAt, namesIn } from '../../lib/files.ts'
 import type { Database } from '../../registry/database.ts'
 import { listJobs, loadJobDir } from '../../store/job-dir.ts'
 import { Running } from '../running.ts'
-import { ingestDataset } from './ingest-dataset.ts'
+import { type DatasetIngestion, ingestDataset } from './ingest-dataset.ts'
 import { type IngestedJob, ingestJob } from './ingest-job.ts'
 import { ingestModel } from './ingest-model.ts'
 import { type RegistryPlace, withRegistry } from './open.ts'
@@ -19,6 +19,12 @@ export interface IngestRequest extends RegistryPlace {
   readonly model?: string | undefined
   /** The name of a dataset; default: that of its recipe or its directory. */
   readonly name?: string | undefined
+  /** What the dataset is for, where it is, and as which commit (default: SFT, at its path). */
+  readonly dataset?: Pick<DatasetIngestion, 'type' | 'location' | 'commit'> | undefined
+  /** Where the traces of the jobs can be read: org/name of a dataset on the Hub, or an address. */
+  readonly traces?: string | undefined
+  /** Where the weights of the models are: org/name on the Hub, a path or an address; default: what their summaries say. */
+  readonly weights?: string | undefined
   /** Whether readers without an account of their own may see it. */
   readonly isPublic?: boolean | undefined
 }
@@ -26,7 +32,14 @@ export interface IngestRequest extends RegistryPlace {
 /** One thing that is in the registry now. */
 export type Ingested =
   | ({ readonly kind: 'job' } & IngestedJob)
-  | { readonly kind: 'dataset' | 'model'; readonly path: string; readonly name: string }
+  | { readonly kind: 'dataset'; readonly path: string; readonly name: string }
+  | ({ readonly kind: 'model'; readonly path: string; readonly name: string } & ModelPlaces)
+
+/** Where a model and the record of its training are; null where its summary does not say it. */
+interface ModelPlaces {
+  readonly weightsLocation: string | null
+  readonly wandbLink: string | null
+}
 
 export interface IngestResult {
   readonly schema: 'registry-ingest/1'
@@ -46,6 +59,7 @@ export function ingest(
   control: { readonly signal?: AbortSignal | undefined } = {},
 ): Running<IngestProgress, IngestResult> {
   return new Running(async (emit) => {
+    const tracesLink = request.traces === undefined ? undefined : linkOf(request.traces)
     const found: Found[] = []
     for (const path of request.from) found.push(await lookAt(path))
     return withRegistry(request, async (database) => {
@@ -64,17 +78,36 @@ export function ingest(
 
     async function one(database: Database, kind: 'job' | 'dataset' | 'model', path: string): Promise<Ingested> {
       const isPublic = request.isPublic ?? false
-      if (kind === 'dataset') return ingestDataset(database, path, { name: request.name, isPublic })
-      if (kind === 'model') return ingestModel(database, path, isPublic)
+      if (kind === 'dataset') return ingestDataset(database, path, { ...request.dataset, name: request.name, isPublic })
+      if (kind === 'model') return ingestModel(database, path, { weights: request.weights, isPublic })
       const { benchmark, model } = request
       const onTrials = (trials: number) => emit({ path, trials })
       const job = await loadJobDir(path)
       return {
         kind,
-        ...(await ingestJob(database, job, { benchmark, model, isPublic, onTrials, signal: control.signal })),
+        ...(await ingestJob(database, job, {
+          benchmark,
+          model,
+          isPublic,
+          tracesLink,
+          onTrials,
+          signal: control.signal,
+        })),
       }
     }
   })
+}
+
+/** The address of a dataset. A name is that of a repository on the Hub, in its characters. */
+function linkOf(traces: string): string {
+  if (/^https?:\/\/[^\s/]+\/\S*$/.test(traces) && URL.canParse(traces) && new URL(traces).password === '') return traces
+  const part = /^(?!.*(?:--|\.\.))[A-Za-z0-9_](?:[\w.-]{0,94}[A-Za-z0-9_])?$/
+  const [org = '', name = '', ...more] = traces.split('/')
+  if (more.length === 0 && part.test(org) && part.test(name)) return `https://huggingface.co/datasets/${org}/${name}`
+  throw new UserError(
+    `--traces ${JSON.stringify(traces)}: expected a dataset such as org/name, or an address without a password`,
+    'names of repositories have letters, digits, dots, dashes and underscores',
+  )
 }
 
 interface Found {

@@ -30,12 +30,14 @@ export function findSummaries(place: RegistryPlace, filter: RunFilter): Promise<
   return withRegistry(place, (database) => summarizeRuns(database, filter), { existing: true })
 }
 
-export function findLeaders(place: RegistryPlace, benchmark?: string): Promise<Leader[]> {
-  return withRegistry(place, (database) => leaderboard(database, { benchmark }), { existing: true })
+/** The newest finished runs, best first; the benchmark by its whole name. */
+export function findLeaders(place: RegistryPlace, filter: RunFilter = {}): Promise<Leader[]> {
+  return withRegistry(place, (database) => leaderboard(database, filter), { existing: true })
 }
 
-export function findMatrix(place: RegistryPlace): Promise<Matrix> {
-  return withRegistry(place, (database) => resultMatrix(database), { existing: true })
+/** The same as a table of models and benchmarks. */
+export function findMatrix(place: RegistryPlace, filter: RunFilter = {}): Promise<Matrix> {
+  return withRegistry(place, (database) => resultMatrix(database, filter), { existing: true })
 }
 
 /** What a registered model or dataset was made of. */

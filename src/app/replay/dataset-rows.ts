@@ -1,22 +1,23 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
+import { inputFiles } from '../../formats/input-files.ts'
 import { SqlDatabase, sqlName, sqlText } from '../../lib/duckdb.ts'
-import { isMissing, readTextIfExists } from '../../lib/files.ts'
+import { kindAt, readTextIfExists } from '../../lib/files.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { isGlob } from '../../lib/path-glob.ts'
 import { manifestFile } from '../../run/traces/publish-dir.ts'
 import type { Choose } from './from-job.ts'
 import { type NamedRow, nameRow, trialKey } from './from-rows.ts'
 
-/** The files of a dataset's rows: a file itself, or those in its `data` or `jsonl` folder; none when the path is no dataset. */
+/** The files of a dataset's rows: a file itself, those that a pattern matches, or those in its `data` or `jsonl` folder; none when the path is no dataset. */
 export async function datasetFiles(path: string): Promise<readonly string[]> {
-  try {
-    if ((await stat(path)).isFile()) return [resolve(path)]
-  } catch (error) {
-    if (!isMissing(error)) throw error
+  const kind = await kindAt(path)
+  if (kind === 'file') return [resolve(path)]
+  if (kind === 'none' && isGlob(path)) return sameKind(await inputFiles(resolve(path), traceFiles), path)
+  if (kind === 'none')
     throw new UserError(`${path}: expected a dataset or a job, found nothing there`, 'check the path')
-  }
   for (const [folder, ending] of [
     ['data', '.parquet'],
     ['jsonl', '.jsonl'],
@@ -27,6 +28,17 @@ export async function datasetFiles(path: string): Promise<readonly string[]> {
     if (files.length > 0) return files.map((name) => resolve(path, folder, name))
   }
   return []
+}
+
+const traceFiles = { what: 'traces', pattern: /\.(parquet|jsonl)$/i, endings: '.parquet or .jsonl' }
+
+function sameKind(files: readonly string[], path: string): readonly string[] {
+  const isParquet = files.map((file) => /\.parquet$/i.test(file))
+  if (isParquet.every((each) => each === isParquet[0])) return files
+  throw new UserError(
+    `${path}: expected files of one kind, found .parquet and .jsonl`,
+    'end the pattern with one of them',
+  )
 }
 
 /** All rows of the chosen trials; of the others only the names are read. */

@@ -27,6 +27,8 @@ export interface ServeRequest {
   readonly advertise?: string
   readonly port?: number
   readonly endpointJson?: string
+  /** Where a tunnel makes it reachable, without a path. */
+  readonly publicUrl?: string
 }
 
 /** What is known once something is served. */
@@ -65,7 +67,12 @@ export function advertised(origin: string, { advertise }: Pick<ServeRequest, 'ad
 export async function saveAddresses(
   modelName: string,
   endpointUrls: readonly string[],
-  { endpointJson, keyEnv, madeKey = null }: Pick<ServeRequest, 'endpointJson' | 'keyEnv' | 'madeKey'>,
+  {
+    endpointJson,
+    keyEnv,
+    madeKey = null,
+    publicUrl,
+  }: Pick<ServeRequest, 'endpointJson' | 'keyEnv' | 'madeKey' | 'publicUrl'>,
 ): Promise<void> {
   if (endpointJson === undefined) return
   const file = resolve(endpointJson)
@@ -77,7 +84,7 @@ export async function saveAddresses(
     apiKey: keyEnv === undefined ? madeKey : `\${${keyEnv}}`,
     healthPath: '/health',
     createdBy: 'ot-agent serve',
-    more: {},
+    more: publicUrl === undefined ? {} : { public_url: publicUrl },
   }
   await explainDisk(file, async () => {
     if (!(await canBeReplaced(file)))

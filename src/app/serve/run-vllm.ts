@@ -6,6 +6,7 @@ import type { Notify } from '../job/tasks-request.ts'
 import { inboundKey, type Served, type ServeRequest, saveAddresses, withdraw } from './endpoint.ts'
 import { startHere, startOnHosts } from './replicas.ts'
 import { type ServerProcess, stop } from './server-process.ts'
+import { checkTunnel, holdTunnel } from './tunnel.ts'
 
 /** An engine file that describes model servers to start. */
 export type VllmFile = EngineFile & { readonly vllm_server: VllmServerSettings }
@@ -34,11 +35,12 @@ export async function runVllm(
 ): Promise<void> {
   const settings = { ...file.vllm_server, ...(options.replicas !== undefined && { num_replicas: options.replicas }) }
   const endpointJson = options.endpointJson ?? endpointPath(file)
-  const { apiKey, ...key } = serverKey(options)
+  const { apiKey, ...key } = serverKey(options, settings.tunnel != null)
   const told = { ...options, ...key, ...(endpointJson !== undefined && { endpointJson }) }
   const hosts = options.hosts?.split(',').filter((host) => host !== '') ?? []
   if (options.hosts !== undefined && hosts.length === 0)
     throw new UserError('--hosts: expected names with commas between, got none', 'for example --hosts n1,n2')
+  checkTunnel(settings, hosts)
   await withdraw(endpointJson)
   const asked = { file, settings, options: told, apiKey, notify }
   const groups = hosts.length > 0 ? await startOnHosts(hosts, asked) : await startHere(asked)
@@ -50,7 +52,15 @@ export async function runVllm(
     const origins = found.flatMap(({ urls }) => urls)
     await saveAddresses(model, origins, told)
     await onServed({ engine: 'vllm', model, origins }, endpointJson)
-    await watchReplicas(found, { tell: (left) => saveAddresses(model, left, told), notify, signal })
+    const watched = watchReplicas(found, { tell: (left) => saveAddresses(model, left, told), notify, signal })
+    const { tunnel } = settings
+    const [origin = ''] = origins
+    if (!tunnel || apiKey === null) return await watched
+    const onOpen = async () => {
+      await saveAddresses(model, origins, { ...told, publicUrl: tunnel.url })
+      notify(`reached from outside at ${tunnel.url}`)
+    }
+    await withTunnel(watched, (inner) => holdTunnel({ tunnel, origin, model, apiKey, notify }, onOpen, inner), signal)
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {
@@ -59,18 +69,44 @@ export async function runVllm(
   }
 }
 
+/** Waits for the servers; the tunnel ends with them, and one that cannot be started ends them. */
+async function withTunnel(
+  watched: Promise<void>,
+  hold: (signal: AbortSignal) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  // It ends after the tunnel too, when that is why the servers are stopped.
+  watched.catch(() => {})
+  const ended = new AbortController()
+  const held = hold(AbortSignal.any([signal, ended.signal]))
+  try {
+    await Promise.race([watched, held])
+  } finally {
+    ended.abort()
+    await held.catch(() => {})
+  }
+}
+
 /**
  * The key of model servers: that of --key-env, else of VLLM_API_KEY, which vLLM reads, else one that is made where other
  * machines can reach them. Servers get it in their environment, never as an argument.
  */
-function serverKey(options: ServeRequest): {
+function serverKey(
+  options: ServeRequest,
+  isPublic: boolean,
+): {
   readonly apiKey: string | null
   readonly keyEnv?: string
   readonly madeKey: string | null
 } {
   const named = options.keyEnv ?? (options.key && process.env.VLLM_API_KEY ? 'VLLM_API_KEY' : undefined)
-  // Copies on other nodes are reached from everywhere, whatever this one listens on.
-  const host = options.hosts === undefined ? options.host : '0.0.0.0'
+  if (isPublic && !options.key)
+    throw new UserError(
+      '--no-key: expected a key for a server with a tunnel, which everybody reaches',
+      'leave out --no-key',
+    )
+  // Copies on other nodes and servers behind a tunnel are reached from everywhere, whatever this one listens on.
+  const host = options.hosts === undefined && !isPublic ? options.host : '0.0.0.0'
   const { apiKey, isNew } = inboundKey({ key: options.key, host }, named)
   return { apiKey, ...(named !== undefined && { keyEnv: named }), madeKey: isNew ? apiKey : null }
 }

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { identitySchema, livenessOf, markedOurselves, ownersDirOf } from '../../lib/process-identity.ts'
+import { signalProcess } from '../../lib/spawn-process.ts'
 import { pluginContext } from '../../plugins/make.ts'
 
 /** A model server has its id in its environment, and so has everything that it starts. */
@@ -54,7 +55,7 @@ async function forgetServer(id: string): Promise<void> {
 
 /** Ends at once what is left of a server, also workers that left its process group, and forgets it. */
 export async function endServer(id: string): Promise<void> {
-  for (const pid of await processesOf(id)) signal(pid, 'SIGKILL')
+  for (const pid of await processesOf(id)) signalProcess(pid, 'SIGKILL')
   await forgetServer(id)
 }
 
@@ -100,12 +101,12 @@ function jsonOf(text: string): unknown {
 
 async function endAll(id: string): Promise<void> {
   const deadline = performance.now() + graceMs
-  for (const pid of await processesOf(id)) signal(pid, 'SIGTERM')
+  for (const pid of await processesOf(id)) signalProcess(pid, 'SIGTERM')
   while (performance.now() < deadline) {
     if ((await processesOf(id)).length === 0) return
     await sleep(100)
   }
-  for (const pid of await processesOf(id)) signal(pid, 'SIGKILL')
+  for (const pid of await processesOf(id)) signalProcess(pid, 'SIGKILL')
 }
 
 /** The processes that have the id of a server in their environment. A random id is in no other. */
@@ -120,14 +121,6 @@ async function processesOf(id: string): Promise<number[]> {
     }),
   )
   return found.flat()
-}
-
-function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name)
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error
-  }
 }
 
 function notesDir(stateDir: string): string {

@@ -2,11 +2,10 @@ import type { ChildProcess } from 'node:child_process'
 import { createServer } from 'node:net'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
-import { codeOf } from '../../lib/files.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { relayOutput } from '../../lib/relay-output.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { spawnProcess } from '../../lib/spawn-process.ts'
+import { signalGroup, spawnProcess } from '../../lib/spawn-process.ts'
 import type { Notify } from '../job/tasks-request.ts'
 import { endServer, noteServer, serverVariable } from './server-notes.ts'
 
@@ -49,12 +48,7 @@ export async function start(
   })
   relayOutput(child)
   const killAll = (signal: NodeJS.Signals) => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, signal)
-    } catch (error) {
-      // No process is left.
-      if (codeOf(error) !== 'ESRCH') throw error
-    }
+    if (child.pid !== undefined) signalGroup(child.pid, signal)
   }
   const atExit = () => killAll('SIGKILL')
   process.once('exit', atExit)

@@ -1,10 +1,11 @@
-import { readdir, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TraceFacts } from '../../core/trace.ts'
+import { inputFiles } from '../../formats/input-files.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
 import { readTraceFacts } from '../../formats/traces/read-parquet.ts'
 import { factsOfRow, factsOfTrial } from '../../formats/traces/trial-facts.ts'
-import { isMissing } from '../../lib/files.ts'
+import { isMissing, kindAt } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
@@ -17,9 +18,9 @@ export interface FactsAsk {
   readonly onBroken: (line: string) => void
 }
 
-/** The facts of all traces in a parquet file, in an exported dataset, or in jobs; a trial without a trace is told too. */
+/** The facts of all traces in parquet files, in an exported dataset, or in jobs; a trial without a trace is told too. */
 export async function* factsIn(path: string, ask: FactsAsk): AsyncGenerator<TraceFacts, void, void> {
-  const files = (await stat(path)).isDirectory() ? await parquetIn(join(path, 'data')) : [path]
+  const files = await filesAt(path)
   if (files.length === 0) yield* factsOfJobs(path, ask)
   for (const file of files) {
     for await (const facts of readTraceFacts(file)) {
@@ -28,6 +29,13 @@ export async function* factsIn(path: string, ask: FactsAsk): AsyncGenerator<Trac
       if (ask.filter === 'all' || solved === (ask.filter === 'success')) yield facts
     }
   }
+}
+
+/** Parquet files of traces: the path itself, those that it matches, or those of the folder `data`; none for jobs. */
+async function filesAt(path: string): Promise<readonly string[]> {
+  const kind = await kindAt(path)
+  if (kind === 'dir') return parquetIn(join(path, 'data'))
+  return inputFiles(path, { what: 'traces', pattern: /\.parquet$/i, endings: '.parquet' })
 }
 
 async function parquetIn(dir: string): Promise<string[]> {

@@ -1,6 +1,6 @@
-import { stat } from 'node:fs/promises'
 import { UserError } from '../../core/errors.ts'
-import { isMissing } from '../../lib/files.ts'
+import { kindAt } from '../../lib/files.ts'
+import { isGlob } from '../../lib/path-glob.ts'
 import { makeTraceTally, type TraceTally } from '../../stats/trace-stats.ts'
 import { type FactsAsk, factsIn } from './read-facts.ts'
 
@@ -24,13 +24,9 @@ export async function tallyTraces(
 }
 
 async function checkThere(path: string): Promise<void> {
-  try {
-    await stat(path)
-  } catch (error) {
-    if (!isMissing(error)) throw error
-    throw new UserError(
-      `${path}: expected jobs or a parquet file, got nothing there`,
-      'name a job, a directory of jobs, or a dataset',
-    )
-  }
+  if (isGlob(path) || (await kindAt(path)) !== 'none') return
+  throw new UserError(
+    `${path}: expected jobs or a parquet file, got nothing there`,
+    'name a job, a directory of jobs, or a dataset',
+  )
 }

@@ -1,9 +1,9 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { messageOf, UserError } from '../../core/errors.ts'
 import type { ViewDataRow } from '../../core/view-data.ts'
 import { beginningOf, type RowFacts, scanRow } from '../../formats/conversations/facts.ts'
 import type { RowSource } from '../../formats/conversations/row-source.ts'
-import { collectGarbage } from '../../lib/collect-garbage.ts'
+import { collectGarbage, collectLater } from '../../lib/collect-garbage.ts'
 import { signatureOf, signatureSize, similarity } from '../../lib/minhash.ts'
 import { wordHashes } from '../../lib/word-hashes.ts'
 import { WordIndex } from '../../lib/word-index.ts'
@@ -29,16 +29,14 @@ export class DatasetIndex {
   private readonly reading: Promise<void>
 
   constructor(readonly source: RowSource) {
-    // In a later turn, when the last batch is not on the stack any more.
-    this.reading = this.read().then(() => void setImmediate().then(collectGarbage))
+    this.reading = this.read().then(() => void collectLater())
   }
 
   /** Waits until there are some rows, or all, but no longer than `waitMs`. */
   async wait(waitMs: number, until: () => boolean = () => this.rows.length >= 100): Promise<void> {
     const end = performance.now() + waitMs
     while (!this.complete && !until() && performance.now() < end) {
-      const timeout = new Promise<void>((resolve) => setTimeout(resolve, 20).unref())
-      await Promise.race([this.reading, timeout])
+      await Promise.race([this.reading, setTimeout(20, undefined, { ref: false })])
     }
   }
 

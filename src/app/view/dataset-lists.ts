@@ -1,96 +1,15 @@
-import type { ViewBin, ViewDataRow, ViewDataRows, ViewDataset } from '../../core/view-data.ts'
+import type { ViewDataRows, ViewDataset } from '../../core/view-data.ts'
+import { type DataRequest, listDataRows } from '../../core/view-data-lists.ts'
 import type { DatasetIndex } from './dataset-index.ts'
-
-export interface DataRequest {
-  readonly offset: number
-  readonly limit: number
-  /** Words that a row must have. */
-  readonly q: string
-  readonly sort: string
-  readonly descending: boolean
-  readonly result: string
-  readonly source: string
-  readonly turns: readonly [least: number, most: number]
-  readonly tokens: readonly [least: number, most: number]
-}
-
-/** What the rows without a value are listed by. */
-const noValue = '(none)'
 
 /** The rows of a dataset that match a request, with how they are spread. */
 export function viewDataRows(dataset: ViewDataset, index: DatasetIndex, ask: DataRequest): ViewDataRows {
-  const hits = ask.q.trim() === '' ? null : index.search(ask.q)
-  const none = hits === null && ask.q.trim() !== ''
   const { rows, complete, trouble } = index
-  const found = none ? [] : rows.filter((row, i) => (hits === null || hits[i] === 1) && matches(row, ask))
-  const compare = orders[ask.sort]
-  if (compare) found.sort(ask.descending ? (a, b) => compare(b, a) : compare)
+  const isSearch = ask.q.trim() !== ''
+  // A text without words is in no row.
+  const hits = isSearch ? (index.search(ask.q) ?? []) : null
   return {
-    dataset,
-    items: found.slice(ask.offset, ask.offset + ask.limit),
-    ...{ offset: ask.offset, total: found.length, complete, trouble, indexed: rows.length },
+    ...{ dataset, ...listDataRows(rows, hits, ask), complete, trouble, indexed: rows.length },
     rows: complete ? rows.length : index.source.total,
-    turns: binsOf(found.map(({ turns }) => turns)),
-    tokens: binsOf(found.map(({ tokens }) => tokens)),
-    results: commonest(found.map(({ result }) => result)),
-    sources: commonest(found.map(({ source }) => source)),
   }
-}
-
-function matches(row: ViewDataRow, { result, source, turns, tokens }: DataRequest): boolean {
-  if (row.turns < turns[0] || row.turns > turns[1] || row.tokens < tokens[0] || row.tokens > tokens[1]) return false
-  return (result === '' || (row.result ?? noValue) === result) && (source === '' || (row.source ?? noValue) === source)
-}
-
-type Compare = (a: ViewDataRow, b: ViewDataRow) => number
-const byText =
-  (of: (row: ViewDataRow) => string | null): Compare =>
-  (a, b) => {
-    const [left, right] = [of(a) ?? '', of(b) ?? '']
-    return left < right ? -1 : left > right ? 1 : a.number - b.number
-  }
-const orders: Readonly<Record<string, Compare>> = {
-  turns: (a, b) => a.turns - b.turns || a.number - b.number,
-  tokens: (a, b) => a.tokens - b.tokens || a.number - b.number,
-  task: byText(({ task }) => task),
-  source: byText(({ source }) => source),
-  result: byText(({ result }) => result),
-  model: byText(({ model }) => model),
-}
-
-const mostBins = 24
-
-/** Numbers in bins of one round width; the few largest share the last one. */
-export function binsOf(values: readonly number[]): ViewBin[] {
-  if (values.length === 0) return []
-  const sorted = Float64Array.from(values).sort()
-  const [low, max] = [sorted[0] ?? 0, sorted.at(-1) ?? 0]
-  const high = sorted[Math.floor(0.98 * (sorted.length - 1))] ?? 0
-  const width = roundUp((high - low + 1) / mostBins)
-  const first = Math.floor(low / width) * width
-  const count = Math.floor((high - first) / width) + 1
-  const rows = new Array<number>(count + 1).fill(0)
-  for (const value of sorted) {
-    const bin = Math.min(count, Math.floor((value - first) / width))
-    rows[bin] = (rows[bin] ?? 0) + 1
-  }
-  const bins = rows.slice(0, count).map((n, i) => ({ from: first + i * width, to: first + (i + 1) * width, rows: n }))
-  return max >= first + count * width
-    ? [...bins, { from: first + count * width, to: null, rows: rows[count] ?? 0 }]
-    : bins
-}
-
-/** The next number of 1, 2 or 5 times a power of ten. */
-function roundUp(value: number): number {
-  if (value <= 1) return 1
-  const power = 10 ** Math.floor(Math.log10(value))
-  return [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= value) ?? 10 * power
-}
-
-const mostValues = 50
-
-function commonest(values: readonly (string | null)[]): (readonly [string, number])[] {
-  const counts = new Map<string, number>()
-  for (const value of values) counts.set(value ?? noValue, (counts.get(value ?? noValue) ?? 0) + 1)
-  return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)).slice(0, mostValues)
 }

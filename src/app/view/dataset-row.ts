@@ -30,13 +30,18 @@ export async function numberOf({ index, dataset }: OpenDataset, key: string): Pr
   throw new NotHere(`the dataset ${dataset.name} has no row ${JSON.stringify(key)}`)
 }
 
-/** A row of a dataset with its messages from `offset` on. `linkOf` gives the address of a trial's page, if there is one. */
-export async function viewDataRow(
-  opened: OpenDataset,
-  number: number,
-  offset: number,
-  linkOf: (job: string, trial: string) => Promise<string | null>,
-): Promise<ViewDataRowPage> {
+export interface RowAsk {
+  /** The first message that is wanted. */
+  readonly offset: number
+  /** The address of a trial's page, if there is one. */
+  readonly linkOf: (job: string, trial: string) => Promise<string | null>
+  /** Follows a row through its recipe. */
+  readonly trace?: typeof traceLineage
+}
+
+/** A row of a dataset with its messages from `offset` on. */
+export async function viewDataRow(opened: OpenDataset, number: number, ask: RowAsk): Promise<ViewDataRowPage> {
+  const { offset } = ask
   const { index, dataset } = opened
   const place = index.placeOf(number)
   const row = index.rows[place]
@@ -49,7 +54,7 @@ export async function viewDataRow(
     next: index.rows[place + 1]?.number ?? null,
     messages: messages.slice(offset, offset + shownMessages).map(viewMessage),
     evidence: evidenceIn(messages, record),
-    lineage: await lineageOf(opened, record, linkOf),
+    lineage: await lineageOf(opened, record, ask),
     fields: Object.entries(record)
       .filter(([name, value]) => value !== null && !(isConversation(name) && Array.isArray(value)))
       .map(([name, value]) => ({ name, text: cut(typeof value === 'string' ? value : renderValue(value, 2), 4000) })),
@@ -121,11 +126,11 @@ const mostEvidence = 100
 async function lineageOf(
   { run, dataset }: OpenDataset,
   record: RowRecord,
-  linkOf: (job: string, trial: string) => Promise<string | null>,
+  { linkOf, trace = traceLineage }: RowAsk,
 ): Promise<ViewLineageStop[]> {
   const id = typeof record.id === 'string' ? record.id : null
   const origin = originOf(record)
-  const found = run && id !== null ? await traceLineage(run.dir, run.report, id) : null
+  const found = run && id !== null ? await trace(run.dir, run.report, id) : null
   const trial = await trialStop(record, linkOf)
   if (!run || !found) {
     const known = [...origin, ...(trial ? [trial] : [])]
@@ -170,7 +175,7 @@ function sourceStop(pipeline: string, rowId: string, strategy: string): ViewLine
 
 async function trialStop(
   { job, trial_name: trial, result }: RowRecord,
-  linkOf: (job: string, trial: string) => Promise<string | null>,
+  linkOf: RowAsk['linkOf'],
 ): Promise<ViewLineageStop | null> {
   if (typeof trial !== 'string' || typeof job !== 'string') return null
   const link = await linkOf(job, trial)

@@ -79,6 +79,13 @@ export class DataShelf {
     }
   }
 
+  /** Where datasets and runs lie. */
+  get paths(): readonly string[] {
+    return [...this.sets.values()]
+      .map(({ dataset }) => dataset.path)
+      .concat([...this.runs.values()].map(({ dir }) => dir))
+  }
+
   has(id: string): boolean {
     return this.sets.has(id)
   }

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { makeRecipeRun, writeShareGpt } from '../../../test/view-data-kit.ts'
+import { binsOf, type DataRequest } from '../../core/view-data-lists.ts'
 import { type HeadRow, headRows } from '../traces/head-rows.ts'
-import { binsOf, type DataRequest, viewDataRows } from './dataset-lists.ts'
+import { viewDataRows } from './dataset-lists.ts'
 import { numberOf, viewDataRow, viewRowText } from './dataset-row.ts'
 import { DataShelf } from './dataset-shelf.ts'
 import { viewDropped, viewRecipe } from './recipe-view.ts'
@@ -53,7 +54,7 @@ test('rows of anyone are listed, found by their words, and read with bytes that 
   expect(list({ q: 'WEATHER depends' }).items.map(({ number }) => number)).toEqual([0])
   expect(list({ q: '?!' }).total).toBe(0)
   expect(list({ sort: 'tokens', descending: true, limit: 1 }).items[0]?.number).toBe(0)
-  const row = await viewDataRow(opened, await numberOf(opened, '1'), 0, noLink)
+  const row = await viewDataRow(opened, await numberOf(opened, '1'), { offset: 0, linkOf: noLink })
   expect(row.messages[0]?.content.text).toBe('bad \ufffd\ufffd bytes')
   expect(row.fields).toEqual([{ name: 'score', text: { text: '3' } }])
   await expect(numberOf(opened, '7')).rejects.toThrow('has no row "7"')
@@ -88,7 +89,7 @@ test('a run of a recipe shows its flow, what was dropped, and the way, signs and
     ...{ reason: 'reads-grader', link: '#/data/small%3Aturns/rows/%3Djob%2Fhack-0__aaaaaaa%2Fmain' },
   })
   const set = await shelf.dataset('small:turns')
-  const row = await viewDataRow(set, await numberOf(set, '=job/hack-0__aaaaaaa/main'), 0, noLink)
+  const row = await viewDataRow(set, await numberOf(set, '=job/hack-0__aaaaaaa/main'), { offset: 0, linkOf: noLink })
   expect(row.evidence).toMatchObject([{ message: 3, sign: 'reads-grader', quote: '/tests/test_outputs.py' }])
   const [evidence] = row.evidence
   expect(row.messages[3]?.content.text.slice(evidence?.start, evidence?.end)).toBe('/tests/test_outputs.py')
@@ -103,7 +104,10 @@ test('a run of a recipe shows its flow, what was dropped, and the way, signs and
   expect(written.index.similar(place, 0.5, 5).map(({ row: { task }, similarity }) => [task, similarity])).toEqual([
     ['twin', 1],
   ])
-  const long = await viewDataRow(written, await numberOf(written, '=job/hostile__aaaaaaa/main'), 0, noLink)
+  const long = await viewDataRow(written, await numberOf(written, '=job/hostile__aaaaaaa/main'), {
+    offset: 0,
+    linkOf: noLink,
+  })
   const content = long.messages[1]?.content
   expect([content?.text.length, content?.chars]).toEqual([20_000, 5_000_002])
   const rest = await viewRowText(written, long.row.number, { message: 1, part: 'content', from: 5_000_000 })

@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises'
 import { setImmediate } from 'node:timers/promises'
 import type { TrialRecord } from '../../core/trial.ts'
 import type { ViewGroup, ViewOutcome, ViewTaskRow, ViewTrialRow } from '../../core/view.ts'
-import { collectGarbage } from '../../lib/collect-garbage.ts'
+import { matcher, searchedTexts } from '../../core/view-lists.ts'
+import { collectGarbage, collectLater } from '../../lib/collect-garbage.ts'
 import { evalKeyOf } from '../../stats/metrics.ts'
 import { followRecords, type RecordFollower } from '../../store/follow-records.ts'
 import type { JobDir } from '../../store/job-dir.ts'
@@ -18,6 +19,8 @@ export class JobIndex {
   /** Grows with every change, so that what is derived from the rows can be cached. */
   version = 0
   private readonly follower: RecordFollower
+  /** The group of most trials, and the groups of the others. */
+  private firstGroup: string | null = null
   private readonly groupKeys = new Map<string, string>()
   private tallies = new Map<string, RunTally>()
   private readonly texts = new Map<string, string>()
@@ -27,8 +30,7 @@ export class JobIndex {
   private readonly first = new Promise<void>((resolve) => {
     this.tellFirst = resolve
   })
-  private grid: { version: number; rows: readonly ViewTaskRow[] } = { version: -1, rows: [] }
-  private sorted: { version: number; names: string[] } = { version: -1, names: [] }
+  private readonly made = new Map<string, { readonly version: number; readonly value: unknown }>()
 
   constructor(job: Pick<JobDir, 'dir' | 'layout'>) {
     this.follower = followRecords(job.dir, job.layout)
@@ -50,13 +52,33 @@ export class JobIndex {
 
   /** The names of all trials in order. */
   names(): readonly string[] {
-    if (this.sorted.version !== this.version)
-      this.sorted = { version: this.version, names: [...this.rows.keys()].sort() }
-    return this.sorted.names
+    return this.inOrder().map(({ name }) => name)
+  }
+
+  /** All rows, by name. */
+  inOrder(): readonly ViewTrialRow[] {
+    return this.once('rows', () => [...this.rows.values()].sort((a, b) => order(a.name, b.name)))
+  }
+
+  /** The rows that have all words of a text, by name. */
+  search(q: string): readonly ViewTrialRow[] {
+    if (q.trim() === '') return this.inOrder()
+    const fits = matcher(q)
+    const texts = this.once('texts', () => this.inOrder().map((row) => searchedTexts(row).join('\n').toLowerCase()))
+    return this.inOrder().filter((_, i) => fits(texts[i] ?? ''))
+  }
+
+  /** What is made of the rows is kept until they change. */
+  private once<T>(name: string, make: () => T): T {
+    const known = this.made.get(name)
+    if (known?.version === this.version) return known.value as T
+    const value = make()
+    this.made.set(name, { version: this.version, value })
+    return value
   }
 
   groupOf(row: ViewTrialRow): string {
-    return this.groupKeys.get(row.name) ?? ''
+    return this.groupKeys.get(row.name) ?? this.firstGroup ?? ''
   }
 
   outcomes(): Partial<Record<ViewOutcome, number>> {
@@ -66,7 +88,11 @@ export class JobIndex {
     return counts
   }
 
-  groups(): ViewGroup[] {
+  groups(): readonly ViewGroup[] {
+    return this.once('groups', () => this.makeGroups())
+  }
+
+  private makeGroups(): ViewGroup[] {
     return [...this.tallies].map(([key, tally]) => {
       const { trials, failures, stops, spreads, phaseSec, passes, accuracy, ...numbers } = tally.read()
       const { scored, failed, cancelled } = trials
@@ -79,8 +105,7 @@ export class JobIndex {
 
   /** The grid: a row for each task of each group, in the order of names. */
   tasks(): readonly ViewTaskRow[] {
-    if (this.grid.version !== this.version) this.grid = { version: this.version, rows: this.makeGrid() }
-    return this.grid.rows
+    return this.once('grid', () => this.makeGrid())
   }
 
   private makeGrid(): ViewTaskRow[] {
@@ -92,7 +117,6 @@ export class JobIndex {
       byTask.set(key, entry)
       entry.rows.push(row)
     }
-    const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
     return [...byTask.values()]
       .sort((a, b) => order(a.task, b.task) || order(a.group, b.group))
       .map(({ task, group, rows }) => {
@@ -112,8 +136,7 @@ export class JobIndex {
       else this.add(news.record)
     }
     if (forgotten) this.version++
-    // In a later turn, when the last records are not on the stack any more.
-    if (!this.complete && this.rows.size > manyRows) void setImmediate().then(collectGarbage)
+    if (!this.complete && this.rows.size > manyRows) await this.prepare()
     this.complete = true
     this.running = await Promise.all(
       this.follower
@@ -126,12 +149,23 @@ export class JobIndex {
     )
   }
 
+  /** Makes what the first questions need before the job counts as read, each in a turn of its own, so that others are answered meanwhile. */
+  private async prepare(): Promise<void> {
+    for (const make of [() => this.tasks(), () => this.groups(), () => this.search('?'), collectGarbage]) {
+      await setImmediate()
+      make()
+    }
+    void collectLater()
+  }
+
   private add(record: TrialRecord): void {
     const key = this.intern(evalKeyOf(record))
     const tally = this.tallies.get(key) ?? new RunTally(record)
     this.tallies.set(key, tally)
     tally.add(record)
-    this.groupKeys.set(record.name, key)
+    this.firstGroup ??= key
+    if (key === this.firstGroup) this.groupKeys.delete(record.name)
+    else this.groupKeys.set(record.name, key)
     this.rows.set(
       record.name,
       viewRowOf(record, (text) => this.intern(text)),
@@ -145,6 +179,10 @@ export class JobIndex {
     if (known === undefined) this.texts.set(text, text)
     return known ?? text
   }
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }
 
 /** The records of a job this large leave hundreds of megabytes of garbage. */

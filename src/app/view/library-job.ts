@@ -20,3 +20,14 @@ export interface LibraryJobs {
 
 /** What was asked for does not exist. */
 export class NotHere extends Error {}
+
+/** The address of a trial's page; null where its job is not shown. */
+export async function trialLink(jobs: LibraryJobs, job: string, trial: string): Promise<string | null> {
+  try {
+    await jobs.job(job, 0)
+    return `#/jobs/${encodeURIComponent(job)}/trials/${encodeURIComponent(trial)}`
+  } catch (error) {
+    if (error instanceof NotHere) return null
+    throw error
+  }
+}

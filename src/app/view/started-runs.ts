@@ -5,6 +5,7 @@ import { UserError } from '../../core/errors.ts'
 import type { NewRun, StartedRun } from '../../core/new-run.ts'
 import { namesIn } from '../../lib/files.ts'
 import { packageRoot } from '../../lib/package-root.ts'
+import { programName } from '../../lib/program-name.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { NotHere } from './library-job.ts'
@@ -46,7 +47,7 @@ export class StartedRuns {
 
   /** The same work as a line for a shell. */
   commandOf(run: NewRun): string {
-    return ['ot-agent', ...newRunWords(run)].map(shellQuote).join(' ')
+    return [programName(), ...newRunWords(run).map(shellQuote)].join(' ')
   }
 
   async start(run: NewRun): Promise<string> {

@@ -35,17 +35,12 @@ export function viewTasks({ index }: LibraryJob, request: ListRequest): ViewPage
 
 /** The trials of a job. */
 export function viewTrials({ index }: LibraryJob, request: ListRequest): ViewPage<ViewTrialRow> {
-  const names = index.names()
-  const rowOf = (name: string) => index.rows.get(name) ?? []
-  if (!isPlain(request, 'name')) return listTrials(names.flatMap(rowOf), request, index.complete)
+  const { offset, limit, q } = request
+  const { complete } = index
+  if (!isPlain(request, 'name')) return listTrials(index.search(q), { ...request, q: '' }, complete)
   // The usual case, for which a job of 100,000 trials is not gone through.
-  const { offset, limit } = request
-  return {
-    items: names.slice(offset, offset + limit).flatMap(rowOf),
-    offset,
-    total: names.length,
-    complete: index.complete,
-  }
+  const rows = index.inOrder()
+  return { items: rows.slice(offset, offset + limit), offset, total: rows.length, complete }
 }
 
 /** Two or more jobs side by side, with every pair compared task by task. */

@@ -1,19 +1,18 @@
 import { labelOf } from '../../app/ablate/cells.ts'
 import type { CellFollower, CellState } from '../../app/ablate/run.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { note } from '../output.ts'
 import { followRecipe } from '../recipe/follow-recipe.ts'
 
 /** Runs cells at the terminal: tells how far they are, and stops on Ctrl-C. */
 export function followCells<T>(quiet: boolean, work: (follower: CellFollower) => Promise<T>): Promise<T> {
-  return followRecipe({ quiet }, (follower) =>
+  return followRecipe({ quiet }, (follower, { tell }) =>
     work({
       ...follower,
-      onCell: (state) => note(lineOf(state)),
+      onCell: (state) => tell(lineOf(state)),
       onGroup: ({ cells, at, of }) => {
         const [first] = cells
         if (first)
-          note(`recipe ${at + 1} of ${of}: ${labelOf(first)}${cells.length > 1 ? ` and ${cells.length - 1} more` : ''}`)
+          tell(`recipe ${at + 1} of ${of}: ${labelOf(first)}${cells.length > 1 ? ` and ${cells.length - 1} more` : ''}`)
       },
     }),
   )

@@ -2,6 +2,7 @@ import { type AblationPlan, type Cost, planStudy } from '../../app/ablate/plan.t
 import { loadStudy } from '../../app/ablate/study.ts'
 import { placeOf } from '../../app/ablate.ts'
 import { oneLine } from '../../lib/visible.ts'
+import { copyable } from '../copyable.ts'
 import { printJson, printTable } from '../output.ts'
 import { ablateOptions } from './options.ts'
 
@@ -54,7 +55,11 @@ function printPlan(plan: AblationPlan): void {
   if (plan.missing.length === 0) return
   printTable(
     ['missing for', 'what', 'provided by'],
-    plan.missing.map((each) => [[...new Set(each.stages)].join(', '), oneLine(each.what), oneLine(each.provide)]),
+    plan.missing.map((each) => [
+      [...new Set(each.stages)].join(', '),
+      oneLine(each.what),
+      oneLine(copyable(each.provide)),
+    ]),
   )
 }
 

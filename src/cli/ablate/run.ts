@@ -7,6 +7,7 @@ import { loadStudy } from '../../app/ablate/study.ts'
 import { placeOf } from '../../app/ablate.ts'
 import { several, wholeNumber } from '../../app/flags/values.ts'
 import { UserError } from '../../core/errors.ts'
+import { programName } from '../../lib/program-name.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { followCells } from './follow-cells.ts'
 import { ablateOptions } from './options.ts'
@@ -57,6 +58,6 @@ function report(states: readonly CellState[], file: string): void {
   )
   const count = (state: CellState['state']) => states.filter((each) => each.state === state).length
   note(
-    `${count('done')} done, ${count('ready')} ready, ${count('failed')} failed; ot-agent ablate report ${file} compares them`,
+    `${count('done')} done, ${count('ready')} ready, ${count('failed')} failed; ${programName()} ablate report ${file} compares them`,
   )
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../../core/errors.ts'
 import { packageRoot } from '../../lib/package-root.ts'
+import { programName } from '../../lib/program-name.ts'
 import { note, printJson } from '../output.ts'
 import { writeNew } from '../write-new.ts'
 
@@ -21,8 +22,10 @@ export default () =>
       if (json) return printJson({ name, file })
       process.stdout.write(`${file}\n`)
       const spelt = /^[/.]/.test(file) ? file : `./${file}`
-      note(`next: ot-agent agents test ${spelt} --api-base http://localhost:8000/v1 -m MODEL`)
-      note(`then: ot-agent run -p TASKS --agent-import-path ${spelt} --api-base http://localhost:8000/v1 -m MODEL`)
+      note(`next: ${programName()} agents test ${spelt} --api-base http://localhost:8000/v1 -m MODEL`)
+      note(
+        `then: ${programName()} run -p TASKS --agent-import-path ${spelt} --api-base http://localhost:8000/v1 -m MODEL`,
+      )
     })
 
 function checked(name: string): string {

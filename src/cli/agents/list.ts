@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { listPlugins } from '../../app/describe-plugins.ts'
+import { copyable } from '../copyable.ts'
 import { note, printJson, printTable } from '../output.ts'
 
 /** `ot-agent agents list`: the agents that have a name. */
@@ -14,5 +15,5 @@ export default () =>
         ['agent', 'what it does'],
         rows.map(({ name, summary }) => [name, summary]),
       )
-      note('one of your own: ot-agent agents init my-agent, then --agent-import-path ./my-agent.ts')
+      note(copyable('one of your own: ot-agent agents init my-agent, then --agent-import-path ./my-agent.ts'))
     })

@@ -1,10 +1,12 @@
 import { jobRequestOf, loadEnvFile } from '../../app/flags/job-request.ts'
 import { evalOptions } from '../../app/flags/run-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
+import { checkTracesTarget, publishTraces, type TracesTarget } from '../../app/publish-traces.ts'
 import { type IngestRequest, ingest } from '../../app/registry/ingest.ts'
 import { registryAddress } from '../../app/registry/open.ts'
 import { type EvaluationEvent, runEvaluation } from '../../app/run-evaluation.ts'
-import { messageOf } from '../../core/errors.ts'
+import { isAbort, messageOf } from '../../core/errors.ts'
+import { programName } from '../../lib/program-name.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeProgress, type Progress } from '../progress/progress.ts'
@@ -29,47 +31,72 @@ export default () =>
     .option('--rounds <n>', 'how often trials without a score are run again after the job (default: 1)', wholeNumber(0))
     .option('--no-smoke', 'do not try one task before the job')
     .option('--min-context <tokens>', 'refuse a model with a shorter context', wholeNumber(1))
+    .option('--upload-traces <dataset>', 'afterwards, upload the traces of the job: org/name on the Hub, or file:PATH')
+    .option('--public-traces', 'make a new dataset of traces public')
     .option('--no-register', 'do not put the result into the registry')
     .addOption(registryOption())
     .addOption(registryEnvOption())
-    .action(
-      async ({ benchmark, maxFailed, rounds, smoke, minContext, register, registry, registryEnv, ...options }) => {
-        const { json, output, quiet = false, verbose } = options
-        const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
-        if (output !== undefined) await checkOutputFile(output)
-        const asked = jobRequestOf(options)
-        // A place that cannot be is told before hours of work.
-        if (register) registryAddress({ registry, registryEnv })
-        const interrupt = interruptSignal()
-        const show = makeShow(quiet, verbose)
-        try {
-          const run = runEvaluation(
-            {
-              ...asked,
-              ...{ benchmark, rounds, smoke, maxFailedShare: maxFailed, minContextTokens: minContext },
-              passEnv: [...fromFile, ...(asked.passEnv ?? [])],
-            },
-            {
-              signal: interrupt.signal,
-              ...(register && { register: ({ jobDir }) => enter(jobDir, { benchmark, registry, registryEnv }) }),
-            },
-          )
-          for await (const event of run) show.event(event)
-          show.stop()
-          const { report, jobDir } = await run
-          await writeReport(report)
-          if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(report, null, 2)}\n`)
-          if (json) printJson(report)
-          else printPage(reportPage(report.job, report.runs))
-          if (!json) process.stdout.write(`\n${jobDir}/eval-report.html\n`)
-          const isPartial = report.runs.length === 0 || report.runs.some(({ state }) => state === 'partial')
-          process.exitCode = interrupt.signal.aborted ? 130 : isPartial ? 3 : 0
-        } finally {
-          show.stop()
-          interrupt.stop()
-        }
-      },
-    )
+    .action(async ({ benchmark, maxFailed, rounds, smoke, minContext, register, registry, registryEnv, ...given }) => {
+      const { uploadTraces, publicTraces, ...options } = given
+      const { json, output, quiet = false, verbose } = options
+      const fromFile = options.envFile === undefined ? [] : await loadEnvFile(options.envFile)
+      if (output !== undefined) await checkOutputFile(output)
+      const asked = jobRequestOf(options)
+      // A place that cannot be is told before hours of work.
+      if (register) registryAddress({ registry, registryEnv })
+      const interrupt = interruptSignal()
+      if (uploadTraces !== undefined) await checkTracesTarget(uploadTraces, interrupt.signal)
+      let isSent = true
+      const enterResult = async (jobDir: string) => {
+        const target = uploadTraces && { repository: uploadTraces, isPrivate: !publicTraces }
+        const traces = target && (await sendTraces(jobDir, target, interrupt.signal))
+        isSent = traces !== null
+        const link = traces && !traces.startsWith('file:') ? traces : undefined
+        if (register) await enter(jobDir, { benchmark, registry, registryEnv, traces: link })
+      }
+      const show = makeShow(quiet, verbose)
+      try {
+        const run = runEvaluation(
+          {
+            ...asked,
+            ...{ benchmark, rounds, smoke, maxFailedShare: maxFailed, minContextTokens: minContext },
+            passEnv: [...fromFile, ...(asked.passEnv ?? [])],
+          },
+          { signal: interrupt.signal, register: ({ jobDir }) => enterResult(jobDir) },
+        )
+        for await (const event of run) show.event(event)
+        show.stop()
+        const { report, jobDir } = await run
+        await writeReport(report)
+        if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(report, null, 2)}\n`)
+        if (json) printJson(report)
+        else printPage(reportPage(report.job, report.runs))
+        if (!json) process.stdout.write(`\n${jobDir}/eval-report.html\n`)
+        const isPartial = report.runs.length === 0 || report.runs.some(({ state }) => state === 'partial')
+        process.exitCode = interrupt.signal.aborted ? 130 : isPartial || !isSent ? 3 : 0
+      } finally {
+        show.stop()
+        interrupt.stop()
+      }
+    })
+
+/** Uploads the traces; null when that failed, which costs nothing: the job is there, and they can be sent later. */
+async function sendTraces(
+  jobDir: string,
+  target: Pick<TracesTarget, 'repository' | 'isPrivate'>,
+  signal: AbortSignal,
+): Promise<string | null> {
+  try {
+    const { repository, rows, url } = await publishTraces({ jobDir, ...target }, signal)
+    note(`uploaded ${rows} traces: ${url ?? repository}`)
+    return repository
+  } catch (error) {
+    if (isAbort(error)) throw error
+    note(`warning: the traces are not uploaded: ${messageOf(error)}`)
+    note(`hint: ${programName()} traces export ${jobDir} --out DIR, then hub upload DIR ${target.repository}`)
+    return null
+  }
+}
 
 /** Puts the result into the registry. One that cannot be reached costs nothing: the job is there, and can be entered later. */
 async function enter(jobDir: string, request: Omit<IngestRequest, 'from'>): Promise<void> {
@@ -77,7 +104,7 @@ async function enter(jobDir: string, request: Omit<IngestRequest, 'from'>): Prom
     await ingest({ ...request, from: [jobDir] })
   } catch (error) {
     note(`warning: the result is not in the registry: ${messageOf(error)}`)
-    note(`hint: ot-agent registry ingest ${jobDir} enters it later`)
+    note(`hint: ${programName()} registry ingest ${jobDir} enters it later`)
   }
 }
 

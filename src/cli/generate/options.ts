@@ -45,6 +45,7 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
   return command
     .optionsGroup('How to make it:')
     .option('--no-check', 'keep tasks without checking them: oracle, nop and forger do not run')
+    .option('--no-decontaminate', 'keep tasks that share words with a benchmark whose pack is at hand')
     .option('--check-repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 2)
     .option(
       '-n, --n-concurrent <n>',

@@ -1,6 +1,6 @@
-import { relative } from 'node:path'
 import type { GenerationSummary } from '../../app/generate/summary.ts'
 import type { GenerationRequest, GenerationResult } from '../../app/generate.ts'
+import { nearPath } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note, printJson } from '../output.ts'
 
@@ -25,16 +25,11 @@ function tellTasks({ datasetPath, metadata }: GenerationResult): void {
   if (Number(metadata.failed) > 0)
     note(`${metadata.failed} rows hit an infrastructure failure; the same command tries them again`)
   const rows = metadata.rows === undefined ? '' : `${metadata.tasks} tasks of ${metadata.rows} rows: `
-  process.stdout.write(`${rows}${shown(datasetPath)}\n`)
+  process.stdout.write(`${rows}${nearPath(datasetPath)}\n`)
 }
 
 function tellTraces({ datasetPath, metadata }: GenerationResult, { trace }: GenerationRequest): void {
   const mean = typeof metadata.meanReward === 'number' ? `, mean reward ${metadata.meanReward.toFixed(3)}` : ''
   const rows = trace.evalOnly ? '' : `${Object(metadata.exported).rows ?? 0} traces of `
-  process.stdout.write(`${rows}${metadata.trials ?? '?'} trials${mean}: ${shown(datasetPath)}\n`)
-}
-
-function shown(path: string): string {
-  const near = relative(process.cwd(), path)
-  return near === '' || near.startsWith('..') ? path : near
+  process.stdout.write(`${rows}${metadata.trials ?? '?'} trials${mean}: ${nearPath(datasetPath)}\n`)
 }

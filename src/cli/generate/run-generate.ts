@@ -9,8 +9,8 @@ import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
+import { makeStageProgress } from '../progress/stage-progress.ts'
 import { confirmAtTerminal } from '../run/confirm.ts'
-import { showTrials } from '../run/run-asked-job.ts'
 import { reportGeneration } from './report.ts'
 
 /** Runs a pipeline as the command line asks: request, model, sandboxes, stages, summary, exit code. */
@@ -21,6 +21,8 @@ export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions
   if (options.source === 'fixture' && options.stage !== 'traces' && pipeline.source.real !== null)
     note(`rows come from the fixture of ${pipeline.name}, a few made up to try it out; --source real uses its source`)
   const interrupt = interruptSignal()
+  const progress = makeStageProgress({ screen: process.stderr, quiet: options.quiet ?? false })
+  const confirm = confirmAtTerminal()
   try {
     if (options.dryRun) {
       const request = requestOf(loaded, options)
@@ -28,13 +30,16 @@ export async function runGenerate(loaded: LoadedPipeline, asked: GenerateOptions
       return await tellPlan(request, options, interrupt.signal)
     }
     const { summary, request } = await performGeneration(loaded, options, {
-      notify: note,
+      notify: progress.tell,
       signal: interrupt.signal,
-      watch: showTrials({ quiet: options.quiet ?? false }),
-      confirm: confirmAtTerminal(),
+      watch: progress.watchTrials,
+      confirm: confirm && ((question) => progress.hold(() => confirm(question))),
+      stages: progress,
     })
+    progress.stop()
     reportGeneration(summary, request, options.json ?? false)
   } finally {
+    progress.stop()
     interrupt.stop()
   }
 }

@@ -1,7 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { copyBestTrials } from '../../app/analysis/best-trials.ts'
 import { explainDisk } from '../../app/disk-errors.ts'
-import { jobPath } from '../../app/jobs/find-job.ts'
+import { jobPaths } from '../../app/jobs/find-job.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable } from '../output.ts'
 import { recursiveOption } from '../traces/options.ts'
@@ -23,7 +23,7 @@ export default () =>
       const interrupt = interruptSignal()
       try {
         const { signal } = interrupt
-        const paths = await Promise.all(given.map((path) => jobPath(path, jobsDir)))
+        const paths = await jobPaths(given, jobsDir)
         const request = { paths, out, recursive, solvedOnly: solved, onBroken: note, signal }
         const trials = await explainDisk(out, () => copyBestTrials(request))
         if (json) return printJson({ schema: 'best-trials/1', out, trials })

@@ -1,7 +1,7 @@
 import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { makeTempDir } from '../../../test/make-task.ts'
+import { makeTempDir, type TaskTree, writeTree } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { failed, someRecord } from '../../../test/records.ts'
 import { type MakeCommand, runCommand } from '../../app/flags/command.ts'
@@ -11,7 +11,14 @@ import { makeLiveStats } from '../../stats/live-stats.ts'
 import { createJobDir, saveJobResult } from '../../store/job-dir.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import { openTrialStore } from '../../store/open-store.ts'
+import evalReport from '../eval/report.ts'
+import ingest from '../registry/ingest.ts'
+import exportTraces from '../traces/export.ts'
+import stats from '../traces/stats.ts'
+import view from '../view.ts'
 import list from './list.ts'
+import report from './report.ts'
+import resume from './resume.ts'
 import show from './show.ts'
 
 let jobsDir: string
@@ -32,7 +39,7 @@ async function makeJob(
   name: string,
   records: readonly TrialRecord[],
   total: number,
-  layout: 'harbor' | 'packed' = 'harbor',
+  { layout = 'harbor', files = {} }: { readonly layout?: 'harbor' | 'packed'; readonly files?: TaskTree } = {},
 ) {
   const dir = join(jobsDir, name)
   const config = defaultJobConfig({ jobName: name, jobsDir })
@@ -41,7 +48,7 @@ async function makeJob(
   const store = await openTrialStore(dir, layout)
   const liveStats = makeLiveStats()
   for (const record of records) {
-    await store.begin(record.config)
+    await writeTree(await store.begin(record.config), files)
     await store.commit(record)
     liveStats.add(record)
   }
@@ -56,6 +63,20 @@ async function makeJob(
     stats: liveStats.stats({ total, running: 0, retries: 0 }),
   })
   return dir
+}
+
+/** A trajectory in which each turn types one command. */
+function trajectory(turns: number): string {
+  const steps = Array.from({ length: turns }, (_, i) => ({
+    step_id: i + 2,
+    source: 'agent',
+    message: 'I think',
+    tool_calls: [{ tool_call_id: `c${i}`, function_name: 'bash', arguments: { keystrokes: `echo turn ${i + 1}\n` } }],
+    observation: { results: [{ content: `turn ${i + 1}` }] },
+  }))
+  const agent = { name: 'a', version: '1' }
+  const first = { step_id: 1, source: 'user', message: 'Do it.' }
+  return JSON.stringify({ schema_version: 'ATIF-v1.2', session_id: 's', agent, steps: [first, ...steps] })
 }
 
 const records = [
@@ -124,7 +145,7 @@ describe('jobs show', () => {
   test.each(['harbor', 'packed'] as const)(
     'adds up a %s job over the trials that scored and over all',
     async (layout) => {
-      await makeJob('done', records, 4, layout)
+      await makeJob('done', records, 4, { layout })
       const report = JSON.parse(await run(show, 'done', '--json'))
       expect(report).toMatchObject({
         name: 'done',
@@ -182,13 +203,56 @@ describe('jobs show', () => {
     expect(text).not.toContain('\u001b')
   })
 
-  test('shows one trial with everything its record knows', async () => {
-    await makeJob('done', records, 4)
-    expect(JSON.parse(await run(show, 'done', '--trial', 'c__1', '--json'))).toEqual(records[2])
+  test.each(['harbor', 'packed'] as const)('says on one screen why a trial of a %s job failed', async (layout) => {
+    const agentOut = 'a\u001b[31mred\u001b[0m line\n\u001b]0;title\u0007bell\n'
+    const files = {
+      'agent/trajectory.json': trajectory(30),
+      'agent/notes.txt': agentOut,
+      'verifier/test-stdout.txt': `${Array.from({ length: 20 }, (_, i) => `out ${i}`).join('\n')}\n\u001b[2Jlast ${'x'.repeat(200)}\n`,
+      'trial.log': '2026-11-15T00:01:00.000000Z tests exited with 7: boom\n2026-11-15T00:01:01.000000Z rewards\n',
+    }
+    const record = someRecord({
+      name: 'c__1',
+      retries: 2,
+      end: failed({
+        message: 'no \u001b[31mroom\nmore of it',
+        stack: 'SandboxError: no room\n    at f (/mine/x.ts:7:1)',
+      }),
+    })
+    const dir = await makeJob('done', [record], 1, { layout, files })
+    const report = JSON.parse(await run(show, 'done', '--trial', 'c__1', '--json'))
+    expect(report).toMatchObject({
+      schema: 'trial-report/1',
+      why: expect.stringContaining('Infrastructure failure blamed on the sandbox'),
+      trial: { name: 'c__1', end: 'failed', code: 'SandboxError' },
+      logLine: '2026-11-15T00:01:00.000000Z tests exited with 7: boom',
+      dir: layout === 'packed' ? null : join(dir, 'c__1'),
+      record,
+    })
+    expect(report.turns).toHaveLength(30)
+    expect(report.testOutput.lines.at(-2)).toBe('out 19')
     const text = await run(show, 'done', '--trial', 'c__1')
-    expect(text).toMatch(/^blame +sandbox: SandboxError: no \[31mroom$/m)
-    expect(text).toMatch(/^sandbox +local, limits that hold: cpu, memory, pids$/m)
-    expect(text).toContain('    at somewhere'.trim())
+    const lines = text.trimEnd().split('\n')
+    expect(lines.length).toBeLessThanOrEqual(40)
+    for (const line of lines) expect(line.includes(dir) || line.length <= 80, line).toBe(true)
+    expect(text).not.toContain('\u001b')
+    expect(text).toMatch(/^blame +sandbox: SandboxError$/m)
+    expect(text).toMatch(/^thrown +f \(\/mine\/x\.ts:7:1\)$/m)
+    expect(text).toMatch(/^ +1 {2}echo turn 1\n[\s\S]*^ +\.\.\. 23 more \.\.\.\n[\s\S]*^ +30 {2}echo turn 30$/m)
+    expect(text).toMatch(/the tests printed \(verifier\/test-stdout\.txt, the last 6 lines\):\n {2}\| out 15\n/)
+    expect(text).toMatch(/^ {2}\| \\x1b\[2Jlast x+ \.\.\. x+$/m)
+    expect(text).toMatch(/trial\.log says:\n {2}00:01:00 tests exited with 7: boom$/m)
+    expect(text).toMatch(/^ {2}npx ot-agent doctor$/m)
+    expect(text).toContain(`ot-agent jobs retry ${dir} --only SandboxError`)
+  })
+
+  test('shows what an agent without turns printed, without colors', async () => {
+    const end = { kind: 'scored', rewards: { reward: 0 }, exit: { kind: 'finished' } } as const
+    const files = { 'agent/oracle.txt': 'a \u001b[31mred\u001b[0m line\n\u001b]0;title\u0007bell\n' }
+    await makeJob('done', [someRecord({ name: 'hello__AbC23de', end })], 1, { files })
+    const text = await run(show, 'done', '--trial', 'hello')
+    expect(text).toContain('the agent printed (agent/oracle.txt):\n  | a red line\n  | \\x1b]0;title\\x07bell\n')
+    expect(text).toContain('ot-agent tasks shell /tasks/hello --tests')
   })
 
   test('a job Harbor made is shown too', async () => {
@@ -206,5 +270,45 @@ describe('jobs show', () => {
     await makeJob('done', records, 4)
     await expect(run(show, 'gone')).rejects.toThrow(`found neither gone nor ${join(jobsDir, 'gone')}`)
     await expect(run(show, 'done', '--trial', 'x')).rejects.toThrow('has no finished trial "x"')
+    await expect(run(show, 'done', '--trial', '')).rejects.toThrow('has 4 trials that begin with ""')
   })
+})
+
+describe('every command finds a job by its bare name', () => {
+  const out = async (name: string) => join(await makeTempDir(), name)
+  test.each<[string, MakeCommand, () => Promise<string[]>]>([
+    ['jobs show', show, async () => []],
+    ['jobs report', report, async () => []],
+    ['traces stats', stats, async () => []],
+    ['traces export', exportTraces, async () => ['--out', await out('dataset')]],
+    ['eval report', evalReport, async () => []],
+    ['registry ingest', ingest, async () => ['--registry', await out('registry.db')]],
+    ['view', view, async () => ['--export', await out('site')]],
+  ])('%s', async (_, make, words) => {
+    await makeJob('nightly', [someRecord()], 1)
+    await expect(run(make, 'nightly', ...(await words()))).resolves.toBeDefined()
+    await expect(run(make, 'nightlyy', ...(await words()))).rejects.toThrow('nightlyy')
+  })
+})
+
+test('resume finds a job by its bare name', async () => {
+  await makeJob('nightly', [someRecord()], 1)
+  // The job was found: it is one without tasks.
+  await expect(run(resume, 'nightly')).rejects.toThrow('expected tasks to run, got none')
+  await expect(run(resume, 'other')).rejects.toThrow('found neither other nor')
+})
+
+test('a job that is nearly called so is suggested', async () => {
+  await makeJob('nightly', [someRecord()], 1)
+  await expect(run(show, 'nigthly')).rejects.toMatchObject({ hint: `did you mean ${join(jobsDir, 'nightly')}?` })
+})
+
+test('list takes a directory as its argument, which must exist', async () => {
+  await makeJob('nightly', [someRecord()], 1)
+  const printed = catchPrinted()
+  await runCommand(list, ['ot-agent', 'jobs'], [jobsDir])
+  expect(printed()).toMatch(/^nightly /m)
+  await expect(runCommand(list, ['ot-agent', 'jobs'], [join(jobsDir, 'x')])).rejects.toThrow(
+    'expected a directory of jobs, got nothing there',
+  )
 })

@@ -8,9 +8,11 @@ import { note, printJson, printTable } from '../output.ts'
 export default () =>
   new Command()
     .description('Lists the jobs of a directory: where each stands, its mean reward and what failed.')
+    .argument('[dir]', 'the directory (default: that of --jobs-dir)')
     .option('-o, --jobs-dir <dir>', 'where jobs are kept', 'jobs')
     .option('--json', 'print the list as JSON')
-    .action(async ({ jobsDir, json }) => {
+    .action(async (dir, { jobsDir: usual, json }) => {
+      const jobsDir = dir ?? usual
       const { jobs: rows, broken } = await listJobs(jobsDir)
       for (const { name, why } of broken) note(`${oneLine(name)} is left out: ${oneLine(why)}`)
       if (json) return printJson({ jobs: rows, broken })

@@ -4,7 +4,7 @@ import { openFailureJudge } from '../../app/analysis/judge-failures.ts'
 import { explainDisk } from '../../app/disk-errors.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { judgeSettingsOf } from '../../app/job/model-flags.ts'
-import { jobPath } from '../../app/jobs/find-job.ts'
+import { jobPaths } from '../../app/jobs/find-job.ts'
 import { UserError } from '../../core/errors.ts'
 import { printPage, renderHtml } from '../eval/page.ts'
 import { interruptSignal } from '../interrupt.ts'
@@ -49,7 +49,7 @@ export default () =>
       const interrupt = interruptSignal()
       try {
         const { signal } = interrupt
-        const paths = await Promise.all(given.map((path) => jobPath(path, jobsDir)))
+        const paths = await jobPaths(given, jobsDir)
         const tick = makeTicker()
         const judge = settings && (await openFailureJudge(settings, signal))
         const onTrial = (seen: number) => tick(`${seen} trials read`)

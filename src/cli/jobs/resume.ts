@@ -4,6 +4,7 @@ import { wholeNumber } from '../../app/flags/values.ts'
 import { judgeSettingsOf } from '../../app/job/model-flags.ts'
 import { unlimitedUse } from '../../app/job/model-use.ts'
 import { continuing, loadStoredJob } from '../../app/job/stored-job.ts'
+import { findJob } from '../../app/jobs/find-job.ts'
 import { hiddenValuesOf, withHiddenValues } from '../run/hidden-value-flags.ts'
 import { runAskedJob } from '../run/run-asked-job.ts'
 
@@ -15,16 +16,17 @@ export default () =>
         .description(
           'Finishes a job that was interrupted: trials without a record and cancelled ones are run, the rest stays.',
         )
-        .argument('<job>', 'the directory of the job')
+        .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
+        .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
         .option(...restartInterrupted)
         .option('-n, --n-concurrent <n>', 'trials at once (default: as before)', wholeNumber(1))
         .option('-q, --quiet', 'print no progress')
         .option('--json', 'print the result as JSON'),
     ),
-  ).action(async (path, { nConcurrent, quiet = false, json = false, ...options }) => {
+  ).action(async (given, { jobsDir, nConcurrent, quiet = false, json = false, ...options }) => {
     const use = { ...unlimitedUse, judge: judgeSettingsOf(options) }
     const stored = await loadStoredJob(
-      path,
+      (await findJob(given, jobsDir)).dir,
       nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent },
       hiddenValuesOf(options),
     )

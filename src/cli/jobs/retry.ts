@@ -4,6 +4,7 @@ import { wholeNumber } from '../../app/flags/values.ts'
 import { judgeSettingsOf } from '../../app/job/model-flags.ts'
 import { unlimitedUse } from '../../app/job/model-use.ts'
 import { continuing, loadStoredJob } from '../../app/job/stored-job.ts'
+import { findJob } from '../../app/jobs/find-job.ts'
 import { UserError } from '../../core/errors.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { exceptionOf } from '../../core/trial-exception.ts'
@@ -21,7 +22,8 @@ export default () =>
         .description(
           'Runs failed trials of a job again, and whatever it still lacks. What they left is kept aside in their directories.',
         )
-        .argument('<job>', 'the directory of the job')
+        .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
+        .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
         .requiredOption(
           '--only <which>',
           'infra (sandbox, model or store failed), failed (anything failed), cancelled, or the code of a failure, for example VerifierTimeoutError',
@@ -31,11 +33,11 @@ export default () =>
         .option('-q, --quiet', 'print no progress')
         .option('--json', 'print the result as JSON'),
     ),
-  ).action(async (path, { only, nConcurrent, quiet = false, json = false, ...options }) => {
+  ).action(async (given, { jobsDir, only, nConcurrent, quiet = false, json = false, ...options }) => {
     checkOnly(only)
     const use = { ...unlimitedUse, judge: judgeSettingsOf(options) }
     const stored = await loadStoredJob(
-      path,
+      (await findJob(given, jobsDir)).dir,
       nConcurrent === undefined ? {} : { nConcurrentTrials: nConcurrent },
       hiddenValuesOf(options),
     )

@@ -1,65 +1,167 @@
-import { describeEnd, describeRewards, trialRowOf } from '../../app/jobs/trial-row.ts'
-import type { Resumed, Span, TrialRecord } from '../../core/trial.ts'
-import { oneLine } from '../../lib/visible.ts'
+import { describeEnd, describeRewards } from '../../app/jobs/trial-row.ts'
+import type { OutputEnd, TrialReport, Turn } from '../../app/view/trial-report.ts'
+import { phases, type Resumed, type TrialRecord } from '../../core/trial.ts'
+import { nearPath } from '../../lib/files.ts'
+import { programName } from '../../lib/program-name.ts'
+import { renderCount, renderDuration } from '../../lib/show-numbers.ts'
+import { oneLine, visible } from '../../lib/visible.ts'
+import { cutMiddle, wrap } from '../fit.ts'
 
-/** One trial for a person: every fact on a line, the failure's stack last. */
-export function printTrial(record: TrialRecord): void {
-  const row = trialRowOf(record)
-  const { usage, sandbox, end } = record
-  const facts: [string, string | null][] = [
-    ['trial', row.name],
-    ['id', record.id],
-    ['task', `${row.task} (${record.task.path})`],
-    ['task digest', record.task.digest || null],
-    ['agent', [row.agent, record.agent.version, row.model ?? ''].join(' ').trim()],
-    ['attempt', String(row.attempt)],
-    ['end', describeEnd(row)],
-    ['reward', row.rewards && describeRewards(row.rewards)],
-    ['blame', row.boundary && `${row.boundary}: ${row.code}: ${row.message}`],
-    ['retries', String(row.retries)],
-    ['interrupted', record.resumed ? describeResumed(record.resumed) : null],
-    ['isolation', row.isolation],
-    [
-      'tokens',
-      usage &&
-        `${usage.inputTokens ?? '?'} in, ${usage.outputTokens ?? '?'} out, ${usage.costUsd === null ? 'cost unknown' : `$${usage.costUsd}`}`,
-    ],
-    ['started', record.startedAt],
-    ...Object.entries(record.spans).map(([phase, span]): [string, string | null] => [
-      `${words[phase] ?? phase} took`,
-      span && seconds(span),
-    ]),
-    ['all took', `${row.durationSec.toFixed(1)}s`],
-    ...(record.steps ?? []).map((step): [string, string] => [
-      `step ${step.name}`,
-      step.failure ? `failed: ${step.failure.code}` : describeRewards(step.rewards),
-    ]),
-    ['sandbox', sandbox && `${sandbox.provider}, limits that hold: ${holding(sandbox.limits)}`],
-    ...row.notes.map((text): [string, string] => ['note', text]),
+const width = 80
+
+/** One trial on one screen: why it ended, what was done, what the tests and the log say, and what to run next. */
+export function printTrial(report: TrialReport): void {
+  const { trial, why, turns, agentOutput, testOutput, logLine } = report
+  const lines = [
+    ...wrap(oneLine(why), width).slice(0, 4),
+    '',
+    ...factsOf(report),
+    ...(turns.length > 0 ? [`turns: ${turns.length}`, ...shownTurns(turns)] : []),
+    ...failureLines(trial.message ?? ''),
+    ...outputLines('the agent printed', agentOutput, agentLines),
+    ...outputLines('the tests printed', testOutput, testLines),
+    ...(report.failedTests.length > 0 ? failedTests(report.failedTests) : []),
+    ...logLines(logLine),
+    ...filesOf(report),
+    ...nextOf(report),
   ]
-  const known = facts.filter((fact): fact is [string, string] => fact[1] !== null)
-  const width = known.reduce((widest, [title]) => Math.max(widest, title.length), 0)
-  const lines = known.map(([title, value]) => `${oneLine(title).padEnd(width)}  ${oneLine(value)}`)
-  const stack = end.kind === 'failed' ? ['', ...end.failure.stack.split('\n').map((line) => `  ${oneLine(line)}`)] : []
-  process.stdout.write(`${[...lines, ...stack].join('\n')}\n`)
+  process.stdout.write(`${lines.join('\n')}\n`)
 }
 
-const words: Readonly<Record<string, string>> = {
+function factsOf({ trial, record }: TrialReport): string[] {
+  const { usage } = record
+  const cost = usage?.costUsd == null ? '' : `, $${usage.costUsd.toFixed(4)}`
+  const facts: [string, string | null][] = [
+    ['trial', trial.name],
+    ['result', `${describeEnd(trial)}${trial.rewards ? `, reward ${describeRewards(trial.rewards)}` : ''}`],
+    ['blame', trial.boundary && `${trial.boundary}: ${trial.code}`],
+    ['thrown', thrownAt(record)],
+    ['task', record.task.path || trial.task],
+    ['agent', [trial.agent, record.agent.version, trial.model ?? ''].join(' ').trim()],
+    ['attempt', trial.attempt === 0 ? null : String(trial.attempt + 1)],
+    ['retries', trial.retries === 0 ? null : String(trial.retries)],
+    ['took', tookOf(record, trial.durationSec)],
+    ['tokens', usage && `${count(usage.inputTokens)} in, ${count(usage.outputTokens)} out${cost}`],
+    ...(record.steps ?? [])
+      .slice(-6)
+      .map((step): [string, string] => [
+        `step ${step.name}`,
+        step.failure ? `failed: ${step.failure.code}` : describeRewards(step.rewards),
+      ]),
+    ['interrupted', record.resumed ? describeResumed(record.resumed) : null],
+    ...trial.notes.map((text): [string, string] => ['note', text]),
+  ]
+  const known = facts.filter((fact): fact is [string, string] => fact[1] !== null)
+  const widest = Math.min(24, Math.max(...known.map(([title]) => oneLine(title).length)))
+  return known.flatMap(([title, value]) => {
+    const [first = '', ...more] = wrap(oneLine(value), width - widest - 2).slice(0, 3)
+    const named = cutMiddle(oneLine(title), widest).padEnd(widest)
+    return [`${named}  ${first}`, ...more.map((line) => `${' '.repeat(widest)}  ${line}`)]
+  })
+}
+
+function count(tokens: number | null): string {
+  return tokens === null ? '?' : renderCount(tokens)
+}
+
+/** Where in the code of a plug-in, if that is known: our own places are not recorded. */
+function thrownAt({ end }: TrialRecord): string | null {
+  if (end.kind !== 'failed') return null
+  return /^ +at (.*)$/m.exec(end.failure.stack)?.[1] ?? null
+}
+
+/** The sentence has the first line; more is what a build or a server printed. */
+function failureLines(message: string): string[] {
+  const [, ...more] = message.trim().split('\n')
+  return outputLines('the failure', { file: 'exception.txt', lines: more }, failureShown)
+}
+
+function tookOf({ spans }: TrialRecord, allSec: number): string {
+  const parts = phases.flatMap((phase) => {
+    const span = spans[phase]
+    if (!span) return []
+    const took = span.finishedAt && seconds((Date.parse(span.finishedAt) - Date.parse(span.startedAt)) / 1000)
+    return [`${words[phase]} ${took ?? 'not finished'}`]
+  })
+  return `${seconds(allSec)}${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`
+}
+
+function seconds(sec: number): string {
+  return sec < 10 ? `${sec.toFixed(1)}s` : renderDuration(sec)
+}
+
+const words = {
   environmentSetup: 'sandbox start',
   agentSetup: 'agent setup',
   agentExecution: 'agent',
   verifier: 'verifier',
+} as const
+
+const [firstTurns, lastTurns] = [3, 4]
+const agentLines = 4
+const testLines = 6
+const failureShown = 4
+
+function shownTurns(turns: readonly Turn[]): string[] {
+  const digits = String(turns.length).length
+  const line = ({ number, did }: Turn) =>
+    `  ${String(number).padStart(digits)}  ${cutMiddle(oneLine(did), width - digits - 4)}`
+  const left = turns.length - firstTurns - lastTurns
+  if (left <= 1) return turns.map(line)
+  return [
+    ...turns.slice(0, firstTurns).map(line),
+    `  ${' '.repeat(digits)}  ... ${left} more ...`,
+    ...turns.slice(-lastTurns).map(line),
+  ]
 }
 
-function seconds({ startedAt, finishedAt }: Span): string {
-  return finishedAt === null
-    ? 'not finished'
-    : `${((Date.parse(finishedAt) - Date.parse(startedAt)) / 1000).toFixed(1)}s`
+function outputLines(title: string, output: OutputEnd | null, most: number): string[] {
+  if (output === null || output.lines.length === 0) return []
+  const shown = output.lines.slice(-most)
+  const which = output.lines.length > most ? `, the last ${most} lines` : ''
+  const fitted = (line: string) => cutMiddle(visible(line.replaceAll('\t', '  ').trimEnd()), width - 4)
+  return [
+    cutMiddle(`${title} (${oneLine(output.file)}${which}):`, width),
+    ...shown.map((line) => `  | ${fitted(line)}`),
+  ]
 }
 
-function holding(limits: Readonly<Record<string, boolean>>): string {
-  const names = Object.entries(limits).flatMap(([name, holds]) => (holds ? [name] : []))
-  return names.join(', ') || 'none'
+function failedTests(names: readonly string[]): string[] {
+  const shown = names.slice(0, 3).map((name) => indented(cutMiddle(oneLine(name), width - 2)))
+  const more = names.length > 3 ? [`  ... ${names.length - 3} more`] : []
+  return [`failed tests: ${names.length}`, ...shown, ...more]
+}
+
+/** With the time of day only: the date is the job's. */
+function logLines(line: string | null): string[] {
+  if (line === null) return []
+  const short = oneLine(line).replace(/^\S+T([\d:]{8})\S*/, '$1')
+  return [
+    'trial.log says:',
+    ...wrap(short, width - 2)
+      .slice(0, 3)
+      .map(indented),
+  ]
+}
+
+/** Paths are never cut, so that they can be copied. */
+function filesOf({ dir, job, files }: TrialReport): string[] {
+  const where =
+    dir === null
+      ? `files, packed (${programName()} jobs unpack ${oneLine(nearPath(job))}):`
+      : `files in ${oneLine(nearPath(dir))}:`
+  const some = files.slice(0, 12).map(oneLine)
+  const more = files.length > some.length ? [`and ${files.length - some.length} more`] : []
+  return [where, ...wrap([...some, ...more].join(', '), width - 2).map(indented)]
+}
+
+function nextOf({ next }: TrialReport): string[] {
+  if (next.length === 0) return []
+  return ['', 'next:', ...next.slice(0, 2).flatMap(({ command, title }) => [`  ${oneLine(command)}`, `      ${title}`])]
+}
+
+function indented(line: string): string {
+  return `  ${line}`
 }
 
 /** How one trial resumed, in words. */

@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { findJob } from '../../app/jobs/find-job.ts'
-import { findTrial, reportJob } from '../../app/jobs/job-report.ts'
+import { reportJob } from '../../app/jobs/job-report.ts'
+import { reportTrial } from '../../app/view/trial-report.ts'
 import { printJson } from '../output.ts'
 import { printReport } from './show-job.ts'
 import { printTrial } from './show-trial.ts'
@@ -13,13 +14,16 @@ export default () =>
     )
     .argument('<job>', "the job's directory, or its name among the jobs of --jobs-dir")
     .option('-o, --jobs-dir <dir>', 'where a bare name is looked up', 'jobs')
-    .option('--trial <name>', 'show only this trial, with everything its record knows')
+    .option(
+      '--trial <name>',
+      'show only this trial (the beginning of its name is enough): why it ended, its turns, what the tests printed, and what to run next',
+    )
     .option('--json', 'print the same as JSON')
     .action(async (given, { jobsDir, trial, json }) => {
       const job = await findJob(given, jobsDir)
       if (trial !== undefined) {
-        const record = await findTrial(job, trial)
-        return json ? printJson(record) : printTrial(record)
+        const report = await reportTrial(job, trial)
+        return json ? printJson(report) : printTrial(report)
       }
       const report = await reportJob(job)
       return json ? printJson(report) : printReport(report)

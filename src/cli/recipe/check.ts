@@ -1,7 +1,8 @@
 import { type CheckedRecipe, checkRecipe, type Missing, type StageForecast } from '../../app/recipe/check-recipe.ts'
 import type { Expectation } from '../../core/stage.ts'
 import { oneLine } from '../../lib/visible.ts'
-import { printJson, printTable } from '../output.ts'
+import { copyable } from '../copyable.ts'
+import { note, printJson, printTable } from '../output.ts'
 import { recipeOptions } from './options.ts'
 
 /** `ot-agent recipe check`: what a recipe would do, and what it lacks, before anything runs. */
@@ -13,10 +14,11 @@ export default () =>
     )
     .option('--offline', 'ask nothing of the network: servers, clouds and datasets are taken to be there')
     .action(async (file, options) => {
-      const { lock, forecast, missing } = await checkRecipe(file, options)
+      const { lock, forecast, missing, warnings } = await checkRecipe(file, options)
       if (missing.length > 0) process.exitCode = 3
-      if (options.json) return printJson({ ...lock, schema: 'recipe-check/1', forecast, missing })
+      if (options.json) return printJson({ ...lock, schema: 'recipe-check/1', forecast, missing, warnings })
       if (forecast) printForecast(lock, forecast)
+      for (const warning of warnings) note(`warning: ${warning}`)
       if (missing.length > 0) return printMissing(missing)
       process.stdout.write(`everything ${lock.name} needs is there\n`)
     })
@@ -51,6 +53,10 @@ function shown(value: number): string {
 
 /** Prints what a recipe lacks, each with the command that provides it. */
 function printMissing(missing: readonly Missing[]): void {
-  const rows = missing.map(({ stages, what, provide }) => [stages.join(', '), oneLine(what), oneLine(provide)])
+  const rows = missing.map(({ stages, what, provide }) => [
+    stages.join(', '),
+    oneLine(what),
+    oneLine(copyable(provide)),
+  ])
   printTable(['missing for', 'what', 'provided by'], rows)
 }

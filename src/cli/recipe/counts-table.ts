@@ -1,4 +1,5 @@
 import type { StageCount } from '../../core/recipe.ts'
+import type { ScoreStatistics } from '../../core/score-statistics.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printTable } from '../output.ts'
 
@@ -42,5 +43,19 @@ export function printSources(
       const counts = groups.map((group) => group.names.reduce((sum, name) => sum + (sources[name] ?? 0), 0))
       return [id, ...counts.map(String)]
     }),
+  )
+}
+
+/** Prints statistics of the scores that stages chose rows by, and the score at which each drew the line. */
+export function printScores(scores: readonly ({ readonly stage: string } & ScoreStatistics)[]): void {
+  if (scores.length === 0) return
+  process.stdout.write('\n')
+  const shown = (value: number | null) => (value === null ? '-' : String(Number(value.toPrecision(4))))
+  printTable(
+    ['scores of', 'signal', 'count', 'min', 'median', 'mean', 'max', 'kept', 'threshold'],
+    scores.map(({ stage, signal, count, min, median, mean, max, kept, threshold, lowest }) => [
+      ...[oneLine(stage), oneLine(signal), String(count), shown(min), shown(median), shown(mean), shown(max)],
+      ...[String(kept), threshold === null ? '-' : `${lowest ? '<=' : '>='} ${shown(threshold)}`],
+    ]),
   )
 }

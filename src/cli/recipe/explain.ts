@@ -4,13 +4,13 @@ import { type DroppedRow, type DroppedRows, droppedRows, explainRun } from '../.
 import { UserError } from '../../core/errors.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note, printJson } from '../output.ts'
-import { printCounts, printSources } from './counts-table.ts'
+import { printCounts, printScores, printSources } from './counts-table.ts'
 
 /** `ot-agent recipe explain`: how many rows each stage kept, of which source, and why the others went. */
 export default () =>
   new Command()
     .description(
-      'Shows how many rows each stage of a finished run kept, why the others went, and what is left of each source.\n' +
+      'Shows how many rows each stage of a finished run kept, why the others went, what is left of each source, and the scores that rows were chosen by.\n' +
         'With --dropped it lists the rows that one stage dropped, each with its reason.',
     )
     .argument('<dir>', 'the directory of a run, for example runs/demo')
@@ -30,6 +30,7 @@ export default () =>
       if (json) return printJson(report)
       printCounts(report.stages)
       printSources(report.steps)
+      printScores(report.scores)
       for (const { dir: out, counts } of report.outputs)
         process.stdout.write(
           `${out}: ${Object.entries(counts)

@@ -4,19 +4,23 @@ import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { runCommand } from '../../app/flags/command.ts'
-import { loadRecipe } from '../../app/recipe/load-recipe.ts'
+import { loadRecipe, warningsOf } from '../../app/recipe/load-recipe.ts'
 import init from './init.ts'
 
 const run = (...words: string[]) => runCommand(init, ['ot-agent', 'recipe', 'init'], words)
 
-test('writes a recipe that fits together, once', async () => {
+test('writes a recipe that fits together, once', { timeout: 180_000 }, async () => {
   const dir = await makeTempDir()
   catchPrinted()
   await run('first-try', '-p', dir)
   const file = join(dir, 'first-try.ts')
   expect(await readFile(file, 'utf8')).toContain("name: 'first-try'")
   const { lock } = await loadRecipe(file, {})
-  expect(lock.stages.map(({ id }) => id)).toEqual(['tasks', 'same', 'rollout', 'timeouts', 'dataset'])
+  expect(lock.stages.map(({ id }) => id)).toEqual(['tasks', 'same', 'benchmarks', 'rollout', 'timeouts', 'dataset'])
+  expect(warningsOf(lock)).toEqual([])
+  const without = { stages: lock.stages.filter(({ id }) => id !== 'benchmarks') }
+  expect(warningsOf(without)).toEqual([expect.stringContaining('nothing keeps tasks of benchmarks out')])
+  expect(warningsOf({ stages: without.stages.filter(({ id }) => id !== 'dataset') })).toEqual([])
   await expect(run('first-try', '-p', dir)).rejects.toThrow('expected a path that is free')
   await expect(run('../x', '-p', dir)).rejects.toThrow('expected the name of a recipe')
 })

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { UserError } from '../../core/errors.ts'
 import { packageRoot } from '../../lib/package-root.ts'
+import { programName } from '../../lib/program-name.ts'
 import { note, printJson } from '../output.ts'
 import { writeNew } from '../write-new.ts'
 
@@ -24,6 +25,6 @@ export default () =>
       await writeNew(path, file, text.replaceAll('my-recipe', name))
       if (json) return printJson({ name, file })
       process.stdout.write(`${file}\n`)
-      note(`next: ot-agent recipe check ${file}`)
-      note(`then: ot-agent recipe run ${file}`)
+      note(`next: ${programName()} recipe check ${file}`)
+      note(`then: ${programName()} recipe run ${file}`)
     })

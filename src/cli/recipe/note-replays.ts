@@ -1,5 +1,6 @@
 import type { RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
 import { describeReplay } from '../../core/replay.ts'
+import { programName } from '../../lib/program-name.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { note } from '../output.ts'
 
@@ -9,6 +10,6 @@ export function noteReplays(sinks: RecipeOutcome['sinks']): void {
     if (replay === null) continue
     const line = `${id}: ${oneLine(describeReplay(replay))}`
     if (replay.holds === replay.rows) process.stdout.write(`${line}\n`)
-    else note(`WARNING: ${line}\n  ot-agent traces replay checks all rows before you train on them`)
+    else note(`WARNING: ${line}\n  ${programName()} traces replay checks all rows before you train on them`)
   }
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { restartInterrupted } from '../../app/flags/model-options.ts'
 import { parseShare, several, wholeNumber } from '../../app/flags/values.ts'
-import { loadRecipe } from '../../app/recipe/load-recipe.ts'
+import { loadRecipe, warningsOf } from '../../app/recipe/load-recipe.ts'
 import { performRecipe, type RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
 import { type RehearsalReport, rehearse } from '../../app/recipe/rehearse.ts'
 import { UserError } from '../../core/errors.ts'
@@ -27,6 +27,10 @@ export default () =>
       wholeNumber(1),
     )
     .option('--memory-mb <mb>', 'memory for stages that need all rows at once', wholeNumber(64))
+    .option(
+      '--shared-cache <dir>',
+      'a folder that other machines use too: take finished steps from it, and put those that are made here into it',
+    )
     .option('--no-replay', 'write datasets without replaying a few of their rows first')
     .option(
       '--pass-env <name>',
@@ -50,16 +54,18 @@ export default () =>
         )
       }
       const recipe = await loadRecipe(file, options)
+      for (const warning of warningsOf(recipe.lock)) note(`warning: ${warning}`)
       const dir = resolve(options.out ?? `runs/${recipe.lock.name}`)
       const { share, until, shardRows, memoryMb, replay, passEnv, quiet = false } = options
       const trials = { quiet, passEnv, restartInterrupted: options.restartInterrupted }
-      const run = { recipe, dir, share, until, shardRows, memoryMb, replay }
+      const sharedCache = options.sharedCache === undefined ? undefined : resolve(options.sharedCache)
+      const run = { recipe, dir, share, until, shardRows, memoryMb, replay, sharedCache }
       report(dir, await followRecipe(trials, (follower) => performRecipe(run, follower)), options.json ?? false)
     })
 
 /** A rehearsal is whole, small and starts over: options that say otherwise have no meaning beside it. */
 function refuseWith(options: Readonly<Record<string, unknown>>): void {
-  const given = ['share', 'until', 'limit', 'shardRows'].find((name) => options[name] !== undefined)
+  const given = ['share', 'until', 'limit', 'shardRows', 'sharedCache'].find((name) => options[name] !== undefined)
   if (given === undefined) return
   const flag = `--${given.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
   throw new UserError(

@@ -1,9 +1,11 @@
 import { Command } from '@commander-js/extra-typings'
+import { jobPaths } from '../../app/jobs/find-job.ts'
 import { type Ingested, type IngestResult, ingest } from '../../app/registry/ingest.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
+import { jobsDirOption } from '../traces/options.ts'
 import { registryEnvOption, registryOption } from './place.ts'
 
 /** `ot-agent registry ingest`: jobs, datasets and trained models into the registry. */
@@ -14,17 +16,23 @@ export default () =>
         'What is there already is left alone, so that the same command finishes an ingestion that was interrupted.',
     )
     .argument('<paths...>', 'jobs, directories of jobs, datasets, runs of recipes, or summaries of training runs')
+    .addOption(jobsDirOption())
     .option('--benchmark <name>', 'what the jobs ran, as NAME or NAME@VERSION (default: what their trials say)')
     .option('--model <name>', 'the model that the jobs used (default: what their trials say)')
     .option('--name <name>', 'the name of a dataset (default: that of its recipe or directory)')
+    .option('--traces <dataset>', 'where the traces of the jobs were uploaded: org/name on the Hub, or an address')
+    .option('--weights <place>', 'where the weights of the models are: org/name on the Hub, a path or an address')
     .option('--public', 'let readers without an account of their own see it, on PostgreSQL')
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--json', 'print the result as JSON')
-    .action(async (from, { public: isPublic, json, ...rest }) => {
+    .action(async (given, { jobsDir, public: isPublic, json, ...rest }) => {
       const interrupt = interruptSignal()
       try {
-        const running = ingest({ from, isPublic, ...rest }, { signal: interrupt.signal })
+        const running = ingest(
+          { from: await jobPaths(given, jobsDir), isPublic, ...rest },
+          { signal: interrupt.signal },
+        )
         const tick = makeTicker()
         for await (const { path, trials } of running) tick(`${oneLine(path)}: ${trials} trials`)
         report(await running, json ?? false)
@@ -41,7 +49,11 @@ function report(result: IngestResult, json: boolean): void {
 }
 
 function lineOf(one: Ingested): string {
-  if (one.kind !== 'job') return `${one.kind} ${one.name}`
+  if (one.kind === 'dataset') return `dataset ${one.name}`
+  if (one.kind === 'model') {
+    const places = [one.weightsLocation && `weights: ${one.weightsLocation}`, one.wandbLink && `run: ${one.wandbLink}`]
+    return [`model ${one.name}`, ...places.filter(Boolean)].join('; ')
+  }
   const scores = one.runs.map(({ model, agent, benchmark, accuracy }) => {
     const score = accuracy === null ? 'not scored' : `${(accuracy * 100).toFixed(1)} %`
     return `${model ?? agent} on ${benchmark}: ${score}`

@@ -1,15 +1,17 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
 import { catchPrinted } from '../../../test/printed.ts'
 import { makeJob, trialOf } from '../../../test/registry/jobs.ts'
 import { type MakeCommand, runCommand } from '../../app/flags/command.ts'
+import edit from './edit.ts'
 import exportCommand from './export.ts'
 import gc from './gc.ts'
 import importCommand from './import.ts'
 import ingest from './ingest.ts'
 import lineage from './lineage.ts'
+import remove from './remove.ts'
 import search from './search.ts'
 import sql from './sql.ts'
 
@@ -40,6 +42,11 @@ test('a job is ingested, found, ranked, exported to CSV and counted', async () =
   expect(await run(search, '--view', 'matrix', '--csv')).toMatch(/^model,bench\norg\/student \(terminus-2\),0\.66/)
   expect(JSON.parse(await run(search, '--view', 'leaderboard', '--json'))).toMatchObject({ runs: [{ runs: 1 }] })
   expect(await run(search, 'none')).toBe('no runs match\n')
+  expect(await run(search, 'student', 'bench', '--exclude', 'other', '--csv')).toContain('org/student')
+  expect(await run(search, 'student', '--exclude', 'other', '-x', 'bench')).toBe('no runs match\n')
+  expect(await run(search, '--view', 'matrix', '--exclude', 'student', '--csv')).toBe('model\n')
+  expect(await run(edit, 'model', 'org/student', '--set', 'description=a student')).toBe('changed model org/student\n')
+  expect(await run(sql, 'SELECT description FROM models', '--json')).toBe('{"description":"a student"}\n')
   expect(await run(sql, 'SELECT count(*) AS n FROM sandbox_trials', '--json')).toBe('{"n":3}\n')
   expect(await run(sql, 'SELECT name FROM sandbox_tasks WHERE 1 = 0')).toBe('no rows\n')
   expect(await run(gc, '--dry-run')).toBe('would be removed: 0 runs, 0 trials, 0 tasks\n')
@@ -50,6 +57,9 @@ test('a job is ingested, found, ranked, exported to CSV and counted', async () =
   )
   await run(exportCommand, join(dir, 'csv'), '--csv')
   expect(readFileSync(join(dir, 'csv', 'sandbox_trials.csv'), 'utf8')).toContain(",'=cmd()__0,")
+  expect(await run(remove, 'run', 'job', '--dry-run')).toBe('would remove run job, 3 trials\n')
+  expect(await run(remove, 'run', 'job')).toBe('removed run job, 3 trials\n')
+  expect(await run(search)).toBe('no runs match\n')
 })
 
 test('addresses that cannot be used are refused without showing a secret', async () => {
@@ -81,4 +91,13 @@ test('what is no registry and what cannot be ingested is refused, and nothing is
   await expect(run(sql, 'DROP TABLE models')).rejects.toThrow('expected a SELECT')
   expect(existsSync(join(dir, 'state'))).toBe(false)
   expect(readFileSync(readme, 'utf8')).toContain('ot-agent')
+})
+
+test('a trained model is registered with its weights and its run', async () => {
+  const summary = join(dir, 'run_summary.json')
+  const link = 'https://wandb.ai/team/agents/runs/a1'
+  writeFileSync(summary, JSON.stringify({ model_name: 'mine', weights_location: '/ckpt/mine', wandb_link: link }))
+  expect(await run(ingest, summary)).toBe(`model mine; weights: /ckpt/mine; run: ${link}\n`)
+  expect(await run(ingest, summary, '--weights', 'org/mine')).toBe(`model mine; weights: org/mine; run: ${link}\n`)
+  expect(await run(lineage, 'mine')).toContain(`  weights location: org/mine\n  wandb link: ${link}\n`)
 })

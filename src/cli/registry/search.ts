@@ -21,10 +21,14 @@ export default () =>
       'Finds runs by parts of the names of their job, model, agent or benchmark, newest first. Other views: `summary` joins the finished runs\n' +
         'of each model, `leaderboard` ranks the newest finished runs, and `matrix` shows models by benchmarks. Partial runs have no rank.',
     )
-    .argument('[text]', 'a part of a name')
+    .argument('[words...]', 'parts of names; a run has to match each of them')
+    .option('-x, --exclude <text>', 'leave out runs with this in one of those names; repeatable', collect)
     .addOption(new Option('--view <view>', 'what is shown').choices(views).default('runs'))
     .option('--model <text>', 'a part of the name of the model')
-    .option('--benchmark <text>', 'a part of the name of the benchmark; the whole name for --view leaderboard')
+    .option(
+      '--benchmark <text>',
+      'a part of the name of the benchmark; the whole name for --view leaderboard and matrix',
+    )
     .option('--agent <text>', 'a part of the name of the agent')
     .addOption(new Option('--status <status>', 'only these runs').choices(['started', 'partial', 'finished'] as const))
     .option('--limit <n>', 'runs shown at most', wholeNumber(1), 100)
@@ -32,14 +36,19 @@ export default () =>
     .addOption(registryEnvOption())
     .option('--csv', 'print CSV')
     .option('--json', 'print JSON')
-    .action(async (text, { view, csv = false, json = false, registry, registryEnv, ...filter }) => {
+    .action(async (words, { view, csv = false, json = false, registry, registryEnv, ...rest }) => {
       const place = { registry, registryEnv }
       const show = { csv, json }
-      if (view === 'matrix') return showMatrix(await findMatrix(place), show)
-      if (view === 'summary') return showRows(await findSummaries(place, { text, ...filter }), show)
-      if (view === 'leaderboard') return showRuns(await findLeaders(place, filter.benchmark), show)
-      return showRuns(await findRuns(place, { text, ...filter }), show)
+      const filter = { words, ...rest }
+      if (view === 'matrix') return showMatrix(await findMatrix(place, filter), show)
+      if (view === 'summary') return showRows(await findSummaries(place, filter), show)
+      if (view === 'leaderboard') return showRuns(await findLeaders(place, filter), show)
+      return showRuns(await findRuns(place, filter), show)
     })
+
+function collect(value: string, all: readonly string[] = []): string[] {
+  return [...all, value]
+}
 
 interface Form {
   readonly csv: boolean

@@ -1,6 +1,8 @@
 import { renderJudge } from '../../app/job/judge.ts'
 import { type JobStart, type JobToRun, type PerformedJob, performJob } from '../../app/job/perform-job.ts'
 import type { Denominators } from '../../core/job-stats.ts'
+import { nearPath } from '../../lib/files.ts'
+import { shellQuote } from '../../lib/shell.ts'
 import { interruptSignal } from '../interrupt.ts'
 import type { Screen } from '../output.ts'
 import { note, printJson, printTable } from '../output.ts'
@@ -60,11 +62,11 @@ async function reportOutcome(outcome: PerformedJob, { json, interrupted, output 
   const document = outcomeDocument(outcome, interrupted)
   if (output !== undefined) await writeOutputFile(output, `${JSON.stringify(document, null, 2)}\n`)
   if (json) printJson(document)
-  else printOutcome(outcome)
+  else await printOutcome(outcome)
   if (!json && judge) note(renderJudge(judge))
 }
 
-function printOutcome(outcome: PerformedJob): void {
+async function printOutcome(outcome: PerformedJob): Promise<void> {
   const groups = [...outcome.liveStats.groups()]
   const rows = groups.map(([name, ends]) => [name, ...cellsOf(ends, outcome.result.stats.evals.get(name)?.passAtK)])
   printTable(['agent, model, dataset', 'trials', 'scored', 'mean', 'mean of all', 'failed', 'pass@k'], rows)
@@ -72,10 +74,15 @@ function printOutcome(outcome: PerformedJob): void {
   for (const { exceptionStats } of evals.values()) {
     for (const [code, names] of exceptionStats) note(`${code}: ${someOf(names)}`)
   }
+  const [[failed] = []] = [...evals.values()].flatMap(({ exceptionStats }) => [...exceptionStats.values()])
   const lost = renderNoValidReply(outcome.liveStats.denominators())
   if (lost !== null) note(lost)
   if (pending + cancelled > 0) note(`${pending + cancelled} trials have not run yet; the same command resumes the job`)
   note(`results in ${outcome.job.dir}`)
+  if (failed === undefined) return
+  const { programName } = await import('../../lib/program-name.ts')
+  const words = ['jobs', 'show', nearPath(outcome.job.dir), '--trial', failed].map(shellQuote)
+  note(`why a trial failed: ${programName()} ${words.join(' ')}`)
 }
 
 function someOf(names: readonly string[]): string {

@@ -1,18 +1,19 @@
-import { Command } from '@commander-js/extra-typings'
+import { Command, Option } from '@commander-js/extra-typings'
 import {
   checkColumns,
   evidenceOf,
-  failuresByCheck,
   firstReason,
   outcomesOf,
   reasonsOf,
   warningsOf,
+  yieldsOf,
 } from '../../app/check/reasons.ts'
 import { checkTasks, type TaskReport } from '../../app/check-tasks.ts'
 import { withJudge } from '../../app/flags/model-options.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { judgeSettingsOf, opinionSettingsOf } from '../../app/job/model-flags.ts'
+import { UserError } from '../../core/errors.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson, printTable } from '../output.ts'
@@ -30,6 +31,10 @@ export default () =>
       .argument('<path>', 'a task, or a folder of tasks')
       .option('-n, --n-concurrent <n>', 'tasks checked at once', wholeNumber(1), 4)
       .option('--repeats <n>', 'number of oracle runs that have to agree', wholeNumber(1), 3)
+      .addOption(
+        new Option('--only <check>', 'start: only lint and see whether environments start').choices(['start'] as const),
+      )
+      .option('--retries <n>', 'retries of a start that failed for a reason outside the task', wholeNumber(0), 0)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
       .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', collect, [])
       .option(
@@ -53,8 +58,11 @@ export default () =>
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {
     const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg) }
-    const { repeats, keep, passEnv, nConcurrent: concurrency } = options
-    const asked = { tasks: path, sandbox, repeats, keep, passEnv, concurrency }
+    const { repeats, retries, keep, passEnv, nConcurrent: concurrency } = options
+    const startOnly = options.only === 'start'
+    if (startOnly && options.secondOpinion !== undefined)
+      throw new UserError('--second-opinion cannot be used with --only start', 'leave one of the two out')
+    const asked = { tasks: path, sandbox, repeats, retries, startOnly, keep, passEnv, concurrency }
     const interrupt = interruptSignal()
     const control = { signal: interrupt.signal, confirm: confirmAtTerminal() }
     const run = checkTasks({ ...asked, judge: judgeSettingsOf(options), opinion: opinionSettingsOf(options) }, control)
@@ -65,7 +73,8 @@ export default () =>
       interrupt.stop()
     }
     const reports = await run
-    if (options.json) printJson({ schema: 'tasks-check/1', ...count(reports), tasks: reports })
+    if (options.json)
+      printJson({ schema: 'tasks-check/1', ...count(reports), checks: yieldsOf(reports), tasks: reports })
     else printReports(reports, options.explain === true)
     if (reports.some(({ verdict }) => verdict !== 'accepted')) process.exitCode = 3
   })
@@ -93,11 +102,21 @@ function printReports(reports: readonly TaskReport[], explain: boolean): void {
     if (more.length > 0)
       process.stdout.write(`\n${oneLine(report.task)}\n${more.map((line) => `  ${oneLine(line)}\n`).join('')}`)
   }
-  const failures = failuresByCheck(reports).map(({ name, count }) => `${name} ${count}`)
-  if (reports.length > 1 && failures.length > 0)
-    process.stdout.write(`\nfailed checks: ${failures.join(', ')}, of ${reports.length} tasks\n`)
+  if (reports.length > 1) printYields(reports)
   const notes = new Set(reports.flatMap((report) => report.notes))
   if (notes.size > 0) process.stdout.write(`\n${[...notes].map((line) => `note: ${oneLine(line)}\n`).join('')}`)
+}
+
+/** Prints what each check made of all tasks. */
+function printYields(reports: readonly TaskReport[]): void {
+  process.stdout.write('\n')
+  const made = yieldsOf(reports).filter(({ skipped }) => skipped < reports.length)
+  printTable(
+    ['check', 'ok', 'failed', 'unknown', 'not made'],
+    made.map(({ name, ...counts }) => [
+      ...[name, counts.ok, counts.fail, counts.unknown, counts.skipped].map((cell) => String(cell)),
+    ]),
+  )
 }
 
 const marks = { ok: 'ok', fail: 'FAIL', unknown: '?', skipped: '-' } as const

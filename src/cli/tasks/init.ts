@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from '@commander-js/extra-typings'
 import { wholeNumber } from '../../app/flags/values.ts'
 import { writeNewTask } from '../../app/tasks/new-task.ts'
+import { programName } from '../../lib/program-name.ts'
 import { note, printJson } from '../output.ts'
 
 interface Author {
@@ -27,7 +28,7 @@ export default () =>
       const { name, dir } = await writeNewTask(asked)
       if (json) return printJson({ name, dir, steps })
       process.stdout.write(`${dir}\n`)
-      note(`next: make it yours, then ot-agent tasks check ${dir}`)
+      note(`next: make it yours, then ${programName()} tasks check ${dir}`)
     })
 
 function addAuthor(text: string, authors: readonly Author[]): Author[] {

@@ -92,7 +92,7 @@ test('explains what cannot be packed or unpacked, and writes nothing', async () 
     [() => run(pack, folder, '--out', join(dir, 'plain/x.parquet')), 'plain: something else is in the way'],
     [() => run(pack, task, '--out', join(task, 'x.parquet')), 'lies in the task'],
     [() => run(unpack, join(dir, 'none.parquet'), '--out', out), 'does not exist'],
-    [() => run(unpack, join(dir, 'empty'), '--out', out), 'is not a file'],
+    [() => run(unpack, join(dir, 'empty'), '--out', out), 'expected files of packed tasks, found none'],
     [() => run(unpack, join(dir, 'plain'), '--out', out), 'is not a parquet file'],
     [() => run(unpack, file, '--out', join(dir, 'plain')), 'is not a directory'],
     [() => run(unpack, file, '--out', join(dir, 'plain/out')), 'a part of the path is a file'],

@@ -1,6 +1,8 @@
 import { Command } from '@commander-js/extra-typings'
 import { type ExportResult, exportTraces, type TraceFormat } from '../../app/export-traces.ts'
 import { wholeNumber } from '../../app/flags/values.ts'
+import { jobPaths } from '../../app/jobs/find-job.ts'
+import { UserError } from '../../core/errors.ts'
 import { megabytes } from '../../lib/show-numbers.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
@@ -10,6 +12,7 @@ import {
   episodesOption,
   filterOption,
   formOption,
+  jobsDirOption,
   parseFormats,
   pathOption,
   reasoningOption,
@@ -25,7 +28,9 @@ export default () =>
       'Writes the conversations of finished trials as a dataset: data/train-*.parquet with a card, as the Hub lays them out.\n' +
         'Every row says where it comes from; every trial without one is in drops.jsonl with the reason.',
     )
-    .addOption(pathOption().makeOptionMandatory())
+    .argument('[path...]', 'the same as --path')
+    .addOption(pathOption())
+    .addOption(jobsDirOption())
     .requiredOption('--out <dir>', 'directory of the dataset; it appears whole or not at all')
     .option('--format <formats>', 'parquet, jsonl or both, with a comma', parseFormats, ['parquet'] as TraceFormat[])
     .addOption(formOption())
@@ -39,9 +44,12 @@ export default () =>
     .option('--shard-rows <n>', 'rows a file holds at most; without it a file ends at about 500 MB', wholeNumber(1))
     .option('--overwrite', 'replace an earlier export')
     .option('--json', 'print the result as JSON')
-    .action(async ({ path, out, format, recursive, shardRows, overwrite, json, ...rest }) => {
+    .action(async (more, { path = [], jobsDir, out, format, recursive, shardRows, overwrite, json, ...rest }) => {
+      const from = await jobPaths([...path, ...more], jobsDir)
+      if (from.length === 0)
+        throw new UserError('traces export: expected jobs, got none', 'ot-agent traces export JOB --out DIR')
       const interrupt = interruptSignal()
-      const request = { ...rest, from: path, out, formats: format, recursive, shardRows, overwrite }
+      const request = { ...rest, from, out, formats: format, recursive, shardRows, overwrite }
       const run = exportTraces(request, { signal: interrupt.signal })
       try {
         const tick = makeTicker()

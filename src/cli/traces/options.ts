@@ -5,6 +5,10 @@ import { type TraceFormat, type TraceOptions, traceFormats } from '../../app/exp
 export const pathOption = () =>
   new Option('-p, --path <path...>', 'jobs, trials, or directories of them; ours and Harbor’s, packed or not')
 
+/** Where the bare name of a job is looked up. */
+export const jobsDirOption = () =>
+  new Option('-o, --jobs-dir <dir>', 'where bare names of jobs are looked up').default('jobs')
+
 export const recursiveOption = () => new Option('--recursive', 'look for jobs and trials at any depth')
 
 /** What a conversation in a row is. */

@@ -1,6 +1,7 @@
 import { Command } from '@commander-js/extra-typings'
 import { several, wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
+import { jobPath } from '../../app/jobs/find-job.ts'
 import { findTrials } from '../../app/replay/find-trials.ts'
 import { performReplay, type ReplayedRow } from '../../app/replay/perform-replay.ts'
 import { sandboxNamed, settingsFor } from '../../app/replay/settings-for.ts'
@@ -9,6 +10,7 @@ import { oneLine, visible } from '../../lib/visible.ts'
 import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { makeTicker } from '../ticker.ts'
+import { jobsDirOption } from './options.ts'
 
 /** More divergences than that are only counted. */
 const shownLimit = 20
@@ -22,6 +24,7 @@ export default () =>
         'Exits with 3 when a row does not hold.',
     )
     .argument('<path>', 'a dataset (a directory or a file of rows), a job, a trial, or a directory of jobs')
+    .addOption(jobsDirOption())
     .option('--sample <n>', 'replay about this many rows, from trials chosen at random', wholeNumber(1))
     .option('--seed <n>', 'which rows a sample takes', wholeNumber(0), 0)
     .option('-n, --n-concurrent <n>', 'trials at once', wholeNumber(1), 2)
@@ -41,8 +44,12 @@ export default () =>
     .option('-q, --quiet', 'print no progress')
     .option('--json', 'print the result as JSON')
     .action(
-      async (path, { sample, seed, nConcurrent, environment, agentKwarg = [], tasks, verify = false, ...how }) => {
+      async (
+        given,
+        { jobsDir, sample, seed, nConcurrent, environment, agentKwarg = [], tasks, verify = false, ...how },
+      ) => {
         const { quiet, json, passEnv } = how
+        const path = await jobPath(given, jobsDir)
         const kwargs = parsedAssignments('--ak', agentKwarg)
         const interrupt = interruptSignal()
         try {

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { explainDisk } from '../../app/disk-errors.ts'
+import { jobPaths } from '../../app/jobs/find-job.ts'
 import { type TraceTally, tallyTraces } from '../../app/traces/trace-stats.ts'
 import { UserError } from '../../core/errors.ts'
 import { writeAtomic } from '../../lib/files.ts'
@@ -9,7 +10,7 @@ import { interruptSignal } from '../interrupt.ts'
 import { note, printJson } from '../output.ts'
 import { writeOutputFile } from '../run/output-file.ts'
 import { makeTicker } from '../ticker.ts'
-import { filterOption, pathOption, recursiveOption } from './options.ts'
+import { filterOption, jobsDirOption, pathOption, recursiveOption } from './options.ts'
 import { plotsOf, renderPage } from './stats-page.ts'
 import { printStats, statsDocument } from './stats-table.ts'
 
@@ -20,15 +21,16 @@ export default () =>
       'Counts what is in the traces of jobs, or in a dataset of traces: turns, tokens, results, what failed and why,\n' +
         'how often each task was solved, and prompts that several tasks share.',
     )
-    .argument('[file...]', 'parquet files of traces')
+    .argument('[path...]', 'parquet files of traces, patterns of such files, or the same as --path')
     .addOption(pathOption())
+    .addOption(jobsDirOption())
     .addOption(recursiveOption())
     .addOption(filterOption())
     .option('--html <file>', 'also write a page with tables and plots')
     .option('--svg <dir>', 'also write each plot as an SVG file')
     .option('--json', 'print the numbers as JSON')
-    .action(async (files, { path = [], recursive = false, filter, html, svg, json }) => {
-      const all = [...path, ...files]
+    .action(async (more, { path = [], jobsDir, recursive = false, filter, html, svg, json }) => {
+      const all = await jobPaths([...path, ...more], jobsDir)
       if (all.length === 0)
         throw new UserError(
           'expected jobs or a parquet file, got neither',

@@ -4,8 +4,8 @@ import type { BenchmarkSource } from '../../core/benchmark.ts'
 import { UserError } from '../../core/errors.ts'
 import { taskFileName } from '../../core/task-paths.ts'
 import { kindAt } from '../../lib/files.ts'
+import { parseGlob } from '../../lib/path-glob.ts'
 import { copyTree } from '../../lib/tree.ts'
-import { globToRegExp } from '../hub/data-files.ts'
 import { findDatasetRows } from '../hub/dataset-rows.ts'
 import { openSnapshot } from '../hub/download.ts'
 import { chooseTaskFiles, downloadTasks } from '../hub/download-tasks.ts'
@@ -131,7 +131,7 @@ async function copyMatching(from: string, patterns: readonly string[] | undefine
     await copyTree(from, into)
     return
   }
-  const tests = patterns.map(globToRegExp)
+  const tests = patterns.map(parseGlob)
   for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
     const path = relative(from, join(entry.parentPath, entry.name))
     if (!entry.isFile() || !tests.some((test) => test.test(path))) continue

@@ -6,9 +6,10 @@ import { UserError } from '../../core/errors.ts'
 import { instructionFile } from '../../core/task-paths.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { kindAt, namesIn } from '../../lib/files.ts'
+import { isGlob, parseGlob } from '../../lib/path-glob.ts'
 import { compareBytes } from '../../lib/tree.ts'
 import { readTaskText, stripCanary } from '../harbor-task/read.ts'
-import { globToRegExp } from '../hub/data-files.ts'
+import { inputFiles, recordFiles } from '../input-files.ts'
 import { type FileRow, readRecords } from '../records/read-records.ts'
 import { unpackTasks } from '../task-parquet/unpack-tasks.ts'
 import { parseTaskYaml } from '../terminal-bench/task-yaml.ts'
@@ -22,14 +23,20 @@ export interface TextsChoice extends Columns {
 /** The texts at a path: a folder of Harbor or Terminal-Bench tasks, or files of rows or of packed tasks. None at all is a UserError. */
 export async function readBenchmarkTexts(path: string, choice: TextsChoice = {}): Promise<readonly BenchmarkText[]> {
   const kind = await kindAt(path)
-  if (kind !== 'file' && kind !== 'dir')
+  if (kind !== 'file' && kind !== 'dir' && !isGlob(path))
     throw new UserError(`${path}: expected tasks or rows, found nothing there`, 'check the path after --from')
-  const texts = kind === 'file' ? await readFileTexts(path, choice) : await readFolder(path, choice)
+  const texts = kind === 'dir' ? await readFolder(path, choice) : await readFiles(path, choice)
   if (texts.length > 0) return texts
   throw new UserError(
     `${path}: expected tasks, found none`,
-    'a folder of tasks, or a .jsonl, .json, .csv, .tsv or .parquet file of rows',
+    `a folder of tasks, or files of rows that end in ${recordFiles.endings}`,
   )
+}
+
+async function readFiles(path: string, choice: TextsChoice): Promise<readonly BenchmarkText[]> {
+  const texts: BenchmarkText[] = []
+  for (const file of await inputFiles(path, recordFiles)) texts.push(...(await readFileTexts(file, choice)))
+  return texts
 }
 
 /** How many tasks a folder holds, each in a folder below it. */
@@ -40,11 +47,11 @@ export async function countTaskFolders(dir: string): Promise<number> {
 async function readFolder(dir: string, choice: TextsChoice): Promise<readonly BenchmarkText[]> {
   const tasks = choice.files === undefined ? await readTaskFolders(dir) : []
   if (tasks.length > 0) return tasks
-  const tests = choice.files?.map(globToRegExp)
+  const tests = choice.files?.map(parseGlob)
   const names = (await readdir(dir, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map((entry) => relative(dir, join(entry.parentPath, entry.name)))
-    .filter((name) => /\.(jsonl|ndjson|json|csv|tsv|parquet)$/i.test(name) && !basename(name).startsWith('.'))
+    .filter((name) => recordFiles.pattern.test(name) && !basename(name).startsWith('.'))
     .filter((name) => tests?.some((test) => test.test(name)) ?? true)
   const texts: BenchmarkText[] = []
   for (const name of names.sort(compareBytes)) texts.push(...(await readFileTexts(join(dir, name), choice)))

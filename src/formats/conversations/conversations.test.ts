@@ -146,6 +146,19 @@ test('parquet is read in order and one by one, also where texts are no UTF-8', a
   expect(await datasetFiles(join(dir, 'none'))).toEqual([])
 })
 
+test('rows of parquet are read after a while too, when the database was closed', async () => {
+  const file = join(await makeTempDir(), 'rows.parquet')
+  await using sql = await SqlDatabase.open({ memoryMb: 200, threads: 1, tempDir: `${file}.tmp` })
+  await sql.run(`COPY (SELECT 'row ' || i AS text FROM range(3) t(i)) TO ${sqlText(file)} (FORMAT parquet)`)
+  const rows = await openRows(file)
+  expect(await rows.read(1)).toEqual({ text: 'row 1' })
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  expect(await Promise.all([rows.read(2), rows.read(1), rows.read(0)])).toEqual(
+    [2, 1, 0].map((i) => ({ text: `row ${i}` })),
+  )
+  await rows.close()
+})
+
 test('what is no dataset is refused with what was expected', async () => {
   const dir = await makeTempDir()
   await expect(openRows(join(dir, 'none'))).rejects.toThrow('expected a dataset, got nothing there')

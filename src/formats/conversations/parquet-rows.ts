@@ -2,13 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { parquetMetadataAsync } from 'hyparquet'
 import { messageOf, UserError } from '../../core/errors.ts'
+import { collectGarbage } from '../../lib/collect-garbage.ts'
 import { SqlDatabase, sqlName, sqlText } from '../../lib/duckdb.ts'
-import { compressors } from '../task-parquet/read-column.ts'
+import { readParquetObjects } from '../task-parquet/read-objects.ts'
 import { factColumns } from './facts.ts'
 import type { RowRecord } from './messages.ts'
 import type { NumberedRow, RowSource } from './row-source.ts'
+
+/** After this long without a question. */
+const idleMs = 1000
 
 /** A parquet file of which all rows or some are meant. */
 export interface ParquetPart {
@@ -51,6 +55,10 @@ export class ParquetRows implements RowSource {
   private readonly lenient = new Set<string>()
 
   private reader: Promise<SqlDatabase> | null = null
+  private closing: ReturnType<typeof setTimeout> | undefined
+  private reading = 0
+  /** What is asked for next is often more of the same row, and finding one means reading a row group. */
+  private last: { readonly number: number; readonly row: RowRecord | null } | null = null
 
   constructor(private readonly parts: readonly ParquetPart[]) {
     this.total = parts.reduce((sum, { rows }) => sum + rows, 0)
@@ -80,23 +88,47 @@ export class ParquetRows implements RowSource {
   }
 
   async read(number: number): Promise<RowRecord | null> {
+    if (this.last?.number === number) return this.last.row
     let place = number
     for (const part of this.parts) {
-      if (place < part.rowsInFile) return this.readPlace(part, place)
+      if (place < part.rowsInFile) {
+        const row = await this.readPlace(part, place)
+        this.last = { number, row }
+        return row
+      }
       place -= part.rowsInFile
     }
     return null
   }
 
   async close(): Promise<void> {
-    await (await this.reader)?.[Symbol.asyncDispose]()
+    clearTimeout(this.closing)
+    const { reader } = this
+    this.reader = null
+    this.last = null
+    await (await reader)?.[Symbol.asyncDispose]()
+  }
+
+  /** The rows of a query. The database holds tens of megabytes of what it read last, and is closed after a second without a query. */
+  private async query(sql: string): Promise<readonly RowRecord[]> {
+    clearTimeout(this.closing)
+    this.reader ??= openSql()
+    this.reading++
+    try {
+      return await (await this.reader).rows(sql)
+    } finally {
+      this.reading--
+      if (this.reading === 0) {
+        clearTimeout(this.closing)
+        this.closing = setTimeout(() => void this.close().then(collectGarbage), idleMs).unref()
+      }
+    }
   }
 
   private async readPlace(part: ParquetPart, place: number): Promise<RowRecord | null> {
     try {
       if (!this.lenient.has(part.file)) {
-        this.reader ??= openSql()
-        const [found] = await (await this.reader).rows(`SELECT * FROM (${part.select}) WHERE row = ${place}`)
+        const [found] = await this.query(`SELECT * FROM (${part.select}) WHERE row = ${place}`)
         const { row: _row, ...rest } = found ?? {}
         return found ? rest : null
       }
@@ -135,7 +167,7 @@ async function* readLeniently(path: string, from: number, to = Number.POSITIVE_I
       const [rowStart, rowEnd] = [Math.max(first, from), Math.min(first + Number(num_rows), to)]
       first += Number(num_rows)
       if (rowStart >= rowEnd) continue
-      const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors })
+      const rows = await readParquetObjects({ file: buffer, metadata, rowStart, rowEnd })
       for (const [i, row] of rows.entries()) yield { number: rowStart + i, row }
     }
   } catch (error) {

@@ -1,8 +1,18 @@
 import { z } from 'zod'
-import type { ModelRequest, ToolDefinition } from '../../core/model.ts'
-import { readTurns, systemSchema, turnSchema } from './anthropic-messages-input.ts'
+import type { ChatMessage, ModelRequest, ToolCall, ToolDefinition } from '../../core/model.ts'
 import { makeStream, renderReply } from './anthropic-messages-reply.ts'
-import { count, given, mapping, number, parsedBy, read, textOf } from './read-request.ts'
+import {
+  contentSchema,
+  count,
+  given,
+  jsonText,
+  mapping,
+  number,
+  parsedBy,
+  Refused,
+  read,
+  textOf,
+} from './read-request.ts'
 import {
   type CallAddress,
   type FaultKind,
@@ -24,6 +34,15 @@ export const anthropicMessagesServer: ServerDialect = {
   heartbeat: renderEvent({ name: 'ping', data: '{"type":"ping"}' }),
 }
 
+const blockSchema = z.looseObject({ type: z.string() })
+type Block = z.output<typeof blockSchema>
+
+const turnSchema = z.object({
+  role: z.enum(['user', 'assistant', 'system']),
+  content: z.union([z.string(), z.array(blockSchema)]),
+})
+type Turn = z.output<typeof turnSchema>
+
 const toolSchema = z.object({
   name: z.string(),
   type: z.string().nullish(),
@@ -34,7 +53,7 @@ const toolSchema = z.object({
 const bodySchema = z.looseObject({
   model: z.string(),
   messages: z.array(turnSchema).min(1),
-  system: systemSchema,
+  system: contentSchema,
   max_tokens: count,
   stream: z.boolean().nullish(),
   temperature: number,
@@ -108,4 +127,55 @@ const words: Readonly<Record<FaultKind, string>> = {
   server: 'api_error',
   overloaded: 'overloaded_error',
   timeout: 'timeout_error',
+}
+
+/** The conversation: results of tools become messages of their own, before what the user says beside them. */
+function readTurns(turns: readonly Turn[]): ChatMessage[] {
+  return turns.flatMap((turn, i) => {
+    const where = `messages.${i}`
+    if (typeof turn.content === 'string') return [{ role: turn.role, content: turn.content }]
+    return turn.role === 'assistant' ? [readSpoken(turn.content, where)] : readHeard(turn.role, turn.content, where)
+  })
+}
+
+function readSpoken(blocks: readonly Block[], where: string): ChatMessage {
+  const thoughts = blocks.filter(({ type }) => type === 'thinking' || type === 'redacted_thinking')
+  const calls = blocks.filter(({ type }) => type === 'tool_use').map((block) => readCall(block, where))
+  const words = blocks.filter((block) => !thoughts.includes(block) && block.type !== 'tool_use')
+  const reasoning = thoughts.map(({ thinking }) => (typeof thinking === 'string' ? thinking : '')).join('')
+  return {
+    role: 'assistant',
+    content: textOf(words, where),
+    ...(reasoning !== '' && { reasoning }),
+    ...(thoughts.length > 0 && { reasoningBlocks: thoughts.map(unmarked) }),
+    ...(calls.length > 0 && { toolCalls: calls }),
+  }
+}
+
+const callSchema = z.object({ id: z.string(), name: z.string(), input: z.unknown().optional() })
+
+function readCall(block: Block, where: string): ToolCall {
+  const call = callSchema.safeParse(block)
+  if (!call.success) throw new Refused(`${where}: expected a tool_use with id, name and input`, where)
+  return { id: call.data.id, name: call.data.name, arguments: jsonText(call.data.input) }
+}
+
+const resultSchema = z.object({ tool_use_id: z.string(), content: contentSchema })
+
+function readHeard(role: 'user' | 'system', blocks: readonly Block[], where: string): ChatMessage[] {
+  const results = blocks.filter(({ type }) => type === 'tool_result')
+  const words = blocks.filter(({ type }) => type !== 'tool_result')
+  return [
+    ...results.map((block): ChatMessage => {
+      const result = resultSchema.safeParse(block)
+      if (!result.success) throw new Refused(`${where}: expected a tool_result with tool_use_id`, where)
+      return { role: 'tool', content: textOf(result.data.content, where), toolCallId: result.data.tool_use_id }
+    }),
+    ...(words.length > 0 ? [{ role, content: textOf(words, where) }] : []),
+  ]
+}
+
+/** A mark for the cache is the caller's own, and no part of what was thought. */
+function unmarked({ cache_control: _, ...block }: Block): Readonly<Record<string, unknown>> {
+  return block
 }

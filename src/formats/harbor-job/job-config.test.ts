@@ -51,18 +51,31 @@ describe('reading', () => {
     ])
   })
 
+  test('an agent of older files: a placeholder is no model, and trajectory_configs is trajectory_config', () => {
+    const { config, warnings } = yaml(fixture('legacy-agent.yaml'))
+    expect(config.agents).toMatchObject([
+      { modelName: null, kwargs: { trajectory_config: { raw_content: true, linear_history: true }, max_episodes: 5 } },
+      { modelName: 'openai/placeholder', kwargs: { trajectory_config: { raw_content: false, linear_history: true } } },
+    ])
+    expect(config.agents.flatMap(({ kwargs }) => Object.keys(kwargs))).not.toContain('trajectory_configs')
+    expect(warnings.map(({ path, kind }) => [path, kind])).toEqual([
+      ['agents[0].kwargs.trajectory_configs', 'legacy'],
+      ['agents[1].kwargs.trajectory_configs', 'legacy'],
+    ])
+  })
+
   test('a key at the top level wins over the same in the orchestrator block', () => {
     expect(yaml('n_concurrent_trials: 2\norchestrator: {n_concurrent_trials: 9}').config.nConcurrentTrials).toBe(2)
   })
 
-  test('unknown keys are ignored but never silently, least of all those that keep things apart', () => {
+  test('unknown keys are told to the caller', () => {
     const { warnings } = yaml(
       'environment:\n  extra_allowed_hosts: [a.org]\nagents:\n- name: nop\n  wings: 2\nartifacts:\n- source: /a\n  color: red',
     )
-    expect(warnings.map(({ path, isolation }) => [path, isolation])).toEqual([
-      ['environment.extra_allowed_hosts', true],
-      ['agents[0].wings', false],
-      ['artifacts[0].color', false],
+    expect(warnings.map(({ path, kind }) => [path, kind])).toEqual([
+      ['environment.extra_allowed_hosts', 'unknown'],
+      ['agents[0].wings', 'unknown'],
+      ['artifacts[0].color', 'unknown'],
     ])
   })
 

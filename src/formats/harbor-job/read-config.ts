@@ -9,8 +9,6 @@ export interface ConfigWarning {
   readonly path: string
   /** `legacy`: an old spelling, honoured. `unknown`: a key we do not know, ignored. */
   readonly kind: 'legacy' | 'unknown'
-  /** True for an ignored key that sounds as if it kept something apart; the caller should refuse it. */
-  readonly isolation: boolean
   readonly message: string
 }
 
@@ -63,8 +61,7 @@ export function parseConfig<T>(
 
 /** Says that a key is ignored. */
 export function unknownKey(path: string): ConfigWarning {
-  const isolation = /network|allow|hosts|environment_mode|mount|user|isolat|compose/.test(path)
-  return { path, kind: 'unknown', isolation, message: `${path} is not a known key and is ignored` }
+  return { path, kind: 'unknown', message: `${path} is not a known key and is ignored` }
 }
 
 /** Of a value that fits none of several schemas, the complaints of the one it came closest to. */
@@ -129,7 +126,8 @@ export function migrate(input: unknown): { value: unknown; warnings: ConfigWarni
     ['agent', value.agent],
   ]
   if (Array.isArray(value.agents)) for (const [i, agent] of value.agents.entries()) parts.push([`agents[${i}]`, agent])
-  for (const [path, part] of parts) if (isRaw(part)) warnings.push(...migrateEnv(part, path))
+  for (const [path, part] of parts)
+    if (isRaw(part)) warnings.push(...migrateEnv(part, path), ...migrateAgent(part, path))
   if (isRaw(value.environment)) warnings.push(...migrateMounts(value.environment))
   return { value, warnings }
 }
@@ -174,6 +172,26 @@ function migrateEnv(part: Raw, path: string): ConfigWarning[] {
   return [legacy(`${path}.env`, 'write a mapping of names to values instead of a list')]
 }
 
+/** What OpenThoughts-Agent's job files have in the place of a model, which the command line names. */
+const placeholderModel = /^placeholder\//
+
+/** A placeholder counts as no model; `trajectory_configs` became `trajectory_config`. */
+function migrateAgent(part: Raw, path: string): ConfigWarning[] {
+  if (typeof part.model_name === 'string' && placeholderModel.test(part.model_name)) part.model_name = null
+  if (!isRaw(part.kwargs) || !('trajectory_configs' in part.kwargs)) return []
+  part.kwargs = currentAgentOptions(part.kwargs)
+  return [legacy(`${path}.kwargs.trajectory_configs`, 'write trajectory_config')]
+}
+
+/** Options of an agent with `trajectory_configs`, an old spelling, as `trajectory_config`, whose own keys win. */
+export function currentAgentOptions<T extends Readonly<Raw>>(options: T): Readonly<Raw> {
+  if (!('trajectory_configs' in options)) return options
+  const { trajectory_configs: old, ...rest } = options
+  const current = rest.trajectory_config
+  if (!isRaw(old)) return { ...rest, trajectory_config: current ?? old }
+  return { ...rest, trajectory_config: isRaw(current) ? { ...old, ...current } : (current ?? old) }
+}
+
 /** Newer Harbor calls `mounts_json` `mounts`. */
 function migrateMounts(environment: Raw): ConfigWarning[] {
   if (!('mounts' in environment)) return []
@@ -183,7 +201,7 @@ function migrateMounts(environment: Raw): ConfigWarning[] {
 }
 
 function legacy(path: string, instead: string): ConfigWarning {
-  return { path, kind: 'legacy', isolation: false, message: `${path} is an old spelling; ${instead}` }
+  return { path, kind: 'legacy', message: `${path} is an old spelling; ${instead}` }
 }
 
 function isRaw(value: unknown): value is Raw {

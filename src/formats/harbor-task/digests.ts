@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Dirent } from 'node:fs'
-import { open, readdir, realpath, stat } from 'node:fs/promises'
+import { closeSync, constants, type Dirent, openSync } from 'node:fs'
+import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { TaskDigests } from '../../core/task.ts'
+import { blockingDisk, patientDisk } from '../../lib/disk.ts'
 import { isMissing } from '../../lib/files.ts'
 import { compareBytes } from '../../lib/tree.ts'
 import { type GlobToken, matchGlob, parseGlob } from './glob.ts'
@@ -62,7 +63,7 @@ class Walk {
     if (above.has(dir.real)) throw isCycle(join(this.root, dir.path))
     const inside = new Set(above).add(dir.real)
     const descriptors: string[] = []
-    for (const entry of await orUserError(dir.real, () => readdir(dir.real, { withFileTypes: true }))) {
+    for (const entry of await orUserError(dir.real, async () => blockingDisk.list(dir.real))) {
       this.#countEntry()
       const hashed = await this.#hashEntry(dir, entry, inside)
       if (hashed) descriptors.push([`name:${entry.name}`, hashed].sort(compareBytes).join('\0'))
@@ -98,17 +99,19 @@ class Walk {
     })
   }
 
+  /** Small files are read by blocking calls: they are there sooner than another thread could be asked for them. */
   async #hashFile(path: string): Promise<string> {
     const hash = createHash('sha256')
-    const file = await open(path)
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
-      for (;;) {
-        const { bytesRead } = await file.read(this.#buffer, 0, this.#buffer.length, null)
+      for (let disk = blockingDisk; ; ) {
+        const bytesRead = await disk.read(file, this.#buffer)
         if (bytesRead === 0) return hash.digest('hex')
         hash.update(this.#buffer.subarray(0, bytesRead))
+        disk = bytesRead < this.#buffer.length ? blockingDisk : patientDisk
       }
     } finally {
-      await file.close()
+      closeSync(file)
     }
   }
 

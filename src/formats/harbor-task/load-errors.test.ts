@@ -51,6 +51,10 @@ test('says that there is no directory', async () => {
   expect((await errorOf(loadTask(join(task, 'task.toml')))).message).toMatch(/found a file/)
 })
 
+test('shows integers that are too large for JSON, also inside of other values', async () => {
+  expect(await modern('environment = [99999999999999999999]')).toContain('got ["99999999999999999999"]')
+})
+
 test('gives line and column of broken TOML', async () => {
   expect(await toml('version = "1.0"\n[agent]\ntimeout_sec = = 3\n')).toMatch(
     /task.toml:3:15: expected TOML, got a syntax error/,

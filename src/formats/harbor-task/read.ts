@@ -1,4 +1,4 @@
-import { open, realpath, stat } from 'node:fs/promises'
+import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { codeOf, isMissing } from '../../lib/files.ts'
@@ -6,15 +6,18 @@ import { codeOf, isMissing } from '../../lib/files.ts'
 /** No task.toml or instruction is longer. */
 const maxTextBytes = 16 * 1024 * 1024
 
-/** What is at a path of a task, links followed as long as they stay in the task; null when there is nothing. */
+/**
+ * What is at a path of a task, links followed as long as they stay in the task; null when there is nothing.
+ * The calls block: a job of many tasks makes dozens of them for each, and asking another thread takes longer than the call.
+ */
 export async function kindInTask(root: string, path: string): Promise<'file' | 'dir' | 'other' | null> {
   return orUserError(path, async () => {
     try {
-      const real = await realpath(path)
+      const real = realpathSync.native(path)
       // A path that is its own real path has no link on its way, so that the root needs no second look.
       const isPlain = real === path && isInside(root, path)
-      if (!isPlain && !isInside(await realpath(root), real)) throw leavesTask(path, real)
-      const stats = await stat(real)
+      if (!isPlain && !isInside(realpathSync.native(root), real)) throw leavesTask(path, real)
+      const stats = statSync(real)
       return stats.isFile() ? 'file' : stats.isDirectory() ? 'dir' : 'other'
     } catch (error) {
       if (isMissing(error)) return null
@@ -28,7 +31,7 @@ export async function readTaskText(root: string, path: string): Promise<string |
   const kind = await kindInTask(root, path)
   if (kind === null) return null
   if (kind !== 'file') throw new UserError(`${path}: expected a file, found something else`, `make ${path} a text file`)
-  const bytes = await orUserError(path, () => readCapped(path))
+  const bytes = await orUserError(path, async () => readCapped(path))
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
@@ -56,17 +59,17 @@ export function isInside(root: string, path: string): boolean {
   return way !== '..' && !way.startsWith('../') && !isAbsolute(way)
 }
 
-async function readCapped(path: string): Promise<Uint8Array> {
-  const file = await open(path)
+function readCapped(path: string): Uint8Array {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const { size } = await file.stat()
-    if (size <= maxTextBytes) return await file.readFile()
+    const { size } = fstatSync(file)
+    if (size <= maxTextBytes) return readFileSync(file)
     throw new UserError(
       `${path}: expected at most ${maxTextBytes} bytes of text, got ${size}`,
       'is this the right file?',
     )
   } finally {
-    await file.close()
+    closeSync(file)
   }
 }
 

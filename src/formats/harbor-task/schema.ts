@@ -158,9 +158,10 @@ export function refuseIn(file: string): Refuse {
 /** A value short enough for one line of a message. */
 function show(value: unknown): string {
   if (value === undefined) return 'nothing'
-  // JSON has no way to write these.
+  // JSON has no way to write large integers, infinity and the like.
+  const plain = (_: string, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner)
   const bare = typeof value === 'bigint' || typeof value === 'number'
-  const text = bare ? String(value) : (JSON.stringify(value) ?? String(value))
+  const text = bare ? String(value) : (JSON.stringify(value, plain) ?? String(value))
   return text.length > 80 ? `${text.slice(0, 77)}...` : text
 }
 

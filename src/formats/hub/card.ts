@@ -79,23 +79,34 @@ function summed(info: Record<string, unknown>, total: (count: (upload: Upload) =
   return { ...info, splits: [split], download_size: total(({ bytes: sent }) => sent), dataset_size: bytes }
 }
 
-/** The card of a dataset that brings none: packed tasks, or just files. */
-export function newCard(name: string, kind: 'tasks' | 'files', rows: number, madeBy: string): string {
+/** What an upload is: packed tasks, packed jobs, or just files. */
+export type UploadKind = 'tasks' | 'jobs' | 'files'
+
+/** The card of a dataset that brings none. */
+export function newCard(name: string, kind: UploadKind, rows: number, madeBy: string): string {
   const title = plain(name.split('/').at(-1) ?? name)
   const front = {
     pretty_name: title,
-    tags: kind === 'tasks' ? ['agent', 'tasks', 'harbor', 'ot-agent'] : ['ot-agent'],
-    ...(kind === 'tasks' && {
-      task_categories: ['text-generation'],
-      configs: [{ config_name: 'default', data_files: [{ split: 'train', path: 'tasks*.parquet' }] }],
+    tags: kind === 'files' ? ['ot-agent'] : ['agent', kind, 'harbor', 'ot-agent'],
+    ...(kind !== 'files' && {
+      ...(kind === 'tasks' && { task_categories: ['text-generation'] }),
+      configs: [
+        {
+          config_name: 'default',
+          data_files: [{ split: 'train', path: kind === 'tasks' ? 'tasks*.parquet' : 'logs*.parquet' }],
+        },
+      ],
     }),
   }
+  const ofJobs = `Raw jobs of agents, ${rows} rows: column \`path\` is job/trial, or job/_job for the files of a job itself, and \`task_binary\` that directory as tar.gz.\n\n    ot-agent hub download ${plain(name)} --out logs\n    ot-agent jobs unpack logs/logs.parquet --jobs-dir jobs`
   const what =
-    kind === 'tasks'
-      ? `${rows} tasks for agents, packed: column \`path\` is a task's name, \`task_binary\` its directory as tar.gz.\n\n    ot-agent hub download ${plain(name)} --tasks --out tasks`
-      : rows > 0
-        ? `${rows} rows.`
-        : 'Files as they are.'
+    kind === 'jobs'
+      ? ofJobs
+      : kind === 'tasks'
+        ? `${rows} tasks for agents, packed: column \`path\` is a task's name, \`task_binary\` its directory as tar.gz.\n\n    ot-agent hub download ${plain(name)} --tasks --out tasks`
+        : rows > 0
+          ? `${rows} rows.`
+          : 'Files as they are.'
   return `---\n${renderYaml(front, { lineWidth: 0 })}---\n\n# ${title}\n\n${what}\n\nWritten by ${madeBy}.\n`
 }
 

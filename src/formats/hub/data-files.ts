@@ -1,3 +1,4 @@
+import { parseGlob } from '../../lib/path-glob.ts'
 import { parseCard } from './card.ts'
 import type { RepoFile } from './repository.ts'
 
@@ -9,14 +10,14 @@ export interface DataChoice {
 }
 
 /** Endings of files whose rows can be read. */
-const readable = /\.(parquet|jsonl|ndjson|json|csv|tsv)$/i
+const readable = /\.(parquet|jsonl|ndjson|json|csv|tsv|xlsx)$/i
 
 /** The data files of a split, in order: as the dataset's card says, or by their names. Empty when none can be read. */
 export function chooseDataFiles(files: readonly RepoFile[], cardText: string | null, choice: DataChoice): RepoFile[] {
   const sorted = [...files].sort((a, b) => (a.path < b.path ? -1 : 1))
   const patterns = patternsOf(cardText, choice)
   if (patterns === null) return byName(sorted, choice)
-  const tests = patterns.map(globToRegExp)
+  const tests = patterns.map(parseGlob)
   const chosen = sorted.filter(({ path }) => tests.some((test) => test.test(path)))
   return chosen.every(({ path }) => readable.test(path)) ? chosen : []
 }
@@ -57,21 +58,6 @@ function byName(files: readonly RepoFile[], { config, split }: DataChoice): Repo
   if (isNamed.length > 0) return isNamed
   const others = ['train', 'test', 'validation', 'valid', 'dev', 'eval'].filter((word) => word !== split).map(names)
   return split === 'train' ? ofConfig.filter(({ path }) => !others.some((other) => other.test(path))) : []
-}
-
-/** Patterns as cards have them: `*` within a folder, `**` over folders, `?`, and `{a,b}`; a folder stands for all in it. */
-export function globToRegExp(pattern: string): RegExp {
-  const plain = pattern.replace(/^\.?\//, '').replace(/\/+$/, '')
-  const parts = plain.match(/\*\*\/|\*\*|\*|\?|\{[^{}]*\}|[^*?{]+|\{/g) ?? []
-  const source = parts.map((part) => {
-    if (part === '**/') return '(?:.*/)?'
-    if (part === '**') return '.*'
-    if (part === '*') return '[^/]*'
-    if (part === '?') return '[^/]'
-    if (/^\{.*\}$/.test(part)) return `(?:${part.slice(1, -1).split(',').map(escaped).join('|')})`
-    return escaped(part)
-  })
-  return new RegExp(`^${source.join('')}(?:/.*)?$`)
 }
 
 function escaped(text: string): string {

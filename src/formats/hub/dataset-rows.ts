@@ -1,5 +1,6 @@
 import { UserError } from '../../core/errors.ts'
-import { chooseDataFiles, configsOf, type DataChoice, globToRegExp } from './data-files.ts'
+import { parseGlob } from '../../lib/path-glob.ts'
+import { chooseDataFiles, configsOf, type DataChoice } from './data-files.ts'
 import { openSnapshot, type Snapshot } from './download.ts'
 import { type HubSurroundings, openRepository } from './open.ts'
 import type { DatasetRepository, RepoFile } from './repository.ts'
@@ -40,7 +41,7 @@ export async function findDatasetRows(
 }
 
 function matching({ files }: Snapshot, pattern: string): RepoFile[] {
-  const test = globToRegExp(pattern)
+  const test = parseGlob(pattern)
   return files.filter(({ path }) => test.test(path)).sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 

@@ -5,7 +5,7 @@ import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
-import { digestUpload, newCard, parseCard, renderUploads, type Upload, uploadsOf } from './card.ts'
+import { digestUpload, newCard, parseCard, renderUploads, type Upload, type UploadKind, uploadsOf } from './card.ts'
 import { isSameContent, sha256File } from './digests.ts'
 import { CommitConflict, hubUnreachable } from './failures.ts'
 import { plainFiles } from './folder-repository.ts'
@@ -16,7 +16,7 @@ import { followFiles, type UploadProgress } from './upload-progress.ts'
 export interface UploadAsk {
   readonly repository: DatasetRepository
   readonly dir: string
-  readonly kind: 'tasks' | 'files'
+  readonly kind: UploadKind
   /** True: what is not in the folder goes. False: data files are added beside those that are there. */
   readonly replace: boolean
   readonly isPrivate: boolean

@@ -1,10 +1,11 @@
 import { readFile, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { messageOf, UserError } from '../../core/errors.ts'
+import { basename, dirname, join, relative } from 'node:path'
+import { messageOf } from '../../core/errors.ts'
 import { kindAt } from '../../lib/files.ts'
 import { readLines } from '../../lib/lines.ts'
 import { readJson } from '../../lib/parse-json.ts'
-import { compareBytes, walkTree } from '../../lib/tree.ts'
+import { compareBytes } from '../../lib/tree.ts'
+import { commonFolder, type InputKind, inputFiles } from '../input-files.ts'
 import { readRecords } from '../records/read-records.ts'
 import { readClaudeCode } from './claude-code.ts'
 import { readCodex } from './codex.ts'
@@ -28,35 +29,29 @@ export interface ReadOptions {
   readonly maxBytes: number
 }
 
-const readable = /\.(traj|json|jsonl|ndjson|parquet)$/i
+/** Files that may hold sessions. */
+export const trajectoryFiles: InputKind = {
+  what: 'trajectories',
+  pattern: /\.(traj|json|jsonl|ndjson|parquet)$/i,
+  endings: '.traj, .json, .jsonl or .parquet',
+}
 /** OpenHands keeps each event of a session in a file: `events/12.json`, `events/event-00012-ID.json`. */
 const eventFile = /(^|\/)events\/(event-)?\d+[^/]*\.json$/
 
-/** Every session of a file, or of the files of a folder in the order of their paths; links are not followed. */
+/** Every session of a file, or of the files of a folder or pattern in the order of their paths; links are not followed. */
 export async function* readSessions(path: string, options: ReadOptions): AsyncGenerator<ReadSession, void, void> {
   const kind = await kindAt(path)
-  if (kind === 'file') return yield* readFileSessions(path, basename(path), options)
-  if (kind !== 'dir')
-    throw new UserError(
-      `${path}: expected a file or a folder of trajectories, found ${kind === 'none' ? 'nothing there' : 'something else'}`,
-      'check the path',
-    )
+  const files = await inputFiles(path, trajectoryFiles)
+  const [first = path] = files
+  if (kind === 'file') return yield* readFileSessions(first, basename(first), options)
+  const base = kind === 'dir' ? path : commonFolder(files)
   const events = new Map<string, string[]>()
-  let found = 0
-  for await (const entry of walkTree(path)) {
-    if (entry.kind !== 'file' || !readable.test(entry.path)) continue
-    found++
-    if (eventFile.test(entry.path)) {
-      const dir = dirname(entry.path)
-      events.set(dir, [...(events.get(dir) ?? []), entry.path])
-    } else yield* readFileSessions(join(path, entry.path), entry.path, options)
+  for (const file of files) {
+    const name = relative(base, file)
+    if (eventFile.test(`/${name}`)) events.set(dirname(name), [...(events.get(dirname(name)) ?? []), name])
+    else yield* readFileSessions(file, name, options)
   }
-  for (const [dir, names] of events) yield await readEventFiles(path, dir, names, options)
-  if (found === 0)
-    throw new UserError(
-      `${path}: expected files that end in .traj, .json, .jsonl or .parquet, found none`,
-      'name the folder they are in',
-    )
+  for (const [dir, names] of events) yield await readEventFiles(base, dir, names, options)
 }
 
 async function* readFileSessions(path: string, where: string, options: ReadOptions): AsyncGenerator<ReadSession> {

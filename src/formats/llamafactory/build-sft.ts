@@ -1,8 +1,7 @@
 import { UserError } from '../../core/errors.ts'
 import { renderYaml } from '../../lib/render-yaml.ts'
-import { accelerateConfig } from './accelerate.ts'
+import { accelerateConfig, deepspeedStages } from './accelerate.ts'
 import { accumulationSteps, type Topology } from './batch.ts'
-import { deepspeedStages } from './deepspeed.ts'
 import { megatronKeys } from './known-keys.ts'
 import { checkTrainingValues, type TrainingValues } from './training-values.ts'
 
@@ -32,7 +31,9 @@ export interface SftRequest {
   readonly outputDir: string
   /** Where the files of the job will be on the cluster. */
   readonly configDir: string
-  /** Compute nodes without internet get no reporting, no upload, and local paths only. */
+  /** Whose repository on the Hub gets the model, where its name is not given; null leaves that to the trainer. */
+  readonly hubOwner: string | null
+  /** Compute nodes without internet upload nothing, report nothing but offline runs, and get local paths only. */
   readonly internet: boolean
   /** Only tokenize, into this directory. */
   readonly pretokenize?: string | undefined
@@ -82,7 +83,8 @@ export function buildSft(request: SftRequest): SftPlan {
   refuseMegatron(asked, strategy)
   const batch = batchOf(request, asked)
   const steps = accumulationSteps(batch, request.topology)
-  const { global_batch_size: _, ...given } = asked
+  const { global_batch_size: _, ...kept } = asked
+  const given = withoutStage(kept)
   const dataset = datasetValues(request, given)
   const values: TrainingValues = {
     ...usual,
@@ -95,7 +97,7 @@ export function buildSft(request: SftRequest): SftPlan {
     output_dir: given.output_dir ?? request.outputDir,
     run_name: given.run_name ?? request.jobName,
     ...tokenizing(request),
-    ...(!request.internet && { report_to: 'none', push_to_hub: false }),
+    ...hubValues(request, given),
   }
   refuseUnequal(batch, steps)
   const accelerated = request.launcher === 'accelerate'
@@ -132,11 +134,24 @@ function strategyOf(values: TrainingValues, { strategy, presetFile, topology }: 
     )
   if (fsdp) return { kind: 'fsdp2' }
   if (values.use_mca === true) return { kind: 'megatron' }
-  if (deepspeed) return { kind: 'deepspeed', stage: null }
+  if (deepspeed) return { kind: 'deepspeed', stage: stageOf(values) }
   const isAlone = topology.nodes * topology.gpusPerNode === 1
   if (values.deepspeed === null || values.use_cpu === true || (isAlone && strategy === undefined))
     return { kind: 'none' }
   return strategy ?? { kind: 'deepspeed', stage: 'zero3' }
+}
+
+/** `deepspeed: zero3-offload` names one of the files that come with this program; anything else is a file of yours. */
+function stageOf({ deepspeed }: TrainingValues): keyof typeof deepspeedStages | null {
+  return names.find((name) => name === deepspeed) ?? null
+}
+
+const names = Object.keys(deepspeedStages) as (keyof typeof deepspeedStages)[]
+
+function withoutStage(values: TrainingValues): TrainingValues {
+  if (stageOf(values) === null) return values
+  const { deepspeed: _, ...rest } = values
+  return rest
 }
 
 /** Steps that a file states itself must be those the global batch needs. */
@@ -185,6 +200,25 @@ function datasetValues({ datasets, configDir, jobName }: SftRequest, given: Trai
     },
     files: { [`${jobName}_data/dataset_info.json`]: `${JSON.stringify(info, null, 2)}\n` },
   }
+}
+
+/** A model that is uploaded is named after its job. A node without internet uploads nothing, and can only record a run of Weights & Biases. */
+function hubValues({ internet, hubOwner, jobName }: SftRequest, given: TrainingValues): TrainingValues {
+  if (!internet) return { report_to: given.report_to === 'wandb' ? 'wandb' : 'none', push_to_hub: false }
+  if (given.push_to_hub !== true || given.hub_model_id != null || hubOwner === null) return {}
+  return { hub_model_id: hubNameOf(hubOwner, jobName) }
+}
+
+/** A name that the Hub accepts: no dots, and no two dashes in a row. */
+function hubNameOf(owner: string, name: string): string {
+  const safe = (text: string) =>
+    text
+      .replaceAll('.', '_')
+      .replaceAll(/[^\w-]+/g, '-')
+      .replaceAll(/-{2,}/g, '-')
+  return `${safe(owner)}/${safe(name)
+    .slice(0, 96)
+    .replaceAll(/^-+|-+$/g, '')}`
 }
 
 function tokenizing({ pretokenize, tokenized }: SftRequest): TrainingValues {

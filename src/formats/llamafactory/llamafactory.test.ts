@@ -17,6 +17,7 @@ const request = (more: Partial<SftRequest> = {}): SftRequest => ({
   datasets: [{ name: 'dataset', use: 'train', entry: { hf_hub_url: 'org/traces', formatting: 'sharegpt' } }],
   outputDir: '/out/job',
   configDir: '/exp/configs',
+  hubOwner: 'me',
   internet: true,
   ...more,
 })
@@ -132,10 +133,24 @@ describe('a training run', () => {
     expect(() => buildSft(request({ preset: { ...preset, deepspeed: 'x.json' } }))).toThrow(/both DeepSpeed and FSDP/)
   })
 
-  test('compute nodes without internet report and upload nothing', () => {
-    const { values, env } = buildSft(request({ internet: false, overrides: { push_to_hub: true, report_to: 'wandb' } }))
-    expect(values).toMatchObject({ report_to: 'none', push_to_hub: false })
+  test('compute nodes without internet upload nothing, and record what Weights & Biases gets later', () => {
+    const offline = (report_to: string) =>
+      buildSft(request({ internet: false, overrides: { push_to_hub: true, report_to } }))
+    expect(offline('all').values).toMatchObject({ report_to: 'none', push_to_hub: false })
+    const { values, env } = offline('wandb')
+    expect(values).toMatchObject({ report_to: 'wandb', push_to_hub: false })
     expect(env).toMatchObject({ WANDB_MODE: 'offline', HF_HUB_OFFLINE: '1' })
+  })
+
+  test('a model that is uploaded is named after its author and job, unless it has a name', () => {
+    const named = (overrides: SftRequest['overrides'], internet = true) =>
+      buildSft(request({ jobName: 'Qwen2.5-7B--32k_train', overrides, internet })).values.hub_model_id
+    expect(named({ push_to_hub: true })).toBe('me/Qwen2_5-7B-32k_train')
+    expect(named({ push_to_hub: true, hub_model_id: 'org/m' })).toBe('org/m')
+    expect(named({})).toBeUndefined()
+    const unnamed = request({ hubOwner: null, overrides: { push_to_hub: true } })
+    expect(buildSft(unnamed).values.hub_model_id).toBeUndefined()
+    expect(named({ push_to_hub: true }, false)).toBeUndefined()
   })
 
   test('what is held out is looked at after each epoch, unless something else is said', () => {

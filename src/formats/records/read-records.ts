@@ -1,36 +1,123 @@
+import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { createGunzip } from 'node:zlib'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import { messageOf, UserError } from '../../core/errors.ts'
+import { codeOf } from '../../lib/files.ts'
 import { readLines } from '../../lib/lines.ts'
 import { readJson } from '../../lib/parse-json.ts'
-import { compressors } from '../task-parquet/read-column.ts'
-import { parseCsv } from './csv.ts'
+import { recordFiles, shortNames } from '../input-files.ts'
+import { readParquetObjects } from '../task-parquet/read-objects.ts'
+import { readCsv } from './read-csv.ts'
+import { readXlsx } from './read-xlsx.ts'
 
 /** One record of a file, or what is wrong with it. */
 export type FileRow =
   | { readonly where: string; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly where: string; readonly problem: string }
 
-/** The records of a file, by its ending; only JSON lines and parquet are read piece by piece. */
+/** The records of a file, by its ending; only a JSON list and a workbook are read whole. */
 export async function* readRecords(path: string): AsyncGenerator<FileRow, void, void> {
-  if (/\.(jsonl|ndjson)$/i.test(path)) yield* readJsonLines(path)
-  else if (/\.json$/i.test(path)) yield* listed(parseList(await readFile(path, 'utf8'), path))
-  else if (/\.[ct]sv$/i.test(path))
-    yield* listed(parseCsv(await readFile(path, 'utf8'), /\.tsv$/i.test(path) ? '\t' : ','))
+  if (/\.(jsonl|ndjson)(\.gz)?$/i.test(path)) yield* readJsonLines(path)
+  else if (/\.json$/i.test(path)) yield* listed(parseList(await readText(path), path))
+  else if (/\.[ct]sv$/i.test(path)) yield* listed(readCsv(path, /\.tsv$/i.test(path) ? '\t' : ','))
   else if (/\.parquet$/i.test(path)) yield* listed(readParquetRecords(path))
+  else if (/\.xlsx$/i.test(path)) yield* listed(readXlsx(path))
   else
     throw new UserError(
-      `${path}: expected a file that ends in .jsonl, .json, .csv, .tsv or .parquet`,
+      `${path}: expected a file that ends in ${recordFiles.endings}`,
       'rename the file, or convert it',
     )
 }
 
+/**
+ * The records of several files, one file after the other; where there is more than one, each place names its file. A table whose
+ * columns differ from those of the first is a UserError before the first record.
+ */
+export async function* readAllRecords(files: readonly string[]): AsyncGenerator<FileRow, void, void> {
+  const names = shortNames(files)
+  if (files.length > 1) await checkColumns(files)
+  for (const [i, file] of files.entries())
+    for await (const row of readRecords(file))
+      yield files.length === 1 ? row : { ...row, where: `${names[i]}, ${row.where}` }
+}
+
+/** Tables have to agree in every column. Records of JSON leave fields out, so they only need one in common. */
+async function checkColumns(files: readonly string[]): Promise<void> {
+  let first: { readonly file: string; readonly columns: readonly string[] } | null = null
+  for (const file of files) {
+    const columns = await columnsOf(file)
+    if (columns === null) continue
+    if (first === null) first = { file, columns }
+    const isLoose = [file, first.file].some((each) => /\.(json|jsonl|ndjson)(\.gz)?$/i.test(each))
+    const { columns: expected } = first
+    const missing = expected.filter((name) => !columns.includes(name))
+    const added = columns.filter((name) => !expected.includes(name))
+    if (isLoose ? missing.length < expected.length : missing.length + added.length === 0) continue
+    const differs = [
+      ...(missing.length > 0 ? [`no ${listedNames(missing)}`] : []),
+      ...(added.length > 0 ? [`also ${listedNames(added)}`] : []),
+    ]
+    throw new UserError(
+      `${file}: expected the columns of ${first.file}, found ${differs.join(', ')}`,
+      'give the files the same columns, or name fewer of them with a pattern',
+    )
+  }
+}
+
+async function columnsOf(file: string): Promise<readonly string[] | null> {
+  for await (const row of readRecords(file)) if ('fields' in row) return Object.keys(row.fields)
+  return null
+}
+
+function listedNames(names: readonly string[]): string {
+  return names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    if (codeOf(error) !== 'ERR_STRING_TOO_LONG') throw error
+    throw new UserError(`${path}: expected at most 512 MB of JSON, got more`, 'save it as one record a line, .jsonl')
+  }
+}
+
 async function* readJsonLines(path: string): AsyncGenerator<FileRow, void, void> {
   let line = 0
-  for await (const { text } of readLines(path)) {
+  for await (const text of /\.gz$/i.test(path) ? readPackedLines(path) : textsOf(readLines(path))) {
     line++
     if (text.trim() !== '') yield asRow(text, `line ${line}`)
   }
+}
+
+async function* textsOf(lines: AsyncIterable<{ readonly text: string }>): AsyncGenerator<string, void, void> {
+  for await (const { text } of lines) yield text
+}
+
+/** A packed line may unpack to any size. */
+const mostLineBytes = 256 << 20
+
+async function* readPackedLines(path: string): AsyncGenerator<string, void, void> {
+  let rest: Buffer[] = []
+  let held = 0
+  try {
+    for await (const chunk of createReadStream(path).pipe(createGunzip()) as AsyncIterable<Buffer>) {
+      let used = 0
+      for (let feed = chunk.indexOf(10); feed >= 0; feed = chunk.indexOf(10, used)) {
+        yield Buffer.concat([...rest, chunk.subarray(used, feed)]).toString('utf8')
+        ;[rest, held, used] = [[], 0, feed + 1]
+      }
+      rest.push(chunk.subarray(used))
+      held += chunk.length - used
+      if (held > mostLineBytes)
+        throw new UserError(`${path}: expected lines of at most ${mostLineBytes} bytes, got more`, 'is it .jsonl?')
+    }
+  } catch (error) {
+    if (error instanceof UserError || !/^(Z_|ERR_)/.test(codeOf(error) ?? '')) throw error
+    throw new UserError(`${path}: expected a gzip file, got ${messageOf(error)}`, 'is it whole?')
+  }
+  if (held > 0) yield Buffer.concat(rest).toString('utf8')
 }
 
 function asRow(text: string, where: string): FileRow {
@@ -85,7 +172,7 @@ async function* readParquetRecords(path: string): AsyncGenerator<Record<string, 
     const rows = Number(metadata.num_rows)
     for (let rowStart = 0; rowStart < rows; rowStart += rowsAtOnce) {
       const rowEnd = Math.min(rows, rowStart + rowsAtOnce)
-      yield* await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors })
+      yield* await readParquetObjects({ file, metadata, rowStart, rowEnd })
     }
   } catch (error) {
     if (error instanceof UserError) throw error

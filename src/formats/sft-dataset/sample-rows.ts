@@ -1,12 +1,12 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AsyncBuffer, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { type AsyncBuffer, parquetMetadataAsync, type RowGroup } from 'hyparquet'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import type { DatasetRows } from '../hub/dataset-rows.ts'
 import type { RepoFile } from '../hub/repository.ts'
-import { compressors } from '../task-parquet/read-column.ts'
+import { readParquetObjects } from '../task-parquet/read-objects.ts'
 import type { DataRow } from './recognize.ts'
 
 /** Some rows of a dataset, and what is known of the rest. */
@@ -113,7 +113,33 @@ async function peekParquet(file: RepoFile, read: ReadRange, count: number): Prom
   // A group is read whole: where groups are huge, its rows stay unseen.
   if (group === undefined || Number(group.total_compressed_size ?? group.total_byte_size) > peekLimitBytes) return []
   const rowEnd = Math.min(count, Number(group.num_rows))
-  return parquetReadObjects({ file: buffer, metadata, rowStart: 0, rowEnd, compressors })
+  return readParquetObjects({ file: await withRange(buffer, bytesOf(group)), metadata, rowStart: 0, rowEnd })
+}
+
+interface ByteRange {
+  readonly from: number
+  readonly to: number
+}
+
+function bytesOf({ columns }: RowGroup): ByteRange {
+  const ranges = columns.flatMap(({ meta_data: meta }) => {
+    if (meta === undefined) return []
+    const from = Number(meta.dictionary_page_offset || meta.data_page_offset)
+    return [{ from, to: from + Number(meta.total_compressed_size) }]
+  })
+  return { from: Math.min(...ranges.map(({ from }) => from)), to: Math.max(...ranges.map(({ to }) => to)) }
+}
+
+/** The same file with a part of it in memory: its pages are looked at one by one, and each look would be a request. */
+async function withRange(file: AsyncBuffer, { from, to }: ByteRange): Promise<AsyncBuffer> {
+  if (!(from >= 0 && to <= file.byteLength && to - from <= peekLimitBytes))
+    throw new Error('a column reaches beyond the file')
+  const bytes = await file.slice(from, to)
+  return {
+    byteLength: file.byteLength,
+    slice: async (start, end = file.byteLength) =>
+      start >= from && end <= to ? bytes.slice(start - from, end - from) : file.slice(start, end),
+  }
 }
 
 /** JSON lines as far as they are whole; a JSON list only where it is small. */

@@ -11,6 +11,8 @@ import { parseTaskPath } from './task-path.ts'
 export interface TaskToPack {
   readonly path: string
   readonly dir: string
+  /** Makes its archive, where that is not simply the directory packed. */
+  readonly archive?: () => Promise<Uint8Array>
 }
 
 export interface PackedTasks {
@@ -77,7 +79,7 @@ async function writeRows(
 async function packTask(task: TaskToPack): Promise<{ path: string; archive: Uint8Array }> {
   const path = parseTaskPath(task.path, `task ${JSON.stringify(task.dir)}`)
   try {
-    const archive = await packDirToBytes(task.dir, { blocking: true })
+    const archive = await (task.archive?.() ?? packDirToBytes(task.dir, { blocking: true }))
     if (archive.length <= archiveLimitBytes) return { path, archive }
     throw new ArchiveError(`its archive has ${archive.length} bytes, and parquet takes ${archiveLimitBytes}`)
   } catch (error) {

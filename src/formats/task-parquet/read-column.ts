@@ -1,7 +1,9 @@
 import type { FileHandle } from 'node:fs/promises'
 import * as zlib from 'node:zlib'
+import { decompress } from 'fzstd'
 import type { ColumnMetaData, CompressionCodec, Compressors, PageHeader } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
+import { snappyUncompress } from '../../lib/snappy.ts'
 import { decodeDictionary, decodePage, type Value } from './decode-page.ts'
 
 /** One flat column of byte arrays in one row group. */
@@ -12,9 +14,9 @@ export interface ColumnChunk {
 }
 
 /** Largest page that is taken into memory; a page holds at least one whole value. */
-const pageLimitBytes = 2 ** 30
-const headerLimitBytes = 8 << 20
-const pageLimitValues = 10_000_000
+export const pageLimitBytes = 2 ** 30
+export const headerLimitBytes = 8 << 20
+export const pageLimitValues = 10_000_000
 
 /**
  * The values of a column, read page by page: many published files are one huge row group, which reading by row group
@@ -79,21 +81,21 @@ async function readExactly(file: FileHandle, at: number, size: number): Promise<
   return bytes
 }
 
-/** The codecs this version of Node brings, beside none and snappy. */
+/** Node has it from 22.15 on. */
+const unzstd = (
+  zlib as { zstdDecompressSync?: (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array }
+).zstdDecompressSync
+
+/** The codecs of parquet files that other programs write by default, and GZIP and BROTLI. */
 export const compressors: Compressors = {
+  SNAPPY: snappyUncompress,
   GZIP: (bytes, size) => zlib.gunzipSync(bytes, { maxOutputLength: Math.max(1, size) }),
   BROTLI: (bytes, size) => zlib.brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, size) }),
-  ...zstd(),
-}
-
-function zstd(): Compressors {
-  const decompress = (
-    zlib as { zstdDecompressSync?: (bytes: Uint8Array, options: { maxOutputLength: number }) => Uint8Array }
-  ).zstdDecompressSync
-  return decompress ? { ZSTD: (bytes, size) => decompress(bytes, { maxOutputLength: Math.max(1, size) }) } : {}
+  ZSTD: (bytes, size) =>
+    unzstd?.(bytes, { maxOutputLength: Math.max(1, size) }) ?? decompress(bytes, new Uint8Array(size)),
 }
 
 /** Whether pages of this codec can be read here. */
 export function canDecompress(codec: CompressionCodec): boolean {
-  return codec === 'UNCOMPRESSED' || codec === 'SNAPPY' || compressors[codec] !== undefined
+  return codec === 'UNCOMPRESSED' || compressors[codec] !== undefined
 }

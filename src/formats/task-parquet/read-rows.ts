@@ -3,13 +3,14 @@ import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hypar
 import { getSchemaPath, isFlatColumn } from 'hyparquet/src/schema.js'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { isMissing } from '../../lib/files.ts'
+import { inputFiles, packedTaskFiles, standsForFiles } from '../input-files.ts'
 import type { Value } from './decode-page.ts'
 import { type ColumnChunk, canDecompress, readColumn } from './read-column.ts'
 
 const columns = ['path', 'task_binary'] as const
 type ColumnName = (typeof columns)[number]
 
-/** A parquet file of tasks, open for reading; whatever is wrong with it is a UserError that names the file. */
+/** Parquet files of tasks, open for reading; whatever is wrong with one is a UserError that names the file. */
 export interface TaskRows extends AsyncDisposable {
   readonly rows: number
   /** The `path` of every row, not yet checked. */
@@ -20,7 +21,43 @@ export interface TaskRows extends AsyncDisposable {
   archive(row: number): Promise<Uint8Array>
 }
 
+/** Opens a parquet file of tasks, or all of a folder or pattern as if they were one, in the order of their names. */
 export async function openTaskRows(path: string): Promise<TaskRows> {
+  if (!(await standsForFiles(path))) return openTaskFile(path)
+  const opened: TaskRows[] = []
+  try {
+    for (const file of await inputFiles(path, packedTaskFiles)) opened.push(await openTaskFile(file))
+  } catch (error) {
+    for (const rows of opened) await rows[Symbol.asyncDispose]()
+    throw error
+  }
+  return joined(opened)
+}
+
+function joined(parts: readonly TaskRows[]): TaskRows {
+  return {
+    rows: parts.reduce((sum, { rows }) => sum + rows, 0),
+    async *paths() {
+      for (const part of parts) yield* part.paths()
+    },
+    async *archives() {
+      for (const part of parts) yield* part.archives()
+    },
+    async archive(row) {
+      let before = 0
+      for (const part of parts) {
+        if (row < before + part.rows) return part.archive(row - before)
+        before += part.rows
+      }
+      throw new UserError(`expected a row ${row}, got ${before} rows`, 'the files have changed')
+    },
+    async [Symbol.asyncDispose]() {
+      for (const part of parts) await part[Symbol.asyncDispose]()
+    },
+  }
+}
+
+async function openTaskFile(path: string): Promise<TaskRows> {
   const file = await openFile(path)
   try {
     const metadata = await readMetadata(file, path)
@@ -99,7 +136,7 @@ function findChunks(metadata: FileMetaData, index: number, path: string): Record
     if (!canDecompress(meta.codec)) {
       throw new UserError(
         `${path}: column ${name} is compressed with ${meta.codec}`,
-        'this Node reads none, SNAPPY, GZIP and BROTLI, and ZSTD from Node 22.15 on',
+        'compress it with snappy, zstd, gzip or brotli, or not at all',
       )
     }
     const element = getSchemaPath(metadata.schema, [name]).at(-1)?.element

@@ -5,12 +5,11 @@ import type { TrialRecord } from '../../core/trial.ts'
 import { exchangesLimitBytes } from '../exchanges/exchange.ts'
 import { buildRow, type Conversation, sharedColumns, toldBy, verifierFiles } from './build-row.ts'
 import { buildExactRow } from './exact-row.ts'
-import { inlineTurns, namesIn } from './inline-subagents.ts'
 import { readExact } from './read-exact.ts'
 import type { TraceRow } from './row.ts'
 import type { TraceTrajectory } from './trajectory.ts'
 import { isSuccess, resultOf } from './trial-facts.ts'
-import { readMain, readSubagents, type Subagent, type Trouble } from './trial-trajectories.ts'
+import { inlineTurns, namesIn, readMain, readSubagents, type Subagent, type Trouble } from './trial-trajectories.ts'
 import { alternate, episodesOf, ownTurns } from './turns.ts'
 
 export interface TraceOptions {

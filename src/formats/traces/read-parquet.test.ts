@@ -41,6 +41,15 @@ test('a dataset of Harbor’s is read: turns are counted, the end is told by the
   ])
 })
 
+test('rows of a recipe’s dataset name their trial in their id', async () => {
+  const ids = ['job/a__1/main/episode-4', 'job/a__1/main/episode-5', 'job/b__2/main/episode-1', 'mine']
+  const facts = await factsOf([
+    { name: 'id', data: ids, type: 'STRING' },
+    { name: 'conversations', data: ids.map(() => turns('user', 'assistant')) },
+  ])
+  expect(facts.map(({ trial }) => trial)).toEqual(['job/a__1', 'job/a__1', 'job/b__2', 'mine'])
+})
+
 test('other codecs than ours are read', async () => {
   const columns: Column[] = [
     { name: 'trial_name', data: ['a'], type: 'STRING' },

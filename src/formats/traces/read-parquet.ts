@@ -1,11 +1,11 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync } from 'hyparquet'
 import { z } from 'zod'
 import { messageOf, UserError } from '../../core/errors.ts'
 import type { TraceFacts } from '../../core/trace.ts'
 import { codeOf } from '../../lib/files.ts'
 import { boundaryOfCode } from '../harbor-job/blame.ts'
-import { compressors } from '../task-parquet/read-column.ts'
+import { readParquetObjects } from '../task-parquet/read-objects.ts'
 
 const text = z.string().nullish().default(null)
 const count = z
@@ -15,6 +15,7 @@ const count = z
 
 /** The columns that statistics look at; a dataset of Harbor's or anybody's may lack some. */
 const factColumns = {
+  id: z.string().nullish().catch(null).default(null),
   job: text,
   run_id: text,
   trial_name: text,
@@ -54,7 +55,7 @@ export async function* readTraceFacts(path: string): AsyncGenerator<TraceFacts, 
       const rowEnd = rowStart + Number(group.num_rows)
       const columns = columnsToRead(metadata, group, path)
       const rows = await explained(path, () =>
-        parquetReadObjects({ file: buffer, metadata, columns, rowStart, rowEnd, compressors }),
+        readParquetObjects({ file: buffer, metadata, columns, rowStart, rowEnd }),
       )
       for (const row of rows) yield toFacts(parseRow(row, path))
       rowStart = rowEnd
@@ -118,13 +119,18 @@ function parseRow(row: unknown, path: string): z.output<typeof factsRow> {
   throw new UserError(`${path}: column ${issue?.path.join('.')}: ${issue?.message}`, hint)
 }
 
+/** Datasets of recipes name a trial only in the id of a row: JOB/TRIAL/SOURCE/EPISODE. */
+function trialIn(id: string | null): string {
+  return /^(.+?)(?:\/[^/]+\/episode-\d+)?$/.exec(id ?? '')?.[1] ?? 'unknown'
+}
+
 function toFacts(row: z.output<typeof factsRow>): TraceFacts {
   const code = row.result !== null && Number.isNaN(Number(row.result)) ? row.result : null
   const stopped = code === 'AgentTimeoutError' || code === 'NonZeroAgentExitCodeError'
   const spoken = row.conversations?.filter((message) => message?.role === 'assistant' || message?.role === 'gpt').length
   return {
     job: row.job ?? row.run_id ?? 'unknown',
-    trial: row.trial_name ?? 'unknown',
+    trial: row.trial_name ?? trialIn(row.id),
     task: row.task ?? 'unknown',
     agent: row.agent ?? 'unknown',
     model: row.model ?? 'unknown',

@@ -1,7 +1,7 @@
 import { journalName } from '../../core/task-paths.ts'
 import type { Drop, TrialFile } from '../../core/trace.ts'
-import { readTraceTrajectory, type TraceTrajectory } from './trajectory.ts'
-import { mediaIn } from './turns.ts'
+import { readTraceTrajectory, type TraceStep, type TraceTrajectory } from './trajectory.ts'
+import { mediaIn, type Turn, turnsOfStep } from './turns.ts'
 
 /** A drop without its step, which the caller knows. */
 export type Trouble = Pick<Drop, 'reason' | 'detail'>
@@ -86,4 +86,28 @@ function trouble(reason: Trouble['reason'], detail: string): { readonly trouble:
 
 function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 200))
+}
+
+/** What the subagents that a step refers to said, each turn under its speaker's name; what they were only handed is left out. */
+export function inlineTurns(step: TraceStep, subagents: readonly Subagent[]): Turn[] {
+  const names = namesIn(step)
+  return subagents
+    .filter((subagent) => subagent.names.some((name) => names.includes(name)))
+    .flatMap(({ label, read }) => ('good' in read ? transcript(label, read.good) : []))
+}
+
+/** The subagents a step refers to, by file name or id. */
+export function namesIn(step: TraceStep): string[] {
+  const refs = (step.observation?.results ?? []).flatMap((result) => result.subagent_trajectory_ref ?? [])
+  return refs
+    .flatMap((ref) => [ref.trajectory_id, ref.trajectory_path?.split('/').at(-1)])
+    .filter((name) => name != null)
+}
+
+function transcript(label: string, { steps }: TraceTrajectory): Turn[] {
+  const turns = steps.filter((step) => step.is_copied_context !== true).flatMap(turnsOfStep)
+  return turns.map((turn) => ({
+    ...turn,
+    content: `[subagent:${label}] ${turn.role.toUpperCase()}: ${turn.content}`,
+  }))
 }

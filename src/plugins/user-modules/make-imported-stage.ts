@@ -12,6 +12,7 @@ const partsOf: Readonly<Record<AnyStage['kind'], Parts>> = {
   filter: { takes: 'text', keep: 'function' },
   'sql-filter': { takes: 'text', reason: 'text' },
   'set-filter': { takes: 'text', findDrops: 'function' },
+  'ordered-filter': { takes: 'text', looksAt: 'text', begin: 'function' },
   mixer: { takes: 'text', choose: 'function' },
   exporter: { takes: 'text', write: 'function' },
 }

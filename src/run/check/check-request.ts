@@ -28,6 +28,10 @@ export interface CheckRequest {
   readonly repeats: number
   /** Lints alone start nothing. */
   readonly lintOnly: boolean
+  /** After the lints, only whether the environment starts. */
+  readonly startOnly?: boolean | undefined
+  /** How often a start that failed for a reason outside the task is repeated (default: 0). */
+  readonly retries?: number | undefined
   readonly signal: AbortSignal
   /** For tasks that a model judges. */
   readonly judge?: Judge | undefined

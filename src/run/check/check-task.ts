@@ -6,13 +6,14 @@ import type { ModelClient } from '../../core/model.ts'
 import { mayModifySystem, type Task } from '../../core/task.ts'
 import type { TrialEnd, TrialRecord } from '../../core/trial.ts'
 import type { SecondRun } from '../trial/context.ts'
-import { type HostEnv, runTrial } from '../trial.ts'
+import { runTrial } from '../trial.ts'
 import type { CheckRequest } from './check-request.ts'
 import type { Finding } from './finding.ts'
 import { checkLaws, hasLaws, lawNames } from './laws/check-laws.ts'
 import { verifiesSeparately } from './lint-scripts.ts'
 import { lintTask } from './lints.ts'
 import { checkOpinion, type OpinionReport } from './opinion/second-opinion.ts'
+import { checkStart, firstTrial } from './start.ts'
 import { loadTaskFiles, type TaskFiles } from './task-files.ts'
 import { checkTrialConfig } from './trial-config.ts'
 import type { Check, CheckName, Verdict } from './verdict.ts'
@@ -73,25 +74,28 @@ const noSpine: Spine = { checks: skipped(...allBut('lint')), findings: [], notes
 
 async function runSpine(task: Task, files: TaskFiles, request: CheckRequest, workDir: string): Promise<Spine> {
   if (!files.rounds.every(({ testScript, step }) => testScript || verifiesSeparately(task, step))) return noSpine
-  const unset = unsetHostVars(task, request.hostEnv)
-  if (unset.length > 0) return unknownStart(`needs host variables that are not set: ${unset.join(', ')}`)
+  const unset = unsetHostVars(task, request)
+  if (unset.length > 0) return startedOnly(unknownStart(`needs host variables that are not set: ${unset.join(', ')}`))
+  if (request.startOnly) {
+    const { start, notes } = await checkStart(task, request, join(workDir, 'start'))
+    return { ...startedOnly(start), notes }
+  }
   const runs: CheckRun[] = []
-  const play = async (agent: Agent, nth: number, secondRun: SecondRun, client: ModelClient | null = null) => {
+  const play = async (agent: Agent, nth: number | string, secondRun: SecondRun, client: ModelClient | null = null) => {
     const dir = join(workDir, `${agent.name}-${nth}`)
     const record = await runCheckTrial(task, request, { agent, secondRun, client }, dir)
     runs.push({ agent: agent.name, end: record.end, dir })
     return record
   }
-  const runAgent = async (name: string, nth = 1, secondRun: SecondRun = 'always', options = {}) =>
+  const runAgent = async (name: string, nth: number | string = 1, secondRun: SecondRun = 'always', options = {}) =>
     play(await request.makeAgent(name, options), nth, secondRun)
   // A forger that was paid nothing on the image's system has failed; a solution may need the system that it changed.
   const forge = (nth: number, options = {}) => runAgent('forger', nth, 'if-paid', options)
   const solvable = files.rounds.every((round) => round.solveScript)
-  const first = await runAgent(solvable ? 'oracle' : 'nop')
+  const first = await firstTrial(request, (nth) => runAgent(solvable ? 'oracle' : 'nop', nth))
   const start = verdicts.judgeStart(first)
   const notes = notesOf(first)
-  if (start.outcome !== 'ok')
-    return { ...noSpine, checks: [start, ...skipped(...allBut('lint', 'start'))], notes, runs }
+  if (start.outcome !== 'ok') return { ...startedOnly(start), notes, runs }
   const oracles = solvable ? [first] : []
   for (let nth = 2; solvable && nth <= request.repeats; nth++) oracles.push(await runAgent('oracle', nth))
   const ofOracle = solvable
@@ -174,14 +178,17 @@ function notesOf(record: TrialRecord): string[] {
   return [...(record.sandbox?.notes ?? []), ...shared]
 }
 
-function unknownStart(reason: string): Spine {
-  const start: Check = { name: 'start', outcome: 'unknown', reasons: [reason] }
+function unknownStart(reason: string): Check {
+  return { name: 'start', outcome: 'unknown', reasons: [reason] }
+}
+
+function startedOnly(start: Check): Spine {
   return { ...noSpine, checks: [start, ...skipped(...allBut('lint', 'start'))] }
 }
 
-function unsetHostVars(task: Task, hostEnv: HostEnv): string[] {
-  const verifiers = [task, ...task.steps].map(({ verifier }) => verifier.env)
-  const needed = requiredHostVars([task.environment.env, task.solution.env, ...verifiers])
+function unsetHostVars(task: Task, { hostEnv, startOnly }: CheckRequest): string[] {
+  const scripts = [task.solution.env, ...[task, ...task.steps].map(({ verifier }) => verifier.env)]
+  const needed = requiredHostVars([task.environment.env, ...(startOnly ? [] : scripts)])
   return needed.filter(({ name, fallback }) => fallback === null && hostEnv[name] === undefined).map(({ name }) => name)
 }
 

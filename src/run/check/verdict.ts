@@ -52,8 +52,13 @@ export function judgeStart(record: TrialRecord): Check {
   if (record.sandbox !== null) return ok('start')
   const { end } = record
   return end.kind === 'failed'
-    ? blamed('start', end.failure)
+    ? judgeFailedStart(end.failure)
     : { name: 'start', outcome: 'unknown', reasons: [end.kind] }
+}
+
+/** What kept the environment from coming up speaks against the task, or says nothing about it. */
+export function judgeFailedStart(failure: Failure): Check {
+  return blamed('start', failure)
 }
 
 /** The oracle must get everything there is to get, in every step. */

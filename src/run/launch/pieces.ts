@@ -155,6 +155,6 @@ function wrapped(words: readonly string[]): string[] {
 }
 
 /** A value in double quotes, so that `$SCRATCH/models` means what it says; nothing else in it is obeyed. */
-function expandable(value: string): string {
+export function expandable(value: string): string {
   return `"${value.replaceAll(/[\\"`]|\$(?![A-Za-z_{])/g, '\\$&').replaceAll('$(', '\\$(')}"`
 }

@@ -97,11 +97,13 @@ export interface ModelUpload {
   readonly message?: string | undefined
   readonly after: string
   readonly before?: readonly ScriptPiece[]
+  /** The summary of the training run, if there is one. */
+  readonly summaryFile: string
 }
 
 /** The job that publishes a model: no login shell has to stay open for it. */
 export function planModelUpload(at: PlanContext, upload: ModelUpload): LaunchJob {
-  const { dir, target, message, after, before = [] } = upload
+  const { dir, target, message, after, before = [], summaryFile } = upload
   return makeJob(at, {
     name: 'upload',
     summary: `publish to ${target}`,
@@ -114,6 +116,62 @@ export function planModelUpload(at: PlanContext, upload: ModelUpload): LaunchJob
         ...['hub', 'upload', dir, target, '--model'],
         ...(message === undefined ? [] : ['--message', message]),
       ]),
+      register(summaryFile, target),
     ],
   })
+}
+
+/** Whether there is a registry is known in the job: its address may hold a password, and is then in the file of keys. */
+function register(summaryFile: string, target: string): ScriptPiece {
+  const file = shellQuote(summaryFile)
+  const ingest = `"\${ot_agent[@]}" registry ingest ${file} --weights ${shellQuote(target)}`
+  return {
+    about: 'register the model, where OT_AGENT_REGISTRY names a registry',
+    lines: [
+      `if [ -n "\${OT_AGENT_REGISTRY:-}" ] && [ -e ${file} ]; then`,
+      `  ${ingest} || note 'the model was published, and not registered'`,
+      'fi',
+    ],
+  }
+}
+
+/** Runs that a training job records where there is no internet. */
+export interface OfflineRuns {
+  /** Where its `wandb` folder is. */
+  readonly dir: string
+  /** Whether `WANDB_DIR` may say otherwise. */
+  readonly isMovable: boolean
+  /** Which job records them. */
+  readonly after: string
+}
+
+/** Sends runs that were recorded offline to Weights & Biases, in a job with internet; where there is none, a note says how to. */
+export function planSync(at: PlanContext, { dir, isMovable, after }: OfflineRuns) {
+  if (at.cluster.internetOnComputeNodes) return { jobs: [], notes: [] }
+  if (!at.cluster.internetJobs) {
+    const command = `wandb sync ${shellQuote(dir)}/wandb/offline-run-*`
+    return { jobs: [], notes: [`the W&B run is recorded offline; when training has ended, run ${command}`] }
+  }
+  const job = makeJob(at, {
+    name: 'sync',
+    summary: 'send the offline run to Weights & Biases',
+    place: 'internet',
+    resources: cpuResources(at, 2, 8),
+    after: [{ job: after, when: 'ok' }],
+    foreign: true,
+    pieces: [
+      {
+        about: 'every run that was recorded, restarts included',
+        lines: [
+          `kept=${shellQuote(dir)}`,
+          ...(isMovable ? [`kept="\${WANDB_DIR:-$kept}"`] : []),
+          'runs=("$kept"/wandb/offline-run-*)',
+          // Without a match the pattern stays as it is.
+          `if [ ! -e "\${runs[0]}" ]; then note 'no offline run is there'; exit 66; fi`,
+          `run env -u WANDB_MODE wandb sync "\${runs[@]}"`,
+        ],
+      },
+    ],
+  })
+  return { jobs: [job], notes: [] }
 }

@@ -1,5 +1,6 @@
+import type { RayLimits } from '../../core/cluster.ts'
 import type { LaunchJob, ScriptPiece } from '../../core/launch.ts'
-import { type Argument, type Consumer, endWithConsumers, runOurs, waitForEndpoint } from './pieces.ts'
+import { type Argument, type Consumer, endWithConsumers, expandable, runOurs, waitForEndpoint } from './pieces.ts'
 import { gpuResources, jobNameOf, launchDirOf, makeJob, type PlanContext } from './plan.ts'
 import { type Download, planDownload } from './plan-model.ts'
 
@@ -64,7 +65,11 @@ export function planServer(
     after: fetched.map(({ name }) => ({ job: name, when: 'ok' })),
     foreign: true,
     pieces: [
-      ...(isSpread ? [namedHosts] : server.ray && resources.nodes > 1 ? [startRay(server.ray, resources)] : []),
+      ...(isSpread
+        ? [namedHosts]
+        : server.ray && resources.nodes > 1
+          ? [startRay(server.ray, resources, at.cluster.ray)]
+          : []),
       endWithConsumers(consumers),
       runOurs('serve, on any free port, and tell where only when the model answers', args),
       // A server ends well also when it is told to stop before its time is up; its restart has to go on then.
@@ -91,7 +96,15 @@ const namedHosts: ScriptPiece = {
 export function startRay(
   { port, variables }: NonNullable<ServerRequest['ray']>,
   { nodes, gpusPerNode }: LaunchJob['resources'],
+  limits: RayLimits = {},
 ): ScriptPiece {
+  // Other nodes get the folder from the head.
+  const temp = limits.tempDir === undefined ? '' : ` --temp-dir=${expandable(limits.tempDir)}`
+  const most = [
+    `--num-gpus=${gpusPerNode}`,
+    ...(limits.objectStoreGb === undefined ? [] : [`--object-store-memory=${bytesOf(limits.objectStoreGb)}`]),
+    ...(limits.memoryGb === undefined ? [] : [`--memory=${bytesOf(limits.memoryGb)}`]),
+  ]
   return {
     about: `Ray over ${nodes} nodes`,
     lines: [
@@ -100,14 +113,18 @@ export function startRay(
       `ray_port=${port === 0 ? '$((20000 + SLURM_JOB_ID % 20000))' : port}`,
       `export RAY_ADDRESS="\${hosts[0]}:$ray_port"`,
       'teardown() { srun --overlap --nodes="$SLURM_NNODES" --ntasks-per-node=1 ray stop --force > /dev/null 2>&1; }',
-      `start_ray() { srun --overlap --nodes=1 --ntasks=1 -w "$1" ray start "\${@:2}" --num-gpus=${gpusPerNode} --block & helpers+=($!); }`,
+      `start_ray() { srun --overlap --nodes=1 --ntasks=1 -w "$1" ray start "\${@:2}" ${most.join(' ')} --block & helpers+=($!); }`,
       ...awaitRay,
-      `start_ray "\${hosts[0]}" --head --port="$ray_port"`,
+      `start_ray "\${hosts[0]}" --head --port="$ray_port"${temp}`,
       'await_ray 1',
       `for host in "\${hosts[@]:1}"; do start_ray "$host" --address="$RAY_ADDRESS"; done`,
       `await_ray ${nodes}`,
     ],
   }
+}
+
+function bytesOf(gb: number): number {
+  return Math.round(gb * 1e9)
 }
 
 /** Waits until Ray has the wanted number of nodes. `ray status` needs nothing but Ray itself; `ray list nodes` needs its dashboard. */

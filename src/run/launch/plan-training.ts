@@ -18,6 +18,8 @@ export interface TrainingRequest {
   readonly image: string | null
   /** `node`: the same command on every node, which find each other. `ray`: once, on the head of a Ray cluster. */
   readonly spread: 'node' | 'ray'
+  /** What the work makes, and the file that says that it is whole: work that is done, by any launch, is not done again. */
+  readonly once?: { readonly dir: string; readonly wholeFile: string } | undefined
   /** What is written down about the run at its end, however it ended; null for a step that is no run of its own. */
   readonly summarize: { readonly factsFile: string; readonly outputDir: string } | null
 }
@@ -37,7 +39,8 @@ export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJ
   const words = isSpread
     ? ['srun', `--nodes=${request.nodes}`, '--ntasks-per-node=1', '--kill-on-bad-exit=1', 'bash', '-c', `exec ${line}`]
     : ['bash', '-c', `exec ${line}`]
-  const ray = request.spread === 'ray' && request.nodes > 1 ? [startRay({ port: 0, variables: {} }, resources)] : []
+  const ray =
+    request.spread === 'ray' && request.nodes > 1 ? [startRay({ port: 0, variables: {} }, resources, cluster.ray)] : []
   const work = runProgram(request.summary, words)
   return makeJob(at, {
     name: request.name,
@@ -46,13 +49,30 @@ export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJ
     after: request.after,
     foreign: true,
     pieces: [
+      ...(request.once ? [beginOnce(request.once)] : []),
       meeting,
       keepCaches(at),
       ...variables(request.env),
       ...ray,
       ...(request.summarize ? summarized(work, request.summarize) : [work]),
+      ...(request.once ? [endOnce(request.once)] : []),
     ],
   })
+}
+
+/** What was left half made is made from the start. */
+function beginOnce({ dir, wholeFile }: NonNullable<TrainingRequest['once']>): ScriptPiece {
+  return {
+    about: 'whether an earlier launch has done it',
+    lines: [
+      `if [ -e ${shellQuote(wholeFile)} ] && [ -d ${shellQuote(dir)} ]; then note 'an earlier launch has made it'; over=1; exit 0; fi`,
+      `rm -rf -- ${shellQuote(dir)}`,
+    ],
+  }
+}
+
+function endOnce({ wholeFile }: NonNullable<TrainingRequest['once']>): ScriptPiece {
+  return { about: 'it is whole', lines: [`date -u +%FT%TZ > ${shellQuote(wholeFile)}`] }
 }
 
 /** Notes when the work began and how it ended, writes the summary, and only then ends as the work did. */

@@ -4,6 +4,7 @@ import { type JobResources, type LaunchJob, maxJobName, type ScriptPiece } from 
 import { shellQuote } from '../../lib/shell.ts'
 import { frame, frameEnd } from './frame.ts'
 import { activate, loadModules, nameProgram, setVariables, sourceSecrets } from './pieces.ts'
+import { openTunnel } from './tunnel.ts'
 
 /** What all jobs of a launch have in common. Nothing here is looked up: the same context always gives the same scripts. */
 export interface PlanContext {
@@ -68,6 +69,7 @@ export function makeJob(at: PlanContext, draft: JobDraft): LaunchJob {
       frame({ launchDir: launchDirOf(at), job: name, isArray: array !== null, restarts }),
       ...(foreign ? loadModules(cluster) : []),
       ...setVariables(cluster, at.variables),
+      ...(place === null ? openTunnel(cluster) : []),
       ...(foreign ? activate(cluster) : []),
       ...sourceSecrets(at.secretsFile),
       nameProgram(at.program),

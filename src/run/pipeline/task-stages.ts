@@ -34,6 +34,8 @@ export interface Workshop extends Pick<RowStep, 'set' | 'limit' | 'signal' | 'on
   readonly version: string
   /** The last word on every draft; what it throws is the end of the run. */
   readonly finish: (draft: TaskDraft) => TaskDraft
+  /** Says which benchmark a draft holds words of; null when none. Absent: nothing is compared. */
+  readonly benchmarkOf?: ((draft: TaskDraft) => string | null) | undefined
   /** Null when tasks are not checked. */
   readonly prove: ((task: Task) => Promise<Proof>) | null
 }
@@ -98,13 +100,18 @@ function unmade(pipeline: string): never {
 }
 
 /** Drafts as tasks on disk, which are not in the set yet. */
-function written({ set, finish }: Workshop): MapStage<TaskDraft, StagedTask> {
+function written({ set, finish, benchmarkOf }: Workshop): MapStage<TaskDraft, StagedTask> {
   return {
     kind: 'map',
     takes: 'draft',
     gives: 'task',
     async *run(drafts) {
-      for await (const draft of drafts) yield await stagedOr(set, finish(draft))
+      for await (const draft of drafts) {
+        const held = benchmarkOf?.(draft) ?? null
+        yield held === null
+          ? await stagedOr(set, finish(draft))
+          : { drop: 'contaminated', detail: held, id: draft.name }
+      }
     },
   }
 }

@@ -3,6 +3,7 @@ import { BoundaryError } from '../../core/errors.ts'
 import type { WholeFilter } from '../../core/stage.ts'
 import { selectNumbered } from '../../store/rows/shard-sql.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
+import { judgeRows } from './judge-rows.ts'
 import type { LiveStage } from './resolve.ts'
 import { findDrops, isFilter } from './run-shards.ts'
 import { type Reject, readRows, type StepContext, throughStages } from './step-run.ts'
@@ -24,6 +25,8 @@ export async function recheck(
   const apart = { ...at, contextOf: (stage: LiveStage) => contextApart(at, stage) }
   const leak = (await sqlLeak(at, filters, input)) ?? (await streamLeak(apart, filters, input))
   if (leak !== null) throw leaked(leak)
+  const inOrder = await orderedLeak(apart, filters, input)
+  if (inOrder !== null) throw leaked(inOrder)
   for (const live of filters) {
     const found = live.stage.kind === 'set-filter' ? await wholeLeak(apart, live, live.stage, input) : null
     if (found !== null) throw leaked(found)
@@ -69,6 +72,25 @@ async function streamLeak(at: StepContext, filters: readonly LiveStage[], { shar
     if (rejects[0]) return rejects[0]
   }
   return null
+}
+
+/** All filters that decide in order, in one scan. */
+async function orderedLeak({ sql, contextOf }: StepContext, filters: readonly LiveStage[], input: StepOutput) {
+  const ordered = filters.filter(({ stage }) => stage.kind === 'ordered-filter')
+  if (ordered.length === 0) return null
+  const views = await openViews(sql, [input])
+  try {
+    const [view] = views
+    const judged = view ? await judgeRows(sql, view, ordered, contextOf) : []
+    for (const [i, { drops, end }] of judged.entries()) {
+      await end()
+      const [row] = await sql.rows(`SELECT id, reason FROM ${drops} LIMIT 1`)
+      if (row) return { id: String(row.id), stage: ordered[i]?.id ?? '', reason: String(row.reason) }
+    }
+    return null
+  } finally {
+    await closeViews(sql, views)
+  }
 }
 
 async function wholeLeak({ sql, contextOf }: StepContext, live: LiveStage, filter: WholeFilter, input: StepOutput) {

@@ -13,7 +13,7 @@ import type { StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeOutcome } from './outcome.ts'
 import { readReport } from './read-report.ts'
 import { resolveRecipe } from './resolve.ts'
-import { runRecipe } from './run-recipe.ts'
+import { type RecipeEvent, runRecipe } from './run-recipe.ts'
 
 let dir: string
 let runs: string[]
@@ -171,6 +171,24 @@ test('rows go through every stage in order, and what is dropped is counted by it
     { id: 'short', taken: 23, given: 19, drops: { 'too-long': 4 } },
     { id: 'odd', taken: 19, given: 8, drops: { even: 11 } },
   ])
+})
+
+test('every step says which of how many it is, what it takes and what it gives, an exporter too', async () => {
+  const events: RecipeEvent[] = []
+  await run(plain, { onEvent: (event: RecipeEvent) => events.push(event) })
+  const told = events.filter(({ kind }) => kind !== 'shard-end' && kind !== 'step-rows' && kind !== 'log')
+  const starts = told.flatMap((event) => (event.kind === 'step-start' ? [event] : []))
+  expect(starts.map(({ index, of, rows }) => [index, of, rows])).toEqual(
+    starts.map((_, i) => [i + 1, starts.length, i === 0 ? null : expect.any(Number)]),
+  )
+  expect(told.slice(-4)).toMatchObject([
+    { kind: 'step-start', stages: ['ids'], rows: 8 },
+    { kind: 'recheck-start', rows: 8 },
+    { kind: 'recheck-end' },
+    { kind: 'step-end', step: 'ids', rows: 8, cached: false },
+  ])
+  await run(plain, { onEvent: (event: RecipeEvent) => events.push(event) })
+  expect(events.at(-1)).toMatchObject({ kind: 'step-end', step: 'ids', rows: 8, cached: true })
 })
 
 test('the second run makes nothing again, and a changed filter only what stands below it', async () => {

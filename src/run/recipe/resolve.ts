@@ -101,6 +101,7 @@ const formOf: Readonly<Record<AnyStage['kind'], StageForm>> = {
   filter: 'stream',
   'sql-filter': 'sql-filter',
   'set-filter': 'whole',
+  'ordered-filter': 'whole',
   mixer: 'whole',
   exporter: 'sink',
 }

@@ -10,6 +10,7 @@ import type { StoredKind } from '../../store/rows/columns.ts'
 import { findStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import { digestStages } from './digests.ts'
 import { wholeRows } from './expect.ts'
+import { JudgedAhead, orderedBelow } from './judged-ahead.ts'
 import { removeLeftovers } from './leftovers.ts'
 import { saveLock } from './lock.ts'
 import type { RecipeOutcome } from './outcome.ts'
@@ -20,6 +21,7 @@ import type { LiveStage, ResolvedRecipe } from './resolve.ts'
 import { readResult, resultsFor } from './results.ts'
 import { findSunk, runSink, type SunkStage } from './run-sink.ts'
 import { runStep } from './run-step.ts'
+import { fetchSteps, offerStep } from './share-steps.ts'
 import { naming } from './stage-failure.ts'
 import type { StepContext } from './step-run.ts'
 import type { StepWork } from './step-work.ts'
@@ -39,6 +41,8 @@ export interface RecipeRun {
   readonly memoryMb?: number | undefined
   /** False: no row is replayed before a dataset is written. */
   readonly replay?: boolean | undefined
+  /** A folder that other machines use too: finished steps are looked for there, and put there. */
+  readonly sharedCache?: string | undefined
   readonly onEvent?: (event: RecipeEvent) => void
   /** Hears which stages have work left, before any is done and anything is written; throws to stop there. */
   /** There for a rehearsal: what each stage is given instead of `services`, and where it says what it did without. */
@@ -49,8 +53,18 @@ export interface RecipeRun {
 }
 
 export type RecipeEvent =
-  | { readonly kind: 'step-start'; readonly stages: readonly string[] }
+  /** `index` counts from 1, `rows` is how many the step takes; null of a source, which has no end before it is there. */
+  | {
+      readonly kind: 'step-start'
+      readonly stages: readonly string[]
+      readonly index: number
+      readonly of: number
+      readonly rows: number | null
+    }
+  /** How many rows the step has taken, or given if it is a source; told a few times a second. */
+  | { readonly kind: 'step-rows'; readonly step: string; readonly rows: number }
   | { readonly kind: 'recheck-start'; readonly rows: number }
+  | { readonly kind: 'recheck-end' }
   | { readonly kind: 'shard-end'; readonly step: string; readonly index: number; readonly rows: number }
   | { readonly kind: 'step-end'; readonly step: string; readonly rows: number; readonly cached: boolean }
   | { readonly kind: 'log'; readonly stage: string; readonly line: string }
@@ -70,12 +84,7 @@ export async function runRecipe(run: RecipeRun): Promise<RecipeOutcome> {
 
 async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
   const { lock, stages } = run.recipe
-  const tempDir = join(run.dir, 'tmp')
-  await using sql = await SqlDatabase.open({
-    memoryMb: run.memoryMb ?? Math.min(1500, Math.floor(totalmem() / 2 ** 20 / 3)),
-    threads: Math.min(4, cpus().length),
-    tempDir,
-  })
+  await using sql = await openDatabase(run)
   let digests: ReadonlyMap<string, string> = new Map()
   const dirOf = (id: string) => stepDir(run.dir, id, digests.get(id) ?? '')
   // How many rows a rehearsal would have without its limit does not matter: it makes as few as it can.
@@ -92,15 +101,20 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
     if (error instanceof UserError) run.refuse?.(stages.map(({ id }) => id))
     throw error
   }
+  await fetchSteps(run, plannedSteps(run), digests, dirOf)
   run.refuse?.(await pendingStages(run, digests))
   await saveLock(run.dir, lock)
   const outputs = new Map<string, StepOutput>()
   const cached: string[] = []
   const sinks: SunkStage[] = []
   const checked = new Set<StepOutput>()
-  for (const step of planSteps(stages)) {
+  const judged = new JudgedAhead()
+  const steps = plannedSteps(run)
+  for (const [index, step] of steps.entries()) {
     run.signal.throwIfAborted()
     const inputs = step.from.map((id) => outputs.get(id)).filter((output) => output !== undefined)
+    const taken = inputs.reduce((sum, { manifest }) => sum + manifest.rows, 0)
+    run.onEvent?.(stepStart(steps, index, step.from.length === 0 ? lock.limit : taken))
     if (step.stages[0]?.form === 'sink') {
       if (run.share) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
       const made = await madeSoFar(run, [...new Set(outputs.values())], inputs[0]?.manifest.sources ?? {}, dirOf)
@@ -109,23 +123,36 @@ async function runOwned(run: RecipeRun): Promise<RecipeOutcome> {
         (await findSunk(step, place)) ??
           (await sinkChecked(run, { sql, contextOf }, step, { inputs, place, steps: [...outputs.values()], checked })),
       )
-      if (step.id === run.until) break
+      run.onEvent?.({ kind: 'step-end', step: step.id, rows: taken, cached: sinks.at(-1)?.cached ?? false })
       continue
     }
-    run.onEvent?.({ kind: 'step-start', stages: step.stages.map(({ id }) => id) })
-    const work = stepWork(run, step, digests.get(step.id) ?? '', { sql, contextOf })
+    const below = await orderedBelow(steps.slice(index), dirOf)
+    const work = { ...stepWork(run, step, digests.get(step.id) ?? '', { sql, contextOf }), below, judged }
     const end = await naming(step, () => runStep(work, inputs))
     if ('waiting' in end) return { steps: [...outputs.values()], cached, sinks, waitingAt: step.id }
     for (const { id } of step.stages) outputs.set(id, end.output)
     if (end.cached) cached.push(step.id)
+    else await offerStep(run, end.output)
     run.onEvent?.({ kind: 'step-end', step: step.id, rows: end.output.manifest.rows, cached: end.cached })
     if (lock.rehearsal && end.output.manifest.rows === 0)
       return { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null, emptyAt: step.id }
-    if (step.stages.some(({ id }) => id === run.until)) break
   }
   const outcome = { steps: [...new Set(outputs.values())], cached, sinks, waitingAt: null }
   if (run.until === undefined) await saveReport(run.dir, lock, outcome)
   return outcome
+}
+
+function openDatabase({ dir, memoryMb }: RecipeRun): Promise<SqlDatabase> {
+  return SqlDatabase.open({
+    memoryMb: memoryMb ?? Math.min(1500, Math.floor(totalmem() / 2 ** 20 / 3)),
+    threads: Math.min(4, cpus().length),
+    tempDir: join(dir, 'tmp'),
+  })
+}
+
+function stepStart(steps: readonly Step[], index: number, rows: number | null): RecipeEvent {
+  const stages = (steps[index]?.stages ?? []).map(({ id }) => id)
+  return { kind: 'step-start', stages, index: index + 1, of: steps.length, rows }
 }
 
 /** The digests of all stages of a recipe that runs in a directory: two stages with the same one have the same rows. Runs nothing. */
@@ -140,15 +167,20 @@ export async function stageDigests(
 /** Stages whose rows are not there yet. Sinks write what is there, and need nothing else. */
 async function pendingStages(run: RecipeRun, digests: ReadonlyMap<string, string>): Promise<readonly string[]> {
   const pending: string[] = []
-  for (const step of planSteps(run.recipe.stages)) {
+  for (const step of plannedSteps(run))
     if (
       step.stages[0]?.form !== 'sink' &&
       (await findStep(stepDir(run.dir, step.id, digests.get(step.id) ?? ''))) === null
     )
       pending.push(...step.stages.map(({ id }) => id))
-    if (step.stages.some(({ id }) => id === run.until)) break
-  }
   return pending
+}
+
+/** The steps of a run, down to the one at which it stops. */
+function plannedSteps({ recipe, until }: Pick<RecipeRun, 'recipe' | 'until'>): readonly Step[] {
+  const steps = planSteps(recipe.stages)
+  const last = steps.findIndex(({ stages }) => stages.some(({ id }) => id === until))
+  return last < 0 ? steps : steps.slice(0, last + 1)
 }
 
 /** A name that no stage has would end nothing, and let everything run. */
@@ -184,8 +216,8 @@ async function sinkChecked(
       run.onEvent?.({ kind: 'recheck-start', rows: input.manifest.rows })
       await recheck(at, sink, run.recipe.stages, input)
       checked.add(input)
+      run.onEvent?.({ kind: 'recheck-end' })
     }
-    run.onEvent?.({ kind: 'step-start', stages: [sink.id] })
     const replay = run.replay === false ? null : await replaySample(at, sink, input, { runDir: run.dir, steps })
     return runSink(at, step, inputs, { ...place, made: { ...place.made, replay } })
   })
@@ -214,7 +246,7 @@ function stepDir(dir: string, id: string, digest: string): string {
   return join(dir, 'stages', `${id}-${digest.slice(0, 16)}`)
 }
 
-function stepWork(run: RecipeRun, step: Step, digest: string, at: StepWork['at']): StepWork {
+function stepWork(run: RecipeRun, step: Step, digest: string, at: StepWork['at']): Omit<StepWork, 'below' | 'judged'> {
   const [first, last] = [step.stages[0], step.stages.at(-1)]
   const { share, recipe } = run
   return {
@@ -230,7 +262,23 @@ function stepWork(run: RecipeRun, step: Step, digest: string, at: StepWork['at']
     shared: share !== undefined,
     at,
     signal: run.signal,
+    onRow: rowCounter((rows) => run.onEvent?.({ kind: 'step-rows', step: step.id, rows })),
     onShard: ({ index, rows }) => run.onEvent?.({ kind: 'shard-end', step: step.id, index, rows }),
+  }
+}
+
+const toldEveryMs = 200
+
+/** Counts rows, and tells the number a few times a second. */
+function rowCounter(tell: (rows: number) => void): () => void {
+  let rows = 0
+  let lastMs = performance.now()
+  return () => {
+    rows++
+    const nowMs = performance.now()
+    if (nowMs - lastMs < toldEveryMs) return
+    lastMs = nowMs
+    tell(rows)
   }
 }
 

@@ -6,7 +6,7 @@ import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
 import { limited } from './run-source.ts'
 import { bitsOf, keptWithout, saveKept } from './save-kept.ts'
-import { type Reject, readRows, type StageTally, throughStages } from './step-run.ts'
+import { type Reject, readRows, type StageTally, throughStages, watched } from './step-run.ts'
 import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
 
@@ -23,7 +23,7 @@ export async function runShards(work: StepWork, input: readonly Shard[]): Promis
 
 /** Whether a stage gives rows as they are or drops them. */
 export function isFilter({ stage }: LiveStage): boolean {
-  return stage.kind === 'filter' || stage.kind === 'sql-filter' || stage.kind === 'set-filter'
+  return ['filter', 'sql-filter', 'set-filter', 'ordered-filter'].includes(stage.kind)
 }
 
 /** How many shards are written at once: the database alone writes a small file with one processor; large ones need the memory. */
@@ -55,13 +55,13 @@ export async function inLanes<Item, Made>(
 }
 
 async function streamShard(
-  { step, kind, inputKind, at, dir, onShard, mostRows }: StepWork,
+  { step, kind, inputKind, at, dir, onRow, onShard, mostRows }: StepWork,
   from: Shard,
 ): Promise<Shard> {
   const shard = await saveShard(dir, from.index, async (files) => {
     const rejects: Reject[] = []
     const tallies: StageTally[] = []
-    const flow = throughStages(readRows(at.sql, inputKind, from), step.stages, at, { rejects, tallies })
+    const flow = throughStages(watched(readRows(at.sql, inputKind, from), onRow), step.stages, at, { rejects, tallies })
     const rows = await writeRows(
       at.sql,
       kind,
@@ -77,12 +77,12 @@ async function streamShard(
 
 /** All filters of the step one after the other; what they leave stays where it is. */
 async function sieveShard(work: StepWork, from: Shard): Promise<Shard> {
-  const { step, inputKind, at } = work
+  const { step, inputKind, at, onRow } = work
   const rejects: Reject[] = []
   const tallies: StageTally[] = []
   const numbers = new WeakMap<object, number>()
   const stay = new Set<number>()
-  const flow = throughStages(numbered(readRows(at.sql, inputKind, from), numbers), step.stages, at, {
+  const flow = throughStages(numbered(watched(readRows(at.sql, inputKind, from), onRow), numbers), step.stages, at, {
     rejects,
     tallies,
   })

@@ -1,6 +1,6 @@
 import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import { settleShardRows } from '../../store/rows/step-dir.ts'
-import { type Reject, StageTally, throughStages } from './step-run.ts'
+import { type Reject, StageTally, throughStages, watched } from './step-run.ts'
 import type { StepWork } from './step-work.ts'
 import { writeRejects, writeRows } from './write-rows.ts'
 
@@ -14,7 +14,7 @@ export async function runSource(work: StepWork): Promise<readonly (Shard | null)
   const rejects: Reject[] = []
   const tallies: StageTally[] = []
   const flow = throughStages(none(), step.stages, at, { rejects, tallies })
-  const rows = limited(flow, work.limit)[Symbol.asyncIterator]()
+  const rows = watched(limited(flow, work.limit), work.onRow)[Symbol.asyncIterator]()
   const shards: (Shard | null)[] = []
   const stage = step.stages[0]
   for (let index = 0, more = true; more; index++) {

@@ -51,6 +51,11 @@ async function runWhole(work: StepWork, inputs: readonly StepOutput[]): Promise<
   if (!live || !only) throw new Error('a whole-set step has a stage and an input')
   const { sql } = work.at
   const at = { ...work.at.contextOf(live), sql }
+  if (live.stage.kind === 'ordered-filter') {
+    const { drops, end } = await work.judged.judge(work.at, live, work.below, only)
+    await end()
+    return saveDropped(work, only, drops).finally(() => sql.run('DROP TABLE IF EXISTS dropped'))
+  }
   const views = await openViews(sql, inputs)
   try {
     const [first] = views

@@ -23,7 +23,8 @@ export async function saveKept(work: StepWork, from: Shard, { rows: kept, reject
   const shard = await saveShard(work.dir, from.index, async (files): Promise<Written> => {
     await writeRejects(sql, rejects, files.rejects)
     const rows = from.rows - rejects.length
-    if (rows * 2 >= kept.length) return { rows, counts, kept: { of: from.part, rows: kept } }
+    // What the scan of this step found out for those below it goes by where the rows are now.
+    if (work.below.length > 0 || rows * 2 >= kept.length) return { rows, counts, kept: { of: from.part, rows: kept } }
     await copyTo(sql, selectRows({ ...from, kept }), files.part)
     return { rows, counts }
   })

@@ -52,6 +52,14 @@ export async function* readRows(sql: SqlDatabase, kind: StoredKind, shard: Shard
     for (const record of records) yield decodeRow(kind, record)
 }
 
+/** The same rows, each of which is told as it passes. */
+export async function* watched(rows: AsyncIterable<object>, onRow: () => void): AsyncIterable<object> {
+  for await (const row of rows) {
+    yield row
+    onRow()
+  }
+}
+
 /** Where the rows that stages drop go, and the counts of each stage. */
 interface StageBooks {
   readonly rejects: Reject[]

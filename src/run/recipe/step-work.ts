@@ -1,5 +1,7 @@
 import type { StoredKind } from '../../store/rows/columns.ts'
 import type { Shard } from '../../store/rows/shards.ts'
+import type { JudgedAhead } from './judged-ahead.ts'
+import type { LiveStage } from './resolve.ts'
 import type { StepContext } from './step-run.ts'
 import type { Step } from './steps.ts'
 
@@ -19,6 +21,11 @@ export interface StepWork {
   /** Several processes share the recipe: none of them does what needs every row. */
   readonly shared: boolean
   readonly at: StepContext
+  /** Ordered filters right below the step whose rows are not there yet: its scan is theirs too. */
+  readonly below: readonly LiveStage[]
+  readonly judged: JudgedAhead
   readonly signal: AbortSignal
+  /** Called for each row that it takes, or gives if it is a source. */
+  readonly onRow: () => void
   readonly onShard: (shard: Shard) => void
 }

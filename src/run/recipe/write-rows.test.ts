@@ -10,7 +10,7 @@ afterAll(() => rmSync(dir, { recursive: true }))
 
 /** Writes rows with texts of so many signs; gives their ids as they come back, and the rows of each row group. */
 async function write(lengths: readonly number[]): Promise<{ ids: number[]; groups: number[] }> {
-  await using sql = await SqlDatabase.open({ memoryMb: 200, threads: 2, tempDir: join(dir, 'tmp') })
+  await using sql = await SqlDatabase.open({ memoryMb: 280, threads: 2, tempDir: join(dir, 'tmp') })
   const rows = async function* () {
     for (const [i, length] of lengths.entries())
       yield { id: String(i), source: 's', fields: { text: String(i % 10).repeat(length) } }

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { type Blame, type Boundary, BoundaryError, blame, isAbort, messageOf, UserError } from '../../core/errors.ts'
 import type { SandboxLease } from '../../core/sandbox.ts'
 import type { Failure, TrialEnd } from '../../core/trial.ts'
@@ -85,9 +86,28 @@ export function neverAborted(): AbortSignal {
   return new AbortController().signal
 }
 
+/** What an error said, and where in the code of others it was thrown; where in ours matters only for a bug of ours. */
 function stackOf(error: Error): string {
-  const cause = error.cause instanceof Error ? `\nCaused by: ${stackOf(error.cause)}` : ''
-  return `${error.stack ?? error.message}${cause}`
+  const { cause } = error
+  const title = error instanceof BoundaryError ? error.code : error.name
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^ +at /.test(line))
+  const others = frames.filter((line) => line.includes('/') && !notOthers.some((place) => line.includes(place)))
+  const shown = others.length === 0 && isBug(error) ? frames : others
+  const own = [`${title}: ${error.message}`, ...shown].join('\n')
+  if (!(cause instanceof Error)) return own
+  const below = stackOf(cause)
+  // A wrapper that repeats the message says nothing new.
+  return below.endsWith(`: ${error.message}`) ? own : `${own}\nCaused by: ${below}`
+}
+
+/** Where our code is: the sources, or what was built of them. */
+const [here = import.meta.url] = /^.*\/(?:src|dist)\//.exec(import.meta.url) ?? []
+const notOthers = [here, fileURLToPath(here), '/node_modules/', 'node:internal']
+
+/** Errors of the language itself, which no check of ours throws; those of Node carry a code or a cause. */
+function isBug(error: Error): boolean {
+  const isPlain = error.cause === undefined && !('code' in error)
+  return isPlain && (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError)
 }
 
 /** Whether a sandbox is known to be gone; one that does not answer is not. */

@@ -10,7 +10,7 @@ import type { ControlGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { identify, isEnding, isRunningHere, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { spawnProcess } from '../../lib/spawn-process.ts'
+import { signalProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { kernelFiles } from '../namespaces/kernel-files.ts'
 import { groupOf, type KillableGroup, markedGroup } from '../namespaces/killable.ts'
@@ -162,7 +162,7 @@ export class Instance {
     const { init } = this
     this.init = null
     if (init === null) await runProgram(this.options.apptainer, stopArgs(this.name)).catch(() => {})
-    else if (isRunningHere(init)) process.kill(init.pid, 'SIGKILL')
+    else if (isRunningHere(init)) signalProcess(init.pid, 'SIGKILL')
     while (init !== null && isRunningHere(init)) await sleep(2)
   }
 

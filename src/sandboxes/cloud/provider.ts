@@ -19,8 +19,7 @@ import { withPatience } from './failures.ts'
 import type { CloudImage } from './image.ts'
 import { CloudBody } from './lease.ts'
 import type { CloudMachine } from './machine.ts'
-import { isAbandoned, type Labels, labelsOf, ours, ownerOf } from './owner.ts'
-import { Starts } from './starts.ts'
+import { isAbandoned, type Labels, labelsOf, ours, ownerOf, Starts } from './owner.ts'
 
 /** One account at a cloud: what its own package can do for us, and how its images are made. */
 export interface Cloud {

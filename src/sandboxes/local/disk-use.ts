@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
+import type { Holder } from './holder.ts'
 import type { Privileges } from './privileges.ts'
 
 /** At most this many entries are measured in this process; a larger tree is left to `du`, which does not hold up other trials. */
@@ -22,16 +23,17 @@ export interface MeteredDisk {
   readonly privileges: Privileges
   /** The processes that run inside, as far as they can be listed. */
   readonly pids: () => readonly number[]
-  /** A process that sees the mounts of the sandbox; another one after a restart. */
-  readonly outerPid: () => number
+  /** Has the mounts of the sandbox; another one after a restart. */
+  readonly holder: () => Pick<Holder, 'outerPid' | 'devices'>
 }
 
 /** Measures what a sandbox takes of the disk, with files that have no name any more. */
-export function makeDiskMeter({ dir, privileges, pids, outerPid }: MeteredDisk): () => Promise<number | null> {
+export function makeDiskMeter({ dir, privileges, pids, holder }: MeteredDisk): () => Promise<number | null> {
   let devices: { readonly pid: number; readonly numbers: ReadonlySet<number> } | undefined
   return async () => {
-    const pid = outerPid()
-    if (devices?.pid !== pid) devices = { pid, numbers: devicesOf(pid, dir) }
+    const { outerPid: pid, devices: overlays } = holder()
+    if (devices?.pid !== pid)
+      devices = { pid, numbers: new Set([statSync(dir).dev, ...(overlays ?? overlaysSeenBy(pid))]) }
     const open = await removedButOpen(pids(), devices.numbers)
     const named = await diskUseOf(dir, privileges)
     return named === null ? null : named + open
@@ -121,14 +123,13 @@ async function removedButOpen(pids: readonly number[], devices: ReadonlySet<numb
   return seen.bytes
 }
 
-/** The overlays mounted where a process lives, and the file system of a directory. */
-function devicesOf(pid: number, dir: string): Set<number> {
+/** The overlays mounted where a process lives. */
+function overlaysSeenBy(pid: number): number[] {
   const lines = ifThere(() => readFileSync(`/proc/${pid}/mountinfo`, 'utf8'))?.split('\n') ?? []
-  const overlays = lines.flatMap((line) => {
+  return lines.flatMap((line) => {
     const [, major, minor] = /^\d+ \d+ (\d+):(\d+) .* - overlay /.exec(line) ?? []
     return major === undefined ? [] : [deviceNumber(Number(major), Number(minor))]
   })
-  return new Set([statSync(dir).dev, ...overlays])
 }
 
 /** As `stat` spells it. */

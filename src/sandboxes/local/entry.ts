@@ -51,8 +51,8 @@ function coverWords({ path, isDirectory, isHidden }: KernelFile): string[] {
   return isDirectory ? ['--size', '4096', '--perms', '0555', '--tmpfs', path] : ['--ro-bind', '/dev/null', path]
 }
 
-/** Arguments of bubblewrap for one command, each ended by a NUL. They travel in a file, so no value shows in a process list. */
-export function commandArgs(request: EntryRequest): string {
+/** Arguments of bubblewrap for one command. They travel in a file or a pipe, so no value shows in a process list. */
+export function commandArgs(request: EntryRequest): string[] {
   const words = [
     // The last two close what the others left open: a namespace cannot be read, and what is read from or kept is closed.
     ...(request.userns ? ['--userns', '7', '--block-fd', '7'] : []),
@@ -72,7 +72,7 @@ export function commandArgs(request: EntryRequest): string {
   if (words.some((word) => word.includes('\0'))) {
     throw new BoundaryError('task', 'a variable or a directory holds a NUL character', { retryable: false })
   }
-  return words.map((word) => `${word}\0`).join('')
+  return words
 }
 
 export interface EnterOptions {
@@ -81,7 +81,8 @@ export interface EnterOptions {
   readonly innerPid: number
   /** A process in the network of the command. */
   readonly netPid: number
-  readonly argsFile: string
+  /** The arguments of bubblewrap: in a file, or as they are. */
+  readonly args: string | readonly string[]
   /** A filter of calls, as the kernel takes it. */
   readonly seccompFile: string
   readonly joinFiles: readonly string[]
@@ -100,11 +101,11 @@ function namespacesOf({ outerPid, innerPid, netPid }: EnterOptions): [name: stri
 }
 
 /** What bubblewrap reads from, as `commandArgs` names it. */
-function filesOf({ privileges, innerPid, argsFile, seccompFile }: EnterOptions): [number: number, path: string][] {
+function filesOf({ privileges, innerPid, args, seccompFile }: EnterOptions): [number: number, path: string][] {
   return [
     [8, `/proc/${innerPid}/ns/pid`],
     ...(privileges.usernsPid === null ? [] : [[7, `/proc/${privileges.usernsPid}/ns/user`] as [number, string]]),
-    [9, argsFile],
+    ...(typeof args === 'string' ? [[9, args] as [number, string]] : []),
     [6, seccompFile],
   ]
 }
@@ -120,6 +121,7 @@ export function enterRequest(ids: OwnIds, options: EnterOptions, argv: readonly 
     joinFiles: options.joinFiles,
     namespaces: namespacesOf(options).map(([, file]) => file),
     files: filesOf(options),
+    text: typeof options.args === 'string' ? undefined : ([9, options.args] as const),
     argv: [...bwrapWords(options), ...argv],
   }
 }

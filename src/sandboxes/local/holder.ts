@@ -2,19 +2,19 @@ import type { ChildProcess } from 'node:child_process'
 import { type EventEmitter, once } from 'node:events'
 import { lstatSync, readlinkSync } from 'node:fs'
 import type { Duplex } from 'node:stream'
-import { BoundaryError } from '../../core/errors.ts'
+import { BoundaryError, messageOf } from '../../core/errors.ts'
 import type { Door } from '../../core/sandbox.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { identify, isEnding, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { spawnProcess } from '../../lib/spawn-process.ts'
+import { signalProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { openDoor as openDoorInto } from '../namespaces/door.ts'
 import { collect, type OutputStream, type RunningCommand } from '../namespaces/run-to-end.ts'
 import { closeInherited, shell } from './descriptors.ts'
 import type { OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
-import { type StartRequest, startProcess } from './starter.ts'
+import { holdNamespaces, type StartedProcess } from './starter.ts'
 
 /** A ChildProcess, or one of the starter's. */
 type Process = Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode'> & RunningCommand
@@ -24,33 +24,58 @@ type Process = Pick<ChildProcess, 'pid' | 'exitCode' | 'signalCode'> & RunningCo
  * No byte that an agent can write is ever run by it. Killing it kills every process of the sandbox.
  */
 export class Holder {
+  /** Lives outside, in the mount namespace where the overlays are mounted. */
+  readonly outerPid: number
+  /** Process 1 of the sandbox, by its number on the host. */
+  readonly innerPid: number
+  private readonly gone: Promise<unknown>
+
   private constructor(
     private readonly child: Process,
-    /** Lives outside, in the mount namespace where the overlays are mounted. */
-    readonly outerPid: number,
-    /** Process 1 of the sandbox, by its number on the host. */
-    readonly innerPid: number,
-    private readonly gone: Promise<unknown>,
-  ) {}
+    pids: { readonly outer: number; readonly inner: number },
+    /** The same, where the starter started it. */
+    private readonly started: StartedProcess | null = null,
+    private readonly earlier: Holder | null = null,
+  ) {
+    this.outerPid = pids.outer
+    this.innerPid = pids.inner
+    this.gone =
+      child.exitCode === null && child.signalCode === null ? once(child, 'exit').catch(() => {}) : Promise.resolve()
+  }
 
   /** Makes a mount namespace with the overlays listed in a file, and the other namespaces. */
   static async start(privileges: Privileges, overlays: string, home: string): Promise<Holder> {
-    const mounts = { home, planFile: overlays }
-    if (privileges.ownIds) return Holder.follow(await startHolder(privileges, privileges.ownIds, { mounts }))
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
     const mount = `mount -n -a -T ${shellQuote(overlays)}`
     const script = ['set -e', ...closeInherited, mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], home)
   }
 
+  /** The same where users inside have ids of their own; `plan` says what is mounted. */
+  static hold(ids: OwnIds, plan: readonly string[], home: string): Promise<Holder> {
+    return Holder.held({ ids, home, plan })
+  }
+
   /** Makes fresh namespaces over the same mounts, for when every process of this one must go. */
-  async successor(privileges: Privileges): Promise<Holder> {
+  async successor(privileges: Privileges, home: string): Promise<Holder> {
     const mountNamespace = `/proc/${this.outerPid}/ns/mnt`
-    if (privileges.ownIds)
-      return Holder.follow(await startHolder(privileges, privileges.ownIds, { namespaces: [mountNamespace] }))
+    if (privileges.ownIds) return Holder.held({ ids: privileges.ownIds, home, namespaces: [mountNamespace] }, this)
     const enter = [...enterUser(privileges, this.outerPid), `--mount=${mountNamespace}`].join(' ')
     const script = [...closeInherited, `exec nsenter ${enter} bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch(shell, ['-c', script], '/')
+  }
+
+  /** By the starter: the first process inside is the only one, and is known at once. */
+  private static async held(
+    request: Parameters<typeof holdNamespaces>[0],
+    earlier: Holder | null = null,
+  ): Promise<Holder> {
+    const process = await holdNamespaces(request).catch((error: unknown) => {
+      if (error instanceof BoundaryError) throw error
+      const why = messageOf(error)
+      throw new BoundaryError('sandbox', `cannot start a sandbox: ${why}`, { cause: error })
+    })
+    return new Holder(process, { outer: process.pid, inner: process.pid }, process, earlier)
   }
 
   private static async launch(program: string, args: readonly string[], cwd: string): Promise<Holder> {
@@ -78,7 +103,17 @@ export class Holder {
       throw new BoundaryError('sandbox', `cannot start a sandbox: ${why}`, exhaustionCause(said.text()))
     }
     complaints.destroy()
-    return new Holder(child, child.pid, innerPid, gone)
+    return new Holder(child, { outer: child.pid, inner: innerPid })
+  }
+
+  /** The file systems of its overlays, where they are known without a look at its mounts. */
+  get devices(): readonly number[] | null {
+    return this.earlier?.devices ?? this.started?.devices ?? null
+  }
+
+  /** Kills every other process inside and replaces what they shared; null where that needs another holder, false where it has ended. */
+  async renew(): Promise<boolean | null> {
+    return this.started?.renew() ?? null
   }
 
   get alive(): boolean {
@@ -99,24 +134,10 @@ export class Holder {
   async stop(): Promise<void> {
     for (const pid of [this.innerPid, this.outerPid]) {
       if (!this.alive) break
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It is gone already.
-      }
+      signalProcess(pid, 'SIGKILL')
     }
     await this.gone
   }
-}
-
-function startHolder(privileges: Privileges, ids: OwnIds, where: Pick<StartRequest, 'mounts' | 'namespaces'>) {
-  return startProcess({
-    ids,
-    ...where,
-    argv: ['bwrap', ...bwrapArgs(privileges)],
-    streams: [2, 3],
-    limitBytes: 64 * 1024,
-  })
 }
 
 /** Arguments that let nsenter enter the user namespace of an ordinary user's sandbox first. */

@@ -4,7 +4,7 @@ import { join, relative } from 'node:path'
 import type { ToolDir } from '../../core/sandbox.ts'
 import type { Base, Overlay } from './base.ts'
 import { Holder } from './holder.ts'
-import { type Mount, renderMounts } from './own-ids.ts'
+import { type Mount, mountWords } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
 import { resolverFile } from './routes.ts'
 
@@ -31,21 +31,23 @@ export async function hold(place: Place, files: MachineFiles): Promise<Holder> {
     ...files,
     home,
     work: `${files.upper}.work-${randomBytes(3).toString('hex')}`,
-    merged: join(dir, 'merged'),
+    merged: mergedIn(home),
   }
-  mkdirSync(places.merged, { recursive: true })
   for (const { name } of base.overlays) {
     makeDir(join(files.upper, name), 0o755)
     makeDir(join(places.work, name), 0o700)
   }
   const overlays = base.overlays.flatMap((overlay) => overlayMounts(overlay, places, privileges))
-  const list = join(dir, overlaysFile)
-  writeFileSync(list, privileges.ownIds ? renderMounts([...overlays, ...toolMounts(place)]) : renderFstab(overlays))
+  if (privileges.ownIds) return Holder.hold(privileges.ownIds, mountWords([...overlays, ...toolMounts(place)]), home)
+  const list = join(dir, 'overlays')
+  writeFileSync(list, renderFstab(overlays))
   return Holder.start(privileges, list, home)
 }
 
-/** Lists what is mounted, for `mount` or for us; it is there as long as the machine's directory is. */
-export const overlaysFile = 'overlays'
+/** Where the root of a sandbox is mounted: in a mount namespace of its own, so that all can have the same place. */
+export function mergedIn(home: string): string {
+  return join(home, 'merged')
+}
 
 interface OverlayPlaces extends MachineFiles {
   /** Every path is mounted relative to this one: the options must fit into one page. */

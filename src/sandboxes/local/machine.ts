@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -15,6 +15,7 @@ import {
 } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
 import type { ControlGroup } from '../../lib/control-group.ts'
+import { sleep } from '../../lib/deadline.ts'
 import { ExhaustionError } from '../../lib/exhaustion.ts'
 import { execProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
@@ -28,9 +29,9 @@ import { shell } from './descriptors.ts'
 import { makeDiskMeter } from './disk-use.ts'
 import { commandArgs, type EnterOptions, type Entry, type EntryRequest, enterRequest, enterScript } from './entry.ts'
 import { enterUser, type Holder, openDoor } from './holder.ts'
-import { hold, type MachineFiles, makeDir, overlaysFile, toolPlace, writeResolver } from './machine-files.ts'
+import { hold, type MachineFiles, makeDir, mergedIn, toolPlace, writeResolver } from './machine-files.ts'
 import type { Privileges } from './privileges.ts'
-import { startProcess } from './starter.ts'
+import { mostText, startProcess } from './starter.ts'
 import { noRoom, Storage } from './storage.ts'
 import { openUplink, type Uplink } from './uplink.ts'
 import { Users } from './users.ts'
@@ -67,6 +68,8 @@ export class Machine {
   private readonly kernelFiles: readonly KernelFile[]
   private readonly groups: CommandGroups
   private commands = 0
+  /** Commands that were prepared and have not ended. */
+  private inFlight = 0
   private readonly users: Users
   /** Null without a limit. */
   readonly storage: Storage | null
@@ -87,7 +90,6 @@ export class Machine {
   static async start(options: MachineOptions): Promise<Machine> {
     const { base, dir, upper, network } = options
     makeDir(join(dir, 'shm'), 0o1777)
-    writeFileSync(join(dir, 'seccomp'), filter)
     if (base.isForeign) writeResolver(base, upper)
     const machine = new Machine(options, await hold(options, options))
     machine.storage?.watch()
@@ -98,7 +100,7 @@ export class Machine {
 
   /** False too when its files were taken away from under it: what a command says then is about us, not about the command. */
   get alive(): boolean {
-    return !this.holder.ending && existsSync(join(this.options.dir, overlaysFile))
+    return !this.holder.ending && existsSync(this.options.dir)
   }
 
   holderIdentity(): ReturnType<Holder['identity']> {
@@ -108,18 +110,18 @@ export class Machine {
   async exec(argv: readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     const full = this.storage?.message
     if (full && this.alive) return noRoom(full)
-    const command = await this.prepare(argv, options, { terminal: false })
+    const { ownIds } = this.options.privileges
+    const byStarter = ownIds !== null && options.stdin === undefined
+    const command = await this.prepare(argv, options, { terminal: false, byStarter })
     try {
-      const { ownIds } = this.options.privileges
-      const child =
-        ownIds && options.stdin === undefined
-          ? await startProcess({
-              ...enterRequest(ownIds, command.enter, command.argv),
-              env: command.group.env ?? {},
-              streams: [1, 2, 3],
-              limitBytes: options.outputLimitBytes ?? defaultLimitBytes,
-            })
-          : await this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
+      const child = byStarter
+        ? await startProcess({
+            ...enterRequest(ownIds, command.enter, command.argv),
+            env: command.group.env ?? {},
+            streams: [1, 2, 3],
+            limitBytes: options.outputLimitBytes ?? defaultLimitBytes,
+          })
+        : await this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
       const { result } = await runReported(child, options, command.group)
       if (!this.alive) throw broken()
       this.requireMemory()
@@ -167,11 +169,33 @@ export class Machine {
   async restart(): Promise<void> {
     const old = this.holder
     if (!this.alive) throw broken()
-    this.holder = await old.successor(this.options.privileges).catch((error: unknown) => {
+    if (await this.renewed()) return
+    this.holder = await old.successor(this.options.privileges, this.options.home).catch((error: unknown) => {
       throw this.alive ? error : broken()
     })
     await old.stop()
     await this.groups.kill()
+  }
+
+  /**
+   * The same without a new first process. A command that is on its way in was not killed with the others: until each has
+   * ended, all are killed again. False: there is one that does not end.
+   */
+  private async renewed(): Promise<boolean> {
+    if (!(await this.renew())) return false
+    if (this.inFlight === 0) return true
+    for (let attempt = 0; attempt < 100 && this.inFlight > 0; attempt++) {
+      await sleep(Math.min(1 + attempt, 20))
+      await this.groups.kill()
+    }
+    return this.inFlight === 0 && this.renew()
+  }
+
+  private async renew(): Promise<boolean> {
+    const isNew = await this.holder.renew()
+    if (isNew === false) throw broken()
+    if (isNew) await this.groups.kill()
+    return isNew ?? false
   }
 
   async stop(): Promise<void> {
@@ -184,10 +208,10 @@ export class Machine {
 
   /** Removes what is no directory from the root of the sandbox, while no program runs inside. */
   async removeFromRoot(path: string): Promise<void> {
-    const { dir, privileges } = this.options
+    const { home, privileges } = this.options
     const { outerPid } = this.holder
     const enter = [...enterUser(privileges, outerPid), `--mount=/proc/${outerPid}/ns/mnt`]
-    const remove = ['rm', '-f', '--', join(dir, 'merged', path)]
+    const remove = ['rm', '-f', '--', join(mergedIn(home), path)]
     await execProcess('nsenter', [...enter, ...remove], { env: cleanEnv, cwd: '/' })
   }
 
@@ -221,7 +245,7 @@ export class Machine {
   private async prepare(
     argv: readonly string[],
     options: ExecOptions | TerminalOptions,
-    { terminal }: { terminal: boolean },
+    { terminal, byStarter = false }: { readonly terminal: boolean; readonly byStarter?: boolean },
   ): Promise<Prepared> {
     if (!this.alive) throw broken()
     const full = this.storage?.message
@@ -231,9 +255,9 @@ export class Machine {
     const netPid = await this.netPid()
     const group = this.groups.take()
     const env = { ...cleanEnv, HOME: who.home, ...this.options.env, ...options.env, ...group.env }
-    const { dir, privileges } = this.options
+    const { dir, home, privileges } = this.options
     const request: EntryRequest = {
-      merged: join(dir, 'merged'),
+      merged: mergedIn(home),
       kernelFiles: this.kernelFiles,
       mounts: [['/dev/shm', join(dir, 'shm')], ...this.mounts],
       readOnly: this.toolDirs(),
@@ -242,19 +266,23 @@ export class Machine {
       newSession: !terminal,
       userns: privileges.usernsPid !== null,
     }
+    const words = commandArgs(request)
+    const args = words.map((word) => `${word}\0`).join('')
     const argsFile = join(dir, `command-${this.commands}-${randomBytes(4).toString('hex')}.args`)
-    writeFileSync(argsFile, commandArgs(request), { mode: 0o600 })
+    const isShort = byStarter && Buffer.byteLength(args) <= mostText
+    if (!isShort) writeFileSync(argsFile, args, { mode: 0o600 })
     const enter: EnterOptions = {
       privileges,
       outerPid: this.holder.outerPid,
       innerPid: this.holder.innerPid,
       netPid,
-      argsFile,
-      seccompFile: join(dir, 'seccomp'),
+      args: isShort ? words : argsFile,
+      seccompFile: seccompFileIn(home),
       joinFiles: group.joinFiles,
       report: !terminal,
     }
-    return { enter, argv: [...who.prefix, ...argv], argsFile, group }
+    this.inFlight++
+    return { enter, argv: [...who.prefix, ...argv], argsFile: isShort ? null : argsFile, group }
   }
 
   private toolDirs(): [target: string, source: string][] {
@@ -289,13 +317,14 @@ export class Machine {
       dir,
       privileges,
       pids: () => group?.pids() ?? [],
-      outerPid: () => this.holder.outerPid,
+      holder: () => this.holder,
     })
     return new Storage({ limitMb, home, measure, stop: () => this.groups.kill() })
   }
 
   private finish({ argsFile, group }: Prepared): void {
-    rmSync(argsFile, { force: true })
+    this.inFlight--
+    if (argsFile !== null) rmSync(argsFile, { force: true })
     this.groups.release(group)
   }
 }
@@ -303,7 +332,7 @@ export class Machine {
 interface Prepared {
   readonly enter: EnterOptions
   readonly argv: readonly string[]
-  readonly argsFile: string
+  readonly argsFile: string | null
   readonly group: KillableGroup
 }
 
@@ -311,7 +340,20 @@ function entryOf({ enter, argv }: Prepared): Entry {
   return { program: shell, args: ['-c', enterScript(enter), 'sh', ...argv] }
 }
 
-const filter = seccompFilter()
+const filterFiles = new Map<string, string>()
+
+/** The filter of calls, in one file for all sandboxes. It lies where only we may write. */
+function seccompFileIn(home: string): string {
+  const known = filterFiles.get(home)
+  if (known !== undefined && existsSync(known)) return known
+  const filter = seccompFilter()
+  const path = join(home, `seccomp-${createHash('sha256').update(filter).digest('hex').slice(0, 12)}`)
+  const draft = `${path}.${randomBytes(4).toString('hex')}`
+  writeFileSync(draft, filter)
+  renameSync(draft, path)
+  filterFiles.set(home, path)
+  return path
+}
 
 function broken(why = 'its first process has ended or its files were removed'): BoundaryError {
   return new BoundaryError('sandbox', `the sandbox is gone: ${why}`, { code: 'SandboxGoneError' })

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import { draftOf, removeDraft } from '../../lib/drafts.ts'
@@ -44,13 +44,13 @@ export type Mount =
   | { readonly kind: 'idmap'; readonly source: string; readonly target: string; readonly readOnly: boolean }
   | { readonly kind: 'overlay'; readonly target: string; readonly options: string }
 
-export function renderMounts(mounts: readonly Mount[]): string {
-  const words = mounts.flatMap((mount) =>
+/** As the starter takes them. */
+export function mountWords(mounts: readonly Mount[]): string[] {
+  return mounts.flatMap((mount) =>
     mount.kind === 'overlay'
       ? ['overlay', mount.target, mount.options]
       : [mount.readOnly ? 'idmap-ro' : 'idmap', mount.target, mount.source],
   )
-  return words.map((word) => `${word}\0`).join('')
 }
 
 /** Arguments that let nsenter enter the user namespace of all sandboxes, as its root. */
@@ -71,8 +71,7 @@ export async function tryOwnIds(ids: OwnIds, home: string): Promise<boolean> {
       { kind: 'idmap', source: '/usr', target: merged, readOnly: false },
       { kind: 'overlay', target: merged, options },
     ]
-    writeFileSync(join(dir, 'plan'), renderMounts(plan))
-    const mounts = { home, planFile: join(dir, 'plan') }
+    const mounts = { home, plan: mountWords(plan) }
     const touch = ['touch', join(merged, 'file')]
     const process = await startProcess({ ids, mounts, argv: touch, streams: [], limitBytes: 0 })
     const [code] = await once(process, 'exit')

@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { needs } from '../../../test/needs.ts'
-import { findPrivileges } from './privileges.ts'
 
-const home = tmpdir()
+// What was found is kept, and other tests share this process: this one has a module of its own.
+const own = './privileges.ts?own'
+const { findPrivileges }: typeof import('./privileges.ts') = await import(/* @vite-ignore */ own)
+const home = mkdtempSync(join(tmpdir(), 'home-'))
 
 afterEach(() => {
   vi.unstubAllEnvs()

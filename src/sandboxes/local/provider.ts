@@ -81,22 +81,25 @@ async function lease(opened: Opened, options: LocalOptions, request: SandboxRequ
   signal?.throwIfAborted()
   const image = await imageFor(opened, options, request)
   const workdir = environment.workdir ?? image.workdir
-  const owned = await workshop.make({
-    owner,
-    base: image.base,
-    layers: image.layers,
-    env: { ...image.env, ...environment.env, ...request.env },
-    workdir,
-    user: image.user,
-    network: environment.network.mode === 'public' ? 'public' : 'none',
-    storageMb: environment.storageMb,
-    toolDirs: request.toolDirs,
-    limits: {
-      ...(environment.cpus && { cpus: environment.cpus }),
-      ...(environment.memoryMb && { memoryMb: environment.memoryMb }),
-      pids: options.pids,
+  const owned = await workshop.make(
+    {
+      owner,
+      base: image.base,
+      layers: image.layers,
+      env: { ...image.env, ...environment.env, ...request.env },
+      workdir,
+      user: image.user,
+      network: environment.network.mode === 'public' ? 'public' : 'none',
+      storageMb: environment.storageMb,
+      toolDirs: request.toolDirs,
+      limits: {
+        ...(environment.cpus && { cpus: environment.cpus }),
+        ...(environment.memoryMb && { memoryMb: environment.memoryMb }),
+        pids: options.pids,
+      },
     },
-  })
+    signal,
+  )
   try {
     signal?.throwIfAborted()
     const facts = factsOf(workshop, image)

@@ -6,6 +6,7 @@ import { isDeadDraft } from '../../lib/drafts.ts'
 import { namesIn } from '../../lib/files.ts'
 import { isRunningHere } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { signalProcess } from '../../lib/spawn-process.ts'
 import { isAbandoned, type LeaseFile, loadLease, ownerLiveness } from '../namespaces/lease-file.ts'
 import type { Workshop } from './workshop.ts'
 
@@ -40,7 +41,7 @@ const noOwner = { job: '', trial: '' }
 
 /** The holder dies with its owner; this is for the moment when it has not yet. */
 function endHolder(lease: LeaseFile | null): void {
-  if (lease?.holder && isRunningHere(lease.holder)) process.kill(lease.holder.pid, 'SIGKILL')
+  if (lease?.holder && isRunningHere(lease.holder)) signalProcess(lease.holder.pid, 'SIGKILL')
 }
 
 /** Bases that were being built when their builder died; those of earlier versions, which do not say who built them, after a day. */

@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needs } from '../../../test/needs.ts'
 import { collect } from '../namespaces/run-to-end.ts'
-import { type StartRequest, startProcess } from './starter.ts'
+import { removeByStarter, type StartRequest, startProcess } from './starter.ts'
 
 const first = 0x7000_0000
 let usernsPid = 0
@@ -46,6 +48,26 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     expect(await run(['sh', '-c', 'kill -9 $$'])).toMatchObject({ code: null, signal: 'SIGKILL' })
     expect(await run(['no-such-program'])).toMatchObject({ code: 126, err: expect.stringContaining('no-such-program') })
     await expect(run(['echo', 'a\0b'])).rejects.toThrow('NUL')
+  })
+
+  test('gives a program words that are in no file', async () => {
+    const { out } = await run(['sh', '-c', 'tr "\\0" , <&9'], { text: [9, ['a b', '', 'c\nd']] })
+    expect(out).toBe('a b,,c\nd,')
+  })
+
+  test('removes a tree and nothing that its links lead to; says when something is left', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-removed-'))
+    mkdirSync(join(dir, 'gone/below'), { recursive: true })
+    mkdirSync(join(dir, 'kept'))
+    writeFileSync(join(dir, 'kept/file'), '')
+    writeFileSync(join(dir, 'gone/below/file'), '')
+    symlinkSync(join(dir, 'kept'), join(dir, 'gone/link'))
+    expect(await removeByStarter(join(dir, 'gone'))).toBe(true)
+    expect([existsSync(join(dir, 'gone')), existsSync(join(dir, 'kept/file'))]).toEqual([false, true])
+    expect(await removeByStarter(join(dir, 'gone'))).toBe(true)
+    mkdirSync(join(dir, 'deep', ...Array.from({ length: 60 }, () => 'd')), { recursive: true })
+    expect(await removeByStarter(join(dir, 'deep'))).toBe(false)
+    rmSync(dir, { recursive: true })
   })
 
   test('runs many at once, each with its own output', async () => {

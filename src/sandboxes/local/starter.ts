@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -13,13 +13,15 @@ import { starterScript, systemCalls } from './starter-script.ts'
 export interface StartRequest {
   readonly ids: { readonly usernsPid: number; readonly first: number }
   /** Mounted first, in a new mount namespace. */
-  readonly mounts?: { readonly home: string; readonly planFile: string } | undefined
+  readonly mounts?: { readonly home: string; readonly plan: readonly string[] } | undefined
   /** Files of namespaces to enter. */
   readonly namespaces?: readonly string[]
   /** The process joins control groups by writing into these. */
   readonly joinFiles?: readonly string[]
   /** What is open for reading, by number. */
   readonly files?: readonly (readonly [number: number, path: string])[]
+  /** The same for words that are in no file, each ended by a NUL; at most `mostText` bytes of them. */
+  readonly text?: readonly [number: number, words: readonly string[]] | undefined
   readonly env?: Readonly<Record<string, string>>
   readonly argv: readonly string[]
   /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. */
@@ -27,6 +29,9 @@ export interface StartRequest {
   /** Of each stream one byte more than these arrives, and no more. */
   readonly limitBytes: number
 }
+
+/** What a pipe takes without a reader. */
+export const mostText = 60_000
 
 /** One of a process's streams. It emits `data`. */
 class Stream extends EventEmitter {
@@ -36,7 +41,7 @@ class Stream extends EventEmitter {
 }
 
 /** A process that the starter started; it emits `exit` and `close` as a ChildProcess does. */
-class StartedProcess extends EventEmitter {
+export class StartedProcess extends EventEmitter {
   exitCode: number | null = null
   signalCode: NodeJS.Signals | null = null
   readonly stdin = null
@@ -44,11 +49,14 @@ class StartedProcess extends EventEmitter {
   private readonly open: Set<number>
   /** What happened before the caller could add listeners. */
   private early: (() => void)[] | null = []
+  private readonly renewals: ((done: boolean) => void)[] = []
 
   constructor(
     readonly pid: number,
     streams: readonly number[],
-    private readonly send: (verb: 'kill' | 'drop') => void,
+    private readonly send: (verb: 'kill' | 'drop' | 'renew') => void,
+    /** Of the overlays that were mounted for it. */
+    readonly devices: readonly number[] = [],
   ) {
     super()
     this.open = new Set(streams)
@@ -72,6 +80,17 @@ class StartedProcess extends EventEmitter {
     if (!this.ended) this.send('kill')
   }
 
+  /** For the first process of a sandbox: it kills all others, and replaces its namespaces except that of processes. False: it has ended. */
+  renew(): Promise<boolean> {
+    if (this.ended) return Promise.resolve(false)
+    this.send('renew')
+    return new Promise((resolve) => this.renewals.push(resolve))
+  }
+
+  onRenewed(): void {
+    this.renewals.shift()?.(true)
+  }
+
   /** All streams are closed together: a reader that needs one of them reads it to its end. */
   private drop(): void {
     if (this.open.size > 0) this.send('drop')
@@ -90,6 +109,7 @@ class StartedProcess extends EventEmitter {
       if (signal === 0) this.exitCode = status >> 8
       else this.signalCode = signalNames.get(signal) ?? 'SIGKILL'
       this.emit('exit', this.exitCode, this.signalCode)
+      for (const resolve of this.renewals.splice(0)) resolve(false)
       this.closeIfDone()
     })
   }
@@ -130,6 +150,26 @@ let current: Promise<Starter> | undefined
 
 /** Starts a program through the one starter of this process. Listeners must be added before anything else is awaited. */
 export function startProcess(request: StartRequest): Promise<StartedProcess> {
+  return withStarter((starter) => starter.start('start', request))
+}
+
+/** Makes the namespaces of a sandbox, with a first process that does nothing. It sees an empty directory and no others. */
+export function holdNamespaces(
+  request: Pick<StartRequest, 'ids' | 'namespaces'> & { readonly home: string; readonly plan?: readonly string[] },
+): Promise<StartedProcess> {
+  const { home, plan = [], ...where } = request
+  const start = { ...where, mounts: { home, plan }, argv: [], streams: [2], limitBytes: 64 * 1024 }
+  return withStarter((starter) => starter.start('hold', start))
+}
+
+/** Removes a directory beside this process, which waits long for each removal where freed space is discarded at once. False: something is left. */
+export async function removeByStarter(dir: string): Promise<boolean> {
+  const process = await withStarter((starter) => starter.remove(dir))
+  const [code] = await once(process, 'exit')
+  return code === 0
+}
+
+function withStarter(work: (starter: Starter) => Promise<StartedProcess>): Promise<StartedProcess> {
   return patiently(async () => {
     current ??= Starter.open(() => {
       current = undefined
@@ -138,7 +178,7 @@ export function startProcess(request: StartRequest): Promise<StartedProcess> {
     opening.catch(() => {
       if (current === opening) current = undefined
     })
-    return (await opening).start(request)
+    return work(await opening)
   })
 }
 
@@ -184,33 +224,51 @@ class Starter {
     return new Starter(child, onEnd)
   }
 
-  start({
-    ids,
-    mounts,
-    namespaces = [],
-    joinFiles = [],
-    files = [],
-    env = {},
-    argv,
-    ...how
-  }: StartRequest): Promise<StartedProcess> {
+  start(verb: 'start' | 'hold', request: StartRequest): Promise<StartedProcess> {
+    const { ids, mounts, namespaces = [], joinFiles = [], files = [], text, env = {}, argv, ...how } = request
     const id = this.count++
     const list = (words: readonly (string | number)[]) => [words.length, ...words]
     const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
     const words = [
-      ...[mounts?.home ?? '', mounts?.planFile ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, how.limitBytes],
-      ...[how.streams, joinFiles, namespaces, files.flat(), settings, argv].flatMap(list),
+      ...[mounts?.home ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, how.limitBytes],
+      ...[
+        mounts?.plan ?? [],
+        how.streams,
+        joinFiles,
+        namespaces,
+        files.flat(),
+        text?.flat() ?? [],
+        settings,
+        argv,
+      ].flatMap(list),
     ].map(String)
     if (words.some((word) => word.includes('\0')))
       throw new BoundaryError('task', 'a command holds a NUL character', { retryable: false })
+    return this.ask(id, verb, { words, streams: how.streams })
+  }
+
+  remove(dir: string): Promise<StartedProcess> {
+    return this.ask(this.count++, 'remove', { words: [dir], streams: [] })
+  }
+
+  private ask(
+    id: number,
+    verb: 'start' | 'hold' | 'remove',
+    { words, streams }: { readonly words: readonly string[]; readonly streams: readonly number[] },
+  ): Promise<StartedProcess> {
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { streams: how.streams, resolve, reject })
+      // What a holder says is heard only while it starts.
+      this.waiting.set(id, { streams: verb === 'hold' ? [] : streams, resolve, reject })
       this.holdOpen()
-      this.send(id, 'start', words)
+      this.send(id, verb, words)
     })
   }
 
-  private send(id: number, verb: 'start' | 'kill' | 'drop', words: readonly string[] = []): void {
+  private send(
+    id: number,
+    verb: 'start' | 'hold' | 'remove' | 'renew' | 'kill' | 'drop',
+    words: readonly string[] = [],
+  ): void {
     const body = Buffer.from([String(id), verb, ...words].map((word) => `${word}\0`).join(''))
     const length = Buffer.alloc(4)
     length.writeUInt32BE(body.length)
@@ -232,6 +290,7 @@ class Starter {
     const process = this.running.get(id)
     if (kind === 'd') process?.onData(Number(String.fromCharCode(body[0] ?? 0)), body.subarray(1))
     if (kind === 'e') process?.onStreamEnd(Number(body.toString()))
+    if (kind === 'r') process?.onRenewed()
     if (kind === 'x') process?.onEnd(Number(body.toString()))
   }
 
@@ -246,7 +305,8 @@ class Starter {
       this.holdOpen()
       return
     }
-    const process = new StartedProcess(Number(text), waiting.streams, (verb) => this.send(id, verb))
+    const [pid = 0, ...devices] = text.trim().split(' ').map(Number)
+    const process = new StartedProcess(pid, waiting.streams, (verb) => this.send(id, verb), devices)
     this.running.set(id, process)
     process.once('close', () => {
       this.running.delete(id)

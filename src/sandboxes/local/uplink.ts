@@ -6,7 +6,7 @@ import { BoundaryError, UserError } from '../../core/errors.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { findProgram } from '../../lib/programs.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { spawnProcess } from '../../lib/spawn-process.ts'
+import { signalGroup, signalProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { enterUser } from './holder.ts'
 import type { Privileges } from './privileges.ts'
@@ -196,7 +196,8 @@ async function start(
   for (const stream of child.stdio) stream?.on('error', () => {})
   const end = async (...pids: number[]) => {
     // Its group first: one that fails at its start can leave a part of itself behind.
-    for (const pid of [...pids, -(child.pid ?? 0), child.pid]) if (pid) tryKill(pid)
+    for (const pid of pids) signalProcess(pid, 'SIGKILL')
+    if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL')
     await gone
     for (const stream of child.stdio) stream?.destroy()
   }
@@ -215,14 +216,6 @@ async function firstText(stream: Readable | null): Promise<string> {
   if (stream === null) return ''
   const [chunk] = await once(stream, 'data')
   return String(chunk)
-}
-
-function tryKill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It is gone already.
-  }
 }
 
 /** The one child of a process. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { SandboxOwner } from '../../core/sandbox.ts'
@@ -9,12 +10,14 @@ import { patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
 import { ownersDirOf } from '../../lib/process-identity.ts'
 import { removeTree } from '../../lib/remove-tree.ts'
+import { Semaphore } from '../../lib/semaphore.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { forgetLease, newId, saveLease } from '../namespaces/lease-file.ts'
 import { Cache } from './cache.ts'
 import { Machine, type MachineOptions } from './machine.ts'
 import { findPrivileges, type Privileges } from './privileges.ts'
+import { removeByStarter } from './starter.ts'
 
 /** A machine with its directory, control group and lease; `dispose` leaves nothing of it. */
 export interface OwnedMachine {
@@ -62,8 +65,12 @@ export class Workshop {
     return ownersDirOf(dirname(this.home))
   }
 
-  /** Starts a machine whose changes collect in `<dir>/upper`. */
-  async make(request: MachineRequest): Promise<OwnedMachine> {
+  /** Starts a machine whose changes collect in `<dir>/upper`, after those that were asked for before, a few at a time. */
+  make(request: MachineRequest, signal = unbounded): Promise<OwnedMachine> {
+    return starts.run(signal, () => this.makeNow(request))
+  }
+
+  private async makeNow(request: MachineRequest): Promise<OwnedMachine> {
     const id = newId(this.ownersDir)
     const dir = join(this.sandboxesDir, id)
     const dispose = onlyOnce(() => this.unmake(id, dir, () => machine))
@@ -93,10 +100,12 @@ export class Workshop {
    */
   async discard(id: string, dir: string): Promise<boolean> {
     await this.groups.at(id).remove()
-    const stuck = await patiently(() => this.removeDir(dir)).then(
-      () => false,
-      () => true,
-    )
+    const stuck = await removals
+      .run(unbounded, () => patiently(() => this.removeDir(dir)))
+      .then(
+        () => false,
+        () => true,
+      )
     if (stuck) await rename(dir, join(this.home, quarantine, id)).catch(() => {})
     if (forgetLease(dir) === 0) this.groups.removeParent()
     return stuck
@@ -119,9 +128,17 @@ export class Workshop {
       })
       await once(child, 'close')
     }
+    if (this.privileges.ownIds && (await removeByStarter(dir))) return
     await removeTree(dir)
   }
 }
+
+/** More at once would only wait for the same disk. */
+const removals = new Semaphore(16)
+/** Starting one sandbox after the other lets the first trials go on while the last ones still wait. */
+const starts = new Semaphore(4 * availableParallelism())
+const unbounded = new AbortController().signal
+setMaxListeners(0, unbounded)
 
 /** Where files lie that nothing could remove. */
 const quarantine = 'quarantine'
@@ -135,7 +152,7 @@ export async function makeHome(stateDir: string): Promise<string> {
       'set XDG_CACHE_HOME to a plain path',
     )
   try {
-    for (const name of ['bases', 'layers', 'images', 'sandboxes', quarantine])
+    for (const name of ['bases', 'layers', 'images', 'sandboxes', 'empty', 'merged', quarantine])
       await mkdir(join(home, name), { recursive: true })
     // A program inside may leave set-user-id files in its layer: no other user of the host may reach them.
     await chmod(home, 0o700)

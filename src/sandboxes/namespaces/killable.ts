@@ -4,6 +4,7 @@ import type { ControlGroup, ProcessGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { exhaustedBy, patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
+import { signalProcess } from '../../lib/spawn-process.ts'
 
 /** The processes of one command, to be killed together. */
 export interface KillableGroup {
@@ -41,7 +42,7 @@ export function markedGroup(): KillableGroup {
       for (let attempt = 0; attempt < 100; attempt++) {
         const { marked, unsure } = await patiently(async () => findMarked(`${name}=${value}`))
         if (marked.length === 0 && !unsure) return
-        for (const pid of marked) tryKill(pid)
+        for (const pid of marked) signalProcess(pid, 'SIGKILL')
         await sleep(marked.length > 0 ? 5 : 1)
       }
     },
@@ -107,12 +108,4 @@ function mayBeBecoming(pid: string): boolean {
   // Counted from the third, as proc(5) numbers them.
   const [memory, start, end] = [field[23 - 3], field[50 - 3], field[51 - 3]]
   return memory !== '0' && (end === '0' || start !== end)
-}
-
-function tryKill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It is gone already.
-  }
 }

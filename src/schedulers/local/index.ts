@@ -4,11 +4,10 @@ import { z } from 'zod'
 import { BoundaryError } from '../../core/errors.ts'
 import type { Launch, LaunchJob, ScheduledState, Scheduler, Submission, SubmissionRequest } from '../../core/launch.ts'
 import { definePlugin } from '../../core/plugin.ts'
-import { codeOf } from '../../lib/files.ts'
 import { identify } from '../../lib/process-identity.ts'
-import { spawnProcess } from '../../lib/spawn-process.ts'
+import { signalGroup, spawnProcess } from '../../lib/spawn-process.ts'
 import { withoutSecrets } from '../../lib/without-secrets.ts'
-import { driveScript } from './drive.ts'
+import { driveScript } from '../shared/drive-script.ts'
 
 /** This machine without a scheduler: every job is a process that waits for those before it. */
 export default definePlugin({
@@ -22,7 +21,7 @@ export default definePlugin({
     submit: (request) => start(request, withoutSecrets(env)),
     states: async (submissions) => submissions.flatMap(stateOf),
     cancel: async (submissions) => {
-      for (const { id } of submissions) if (isAlive(id)) killGroup(id)
+      for (const { id } of submissions) if (isAlive(id)) signalGroup(Number(id.split(':')[0]), 'SIGTERM')
     },
   }),
 })
@@ -63,22 +62,5 @@ function isAlive(id: string): boolean {
   const [pid, startTicks] = id.split(':')
   if (startTicks === undefined) return false
   const leader = identify(Number(pid))
-  return leader === null ? hasGroup(Number(pid)) : leader.startTicks === startTicks
-}
-
-function hasGroup(pid: number): boolean {
-  try {
-    process.kill(-pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function killGroup(id: string): void {
-  try {
-    process.kill(-Number(id.split(':')[0]), 'SIGTERM')
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error
-  }
+  return leader === null ? signalGroup(Number(pid), 0) : leader.startTicks === startTicks
 }

@@ -9,6 +9,7 @@ import { Library } from '../../app/view/library.ts'
 import { newRunWords } from '../../app/view/new-run-words.ts'
 import { StartedRuns } from '../../app/view/started-runs.ts'
 import { type NewRun, newRunSchema, type StartedRun } from '../../core/new-run.ts'
+import { programName } from '../../lib/program-name.ts'
 import { serveView, type ViewServer } from './serve-view.ts'
 
 /** Prints its words, and ends when it is told to. */
@@ -166,7 +167,7 @@ describe('what may be asked for', () => {
   test('a draft is shown as a line for a shell, or with what is wrong', async () => {
     const body = { ...aRun('it is'), agentOptions: ['a="$(x)"'] }
     const { json } = await ask('/api/runs/preview', { body })
-    expect(json.command).toBe(`ot-agent run -p examples/tasks --ak 'a="$(x)"' -o ${dir} --job-name 'it is'`)
+    expect(json.command).toBe(`${programName()} run -p examples/tasks --ak 'a="$(x)"' -o ${dir} --job-name 'it is'`)
     const wrong = await ask('/api/runs/preview', { body: { ...body, attempts: 'three' } })
     expect(wrong.json).toMatchObject({ command: null, problems: [{ field: 'attempts' }] })
     expect(await list()).toEqual([])

@@ -202,6 +202,10 @@ describe('jobs', () => {
     expect(tasks[0]).toEqual({ task: 'task-0', rewards: [1, 1] })
     const tie = (await ask('/api/compare?job=better&job=packed')).json
     expect(tie.runs.map(({ rank }: { rank: number }) => rank)).toEqual([1, 1])
+    const three = (await ask('/api/compare?job=better&job=worse&job=packed')).json
+    expect(three.runs.map(({ job }: { job: string }) => job)).toEqual(['better', 'worse', 'packed'])
+    expect(three.pairs).toHaveLength(3)
+    expect(three.tasks[0].rewards).toHaveLength(3)
     expect((await ask('/api/compare?job=better')).status).toBe(422)
   })
 })
@@ -353,7 +357,7 @@ test('paths that are no jobs are refused in two lines', async () => {
   await expect(Library.open([join(dir, 'no-such')])).rejects.toThrow(
     /expected a job, a directory of jobs, a folder of tasks, a dataset or a run of a recipe/,
   )
-  await expect(Library.open(['package.json'])).rejects.toThrow(/got a file/)
+  await expect(Library.open(['LICENSE'])).rejects.toThrow(/got a file/)
   const { start } = await Library.open([join(dir, 'hostile', 'alpha__aaaaaaa')])
   expect(start).toBe('#/jobs/hostile/trials/alpha__aaaaaaa')
 })

@@ -47,6 +47,15 @@ test('a classifier keeps one answer’s rows and says why the others went', asyn
   ])
 })
 
+test('a ready rubric stands before what is scored, and fits one scale only', async () => {
+  const model = told((text) =>
+    JSON.stringify({ reason: 'so', score: /Agent interaction[\s\S]*\n\nAbout: ls -l/.test(text) ? 80 : 1 }),
+  )
+  const [scored] = await runStage(make(score, { rubric: 'ask-llm' }), rows.slice(0, 1), { model })
+  expect(scored).toMatchObject({ fields: { said: 80 } })
+  expect(score.options.safeParse({ ...options, rubric: 'ask-llm', max: 10 }).success).toBe(false)
+})
+
 test('a score drops what is too low; of three replies the middle one counts', async () => {
   const replied = [70, 20, 90, 10, 30, 95].map((n) => replies(JSON.stringify({ reason: 'so', score: n })))
   const given = { repeats: 3, atLeast: 50, concurrency: 1 }

@@ -1,11 +1,11 @@
-import { writeFile } from 'node:fs/promises'
+import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { parquetWriteFile } from 'hyparquet-writer'
 import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
-import { parseCsv } from '../../formats/records/csv.ts'
+import { readCsv } from '../../formats/records/read-csv.ts'
 import file from './file.ts'
 
 const rows = [
@@ -46,6 +46,35 @@ test('a parquet file gives every record as a row', async () => {
   expect(await read(path, { id: 'id' })).toEqual(rows.map((fields) => ({ id: fields.id, source: 'rows', fields })))
 })
 
+test('a folder or a pattern gives the rows of its files in the order of their names', async () => {
+  const dir = await makeTempDir()
+  await writeFile(join(dir, 'b.csv'), 'id,text\nc,3\n')
+  await writeFile(join(dir, 'a.csv'), 'id,text\na,1\nb,2\n')
+  await writeFile(join(dir, 'notes.md'), 'no rows')
+  await writeFile(join(dir, '.hidden.csv'), 'id,text\nx,0\n')
+  const ids = async (path: string) => (await read(path, { id: 'id' })).map((row) => Object(row).id)
+  expect(await ids(dir)).toEqual(['a', 'b', 'c'])
+  expect(await ids(join(dir, '*.csv'))).toEqual(['a', 'b', 'c'])
+  expect(await ids(join(dir, '[b-z].csv'))).toEqual(['c'])
+})
+
+test('the digest of a source changes when a file changes, is added or is renamed', async () => {
+  const dir = await makeTempDir()
+  const stage = file.make(file.options.parse({ path: join(dir, '*.csv') }), context)
+  const digest = () => stage.fingerprint?.({} as never)
+  await writeFile(join(dir, 'a.csv'), 'id\n1\n')
+  const digests = [await digest()]
+  await writeFile(join(dir, 'a.csv'), 'id\n2\n')
+  digests.push(await digest())
+  await writeFile(join(dir, 'b.csv'), 'id\n3\n')
+  digests.push(await digest())
+  await rename(join(dir, 'b.csv'), join(dir, 'c.csv'))
+  digests.push(await digest())
+  await writeFile(join(dir, 'other.txt'), 'not of the source')
+  expect(await digest()).toBe(digests.at(-1))
+  expect(new Set(digests).size).toBe(4)
+})
+
 test('a row without a name is named by its content; the same content comes once', async () => {
   const path = await save('rows.jsonl', '{"x":1}\n{"x":2}\n{ "x": 1 }\n')
   const [first, second, third] = await read(path)
@@ -78,17 +107,20 @@ test('a file that is not there is the user’s error', async () => {
   await expect(read('/nonexistent/rows.jsonl')).rejects.toMatchObject({ name: 'UserError' })
 })
 
-test('whatever a spreadsheet quotes comes back', () => {
+test('whatever a spreadsheet quotes comes back', async () => {
+  const dir = await makeTempDir()
   const cell = fc.string({ unit: fc.constantFrom('a', ',', '"', '\n', '\r', '\t', ' ', 'ü') })
-  fc.assert(
-    fc.property(
-      fc.array(fc.tuple(cell, cell), { minLength: 1 }),
-      fc.constantFrom(',' as const, '\t' as const),
-      (cells, by) => {
-        const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
-        const text = [['a', 'b'], ...cells].map((row) => row.map(quoted).join(by)).join('\r\n')
-        expect([...parseCsv(text, by)]).toEqual(cells.map(([a, b]) => ({ a, b })))
-      },
-    ),
+  const rows = fc.array(fc.tuple(cell, cell), { minLength: 1 })
+  await fc.assert(
+    fc.asyncProperty(rows, fc.constantFrom(',' as const, '\t' as const), async (cells, by) => {
+      const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
+      const text = [['a', 'b'], ...cells].map((row) => row.map(quoted).join(by)).join('\r\n')
+      await writeFile(join(dir, 'rows.csv'), text)
+      const found: unknown[] = []
+      for await (const row of readCsv(join(dir, 'rows.csv'), by)) found.push(row)
+      expect(found).toEqual(cells.map(([a, b]) => ({ a, b })))
+    }),
+    // Each opens a database.
+    { numRuns: Number(process.env.OT_AGENT_TEST_RUNS ?? 20) },
   )
 })

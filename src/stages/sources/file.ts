@@ -1,12 +1,10 @@
-import { stat } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { z } from 'zod'
-import { UserError } from '../../core/errors.ts'
 import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { RawRow } from '../../core/row.ts'
 import type { Source } from '../../core/stage.ts'
-import { readRecords } from '../../formats/records/read-records.ts'
-import { isMissing } from '../../lib/files.ts'
+import { digestFiles, inputFiles, recordFiles } from '../../formats/input-files.ts'
+import { readAllRecords } from '../../formats/records/read-records.ts'
+import { nameOfInput, needsOfFiles } from '../shared/records/needs-of-files.ts'
 import { toRow } from '../shared/records/to-row.ts'
 
 const options = z.strictObject({
@@ -14,29 +12,31 @@ const options = z.strictObject({
     .string()
     .min(1)
     .describe(
-      'JSON lines, a JSON list, CSV, TSV or parquet, recognized by the file extension; JSON lines may also end in `.gz`.',
+      'A file, a folder, or a pattern such as `rows/*.csv`: JSON lines, a JSON list, CSV, TSV, parquet or XLSX, recognized by the file extension; JSON lines may also end in `.gz`. Several files are read in the order of their names.',
     ),
-  source: z.string().min(1).optional().describe("Name of the source (default: the file's name without its ending)."),
+  source: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Name of the source (default: the name of the file or folder, without its ending).'),
   id: z.string().min(1).optional().describe('The field that names a row; without it a row is named by its digest.'),
 })
 
-/** Rows of a file on this machine, in the file's order. */
+/** Rows of files on this machine, in the order of the files' names and of each file. */
 export default definePlugin<Source<RawRow>, typeof options>({
   name: 'sources/file',
-  summary: 'Rows of a JSONL, JSON, CSV, TSV or parquet file',
+  summary: 'Rows of JSONL, JSON, CSV, TSV, parquet or XLSX files',
   options,
-  make: ({ path: asked, source = basename(asked).replace(/\..*$/, ''), id }, context) => {
+  make: ({ path: asked, source = nameOfInput(asked), id }, context) => {
     const path = pathFrom(context, asked)
     return {
       kind: 'source',
       gives: 'raw',
-      needs: () => [
-        { kind: 'file', path, what: 'the rows of the source', provide: 'put the file there, or name another path' },
-      ],
+      needs: () => needsOfFiles(path, recordFiles, 'the rows of the source'),
+      fingerprint: async () => digestFiles(await inputFiles(path, recordFiles)),
       async *rows(at) {
-        await checkFile(path)
         const seen = new Map<string, number>()
-        for await (const read of readRecords(path)) {
+        for await (const read of readAllRecords(await inputFiles(path, recordFiles))) {
           at.signal.throwIfAborted()
           yield toRow(read, source, id ?? null, seen)
         }
@@ -44,13 +44,3 @@ export default definePlugin<Source<RawRow>, typeof options>({
     }
   },
 })
-
-async function checkFile(path: string): Promise<void> {
-  try {
-    if ((await stat(path)).isFile()) return
-  } catch (error) {
-    if (!isMissing(error)) throw error
-    throw new UserError(`${path}: expected a file of rows, found nothing there`, 'check the path')
-  }
-  throw new UserError(`${path}: expected a file of rows, found a folder`, 'name one file')
-}

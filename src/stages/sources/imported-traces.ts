@@ -1,18 +1,21 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { z } from 'zod'
 import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { Dropped, Source } from '../../core/stage.ts'
-import { readSessions } from '../../formats/imported-traces/read-sessions.ts'
+import { readSessions, trajectoryFiles } from '../../formats/imported-traces/read-sessions.ts'
 import { importFormats } from '../../formats/imported-traces/recognize.ts'
 import { tracesOfSession } from '../../formats/imported-traces/to-traces.ts'
-import { walkTree } from '../../lib/tree.ts'
+import { digestFiles, inputFiles, standsForFiles } from '../../formats/input-files.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { nameOfInput, needsOfFiles } from '../shared/records/needs-of-files.ts'
 import type { RecipeTrace } from '../shared/rollout-text/trace-row.ts'
 
 const options = z.strictObject({
-  path: z.string().min(1).describe('A trajectory, a file of rows, or a folder with such files below it.'),
+  path: z
+    .string()
+    .min(1)
+    .describe('A trajectory, a file of rows, a folder with such files below it, or a pattern such as `runs/*.traj`.'),
   format: z
     .enum(['auto', ...importFormats])
     .default('auto')
@@ -35,13 +38,11 @@ export default definePlugin<Source<RecipeTrace>, typeof options>({
   options,
   make: (asked, context) => {
     const path = pathFrom(context, asked.path)
-    const source = asked.source ?? basename(resolve(path)).replace(/\.\w+$/, '')
+    const source = asked.source ?? nameOfInput(resolve(path))
     return {
       kind: 'source',
       gives: 'trace',
-      needs: () => [
-        { kind: 'path', path, what: 'the trajectories of the source', provide: 'put them there, or name another path' },
-      ],
+      needs: () => needsOfFiles(path, trajectoryFiles, 'the trajectories of the source'),
       fingerprint: () => contentOf(path),
       async *rows(at) {
         const format = asked.format === 'auto' ? null : asked.format
@@ -74,12 +75,13 @@ function dropped(id: string, { reason, detail }: { readonly reason: string; read
   return { drop: reason, detail, id }
 }
 
-/** A digest of the bytes of a file, or of names and sizes of a folder: folders of trajectories are large. */
+/** A digest of the bytes of a file, or of names, sizes and times of several: folders of trajectories are large. */
 async function contentOf(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  if ((await stat(path).catch(() => null))?.isDirectory()) {
-    for await (const { kind, path: name, size } of walkTree(path))
-      if (kind === 'file') hash.update(`\0${name}\0${size}\0${(await stat(join(path, name))).mtimeMs}`)
-  } else for await (const bytes of createReadStream(path)) hash.update(bytes)
-  return hash.digest('hex')
+  const files = await inputFiles(path, trajectoryFiles)
+  if (!(await standsForFiles(path))) return digestFiles(files)
+  const facts = files.map(async (file) => {
+    const { size, mtimeMs } = await stat(file)
+    return [file, size, mtimeMs]
+  })
+  return digestJson(await Promise.all(facts))
 }

@@ -1,5 +1,4 @@
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -7,6 +6,7 @@ import { UserError } from '../../core/errors.ts'
 import { definePlugin, type PluginContext, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import { isDropped, type Source, type StageContext, type StageServices } from '../../core/stage.ts'
+import { digestFiles, inputFiles, recordFiles } from '../../formats/input-files.ts'
 import { digestJson } from '../../lib/digest-json.ts'
 import { namesIn } from '../../lib/files.ts'
 import { taskRowOf } from '../shared/task-row.ts'
@@ -94,11 +94,14 @@ async function fingerprintOf(services: StageServices, pipeline: string, args: Ar
   return hasRows || hasFiles ? hash.digest('hex') : code
 }
 
-/** The bytes of a file, however large; false when there is none. */
+/** The bytes of a file, or of all files of rows in a folder or of a pattern, however large; false when there is none. */
 async function addContent(hash: Hash, path: string): Promise<boolean> {
-  if (!(await stat(path).catch(() => null))?.isFile()) return false
-  for await (const bytes of createReadStream(path)) hash.update(bytes)
-  return true
+  const files = await inputFiles(path, recordFiles).catch((error: unknown) => {
+    if (error instanceof UserError) return []
+    throw error
+  })
+  if (files.length > 0) hash.update(await digestFiles(files))
+  return files.length > 0 || addSizes(hash, path)
 }
 
 /** Names and sizes: dumps are too large to be read only to see whether they are still the same. */

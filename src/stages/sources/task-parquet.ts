@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { basename } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { definePlugin, pathFrom } from '../../core/plugin.ts'
 import type { TaskRow } from '../../core/row.ts'
 import type { Source } from '../../core/stage.ts'
+import { digestFiles, inputFiles, packedTaskFiles } from '../../formats/input-files.ts'
 import { openTaskRows, type TaskRows } from '../../formats/task-parquet/read-rows.ts'
 import { parseTaskPath } from '../../formats/task-parquet/task-path.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
+import { nameOfInput, needsOfFiles } from '../shared/records/needs-of-files.ts'
 import { archivedTaskRow, tasksAtOnce } from '../shared/task-row.ts'
 
 const options = z.strictObject({
@@ -16,38 +14,33 @@ const options = z.strictObject({
     .string()
     .min(1)
     .describe(
-      'A parquet file with the columns `path` and `task_binary`, as `ot-agent tasks pack` and published sets have it.',
+      'A parquet file with the columns `path` and `task_binary`, as `ot-agent tasks pack` and published sets have it, a folder of such files, or a pattern.',
     ),
-  source: z.string().min(1).optional().describe("What mixes know it by (default: the file's name without its ending)."),
+  source: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('What mixes know it by (default: the name of the file or folder, without its ending).'),
 })
 
-/** Every task of a parquet file, in the file's order. */
+/** Every task of parquet files, in the order of the files' names and of each file. */
 export default definePlugin<Source<TaskRow>, typeof options>({
   name: 'sources/task-parquet',
-  summary: 'Harbor tasks packed in a parquet file',
+  summary: 'Harbor tasks packed in parquet files',
   options,
-  make: ({ path: asked, source = basename(asked).replace(/\..*$/, '') }, context) => {
+  make: ({ path: asked, source = nameOfInput(asked) }, context) => {
     const path = pathFrom(context, asked)
     return {
       kind: 'source',
       gives: 'task',
-      needs: () => [
-        {
-          kind: 'file',
-          path,
-          what: 'the packed tasks of the source',
-          provide: 'put the file there; ot-agent tasks pack DIR writes one',
-        },
-      ],
+      needs: () => needsOfFiles(path, packedTaskFiles, 'the packed tasks of the source'),
       expect: async () => {
         await using rows = await openTaskRows(path)
         return { rows: rows.rows }
       },
       fingerprint: async () => {
         await using _ = await openTaskRows(path)
-        const hash = createHash('sha256')
-        await pipeline(createReadStream(path), hash)
-        return hash.digest('hex')
+        return digestFiles(await inputFiles(path, packedTaskFiles))
       },
       async *rows(at) {
         at.signal.throwIfAborted()

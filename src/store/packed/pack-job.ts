@@ -1,11 +1,14 @@
+import { renameSync, statSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { BoundaryError, messageOf, UserError } from '../../core/errors.ts'
 import type { HostEnv } from '../../core/redact.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
+import { removeTree } from '../../lib/remove-tree.ts'
 import { syncDir } from '../../lib/sync-dir.ts'
 import { listFailedTries } from '../failed-tries.ts'
 import { openHarborLayout } from '../harbor-layout.ts'
@@ -38,7 +41,7 @@ export interface ConvertOptions {
 /** Trials are packed here first: until the directory has its final name, the job is in the Harbor layout. */
 const staging = '.packing'
 /** As many as wait for one sync, which on a slow disk takes longer than packing a trial. */
-const trialsAtOnce = 32
+const trialsAtOnce = 128
 
 /**
  * Turns the trial directories of a job into packed files. Interrupted at any moment, the job is whole in one layout or the other,
@@ -77,7 +80,7 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
   let done = 0
   const adopt = async (record: TrialRecord) => {
     const dir = join(job.dir, record.name)
-    if (!(await exists(join(dir, 'result.json')))) return
+    if (!isFinished(dir)) return
     seen.add(record.name)
     if (!(await hasSameFiles(dir, record.name, stage, store.index))) await store.adopt(dir, record)
   }
@@ -114,12 +117,14 @@ async function removePacked(job: JobDir, options: ConvertOptions): Promise<Packe
   const trash = await makeScratchDir(join(job.dir, '.packed-'))
   const judge = async (name: string): Promise<LeftAlone | null> => {
     const dir = join(job.dir, name)
-    if (!(await exists(join(dir, 'result.json')))) return { trial: name, reason: 'it is not finished' }
+    // Everything below blocks; between two trials the process must hear that it is to end.
+    await setImmediate()
+    if (!isFinished(dir)) return { trial: name, reason: 'it is not finished' }
     if (!(await hasSameFiles(dir, name, packed, store.index)))
       return { trial: name, reason: 'it is not what is packed under that name' }
-    // Moved away at once, so that no reader meets half of it; then removed at leisure.
-    await rename(dir, join(trash, name))
-    await rm(join(trash, name), { recursive: true, force: true })
+    // Moved away at once, so that no reader meets half of it.
+    renameSync(dir, join(trash, name))
+    await removeTree(join(trash, name))
     return null
   }
   const leftAlone: LeftAlone[] = []
@@ -129,6 +134,10 @@ async function removePacked(job: JobDir, options: ConvertOptions): Promise<Packe
   await rm(join(job.dir, indexName), { force: true })
   const packedBytes = [...store.index.trials.values()].reduce((sum, { length }) => sum + length, 0)
   return { trials: store.index.trials.size, packedBytes, leftAlone }
+}
+
+function isFinished(dir: string): boolean {
+  return statSync(join(dir, 'result.json'), { throwIfNoEntry: false }) !== undefined
 }
 
 async function trialDirs(jobDir: string): Promise<string[]> {

@@ -1,23 +1,23 @@
 import { mkdir, readdir, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BoundaryError, UserError } from '../../core/errors.ts'
+import { UserError } from '../../core/errors.ts'
 import type { TrialConfig } from '../../core/job.ts'
 import type { HostEnv } from '../../core/redact.ts'
 import type { RecordedAttempt } from '../../core/replay.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { codeOf, exists } from '../../lib/files.ts'
-import { readLines } from '../../lib/lines.ts'
 import { type PackOptions, packDir } from '../../lib/tar.ts'
 import { keepInterruptedTry, listFailedTries, makeReadable } from '../failed-tries.ts'
 import { openHarborLayout } from '../harbor-layout.ts'
+import type { IndexOptions } from '../record-index.ts'
 import { Tapes } from '../tapes.ts'
-import { parseTrialRecord, renderTrialRecord } from '../trial-record.ts'
+import { renderTrialRecord } from '../trial-record.ts'
 import type { OpenTrial, TrialStore } from '../trial-store.ts'
 import { Appender } from './appender.ts'
-import { parseIndexLine, recordTextIn } from './index-line.ts'
 import { listSegments, loadIndex, type PackedIndex, segmentName } from './packed-index.ts'
+import { readPackedRecords, recordsBetween } from './packed-records.ts'
 import { collectPayload, type Payload } from './payload.ts'
 import { memberOptions, restoreTrial } from './restore.ts'
 
@@ -29,15 +29,18 @@ export interface PackedStoreOptions {
   readonly dirName?: string
   /** True for a program that does nothing else meanwhile: directories are read by blocking calls. */
   readonly blocking?: boolean
+  /** How its records are read. */
+  readonly reading?: IndexOptions
 }
 
 /**
  * Trials in a few append-only files: `packed/segment-00000.tar.gz` holds one gzip member with a tar per trial, `packed/index.jsonl`
  * says where each lies and holds its record. A trial is finished exactly when its line in the index is whole and its bytes are there.
- * Trials at work are directories in `.work/`, laid out as in the Harbor layout. Reading changes nothing on disk.
+ * Trials at work are directories in `.work/`, laid out as in the Harbor layout. Reading changes nothing of this.
  */
 export async function openPackedStore(jobDir: string, options: PackedStoreOptions = {}): Promise<PackedStore> {
   const dirs = {
+    job: jobDir,
     packed: join(jobDir, options.dirName ?? 'packed'),
     work: join(jobDir, '.work'),
     tapes: join(jobDir, '.tapes'),
@@ -52,6 +55,7 @@ interface TryPlace {
 }
 
 interface Dirs {
+  readonly job: string
   readonly packed: string
   readonly work: string
   readonly tapes: string
@@ -64,6 +68,7 @@ export class PackedStore implements TrialStore {
   readonly #host: HostEnv
   readonly #rollBytes: number
   readonly #blocking: boolean
+  readonly #reading: IndexOptions
   readonly #workshop: TrialStore
   #appender: Promise<Appender> | undefined
 
@@ -74,11 +79,12 @@ export class PackedStore implements TrialStore {
     this.#host = options.host ?? process.env
     this.#rollBytes = options.rollBytes ?? 256 << 20
     this.#blocking = options.blocking ?? false
+    this.#reading = options.reading ?? {}
     this.#workshop = openHarborLayout(dirs.work, this.#host)
   }
 
   records(): AsyncGenerator<TrialRecord, void, void> {
-    return this.#recordsBetween(0, this.index.bytes)
+    return readPackedRecords(this.#dirs, this.index, this.#reading)
   }
 
   async begin(config: TrialConfig): Promise<string> {
@@ -249,20 +255,9 @@ export class PackedStore implements TrialStore {
   async #recordOf(trialName: string): Promise<TrialRecord> {
     const trial = this.index.trials.get(trialName)
     if (!trial) throw this.#noSuchTrial(trialName)
-    for await (const record of this.#recordsBetween(trial.lineAt, trial.lineEnd)) return record
+    for await (const { record } of recordsBetween(this.#dirs.packed, this.index, trial.lineAt, trial.lineEnd))
+      return record
     throw this.#noSuchTrial(trialName)
-  }
-
-  async *#recordsBetween(start: number, end: number): AsyncGenerator<TrialRecord, void, void> {
-    if (start === end) return
-    const path = join(this.#dirs.packed, 'index.jsonl')
-    for await (const { at, text } of readLines(path, start, end)) {
-      const line = at === 0 ? null : parseIndexLine(text)
-      if (line?.kind !== 'trial' || this.index.trials.get(line.trial)?.lineAt !== at) continue
-      const record = parseTrialRecord(recordTextIn(text))
-      if (record === null) throw damagedRecord(path, line.trial, at)
-      yield record
-    }
   }
 
   #noSuchTrial(name: string): UserError {
@@ -271,9 +266,4 @@ export class PackedStore implements TrialStore {
       'jobs show lists the trials of a job',
     )
   }
-}
-
-function damagedRecord(path: string, trial: string, at: number): BoundaryError {
-  const message = `${path}: the record of trial ${JSON.stringify(trial)} at byte ${at} is damaged`
-  return new BoundaryError('store', message, { retryable: false })
 }

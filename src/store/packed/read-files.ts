@@ -6,7 +6,7 @@ import { BoundaryError, UserError } from '../../core/errors.ts'
 import type { TrialFile } from '../../core/trace.ts'
 import { gunzipFew, gunzipIfNeeded } from '../../lib/gzip.ts'
 import { ArchiveError } from '../../lib/tar.ts'
-import { readTar, type TarEntry } from '../../lib/tar-read.ts'
+import { entriesIn, readTar, type TarEntry } from '../../lib/tar-read.ts'
 import type { Member } from './index-line.ts'
 import { type PackedIndex, segmentName } from './packed-index.ts'
 import { readMember } from './restore.ts'
@@ -29,8 +29,9 @@ export function readPackedFiles(packedDir: string, index: PackedIndex) {
       const member = index.trials.get(trialName)
       if (!member) throw new UserError(`${packedDir} has no finished trial ${JSON.stringify(trialName)}`, hint)
       try {
-        const source = await tarOf(packedDir, member, segmentOf)
-        return await collect(source, trialName, limitOf)
+        const few = await fewBytesOf(member, segmentOf)
+        if (few) return collectFew(few, trialName, limitOf)
+        return await collect(gunzipIfNeeded(readMember(packedDir, member)), trialName, limitOf)
       } catch (error) {
         if (!(error instanceof ArchiveError)) throw error
         throw new BoundaryError('store', `${packedDir}: trial ${JSON.stringify(trialName)}: ${error.message}`)
@@ -45,23 +46,27 @@ export function readPackedFiles(packedDir: string, index: PackedIndex) {
 
 const hint = 'jobs show lists the trials of a job'
 
-async function tarOf(
-  packedDir: string,
+/** The tar of a small member; null for one that is large, or damaged: reading it as a stream says what is wrong. */
+async function fewBytesOf(
   member: Member,
   segmentOf: (segment: number) => Promise<FileHandle>,
-): Promise<AsyncIterable<Uint8Array>> {
-  if (member.length > fewBytes) return gunzipIfNeeded(readMember(packedDir, member))
+): Promise<Uint8Array | null> {
+  if (member.length > fewBytes) return null
   const bytes = Buffer.allocUnsafe(member.length)
   // Blocking: so few bytes are there sooner than another thread could be asked for them.
   const bytesRead = readSync((await segmentOf(member.segment)).fd, bytes, 0, member.length, member.offset)
-  const whole = bytesRead === member.length && createHash('sha256').update(bytes).digest('hex') === member.sha256
-  // Damaged or too large once unpacked: the slow way says what is wrong, or holds only a part of it.
-  const tar = whole ? gunzipFew(bytes) : null
-  return tar === null ? gunzipIfNeeded(readMember(packedDir, member)) : once(tar)
+  const isWhole = bytesRead === member.length && createHash('sha256').update(bytes).digest('hex') === member.sha256
+  return isWhole ? gunzipFew(bytes) : null
 }
 
-async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  yield bytes
+function collectFew(tar: Uint8Array, trial: string, limitOf: LimitOf): TrialFile[] {
+  const files: TrialFile[] = []
+  for (const { kind, garbled, name, size, content } of entriesIn(tar)) {
+    const place = kind === 'file' && !garbled ? placeOf(name, trial) : null
+    const limit = place && limitOf(place.folder, place.name)
+    if (place && limit !== null) files.push({ ...place, bytes: content.subarray(0, limit), size })
+  }
+  return files.sort(byName)
 }
 
 async function collect(source: AsyncIterable<Uint8Array>, trial: string, limitOf: LimitOf): Promise<TrialFile[]> {
@@ -71,7 +76,11 @@ async function collect(source: AsyncIterable<Uint8Array>, trial: string, limitOf
     const limit = place && limitOf(place.folder, place.name)
     if (place && limit !== null) files.push({ ...place, bytes: await firstBytes(entry, limit), size: entry.size })
   }
-  return files.sort((a, b) => (a.name < b.name ? -1 : 1))
+  return files.sort(byName)
+}
+
+function byName(a: TrialFile, b: TrialFile): number {
+  return a.name < b.name ? -1 : 1
 }
 
 /** `TRIAL/agent/NAME` or `TRIAL/steps/STEP/agent/NAME`, where NAME may be in an `episode-N/`; null for every other file. */

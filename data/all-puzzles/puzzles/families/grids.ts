@@ -20,10 +20,10 @@ export const sudoku: Family = {
     return {
       ask: [
         random.pick([
-          '`PUZZLE` is a Sudoku: nine lines of nine characters, a dot for each empty cell.',
+          '`PUZZLE` contains a Sudoku: nine lines of nine characters, with a dot for each empty cell.',
           'Solve the Sudoku in `PUZZLE` (nine lines; `.` is an empty cell).',
         ]),
-        'Fill every empty cell so that each row, each column and each of the nine 3 x 3 blocks has every digit from 1 to 9 once. Given digits stay. Write nine lines of nine digits to `ANSWER`. Every correct filling counts.',
+        'Fill in every empty cell so that each row, each column and each of the nine 3 x 3 blocks contains every digit from 1 to 9 exactly once. Do not change the given digits. Write the completed grid to `ANSWER` as nine lines of nine digits. If there is more than one solution, any of them is accepted.',
       ],
       text,
       answer: lines(full.map((row) => row.join(''))),
@@ -75,8 +75,8 @@ export const queens: Family = {
       fixed.has(y) && solution[y] === x ? 'Q' : blocked.has(y * size + x) ? '#' : '.'
     return {
       ask: [
-        `\`PUZZLE\` is a board of ${size} x ${size} squares: \`Q\` is a queen that is already there, \`#\` a square where none may stand, \`.\` a free square.`,
-        `${random.pick(['Place', 'Put'])} queens so that there are ${size} in all and no two are in the same row, column or diagonal (blocked squares do not stop a queen). Write the board with all queens to \`ANSWER\`, in the same form. Any correct placement will do.`,
+        `\`PUZZLE\` shows a ${size} x ${size} board: \`Q\` is a queen that is already placed, \`#\` is a blocked square where no queen may stand, and \`.\` is a free square.`,
+        `${random.pick(['Place', 'Put'])} queens on free squares so that there are ${size} in total and no two share a row, column or diagonal. Blocked squares do not get in the way of a queen: two queens on the same line attack each other even if there is a blocked square between them. Write the board with all the queens to \`ANSWER\` in the same format. Any valid placement is accepted.`,
       ],
       text: lines(Array.from({ length: size }, (_, y) => Array.from({ length: size }, (_, x) => cell(y, x)).join(''))),
       answer: lines(
@@ -124,8 +124,8 @@ export const maze: Family = {
       at === start ? 'S' : at === end ? 'E' : walls[Math.floor(at / width)]?.[at % width] ? '#' : '.'
     return {
       ask: [
-        `\`PUZZLE\` is a map: \`#\` is a wall, \`S\` the start, \`E\` the end, everything else can be walked on.`,
-        `Find ${random.pick(['a shortest way', 'a way with as few steps as possible'])} from \`S\` to \`E\`, with steps up (\`U\`), down (\`D\`), left (\`L\`) and right (\`R\`), and write the letters of the steps as one line to \`ANSWER\`. If there are several shortest ways, any of them is right.`,
+        `\`PUZZLE\` is a map of a maze: \`#\` is a wall, \`S\` is the start, \`E\` is the exit and \`.\` is open floor.`,
+        `Find ${random.pick(['a shortest path', 'a path with as few steps as possible'])} from \`S\` to \`E\`. Each step goes one square up (\`U\`), down (\`D\`), left (\`L\`) or right (\`R\`). Write the steps to \`ANSWER\` as a single line of letters with nothing between them. If there are several shortest paths, any of them is accepted.`,
       ],
       text: lines(
         Array.from({ length: height }, (_, y) => Array.from({ length: width }, (_, x) => sign(y * width + x)).join('')),
@@ -201,8 +201,8 @@ export const lights: Family = {
     if (!board.some((row) => row.includes('*'))) return null
     return {
       ask: [
-        `\`PUZZLE\` shows ${size} x ${size} lamps, \`*\` is on and \`.\` is off. Pressing a lamp switches it and its neighbours above, below, left and right.`,
-        `Which lamps must be pressed so that all are off? Write ${size} lines of ${size} characters to \`ANSWER\`: \`x\` for a lamp to press once, \`.\` for one to leave alone. ${random.pick(['Every correct set of lamps is accepted.', 'There may be several answers; one is enough.'])}`,
+        `\`PUZZLE\` shows a ${size} x ${size} grid of lamps: \`*\` is on and \`.\` is off. Pressing a lamp toggles it and its neighbors above, below, to the left and to the right.`,
+        `Which lamps do you have to press to turn all of them off? Write ${size} lines of ${size} characters to \`ANSWER\`: \`x\` for a lamp to press once, \`.\` for a lamp to leave alone. ${random.pick(['Any correct set of lamps is accepted.', 'If there are several solutions, give any one of them.'])}`,
       ],
       text: lines(board),
       answer: lines(

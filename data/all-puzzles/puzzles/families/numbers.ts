@@ -12,8 +12,8 @@ export const cryptarithm: Family = {
     const used = [...new Set(words.join(''))].sort()
     return {
       ask: [
-        `\`PUZZLE\` is an addition in which every letter stands for a digit: \`${words[0]} + ${words[1]} = ${words[2]}\`.`,
-        `Different letters are different digits, and no number begins with 0. ${random.pick(['Find the digits', 'Work out which digit each letter is'])} and write them to \`ANSWER\`, one \`LETTER=DIGIT\` per line, for every letter that appears. Any assignment that makes the addition true counts.`,
+        `In this addition, every letter stands for a digit: \`${words[0]} + ${words[1]} = ${words[2]}\`. \`PUZZLE\` has the same three words, one per line.`,
+        `Different letters stand for different digits, and no number starts with 0. ${random.pick(['Find the digits', 'Work out which digit each letter stands for'])} and write them to \`ANSWER\`, one \`LETTER=DIGIT\` per line, for every letter that appears. Any assignment that makes the addition correct is accepted.`,
       ],
       text: lines(words),
       answer: lines(used.map((letter) => `${letter}=${letters.indexOf(letter)}`)),
@@ -59,8 +59,8 @@ export const knapsack: Family = {
     if (!top || top.names.length < 2) return null
     return {
       ask: [
-        `\`PUZZLE\` names the most that a bag can carry (\`limit ${limit}\`), and then things with their weight and value: \`item NAME WEIGHT VALUE\`.`,
-        `${random.pick(['Pack the bag', 'Choose things'])} so that the weights add up to at most the limit and the values to as much as is possible at all. Write the names of the chosen things to \`ANSWER\`, one per line, in any order. Several choices may be best; each is right.`,
+        `The first line of \`PUZZLE\` is the weight limit of a bag (\`limit ${limit}\`). Each of the other lines is an item, written as \`item NAME WEIGHT VALUE\`.`,
+        `${random.pick(['Pack the bag', 'Choose items'])} so that the total weight does not exceed the limit and the total value is as high as possible. Write the names of the chosen items to \`ANSWER\`, one per line, in any order. If several choices reach the highest value, any of them is accepted.`,
       ],
       text: lines([`limit ${limit}`, ...items.map(({ name, weight, value }) => `item ${name} ${weight} ${value}`)]),
       facts: { best: top.value },
@@ -84,8 +84,8 @@ export const subsetSum: Family = {
     const target = chosen.reduce((sum, number) => sum + number, 0)
     return {
       ask: [
-        `The first line of \`PUZZLE\` is a target, the other lines are numbers, all different.`,
-        `Choose some of the numbers, each at most once, so that they add up to exactly ${target}. ${random.pick(['Write them to `ANSWER`, one per line.', 'Put one per line into `ANSWER`, in any order.'])} There may be more than one answer, and each is accepted.`,
+        `The first line of \`PUZZLE\` is a target. The other lines are numbers, all different.`,
+        `Choose some of the numbers, each at most once, so that they add up to exactly ${target}. ${random.pick(['Write them to `ANSWER`, one per line.', 'Write the chosen numbers to `ANSWER`, one per line, in any order.'])} If there is more than one solution, any of them is accepted.`,
       ],
       text: lines([target, ...numbers].map(String)),
       answer: lines(chosen.map(String)),
@@ -116,8 +116,8 @@ export const jugs: Family = {
     if (!best || best[1].length < 2) return null
     return {
       ask: [
-        `There are ${sizes.length} empty jugs, numbered from 1; \`PUZZLE\` has the litres each holds, one per line. A move is \`fill N\` (to the brim), \`empty N\` or \`pour N M\` (from N into M until M is full or N is empty).`,
-        `${random.pick(['Bring', 'Get'])} exactly ${target} litres into one of the jugs, with as few moves as possible, and write the moves to \`ANSWER\`, one per line. Any shortest list of moves is right.`,
+        `You have ${sizes.length} empty jugs, numbered from 1. Line N of \`PUZZLE\` says how many liters jug N holds. A move is \`fill N\` (to the brim), \`empty N\` or \`pour N M\` (from jug N into jug M until M is full or N is empty).`,
+        `${random.pick(['Measure', 'Get'])} exactly ${target} ${target === 1 ? 'liter' : 'liters'} into one of the jugs in as few moves as possible, and write the moves to \`ANSWER\`, one per line. If there are several shortest sequences of moves, any of them is accepted.`,
       ],
       text: lines(sizes.map(String)),
       facts: { target, moves: best[1].length },

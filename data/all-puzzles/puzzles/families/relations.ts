@@ -16,8 +16,8 @@ export const satisfy: Family = {
     }
     return {
       ask: [
-        `Each line of \`PUZZLE\` is a statement about the variables \`v1\` to \`v${count}\`: it is true if at least one of its three parts is; \`v2\` is true when that variable is 1, \`-v2\` when it is 0.`,
-        `${random.pick(['Find values that make every line true', 'Give the variables values so that no line is false'])} and write \`NAME=0\` or \`NAME=1\` for each of the ${count} variables to \`ANSWER\`, one per line. Every satisfying choice is right.`,
+        `Each line of \`PUZZLE\` is a clause over the variables \`v1\` to \`v${count}\`. A clause is true if at least one of its three parts is true: \`v2\` is true when that variable is 1, and \`-v2\` is true when it is 0.`,
+        `${random.pick(['Find values that make every clause true', 'Assign values to the variables so that no clause is false'])} and write \`NAME=0\` or \`NAME=1\` for each of the ${count} variables to \`ANSWER\`, one per line. Any satisfying assignment is accepted.`,
       ],
       text: lines(Array.from({ length: Math.floor(count * 3.6) }, clause)),
       facts: { variables: count },
@@ -53,8 +53,8 @@ export const colouring: Family = {
     if (edges.length < count) return null
     return {
       ask: [
-        `\`PUZZLE\` lists neighbours among the ${count} regions \`n1\` to \`n${count}\`, a pair on each line.`,
-        `${random.pick(['Colour every region', 'Give each region a colour'])} with one of ${colours.map((colour) => `\`${colour}\``).join(', ')} so that neighbours never have the same one. Write \`REGION COLOUR\` for each region to \`ANSWER\`, one per line. Any such colouring will do.`,
+        `A map has ${count} regions, \`n1\` to \`n${count}\`. Each line of \`PUZZLE\` names two regions that are neighbors.`,
+        `${random.pick(['Color every region', 'Give each region a color,'])} using only ${colours.map((colour) => `\`${colour}\``).join(', ')}, so that neighbors never have the same color. Write \`REGION COLOR\` for each region to \`ANSWER\`, one per line. Any valid coloring is accepted.`,
       ],
       text: lines(edges),
       facts: { regions: count, colours: colours.length },
@@ -87,8 +87,8 @@ export const scheduling: Family = {
     })
     return {
       ask: [
-        `One machine has to do the jobs in \`PUZZLE\`, one after the other without a break, beginning at hour 0. A line is \`NAME HOURS DUE AFTER\`: how long the job takes, the hour by which it must be finished, and a job that must be finished before it starts (or \`-\`).`,
-        `${random.pick(['Find an order', 'Put the jobs in an order'])} in which everything is on time and write the names to \`ANSWER\`, one per line, first job first. Every order that works is right.`,
+        `One machine has to do the jobs listed in \`PUZZLE\`, one after the other without a break, starting at hour 0. Each line has the form \`NAME HOURS DUE AFTER\`: how long the job takes, the hour by which it must be finished, and a job that must be finished before this one starts (\`-\` if there is none).`,
+        `${random.pick(['Find an order', 'Put the jobs in an order'])} in which every job finishes on time, and write the names to \`ANSWER\`, one per line, first job first. Any order that works is accepted.`,
       ],
       text: lines(random.shuffle(jobs).map(({ name, hours, due, after }) => `${name} ${hours} ${due} ${after}`)),
       answer: lines(order),

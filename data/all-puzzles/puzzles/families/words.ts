@@ -22,8 +22,8 @@ export const wordLadder: Family = {
     const [end, way] = random.pick(ends)
     return {
       ask: [
-        `\`PUZZLE\` has a first word (\`from ${start}\`), a last word (\`to ${end}\`) and then the words that may be used, one per line.`,
-        `${random.pick(['Go from the first word to the last', 'Build a ladder from the first word to the last'])} in as few steps as possible. A step changes exactly one letter, and each word on the way must be one of the list. Write the ladder to \`ANSWER\`, one word per line, the first and the last word included. Any shortest ladder is right.`,
+        `\`PUZZLE\` gives a first word (\`from ${start}\`), a last word (\`to ${end}\`) and then the words that you may use, one per line.`,
+        `${random.pick(['Get from the first word to the last', 'Build a word ladder from the first word to the last'])} in as few steps as possible. Each step changes exactly one letter, and every word along the way must be in the list. Write the ladder to \`ANSWER\`, one word per line, including the first and the last word. If there are several shortest ladders, any of them is accepted.`,
       ],
       text: lines([`from ${start}`, `to ${end}`, ...words]),
       facts: { words: way.length },

@@ -142,16 +142,16 @@ function tellAccess({ random, root }: Draw, { listing, groups, out, verb, asNumb
     : 'type and mode as `ls -l` shows them'
   return [
     random.pick([
-      `An audit of another machine: for each file there, who may ${verb} it? \`${root}/${listing}\` describes its files and folders, one per line: ${form}, then owner, group and path, separated by spaces. \`${root}/users.txt\` has the names of all users, \`${root}/${groups}\` lines \`GROUP:MEMBER,MEMBER\`.`,
-      `From \`${root}/${listing}\`, \`${root}/users.txt\` and \`${root}/${groups}\` find out which users may ${verb} which files of a server that we cannot log in to. A line of the first is ${form}, owner, group and path, with spaces between them; the second has one user per line; the third has lines \`GROUP:MEMBER,MEMBER\`.`,
+      `We are auditing another machine: for each file on it, who may ${verb} it? \`${root}/${listing}\` describes its files and folders, one per line: ${form}, then owner, group and path, separated by spaces. \`${root}/users.txt\` lists all users, and \`${root}/${groups}\` lists the groups, one per line, as \`GROUP:MEMBER,MEMBER\`.`,
+      `Use \`${root}/${listing}\`, \`${root}/users.txt\` and \`${root}/${groups}\` to find out which users may ${verb} which files on a server that we cannot log in to. Each line of the first file has ${form}, owner, group and path, separated by spaces; the second has one user per line; the third has lines of the form \`GROUP:MEMBER,MEMBER\`.`,
     ]),
     random.pick([
-      `Write one line per file (folders get none) to \`${root}/${out}\`: its path, then the users who may ${verb} it, in alphabetical order, all separated by single spaces. A file that is closed to everyone has just its path. Sort the lines by path in byte order.`,
-      `The answer goes to \`${root}/${out}\`. It has a line for every file, not for folders: the path and after it the names of the users who may ${verb} it, sorted alphabetically, with a single space before each name. Where there is no such user, the line is only the path. Lines are in byte order.`,
+      `Write one line per file (folders get none) to \`${root}/${out}\`: its path, then the users who may ${verb} it, in alphabetical order, all separated by single spaces. If no user may ${verb} a file, its line is just the path. Sort the lines by path in byte order.`,
+      `Write the answer to \`${root}/${out}\`, with one line for every file but none for folders: the path, followed by the names of the users who may ${verb} it, sorted alphabetically, with a single space before each name. If there is no such user, the line is just the path. Sort the lines by path in byte order.`,
     ]),
     random.pick([
-      'The usual rules of Unix hold. Only the first that applies of owner, group and others counts, even if a later one allows more. And to reach a file, a user needs search permission (x) on every folder above it that is listed; folders that are not listed are open. None of the users is root.',
-      'Judge as Unix does: for the owner only the bits of the owner count, for other members of the group only those of the group, for the rest those of others. All listed folders on the way to a file must let the user pass (x); `/` itself is open to everyone. No user here is root.',
+      'The usual Unix rules apply. Of owner, group and others, only the first that applies to a user counts, even if a later one would allow more. To reach a file, a user also needs search permission (x) on every listed folder above it; folders that are not listed are open to everyone. None of the users is root.',
+      'Apply the Unix rules: for the owner, only the owner bits count; for other members of the group, only the group bits; for everyone else, the bits for others. Every listed folder on the way to a file must grant the user search permission (x); `/` itself is open to everyone. None of the users is root.',
     ]),
   ]
 }

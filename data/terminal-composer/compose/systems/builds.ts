@@ -161,24 +161,24 @@ const repairBuild: Operation = {
 }
 
 function tellBuild({ random, root }: Draw, path: string, src: string, count: number): string[] {
-  const some = count === 1 ? 'one mistake' : `${count} mistakes`
+  const some = count === 1 ? 'one bug' : `${count} bugs`
   return [
     random.pick([
-      `\`${root}/${path}\` builds a small web site, and it contains ${some}. Correct the script in place so that it does what is described here.`,
-      `The build of a site is broken: there ${count === 1 ? 'is' : 'are'} ${some} in \`${root}/${path}\`. Repair that script.`,
-      `Repair the incremental build script \`${root}/${path}\`, in which ${some} ${count === 1 ? 'was' : 'were'} made.`,
+      `\`${root}/${path}\` builds a small website, and it contains ${some}. Fix the script in place so that it does what is described below.`,
+      `The build of a website is broken: there ${count === 1 ? 'is' : 'are'} ${some} in \`${root}/${path}\`. Fix that script.`,
+      `Fix the incremental build script \`${root}/${path}\`, which contains ${some}.`,
     ]),
     random.pick([
-      `\`bash ${root}/${path} SRC OUT\` turns every \`NAME.page\` in the folder SRC into \`NAME.html\` in the folder OUT, which it makes if need be. A line \`@include PART\` in a page is replaced by the lines of \`parts/PART\` below SRC; parts may include other parts in the same way. All other lines are copied as they are, with their spaces and backslashes; a last line that lacks its line feed gets one.`,
-      `It is called as \`bash ${root}/${path} SRC OUT\`. For each page, a file \`NAME.page\` in SRC, it writes \`NAME.html\` to OUT (a folder that may not exist yet). Lines are taken over unchanged, blanks and backslashes included, except that \`@include PART\` stands for the content of the file \`parts/PART\` in SRC, in which there may be more such lines. Every line of the result ends with a line feed, even if the last line of a source does not.`,
+      `\`bash ${root}/${path} SRC OUT\` turns every \`NAME.page\` in the folder SRC into \`NAME.html\` in the folder OUT, creating OUT if necessary. A line \`@include PART\` in a page is replaced by the lines of \`parts/PART\` in SRC; parts may include other parts in the same way. All other lines are copied unchanged, including their spaces and backslashes; if the last line has no newline, one is added.`,
+      `It is called as \`bash ${root}/${path} SRC OUT\`. For each page, a file \`NAME.page\` in SRC, it writes \`NAME.html\` to OUT (a folder that may not exist yet). Lines are copied unchanged, including spaces and backslashes, except that a line \`@include PART\` is replaced by the contents of the file \`parts/PART\` in SRC, which may contain such lines itself. Every line of the result ends with a newline, even if the last line of a source file does not.`,
     ]),
     random.pick([
-      'A page is built only if its result is missing or older than the page or than any part that goes into it, directly or through other parts. The script prints `built NAME` or `fresh NAME` for each page, in the order of their names. Then it deletes results whose page is gone and prints `removed NAME` for each. It leaves nothing but results in OUT.',
-      'Work that is not needed is skipped: when the result exists and neither the page nor one of the parts in it (at any depth) is newer, the script prints `fresh NAME`, otherwise it builds the page and prints `built NAME`, page by page in the order of names. Afterwards, every `.html` file in OUT without a page is removed, with the line `removed NAME`. No other files may remain in OUT.',
+      'A page is built only if its result is missing or older than the page or than any part that goes into it, directly or through other parts. The script prints `built NAME` or `fresh NAME` for each page, sorted by name. Then it deletes results whose page no longer exists and prints `removed NAME` for each of them. Nothing but the results may remain in OUT.',
+      'Unnecessary work is skipped: if the result exists and neither the page nor any of the parts in it (at any depth) is newer, the script prints `fresh NAME`; otherwise it builds the page and prints `built NAME`. Pages are handled in order of their names. Afterwards, every `.html` file in OUT without a page is removed, with the line `removed NAME`. No other files may remain in OUT.',
     ]),
     random.pick([
-      `\`${root}/${src}\` is a site to try it on; do not change it. The tests use other sites.`,
-      `You can try it with \`${root}/${src}\`, which has to stay as it is; write the output somewhere else, such as a folder in /tmp. It will be run on different sites.`,
+      `You can try it on \`${root}/${src}\`, but do not change that folder. The tests use other sites.`,
+      `Try it on \`${root}/${src}\`, which must not change; write the output somewhere else, such as a folder in /tmp. The script will be tested on different sites.`,
     ]),
   ]
 }

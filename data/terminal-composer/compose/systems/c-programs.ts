@@ -191,19 +191,19 @@ const heard = (one: string, two: string) =>
   `built\n${tally(one, 10)}exit 0\n${tally(two, 3)}exit 0\nexit 1\ncurrent\n2\n1\n${['Makefile', 'count.c', 'count.h', 'main.c', 'text.c', 'text.h'].map((name) => `${name}\n`).join('')}`
 
 function tellC({ random, root }: Draw, folder: string, count: number): string[] {
-  const some = count === 1 ? 'one mistake' : `${count} mistakes`
+  const some = count === 1 ? 'one bug' : `${count} bugs`
   return [
     random.pick([
-      `The C program in \`${root}/${folder}\` has ${some}, in its sources or in its Makefile. Repair ${count === 1 ? 'it' : 'them'} in place.`,
-      `\`${root}/${folder}\` holds a small C program with a Makefile. Somewhere in these files ${count === 1 ? 'is' : 'are'} ${some}. Find and correct ${count === 1 ? 'it' : 'them'}.`,
+      `The C program in \`${root}/${folder}\` has ${some}, in its sources or in its Makefile. Fix ${count === 1 ? 'it' : 'them'} in place.`,
+      `\`${root}/${folder}\` contains a small C program with a Makefile. There ${count === 1 ? 'is' : 'are'} ${some} somewhere in these files. Find and fix ${count === 1 ? 'it' : 'them'}.`,
     ]),
     random.pick([
-      '`make` has to build `tally`, compiling only what is needed: a file is compiled again when it or one of the headers that it includes has changed, and otherwise not. `make clean` removes everything that `make` made.',
-      'With `make`, the program `tally` is built from three object files. Each of them depends on its source and on the headers that the source includes, so that changes there, and only those, compile it again. `make clean` leaves nothing but the sources, the headers and the Makefile.',
+      '`make` should build `tally` and compile only what is needed: a source file is compiled again if it, or one of the headers that it includes, has changed, and not otherwise. `make clean` removes everything that `make` created.',
+      '`make` builds the program `tally` from three object files. Each of them depends on its source file and on the headers that the source file includes: a change to one of these, and to nothing else, causes it to be compiled again. `make clean` leaves nothing but the sources, the headers and the Makefile.',
     ]),
     random.pick([
-      '`tally N` counts the words of its standard input, which are runs of the letters a to z and A to Z, upper case taken as lower case, and prints `TIMES WORD` for the N most frequent ones (10 without an argument), most frequent first and equally frequent ones in alphabetical order. Its exit code is 0, or 1 when the input has no words.',
-      'Called as `tally N`, the program reads text, takes every run of letters (a to z, in either case) as a word, ignores case, and prints the N words that occur most often as `TIMES WORD`, in descending order of TIMES and then alphabetically. N is 10 if it is not given. It exits with 1 if there was no word at all, otherwise with 0.',
+      '`tally N` counts the words on its standard input. A word is a run of the letters a to z and A to Z; words are converted to lower case. It prints `TIMES WORD` for the N most frequent words (10 without an argument), most frequent first, with equally frequent words in alphabetical order. Its exit code is 0, or 1 if the input has no words.',
+      'Called as `tally N`, the program reads text from its standard input, treats every run of letters (a to z, in either case) as a word, converts the words to lower case, and prints the N most frequent words as `TIMES WORD`, in descending order of TIMES and then alphabetically. N defaults to 10. The exit code is 1 if there were no words at all, and 0 otherwise.',
     ]),
     random.pick([
       `The tests copy the sources, the headers and the Makefile elsewhere and build them there.`,

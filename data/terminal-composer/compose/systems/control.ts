@@ -92,7 +92,7 @@ ctl status
 ctl stop
 ls *.pid 2> /dev/null
 ctl dance
-grep -c . err`
+[ -s err ] && echo message`
 
 const heard = [
   'stopped\nexit 3',
@@ -111,7 +111,7 @@ const heard = [
   'stopped\nexit 3',
   'not running\nexit 1',
   'exit 2',
-  '1',
+  'message',
 ]
 
 const worker = `sleep 300 &
@@ -157,27 +157,27 @@ function tellControl({ random, root }: Draw, path: string, name: string, count: 
   const some = count === 1 ? 'one thing' : `${count} things`
   return [
     random.pick([
-      `\`${root}/${path}\` starts and stops a background program, but ${some} in it ${count === 1 ? 'does' : 'do'} not work as described here. Repair the script in place.`,
-      `Someone rewrote \`${root}/${path}\`, which keeps a program running in the background, and got ${some} wrong. Make it do what follows.`,
-      `The control script \`${root}/${path}\` gets ${some} wrong. Correct it, so that it follows this description.`,
+      `\`${root}/${path}\` starts and stops a background program, but ${some} in it ${count === 1 ? 'does' : 'do'} not work as described below. Fix the script in place.`,
+      `Someone rewrote \`${root}/${path}\`, which keeps a program running in the background, and got ${some} wrong. Make it behave as described below.`,
+      `The control script \`${root}/${path}\` gets ${some} wrong. Fix it so that it matches this description.`,
     ]),
-    `It is called as \`bash ${root}/${path} DIR ACTION [PROGRAM ARGUMENT...]\` and keeps the process id in \`${name}.pid\` and the log in \`${name}.log\`, both in DIR.`,
+    `It is called as \`bash ${root}/${path} DIR ACTION [PROGRAM ARGUMENT...]\` and keeps the process ID in \`${name}.pid\` and the log in \`${name}.log\`, both in DIR.`,
     random.pick([
-      `- \`start\` runs PROGRAM with exactly these arguments in a session of its own, appends its standard output and standard error to the log, prints \`started\` and exits with 0. When the program runs already it starts nothing, prints \`already running\` and exits with 1.
-- \`stop\` sends SIGTERM to the program and everything it started (its process group), waits at most about a second, and kills them if the program is still there. Then it removes the pid file, prints \`stopped\` and exits with 0. When nothing runs it removes the pid file, if there is one, prints \`not running\` and exits with 1.
-- \`status\` prints \`running\` and exits with 0, or prints \`stopped\` and exits with 3.
-- Any other action prints a message on standard error only and exits with 2.`,
-      `\`start\`: PROGRAM runs in a new session with its arguments unchanged; what it prints on either stream is added to the end of the log. Prints \`started\`, exit code 0; or \`already running\`, exit code 1, if it was running.
+      `- \`start\` runs PROGRAM with exactly these arguments in its own session, appends its standard output and standard error to the log, prints \`started\` and exits with 0. If the program is already running, it starts nothing, prints \`already running\` and exits with 1.
+- \`stop\` sends SIGTERM to the program and everything it started (its process group), waits for at most about a second, and sends SIGKILL to all of them if the program is still running. Then it removes the PID file, prints \`stopped\` and exits with 0. If nothing is running, it removes the PID file, if there is one, prints \`not running\` and exits with 1.
+- \`status\` prints \`running\` and exits with 0 if the program is running; otherwise it prints \`stopped\` and exits with 3.
+- Any other action prints a message to standard error only and exits with 2.`,
+      `\`start\`: runs PROGRAM in a new session with its arguments unchanged; everything it prints, on either stream, is appended to the log. Prints \`started\`, exit code 0; or \`already running\`, exit code 1, if it was already running.
 
-\`stop\`: the whole process group of the program gets SIGTERM, and SIGKILL if the program does not end within about a second. The pid file goes away. Prints \`stopped\`, exit code 0; or \`not running\`, exit code 1, when there was nothing to stop, in which case a left-over pid file goes away too.
+\`stop\`: the whole process group of the program gets SIGTERM, and then SIGKILL if the program does not end within about a second. The PID file is removed. Prints \`stopped\`, exit code 0; or \`not running\`, exit code 1, if there was nothing to stop; a stale PID file is removed in that case, too.
 
-\`status\`: \`running\` and exit code 0, or \`stopped\` and exit code 3.
+\`status\`: prints \`running\`, exit code 0, or \`stopped\`, exit code 3.
 
-Everything else: exit code 2, with a message on standard error and nothing on standard output.`,
+Any other action: exit code 2, with a message on standard error and nothing on standard output.`,
     ]),
     random.pick([
-      'A pid file alone proves nothing: its process may have ended long ago.',
-      'Keep in mind that a pid file may be left over from a program that is gone.',
+      'A PID file alone proves nothing: its process may have ended long ago.',
+      'Keep in mind that a PID file may be left over from a program that is no longer running.',
     ]),
   ]
 }

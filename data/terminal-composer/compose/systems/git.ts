@@ -96,7 +96,7 @@ const recover: Operation = {
       isOpen: true,
       ask: [
         random.pick([
-          `The branch \`main\` of the git repository \`${root}/repo\` once had a file \`${path}\`, which is gone now. Write the content that it had right before it was deleted (the last time, if that happened more than once) to \`${root}/${out}\`.`,
+          `The branch \`main\` of the git repository \`${root}/repo\` once had a file \`${path}\`, which is gone now. Write the contents that it had right before it was deleted (for the last time, if it was deleted more than once) to \`${root}/${out}\`.`,
           `Somewhere in the history of \`${root}/repo\` (a git repository, branch \`main\`) the file \`${path}\` was deleted. Recover its last version as \`${root}/${out}\`.`,
           `\`${path}\` no longer exists in the git repository \`${root}/repo\`. Save the newest version of it that \`main\` ever had to \`${root}/${out}\`.`,
         ]),
@@ -153,7 +153,7 @@ const lastChange: Operation = {
       ask: [
         random.pick([
           `\`${path}\` in the git repository \`${root}/repo\` has lines \`KEY = VALUE\`. For each key, find the commit on \`main\` that gave it its present value, and write \`KEY: SUBJECT (AUTHOR)\` to \`${root}/${out}\`, with the subject of the commit and the name of its author, one line per key, sorted by key in byte order.`,
-          `Who set what? The settings in \`${path}\` of the git repository \`${root}/repo\` (lines \`KEY = VALUE\`, branch \`main\`) were changed over time. Write a line \`KEY: SUBJECT (AUTHOR)\` for every key to \`${root}/${out}\`: SUBJECT and AUTHOR are the first line of the message and the author's name of the commit that last changed the value of this key. Sort by key, in byte order.`,
+          `Who set what? The settings in \`${path}\` of the git repository \`${root}/repo\` (lines \`KEY = VALUE\`, branch \`main\`) were changed over time. Write one line \`KEY: SUBJECT (AUTHOR)\` per key to \`${root}/${out}\`, where SUBJECT is the first line of the message of the commit that last changed the value of this key, and AUTHOR is the name of its author. Sort the lines by key, in byte order.`,
         ]),
         random.pick(['Leave the repository as it is.', 'Nothing in the repository may change.']),
       ],

@@ -143,26 +143,26 @@ function tellHarvest({ random, root, level }: Draw, { path, out, port }: Told): 
     level === 'easy'
       ? ''
       : random.pick([
-          ' It is often busy and then answers 503: ask again.',
-          ' An answer of 503 means that it is busy for the moment and that the same request has to be sent again.',
+          ' The service is often busy and then responds with status 503: send the request again.',
+          ' Status 503 means that the service is busy and that the same request has to be sent again.',
         ])
   return [
     random.pick([
       `\`perl ${root}/${path} ${port}\` starts a web service on 127.0.0.1, port ${port} (any other free port will do as well). Start it, fetch all of its records and add them up.`,
-      `Sum up the records that a web service gives out. The service is \`${root}/${path}\`: \`perl ${root}/${path} ${port}\` runs it on port ${port} of 127.0.0.1, and another free port is fine too.`,
+      `Add up the records of a web service. The service is \`${root}/${path}\`: \`perl ${root}/${path} ${port}\` runs it on port ${port} of 127.0.0.1, and another free port is fine too.`,
       `We need totals over the records of the web service \`${root}/${path}\`. It is not running; start it with \`perl ${root}/${path} ${port}\` (or another port), and it will listen on 127.0.0.1.`,
     ]),
     random.pick([
-      `\`GET /token\` gives a token, which is different each time the service starts. With it in the header \`X-Token\`, \`GET /records?page=1\` gives the first lines \`GROUP AMOUNT\`, page 2 the next ones and so on, until a page is empty.${busy}`,
-      `Ask for a token first (\`GET /token\`; it holds as long as the service runs) and send it as the header \`X-Token\` with every other request. \`GET /records?page=N\`, N from 1, answers with lines \`GROUP AMOUNT\`; the first page without lines comes after the last one with records.${busy}`,
+      `\`GET /token\` returns a token, which is different each time the service starts. With that token in the header \`X-Token\`, \`GET /records?page=1\` returns the first records, as lines of the form \`GROUP AMOUNT\`, \`page=2\` returns the next ones and so on, until a page is empty.${busy}`,
+      `First get a token (\`GET /token\`; it is valid as long as the service runs) and send it in the header \`X-Token\` with every other request. \`GET /records?page=N\`, starting at page 1, returns lines of the form \`GROUP AMOUNT\`; the first empty page comes right after the last one with records.${busy}`,
     ]),
     random.pick([
-      `Write a line \`GROUP COUNT SUM\` per group to \`${root}/${out}\`: how many records the group has and the sum of their amounts, some of which are negative. Sort the lines by the name of the group.`,
+      `Write one line \`GROUP COUNT SUM\` per group to \`${root}/${out}\`: the number of records in the group and the sum of their amounts, some of which are negative. Sort the lines by group name.`,
       `The result, \`${root}/${out}\`, has one line per group, sorted by name: \`GROUP COUNT SUM\`, with the number of records and the sum of the amounts. Amounts can be negative.`,
     ]),
     random.pick([
-      'The program itself must stay as it is.',
-      `Do not change \`${root}/${path}\`. If there is no curl, Perl or the /dev/tcp of bash will do.`,
+      'Do not change the program itself.',
+      `Do not change \`${root}/${path}\`. If curl is not installed, you can use Perl or /dev/tcp in bash.`,
     ]),
   ]
 }

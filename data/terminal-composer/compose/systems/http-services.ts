@@ -30,9 +30,9 @@ const inOrder = (data: Map<string, string>) => [...data].sort(([a], [b]) => (a <
 const lookup: HttpService = {
   name: 'lookup',
   routes: (things) => [
-    `\`GET /${things}/NAME\`: the value of NAME and a line feed`,
-    `\`GET /${things}?text=T\`: a line \`NAME=VALUE\` for each record whose value contains T, sorted by name; nothing when there is none`,
-    `\`GET /count\`: the number of records and a line feed`,
+    `\`GET /${things}/NAME\`: the value of NAME, followed by a newline`,
+    `\`GET /${things}?text=T\`: one line \`NAME=VALUE\` for each record whose value contains T, sorted by name; an empty body if there is none`,
+    `\`GET /count\`: the number of records, followed by a newline`,
   ],
   code: (things) => `sub answer {
   my ($method, $path, $arg, $body) = @_;
@@ -84,9 +84,9 @@ const lookup: HttpService = {
 const counters: HttpService = {
   name: 'counters',
   routes: (things) => [
-    `\`POST /${things}/NAME\` with a whole number as body, which may be negative: adds it to the total of NAME (0 when NAME is new), and answers with the new total and a line feed; any other body is answered with 400, \`bad number\` and a line feed`,
-    `\`GET /${things}/NAME\`: the total of NAME and a line feed`,
-    `\`GET /${things}\`: a line \`NAME TOTAL\` for each name, largest total first, equal totals sorted by name`,
+    `\`POST /${things}/NAME\` with a whole number (possibly negative) as the body: adds it to the total of NAME (0 if NAME is new) and responds with the new total, followed by a newline; any other body gets status 400 and \`bad number\`, followed by a newline`,
+    `\`GET /${things}/NAME\`: the total of NAME, followed by a newline`,
+    `\`GET /${things}\`: one line \`NAME TOTAL\` for each name, largest total first, with equal totals sorted by name`,
   ],
   code: (things) => `sub answer {
   my ($method, $path, $arg, $body) = @_;
@@ -152,9 +152,9 @@ function ranked(totals: Map<string, number>): string {
 const notes: HttpService = {
   name: 'notes',
   routes: (things) => [
-    `\`PUT /${things}/NAME\`: keeps the body under NAME; answers 201 when NAME is new and 200 when it replaces another text, with the number of bytes and a line feed`,
-    `\`GET /${things}/NAME\`: the text exactly as it was put`,
-    `\`DELETE /${things}/NAME\`: forgets it; 200, \`deleted\` and a line feed`,
+    `\`PUT /${things}/NAME\`: stores the body under NAME; the status is 201 if NAME is new and 200 if it replaces an existing text; responds with the number of bytes stored, followed by a newline`,
+    `\`GET /${things}/NAME\`: the text exactly as it was stored`,
+    `\`DELETE /${things}/NAME\`: deletes the text and responds with \`deleted\`, followed by a newline`,
     `\`GET /${things}\`: the names, one per line, sorted`,
   ],
   code: (things) => `sub answer {

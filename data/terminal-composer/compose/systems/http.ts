@@ -159,22 +159,22 @@ interface Told {
 }
 
 function tellHttp({ random, root }: Draw, { path, sample, count, routes }: Told): string[] {
-  const some = count === 1 ? 'one mistake' : `${count} mistakes`
+  const some = count === 1 ? 'one bug' : `${count} bugs`
   const call = `perl ${root}/${path} PORT FILE`
   return [
     random.pick([
-      `\`${root}/${path}\` is a small web service in Perl. It is started with \`${call}\`, reads tab-separated names and values from FILE and listens on PORT of 127.0.0.1. It has ${some}. Repair it in place.`,
-      `Users complain about the web service \`${root}/${path}\`: it has ${some}. Find and fix ${count === 1 ? 'it' : 'them'} in that file. The service runs as \`${call}\`, serves HTTP on that port of 127.0.0.1, and takes its first records (a name, a tab, a value) from FILE.`,
-      `Fix the HTTP service in \`${root}/${path}\`, which contains ${some}. \`${call}\` starts it on 127.0.0.1 with the records of FILE, one per line, name and value separated by a tab.`,
+      `\`${root}/${path}\` is a small web service in Perl. \`${call}\` starts it: it reads tab-separated names and values from FILE and listens on port PORT of 127.0.0.1. It has ${some}. Fix the file in place.`,
+      `Users are complaining about the web service \`${root}/${path}\`: it has ${some}. Find and fix ${count === 1 ? 'it' : 'them'} in that file. The service is started with \`${call}\`, serves HTTP on that port of 127.0.0.1, and loads its initial records (a name, a tab, a value) from FILE.`,
+      `Fix the HTTP service in \`${root}/${path}\`, which contains ${some}. \`${call}\` starts it on 127.0.0.1 with the records in FILE: one per line, name and value separated by a tab.`,
     ]),
-    `${random.pick(['It has to answer like this:', 'This is what it should do:', 'Its routes, as they are meant:'])}\n\n${routes.map((route) => `- ${route}`).join('\n')}`,
+    `${random.pick(['It should respond as follows:', 'This is what it should do:', 'These are the intended routes:'])}\n\n${routes.map((route) => `- ${route}`).join('\n')}`,
     random.pick([
-      'Every answer has the type text/plain and a Content-Length that is right. The status is 200 unless said otherwise. An unknown path or name gives 404 and the text `not found`, a method that a path does not take gives 405 and `method not allowed`; these texts end with a line feed. Names in paths and values in queries may be escaped with % and two hexadecimal digits, and in queries + stands for a space. Names of headers may come in upper or lower case.',
-      'Unless said otherwise the status is 200. Paths and names that do not exist are answered with 404 and `not found`, wrong methods with 405 and `method not allowed`, each followed by a line feed. The body is plain text, its size is in Content-Length. Percent escapes are decoded (upper or lower case hexadecimal digits), and + in a query is a space. Header names may come in any case.',
+      'Every response has the content type text/plain and a correct Content-Length. The status is 200 unless stated otherwise. An unknown path or name gets status 404 and the text `not found`; a method that a path does not support gets 405 and `method not allowed`; both texts end with a newline. Names in paths and values in queries may be percent-encoded (with upper- or lowercase hex digits), and in queries + stands for a space. Header names are case-insensitive.',
+      'Unless stated otherwise, the status is 200. Paths and names that do not exist get 404 and `not found`, unsupported methods get 405 and `method not allowed`, each followed by a newline. The body is plain text, and Content-Length gives its size in bytes. Percent-encoded characters are decoded (hex digits in upper or lower case), and + in a query means a space. Clients may send header names in any case.',
     ]),
     random.pick([
-      `\`${root}/${sample}\` is a file to try it with; leave it as it is. The tests start the service with other files and ports, and stop it with SIGTERM.`,
-      `Try it with \`${root}/${sample}\`, which must stay unchanged. It will be tested with another port and other records. There may be no curl here, but Perl and the /dev/tcp of bash can speak HTTP.`,
+      `You can try it with \`${root}/${sample}\`, but leave that file as it is. The tests start the service with other files and ports, and stop it with SIGTERM.`,
+      `Try it with \`${root}/${sample}\`, which must not change. It will be tested on another port and with other records. curl may not be installed here, but you can send HTTP requests from Perl or through /dev/tcp in bash.`,
     ]),
   ]
 }

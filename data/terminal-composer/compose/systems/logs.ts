@@ -78,11 +78,11 @@ const traceRequests: Operation = {
     const which = level === 'easy' ? 'every request' : 'every request with at least one `ERROR` line'
     const ask = [
       random.pick([
-        `Requests pass through up to three services, whose logs are \`gateway.log\`, \`app.log\` and \`storage.log\` in \`${root}/${folder}\`. Each writes the time and the id of a request in a form of its own; the clock of the gateway shows UTC+02:00, and ids consist of letters and digits. Follow the requests through all three.`,
-        `In \`${root}/${folder}\` there are the logs of three services, \`gateway.log\`, \`app.log\` and \`storage.log\`. They are about the same requests, but each has its own way to write times (one in UTC+02:00, one in milliseconds since 1970, one in UTC) and ids (letters and digits). Bring them together.`,
+        `Requests pass through up to three services, whose logs are \`gateway.log\`, \`app.log\` and \`storage.log\` in \`${root}/${folder}\`. Each has its own format for times and request IDs; the gateway logs in UTC+02:00, and IDs consist of letters and digits. Follow the requests through all three.`,
+        `In \`${root}/${folder}\` there are the logs of three services, \`gateway.log\`, \`app.log\` and \`storage.log\`. They cover the same requests, but each has its own format for times (one in UTC+02:00, one in milliseconds since 1970, one in UTC) and IDs (letters and digits). Combine them.`,
       ]),
       random.pick([
-        `Write a line \`ID MILLISECONDS SERVICE\` for ${which} to \`${root}/${out}\`. MILLISECONDS is the time between the first and the last line of the request in any log, SERVICE the service with its earliest \`ERROR\` line (\`gateway\`, \`app\` or \`storage\`)${level === 'easy' ? ', or `ok` if it has none' : ''}. Put the longest first; where times are equal, go by ID in byte order.`,
+        `Write a line \`ID MILLISECONDS SERVICE\` for ${which} to \`${root}/${out}\`. MILLISECONDS is the time between the first and the last line of the request in any log, SERVICE the service with its earliest \`ERROR\` line (\`gateway\`, \`app\` or \`storage\`)${level === 'easy' ? ', or `ok` if it has none' : ''}. Put the longest request first; if times are equal, sort by ID in byte order.`,
         `\`${root}/${out}\` should have one line for ${which}: its id, the milliseconds from its first to its last log line over all three logs, and the service that logged an \`ERROR\` for it first${level === 'easy' ? ' (`ok` when no service did)' : ''}, with single spaces in between. Sort by the milliseconds, largest first, then by id in byte order.`,
       ]),
     ]
@@ -189,12 +189,12 @@ const kept = (name: string, nth: number) => (nth === 1 ? `${name}.1` : `${name}.
 function tellRotation({ random, root }: Draw, conf: string): string[] {
   return [
     random.pick([
-      `Rotate the logs in \`${root}\` by hand, once. \`${root}/${conf}\` says how: lines \`NAME BYTES KEEP\`, separated by spaces. A log is due when it has more than BYTES bytes; logs that are not due, and their old copies, stay as they are.`,
-      `The log rotation of \`${root}\` did not run tonight; do its work. Each line of \`${root}/${conf}\` has the name of a log, a size in bytes and the number of old copies to keep. Only logs larger than that size are rotated. The others are left alone, old copies included.`,
+      `Rotate the logs in \`${root}\` by hand, once. \`${root}/${conf}\` says how: lines \`NAME BYTES KEEP\`, separated by spaces. A log is due if it has more than BYTES bytes; leave logs that are not due, and their old copies, as they are. KEEP is the number of old copies to keep.`,
+      `The log rotation of \`${root}\` did not run tonight; do its work. Each line of \`${root}/${conf}\` has the name of a log, a size in bytes and the number of old copies to keep. Only logs larger than that size are rotated. Leave the others alone, including their old copies.`,
     ]),
     random.pick([
-      'For a log that is due, `NAME` becomes `NAME.1` and a new, empty `NAME` takes its place. The old `NAME.1` is compressed with gzip and becomes `NAME.2.gz`, `NAME.2.gz` becomes `NAME.3.gz`, and so on. No more old copies remain than are to be kept: one whose number would be greater is deleted.',
-      'To rotate a log means: every old copy moves up by one number, `NAME.1` becomes `NAME.2.gz` (now compressed with gzip), `NAME.2.gz` becomes `NAME.3.gz` and so on; copies whose number would exceed the number to keep are deleted; `NAME` itself becomes `NAME.1`, uncompressed; and an empty `NAME` is created.',
+      'For a log that is due, `NAME` becomes `NAME.1` and a new, empty `NAME` takes its place. The old `NAME.1` is compressed with gzip and becomes `NAME.2.gz`, `NAME.2.gz` becomes `NAME.3.gz`, and so on. A copy whose number would be greater than the number of copies to keep is deleted.',
+      'Rotating a log works like this: every old copy moves up by one number, `NAME.1` becomes `NAME.2.gz` (now compressed with gzip), `NAME.2.gz` becomes `NAME.3.gz` and so on; copies whose number would exceed the number to keep are deleted; `NAME` itself becomes `NAME.1`, uncompressed; and an empty `NAME` is created.',
     ]),
   ]
 }

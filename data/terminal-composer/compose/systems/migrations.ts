@@ -179,8 +179,8 @@ const migrate: Operation = {
 function tellMigrations({ random, root }: Draw, folder: string, mayFail: boolean): string[] {
   return [
     random.pick([
-      `Bring the tables in \`${root}/tables\` up to date. Each is a file \`NAME.tsv\`: the first line has the names of the columns, the others are rows, cells are separated by tabs. The migrations are the files \`NUMBER-WORDS.txt\` in \`${root}/${folder}\`. \`${root}/applied.txt\` lists those that were applied already, without \`.txt\`. Apply all others, in the order of their numbers, and add the name of each (again without \`.txt\`) to the end of that list.`,
-      `A small database lives in \`${root}/tables\`, one tab-separated file \`NAME.tsv\` per table with the column names in the first line. Apply the pending migrations from \`${root}/${folder}\` to it. A migration is a file \`NUMBER-WORDS.txt\`; it is pending unless its name without \`.txt\` is a line of \`${root}/applied.txt\`. Go by number, smallest first, and append the name of every migration you apply to \`applied.txt\`.`,
+      `Bring the tables in \`${root}/tables\` up to date. Each is a file \`NAME.tsv\`: the first line has the names of the columns, the others are rows, cells are separated by tabs. The migrations are the files \`NUMBER-WORDS.txt\` in \`${root}/${folder}\`. \`${root}/applied.txt\` lists those that have already been applied, without \`.txt\`. Apply all the others in numeric order, and append the name of each one (again without \`.txt\`) to that list.`,
+      `A small database lives in \`${root}/tables\`, one tab-separated file \`NAME.tsv\` per table with the column names in the first line. Apply the pending migrations from \`${root}/${folder}\` to it. A migration is a file \`NUMBER-WORDS.txt\`; it is pending unless its name without \`.txt\` is a line of \`${root}/applied.txt\`. Apply them in numeric order, smallest number first, and append the name of each one, without \`.txt\`, to \`applied.txt\`.`,
     ]),
     `${random.pick(['A migration has one statement per line:', 'The statements, one per line, are:'])}
 
@@ -189,11 +189,11 @@ function tellMigrations({ random, root }: Draw, folder: string, mayFail: boolean
 - \`rename-column TABLE OLD NEW\`
 - \`update TABLE COLUMN VALUE WHERE-COLUMN WHERE-VALUE\`: sets COLUMN to VALUE in rows whose WHERE-COLUMN is WHERE-VALUE
 - \`delete TABLE COLUMN VALUE\`: deletes rows whose COLUMN is VALUE
-- \`rename-table OLD NEW\`: the file changes its name, too`,
+- \`rename-table OLD NEW\`: renames the file, too`,
     mayFail
       ? random.pick([
-          `A statement fails when it names a table or column that does not exist. Then its migration has no effect at all, not even that of its earlier statements; it and everything after it stay unapplied, and \`${root}/failed.txt\` gets its name, without \`.txt\`, as its only line.`,
-          `If a statement refers to a table or a column that is not there, the whole migration counts as failed: take back what it changed, write its name (without \`.txt\`) as the only line to \`${root}/failed.txt\`, and apply no further migrations.`,
+          `A statement fails if it names a table or column that does not exist. In that case the whole migration must have no effect, including its earlier statements; do not apply it or any later migration, and write its name, without \`.txt\`, to \`${root}/failed.txt\` as the only line.`,
+          `If a statement refers to a table or a column that is not there, the whole migration has failed: undo what it changed, write its name (without \`.txt\`) to \`${root}/failed.txt\` as the only line, and do not apply any further migrations.`,
         ])
       : random.pick([
           'The order of rows and of the other columns stays as it is.',

@@ -84,12 +84,12 @@ const processTree: Operation = {
     const out = random.pick(['services.txt', 'usage.txt', 'out/memory.txt'])
     const ask = [
       random.pick([
-        `\`${root}/${path}\` is a snapshot of the processes of a machine that ran out of memory, with the columns PID, PPID, USER, STATE, RSS (in KiB) and COMMAND under a line of headings. Services are the processes whose parent is process 1, and everything that descends from a service, over any number of generations, belongs to it.`,
-        `Someone saved the process list of a slow machine as \`${root}/${path}\`: after a line with headings, each line has a process id, the id of its parent, a user, a state, the memory in KiB and a command. We call the children of process 1 services; a service includes all of its descendants, however deep.`,
+        `\`${root}/${path}\` is a snapshot of the processes on a machine that ran out of memory: a header line and then the columns PID, PPID, USER, STATE, RSS (in KiB) and COMMAND. The processes whose parent is process 1 are services, and all descendants of a service, however deep, belong to it.`,
+        `Someone saved the process list of a slow machine as \`${root}/${path}\`: after a header line, each line has a process ID, the ID of its parent, a user, a state, the memory in KiB and a command. We call the children of process 1 services; a service includes all of its descendants, however deep.`,
       ]),
       random.pick([
-        `Write a line for each service to \`${root}/${out}\`: the first word of its command, the number of its processes (itself included), their memory taken together, and how many of them are zombies (state \`Z\`), separated by single spaces. The service with the most memory comes first; services with equal memory are sorted by name.`,
-        `For every service, \`${root}/${out}\` gets one line of four fields with single spaces between them: the first word of the command of the service, how many processes belong to it (counting itself), the sum of their memory in KiB, and the number of zombies among them, which are in state \`Z\`. Order the lines by memory, largest first, and then by name.`,
+        `Write one line per service to \`${root}/${out}\`: the first word of its command, the number of its processes (including itself), the sum of their memory, and how many of them are zombies (state \`Z\`), separated by single spaces. Put the service with the most memory first; sort services with equal memory by name.`,
+        `For every service, write one line to \`${root}/${out}\` with four fields separated by single spaces: the first word of the command of the service, how many processes belong to it (including itself), the sum of their memory in KiB, and how many of them are zombies (state \`Z\`). Sort the lines by memory, largest first, and then by name.`,
       ]),
     ]
     const rows = random

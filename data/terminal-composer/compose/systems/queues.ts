@@ -137,20 +137,20 @@ function tellReplay({ random, root }: Draw, { path, out, rules, end }: Told): st
   const { timeout, most } = rules
   return [
     random.pick([
-      `A message queue crashed, and only its journal \`${root}/${path}\` is left: lines \`TIME EVENT ID\`, in order of time, TIME in seconds. In what state was each message at time ${end}? Write \`ID STATE ATTEMPTS\` for every message to \`${root}/${out}\`, sorted by ID in byte order.`,
-      `Reconstruct a queue from the events in \`${root}/${path}\`. Each line holds a time in seconds, an event and the id of a message; later lines are later events. Write the state of every message as of second ${end} to \`${root}/${out}\`: one line \`ID STATE ATTEMPTS\` each, in byte order of the ids.`,
-      `\`${root}/${path}\` records what happened in a queue, one event per line: \`TIME EVENT ID\` (TIME in seconds, ascending). Replay it up to time ${end} and report each message in \`${root}/${out}\` as \`ID STATE ATTEMPTS\`. Sort the lines by ID, byte by byte.`,
+      `A message queue crashed, and only its journal \`${root}/${path}\` is left: lines \`TIME EVENT ID\`, in order of time, TIME in seconds. What state was each message in at time ${end}? Write a line \`ID STATE ATTEMPTS\` for every message to \`${root}/${out}\`, sorted by ID in byte order.`,
+      `Reconstruct a queue from the events in \`${root}/${path}\`. Each line has a time in seconds, an event and the ID of a message, in order of time. Write the state of every message as of second ${end} to \`${root}/${out}\`: one line \`ID STATE ATTEMPTS\` per message, sorted by ID in byte order.`,
+      `\`${root}/${path}\` records what happened in a queue, one event per line: \`TIME EVENT ID\` (TIME in seconds, ascending). Replay it up to time ${end} and report each message in \`${root}/${out}\` as \`ID STATE ATTEMPTS\`. Sort the lines by ID in byte order.`,
     ]),
     random.pick([
       `- \`push\` adds a message, which is then \`waiting\` with 0 attempts.
 - \`take\` makes a waiting message \`taken\` and counts one attempt.
 - \`ack\` makes a taken message \`done\`.
 - \`nack\` ends the attempt of a taken message: it is \`waiting\` again, or \`dead\` if it has had ${most} attempts.`,
-      `A message is \`waiting\` after \`push\`, with no attempts so far. A worker gets a waiting message by \`take\`: it is then \`taken\`, with one attempt more. \`ack\` turns taken into \`done\`. \`nack\` means that the attempt failed: after ${most} attempts the message is \`dead\`, before that it is \`waiting\` again.`,
+      `A message is \`waiting\` after \`push\`, with no attempts so far. A worker gets a waiting message with \`take\`: the message is then \`taken\` and has had one more attempt. \`ack\` makes a taken message \`done\`. \`nack\` means that the attempt failed: after ${most} attempts the message is \`dead\`, before that it is \`waiting\` again.`,
     ]),
     random.pick([
-      `An attempt that has lasted ${timeout} seconds or more without \`ack\` or \`nack\` has failed too, at that very second and as if by \`nack\`; this also holds for the time between the last event and ${end}. Events that do not fit the state of their message, such as an \`ack\` that comes too late, change nothing.`,
-      `Workers may fall silent: ${timeout} seconds after \`take\`, without an \`ack\` or \`nack\` before that second, the attempt counts as failed, like a \`nack\`. That goes for attempts that were open at the end as well, if their time was up by ${end}. An event whose message is not in the state it needs (a late \`ack\`, a \`take\` of a taken message) is ignored.`,
+      `An attempt that has gone ${timeout} seconds without an \`ack\` or \`nack\` fails at exactly that second, before any event of the same second, as if there had been a \`nack\`; this also applies to the time between the last event and ${end}. An event that does not fit the state of its message, such as an \`ack\` that comes too late, is ignored.`,
+      `Workers may go silent: if ${timeout} seconds have passed since the \`take\` and there was no \`ack\` or \`nack\` before that second, the attempt counts as failed, just like after a \`nack\`. The same goes for attempts that were still open after the last event, if their time was up by ${end}. An event whose message is not in the right state for it (a late \`ack\`, a \`take\` of a taken message) is ignored.`,
     ]),
   ]
 }

@@ -70,12 +70,12 @@ END_OF_PERL`
 function rules({ random, level }: Draw): string {
   const plain = random.pick([
     'Lines that begin with `#` are comments. All times are UTC.',
-    'Everything is in UTC; a line that begins with `#` does not count.',
-    'Ignore comment lines, which begin with `#`. The clock is UTC all along.',
+    'All times are UTC; ignore lines that begin with `#`.',
+    'Ignore comment lines, which begin with `#`. All times are in UTC.',
   ])
   if (level === 'easy') return plain
   const days = random.pick([
-    'Expressions mean what they mean to cron: weekdays may be names, 0 and 7 are both Sunday, and where neither the day of the month nor the weekday is `*`, a day counts when either of them matches.',
+    'The fields mean what they mean to cron: weekdays may be names, 0 and 7 are both Sunday, and if neither the day of the month nor the weekday is `*`, the job runs on days that match either of them.',
     'Read the fields as cron does. In particular, Sunday is 0 or 7, weekdays may be written as names, and a line that restricts both the day of the month and the weekday runs on days that match at least one of the two.',
   ])
   return `${plain} ${days}`
@@ -93,7 +93,7 @@ const cronRuns: Operation = {
     const out = random.pick(['runs.txt', 'plan.txt', 'out/timetable.txt', 'upcoming.txt'])
     const ask = random.pick([
       `\`${root}/${table}\` is a crontab whose lines end with the name of a job instead of a command. Which runs fall between ${stamp(from)} and ${stamp(to)}, both minutes included? Write one line per run to \`${root}/${out}\`, in the form \`YYYY-MM-DD HH:MM NAME\`, ordered by time and, within the same minute, by name.`,
-      `We need the timetable of the jobs in \`${root}/${table}\` (five cron fields, then the job's name) from ${stamp(from)} up to and including ${stamp(to)}. Put it into \`${root}/${out}\`: a line \`YYYY-MM-DD HH:MM NAME\` for every run, earliest first, runs of the same minute sorted by name.`,
+      `We need the timetable of the jobs in \`${root}/${table}\` (five cron fields, then the job's name) from ${stamp(from)} up to and including ${stamp(to)}. Write it to \`${root}/${out}\`: one line \`YYYY-MM-DD HH:MM NAME\` per run, earliest first, with runs in the same minute sorted by name.`,
       `A scheduler reads \`${root}/${table}\`: minute, hour, day of the month, month, weekday, job name. List everything it starts from ${stamp(from)} to ${stamp(to)} (inclusive) in \`${root}/${out}\`, as \`YYYY-MM-DD HH:MM NAME\`, sorted by time, then by name.`,
     ])
     return reportWork(draw, {
@@ -136,12 +136,12 @@ const missedRuns: Operation = {
     const [table, journal] = [random.pick(['crontab', 'jobs.cron']), random.pick(['runs.log', 'scheduler.log'])]
     const out = random.pick(['missed.txt', 'skipped.txt', 'out/gaps.txt'])
     const ask = random.pick([
-      `The scheduler of \`${root}/${table}\` (five cron fields and the name of a job per line) was unreliable between ${stamp(from)} and ${stamp(to)}, both included. \`${root}/${journal}\` has a line for every start in that time. Find the runs that were due and did not happen, and write them to \`${root}/${out}\` as \`YYYY-MM-DD HH:MM NAME\`, in order of time and then of name.`,
+      `The scheduler of \`${root}/${table}\` (five cron fields and the name of a job per line) was unreliable between ${stamp(from)} and ${stamp(to)}, inclusive. \`${root}/${journal}\` has a line for every job that was started in that time. Find the runs that were due but did not happen, and write them to \`${root}/${out}\`, one per line, as \`YYYY-MM-DD HH:MM NAME\`, sorted by time and then by name.`,
       `Compare what should have run with what did. What should have run is in the crontab \`${root}/${table}\` (the last column names the job), for ${stamp(from)} to ${stamp(to)} inclusive; what did is in \`${root}/${journal}\`. Write every run that is missing from the log to \`${root}/${out}\`, one per line as \`YYYY-MM-DD HH:MM NAME\`, sorted by time, then name.`,
     ])
     const how = random.pick([
-      'A run counts for the minute in which it started. Starts that were not due were made by hand and do not matter.',
-      'The seconds in the log mean nothing: a start belongs to its minute. Some jobs were also started by hand at other times; ignore those lines.',
+      'A run belongs to the minute in which it started. Jobs that were started when they were not due were started by hand; ignore those lines.',
+      'Ignore the seconds in the log: a run belongs to the minute in which it started. Some jobs were also started by hand at other times; ignore those lines.',
     ])
     return reportWork(draw, {
       domain: 'schedules',

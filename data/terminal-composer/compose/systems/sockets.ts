@@ -21,10 +21,10 @@ type State = Map<string, string>
 const storeProtocol: Protocol = {
   name: 'shared-store',
   rules: [
-    '`SET KEY VALUE` keeps VALUE, which may contain spaces, under KEY for all clients and answers `OK`',
-    '`GET KEY` answers `VALUE` followed by a space and the value, or `NONE` when there is no such key',
-    '`DEL KEY` answers `OK`, also when there is no such key',
-    '`MINE` answers with the number of `SET` lines that this connection has sent',
+    '`SET KEY VALUE` stores VALUE, which may contain spaces, under KEY for all clients and replies `OK`',
+    '`GET KEY` replies with `VALUE`, a space and the value, or with `NONE` if there is no such key',
+    '`DEL KEY` deletes the key and replies `OK`, even if there is no such key',
+    '`MINE` replies with the number of `SET` lines sent over this connection',
   ],
   code: `sub say_line {
   my ($line, $own) = @_;
@@ -74,9 +74,9 @@ const storeProtocol: Protocol = {
 const sumProtocol: Protocol = {
   name: 'running-sums',
   rules: [
-    '`ADD N` adds the whole number N (it may be negative) to the sum of this connection and answers with that sum',
-    '`UNDO` takes back the last `ADD` of this connection that was not taken back yet and answers with the sum, or with `EMPTY` when there is none',
-    '`TOTAL` answers with the sum of all numbers that all clients have added and not taken back since the server started',
+    '`ADD N` adds the whole number N (possibly negative) to the sum of this connection and replies with the new sum',
+    '`UNDO` undoes the last `ADD` of this connection that has not been undone yet and replies with the new sum, or with `EMPTY` if there is nothing to undo',
+    '`TOTAL` replies with the sum of all numbers that clients have added, and not undone, since the server started',
   ],
   code: `sub say_line {
   my ($line, $own) = @_;
@@ -262,21 +262,21 @@ const repairProtocol: Operation = {
 }
 
 function tellProtocol({ random, root }: Draw, path: string, count: number, rules: readonly string[]): string[] {
-  const some = count === 1 ? 'a mistake' : `${count} mistakes`
+  const some = count === 1 ? 'a bug' : `${count} bugs`
   return [
     random.pick([
-      `The server \`${root}/${path}\` speaks a protocol of lines over TCP. \`perl ${root}/${path} PORT\` starts it on 127.0.0.1. There ${count === 1 ? 'is' : 'are'} ${some} in it; put the file right.`,
-      `\`perl ${root}/${path} PORT\` runs a TCP server on 127.0.0.1 that answers each line of a client with one line. It does not behave as described below, because of ${some}. Correct the program in place.`,
-      `Debug \`${root}/${path}\`, a TCP server in Perl that is called with the port to listen on (on 127.0.0.1). It contains ${some}.`,
+      `The server \`${root}/${path}\` speaks a line-based protocol over TCP. \`perl ${root}/${path} PORT\` starts it on 127.0.0.1. There ${count === 1 ? 'is' : 'are'} ${some} in it. Fix the file in place.`,
+      `\`perl ${root}/${path} PORT\` runs a TCP server on 127.0.0.1 that answers each line of a client with one line. Because of ${some}, it does not behave as described below. Fix the program in place.`,
+      `Debug \`${root}/${path}\`, a TCP server in Perl that takes the port to listen on (on 127.0.0.1) as its only argument. It contains ${some}.`,
     ]),
-    `${random.pick(['What a client may send:', 'The commands:', 'These are the lines it understands:'])}\n\n${[...rules, '`QUIT` answers `BYE` and closes the connection'].map((rule) => `- ${rule}`).join('\n')}`,
+    `${random.pick(['A client can send these lines:', 'The commands:', 'These are the lines it understands:'])}\n\n${[...rules, '`QUIT` replies `BYE` and closes the connection'].map((rule) => `- ${rule}`).join('\n')}`,
     random.pick([
-      'Any other line is answered with `ERROR`. Lines of clients end with a line feed, or with CR and line feed; answers end with a line feed. Many clients may be connected at the same time, none may keep another waiting, and a line may arrive in several pieces or together with others.',
-      'Whatever else comes is answered with `ERROR`. A client may end its lines with LF or CR LF, the server always uses LF. TCP does not keep lines together: one packet may hold half a line or three. Several clients talk to the server at once, and each gets its answers without waiting for the others.',
+      'The reply to any other line is `ERROR`. Clients end their lines with LF or CR LF; replies always end with LF. Many clients may be connected at the same time, no client may hold up another, and a line may arrive in several pieces or together with other lines.',
+      'The reply to anything else is `ERROR`. A client may end its lines with LF or CR LF; the server always uses LF. TCP does not preserve line boundaries: one packet may contain half a line or three lines. Several clients talk to the server at once, and each gets its replies without waiting for the others.',
     ]),
     random.pick([
-      'The tests start it on a port of their own with two clients, and end it with SIGTERM.',
-      'It will be started on some free port and talked to by two clients at once. For trying it out, Perl is there, and /dev/tcp of bash.',
+      'The tests start it on a free port, connect two clients, and stop it with SIGTERM.',
+      'It will be started on a free port, and two clients will talk to it at once. To try it out, you can use Perl or /dev/tcp in bash.',
     ]),
   ]
 }

@@ -67,12 +67,12 @@ const report: Operation = {
       isOpen: true,
       ask: [
         random.pick([
-          `The SQLite database \`${root}/shop.db\` has the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). For every customer, also those without orders, write a line \`NAME|CITY|COUNT|CENTS\` to \`${root}/${out}\`: the number of the customer's orders with status \`${status}\` and the sum of their cents (0 when there are none).`,
-          `Rank the customers of \`${root}/shop.db\`, an SQLite database with \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Only orders whose status is \`${status}\` count. Write \`NAME|CITY|COUNT|CENTS\` per customer to \`${root}/${out}\`, with the number and the total of these orders; a customer who has none gets two zeros.`,
+          `The SQLite database \`${root}/shop.db\` has the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). For every customer, including those without orders, write one line \`NAME|CITY|COUNT|CENTS\` to \`${root}/${out}\`, where COUNT is the number of the customer's orders with status \`${status}\` and CENTS is the sum of their cents (0 if there are none).`,
+          `Rank the customers of \`${root}/shop.db\`, an SQLite database with \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Only orders whose status is \`${status}\` count. Write one line \`NAME|CITY|COUNT|CENTS\` per customer to \`${root}/${out}\`, with the number of these orders and their total in cents; both are 0 for a customer who has none.`,
         ]),
         random.pick([
           'Sort by CENTS, largest first, then by NAME in byte order. Leave the database as it is.',
-          'The highest total comes first; equal totals go by name, in byte order. Do not change the database.',
+          'Put the highest total first; sort equal totals by name, in byte order. Do not change the database.',
         ]),
       ],
       before: { 'shop.sql': file(dump(shop)) },
@@ -106,8 +106,8 @@ const repair: Operation = {
       isOpen: true,
       ask: [
         random.pick([
-          `Clean up the SQLite database \`${root}/shop.db\`, with the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Some orders belong to customers that do not exist. Write their ids to \`${root}/${out}\`, one per line, smallest first, and delete them from \`orders\`. Delete also all orders with status \`void\`; they do not go into the list unless their customer is missing, too.`,
-          `In \`${root}/shop.db\` (SQLite; tables \`customers\` with id, name, city and \`orders\` with id, customer_id, status, cents) there are orders whose customer_id matches no customer. List the ids of these orders in \`${root}/${out}\`, in ascending order, one per line. Then remove them and, besides, every order whose status is \`void\`.`,
+          `Clean up the SQLite database \`${root}/shop.db\`, with the tables \`customers\` (id, name, city) and \`orders\` (id, customer_id, status, cents). Some orders belong to customers that do not exist. Write their ids to \`${root}/${out}\`, one per line, smallest first, and delete them from \`orders\`. Also delete all orders with status \`void\`; these do not go into the list unless their customer does not exist either.`,
+          `In \`${root}/shop.db\` (SQLite; tables \`customers\` with id, name, city and \`orders\` with id, customer_id, status, cents) there are orders whose customer_id matches no customer. List the ids of these orders in \`${root}/${out}\`, in ascending order, one per line. Then delete them, as well as every order whose status is \`void\`.`,
         ]),
         random.pick(['All other rows stay as they are.', 'Nothing else in the database changes.']),
       ],

@@ -136,22 +136,27 @@ function tellStore({ random, root }: Draw, { folder, out, parts }: Told): string
   const where =
     parts === 1
       ? `the log \`${root}/${folder}/8.seg\``
-      : `the segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, to be read in the order of their numbers`
+      : `the log segments \`${root}/${folder}/8.seg\` to \`${parts + 7}.seg\`, which must be read in numeric order`
   return [
     random.pick([
-      `A key-value store has lost its main file; what remains is ${where}. Work out what the store contained and write it to \`${root}/${out}\` as lines \`KEY=VALUE\`, sorted by key in byte order.`,
-      `Recover a small database from ${where}. Write the keys that it holds at the end, with their values, to \`${root}/${out}\`: one line \`KEY=VALUE\` per key, keys in byte order.`,
-      `We need the final content of a store whose changes are in ${where}. Put it into \`${root}/${out}\`, a line \`KEY=VALUE\` for every key, in byte order of the keys.`,
+      `A key-value store has lost its main file; all that is left is ${where}. Work out what the store contained and write it to \`${root}/${out}\` as lines of the form \`KEY=VALUE\`, sorted by key in byte order.`,
+      `Recover a small database from ${where}. Write its final keys and values to \`${root}/${out}\`: one line \`KEY=VALUE\` per key, sorted by key in byte order.`,
+      `We need the final contents of a store whose changes are recorded in ${where}. Write them to \`${root}/${out}\`, one line \`KEY=VALUE\` per key, sorted by key in byte order.`,
     ]),
     random.pick([
-      'A line of the log is a checksum, a space and a record. Records are `begin ID`, `put ID KEY VALUE` (the value may contain spaces), `del ID KEY`, `commit ID` and `abort ID`, where ID names a transaction. Transactions may overlap. The changes of a transaction take effect all at once, in their order, when it is committed; those of a transaction that is aborted or never ends have no effect.',
-      'Each line consists of a checksum and, after a space, one of these records: `begin ID`, `put ID KEY VALUE`, `del ID KEY`, `commit ID`, `abort ID`. Several transactions can be open at the same time. Nothing that a transaction does counts before its `commit`, and then everything counts at that point, in the order it was written; without a `commit` nothing does. Values may contain spaces.',
+      'Each line of the log is a checksum, a space and a record. Records are `begin ID`, `put ID KEY VALUE` (the value may contain spaces), `del ID KEY`, `commit ID` and `abort ID`, where ID names a transaction. Transactions may overlap. The changes of a transaction take effect all at once, in the order in which they were written, when it is committed; a transaction that is aborted or never ends has no effect.',
+      'Each line consists of a checksum and, after a space, one of these records: `begin ID`, `put ID KEY VALUE`, `del ID KEY`, `commit ID`, `abort ID`. Several transactions can be open at the same time. Nothing that a transaction does takes effect before its `commit`; at that point all of its changes take effect, in the order in which they were written. Without a `commit`, none of them do. Values may contain spaces.',
     ]),
     random.pick([
-      'The checksum is the sum of the bytes of the record modulo 65536, in four lower-case hexadecimal digits. Where it is wrong, writing broke off: this line and all that follow in the same segment do not count, but the next segment does.',
-      'The checksum is four hexadecimal digits in lower case: all bytes of the record added up, modulo 65536. A line with a wrong checksum is invalid, and so is the rest of its segment; a segment that follows is read again from its beginning.',
+      `The checksum is the sum of the bytes of the record modulo 65536, as four lowercase hexadecimal digits. Where it is wrong, the write was interrupted: ignore this line and everything after it in the same segment, but not the next segment.${lost(parts, 'What later segments say about a transaction counts even if earlier records of it were ignored, its `begin` included.')}`,
+      `The checksum is four lowercase hexadecimal digits: the sum of all bytes of the record, modulo 65536. A line with a wrong checksum is invalid, and so is the rest of its segment; the next segment is read from its beginning.${lost(parts, 'Records in valid parts of the log count even if the `begin` of their transaction, or some of its changes, were in an invalid part.')}`,
     ]),
   ]
+}
+
+/** Only where there are more segments can a transaction go on after a part of it was lost. */
+function lost(parts: number, rule: string): string {
+  return parts === 1 ? '' : ` ${rule}`
 }
 
 /** Operations on databases in files. */

@@ -69,3 +69,26 @@ test('the tasks of the studies are what they were before there were more domains
     hash.update(JSON.stringify(composeTask({ seed: 7, index, domains: studied, operations })))
   expect(hash.digest('hex')).toBe('57c402dbc63088661f3afedd1bb11e9c06f0504d1f96956600dc1b3478d41bd4')
 })
+
+test('a store in several segments says what counts of a transaction whose beginning was lost', () => {
+  const stores = Array.from({ length: 12 }, (_, index) =>
+    composeTask({ seed: 4711, index, operations: ['recover-store'], levels: ['medium', 'hard'] }),
+  )
+  for (const { instruction } of stores) expect(instruction).toMatch(/even if .*`begin`/)
+  const single = composeTask({ seed: 4711, index: 1, operations: ['recover-store'], levels: ['easy'] })
+  expect(single.instruction).not.toMatch(/even if/)
+})
+
+test('instructions about programs say how many bugs there are in words that agree', () => {
+  const repairs = Array.from({ length: 60 }, (_, index) =>
+    composeTask({ seed: 4711, index, tools, domains: ['http', 'sockets', 'builds', 'c-programs'] }),
+  )
+  for (const { instruction } of repairs) {
+    expect(instruction).not.toMatch(/\bmistakes?\b|\bone bugs|\b1 bugs/)
+  }
+})
+
+test('the message about an unknown action may have any number of lines', () => {
+  const task = composeTask({ seed: 4711, index: 0, operations: ['repair-service-control'] })
+  expect(String(task.files['tests/probes/1.sh']?.data)).toContain('[ -s err ] && echo message')
+})

@@ -9,6 +9,7 @@ import { build } from 'esbuild'
 import { expect, onTestFinished, test } from 'vitest'
 import { makeTempDir, writeTree } from '../../../../test/make-task.ts'
 import { needs } from '../../../../test/needs.ts'
+import { signalGroup } from '../../../lib/spawn-process.ts'
 import { packDirToBytes } from '../../../lib/tar.ts'
 import { installTool } from './install-tool.ts'
 
@@ -40,10 +41,9 @@ test('what a killed installation left half-made is swept up by the next', needs(
   const killed = await startInstaller(registry.url, stateDir)
   await registry.asked()
   expect(halves(stateDir)).toHaveLength(1)
-  while (!existsSync(join(stateDir, 'group'))) await sleep(20)
-  const group = Number(readFileSync(join(stateDir, 'group'), 'utf8'))
+  const group = await childOf(killed)
   killed.kill('SIGKILL')
-  process.kill(-group, 'SIGKILL')
+  expect(signalGroup(group, 'SIGKILL')).toBe(true)
   await once(killed, 'exit')
   expect(halves(stateDir)).toHaveLength(1)
   registry.goOn()
@@ -141,17 +141,21 @@ async function settingsOf(url: string) {
   return { npm_config_registry: url, npm_config_cache: await makeTempDir(), npm_config_fetch_retries: '0' }
 }
 
-/** Another process that installs the same; it leaves the group of its installer in `group`. */
+/** The process that another one started. */
+async function childOf({ pid }: ChildProcess): Promise<number> {
+  for (;;) {
+    const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')
+    if (child) return Number(child)
+    await sleep(20)
+  }
+}
+
+/** Another process that installs the same. */
 async function startInstaller(url: string, stateDir: string): Promise<ChildProcess> {
   const outfile = join(await makeTempDir(), 'installer.mjs')
-  const contents = `import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+  const contents = `import { existsSync } from 'node:fs'
     import { installTool } from './install-tool.ts'
-    const timer = setInterval(() => {
-      const [group] = readFileSync('/proc/self/task/' + process.pid + '/children', 'utf8').split(' ')
-      if (group) writeFileSync(process.argv[2] + '/group', group)
-    }, 20)
     const dir = await installTool(process.argv[2], ${JSON.stringify(tiny)}, new AbortController().signal)
-    clearInterval(timer)
     process.send(existsSync(dir + '/node_modules/tiny-agent/cli.js') ? 'whole' : 'half')
     process.disconnect()`
   await build({

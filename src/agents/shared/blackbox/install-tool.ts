@@ -7,7 +7,7 @@ import { draftOf, removeDraft } from '../../../lib/drafts.ts'
 import { exists } from '../../../lib/files.ts'
 import { findProgram, systemPath } from '../../../lib/programs.ts'
 import { SharedWork } from '../../../lib/shared-work.ts'
-import { execProcess, spawnProcess } from '../../../lib/spawn-process.ts'
+import { execProcess, signalGroup, spawnProcess } from '../../../lib/spawn-process.ts'
 
 /** What a registry has, at an exact version, so that equal runs run equal programs. */
 export type ToolSource =
@@ -77,7 +77,7 @@ async function install(parent: string, name: string, source: ToolSource, signal:
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-4000)
   })
-  const stop = () => void (child.pid !== undefined && kill(child.pid))
+  const stop = () => void (child.pid !== undefined && signalGroup(child.pid, 'SIGKILL'))
   signal.addEventListener('abort', stop, { once: true })
   const [code] = (await once(child, 'close').catch((error: Error) => [error.message])) as [number | string | null]
   signal.removeEventListener('abort', stop)
@@ -128,12 +128,4 @@ export function specOf(source: ToolSource): string {
 function nameOf(source: ToolSource): string {
   const python = 'pip' in source ? `-python${source.python}` : ''
   return `${specOf(source)}${python}-linux-${process.arch}`.replace(/[^A-Za-z0-9.@=_-]/g, '+')
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // It ended by itself a moment ago.
-  }
 }

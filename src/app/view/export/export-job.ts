@@ -48,7 +48,8 @@ export async function exportJob(library: Library, id: string, writer: Writer): P
   return names.length
 }
 
-async function shards(rows: readonly object[], names: readonly string[], { json }: Writer): Promise<void> {
+/** Writes a list in files of some rows each. */
+export async function shards(rows: readonly object[], names: readonly string[], { json }: Writer): Promise<void> {
   const size = exportShard.rows
   for (let at = 0; at === 0 || at < rows.length; at += size)
     await json([...names, String(at / size)], { items: rows.slice(at, at + size), total: rows.length })

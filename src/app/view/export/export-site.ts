@@ -5,8 +5,9 @@ import { exportMark, fileName } from '../../../core/view-files.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
 import { type Board, boardCsv } from '../board.ts'
 import type { Library } from '../library.ts'
-import { exportJob, type Writer } from './export-job.ts'
-import { exportTasks } from './export-tasks.ts'
+import { allItems, taskDir, viewTask } from '../tasks/view-task.ts'
+import { exportData } from './export-data.ts'
+import { exportJob, exportText, mostFiles, type Writer } from './export-job.ts'
 import { makeScrub } from './scrub.ts'
 import { SiteDir } from './site-dir.ts'
 
@@ -16,6 +17,8 @@ export interface ExportRequest {
   /** Where the built page lies. */
   readonly assetsDir: string
   readonly out: string
+  /** How many rows of each dataset are written; 0 leaves datasets out. */
+  readonly rows: number
   readonly signal: AbortSignal
   readonly onJob: (id: string, trials: number) => void
 }
@@ -25,6 +28,8 @@ export interface Exported {
   readonly trials: number
   readonly models: number
   readonly tasks: number
+  readonly datasets: number
+  readonly rows: number
   readonly files: number
   readonly bytes: number
 }
@@ -37,7 +42,7 @@ const policy =
 export async function exportSite(request: ExportRequest): Promise<Exported> {
   const { library, signal } = request
   const dirs = await library.idsByDir()
-  const scrub = makeScrub([...dirs.keys(), ...library.tasks.paths])
+  const scrub = makeScrub([...dirs.keys(), ...library.tasks.paths, ...library.data.paths])
   const site = await SiteDir.begin(request.out)
   const writer: Writer = {
     scrub,
@@ -52,8 +57,10 @@ export async function exportSite(request: ExportRequest): Promise<Exported> {
     await copyPage(site, request.assetsDir)
     const models = await exportBoard(site, writer, request)
     const tasks = await exportTasks(library, writer)
+    const data = await exportData(library, request.rows, writer)
     const board = request.board !== null
-    const sections: ViewSections = { jobs: library.hasJobs, board, tasks: tasks > 0, data: false, runs: false }
+    const has = { jobs: library.hasJobs, board, tasks: tasks > 0, data: data.datasets > 0 }
+    const sections: ViewSections = { ...has, runs: false }
     await writer.json(['sections'], sections)
     const { rows } = await library.jobs()
     await writer.json(['jobs'], { items: rows.map((row) => ({ ...row, dir: '' })), broken: [] })
@@ -64,7 +71,7 @@ export async function exportSite(request: ExportRequest): Promise<Exported> {
       request.onJob(id, count)
     }
     await site.finish()
-    return { jobs: rows.length, trials, models, tasks, files: site.files, bytes: site.bytes }
+    return { jobs: rows.length, trials, models, tasks, ...data, files: site.files, bytes: site.bytes }
   } catch (error) {
     await site.abandon()
     throw error
@@ -109,4 +116,29 @@ function ancestorsOf({ parents }: ViewModel['lineage']): string[] {
     ...(parent.kind === 'model' && parent.registered ? [parent.name] : []),
     ...ancestorsOf(parent),
   ])
+}
+
+/** Beyond anything that can be read. */
+const waitMs = 3_600_000
+
+/** Writes the tasks that were named with their files, and of those that only jobs know the solve rates. Returns how many there are. */
+async function exportTasks(library: Library, writer: Writer): Promise<number> {
+  await Promise.all([library.tasks.refresh(waitMs), library.taskTrials.refresh(waitMs)])
+  const { items } = allItems(library)
+  await writer.json(['tasks'], { items, broken: [] })
+  for (const { id, name, set } of items) {
+    writer.signal.throwIfAborted()
+    const view = await viewTask(library, id)
+    const files = set === null ? [] : view.files.slice(0, mostFiles)
+    const trouble = set === null ? 'The files of this task are not part of this export.' : null
+    const filesCut = set !== null && (view.filesCut || files.length < view.files.length)
+    const published = { ...view, path: null, files, filesCut, trouble }
+    await writer.json(['tasks', id], published)
+    // Trials know their task by its name.
+    if (set !== null) await writer.json(['tasks', `@${name}`], published)
+    await writer.json(['tasks', id, 'trials'], { items: library.taskTrials.of(name) })
+    const dir = files.length === 0 ? null : await taskDir(library, id)
+    if (dir !== null) for (const { path } of files) await exportText(dir, path, ['tasks', id], writer)
+  }
+  return items.length
 }

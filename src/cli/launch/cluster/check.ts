@@ -9,6 +9,12 @@ interface Look {
   readonly says: string
 }
 
+/** What hands jobs to a scheduler. */
+function programsOf(scheduler: string): readonly string[] {
+  if (scheduler === 'slurm') return ['sbatch', 'squeue', 'scancel']
+  return scheduler === 'skypilot' ? ['sky'] : ['bash']
+}
+
 /** `ot-agent launch cluster check`: a file of facts, and what of it can be seen from here. */
 export default () =>
   new Command()
@@ -20,7 +26,7 @@ export default () =>
     .action(async (asked, { json }) => {
       const { cluster, file, how } = await chooseCluster(asked)
       const looks: Look[] = [{ what: 'file', ok: true, says: `${file} is well formed (${how})` }]
-      for (const program of cluster.scheduler === 'slurm' ? ['sbatch', 'squeue', 'scancel'] : ['bash']) {
+      for (const program of programsOf(cluster.scheduler)) {
         const path = findProgram(program)
         looks.push({ what: program, ok: path !== null, says: path ?? 'not on this machine' })
       }

@@ -1,5 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { writeNewCluster } from '../../../app/launch/new-cluster.ts'
+import { programName } from '../../../lib/program-name.ts'
 import { printJson } from '../../output.ts'
 
 /** `ot-agent launch cluster init`: one file adds a cluster. */
@@ -12,5 +13,7 @@ export default () =>
     .action(async (name, { out, json }) => {
       const file = await writeNewCluster(name, out)
       if (json) return printJson({ schema: 'cluster-init/1', file })
-      process.stdout.write(`${file}\nedit it, then: ot-agent launch cluster check ${out === undefined ? name : file}\n`)
+      process.stdout.write(
+        `${file}\nedit it, then: ${programName()} launch cluster check ${out === undefined ? name : file}\n`,
+      )
     })

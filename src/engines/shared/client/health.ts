@@ -141,7 +141,7 @@ async function get(wire: Wire, path: string, signal: AbortSignal): Promise<Check
       signal,
     })
     const text = answer.body.toString('utf8')
-    if (answer.status >= 300) return refused(url, answer.status, wire.hide(text))
+    if (answer.status >= 300) return refused(wire, url, answer.status, wire.hide(text))
     const served = wire.dialect.parseModels(parseJson(text))
     if (served) return { kind: 'healthy', served }
     return {
@@ -161,11 +161,11 @@ async function get(wire: Wire, path: string, signal: AbortSignal): Promise<Check
   }
 }
 
-function refused(url: string, status: number, text: string): Checked {
+function refused({ dialect }: Wire, url: string, status: number, text: string): Checked {
   const verdict = judgeFault(readFault(status, text))
   const hint = status === 404 ? '; does the address lack its /v1?' : ''
   const { code, retryable } =
     verdict.kind === 'error' ? verdict : { code: 'BadRequestError' as const, retryable: false }
-  const isUnlisted = unlistedStatuses.includes(status)
+  const isUnlisted = unlistedStatuses.includes(status) || (status === 403 && dialect.isListPrivate === true)
   return { kind: 'unhealthy', code, reason: `${url}: ${verdict.message}${hint}`, retryable, isUnlisted }
 }

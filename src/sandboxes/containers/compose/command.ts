@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { BoundaryError } from '../../../core/errors.ts'
 import { findProgram, isExecutable } from '../../../lib/programs.ts'
-import { spawnProcess } from '../../../lib/spawn-process.ts'
+import { signalGroup, spawnProcess } from '../../../lib/spawn-process.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -59,11 +59,7 @@ export async function runCompose({ program, socketPath, project, file, args, sig
   child.stdin.on('error', () => {})
   child.stdin.end(JSON.stringify(escapeDollars(file)))
   const stop = () => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    } catch {
-      // It ended by itself.
-    }
+    if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL')
   }
   signal?.addEventListener('abort', stop, { once: true })
   const code = await new Promise<number | string>((resolve) => {

@@ -1,5 +1,5 @@
 import { numberOf, viewDataRow, viewRowText } from '../../../app/view/dataset-row.ts'
-import { NotHere } from '../../../app/view/library-job.ts'
+import { trialLink } from '../../../app/view/library-job.ts'
 import { textOf, type ViewAsked, type ViewRoute, wholeOf } from '../route.ts'
 
 async function asked({ library, names }: ViewAsked) {
@@ -10,17 +10,9 @@ async function asked({ library, names }: ViewAsked) {
 /** `/api/data/SET/rows/ROW`: a row, by its number or by `=` and its id. */
 export const datasetRow: ViewRoute = async (request) => {
   const { opened, number } = await asked(request)
-  const linkOf = async (job: string, trial: string) => {
-    try {
-      await request.library.job(job, 0)
-      return `#/jobs/${encodeURIComponent(job)}/trials/${encodeURIComponent(trial)}`
-    } catch (error) {
-      if (error instanceof NotHere) return null
-      throw error
-    }
-  }
+  const linkOf = (job: string, trial: string) => trialLink(request.library, job, trial)
   const offset = wholeOf(request.query, 'offset', 0, Number.MAX_SAFE_INTEGER)
-  return viewDataRow(opened, number, offset, linkOf)
+  return viewDataRow(opened, number, { offset, linkOf })
 }
 
 /** `/api/data/SET/rows/ROW/text?message=&part=&from=`: more of one text. */

@@ -3,7 +3,7 @@ import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { MapStage } from '../../../core/stage.ts'
 import { makeRandom } from '../../../lib/random.ts'
-import { loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
+import { digestExamples, loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
 import { hashedVector, vectorSize } from '../../shared/similarity/vectors.ts'
 
 /** Learns from two files of examples which tasks are wanted, and keeps those that look like them. */
@@ -11,7 +11,7 @@ export default definePlugin({
   name: 'filters/tasks/classifier',
   summary: 'Keep tasks that a linear classifier, trained on two files of examples, takes for good ones',
   options: z.strictObject({
-    positives: z.string().describe('JSONL files with an `instruction` each line.'),
+    positives: z.string().describe('Files of records with an `instruction` each, a folder or a pattern of such files.'),
     negatives: z.string(),
     least: z
       .number()
@@ -25,6 +25,7 @@ export default definePlugin({
     const negatives = pathFrom(context, paths.negatives)
     return {
       needs: () => needsOfExamples([positives, negatives]),
+      fingerprint: () => digestExamples([positives, negatives]),
       kind: 'map',
       takes: 'task',
       gives: 'task',

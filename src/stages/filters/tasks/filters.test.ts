@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { StageEntry } from '../../../core/recipe.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { AnyStage, StageServices } from '../../../core/stage.ts'
+import { packDirToBytes } from '../../../lib/tar.ts'
 import { makeAnyStage } from '../../../plugins/make-stage.ts'
 import { resolveRecipe } from '../../../run/recipe/resolve.ts'
 import { runRecipe } from '../../../run/recipe/run-recipe.ts'
@@ -149,6 +150,43 @@ test('a stratified sample takes as many of each source, or all there are', async
   expect(drops).toEqual({ 'stratum-full': 3 })
 })
 
+test('a sample by skills has enough of each, of rare ones all there are, and says what is missing', async () => {
+  const rows = Array.from({ length: 40 }, (_, i) => ({
+    id: `t${String(i).padStart(2, '0')}`,
+    instruction: i === 39 ? 'use awk and sed' : i % 10 === 3 ? 'use sed' : 'use find',
+  }))
+  const skills = { find: '\\bfind\\b', sed: { pattern: '\\bsed\\b', least: 3 }, awk: '\\bawk\\b', perl: 'perl' }
+  const { kept, drops } = await filter(rows, {
+    use: 'filters/tasks/skills',
+    with: { keep: 5, skills, least: 2, look: 'instruction' },
+  })
+  expect(drops).toEqual({ 'skills-covered': 35 })
+  expect(kept).toContain('t39')
+  expect(told).toEqual({
+    skills: [
+      { name: 'find', wanted: 2, kept: 2 },
+      { name: 'sed', wanted: 3, kept: 3 },
+      { name: 'awk', wanted: 2, kept: 1 },
+      { name: 'perl', wanted: 2, kept: 0 },
+    ],
+  })
+})
+
+test('a sample by skills looks at the solutions in the archives of tasks', async () => {
+  const rows = []
+  for (const [id, command] of Object.entries({ a: 'sort x', b: 'sort y', c: 'cut -f 1 x' })) {
+    const task = join(dir, id)
+    mkdirSync(join(task, 'solution'), { recursive: true })
+    writeFileSync(join(task, 'solution/solve.sh'), `#!/bin/sh\n${command}\n`)
+    writeFileSync(join(task, 'instruction.md'), 'cut and sort\n')
+    rows.push({ id, archive: await packDirToBytes(task) })
+  }
+  const entry = { use: 'filters/tasks/skills', with: { keep: 1, skills: { cut: '^cut ' }, least: 1 } }
+  expect((await filter(rows, entry)).kept).toEqual(['c'])
+  const wrong = { use: 'filters/tasks/skills', with: { keep: 1, skills: { cut: '(' } } }
+  await expect(filter(rows, wrong)).rejects.toThrow(/regular expression/)
+})
+
 test('a range of a signal keeps what lies in it', async () => {
   const rows = [...numbered, { id: 'none' }]
   expect(
@@ -163,6 +201,15 @@ test('the top of a signal keeps its order in the set', async () => {
   const rows = [{ id: 'none' }, ...numbered]
   const top = await filter(rows, { use: 'filters/tasks/top-by-signal', with: { signal: 'score', keep: 2 } })
   expect(top).toEqual({ kept: ['t8', 't9'], drops: { 'no-score': 1, 'not-among-the-top': 8 } })
+  const scores = { signal: 'score', count: 10, missing: 1, min: 0, median: 4.5, mean: 4.5, max: 9 }
+  expect(told).toEqual({ scores: { ...scores, kept: 2, threshold: 8, lowest: false } })
+  await filter(rows, { use: 'filters/tasks/top-by-signal', with: { signal: 'score', keep: 3, lowest: true } })
+  expect(told).toEqual({ scores: { ...scores, kept: 3, threshold: 2, lowest: true } })
+})
+
+test('without scores there is nothing to count', async () => {
+  await filter([{ id: 'none' }], { use: 'filters/tasks/top-by-signal', with: { signal: 'score', keep: 2 } })
+  expect(told).toMatchObject({ scores: { count: 0, missing: 1, min: null, median: null, kept: 0, threshold: null } })
 })
 
 const shell = ['sort a file by size', 'list files in a folder', 'count lines of a log', 'rename files in a folder']

@@ -4,14 +4,14 @@ import { definePlugin, pathFrom } from '../../../core/plugin.ts'
 import type { TaskRow } from '../../../core/row.ts'
 import type { MapStage } from '../../../core/stage.ts'
 import { embedderOf, embeddingOptions, needsOfEmbeddings } from '../../shared/similarity/embed.ts'
-import { loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
+import { digestExamples, loadExamples, needsOfExamples } from '../../shared/similarity/examples.ts'
 
 /** Scores tasks by how much nearer they are to wanted examples than to unwanted ones. */
 export default definePlugin({
   name: 'filters/tasks/similar-to',
   summary: 'Keep tasks that are near examples and far from others, by embeddings of an endpoint or by hashed words',
   options: z.strictObject({
-    positives: z.string().describe('JSONL files with an `instruction` each line.'),
+    positives: z.string().describe('Files of records with an `instruction` each, a folder or a pattern of such files.'),
     negatives: z.string().optional(),
     least: z.number().optional().describe('From -2 to 2; without a floor the score is only the signal `similar-to`.'),
     embeddings: embeddingOptions.optional(),
@@ -19,11 +19,10 @@ export default definePlugin({
   make: ({ least, embeddings, ...paths }, context): MapStage<TaskRow, TaskRow> => {
     const positives = pathFrom(context, paths.positives)
     const negatives = paths.negatives === undefined ? undefined : pathFrom(context, paths.negatives)
+    const examples = negatives === undefined ? [positives] : [positives, negatives]
     return {
-      needs: () => [
-        ...needsOfExamples(negatives === undefined ? [positives] : [positives, negatives]),
-        ...needsOfEmbeddings(embeddings),
-      ],
+      needs: async () => [...(await needsOfExamples(examples)), ...needsOfEmbeddings(embeddings)],
+      fingerprint: () => digestExamples(examples),
       kind: 'map',
       takes: 'task',
       gives: 'task',

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { runStage } from '../../../../test/contracts/stage.ts'
 import { makeTempDir } from '../../../../test/make-task.ts'
 import type { TaskRow } from '../../../core/row.ts'
-import type { StageServices } from '../../../core/stage.ts'
+import type { SpineRequest, StageServices } from '../../../core/stage.ts'
 import { taskRowOf } from '../../shared/task-row.ts'
 import verified from './verified.ts'
 
@@ -46,6 +46,25 @@ test('a task that is not what its digest says never reaches a sandbox', async ()
   } as unknown as StageServices
   const given = await runStage(stage(), [{ ...task, digest: 'f'.repeat(64) }], { services })
   expect(given).toMatchObject([{ drop: 'digest-mismatch', id: task.id }])
+})
+
+test('asks only about the start when told to, which is another result, and repeats it as often as told', async () => {
+  const make = (more: object) => verified.make(verified.options.parse(more), { env: {}, stateDir: '/nonexistent' })
+  const asked: unknown[] = []
+  const services = {
+    async *check(dirs: readonly string[], { startOnly, retries }: SpineRequest) {
+      asked.push({ startOnly, retries })
+      for (const dir of dirs) yield { dir, reason: null }
+    },
+  } as unknown as StageServices
+  await runStage(make({ only: 'start', retries: 2 }), [task], { services })
+  await runStage(make({}), [task], { services })
+  expect(asked).toEqual([
+    { startOnly: true, retries: 2 },
+    { startOnly: false, retries: 0 },
+  ])
+  expect(make({ only: 'start', retries: 2 }).identity).toEqual(make({ only: 'start' }).identity)
+  expect(make({ only: 'start' }).identity).not.toEqual(make({}).identity)
 })
 
 test('stands in recipes only', async () => {

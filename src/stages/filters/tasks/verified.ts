@@ -12,6 +12,7 @@ import {
   locatedJudge,
   locatedModel,
   modelSettings,
+  neededModels,
   rollingOptions,
 } from '../../shared/rolling/options.ts'
 import { folderOf, placeTask } from '../../shared/rolling/place-tasks.ts'
@@ -19,6 +20,15 @@ import { folderOf, placeTask } from '../../shared/rolling/place-tasks.ts'
 const { sandbox, concurrency, judge, agent } = rollingOptions
 const options = z.strictObject({
   ...{ sandbox, concurrency, judge },
+  only: z
+    .literal('start')
+    .optional()
+    .describe('start: only lint, and see whether the environment starts; no solution and no tests run.'),
+  retries: z
+    .int()
+    .nonnegative()
+    .default(0)
+    .describe('How often to repeat a start that failed for a reason outside the task.'),
   secondOpinion: z
     .strictObject({
       solver: modelSettings,
@@ -48,7 +58,7 @@ export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
   summary:
     'Keep tasks that pass the verification spine: oracle 1, nop 0, repeatable, no shallow solution, not forgeable',
   options,
-  make: ({ concurrency, budgetUsd, secondOpinion, ...asked }, context) => {
+  make: ({ concurrency, budgetUsd, only, retries, secondOpinion, ...asked }, context) => {
     const sandbox = located(asked.sandbox, context)
     const judge = locatedJudge(asked.judge, context)
     const opinion = secondOpinion && {
@@ -66,16 +76,15 @@ export default definePlugin<MapStage<TaskRow, TaskRow>, typeof options>({
       identity: {
         ...{ sandbox: asked.sandbox, judge: asked.judge && identityOfModel(asked.judge) },
         ...(secondOpinion && { secondOpinion: identityOfOpinion(secondOpinion) }),
+        ...(only && { only }),
       },
       needs: () => [
         { kind: 'sandbox', sandbox },
-        ...[judge, opinion?.solver, opinion?.reviewer].flatMap((model) =>
-          model ? [{ kind: 'model', model } as const] : [],
-        ),
+        ...neededModels([opinion?.solver, opinion?.reviewer], judge),
         ...(opinion ? [{ kind: 'agent', agent: opinion.agent, hasModel: true } as const] : []),
       ],
       async *run(rows, at) {
-        const how = { sandbox, concurrency, judge, opinion, budgetUsd }
+        const how = { sandbox, concurrency, judge, opinion, budgetUsd, startOnly: only === 'start', retries }
         let batch: TaskRow[] = []
         for await (const row of rows) {
           batch.push(row)

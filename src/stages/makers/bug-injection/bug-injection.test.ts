@@ -155,7 +155,7 @@ describe('bugs in a repository', { timeout: 300_000 }, () => {
         expect(instructions).toMatch(/`\['read'\]`/)
         for (const { files } of drafts) {
           expect(Object.keys(files)).toContain('environment/repo/spans/total.py')
-          expect(Object.keys(files).filter((name) => /CHANGES|^environment.*test/.test(name))).toEqual([])
+          expect(Object.keys(files).filter((name) => /CHANGES|SOURCES|^environment.*test/.test(name))).toEqual([])
         }
       },
     )

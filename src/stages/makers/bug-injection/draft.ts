@@ -15,8 +15,8 @@ export interface Bug {
 
 /** Lists of changes name the fix that was taken back. */
 const changeLog = /(?:^|\/)(?:change(?:s|log)|history|news|release[-_ ]?notes|what'?s[-_ ]?new)[^/]*$/i
-/** What builds and editors leave holds the code without the bug. */
-const copies = /^build\/lib[^/]*\/|\.(?:orig|rej|bak|pyc)$/
+/** What builds and editors leave holds the code without the bug, or names the tests. */
+const copies = /^build\/lib[^/]*\/|\.egg-info\/SOURCES\.txt$|\.(?:orig|rej|bak|pyc)$/
 
 /** The task's files: the broken repository without its history, the tests that decide, and the way back. */
 export function bugFiles(bug: Bug, bench: Bench, { tests, workdir }: Options): TaskDraft['files'] {

@@ -1,11 +1,9 @@
 import { callMutators } from './mutators/calls.ts'
-import { constantMutators } from './mutators/constants.ts'
-import { flowMutators } from './mutators/flow.ts'
+import { constantMutators, operatorMutators } from './mutators/expressions.ts'
 import type { Edit, Mutator } from './mutators/mutator.ts'
 import { nameMutators } from './mutators/names.ts'
-import { operatorMutators } from './mutators/operators.ts'
-import { removalMutators } from './mutators/removals.ts'
 import { resourceMutators } from './mutators/resources.ts'
+import { flowMutators, removalMutators } from './mutators/statements.ts'
 import { functionAround, parseSource, type Source } from './source.ts'
 
 /** Every procedural way to break code, one entry each. */

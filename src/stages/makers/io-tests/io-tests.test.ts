@@ -6,9 +6,8 @@ import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
 import { makeTempDir } from '../../../../test/make-task.ts'
 import { needs } from '../../../../test/needs.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
-import ioTests from './index.ts'
+import ioTests, { acceptedError } from './index.ts'
 import { runCasesPy } from './run-cases.ts'
-import { acceptedError } from './several-answers.ts'
 
 const context = { env: {}, stateDir: '/nonexistent' }
 const make = (options: object = {}) => ioTests.make(ioTests.options.parse(options), context)

@@ -12,6 +12,7 @@ import { openRepository } from '../../shared/repositories/repository.ts'
 import { testFormats } from '../../shared/repositories/test-run.ts'
 import { draftFromFiles, draftFromImage } from './draft.ts'
 import { dialects, parseSweRow, type SweRow } from './parse-row.ts'
+import { untoldNames } from './untold-names.ts'
 
 const options = z.strictObject({
   dialect: z.enum(dialects),
@@ -83,6 +84,12 @@ async function makeDraft(raw: RawRow, given: Options, at: StageContext): Promise
   if (typeof row === 'string') return { drop: 'bad-row', detail: row }
   if (row.failToPass.length + row.passToPass.length === 0)
     return { drop: 'no-tests', detail: 'expected names of tests that have to pass, got none' }
+  const [untold] = untoldNames(row)
+  if (untold !== undefined)
+    return {
+      drop: 'untold-names',
+      detail: `tests use ${untold}, which only the fix brings in and the issue does not say`,
+    }
   const { pipeline, workdir, timeoutSec, otherNames } = given
   const spelling = spellingOf(row)
   if (otherNames && spelling !== 'files' && (spelling === null || !otherNames[spelling]))
@@ -170,7 +177,7 @@ function renderInstruction({ statement }: SweRow, workdir: string): string {
 
 ---
 
-The repository is in \`${workdir}\`. Explore it, reproduce the problem, change the source code so that it is solved, and look
-again at what you changed. Tests decide in the end; changes to test files do not count.
+The repository is in \`${workdir}\`. Reproduce the problem, fix it in the source code, and review your changes. Hidden tests decide
+whether it is solved; changes to test files are ignored.
 `
 }

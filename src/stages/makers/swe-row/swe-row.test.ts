@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import sweRow from './index.ts'
+import { parseSweRow } from './parse-row.ts'
+import { untoldNames } from './untold-names.ts'
 
 const local = { dir: 'data/swegym/fixtures', testCommands: ['python3 -m unittest -v'], testFormat: 'unittest' }
 const make = (options: object) =>
@@ -126,4 +128,28 @@ test('the runner follows from how a row names its tests', async () => {
   expect(await runStage(make(options) as never, [row(['t/test_a.py::test_a', '[100%]'], 't/test_a.py')])).toMatchObject(
     [{ drop: 'unmatched-test-names' }],
   )
+})
+
+const patchOf = (path: string, ...lines: string[]) =>
+  `--- a/${path}\n+++ b/${path}\n@@ -1,1 +1,${lines.length + 1} @@\n a = 1\n${lines.map((line) => `+${line}\n`).join('')}`
+
+test.each([
+  ['a constant', ['IS_PYPY = False'], ['from x import IS_PYPY'], ['IS_PYPY']],
+  ['an argument', ['def marks(', '    consider_mro: bool = True,'], ['other(C, consider_mro=False)'], ['consider_mro']],
+  ['a function', ['def infer_node(x):'], ['assert infer_node(1)'], ['infer_node']],
+  ['a name of its own tests', ['def helper(x):'], ['def helper(y):', 'helper(1)'], []],
+  ['a name in the issue', ['def load_all(x):'], ['assert load_all(1)'], []],
+])('%s that tests use and only the fix brings in cannot be known', (_, fix, tests, names) => {
+  const row = {
+    instance_id: 'a__b-1',
+    repo: 'a/b',
+    problem_statement: 'Loading fails. There should be load_all.',
+    patch: patchOf('x.py', ...fix),
+    test_patch: patchOf('tests/test_x.py', ...tests),
+    FAIL_TO_PASS: ['tests/test_x.py::test_a'],
+    PASS_TO_PASS: [],
+  }
+  const parsed = parseSweRow({ id: '1', source: 's', fields: row }, 'swe-bench')
+  if (typeof parsed === 'string') throw new Error(parsed)
+  expect(untoldNames(parsed)).toEqual(names)
 })

@@ -60,6 +60,16 @@ export function locatedJudge(judge: ModelSettings | undefined, context: PluginCo
   return judge && { ...locatedModel(judge, context), model: moduleFrom(context, judge.model) }
 }
 
+/** The models that have to be reached. A judge that is a file or a package is no model. */
+export function neededModels(
+  models: readonly (ModelSettings | null | undefined)[],
+  judge: ModelSettings | undefined,
+): readonly Need[] {
+  const isModule = judge !== undefined && /^(?:\/|npm:)/.test(judge.model)
+  const asked = [...models, isModule ? undefined : judge]
+  return asked.flatMap((model) => (model ? [{ kind: 'model', model } as const] : []))
+}
+
 /** What rollouts cannot be made without. */
 export function needsOfRolling({
   teachers,
@@ -72,11 +82,10 @@ export function needsOfRolling({
   readonly sandbox: PlugInChoice
   readonly judge?: ModelSettings | undefined
 }): readonly Need[] {
-  const models = [...teachers, judge ?? null].filter((model) => model !== null)
   return [
     { kind: 'sandbox', sandbox },
     { kind: 'agent', agent, hasModel: teachers.every((teacher) => teacher !== null) },
-    ...models.map((model) => ({ kind: 'model', model }) as const),
+    ...neededModels(teachers, judge),
   ]
 }
 

@@ -8,8 +8,8 @@ import {
   signatureBits,
   tagOf,
 } from '../../../formats/benchmark/pack.ts'
-import { SimilarTexts } from '../../../lib/minhash.ts'
-import { runHashes, wordHashes } from '../../../lib/word-hashes.ts'
+import { SimilarTexts } from '../../../lib/similar-texts.ts'
+import { passingWordHashes, runHashes, wordHashes } from '../../../lib/word-hashes.ts'
 
 /** What counts as held by a benchmark. */
 export interface Likeness {
@@ -48,7 +48,7 @@ export class Contamination {
   /** Which benchmark task a text holds words of; null when none. */
   find(text: Uint8Array | string): string | null {
     const { words: least } = this.likeness
-    const words = wordHashes(text)
+    const words = typeof text === 'string' ? wordHashes(text) : passingWordHashes(text)
     for (const known of this.runs) {
       const hit = known.find(words, least)
       if (hit !== null) return `${least} words in a row of ${this.nameOf(hit)}`

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { type PluginContext, pathFrom } from '../../../core/plugin.ts'
-import type { Need, StageContext, WholeFilter } from '../../../core/stage.ts'
+import type { Need, OrderedFilter, StageContext } from '../../../core/stage.ts'
 import { isPackPath, type LoadedPack, loadPacks, missingPacks } from '../../../formats/benchmark/find-packs.ts'
 import { digestJson } from '../../../lib/digest-json.ts'
 import { Contamination } from './contamination.ts'
-import { type ComparedRow, dropByText } from './texts.ts'
+import { type ComparedRow, textOf } from './texts.ts'
 
 /** Benchmarks that training sets of agents are measured by: the seven that are reported, an earlier one, and the two that recipes are chosen by. */
 const usualBenchmarks = [
@@ -47,10 +47,10 @@ export const decontaminationOptions = z.strictObject({
 type Options = z.output<typeof decontaminationOptions>
 
 /** Drops every row that holds words of a benchmark; its result says which benchmark lost whom. */
-export function decontaminate(of: ComparedRow, written: Options, context: PluginContext): WholeFilter {
+export function decontaminate(of: ComparedRow, written: Options, context: PluginContext): OrderedFilter {
   const options = located(written, context)
   return {
-    kind: 'set-filter',
+    kind: 'ordered-filter',
     takes: of,
     version: 5,
     needs: () => needsOf(options),
@@ -58,21 +58,25 @@ export function decontaminate(of: ComparedRow, written: Options, context: Plugin
       const { packs, waived } = await loadPacks(await rehearsed(options, at))
       return digestJson([packs.map(({ asked, digest }) => [asked, digest]), waived])
     },
-    findDrops: async (input, at) => {
+    looksAt: textOf[of],
+    begin: async (_, at) => {
       const { packs, waived } = await loadPacks(await rehearsed(options, at))
       const once = [...new Map(packs.map((each) => [each.file, each.pack])).values()]
       const known = new Contamination(once, options)
       const hits: { id: string; why: string }[] = []
-      const table = await dropByText(at.sql, input, of, ({ id, text }) => {
-        const why = known.find(text)
-        if (why === null) return null
-        hits.push({ id, why })
-        return { reason: 'contaminated', detail: why }
-      })
-      await at.saveResult?.(reportOf(options, packs, waived, hits))
-      const tasks = once.reduce((sum, pack) => sum + pack.tasks.length, 0)
-      at.log(`${hits.length} rows hold words of ${tasks} benchmark tasks`)
-      return table
+      return {
+        decide(row) {
+          const why = known.find(row.bytes)
+          if (why === null) return null
+          hits.push({ id: row.id, why })
+          return { reason: 'contaminated', detail: why }
+        },
+        async end() {
+          await at.saveResult?.(reportOf(options, packs, waived, hits))
+          const tasks = once.reduce((sum, pack) => sum + pack.tasks.length, 0)
+          at.log(`${hits.length} rows hold words of ${tasks} benchmark tasks`)
+        },
+      }
     },
   }
 }

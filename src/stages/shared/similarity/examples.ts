@@ -1,34 +1,33 @@
-import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import type { Need } from '../../../core/stage.ts'
-import { exists } from '../../../lib/files.ts'
-import { readJsonLines } from '../../../lib/jsonl.ts'
+import { digestFiles, inputFiles, recordFiles } from '../../../formats/input-files.ts'
+import { readAllRecords } from '../../../formats/records/read-records.ts'
+import { digestJson } from '../../../lib/digest-json.ts'
+import { needsOfFiles } from '../records/needs-of-files.ts'
 
-const lineSchema = z.object({ instruction: z.string().min(1) })
+const provide = 'each record has the text `instruction`'
 
-/** The instructions of a JSONL file of examples, for filters that learn from them. */
-export async function loadExamples(file: string): Promise<readonly string[]> {
-  if (!(await exists(file)))
-    throw new UserError(
-      `expected examples at ${file}, found no such file`,
-      'each line is JSON with the text `instruction`',
-    )
+/** The instructions of files of examples, for filters that learn from them. */
+export async function loadExamples(path: string): Promise<readonly string[]> {
   const texts: string[] = []
-  for await (const line of readJsonLines(file)) {
-    const parsed = lineSchema.safeParse(line)
-    if (!parsed.success)
-      throw new UserError(
-        `${file}: line ${texts.length + 1} has no instruction`,
-        'each line is JSON with the text `instruction`',
-      )
-    texts.push(parsed.data.instruction)
+  for await (const read of readAllRecords(await inputFiles(path, recordFiles))) {
+    const text = 'fields' in read ? read.fields.instruction : undefined
+    if (typeof text !== 'string' || text === '')
+      throw new UserError(`${path}: ${read.where} has no instruction`, provide)
+    texts.push(text)
   }
-  if (texts.length === 0) throw new UserError(`${file} holds no examples`, 'one line of JSON for each')
+  if (texts.length === 0) throw new UserError(`${path} holds no examples`, provide)
   return texts
 }
 
 /** The files of examples that a filter learns from. */
-export function needsOfExamples(files: readonly string[]): readonly Need[] {
-  const provide = 'write it: each line is JSON with the text `instruction`'
-  return files.map((path) => ({ kind: 'file', path, what: 'examples to learn from', provide }))
+export async function needsOfExamples(paths: readonly string[]): Promise<readonly Need[]> {
+  const needs = paths.map((path) => needsOfFiles(path, recordFiles, 'examples to learn from'))
+  return (await Promise.all(needs)).flat()
+}
+
+/** A digest of the examples: what a filter keeps depends on them. */
+export async function digestExamples(paths: readonly string[]): Promise<string> {
+  const digests = paths.map(async (path) => digestFiles(await inputFiles(path, recordFiles)))
+  return digestJson(await Promise.all(digests))
 }

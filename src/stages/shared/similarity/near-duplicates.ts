@@ -1,8 +1,10 @@
 import { z } from 'zod'
-import type { WholeFilter } from '../../../core/stage.ts'
-import { SimilarTexts, signatureOf } from '../../../lib/minhash.ts'
-import { wordHashes } from '../../../lib/word-hashes.ts'
-import { type ComparedRow, dropByText, type RowText, type TextDrop } from './texts.ts'
+import type { RowJudge } from '../../../core/ordered-filter.ts'
+import type { OrderedFilter } from '../../../core/stage.ts'
+import { signatureSize, signInto } from '../../../lib/minhash.ts'
+import { SimilarTexts } from '../../../lib/similar-texts.ts'
+import { passingWordHashes } from '../../../lib/word-hashes.ts'
+import { type ComparedRow, textOf } from './texts.ts'
 
 /** Options of near-duplicate removal. */
 export const nearOptions = z.strictObject({
@@ -16,29 +18,31 @@ export const nearOptions = z.strictObject({
 })
 
 /** Keeps the first of rows that say nearly the same, by MinHash. */
-export function nearDuplicates(of: ComparedRow, options: z.output<typeof nearOptions>): WholeFilter {
+export function nearDuplicates(of: ComparedRow, options: z.output<typeof nearOptions>): OrderedFilter {
   return {
-    kind: 'set-filter',
+    kind: 'ordered-filter',
     takes: of,
     version: 3,
-    findDrops: (input, { sql }) => dropByText(sql, input, of, makeJudge(input.rows, options)),
+    looksAt: textOf[of],
+    begin: (rows) => makeJudge(rows, options),
   }
 }
 
-function makeJudge(count: number, { similarity, words }: z.output<typeof nearOptions>) {
+function makeJudge(count: number, { similarity, words }: z.output<typeof nearOptions>): RowJudge {
   const texts = new SimilarTexts(count)
-  const kept: string[] = []
-  return ({ id, text }: RowText): TextDrop | null => {
-    const signature = signatureOf(wordHashes(text), words)
-    const twin = signature && texts.find(signature, similarity)
-    if (twin) {
+  const rows = new Float64Array(count)
+  const signature = new Uint16Array(signatureSize)
+  let kept = 0
+  return {
+    decide({ row, bytes }) {
+      if (!signInto(signature, passingWordHashes(bytes), words)) return null
+      const twin = texts.findOrAdd(signature, similarity)
+      if (twin === null) {
+        rows[kept++] = row
+        return null
+      }
       const share = Math.round(twin.similarity * 100)
-      return { reason: 'near-duplicate', detail: `${share} % like ${kept[twin.index]}` }
-    }
-    if (signature) {
-      texts.add(signature)
-      kept.push(id)
-    }
-    return null
+      return { reason: 'near-duplicate', detail: `${share} % like `, twin: rows[twin.index] ?? 0 }
+    },
   }
 }

@@ -46,12 +46,16 @@ const ownMistakes = /^(?:NameError|ImportError|ModuleNotFoundError|SyntaxError|R
 /** Addresses, places on a disk, and classes of tests mean nothing to a reader. */
 const meaningless = / at 0x[0-9a-f]+|\/var\/tmp\/|\/app\/|file:\/\/|\btests?[._]|__main__/
 
+/** Attributes that a class keeps to itself: no user reports those. */
+const hidden = /\._(?!_)\w/
+
 function isTelling(program: Program, good: Answer, bad: Answer): boolean {
   if (good.kind === 'endless' || (good.kind === bad.kind && good.text === bad.text)) return false
   if (good.kind === 'error' && ownMistakes.test(good.text)) return false
   const texts = [good.text, bad.text, program.expr, ...program.setup]
   return (
     texts.every((text) => text.length <= 700 && !meaningless.test(text)) &&
+    ![program.expr, ...program.setup].some((line) => hidden.test(line)) &&
     [...program.setup, program.expr].join('\n').split('\n').length <= 25
   )
 }

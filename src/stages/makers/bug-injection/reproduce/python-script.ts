@@ -4,26 +4,39 @@ import { pythonSyntax } from './python-syntax.ts'
  * Finds small programs that show what failing tests of Python saw: the failing statement, and what it needs of the test before it. `run` says what each
  * gives, in a process of its own.
  */
-export const pythonScript = String.raw`${pythonSyntax}class Unknown(Exception):
-    pass
-
-
-class Program:
+export const pythonScript = String.raw`${pythonSyntax}class Program:
     def __init__(self, module, chain, frame):
         self.module, self.frame = module, frame
         self.chain = chain
         self.start = max(i for i, (b, at) in enumerate(chain) if isinstance(b[at], (ast.FunctionDef, ast.AsyncFunctionDef)))
         self.klass = next((b[at] for b, at in chain[: self.start] if isinstance(b[at], ast.ClassDef)), None)
-        self.imports, self.early, self.main, self.inline = [], [], [], {}
+        self.imports, self.early, self.main, self.inline, self.given = [], [], [], {}, {}
+        self.rename = Self(self)
+
+    def renamed(self, node):
+        return self.rename.visit(copy.deepcopy(node))
+
+    def name_of(self, value):
+        """A name for a class or function that a test reaches through self."""
+        found = exported(value)
+        if found is not None:
+            self.given[found[1]] = found
+            return found[1]
+        own = getattr(value, "__name__", None)
+        return own if isinstance(value, OPEN) and own and self.frame.f_globals.get(own) is value else None
 
     def earlier(self):
         for body, at in reversed(self.chain[self.start + 1 :]):
-            yield from reversed(body[:at])
+            yield from map(self.renamed, reversed(body[:at]))
+        # Whatever setUp made was there before the first statement.
+        for attr, value in self.rename.seen:
+            yield ast.Assign([ast.Name(attr, ast.Store())], self.renamed(value), lineno=0)
 
     def build(self, expr, extra=(), all_calls=False):
+        expr = self.renamed(expr)
         needed = names_in(expr)
         have = set()
-        for stmt in list(reversed(extra)) + list(self.earlier()):
+        for stmt in itertools.chain(map(self.renamed, reversed(extra)), self.earlier()):
             if is_assertion(stmt):
                 # What it called may have changed something that is looked at later.
                 calls = [e for e in watched(stmt) if isinstance(e, ast.Call)] if all_calls else []
@@ -54,12 +67,27 @@ class Program:
     def provide(self, name, depth=0):
         if name == "self":
             return
+        try:
+            if name not in self.given:
+                return self.provide_from_test(name, depth)
+        except Unknown:
+            found = exported(self.frame.f_globals.get(name))
+            if found is None:
+                raise
+            self.given[name] = found
+        place, real = self.given[name]
+        text = f"from {place} import {real}" + ("" if real == name else f" as {name}")
+        if text not in self.imports and place != "builtins":
+            self.imports.append(text)
+
+    def provide_from_test(self, name, depth):
         local = self.frame.f_locals
         if name in local:
             text = literal(local[name])
             if text is None:
                 text = self.fixture(name)
-            if len(text) <= 60 and text == literal(local[name]):
+            # What can change needs a name.
+            if len(text) <= 60 and text == literal(local[name]) and not isinstance(local[name], (list, dict, set)):
                 self.inline[name] = text
             else:
                 self.early.append(ast.parse(f"{name} = {text}").body[0])
@@ -124,50 +152,6 @@ class Program:
         return {"imports": self.imports, "setup": lines, "expr": ast.unparse(put.visit(expr))}
 
 
-class Put(ast.NodeTransformer):
-    """Plain values in the place of the names that stand for them."""
-
-    def __init__(self, texts):
-        self.texts = texts
-
-    def visit_Name(self, node):
-        text = self.texts.get(node.id) if isinstance(node.ctx, ast.Load) else None
-        return node if text is None else ast.parse(text, mode="eval").body
-
-
-def is_foreign(module):
-    """Modules of the tests, and what is not meant for users."""
-    parts = (module or "").split(".")
-    return any(re.match(r"tests?$|test_|conftest|unittest|pytest|mock$", p) or (p.startswith("_") and p != "__future__") for p in parts)
-
-
-class Self(ast.NodeTransformer):
-    """self.x of a test class becomes x, where setUp or the class says what it is."""
-
-    def __init__(self, program):
-        self.program, self.seen = program, []
-
-    def visit_Attribute(self, node):
-        self.generic_visit(node)
-        if not (isinstance(node.value, ast.Name) and node.value.id == "self"):
-            return node
-        me = self.program.frame.f_locals.get("self")
-        text = literal(getattr(me, node.attr, Unknown))
-        if text is not None:
-            return ast.parse(text, mode="eval").body
-        return ast.Name(node.attr, node.ctx) if self.defined(node.attr) else node
-
-    def defined(self, attr):
-        for fn in self.program.klass.body if self.program.klass else []:
-            if isinstance(fn, ast.FunctionDef) and fn.name in ("setUp", "setup_method", "setup"):
-                for stmt in fn.body:
-                    for t in getattr(stmt, "targets", []):
-                        if isinstance(t, ast.Attribute) and t.attr == attr and ast.unparse(t) == "self." + attr:
-                            self.seen.append((attr, stmt.value))
-                            return True
-        return False
-
-
 def programs_of(tb):
     frames = []
     while tb is not None:
@@ -189,11 +173,7 @@ def programs_of(tb):
         for expr in watched(stmt):
             for all_calls in (False, True):
                 try:
-                    program = Program(module, chain, frame)
-                    rename = Self(program)
-                    shown = rename.visit(ast.parse(ast.unparse(expr), mode="eval").body)
-                    made = [ast.Assign([ast.Name(attr, ast.Store())], value, lineno=0) for attr, value in rename.seen]
-                    yield program.build(shown, made + extra, all_calls)
+                    yield Program(module, chain, frame).build(ast.parse(ast.unparse(expr), mode="eval").body, extra, all_calls)
                 except (Unknown, ValueError, RecursionError, AttributeError, TypeError):
                     continue
 
@@ -210,8 +190,10 @@ def collect(runner, out, ids):
         import pytest
 
         class Watch:
-            @pytest.hookimpl(tryfirst=True)
+            # Around the others: of a unittest class the error is known only after pytest's own hook.
+            @pytest.hookimpl(hookwrapper=True)
             def pytest_runtest_makereport(self, item, call):
+                yield
                 if call.excinfo is not None and call.when == "call":
                     failed(call.excinfo.tb)
 

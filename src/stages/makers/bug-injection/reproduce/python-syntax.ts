@@ -1,6 +1,6 @@
 /** The first part of the program in `python-script.ts`: what it reads in the syntax of tests. */
 export const pythonSyntax = String.raw`# collect RUNNER OUT IDS...: programs that show what failing tests saw.  run PROGRAMS OUT: what each of them gives.
-import ast, builtins, itertools, json, os, re, signal, sys
+import ast, builtins, copy, itertools, json, os, re, signal, sys, types
 
 WRAPPERS = re.compile(r"assert|raises|warns|^eq_$|^ok_$|subTest")
 
@@ -34,6 +34,32 @@ def literal(value):
     except Exception:
         pass
     return None
+
+
+def is_foreign(module):
+    """Modules of the tests, and what is not meant for users."""
+    parts = (module or "").split(".")
+    return any(re.match(r"tests?$|test_|conftest|unittest|pytest|mock$", p) or (p.startswith("_") and p != "__future__") for p in parts)
+
+
+OPEN = (type, types.FunctionType)
+
+
+def exported(value):
+    """How users import a class or a function: from the outermost module that has it, and its name."""
+    name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
+    if not isinstance(value, OPEN) or not isinstance(module, str) or not name or name.startswith("_"):
+        return None
+    parts = module.split(".")
+    for count in range(1, len(parts) + 1):
+        place = ".".join(parts[:count])
+        if not is_foreign(place) and getattr(sys.modules.get(place), name, None) is value:
+            return place, name
+    return None
+
+
+def is_of_self(node):
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def is_plain(node):
@@ -104,6 +130,57 @@ class Module:
                 return chain
             if body is None:
                 return chain
+
+
+class Unknown(Exception):
+    pass
+
+
+class Put(ast.NodeTransformer):
+    """Plain values in the place of the names that stand for them."""
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def visit_Name(self, node):
+        text = self.texts.get(node.id) if isinstance(node.ctx, ast.Load) else None
+        return node if text is None else ast.parse(text, mode="eval").body
+
+
+class Self(ast.NodeTransformer):
+    """self.x of a test class becomes x, where the test, setUp or the class says what it is."""
+
+    def __init__(self, program):
+        self.program, self.seen = program, []
+        body, at = program.chain[program.start]
+        self.own = {n.attr for n in ast.walk(body[at]) if is_of_self(n) and not isinstance(n.ctx, ast.Load)}
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if not is_of_self(node):
+            return node
+        free = node.attr if node.attr not in self.program.frame.f_locals else "my_" + node.attr
+        if node.attr in self.own:
+            return ast.Name(free, node.ctx)
+        value = getattr(self.program.frame.f_locals.get("self"), node.attr, Unknown)
+        text = literal(value)
+        if text is not None:
+            return ast.parse(text, mode="eval").body
+        name = self.program.name_of(value)
+        if name is not None:
+            return ast.Name(name, node.ctx)
+        return ast.Name(free, node.ctx) if self.defined(node.attr, free) else node
+
+    def defined(self, attr, free):
+        for fn in self.program.klass.body if self.program.klass else []:
+            if isinstance(fn, ast.FunctionDef) and fn.name in ("setUp", "setup_method", "setup"):
+                for stmt in fn.body:
+                    for t in getattr(stmt, "targets", []):
+                        if isinstance(t, ast.Attribute) and t.attr == attr and ast.unparse(t) == "self." + attr:
+                            if free not in [name for name, _ in self.seen]:
+                                self.seen.append((free, stmt.value))
+                            return True
+        return False
 
 
 `

@@ -132,8 +132,19 @@ const common = new Set([
   ],
 ])
 
-/** What was called: the outermost call of something that is not the language's own. */
+/** Functions and classes that a program defines, with what they are decorated with. */
+const definition = /(?:^|\n)(?:@([\w.]+)[^\n]*\n)?(?:async\s+)?(?:def|class)\s+(\w+)/g
+
+/** What was called: the outermost call of something that is neither the language's own nor the program's. */
 function subjectOf({ program: { imports, expr, setup } }: Example): string {
+  const code = setup.join('\n')
+  const defined = new Map([
+    ...[...code.matchAll(definition)].map(([, decorator, name = '']) => [name, decorator?.split('.')] as const),
+    // An object that is called itself: what made it is known to others.
+    ...[...code.matchAll(/^(\w+) = ([\w.]+)\(/gm)].map(
+      ([, name = '', made]) => [`${name}(`, made?.split('.')] as const,
+    ),
+  ])
   const standard = new Set(
     imports.flatMap((line) => {
       const [head = '', names] = line.split(' import ')
@@ -141,9 +152,14 @@ function subjectOf({ program: { imports, expr, setup } }: Example): string {
       return standardModules.test(module) ? (names ?? module).split(/,\s*/) : []
     }),
   )
-  for (const code of [expr, ...setup.toReversed()]) {
-    const calls = [...code.matchAll(/([A-Za-z_][\w.]*)\(/g)].map(([, name = '']) => name.split('.'))
-    const own = calls.find((path) => !standard.has(path[0] ?? '') && !common.has(path.at(-1) ?? ''))
+  for (const line of [expr, ...setup.toReversed()]) {
+    const calls = [...line.matchAll(/([A-Za-z_][\w.]*)\(/g)].flatMap(([, name = '']) => {
+      const path = name.split('.')
+      const first = path[0] ?? ''
+      const known = [first, ...(path.length === 1 ? [`${first}(`] : [])].find((key) => defined.has(key))
+      return known === undefined ? [path] : [defined.get(known) ?? []]
+    })
+    const own = calls.find((path) => path.length > 0 && !standard.has(path[0] ?? '') && !common.has(path.at(-1) ?? ''))
     if (own) return `\`${own.at(-1)}\``
   }
   const attribute = /\.(\w+)$/.exec(expr)?.[1]

@@ -19,6 +19,8 @@ const value = (text: string, more: Partial<Answer> = {}): Answer => ({
 const error = (text: string) => value(text, { kind: 'error', type: text.split(':')[0]! })
 const program = (expr: string, ...setup: string[]): Program => ({ imports: ['import shop'], setup, expr })
 
+const hasPytest = spawnSync('python3', ['-m', 'pytest', '--version']).status === 0
+
 describe('programs of failing tests in Python', needs('python3'), () => {
   const files = {
     'shop/__init__.py': `
@@ -71,10 +73,50 @@ class ShopTest(unittest.TestCase):
         self.assertEqual(look("1"), 1)
         assert look("2") == 2
         assert seen == []
+    def test_counts(self):
+        def look(name):
+            later.append(name)
+            return shop.price(name)
+        later = []
+        assert look("3") == 2
     def test_needs_a_helper(self):
         self.assertEqual(secret(Cart()), 1)
 `,
-    'tests/helper.py': 'def secret(cart):\n    return 2\n',
+    'tests/test_kinds.py': `
+import unittest
+from shop import Cart
+from .helper import Cart as SameCart
+
+class Box(Cart):
+    pass
+
+class Kinds:
+    kind = None
+    def setUp(self):
+        self.full = self.kind({"tea": 2})
+        self.box = {"in": self.full}
+    def test_adds(self):
+        cart = self.kind()
+        cart.add("cup", 4)
+        self.assertEqual(cart.total(), 5)
+    def test_sets(self):
+        self.empty = self.kind([("pot", 1)])
+        self.assertEqual(self.empty.total(), 0)
+    def test_fills(self):
+        self.full.add("jar", 7)
+        self.assertEqual(self.full.total(), 1)
+    def test_keeps(self):
+        self.assertEqual(self.box["in"].total(), 1)
+    def test_imports(self):
+        self.assertEqual(SameCart([("lid", 3)]).total(), 1)
+
+class CartTest(Kinds, unittest.TestCase):
+    kind = Cart
+
+class BoxTest(Kinds, unittest.TestCase):
+    kind = Box
+`,
+    'tests/helper.py': 'from shop import Cart\ndef secret(cart):\n    return 2\n',
     'tests/__init__.py': '',
   }
 
@@ -89,13 +131,34 @@ class ShopTest(unittest.TestCase):
       expect(status, stderr).toBe(0)
       return JSON.parse(readFileSync(join(dir, args.at(-1)!.endsWith('.json') ? args.at(-1)! : 'found.json'), 'utf8'))
     }
+    const textsOf = (programs: Program[]) =>
+      programs.map(({ imports, setup, expr }) => [...imports, ...setup, expr].join('; '))
+    const kinds = (name: string) => textsOf(run('collect', 'unittest', 'found.json', `tests.test_kinds.${name}`))
+    if (hasPytest) {
+      const byPytest: Program[] = run('collect', 'pytest', 'found.json', 'tests/test_kinds.py::CartTest')
+      expect(textsOf(byPytest)).toEqual(kinds('CartTest'))
+    }
+    const cart = 'from shop import Cart; '
+    expect(kinds('CartTest')).toEqual(
+      expect.arrayContaining([
+        `${cart}cart = Cart(); cart.add('cup', 4); cart.total()`,
+        `${cart}empty = Cart([('pot', 1)]); empty.total()`,
+        `${cart}full = Cart({'tea': 2}); full.add('jar', 7); full.total()`,
+        `${cart}full = Cart({'tea': 2}); box = {'in': full}; box['in'].total()`,
+        "from shop import Cart as SameCart; SameCart([('lid', 3)]).total()",
+      ]),
+    )
+    expect(kinds('BoxTest')).toContainEqual(
+      expect.stringMatching(/^from shop import Cart; class Box\(Cart\):\s+pass; cart = Box\(\); cart.add/),
+    )
     const found: Program[] = run('collect', 'unittest', 'found.json', 'tests.test_shop.ShopTest')
-    const texts = found.map(({ imports, setup, expr }) => [...imports, ...setup, expr].join('; '))
+    const texts = textsOf(found)
     expect(texts).toContain("from shop import Cart; cart = Cart(); cart.add('tea'); cart.add('tea'); cart.total()")
     expect(texts).toContain("from shop import Cart; START = {'tea': 2}; cart = Cart(START); cart.total()")
     expect(texts).toContain("import shop; list(shop.words('a'))")
     expect(texts).toContain("import shop; shop.price('1e3')")
     expect(texts).toContainEqual(expect.stringMatching(/def look[^;]*; look\('1'\); look\('2'\); seen$/))
+    expect(texts).toContainEqual(expect.stringMatching(/later = \['3'\]; def look[^;]*later.append[^;]*; look\('3'\)$/))
     expect(texts.join('\n')).not.toMatch(/secret|helper|test_|self|unrelated/)
     const answers: Answer[] = run('run', 'found.json', 'answers.json')
     const answerTo = (expr: string) => answers[found.findIndex((one) => one.expr === expr)]
@@ -132,6 +195,9 @@ test('what shows a difference is chosen, and plain values before yes and no', ()
   const bad = [value('False'), value('3'), value('4'), value('5'), value('6')]
   const found = chooseExamples('python', programs, good, bad)
   expect(found.map((one) => one.program.expr)).toEqual(['shop.b()', 'shop.a() == 2'])
+  const kept = ['shop.Cart()._items', 'shop._total', 'shop.Cart().__len__()'].map((expr) => program(expr))
+  const shown = chooseExamples('python', kept, good.slice(0, 2).concat(value('1')), bad.slice(0, 3))
+  expect(shown.map((one) => one.program.expr)).toEqual(['shop.Cart().__len__()'])
   expect(isSlip({ ...found[0]!, actual: error("NameError: name 'x' is not defined") })).toBe(true)
   expect(isSlip(found[0]!)).toBe(false)
 })
@@ -201,4 +267,10 @@ test('the title names what was called of the project, not what is around it', ()
   expect(titled({ imports, setup, expr: 'start + month' })).toMatch(/`Duration`/)
   expect(titled({ imports, setup, expr: 'len(found)' })).toMatch(/`Duration`/)
   expect(titled({ imports, setup, expr: 'str(month.totimedelta(start))' })).toMatch(/`totimedelta`/)
+  const decorated = { imports: ['from shop import memoize'], setup: ['@memoize\ndef inc(x):\n    return x + 1'] }
+  expect(titled({ ...decorated, expr: 'inc(0)' })).toMatch(/`memoize`/)
+  const plain = { imports: ['from shop import price'], setup: ['def twice(x):\n    return price(x) * 2'] }
+  expect(titled({ ...plain, expr: 'twice(0)' })).toMatch(/`price`/)
+  const called = { imports: ['from shop import Rule'], setup: ['s = Rule([1])', 's([2])'] }
+  expect(titled({ ...called, expr: 's([0])' })).toMatch(/`Rule`/)
 })

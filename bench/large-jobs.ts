@@ -1,0 +1,110 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { type LargeJob, makeLargeJob } from './lib/large-job.ts'
+import type { Row } from './lib/rows.ts'
+
+const trials = Number(process.env.LARGE_JOB_TRIALS ?? 20_000)
+
+/** Commands on a job of twenty thousand finished oracle trials, in both layouts, beside one pass of readdir and stat over its records. */
+export default {
+  name: 'large-jobs',
+  run: async (): Promise<Row[]> => {
+    const scratch = mkdtempSync(join(tmpdir(), 'ot-bench-'))
+    try {
+      const job = await makeLargeJob(scratch, trials)
+      const loose = { ...measureAll(job, join(scratch, 'loose')), pass: passOver(job.dir) }
+      const pack = ask(['jobs', 'pack', job.dir])
+      const packed = measureAll(job, join(scratch, 'packed'))
+      return [...rowsOf(loose, packed), ...packRows(pack)]
+    } finally {
+      rmSync(scratch, { recursive: true, force: true })
+    }
+  },
+}
+
+interface Cost {
+  readonly sec: number
+  readonly cpuSec: number
+}
+
+type Measured = Readonly<Record<keyof typeof commands, Cost>>
+
+/** What is asked of a job; all but `first` when its records are in their index. */
+const commands = {
+  first: ({ dir }: LargeJob) => ['jobs', 'show', dir],
+  rerun: ({ run }: LargeJob) => [...run, '-q'],
+  show: ({ dir }: LargeJob) => ['jobs', 'show', dir],
+  list: ({ jobsDir }: LargeJob) => ['jobs', 'list', jobsDir],
+  stats: ({ dir }: LargeJob) => ['traces', 'stats', '-p', dir],
+  export: ({ dir }: LargeJob, out: string) => ['traces', 'export', '-p', dir, '--out', out],
+} as const
+
+const names: Readonly<Record<keyof typeof commands, string>> = {
+  first: 'jobs show, the first time',
+  rerun: 'a rerun when all is finished',
+  show: 'jobs show',
+  list: 'jobs list',
+  stats: 'traces stats',
+  export: 'traces export',
+}
+
+/** Seconds that the commands may take. */
+const goals: Readonly<Partial<Record<keyof typeof commands, number>>> = {
+  rerun: 1,
+  show: 1,
+  list: 1,
+  stats: 27,
+  export: 28,
+}
+
+function measureAll(job: LargeJob, out: string): Measured {
+  const costs = Object.entries(commands).map(([name, words]) => [name, ask(words(job, out))] as const)
+  return Object.fromEntries(costs) as Measured
+}
+
+/** Wall time and CPU time of one command line. */
+function ask(words: readonly string[]): Cost {
+  const line = [process.execPath, resolve('bin/ot-agent.js'), ...words]
+  const timed = 'TIMEFORMAT="%R %U %S"; time "$@" > /dev/null 2> /dev/null'
+  const { stderr, status } = spawnSync('bash', ['-c', timed, 'bash', ...line], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${words.slice(0, 2).join(' ')} ended with ${status}`)
+  const [sec = Number.NaN, user = Number.NaN, system = Number.NaN] = stderr.trim().split(' ').map(Number)
+  process.stderr.write(`  ${words.slice(0, 2).join(' ')}: ${sec} s, ${(user + system).toFixed(2)} s of CPU\n`)
+  return { sec, cpuSec: user + system }
+}
+
+/** The least that a command must do which believes no copy: look at both files of every trial. */
+function passOver(dir: string): Cost {
+  const [start, cpu] = [performance.now(), process.cpuUsage()]
+  for (const { name } of readdirSync(dir, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
+    statSync(join(dir, name, 'result.json'))
+    statSync(join(dir, name, 'record.json'))
+  }
+  const { user, system } = process.cpuUsage(cpu)
+  return { sec: (performance.now() - start) / 1000, cpuSec: (user + system) / 1e6 }
+}
+
+function rowsOf(loose: Measured & { readonly pass: Cost }, packed: Measured): Row[] {
+  const rows: Row[] = [{ name: `${trials} trials: readdir and stat alone, CPU`, value: loose.pass.cpuSec, unit: 's' }]
+  for (const key of Object.keys(commands) as (keyof typeof commands)[]) {
+    const goal = goals[key]
+    const judged = (sec: number) => (goal === undefined ? {} : { goal: `under ${goal}`, ok: sec < goal })
+    rows.push(
+      { name: names[key], value: loose[key].sec, unit: 's', ...judged(loose[key].sec) },
+      { name: `${names[key]}, CPU`, value: loose[key].cpuSec, unit: 's' },
+      { name: `${names[key]}, packed`, value: packed[key].sec, unit: 's', ...judged(packed[key].sec) },
+      { name: `${names[key]}, packed, CPU`, value: packed[key].cpuSec, unit: 's' },
+    )
+  }
+  const times = loose.show.cpuSec / loose.pass.cpuSec
+  return [...rows, { name: 'jobs show, times readdir and stat, CPU', value: times, unit: 'x' }]
+}
+
+function packRows({ sec, cpuSec }: Cost): Row[] {
+  return [
+    { name: 'jobs pack', value: sec, unit: 's', goal: 'under 60', ok: sec < 60 },
+    { name: 'jobs pack, CPU', value: cpuSec, unit: 's' },
+  ]
+}

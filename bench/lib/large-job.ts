@@ -1,0 +1,88 @@
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { planJob, prepareJob } from '../../src/app/job/prepare-job.ts'
+import type { TrialRecord } from '../../src/core/trial.ts'
+import { renderTrialConfig } from '../../src/formats/harbor-job/job-config.ts'
+import { renderTrialResult } from '../../src/formats/harbor-job/trial-result.ts'
+import { renderTrialRecord } from '../../src/store/trial-record.ts'
+import { writeTask } from '../../test/fakes/tasks.ts'
+
+export interface LargeJob {
+  readonly dir: string
+  readonly jobsDir: string
+  /** The command line that runs it, or runs it again. */
+  readonly run: readonly string[]
+}
+
+const taskCount = 500
+
+/** A job of many finished trials: one of them really ran, the others are copies under the names that its plan gives them. */
+export async function makeLargeJob(scratch: string, trials: number): Promise<LargeJob> {
+  const tasks = join(scratch, 'tasks')
+  const jobsDir = join(scratch, 'jobs')
+  for (let i = 0; i < taskCount; i++) await writeTask(tasks, `task-${String(i).padStart(4, '0')}`)
+  const request = {
+    tasks,
+    agent: 'oracle',
+    sandbox: 'local',
+    attempts: Math.ceil(trials / taskCount),
+    jobsDir,
+    jobName: 'large',
+  }
+  const real = runOne(join(tasks, 'task-0000'), join(scratch, 'real'))
+  const record: TrialRecord = JSON.parse(readFileSync(join(real, 'record.json'), 'utf8'))
+  const planned = await planJob(request, () => {})
+  const { open } = await prepareJob(planned, request, { notify: () => {}, invocation: ['bench'] })
+  const { dir, plan } = await open()
+  for (const { name, task, attempt, config } of plan) {
+    const { digests, name: taskName } = task
+    const facts = {
+      name: taskName,
+      path: task.dir,
+      source: config.task.source,
+      digest: digests.content,
+      checksum: digests.dirhash,
+    }
+    writeTrial(real, join(dir, name), { ...record, id: randomUUID(), name, attempt, config, task: facts })
+  }
+  const run = [
+    'run',
+    '-p',
+    tasks,
+    '-a',
+    'oracle',
+    '-e',
+    'local',
+    '-k',
+    String(request.attempts),
+    '-o',
+    jobsDir,
+    '--job-name',
+    'large',
+  ]
+  return { dir, jobsDir, run }
+}
+
+/** The directory of a trial that the program ran. */
+function runOne(task: string, jobsDir: string): string {
+  const run = ['run', '-p', task, '-a', 'oracle', '-e', 'local', '-o', jobsDir, '--job-name', 'real', '-q']
+  execFileSync(process.execPath, [resolve('bin/ot-agent.js'), ...run], { stdio: 'ignore' })
+  const job = join(jobsDir, 'real')
+  const [trial] = readdirSync(job, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !entry.name.startsWith('.'),
+  )
+  if (!trial) throw new Error('the trial that is to be copied did not end')
+  return join(job, trial.name)
+}
+
+function writeTrial(real: string, dir: string, record: TrialRecord): void {
+  const own = ['config.json', 'record.json', 'result.json']
+  mkdirSync(dir)
+  for (const name of readdirSync(real).filter((each) => !own.includes(each)))
+    cpSync(join(real, name), join(dir, name), { recursive: true })
+  writeFileSync(join(dir, 'config.json'), renderTrialConfig(record.config))
+  writeFileSync(join(dir, 'record.json'), renderTrialRecord(record))
+  writeFileSync(join(dir, 'result.json'), renderTrialResult(record))
+}

@@ -1,0 +1,32 @@
+import type { TaskDraft } from '../../core/row.ts'
+import { loadPacks, missingPacks } from '../../formats/benchmark/find-packs.ts'
+import { digestJson } from '../../lib/digest-json.ts'
+import { Contamination } from '../../stages/shared/similarity/contamination.ts'
+import { decontaminationOptions } from '../../stages/shared/similarity/decontaminate.ts'
+import type { Notify } from '../job/tasks-request.ts'
+
+/** The benchmarks that new tasks are compared with. */
+export interface BenchmarksAtHand {
+  /** Of their packs: other packs may give other tasks. */
+  readonly digest: string
+  /** Which benchmark task a draft holds words of; null when none. */
+  benchmarkOf(draft: TaskDraft): string | null
+}
+
+/**
+ * Loads the packs of the usual benchmarks that are there: those of ./benchmarks and those that come with the package. Others are named, and
+ * nothing is compared with them: a first run must not end at a benchmark that has to be fetched.
+ */
+export async function loadBenchmarksAtHand(notify: Notify, cwd = process.cwd()): Promise<BenchmarksAtHand> {
+  const options = { ...decontaminationOptions.parse({}), cwd }
+  const missing = (await missingPacks(options)).map(({ benchmark }) => benchmark)
+  const { packs } = await loadPacks({ ...options, waive: missing })
+  if (missing.length > 0)
+    notify(`tasks are not compared with ${missing.join(', ')}: no pack is at hand; ot-agent benchmarks pack makes one`)
+  const once = [...new Map(packs.map((each) => [each.file, each.pack])).values()]
+  const known = new Contamination(once, options)
+  return {
+    digest: digestJson(packs.map(({ asked, digest }) => [asked, digest])),
+    benchmarkOf: ({ instruction }) => known.find(instruction),
+  }
+}

@@ -1,0 +1,28 @@
+import { Argument, Command } from '@commander-js/extra-typings'
+import { editEntry, entryKinds } from '../../app/registry/entries.ts'
+import { oneLine } from '../../lib/visible.ts'
+import { printJson } from '../output.ts'
+import { registryEnvOption, registryOption } from './place.ts'
+
+/** `ot-agent registry edit`: changes what the registry says about one entry. */
+export default () =>
+  new Command()
+    .description(
+      'Changes columns of one dataset, model, agent, benchmark, task or run. Names, results and ids stay as they are.\n' +
+        'Without --set it says which columns can be changed.',
+    )
+    .addArgument(new Argument('<kind>', 'what it is').choices(entryKinds))
+    .argument('<name>', 'its whole name, NAME@VERSION for one of several versions, or its id')
+    .option('--set <column=value>', 'what to change; null empties a column; repeatable', collect, [])
+    .addOption(registryOption())
+    .addOption(registryEnvOption())
+    .option('--json', 'print the result as JSON')
+    .action(async (kind, name, { set, json, ...place }) => {
+      const entry = await editEntry(place, kind, name, set)
+      if (json) return printJson({ schema: 'registry-entry/1', ...entry })
+      process.stdout.write(`changed ${kind} ${oneLine(entry.name)}\n`)
+    })
+
+function collect(value: string, all: readonly string[]): string[] {
+  return [...all, value]
+}

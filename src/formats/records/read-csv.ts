@@ -1,0 +1,49 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { messageOf, UserError } from '../../core/errors.ts'
+import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
+
+/** A cell with this text would be taken for an absent one. */
+const absent = '\u0001absent\u0001'
+
+/** A row with more bytes than this is refused. */
+const mostRowBytes = 16 << 20
+
+/** The records of comma- or tab-separated text whose first line names the fields; every value is text. Read piece by piece. */
+export async function* readCsv(
+  path: string,
+  separator: ',' | '\t',
+): AsyncGenerator<Record<string, string>, void, void> {
+  const tempDir = join(tmpdir(), 'ot-agent-csv')
+  await using sql = await SqlDatabase.open({ memoryMb: 512, threads: 1, tempDir })
+  const options = [
+    sqlText(path),
+    'header = true',
+    'all_varchar = true',
+    'skip = 0',
+    `delim = ${sqlText(separator)}`,
+    `quote = '"'`,
+    `escape = '"'`,
+    `comment = ''`,
+    'strict_mode = false',
+    'null_padding = true',
+    'parallel = false',
+    `nullstr = ${sqlText(absent)}`,
+    `max_line_size = ${mostRowBytes}`,
+    `buffer_size = ${2 * mostRowBytes}`,
+  ]
+  const rows = `SELECT * FROM read_csv(${options.join(', ')})`
+  try {
+    const count = await sql.number(`SELECT count(*) FROM (${rows})`)
+    for await (const batch of sql.batches(rows, count))
+      for (const row of batch)
+        yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value ?? '')]))
+  } catch (error) {
+    if (error instanceof UserError) throw error
+    const [why = ''] = messageOf(error).split('\n')
+    throw new UserError(
+      `${path}: expected text in columns, got ${why.slice(0, 300)}`,
+      'save it as UTF-8 with one header line, and close every quote',
+    )
+  }
+}

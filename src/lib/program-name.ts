@@ -1,0 +1,27 @@
+import { basename, delimiter, dirname, join, relative, sep } from 'node:path'
+import { shellQuote } from './shell.ts'
+
+interface Started {
+  /** The file that Node was given, links not followed. */
+  readonly script?: string | undefined
+  readonly cwd?: string
+  readonly path?: string | undefined
+}
+
+/** How a reader starts this program from the working directory: a hint with this name can be copied into a shell. */
+export function programName({
+  script = process.argv[1],
+  cwd = process.cwd(),
+  path = process.env.PATH,
+}: Started = {}): string {
+  const installed = 'npx ot-agent'
+  // A caller that is not the command line uses the library, so the package is installed.
+  if (script === undefined || !/^ot-agent(\.js)?$/.test(basename(script))) return installed
+  // npx puts its own folder on the PATH, but only for this process.
+  if (script.split(sep).includes('node_modules')) return installed
+  const dir = dirname(script)
+  if (basename(script) === 'ot-agent' && path?.split(delimiter).includes(dir)) return 'ot-agent'
+  const own = join(basename(script) === 'ot-agent' ? dir : dirname(dir), 'ot-agent')
+  const below = relative(cwd, own)
+  return shellQuote(below.startsWith('..') ? own : `./${below}`)
+}

@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Signature, signatureOf, signatureSize, similarity } from './minhash.ts'
+import { makeRandom } from './random.ts'
+import { bandSize, bands, SimilarTexts, type Twin } from './similar-texts.ts'
+import { wordHashes } from './word-hashes.ts'
+
+const vocabulary = Array.from({ length: 3000 }, (_, i) => `word${i}`)
+const textOf = (key: string, words: number) => {
+  const random = makeRandom(1, key)
+  return Array.from({ length: words }, () => random.pick(vocabulary))
+}
+const signed = (words: readonly string[]) => signatureOf(wordHashes(words.join(' ')))!
+
+test('near copies are found among thousands, and strangers are not', () => {
+  const texts = new SimilarTexts(5000)
+  for (let i = 0; i < 5000; i++) texts.add(signed(textOf(`text ${i}`, 120)))
+  let found = 0
+  for (let i = 0; i < 200; i++) {
+    const copy = textOf(`text ${i}`, 120)
+    copy[60] = 'changed'
+    if (texts.find(signed(copy), 0.8)?.index === i) found++
+    expect(texts.find(signed(textOf(`stranger ${i}`, 120)), 0.8)).toBeNull()
+  }
+  expect(found).toBeGreaterThanOrEqual(195)
+})
+
+/** What is meant: the first text that agrees in all places of a band and is similar enough. Compares with every text. */
+class PlainTexts {
+  private readonly texts: Signature[] = []
+  find(signature: Signature, least: number): Twin | null {
+    const sharesBand = (text: Signature) => {
+      let inARow = 0
+      for (let place = 0; place < bands * bandSize; place++) {
+        inARow = text[place] !== signature[place] ? 0 : place % bandSize === 0 ? 1 : inARow + (inARow > 0 ? 1 : 0)
+        if (inARow === bandSize) return true
+      }
+      return false
+    }
+    const index = this.texts.findIndex((text) => sharesBand(text) && similarity(text, signature) >= least)
+    const twin = this.texts[index]
+    return twin ? { index, similarity: similarity(twin, signature) } : null
+  }
+  add(signature: Signature): void {
+    this.texts.push(signature)
+  }
+}
+
+/** Signatures that meet often: some are copies of earlier ones with changed places, and all share a part of a few templates. */
+function crowd(key: string, count: number, shared: number): Signature[] {
+  const random = makeRandom(2, key)
+  const values = random.pick([2, 3, 16, 65_536])
+  const fresh = () => Uint16Array.from({ length: signatureSize }, () => random.below(values))
+  const templates = Array.from({ length: random.pick([1, 2, 5]) }, fresh)
+  const made: Signature[] = []
+  for (let i = 0; i < count; i++) {
+    const isCopy = i > 0 && random.next() < 0.3
+    const base = isCopy ? random.pick(made) : random.pick(templates)
+    const keeps = isCopy ? 0.7 + random.next() * 0.3 : shared
+    made.push(fresh().map((value, place) => (random.next() < keeps ? (base[place] ?? 0) : value)))
+  }
+  return made
+}
+
+test('the same texts are found as by comparing each with all before it, in a crowd too', () => {
+  let found = 0
+  let missed = 0
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.integer({ min: 1, max: 200 }),
+      fc.double({ min: 0, max: 0.95, noNaN: true }),
+      fc.double({ min: 0.5, max: 1, noNaN: true }),
+      (key, count, shared, least) => {
+        const signatures = crowd(key, count, shared)
+        const [texts, plain] = [new SimilarTexts(count), new PlainTexts()]
+        for (const signature of signatures) {
+          const twin = plain.find(signature, least)
+          expect(texts.find(signature, least)).toEqual(twin)
+          expect(texts.findOrAdd(signature, least)).toEqual(twin)
+          if (twin === null) plain.add(signature)
+          if (twin) found++
+          else missed++
+        }
+      },
+    ),
+    { numRuns: 40 },
+  )
+  expect(Math.min(found, missed)).toBeGreaterThan(500)
+})

@@ -1,0 +1,157 @@
+import { type Signature, signatureSize } from './minhash.ts'
+import { mixed } from './word-hashes.ts'
+
+/** Places of a signature are looked up in bands of some: texts that agree in a whole one are compared. */
+export const bands = 21
+export const bandSize = 6
+
+/** A text that is like another: its number, and in which part of their places they agree. */
+export interface Twin {
+  readonly index: number
+  readonly similarity: number
+}
+
+/**
+ * Finds earlier texts that are at least so similar to a new one, without comparing it with all of them: texts that agree in a whole
+ * band of their signatures meet in a table. At a similarity of 0.8 that misses two in a thousand.
+ *
+ * Each band has a table with open addressing. An entry has the number of the newest text with these values, and all bits that are
+ * left over are a tag of the values, so that a stranger is told without a look at its signature, which would come from memory. Older texts
+ * with the same values follow in a ring. That is about 370 bytes for each text that is added; what is never used of `rings` takes no memory.
+ */
+export class SimilarTexts {
+  private readonly slots: number
+  private readonly indexBits: number
+  /** For each slot 0, or a tag and the number of a text plus 1. */
+  private readonly table: Uint32Array
+  /** The next newer text of the same band with the same values, plus 1; the newest leads to the oldest. 0: there is no other. */
+  private readonly rings: Uint32Array
+  private readonly signatures: Uint16Array
+  /** The last search that looked at a text: no two are compared twice. */
+  private readonly seen: Uint32Array
+  private searches = 0
+  private count = 0
+  /** Of the signature that was located last, for each band: the slot it belongs into, and its tag. */
+  private readonly slotOf = new Uint32Array(bands)
+  private readonly tagOf = new Uint32Array(bands)
+
+  constructor(capacity: number) {
+    const texts = Math.max(1, capacity)
+    this.indexBits = 32 - Math.clz32(texts)
+    this.slots = Math.ceil(texts * 1.5)
+    this.table = new Uint32Array(this.slots * bands)
+    this.rings = new Uint32Array(texts * bands)
+    this.signatures = new Uint16Array(texts * signatureSize)
+    this.seen = new Uint32Array(texts)
+  }
+
+  /** The text added first that is at least `least` like this one. */
+  find(signature: Signature, least: number): Twin | null {
+    this.locate(signature)
+    return this.search(signature, least)
+  }
+
+  /** Adds a text; gives its number, counted from 0. */
+  add(signature: Signature): number {
+    this.locate(signature)
+    return this.insert(signature)
+  }
+
+  /** The same as `find`, and adds the text if there is none like it. */
+  findOrAdd(signature: Signature, least: number): Twin | null {
+    this.locate(signature)
+    const twin = this.search(signature, least)
+    if (twin === null) this.insert(signature)
+    return twin
+  }
+
+  /** Finds the slot of each band: the one with the same values, or the free one that they would take. */
+  private locate(signature: Signature): void {
+    for (let band = 0; band < bands; band++) {
+      const key = keyOf(signature, band)
+      const slot = band * this.slots + Math.floor(key * (this.slots / 2 ** 32))
+      this.tagOf[band] = (key << this.indexBits) >>> this.indexBits
+      this.slotOf[band] = this.probe(signature, band, slot)
+    }
+  }
+
+  private probe(signature: Signature, band: number, from: number): number {
+    const tag = this.tagOf[band] ?? 0
+    const end = (band + 1) * this.slots
+    for (let slot = from; ; slot = slot + 1 === end ? end - this.slots : slot + 1) {
+      const entry = this.table[slot] ?? 0
+      if (entry === 0) return slot
+      if (entry >>> this.indexBits === tag && this.sharesBand(this.textOf(entry), signature, band)) return slot
+    }
+  }
+
+  private search(signature: Signature, least: number): Twin | null {
+    const needed = Math.ceil(least * signatureSize)
+    this.searches++
+    let best = this.count
+    let places = 0
+    for (let band = 0; band < bands; band++) {
+      const entry = this.table[this.slotOf[band] ?? 0] ?? 0
+      if (entry === 0) continue
+      const newest = this.textOf(entry)
+      // From the oldest on: the first that is similar is the one that counts.
+      for (let at = this.nextOf(newest, band); at < best; at = this.nextOf(at, band)) {
+        if (this.seen[at] !== this.searches) {
+          this.seen[at] = this.searches
+          const same = this.samePlaces(at, signature, needed)
+          if (same >= needed) {
+            best = at
+            places = same
+          }
+        }
+        if (at === newest) break
+      }
+    }
+    return best < this.count ? { index: best, similarity: places / signatureSize } : null
+  }
+
+  private insert(signature: Signature): number {
+    const index = this.count++
+    this.signatures.set(signature, index * signatureSize)
+    for (let band = 0; band < bands; band++) {
+      const slot = this.slotOf[band] ?? 0
+      const entry = this.table[slot] ?? 0
+      if (entry !== 0) {
+        const newest = this.textOf(entry)
+        this.rings[index * bands + band] = this.nextOf(newest, band) + 1
+        this.rings[newest * bands + band] = index + 1
+      }
+      this.table[slot] = ((this.tagOf[band] ?? 0) << this.indexBits) | (index + 1)
+    }
+    return index
+  }
+
+  private textOf(entry: number): number {
+    return ((entry << (32 - this.indexBits)) >>> (32 - this.indexBits)) - 1
+  }
+
+  private nextOf(at: number, band: number): number {
+    const next = this.rings[at * bands + band] ?? 0
+    return next === 0 ? at : next - 1
+  }
+
+  private sharesBand(at: number, signature: Signature, band: number): boolean {
+    for (let i = band * bandSize; i < (band + 1) * bandSize; i++)
+      if (this.signatures[at * signatureSize + i] !== signature[i]) return false
+    return true
+  }
+
+  /** In how many places a text agrees; counted only while it can still be as many as needed. */
+  private samePlaces(at: number, signature: Signature, needed: number): number {
+    const first = at * signatureSize
+    let same = signatureSize
+    for (let i = 0; i < signatureSize && same >= needed; i++) if (this.signatures[first + i] !== signature[i]) same--
+    return same
+  }
+}
+
+function keyOf(signature: Signature, band: number): number {
+  let hash = band + 1
+  for (let i = band * bandSize; i < (band + 1) * bandSize; i++) hash = Math.imul(hash, 0x01000193) ^ (signature[i] ?? 0)
+  return mixed(hash)
+}

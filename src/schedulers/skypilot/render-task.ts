@@ -1,0 +1,70 @@
+import { UserError } from '../../core/errors.ts'
+import type { Launch, LaunchJob } from '../../core/launch.ts'
+import { renderYaml } from '../../lib/render-yaml.ts'
+import { shellQuote } from '../../lib/shell.ts'
+import { driveScript } from '../shared/drive-script.ts'
+
+/** One job of SkyPilot: a job of a launch, or those tasks of its array that run one after the other on one machine. */
+export interface SkyJob {
+  readonly job: LaunchJob
+  readonly launch: Launch
+  readonly scriptPath: string
+  /** Null for a job that is no array. */
+  readonly tasks: readonly number[] | null
+  readonly name: string
+}
+
+/** The task file that `sky jobs launch` takes. It holds no keys: scripts read the file of keys where it lies. */
+export function renderTask({ job, launch, scriptPath, tasks, name }: SkyJob): string {
+  const { resources: own = {}, fileMounts, volumes, setup } = launch.cluster.sky ?? {}
+  const task = {
+    name,
+    num_nodes: 1,
+    resources: { ...sizesOf(job, launch), ...own },
+    ...(fileMounts && { file_mounts: fileMounts }),
+    ...(volumes && { volumes }),
+    ...(setup !== undefined && { setup }),
+    run: runOf({ job, launch, scriptPath, tasks }),
+  }
+  // Else lines of the script are folded.
+  return renderYaml(task, { lineWidth: 0 })
+}
+
+/** SkyPilot has neither dependencies nor restarts nor a time limit: the job waits for marks, tries again and stops itself. */
+function runOf({ job, launch, scriptPath, tasks }: Omit<SkyJob, 'name'>): string {
+  const log = `${launch.experimentsDir}/logs/${job.jobName}.out`
+  const alone = job.array ? { ...job, array: { ...job.array, throttle: 1 } } : job
+  const driver = driveScript(alone, launch, scriptPath, tasks)
+  const limitSec = secondsOf(job.resources.timeLimit)
+  const stopSec = Math.min(job.stopSec, limitSec - 1)
+  return [
+    `mkdir -p ${shellQuote(`${launch.experimentsDir}/logs`)}`,
+    `exec > >(tee -a ${shellQuote(log)}) 2>&1`,
+    `timeout --signal=USR1 --kill-after=${stopSec} ${limitSec - stopSec} bash -c ${shellQuote(driver)}`,
+  ].join('\n')
+}
+
+function sizesOf(job: LaunchJob, { cluster }: Launch): Record<string, unknown> {
+  const { nodes, gpusPerNode, cpusPerNode, memoryGb } = job.resources
+  if (nodes > 1)
+    throw new UserError(
+      `${job.name}: expected one node, got ${nodes}: jobs of several nodes need Slurm`,
+      'ask for one node with more GPUs, or use a cluster with Slurm',
+    )
+  if (gpusPerNode > 0 && cluster.gpuType === undefined)
+    throw new UserError(
+      `cluster ${cluster.name}: expected gpu_type, because ${job.name} needs GPUs, got none`,
+      'name one that `sky show-gpus` lists, such as gpu_type: H100',
+    )
+  return {
+    ...(gpusPerNode > 0 && { accelerators: `${cluster.gpuType}:${gpusPerNode}` }),
+    ...(cpusPerNode !== null && { cpus: `${cpusPerNode}+` }),
+    ...(memoryGb !== null && { memory: `${memoryGb}+` }),
+  }
+}
+
+/** Of a time such as 24:00:00 or 2-00:00:00. */
+function secondsOf(text: string): number {
+  const [, days = 0, hours = 0, minutes = 0, seconds = 0] = /^(?:(\d+)-)?(\d+):(\d+):(\d+)$/.exec(text) ?? []
+  return ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)
+}

@@ -1,0 +1,24 @@
+import { basename } from 'node:path'
+import { UserError } from '../../../core/errors.ts'
+import type { Need } from '../../../core/stage.ts'
+import { type InputKind, inputFiles, standsForFiles } from '../../../formats/input-files.ts'
+import { isGlob } from '../../../lib/path-glob.ts'
+
+/** What a source of files needs: the file, or, for a folder or a pattern, at least one file of the kind. */
+export async function needsOfFiles(path: string, kind: InputKind, what: string): Promise<readonly Need[]> {
+  const provide = 'put the file there, or name another path'
+  if (!(await standsForFiles(path))) return [{ kind: 'file', path, what, provide }]
+  try {
+    await inputFiles(path, kind)
+    return []
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error
+    return [{ kind: 'missing', what: `${what}: ${error.message}`, provide: error.hint }]
+  }
+}
+
+/** What a source is called after: the file or folder. Of `rows/*.csv` the folder's name says more than the pattern. */
+export function nameOfInput(path: string): string {
+  const named = path.split('/').filter((part) => part !== '' && !isGlob(part))
+  return basename(named.at(-1) ?? 'rows').replace(/\..*$/, '') || 'rows'
+}

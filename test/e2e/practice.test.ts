@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { makeTempDir, writeTree } from '../make-task.ts'
+import { needs } from '../needs.ts'
+
+// Stands in for Python: no student is trained, and its server always says that it is done. Whether a task counts as solved is
+// drawn by its tests, so that every number of successes occurs.
+const server = `
+import { createServer } from 'node:http'
+const content = JSON.stringify({ analysis: '', plan: '', commands: [], task_complete: true })
+const choices = [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }]
+const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+createServer((request, response) => {
+  request.resume().on('end', () => {
+    response.setHeader('content-type', 'application/json')
+    if (request.url === '/v1/models') response.end(JSON.stringify({ object: 'list', data: [{ id: 'student' }] }))
+    else response.end(JSON.stringify({ id: 'x', object: 'chat.completion', model: 'student', choices, usage }))
+  })
+}).listen(Number(process.argv[2]), '127.0.0.1')
+`
+const python = (dir: string) => `#!/bin/sh
+case $1 in
+*serve.py) exec '${process.execPath}' '${dir}/server.mjs' "$4" ;;
+esac
+while [ $# -gt 0 ]; do [ "$1" = --out ] && out=$2; shift; done
+mkdir -p "$out" && touch "$out/student.gguf"
+echo '{"parameters":1,"rows":2,"tokens":3,"loss":0.1,"sec":1}' > "$out/metrics.jsonl"
+`
+const coin = '#!/bin/bash\necho $((RANDOM % 2)) > /logs/verifier/reward.txt\n'
+
+interface Row {
+  readonly task: string
+  readonly weight: number
+  readonly messages: readonly { readonly role: string }[]
+}
+
+async function practice(method: string) {
+  const dir = await makeTempDir()
+  writeFileSync(join(dir, 'server.mjs'), server)
+  writeFileSync(join(dir, 'python'), python(dir))
+  chmodSync(join(dir, 'python'), 0o755)
+  for (const name of ['heads', 'tails'])
+    await writeTree(join(dir, 'tasks', name), {
+      'task.toml': 'version = "1.0"\n[environment]\nallow_internet = false\n',
+      'instruction.md': `Toss a coin for ${name}.\n`,
+      'environment/Dockerfile': 'FROM debian:12-slim\nWORKDIR /app\n',
+      'tests/test.sh': coin,
+      'solution/solve.sh': '#!/bin/sh\ntrue\n',
+    })
+  const out = join(dir, 'out')
+  const asked = ['--practice', join(dir, 'tasks'), '--method', method, '--rounds', '1', '--practice-attempts', '6']
+  const usual = ['--data', dir, '--tasks', `new=${join(dir, 'tasks')}`, '--out', out, '--processes', '2']
+  const args = ['trainers/small/cell.mjs', ...usual, '--python', join(dir, 'python'), ...asked]
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  const read = (path: string) => readFileSync(join(out, path), 'utf8')
+  expect(status, stderr).toBe(0)
+  const lines = read('practice/1/rows.jsonl').split('\n').filter(Boolean)
+  const rows = lines.map((line) => JSON.parse(line) as Row)
+  const { tasks, values } = JSON.parse(read('result.json')) as { tasks: object; values: Record<string, number> }
+  expect(Object.keys(tasks).sort()).toEqual(['new/heads', 'new/tails'])
+  expect(values.practice_1_learned).toBe(rows.length)
+  return { rows, solved: Math.round(values.practice_1_solved! * 12) }
+}
+
+test('rejection learns from every attempt that solved its task, and from no other', {
+  ...needs('bwrap'),
+  timeout: 120_000,
+}, async () => {
+  const { rows, solved } = await practice('rejection')
+  expect(rows).toHaveLength(solved)
+  expect(rows.every(({ weight, messages }) => weight === 1 && messages.at(-1)?.role === 'assistant')).toBe(true)
+})
+
+test('gradient weighs attempts by how much better they were than the others at their task', {
+  ...needs('bwrap'),
+  timeout: 120_000,
+}, async () => {
+  const { rows } = await practice('gradient')
+  for (const task of ['heads', 'tails']) {
+    const weights = rows.filter((row) => row.task === task).map(({ weight }) => weight)
+    expect([0, 6]).toContain(weights.length)
+    const won = weights.filter((weight) => weight > 0)
+    expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(0)
+    for (const weight of won) expect(weight).toBeCloseTo(1 - won.length / 6)
+  }
+})
+
+test('an unknown method is refused', () => {
+  const args = ['trainers/small/cell.mjs', '--data', 'x', '--out', 'x', '--method', 'magic']
+  const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  expect([status, stderr]).toEqual([2, 'error: unknown method "magic"\nhint: known: none, rejection, gradient\n'])
+})

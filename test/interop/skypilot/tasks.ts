@@ -1,0 +1,38 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Launch, LaunchJob } from '../../../src/core/launch.ts'
+import { parseClusterYaml } from '../../../src/formats/cluster-yaml.ts'
+import { renderTask } from '../../../src/schedulers/skypilot/render-task.ts'
+
+/** Writes task files of each kind into a folder: without and with GPUs, an array, on Kubernetes and on a cloud. */
+const [, , dir = '.'] = process.argv
+const facts =
+  'summary: x\nscheduler: skypilot\nnodes: 4\ngpus_per_node: 8\ngpu_type: H100\ncpus_per_node: 16\ninternet_on_compute_nodes: true\n'
+const clusters = {
+  pods: 'sky:\n  resources: { infra: kubernetes, image_id: "docker:node:22" }\n  volumes: { /shared: data }\n',
+  cloud:
+    'sky:\n  resources: { infra: aws/us-east-1, use_spot: true, disk_size: 512 }\n  file_mounts: { /shared: { source: "s3://my-bucket", mode: MOUNT } }\n  setup: npm install -g ot-agent\n',
+}
+const job: LaunchJob = {
+  ...{ name: 'eval', jobName: 'eval', summary: 'x', place: null, array: null, restarts: 2, stopSec: 600 },
+  after: [{ job: 'server', when: 'started' }],
+  resources: { nodes: 1, gpusPerNode: 0, cpusPerNode: 4, memoryGb: 32, timeLimit: '1-02:00:00' },
+  script: [],
+}
+const jobs: readonly LaunchJob[] = [
+  job,
+  { ...job, name: 'gpus', resources: { ...job.resources, gpusPerNode: 8, cpusPerNode: null, memoryGb: null } },
+  { ...job, name: 'array', array: { size: 9, throttle: 3 } },
+]
+for (const [name, sky] of Object.entries(clusters)) {
+  const cluster = parseClusterYaml(`name: ${name}\n${facts}${sky}`, `${name}.yaml`)
+  const launch: Launch = {
+    ...{ id: 'l1', jobType: 'eval', cluster, experimentsDir: "/shared/it's an experiment", jobs, files: {} },
+    ...{ dependency: null, overrides: {} },
+  }
+  for (const each of jobs) {
+    const tasks = each.array ? [0, 3, 6] : null
+    const at = { job: each, launch, scriptPath: '/shared/x y.sh', tasks, name: `${name}-${each.name}` }
+    writeFileSync(join(dir, `${at.name}.yaml`), renderTask(at))
+  }
+}

@@ -1,0 +1,88 @@
+// Serves a student, and rolls it out on tasks. Used by cell.mjs and practice.mjs.
+import { spawn } from 'node:child_process'
+import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+
+export const project = resolve(import.meta.dirname, '../..')
+
+/** Runs `use` with the address of a server that answers for the student. */
+export async function withServer(python, student, use) {
+  const port = await freePort()
+  const args = [join(project, 'trainers/small/serve.py'), student, '--port', String(port)]
+  const child = spawn(python, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+  const url = `http://127.0.0.1:${port}`
+  const answers = () =>
+    fetch(`${url}/health`).then(
+      (reply) => reply.ok,
+      () => false,
+    )
+  try {
+    while (!(await answers())) {
+      if (child.exitCode !== null) throw new Error(`the server ended with ${child.exitCode}`)
+      await new Promise((done) => setTimeout(done, 100))
+    }
+    return await use(`${url}/v1`)
+  } finally {
+    child.kill()
+  }
+}
+
+/**
+ * Lets the student solve the tasks of a folder; gives the directories of the jobs. Several processes share the tasks: one alone is
+ * bound by its event loop at about six trials a second.
+ */
+export async function rollOut({ url, tasks: dir, jobs, name, processes, attempts, temperature, turns }) {
+  const tasks = (await readdir(dir)).sort()
+  const shares = Array.from({ length: Math.min(processes, tasks.length) }, (_, i) =>
+    tasks.filter((_, at) => at % processes === i),
+  )
+  const places = join(jobs, `.tasks-${name}`)
+  await mkdir(places, { recursive: true })
+  const made = await Promise.all(
+    shares.map(async (share, i) => {
+      const place = join(places, String(i))
+      for (const task of share) await cp(join(dir, task), join(place, task), { recursive: true })
+      const job = `${name}-${i}`
+      const of = ['-p', place, '-o', jobs, '--job-name', job, '-n', '16', '-k', String(attempts), '-q']
+      const by = ['-a', 'terminus-2', '-m', 'student', '--engine', 'openai-compatible', '--api-base', url]
+      const how = ['--ak', `temperature=${temperature}`, '--ak', `max_turns=${turns}`]
+      const cache = join(process.env.XDG_CACHE_HOME ?? join(jobs, '..', 'cache'), String(i))
+      await run(process.execPath, [join(project, 'bin/ot-agent.js'), 'run', ...of, ...by, ...how], {
+        ...process.env,
+        XDG_CACHE_HOME: cache,
+      })
+      return join(jobs, job)
+    }),
+  )
+  await rm(places, { recursive: true })
+  return made
+}
+
+/** Runs a program to its end; an error holds the last that it printed. */
+export function run(program, args, env = process.env) {
+  return new Promise((done, failed) => {
+    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env })
+    let tail = ''
+    child.stderr.on('data', (chunk) => {
+      tail = (tail + chunk).slice(-2000)
+    })
+    child.on('error', failed)
+    child.on('close', (code) => (code === 0 ? done() : failed(new Error(`${args[0]} ended with ${code}: ${tail}`))))
+  })
+}
+
+export function exists(path) {
+  return readFile(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => probe.once('listening', done))
+  const { port } = probe.address()
+  await new Promise((done) => probe.close(done))
+  return port
+}
