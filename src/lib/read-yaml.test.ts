@@ -25,3 +25,15 @@ test('nothing of a text is printed, however odd it is', () => {
   expect(readYaml('%odd \u001b[2J\n---\na: !mine 1\n')).toEqual({ a: '1' })
   expect(warn).not.toHaveBeenCalled()
 })
+
+test('a merge of what is no map is a mistake in the text', () => {
+  expect(() => readYaml('a: &a |\n<<: *a', { merge: true })).toThrow(SyntaxError)
+})
+
+test('a text with thousands of mistakes is refused at once, with the place of the first', () => {
+  const begun = performance.now()
+  expect(() => readYaml(`a: b{{\n${'{'.repeat(3000)}\n${'# x\n'.repeat(3000)}${'%s'.repeat(2000)}`)).toThrow(
+    /at line \d+, column \d+$/,
+  )
+  expect(performance.now() - begun).toBeLessThan(2000)
+})

@@ -1,4 +1,11 @@
-import { type DocumentOptions, type ParseOptions, parse, type SchemaOptions, type ToJSOptions } from 'yaml'
+import {
+  type DocumentOptions,
+  LineCounter,
+  type ParseOptions,
+  parseDocument,
+  type SchemaOptions,
+  type ToJSOptions,
+} from 'yaml'
 import { fileLimits } from './parse-json.ts'
 
 const maxChars = 16 << 20
@@ -18,12 +25,25 @@ export function readYaml(
   return document
 }
 
-function parsed(text: string, options: Parameters<typeof parse>[2]): unknown {
+function parsed(text: string, options: NonNullable<Parameters<typeof readYaml>[1]>): unknown {
+  const lineCounter = new LineCounter()
   try {
-    // Its warnings would print parts of a text that may be hostile.
-    return parse(text, { logLevel: 'error', ...options })
+    // Its warnings would print parts of a text that may be hostile, and it would look up the lines of every error, which takes
+    // the square of the text.
+    const document = parseDocument(text, { logLevel: 'error', ...options, lineCounter, prettyErrors: false })
+    const [wrong] = document.errors
+    if (wrong !== undefined) {
+      const at = lineCounter.linePos(wrong.pos[0])
+      wrong.linePos = [at]
+      wrong.message += ` at line ${at.line}, column ${at.col}`
+      throw wrong
+    }
+    return document.toJS(options)
   } catch (error) {
-    throw error instanceof Error && error.message.startsWith('Maximum call stack') ? tooDeep() : error
+    if (!(error instanceof Error)) throw error
+    if (error.message.startsWith('Maximum call stack')) throw tooDeep()
+    // Of a merge with what is no map, the library says so with a plain error.
+    throw error.name === 'Error' ? new SyntaxError(error.message) : error
   }
 }
 

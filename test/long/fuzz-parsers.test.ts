@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -55,8 +56,8 @@ import { makeEventReader } from '../../src/lib/sse.ts'
 import { packDirToBytes } from '../../src/lib/tar.ts'
 import { type ForeignParser, hunt } from './fuzz.ts'
 
-/** New inputs in every run; a failure names the seed, and `OT_AGENT_FUZZ_SEED=N` repeats it. */
-const seed = Number(process.env.OT_AGENT_FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+/** New inputs for every commit; a failure names the seed, and `OT_AGENT_FUZZ_SEED=N` repeats it (`random` tries new ones). */
+const seed = seedOf(process.env.OT_AGENT_FUZZ_SEED)
 const milliseconds = Number(process.env.OT_AGENT_FUZZ_MS ?? 2000)
 const scratch = await mkdtemp(join(tmpdir(), 'ot-agent-fuzz-'))
 afterAll(() => removeTree(scratch))
@@ -680,3 +681,10 @@ test.each(parsers.map((parser) => [parser.name, parser] as const))(
     expect.fail(`OT_AGENT_FUZZ_SEED=${seed}, ${found.problem}\nthe input is kept in ${kept}`)
   },
 )
+
+function seedOf(chosen: string | undefined): number {
+  if (chosen === 'random') return Math.floor(Math.random() * 2 ** 31)
+  if (chosen !== undefined) return Number(chosen)
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' })
+  return Number.parseInt(stdout?.slice(0, 7) || '1', 16)
+}
