@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { CommanderError } from 'commander'
 import { describe, expect, test } from 'vitest'
 import type { MakeCommand } from '../src/app/flags/command.ts'
@@ -72,16 +72,19 @@ test('CI runs the test command of the README, part by part', () => {
 
 test('the program of a checkout starts without npm, also through a link', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
-  expect(spawnSync('./ot-agent', ['--version'], { encoding: 'utf8' })).toMatchObject({
-    status: 0,
-    stdout: `${version}\n`,
-  })
+  const link = join(mkdtempSync(join(tmpdir(), 'linked-')), 'ot-agent')
+  symlinkSync(resolve('ot-agent'), link)
+  for (const program of ['./ot-agent', link])
+    expect(spawnSync(program, ['--version'], { encoding: 'utf8' })).toMatchObject({
+      status: 0,
+      stdout: `${version}\n`,
+    })
 })
 
 test('a checkout that is not built says how to build it', () => {
   const checkout = mkdtempSync(join(tmpdir(), 'not-built-'))
   cpSync('bin', join(checkout, 'bin'), { recursive: true })
-  symlinkSync('bin/ot-agent.js', join(checkout, 'ot-agent'))
+  cpSync('ot-agent', join(checkout, 'ot-agent'))
   const { status, stderr } = spawnSync(join(checkout, 'ot-agent'), ['--help'], { encoding: 'utf8' })
   expect({ status, stderr }).toEqual({ status: 2, stderr: 'error: ot-agent is not built\nhint: npm ci builds it\n' })
 })

@@ -13,6 +13,7 @@ test.each([
   ['the cache of npx', '/home/me/.npm/_npx/0a/node_modules/.bin/ot-agent', '/project', 'npx ot-agent'],
   ['the installed program', '/project/node_modules/ot-agent/bin/ot-agent.js', '/project', 'npx ot-agent'],
   ['a global install', '/usr/local/bin/ot-agent', '/project', 'ot-agent'],
+  ['a checkout on the PATH', '/usr/local/bin/bin/ot-agent.js', '/project', 'ot-agent'],
   ['a program of a user of the library', '/project/mine.ts', '/project', 'npx ot-agent'],
 ])('the name to type for %s', (_, script, cwd, name) => {
   expect(programName({ script, cwd, path })).toBe(name)

@@ -20,8 +20,8 @@ export function programName({
   // npx puts its own folder on the PATH, but only for this process.
   if (script.split(sep).includes('node_modules')) return installed
   const dir = dirname(script)
-  if (basename(script) === 'ot-agent' && path?.split(delimiter).includes(dir)) return 'ot-agent'
   const own = join(basename(script) === 'ot-agent' ? dir : dirname(dir), 'ot-agent')
+  if (path?.split(delimiter).includes(dirname(own))) return 'ot-agent'
   const below = relative(cwd, own)
   return shellQuote(below.startsWith('..') ? own : `./${below}`)
 }
