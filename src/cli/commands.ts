@@ -72,10 +72,12 @@ export const commands: Group = {
     },
   },
   hub: {
-    summary: 'Upload datasets to the Hugging Face Hub, and download them',
+    summary: 'Upload, download, list and squash datasets on the Hub',
     group: {
       upload: { summary: 'Upload a folder, or tasks as one file', load: () => import('./hub/upload.ts') },
       download: { summary: 'Download a dataset, or the tasks in it', load: () => import('./hub/download.ts') },
+      list: { summary: 'List the models and datasets of an organization', load: () => import('./hub/list.ts') },
+      squash: { summary: 'Remove the history of a dataset or model', load: () => import('./hub/squash.ts') },
     },
   },
   recipe: {

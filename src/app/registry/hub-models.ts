@@ -1,6 +1,6 @@
 import { hubAccount } from '../../formats/hub/account.ts'
 import { makeHubFetch } from '../../formats/hub/hub-fetch.ts'
-import { listHubModels } from '../../formats/hub/list-models.ts'
+import { listRepositories } from '../../formats/hub/list-repositories.ts'
 
 /** Looks for the models of organizations on the Hub, each time it is called. */
 export function hubModels(organizations: readonly string[], signal: AbortSignal): () => Promise<readonly string[]> {
@@ -8,7 +8,10 @@ export function hubModels(organizations: readonly string[], signal: AbortSignal)
   const fetch = makeHubFetch(process.env, signal)
   return async () => {
     const found: string[] = []
-    for (const organization of organizations) found.push(...(await listHubModels(organization, account, fetch)))
+    for (const organization of organizations) {
+      const models = await listRepositories(organization, 'model', account, fetch)
+      found.push(...models.map(({ name }) => name))
+    }
     return found
   }
 }

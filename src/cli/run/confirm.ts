@@ -4,11 +4,24 @@ import { note } from '../output.ts'
 
 /** Asks at the terminal whether tasks may have variables of this machine; undefined where there is no terminal. */
 export function confirmAtTerminal(): Confirm | undefined {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) return undefined
+  if (!hasTerminal()) return undefined
   return async (variables) => {
     note(`tasks ask for these variables of this machine: ${variables}`)
-    return /^y(es)?$/i.test((await asked('pass them on? [y/N] ')).trim())
+    return isYes(await asked('pass them on? [y/N] '))
   }
+}
+
+/** Whether a person answers yes to a question; null where there is no terminal. */
+export async function askAtTerminal(question: string): Promise<boolean | null> {
+  return hasTerminal() ? isYes(await asked(question)) : null
+}
+
+function hasTerminal(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY
+}
+
+function isYes(answer: string): boolean {
+  return /^y(es)?$/i.test(answer.trim())
 }
 
 /** What a person answers to a question; Ctrl-C and Ctrl-D cancel. The terminal edits the line, so that we send it no sequences. */

@@ -158,7 +158,8 @@ async function commitTo(client: Client, branch: string, changes: RepoCommit, sha
   }
 }
 
-function needToken(token: string | null, name: string): void {
+/** Writing needs a token: without one, the user is told before anything is sent. */
+export function needToken(token: string | null, name: string): void {
   if (token !== null) return
   throw new UserError(
     `${name}: expected a token to write with, found none`,

@@ -7,6 +7,7 @@ const repository = /^\/(?:(?:api\/)?(datasets|models)\/)?([^/]+\/[^/]+?)(?:\.git
 export function answerDatasets(call: HubCall): unknown {
   const { hub, method, url, user, response } = call
   if (url.pathname === '/api/repos/create') return create(call)
+  if (url.pathname === '/api/models' || url.pathname === '/api/datasets') return list(call)
   const [, type, id = '', rest = ''] = repository.exec(url.pathname) ?? []
   const repo = hub.repos.get(`${type === 'datasets' ? '' : 'models/'}${decodeURIComponent(id)}`)
   if (!repo || (repo.isPrivate && user === null))
@@ -21,11 +22,13 @@ export function answerDatasets(call: HubCall): unknown {
     return info(call, repo, decodeURIComponent(more[0] ?? 'main'))
   if (method === 'GET' && verb === 'tree')
     return tree(call, repo, decodeURIComponent(more[0] ?? 'main'), more.slice(1).join('/'))
+  if (method === 'GET' && verb === 'commits') return commits(call, repo, decodeURIComponent(more[0] ?? 'main'))
   if (user === null) return sendJson(response, 401, { error: 'Unauthorized' })
   if (repo.name.startsWith('locked/')) return sendJson(response, 403, { error: 'You have no right to write' })
   if (method === 'POST' && verb === 'preupload') return preupload(call)
   if (method === 'POST' && rest === 'info/lfs/objects/batch') return batch(call, repo)
   if (method === 'POST' && verb === 'commit') return commit(call, repo, decodeURIComponent(more[0] ?? 'main'))
+  if (method === 'POST' && verb === 'super-squash') return squash(call, repo, decodeURIComponent(more[0] ?? 'main'))
   sendJson(response, 404, { error: `nothing is known here of ${method} ${url.pathname}` })
 }
 
@@ -38,6 +41,46 @@ function create({ hub, user, body, response }: HubCall): unknown {
   if (hub.repos.has(id)) return sendJson(response, 409, { error: 'You already created this dataset repo', url })
   hub.repo(id, isPrivate ?? visibility === 'private')
   sendJson(response, 200, { url, name: id, id })
+}
+
+/** The models or datasets of an author, in pages; what was not asked for with `expand` is left out. */
+function list(call: HubCall): void {
+  const { hub, url, user } = call
+  const isModels = url.pathname === '/api/models'
+  const wanted = new Set(url.searchParams.getAll('expand'))
+  const about = (repo: StoredRepo) => ({
+    private: repo.isPrivate,
+    lastModified: '2026-01-01T00:00:00.000Z',
+    downloads: 7,
+  })
+  const all = [...hub.repos.values()]
+    .filter(({ name }) => name.startsWith('models/') === isModels)
+    .filter(({ isPrivate }) => !isPrivate || user !== null)
+    .map((repo) => ({ id: repo.name.replace(/^models\//, ''), fields: Object.entries(about(repo)) }))
+    .filter(({ id }) => id.split('/')[0] === url.searchParams.get('author'))
+    .map(({ id, fields }) => ({ _id: id, id, ...Object.fromEntries(fields.filter(([name]) => wanted.has(name))) }))
+  sendPage(call, all)
+}
+
+function commits({ url, response }: HubCall, repo: StoredRepo, branch: string): unknown {
+  const history = repo.history(branch)
+  if (history.length === 0) return noRevision(response, branch)
+  const shown = history.slice(0, Number(url.searchParams.get('limit') ?? 50))
+  const entries = shown.map(({ sha, title }) => ({
+    id: sha,
+    title,
+    message: '',
+    authors: [],
+    date: '2026-01-01T00:00:00.000Z',
+  }))
+  sendJson(response, 200, entries, { 'x-total-count': String(history.length) })
+}
+
+/** Only the head of a branch can be squashed. */
+function squash({ body, response }: HubCall, repo: StoredRepo, branch: string): unknown {
+  if (!repo.branches.has(branch)) return noRevision(response, branch)
+  const { message = 'Super-squash' } = JSON.parse(body.toString() || '{}')
+  sendJson(response, 200, { commitId: repo.squash(branch, message).sha })
 }
 
 function info({ response }: HubCall, repo: StoredRepo, revision: string): unknown {
@@ -59,10 +102,14 @@ function noRevision(response: HubCall['response'], revision: string): void {
   sendJson(response, 404, { error: `Invalid rev id: ${revision}` }, { 'x-error-code': 'RevisionNotFound' })
 }
 
-function tree({ hub, url, response }: HubCall, repo: StoredRepo, revision: string, below: string): unknown {
+function tree(call: HubCall, repo: StoredRepo, revision: string, below: string): unknown {
   const commit = repo.commit(revision)
-  if (!commit) return noRevision(response, revision)
-  const all = entriesOf(commit, below, url.searchParams.get('recursive')?.toLowerCase() === 'true')
+  if (!commit) return noRevision(call.response, revision)
+  sendPage(call, entriesOf(commit, below, call.url.searchParams.get('recursive')?.toLowerCase() === 'true'))
+}
+
+/** One page of a list, with a link to the next. */
+function sendPage({ hub, url, response }: HubCall, all: readonly object[]): void {
   const from = Number(url.searchParams.get('cursor') ?? 0)
   const next = from + hub.pageSize
   const headers: Record<string, string> = {}

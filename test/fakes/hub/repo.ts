@@ -11,6 +11,7 @@ export interface StoredFile {
 
 export interface StoredCommit {
   readonly sha: string
+  readonly parent: string | null
   readonly title: string
   readonly files: ReadonlyMap<string, StoredFile>
 }
@@ -37,10 +38,27 @@ export class StoredRepo {
 
   add(branch: string, title: string, files: ReadonlyMap<string, StoredFile>): StoredCommit {
     const sha = createHash('sha1').update(`${this.name} ${this.commits.length} ${randomUUID()}`).digest('hex')
-    const commit = { sha, title, files }
+    const commit = { sha, parent: this.branches.get(branch) ?? null, title, files }
     this.commits.push(commit)
     this.branches.set(branch, sha)
     return commit
+  }
+
+  /** The commits of a branch, the newest first. */
+  history(branch: string): StoredCommit[] {
+    const found: StoredCommit[] = []
+    for (let at = this.commit(branch); at; at = at.parent === null ? undefined : this.commit(at.parent)) found.push(at)
+    return found
+  }
+
+  /** One commit takes the place of all of a branch; those that no other branch has are gone. */
+  squash(branch: string, title: string): StoredCommit {
+    const files = this.commit(branch)?.files ?? new Map()
+    this.branches.delete(branch)
+    const squashed = this.add(branch, title, files)
+    const kept = new Set([...this.branches.keys()].flatMap((name) => this.history(name)))
+    this.commits.splice(0, this.commits.length, ...this.commits.filter((commit) => kept.has(commit)))
+    return squashed
   }
 
   /** Somebody else's commit. */

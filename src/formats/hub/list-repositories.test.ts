@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listHubModels } from './list-models.ts'
+import { listRepositories } from './list-repositories.ts'
 
 const account = { endpoint: 'https://hub.test', token: 'hf_secret' }
 
@@ -22,13 +22,14 @@ test('all pages are read, and the token goes to the Hub only', async () => {
     '2': { ids: ['org/c'], next: 'https://evil.test/api/models?cursor=3' },
     '3': { ids: ['evil/d'] },
   })
-  expect(await listHubModels('org', account, fetch)).toEqual(['org/a', 'org/b', 'org/c'])
+  const found = await listRepositories('org', 'model', account, fetch)
+  expect(found.map(({ name }) => name)).toEqual(['org/a', 'org/b', 'org/c'])
   expect(asked).toEqual(Array(2).fill('hub.test {"authorization":"Bearer hf_secret"}'))
 })
 
 test('a refusal and a name that is none are errors', async () => {
-  await expect(listHubModels('org', account, hubWith({}).fetch)).rejects.toThrow(
-    'refused to list the models of org: 404',
+  await expect(listRepositories('org', 'model', account, hubWith({}).fetch)).rejects.toThrow(
+    'org: expected it on the Hub, found nothing (404)',
   )
-  await expect(listHubModels('../x', account, hubWith({}).fetch)).rejects.toThrow('name of an organization')
+  await expect(listRepositories('../x', 'model', account, hubWith({}).fetch)).rejects.toThrow('name of an organization')
 })
