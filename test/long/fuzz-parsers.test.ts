@@ -43,7 +43,7 @@ import { readAllRecords } from '../../src/formats/records/read-records.ts'
 import { parseDatasetInfo } from '../../src/formats/sft-dataset/dataset-info.ts'
 import { openTaskRows } from '../../src/formats/task-parquet/read-rows.ts'
 import { parseTaskYaml } from '../../src/formats/terminal-bench/task-yaml.ts'
-import { readTraceFacts } from '../../src/formats/traces/read-parquet.ts'
+import { readTraceFile } from '../../src/formats/traces/read-parquet.ts'
 import { applyFilePatch, parsePatch } from '../../src/formats/unified-diff.ts'
 import { SqlDatabase, sqlText } from '../../src/lib/duckdb.ts'
 import { extractTar } from '../../src/lib/extract.ts'
@@ -504,7 +504,12 @@ const parsers: readonly ForeignParser[] = [
       for await (const _ of rows.archives());
     },
   },
-  { name: 'parquet traces', ending: '.parquet', samples: [traces], read: ({ path }) => readTraceFacts(path) },
+  {
+    name: 'parquet traces',
+    ending: '.parquet',
+    samples: [traces],
+    read: ({ path }) => readTraceFile(path, { messages: true }),
+  },
   {
     name: 'parquet datasets',
     ending: '.parquet',

@@ -1,6 +1,6 @@
-import type { Measure, TraceTally } from '../../app/traces/trace-stats.ts'
+import type { Measure, PhraseCount, TraceTally } from '../../app/traces/trace-stats.ts'
 import { bars, escapeMarkup, histogram } from '../../lib/plot.ts'
-import { countRows, measureRows } from './stats-table.ts'
+import { countRows, measureRows, phraseHeader, phraseRows } from './stats-table.ts'
 
 export interface NamedPlot {
   readonly name: string
@@ -51,12 +51,13 @@ const fileNames: Readonly<Record<Measure, string>> = {
 }
 
 /** One page with the tables and plots; it loads nothing and runs nothing. */
-export function renderPage(tally: TraceTally): string {
+export function renderPage(tally: TraceTally, phrases: readonly PhraseCount[]): string {
   const stats = tally.stats()
   const tables = [
     table('Per trial', ['measure', 'trials', 'mean', 'min', 'p10', 'median', 'p90', 'max', 'sum'], measureRows(stats)),
     table('Outcomes', ['outcome', 'trials', 'share'], countRows(stats.outcomes, stats.trials)),
     table('Results', ['result', 'trials', 'share'], countRows(stats.results, stats.trials)),
+    table('Phrases', phraseHeader, phraseRows(phrases)),
     table(
       'Tasks',
       ['task', 'trials', 'solved'],

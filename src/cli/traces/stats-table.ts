@@ -1,4 +1,4 @@
-import type { Spread, TraceStats } from '../../app/traces/trace-stats.ts'
+import type { PhraseCount, Spread, TraceStats } from '../../app/traces/trace-stats.ts'
 import { short } from '../../lib/plot.ts'
 import { printTable } from '../output.ts'
 
@@ -6,7 +6,7 @@ import { printTable } from '../output.ts'
 const shown = 30
 
 /** The numbers for a person. */
-export function printStats(stats: TraceStats): void {
+export function printStats(stats: TraceStats, phrases: readonly PhraseCount[]): void {
   const { traces, trials, withoutTrace, tasks, prompts, systemChanged } = stats
   process.stdout.write(
     `${traces} traces of ${trials} trials at ${tasks.length} tasks; ${withoutTrace} trials left no trace\n`,
@@ -20,6 +20,7 @@ export function printStats(stats: TraceStats): void {
   section(['outcome', 'trials', 'share'], countRows(stats.outcomes, trials))
   section(['result', 'trials', 'share'], countRows(stats.results, trials))
   if (stats.tracesBySource.size > 1) section(['trace', 'rows', 'share'], countRows(stats.tracesBySource, traces))
+  section(phraseHeader, phraseRows(phrases))
   section(
     ['task', 'trials', 'solved', 'mean reward', 'mean turns'],
     tasks.map((task) => [
@@ -69,6 +70,17 @@ export function measureRows(stats: TraceStats): string[][] {
             ...(['mean', 'min', 'p10', 'p50', 'p90', 'max', 'sum'] as const).map((key) => short(spread[key])),
           ],
         ],
+  )
+}
+
+export const phraseHeader = ['phrase', 'said by', 'times', 'messages', 'traces']
+
+/** A row for each role that said a phrase; one that was never said has a row too. */
+export function phraseRows(phrases: readonly PhraseCount[]): string[][] {
+  return phrases.flatMap(({ phrase, roles }) =>
+    roles.length === 0
+      ? [[phrase, '-', '0', '0', '0']]
+      : roles.map(({ role, times, messages, traces }) => [phrase, role, ...[times, messages, traces].map(String)]),
   )
 }
 

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from '@commander-js/extra-typings'
 import { explainDisk } from '../../app/disk-errors.ts'
+import { several } from '../../app/flags/values.ts'
 import { jobPaths } from '../../app/jobs/find-job.ts'
 import { type TraceTally, tallyTraces } from '../../app/traces/trace-stats.ts'
 import { UserError } from '../../core/errors.ts'
@@ -26,10 +27,15 @@ export default () =>
     .addOption(jobsDirOption())
     .addOption(recursiveOption())
     .addOption(filterOption())
+    .option(
+      '--count <phrase>',
+      'also count this text in what was said, by role, for example "<think>"; repeatable',
+      several,
+    )
     .option('--html <file>', 'also write a page with tables and plots')
     .option('--svg <dir>', 'also write each plot as an SVG file')
     .option('--json', 'print the numbers as JSON')
-    .action(async (more, { path = [], jobsDir, recursive = false, filter, html, svg, json }) => {
+    .action(async (more, { path = [], jobsDir, recursive = false, filter, count = [], html, svg, json }) => {
       const all = await jobPaths([...path, ...more], jobsDir)
       if (all.length === 0)
         throw new UserError(
@@ -39,13 +45,13 @@ export default () =>
       const tick = makeTicker()
       const interrupt = interruptSignal()
       const follower = { onBroken: note, onTrace: (seen: number) => tick(`${seen} traces counted`) }
-      const ask = { recursive, filter, signal: interrupt.signal, ...follower }
-      const tally = await tallyTraces(all, ask).finally(interrupt.stop)
+      const ask = { recursive, filter, phrases: count, signal: interrupt.signal, ...follower }
+      const { tally, phrases } = await tallyTraces(all, ask).finally(interrupt.stop)
       const stats = tally.stats()
-      if (html !== undefined) await writeOutputFile(html, renderPage(tally))
+      if (html !== undefined) await writeOutputFile(html, renderPage(tally, phrases))
       if (svg !== undefined) await explainDisk(svg, () => writePlots(svg, tally))
-      if (json) printJson(statsDocument(stats))
-      else printStats(stats)
+      if (json) printJson({ ...statsDocument(stats), ...(count.length > 0 && { phrases }) })
+      else printStats(stats, phrases)
     })
 
 async function writePlots(dir: string, tally: TraceTally): Promise<void> {

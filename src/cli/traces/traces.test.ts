@@ -247,6 +247,28 @@ test('stats say the same about a job and about the dataset made of it', async ()
   })
 })
 
+test('stats count phrases by who said them, in a job and in the dataset made of it alike', async () => {
+  await storeJob(join(dir, 'one'), trials)
+  await run(exportTraces, '--form', 'readable', '--turns', 'recorded', '-p', join(dir, 'one'), '--out', out)
+  const [row] = (await rowsOf(out)) as { conversations: { role: string; content: string }[] }[]
+  const said = row?.conversations.find(({ role }) => role === 'assistant')?.content.slice(0, 12) ?? ''
+  const counted = ['--count', said, '--count', 'never said', '--count', said]
+  const ofJob = JSON.parse(await run(stats, '-p', join(dir, 'one'), ...counted, '--json'))
+  const ofDataset = JSON.parse(await run(stats, '-p', out, ...counted, '--json'))
+  expect(ofJob.phrases).toEqual(ofDataset.phrases)
+  expect(ofJob.phrases).toEqual([
+    {
+      phrase: said,
+      traces: expect.any(Number),
+      roles: expect.arrayContaining([expect.objectContaining({ role: 'assistant' })]),
+    },
+    { phrase: 'never said', traces: 0, roles: [] },
+  ])
+  expect(await run(stats, '-p', out, ...counted)).toMatch(/never said +- +0 +0 +0/)
+  await expect(run(stats, '-p', out, '--count', '')).rejects.toThrow('--count: expected a text')
+  expect(JSON.parse(await run(stats, '-p', out, '--json'))).not.toHaveProperty('phrases')
+})
+
 test('a page of stats goes into a pipe without taking its place', async () => {
   await storeJob(join(dir, 'one'), [{ record: agentRecord(), files: 'plain' }])
   const pipe = join(dir, 'pipe')

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { expect, test } from 'vitest'
 import { makeTempDir } from '../../../test/make-task.ts'
-import { readTraceFacts } from './read-parquet.ts'
+import { readTraceFile } from './read-parquet.ts'
 
 type Column = Parameters<typeof parquetWriteBuffer>[0]['columnData'][number]
 
@@ -15,7 +15,7 @@ async function factsOf(columnData: Column[], options: { gzip?: boolean } = {}) {
     : {}
   await writeFile(path, Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 2, ...gzip })))
   const facts = []
-  for await (const each of readTraceFacts(path)) facts.push(each)
+  for await (const each of readTraceFile(path)) facts.push(each.facts)
   return facts
 }
 

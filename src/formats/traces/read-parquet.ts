@@ -8,6 +8,8 @@ import { boundaryOfCode } from '../harbor-job/blame.ts'
 import { readParquetObjects } from '../task-parquet/read-objects.ts'
 
 const text = z.string().nullish().default(null)
+/** Others may write lists here. */
+const said = z.string().nullish().catch(null).default(null)
 const count = z
   .union([z.number(), z.bigint().transform(Number)])
   .nullish()
@@ -34,18 +36,29 @@ const factColumns = {
   cost_usd: count,
   prompt_digest: text,
   system_effect: z.enum(['differ', 'same']).nullish().catch(null).default(null),
+  context_messages: count,
   conversations: z
-    .array(z.object({ role: z.string().nullish() }).nullable())
+    .array(z.object({ role: text, content: said, from: said, value: said }).nullable())
     .nullish()
     .default(null),
 }
 const factsRow = z.object(factColumns)
 
-/** More than this of conversations in one row group is not taken into memory only to count turns. */
+/** More than this of conversations in one row group is not taken into memory. */
 const conversationsLimitBytes = 1n << 30n
 
-/** The facts of every row of a parquet file of traces, ours, Harbor's or anybody's with these columns; one row group in memory at a time. */
-export async function* readTraceFacts(path: string): AsyncGenerator<TraceFacts, void, void> {
+/** A trace as statistics see it. */
+export interface ReadTrace {
+  readonly facts: TraceFacts
+  /** What the row says that no earlier row of its trial says; empty unless asked for. */
+  readonly messages: readonly { readonly role: string; readonly content: string }[]
+}
+
+/** Every row of a parquet file of traces, ours, Harbor's or anybody's with these columns; one row group in memory at a time. */
+export async function* readTraceFile(
+  path: string,
+  { messages = false }: { readonly messages?: boolean } = {},
+): AsyncGenerator<ReadTrace, void, void> {
   const file = await openFile(path)
   try {
     const buffer = await bufferOf(file)
@@ -53,11 +66,14 @@ export async function* readTraceFacts(path: string): AsyncGenerator<TraceFacts, 
     let rowStart = 0
     for (const group of metadata.row_groups) {
       const rowEnd = rowStart + Number(group.num_rows)
-      const columns = columnsToRead(metadata, group, path)
+      const columns = columnsToRead({ metadata, group, path, messages })
       const rows = await explained(path, () =>
         readParquetObjects({ file: buffer, metadata, columns, rowStart, rowEnd }),
       )
-      for (const row of rows) yield toFacts(parseRow(row, path))
+      for (const each of rows) {
+        const row = parseRow(each, path)
+        yield { facts: toFacts(row), messages: messages ? messagesOf(row) : [] }
+      }
       rowStart = rowEnd
     }
   } finally {
@@ -88,8 +104,15 @@ async function bufferOf(file: FileHandle): Promise<AsyncBuffer> {
   }
 }
 
-/** Conversations are read only where nothing else tells how many turns there were. */
-function columnsToRead(metadata: FileMetaData, group: FileMetaData['row_groups'][number], path: string): string[] {
+interface GroupToRead {
+  readonly metadata: FileMetaData
+  readonly group: FileMetaData['row_groups'][number]
+  readonly path: string
+  readonly messages: boolean
+}
+
+/** Conversations are read only where they are asked for, or where nothing else tells how many turns there were. */
+function columnsToRead({ metadata, group, path, messages }: GroupToRead): string[] {
   const there = new Map<string, bigint>()
   for (const { meta_data: column } of group.columns) {
     const name = column?.path_in_schema[0]
@@ -100,8 +123,10 @@ function columnsToRead(metadata: FileMetaData, group: FileMetaData['row_groups']
     throw new UserError(`${path}: expected columns such as conversations and result, got ${found.join(', ')}`, hint)
   }
   const affordable = (there.get('conversations') ?? 0n) <= conversationsLimitBytes
+  if (messages && !affordable)
+    throw new UserError(`${path}: more than 1 GB of conversations in one row group`, 'write smaller row groups')
   const wanted = Object.keys(factColumns).filter((name) => there.has(name))
-  return wanted.filter((name) => name !== 'conversations' || (!there.has('turns') && affordable))
+  return wanted.filter((name) => name !== 'conversations' || messages || (!there.has('turns') && affordable))
 }
 
 async function explained<T>(path: string, work: () => Promise<T>): Promise<T> {
@@ -124,10 +149,19 @@ function trialIn(id: string | null): string {
   return /^(.+?)(?:\/[^/]+\/episode-\d+)?$/.exec(id ?? '')?.[1] ?? 'unknown'
 }
 
+function messagesOf({ conversations, context_messages: context }: z.output<typeof factsRow>): ReadTrace['messages'] {
+  return (conversations ?? []).slice(context ?? 0).map((message) => ({
+    role: message?.role ?? message?.from ?? 'unknown',
+    content: message?.content ?? message?.value ?? '',
+  }))
+}
+
 function toFacts(row: z.output<typeof factsRow>): TraceFacts {
   const code = row.result !== null && Number.isNaN(Number(row.result)) ? row.result : null
   const stopped = code === 'AgentTimeoutError' || code === 'NonZeroAgentExitCodeError'
-  const spoken = row.conversations?.filter((message) => message?.role === 'assistant' || message?.role === 'gpt').length
+  const spoken = row.conversations?.filter((message) =>
+    /^(assistant|gpt)$/.test(message?.role ?? message?.from ?? ''),
+  ).length
   return {
     job: row.job ?? row.run_id ?? 'unknown',
     trial: row.trial_name ?? trialIn(row.id),

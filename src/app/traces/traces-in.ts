@@ -1,9 +1,8 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TraceFacts } from '../../core/trace.ts'
 import { inputFiles } from '../../formats/input-files.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
-import { readTraceFacts } from '../../formats/traces/read-parquet.ts'
+import { type ReadTrace, readTraceFile } from '../../formats/traces/read-parquet.ts'
 import { factsOfRow, factsOfTrial } from '../../formats/traces/trial-facts.ts'
 import { isMissing, kindAt } from '../../lib/files.ts'
 import { oneLine } from '../../lib/visible.ts'
@@ -11,22 +10,24 @@ import { findInputs } from '../../run/traces/find-inputs.ts'
 import { readTrials } from '../../run/traces/read-trials.ts'
 import { traceMaker } from './trace-maker.ts'
 
-export interface FactsAsk {
+export interface TracesAsk {
   readonly recursive: boolean
   readonly filter: TraceOptions['filter']
+  /** Also what was said. */
+  readonly messages: boolean
   readonly signal: AbortSignal
   readonly onBroken: (line: string) => void
 }
 
-/** The facts of all traces in parquet files, in an exported dataset, or in jobs; a trial without a trace is told too. */
-export async function* factsIn(path: string, ask: FactsAsk): AsyncGenerator<TraceFacts, void, void> {
+/** All traces in parquet files, in an exported dataset, or in jobs; a trial without a trace is told too. */
+export async function* tracesIn(path: string, ask: TracesAsk): AsyncGenerator<ReadTrace, void, void> {
   const files = await filesAt(path)
-  if (files.length === 0) yield* factsOfJobs(path, ask)
+  if (files.length === 0) yield* tracesOfJobs(path, ask)
   for (const file of files) {
-    for await (const facts of readTraceFacts(file)) {
+    for await (const trace of readTraceFile(file, ask)) {
       ask.signal.throwIfAborted()
-      const solved = Number(facts.result ?? 0) > 0
-      if (ask.filter === 'all' || solved === (ask.filter === 'success')) yield facts
+      const solved = Number(trace.facts.result ?? 0) > 0
+      if (ask.filter === 'all' || solved === (ask.filter === 'success')) yield trace
     }
   }
 }
@@ -51,10 +52,10 @@ async function parquetIn(dir: string): Promise<string[]> {
   }
 }
 
-async function* factsOfJobs(
+async function* tracesOfJobs(
   path: string,
-  { recursive, filter, signal, onBroken }: FactsAsk,
-): AsyncGenerator<TraceFacts> {
+  { recursive, filter, messages, signal, onBroken }: TracesAsk,
+): AsyncGenerator<ReadTrace> {
   const { inputs, broken } = await findInputs([path], recursive)
   for (const { dir, why } of broken) onBroken(`${oneLine(dir)} is left out: ${oneLine(why)}`)
   const maker = traceMaker({
@@ -69,7 +70,11 @@ async function* factsOfJobs(
   for await (const read of readTrials(inputs, maker, signal)) {
     const [job, record] = 'trial' in read ? [read.trial.job, read.trial.record] : [read.input.job, read.record]
     if ('drop' in read && read.drop.reason === 'filtered-by-result') continue
-    yield factsOfTrial(record, job)
-    for (const trace of 'trial' in read ? maker.make(read.trial) : []) if ('row' in trace) yield factsOfRow(trace.row)
+    yield { facts: factsOfTrial(record, job), messages: [] }
+    for (const trace of 'trial' in read ? maker.make(read.trial) : []) {
+      if (!('row' in trace)) continue
+      const { conversations, context_messages: context } = trace.row
+      yield { facts: factsOfRow(trace.row), messages: messages ? conversations.slice(context) : [] }
+    }
   }
 }
