@@ -28,6 +28,8 @@ export interface ExportRequest extends Partial<TraceOptions> {
   readonly recursive?: boolean | undefined
   /** Rows a file holds at most (default: a file ends at about 500 MB). */
   readonly shardRows?: number | undefined
+  /** A file of `jobs report --labels`: rows then say why their trial failed. */
+  readonly labels?: string | undefined
   /** Replaces an earlier export. */
   readonly overwrite?: boolean | undefined
 }
@@ -57,12 +59,13 @@ export const usualForm: TraceOptions = {
 export function exportTraces(request: ExportRequest, control: RunControl = {}): Running<ExportProgress, ExportResult> {
   return new Running(async (emit) => {
     const { from, out, name = basename(resolve(out)), formats = ['parquet'], ...more } = request
-    const { recursive = false, shardRows = null, overwrite = false, ...rest } = more
+    const { recursive = false, shardRows = null, labels, overwrite = false, ...rest } = more
     const options = { ...usualForm, ...rest }
     checkForm(options)
     const found = await explainDisk(out, () => findInputs([from].flat(), recursive))
     const madeBy = `ot-agent ${version()}`
-    const files = new DatasetFiles({ name, formats, options, shardRows, madeBy })
+    const failureModes = labels === undefined ? undefined : await readLabels(labels)
+    const files = new DatasetFiles({ name, formats, options, shardRows, madeBy, failureModes })
     const done = await explainDisk(out, () =>
       writeTraces({
         found,
@@ -77,6 +80,12 @@ export function exportTraces(request: ExportRequest, control: RunControl = {}): 
     )
     return { out: resolve(out), ...done.counts, files: done.files }
   })
+}
+
+/** Loads its reader only where there are labels. */
+async function readLabels(path: string) {
+  const { readFailureModes } = await import('../formats/traces/failure-modes.ts')
+  return readFailureModes(path)
 }
 
 /** What is wrong with one form is said before anything is read. */

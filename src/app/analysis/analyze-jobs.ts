@@ -41,7 +41,7 @@ export interface AnalysisRequest {
   /** A model that says why trials failed, and how many it is asked about at most (default 20). */
   readonly judge?: FailureJudge | undefined
   readonly judgeTrials?: number | undefined
-  /** Called with the labels of each unsolved trial. */
+  /** Called with the labels of each unsolved trial, by rules, and then of those that a model was asked about. */
   readonly onLabels?: ((labels: TrialLabels) => void) | undefined
   readonly onBroken: (line: string) => void
   readonly onTrial?: ((seen: number) => void) | undefined
@@ -54,6 +54,8 @@ export interface TrialLabels {
   readonly trial: string
   readonly task: string
   readonly labels: readonly FailureLabel[]
+  /** The model that says so; absent: rules. */
+  readonly judge?: string
 }
 
 /** Reads every finished trial of some jobs once, a few at a time, and says where time, turns and failures were. */
@@ -124,16 +126,22 @@ const notNeeded: Drop = { reason: 'filtered-by-result', detail: 'not needed', tr
 
 /** Asks the judge about trials that are evenly spread over all unsolved ones. */
 async function judgeSome(inputs: readonly TraceInput[], keys: readonly string[], request: AnalysisRequest) {
-  const { judge, judgeTrials = 20, signal } = request
+  const { judge, judgeTrials = 20 } = request
   if (judge === undefined) return null
   const count = Math.min(judgeTrials, keys.length)
   const chosen = new Set(Array.from({ length: count }, (_, i) => keys[Math.floor((i * keys.length) / count)]))
   for (const input of inputs) {
     const isSkipped = (record: TrialRecord) => !chosen.has(keyOf(input, record))
     for await (const { story } of stories([input], isSkipped, request))
-      if (!isSkipped(story.record)) await judge.add(story, signal)
+      if (!isSkipped(story.record)) await judgeOne(judge, story, request)
   }
   return judge.read()
+}
+
+async function judgeOne(judge: FailureJudge, story: TrialStory, { onLabels, signal }: AnalysisRequest): Promise<void> {
+  const labels = await judge.add(story, signal)
+  const { job, record } = story
+  if (labels.length > 0) onLabels?.({ job, trial: record.name, task: record.task.name, labels, judge: judge.model })
 }
 
 function keyOf({ dir }: TraceInput, { name }: TrialRecord): string {

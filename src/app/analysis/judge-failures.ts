@@ -55,7 +55,12 @@ export class FailureJudge {
     private readonly workDir: string,
   ) {}
 
-  async add(story: TrialStory, signal: AbortSignal): Promise<void> {
+  get model(): string {
+    return this.client.model
+  }
+
+  /** Gives the labels whose quote occurs in the trial; none without a usable reply. */
+  async add(story: TrialStory, signal: AbortSignal): Promise<readonly FailureLabel[]> {
     this.asked++
     const question = { prompt: promptOf(story), form: asJson(verdict, 'failure_modes'), temperature: 0 }
     const answer = await ask(
@@ -64,17 +69,18 @@ export class FailureJudge {
     )
     if (isDropped(answer)) {
       this.unanswered++
-      return
+      return []
     }
     if (answer.costUsd !== null) this.costUsd = (this.costUsd ?? 0) + answer.costUsd
     const held = heldLabels(answer.value.labels, story)
     this.droppedLabels += answer.value.labels.length - held.length
     this.tally.add(story.job, story.record.name, held)
+    return held
   }
 
   read(): JudgedFailures {
     const { asked, unanswered, droppedLabels, costUsd } = this
-    return { model: this.client.model, asked, unanswered, modes: this.tally.read(), droppedLabels, costUsd }
+    return { model: this.model, asked, unanswered, modes: this.tally.read(), droppedLabels, costUsd }
   }
 }
 

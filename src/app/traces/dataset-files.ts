@@ -1,6 +1,7 @@
 import { renderCard } from '../../formats/traces/card.ts'
+import type { FailureModes } from '../../formats/traces/failure-modes.ts'
 import type { TraceOptions } from '../../formats/traces/make-traces.ts'
-import { columnsOf, type TraceRow } from '../../formats/traces/row.ts'
+import { columnsOf, type ExtraColumn, type TraceRow } from '../../formats/traces/row.ts'
 import { RunCollector } from '../../formats/traces/run-facts.ts'
 import { rowBytes, ShardedTraces, type ShardFile, type TraceFormat } from '../../formats/traces/shards.ts'
 import { utcNow } from '../../lib/time.ts'
@@ -13,6 +14,8 @@ export interface DatasetAsk {
   readonly options: TraceOptions
   readonly shardRows: number | null
   readonly madeBy: string
+  /** Why trials failed, where the dataset is to say it. */
+  readonly failureModes?: FailureModes | undefined
 }
 
 /** More results than this are counted together: rewards may be any number. */
@@ -21,17 +24,22 @@ const resultsLimit = 100
 /** The files of one dataset: rows in every format that was asked for, then its card and its manifest. */
 export class DatasetFiles {
   readonly #ask: DatasetAsk
+  readonly #extra: readonly ExtraColumn[]
   #dataBytes = 0
   readonly #results = new Map<string, number>()
   readonly #runs = new RunCollector()
 
   constructor(ask: DatasetAsk) {
     this.#ask = ask
+    this.#extra = [
+      ...(ask.options.sharegpt ? (['conversations_sharegpt'] as const) : []),
+      ...(ask.failureModes ? (['failure_modes'] as const) : []),
+    ]
   }
 
   open(dir: string): TraceSink<TraceRow, ShardFile> {
-    const { formats, options, shardRows } = this.#ask
-    const outputs = formats.map((format) => new ShardedTraces(dir, format, { sharegpt: options.sharegpt, shardRows }))
+    const { formats, shardRows } = this.#ask
+    const outputs = formats.map((format) => new ShardedTraces(dir, format, { extra: this.#extra, shardRows }))
     return {
       add: async (row) => {
         const bytes = rowBytes(row)
@@ -49,28 +57,30 @@ export class DatasetFiles {
     }
   }
 
-  /** The same maker; how each trial that gives a row was run goes into the manifest. */
+  /** The same maker, with the extra column; how each trial that gives a row was run goes into the manifest. */
   noting(maker: TraceMaker<TraceRow>): TraceMaker<TraceRow> {
     const runs = this.#runs
+    const { failureModes } = this.#ask
     return {
       ...maker,
       *make(trial) {
         let rows = 0
         for (const made of maker.make(trial)) {
           if ('row' in made && rows++ === 0) runs.add(trial.job, trial.record, trial.files)
-          yield made
+          yield 'row' in made && failureModes ? { row: { ...made.row, ...failureModes.columnOf(made.row) } } : made
         }
       },
     }
   }
 
   describe(counts: ExportCounts, files: readonly ShardFile[]): Readonly<Record<string, string>> {
-    const { name, options, madeBy } = this.#ask
+    const { name, options, madeBy, failureModes } = this.#ask
+    if (counts.rows > 0) failureModes?.checkUsed()
     const results = Object.fromEntries([...this.#results].sort(([, a], [, b]) => b - a))
     const asked = Object.fromEntries(Object.entries(options).map(([key, value]) => [key, String(value)]))
     const card = {
       name,
-      sharegpt: options.sharegpt,
+      extra: this.#extra,
       dataBytes: this.#dataBytes,
       files,
       results,
@@ -86,7 +96,7 @@ export class DatasetFiles {
       runs: this.#runs.runs(),
       results,
       dataBytes: this.#dataBytes,
-      columns: columnsOf(options),
+      columns: columnsOf(this.#extra),
       files,
     }
     return {

@@ -40,25 +40,28 @@ export default () =>
     .addOption(subagentsOption())
     .addOption(turnsOption())
     .option('--sharegpt', 'add the column conversations_sharegpt, as LLaMA-Factory takes conversations with tools')
+    .option('--labels <file>', 'add the column failure_modes from a file that jobs report --labels wrote')
     .addOption(recursiveOption())
     .option('--shard-rows <n>', 'rows a file holds at most; without it a file ends at about 500 MB', wholeNumber(1))
     .option('--overwrite', 'replace an earlier export')
     .option('--json', 'print the result as JSON')
-    .action(async (more, { path = [], jobsDir, out, format, recursive, shardRows, overwrite, json, ...rest }) => {
-      const from = await jobPaths([...path, ...more], jobsDir)
-      if (from.length === 0)
-        throw new UserError('traces export: expected jobs, got none', 'ot-agent traces export JOB --out DIR')
-      const interrupt = interruptSignal()
-      const request = { ...rest, from, out, formats: format, recursive, shardRows, overwrite }
-      const run = exportTraces(request, { signal: interrupt.signal })
-      try {
-        const tick = makeTicker()
-        for await (const { trials, rows } of run) tick(`${trials} trials read, ${rows} rows written`)
-        report(out, await run, json ?? false)
-      } finally {
-        interrupt.stop()
-      }
-    })
+    .action(
+      async (more, { path = [], jobsDir, out, format, recursive, shardRows, labels, overwrite, json, ...rest }) => {
+        const from = await jobPaths([...path, ...more], jobsDir)
+        if (from.length === 0)
+          throw new UserError('traces export: expected jobs, got none', 'ot-agent traces export JOB --out DIR')
+        const interrupt = interruptSignal()
+        const request = { ...rest, from, out, formats: format, recursive, shardRows, labels, overwrite }
+        const run = exportTraces(request, { signal: interrupt.signal })
+        try {
+          const tick = makeTicker()
+          for await (const { trials, rows } of run) tick(`${trials} trials read, ${rows} rows written`)
+          report(out, await run, json ?? false)
+        } finally {
+          interrupt.stop()
+        }
+      },
+    )
 
 function report(out: string, { files, ...counts }: ExportResult, json: boolean): void {
   if (json) {

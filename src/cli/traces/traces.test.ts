@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
@@ -11,6 +11,7 @@ import { catchPrinted } from '../../../test/printed.ts'
 import { failed } from '../../../test/records.ts'
 import { agentRecord, fixtureRows, someTrajectory, storeJob, type TrialToStore } from '../../../test/traces.ts'
 import { type MakeCommand, runCommand } from '../../app/flags/command.ts'
+import report from '../jobs/report.ts'
 import exportTraces from './export.ts'
 import head from './head.ts'
 import show from './show.ts'
@@ -245,6 +246,50 @@ test('stats say the same about a job and about the dataset made of it', async ()
     turns: ofJob.turns,
     outputTokens: { ...ofJob.outputTokens, count: 3, sum: 240 },
   })
+})
+
+test('rows say why their trial failed, as a report of the jobs wrote it', async () => {
+  await storeJob(join(dir, 'one'), trials)
+  const labels = join(dir, 'labels.jsonl')
+  await run(report, join(dir, 'one'), '--labels', labels)
+  const judged = {
+    job: 'one',
+    trial: 'hello__Wrong11',
+    task: 'x',
+    judge: 'm',
+    labels: [{ mode: 'gave up', quote: 'q' }],
+  }
+  await appendFile(labels, `${JSON.stringify(judged)}\n`)
+  const exported = ['--form', 'readable', '-p', join(dir, 'one'), '--out', out, '--format', 'parquet,jsonl']
+  await run(exportTraces, ...exported, '--labels', labels)
+  const modesOf = (rows: Record<string, unknown>[]) =>
+    new Map(
+      rows.map((row) => [
+        row.trial_name,
+        (row.failure_modes as { mode: string; by: string }[]).map(({ mode, by }) => [mode, by]),
+      ]),
+    )
+  const found = modesOf(await rowsOf(out))
+  expect(found.get('hello__Good111')).toEqual([])
+  expect(found.get('hello__Wrong11')?.at(-1)).toEqual(['gave up', 'm'])
+  expect(found.get('hello__Wrong11')?.[0]?.[1]).toBe('rules')
+  expect(modesOf(await lines(join(out, 'jsonl/train-00000-of-00001.jsonl')))).toEqual(found)
+  expect(await readFile(join(out, 'README.md'), 'utf8')).toContain('| failure_modes |')
+  await run(exportTraces, ...exported, '--overwrite')
+  expect((await rowsOf(out))[0]).not.toHaveProperty('failure_modes')
+})
+
+test('labels that are none, or of other trials, are refused and nothing is written', async () => {
+  await storeJob(join(dir, 'one'), trials)
+  const labels = join(dir, 'labels.jsonl')
+  const exported = () =>
+    run(exportTraces, '--form', 'readable', '-p', join(dir, 'one'), '--out', out, '--labels', labels)
+  await expect(exported()).rejects.toThrow('expected a file of labels, got ENOENT')
+  await writeFile(labels, '{"job": "one"}\n')
+  await expect(exported()).rejects.toThrow('line 1: expected labels of a trial')
+  await writeFile(labels, '{"job": "two", "trial": "x", "labels": []}\n')
+  await expect(exported()).rejects.toThrow('got those of others')
+  expect(await readdir(dir)).toEqual(['labels.jsonl', 'one'])
 })
 
 test('stats count phrases by who said them, in a job and in the dataset made of it alike', async () => {

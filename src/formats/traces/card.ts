@@ -1,12 +1,12 @@
 import { renderYaml } from '../../lib/render-yaml.ts'
 import { cardFeatures } from './parquet-schema.ts'
-import { columnsOf, type TraceColumn } from './row.ts'
+import { columnsOf, type ExtraColumn, type TraceColumn } from './row.ts'
 import type { ShardFile } from './shards.ts'
 
 /** What a dataset card tells about an export. */
 export interface TraceCard {
   readonly name: string
-  readonly sharegpt: boolean
+  readonly extra: readonly ExtraColumn[]
   readonly rows: number
   /** Uncompressed. */
   readonly dataBytes: number
@@ -36,7 +36,7 @@ function frontMatter(card: TraceCard): Readonly<Record<string, unknown>> {
     task_categories: ['text-generation'],
     tags: ['agent', 'traces', 'ot-agent'],
     dataset_info: {
-      features: cardFeatures(columnsOf(card)),
+      features: cardFeatures(columnsOf(card.extra)),
       splits: [{ name: 'train', num_bytes: card.dataBytes, num_examples: card.rows }],
       download_size: shards.reduce((sum, { bytes }) => sum + bytes, 0),
       dataset_size: card.dataBytes,
@@ -61,7 +61,7 @@ function body(card: TraceCard): string {
       '## Columns',
       table(
         ['column', 'what it is'],
-        columnsOf(card).map((name) => [name, meanings[name]]),
+        columnsOf(card.extra).map((name) => [name, meanings[name]]),
       ),
     ],
   ]
@@ -123,6 +123,8 @@ const meanings: Readonly<Record<TraceColumn, string>> = {
   end: 'scored, failed or cancelled',
   exit: 'how the agent stopped: finished, exited, or a limit: time, turns, context, cost, storage',
   boundary: 'who is to blame for a failure',
+  failure_modes:
+    'why the trial was not solved, the main reason first: mode, a quote that shows it, and who says so, rules or a model',
   step: 'the step of a multi-step task',
   system_effect:
     'differ or same: what tests said with and without the system files that the agent changed; null when it changed none',

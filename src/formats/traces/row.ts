@@ -35,6 +35,8 @@ export interface TraceRow {
   readonly exit: string | null
   /** Who is to blame for a failure. */
   readonly boundary: string | null
+  /** Why the trial was not solved, the main reason first, with words that show it; `by`: rules, or the model that was asked. */
+  readonly failure_modes?: readonly { readonly mode: string; readonly quote: string; readonly by: string }[]
   /** The step of a multi-step task. */
   readonly step: string | null
   /** `differ` or `same`: what tests said with and without the system files that the agent changed; null when it changed none. */
@@ -99,6 +101,7 @@ export const traceColumns: Readonly<Record<TraceColumn, Kind>> = {
   end: 'text',
   exit: 'text',
   boundary: 'text',
+  failure_modes: { mode: 'text', quote: 'text', by: 'text' },
   step: 'text',
   system_effect: 'text',
   system_changes: { path: 'text', change: 'text' },
@@ -117,8 +120,13 @@ export const traceColumns: Readonly<Record<TraceColumn, Kind>> = {
   schema: 'text',
 }
 
-/** The columns of an export: the ShareGPT one only when it was asked for. */
-export function columnsOf(options: { readonly sharegpt: boolean }): readonly TraceColumn[] {
-  const names = Object.keys(traceColumns) as TraceColumn[]
-  return names.filter((name) => options.sharegpt || name !== 'conversations_sharegpt')
+const extraColumns = ['conversations_sharegpt', 'failure_modes'] as const
+
+/** A column that an export has only when it is asked for. */
+export type ExtraColumn = (typeof extraColumns)[number]
+
+/** The columns of an export that has these extra ones. */
+export function columnsOf(extra: readonly ExtraColumn[]): readonly TraceColumn[] {
+  const left = new Set<string>(extraColumns.filter((name) => !extra.includes(name)))
+  return (Object.keys(traceColumns) as TraceColumn[]).filter((name) => !left.has(name))
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { columnsOf, type TraceColumn, type TraceRow } from './row.ts'
+import { columnsOf, type ExtraColumn, type TraceColumn, type TraceRow } from './row.ts'
 import { TraceParquetWriter, type WriteBytes } from './write-parquet.ts'
 
 export const traceFormats = ['parquet', 'jsonl'] as const
@@ -16,7 +16,7 @@ export interface ShardFile {
 }
 
 export interface ShardOptions {
-  readonly sharegpt: boolean
+  readonly extra: readonly ExtraColumn[]
   /** Rows after which the next file begins; null: only when a file holds about 500 MB of text. */
   readonly shardRows: number | null
 }
@@ -38,7 +38,7 @@ export class ShardedTraces {
   constructor(dir: string, format: TraceFormat, options: ShardOptions) {
     this.#dir = dir
     this.#format = format
-    this.#columns = columnsOf(options)
+    this.#columns = columnsOf(options.extra)
     this.#shardRows = options.shardRows ?? Number.POSITIVE_INFINITY
   }
 

@@ -37,7 +37,7 @@ async function writeAndRead(rows: readonly TraceRow[]): Promise<unknown[]> {
   const path = join(dir, 'rows.parquet')
   const file = await open(path, 'w')
   const writer = new TraceParquetWriter(
-    columnsOf({ sharegpt: true }),
+    columnsOf(['conversations_sharegpt']),
     async (bytes) => void (await file.writeFile(bytes)),
   )
   for (const row of rows) await writer.add(row, rowBytes(row))
@@ -109,7 +109,9 @@ test('a message of 5 MB comes back whole', async () => {
   // Compared piece by piece: a difference of 5 MB would be no help to anybody.
   expect(
     JSON.stringify(read) ===
-      JSON.stringify(rows.map((row) => Object.fromEntries(columnsOf(options).map((name) => [name, row[name]])))),
+      JSON.stringify(
+        rows.map((row) => Object.fromEntries(columnsOf(['conversations_sharegpt']).map((name) => [name, row[name]]))),
+      ),
   ).toBe(true)
 })
 
@@ -126,10 +128,7 @@ test('rows go into row groups of bounded size', async () => {
   const single = rows.map(({ conversations_sharegpt: _, ...row }) => ({ ...row, instruction: null }))
   const path = join(dir, 'groups.parquet')
   const file = await open(path, 'w')
-  const writer = new TraceParquetWriter(
-    columnsOf({ sharegpt: false }),
-    async (bytes) => void (await file.writeFile(bytes)),
-  )
+  const writer = new TraceParquetWriter(columnsOf([]), async (bytes) => void (await file.writeFile(bytes)))
   for (const row of single) await writer.add(row, rowBytes(row))
   await writer.finish()
   await file.close()
@@ -143,7 +142,7 @@ test('files are cut by rows, named when their number is known, and say what is i
   )
   for (const format of ['parquet', 'jsonl'] as const) {
     const out = await mkdtemp(join(dir, 'shards-'))
-    const shards = new ShardedTraces(out, format, { sharegpt: false, shardRows: 2 })
+    const shards = new ShardedTraces(out, format, { extra: [], shardRows: 2 })
     for (const row of rows) await shards.add(row, rowBytes(row))
     const files = await shards.finish()
     const folder = format === 'parquet' ? 'data' : 'jsonl'
@@ -159,7 +158,7 @@ test('files are cut by rows, named when their number is known, and say what is i
 
 test('no rows make one empty file with every column', async () => {
   const out = await mkdtemp(join(dir, 'empty-'))
-  const [file] = await new ShardedTraces(out, 'parquet', { sharegpt: false, shardRows: null }).finish()
+  const [file] = await new ShardedTraces(out, 'parquet', { extra: [], shardRows: null }).finish()
   expect(file).toMatchObject({ path: 'data/train-00000-of-00001.parquet', rows: 0 })
   const metadata = await parquetMetadataAsync(await asyncBufferFromFile(join(out, file!.path)))
   expect(metadata.schema.map(({ name }) => name)).toContain('prompt_digest')

@@ -1,4 +1,4 @@
-import { traceColumns } from '../../formats/traces/row.ts'
+import { columnsOf, traceColumns } from '../../formats/traces/row.ts'
 import { readJson } from '../../lib/parse-json.ts'
 
 type Columns = Readonly<Record<string, string>>
@@ -59,8 +59,9 @@ function structOf(keys: Readonly<Record<string, keyof typeof types>>): string {
 
 function columnsOfTraces(): Columns {
   return Object.fromEntries(
-    Object.entries(traceColumns)
-      .filter(([name]) => name !== 'conversations_sharegpt')
-      .map(([name, kind]) => [name, typeof kind === 'string' ? types[kind] : structOf(kind)]),
+    columnsOf([]).map((name) => {
+      const kind = traceColumns[name]
+      return [name, typeof kind === 'string' ? types[kind] : structOf(kind)]
+    }),
   )
 }

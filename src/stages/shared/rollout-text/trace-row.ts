@@ -1,9 +1,9 @@
 import type { TaskLineage } from '../../../core/row.ts'
 import type { RowFilter, Verdict } from '../../../core/stage.ts'
-import type { TraceRow } from '../../../formats/traces/row.ts'
+import type { ExtraColumn, TraceRow } from '../../../formats/traces/row.ts'
 
 /** A trace as it travels between the stages of a recipe: with what is known about its task. */
-export interface RecipeTrace extends Omit<TraceRow, 'conversations_sharegpt'> {
+export interface RecipeTrace extends Omit<TraceRow, ExtraColumn> {
   /** Job, trial, trace source and episode: unique, and the same when the job is read again. */
   readonly id: string
   readonly lineage: TaskLineage | null
