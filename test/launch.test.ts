@@ -428,20 +428,24 @@ describe('tokens', () => {
     }
     const plan = async (more: Readonly<Record<string, unknown>> = {}, stamp = '1') => {
       const { launch, text } = await planned('clusters/vista.yaml', { ...values, ...more }, stamp)
-      const [, at = ''] = /tokenized_path: (\S+)/.exec(text) ?? []
-      return { jobs: launch.jobs.map(({ name }) => name), at, text }
+      const paths = [...text.matchAll(/tokenized_path: (\S+)/g)].map(([, path = '']) => path)
+      const [at = '', draft = at] = paths.toReversed()
+      return { jobs: launch.jobs.map(({ name }) => name), at, draft, text }
     }
     const first = await plan()
-    mkdirSync(first.at, { recursive: true })
+    mkdirSync(first.draft, { recursive: true })
     return { plan, first, dataset }
   }
 
   test('of an earlier launch are used for the same rows, model and lengths', async () => {
     const { plan, first } = await setUp()
     expect(first.jobs).toEqual(['pretokenize', 'train'])
-    // Half made, by a job that was killed.
-    expect((await plan({}, '2')).jobs).toEqual(['pretokenize', 'train'])
-    writeFileSync(`${first.at}.whole`, '')
+    // The first is still at work, or was killed: each launch has its own draft beside the same place.
+    const second = await plan({}, '2')
+    expect(second).toMatchObject({ jobs: ['pretokenize', 'train'], at: first.at })
+    expect(new Set([first.at, first.draft, second.draft]).size).toBe(3)
+    expect(dirname(second.draft)).toBe(dirname(first.at))
+    mkdirSync(first.at)
     const next = await plan({ job_name: 'another', learning_rate: '1e-6', num_nodes: 8 }, '2')
     expect(next).toMatchObject({ jobs: ['train'], at: first.at })
     expect(next.text).toContain(`the tokens of an earlier launch are used: ${first.at}`)
@@ -449,7 +453,7 @@ describe('tokens', () => {
 
   test('are made again for other rows, another model, template or length', async () => {
     const { plan, first, dataset } = await setUp()
-    writeFileSync(`${first.at}.whole`, '')
+    mkdirSync(first.at)
     const others = [{ base_model: 'org/other' }, { cutoff_len: '1024' }, { template: 'llama3' }, { packing: 'true' }]
     for (const more of others) {
       const other = await plan(more, '2')
@@ -460,14 +464,15 @@ describe('tokens', () => {
     expect((await plan({}, '3')).jobs).toEqual(['pretokenize', 'train'])
   })
 
-  test('are marked whole by the job that made them, which does nothing where they are and starts over where they are not', async () => {
+  test('appear whole: a job does nothing where they are, starts over where it failed, and takes those of a faster one', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'launch-'))
     const { cluster } = await loadClusterFile('clusters/local.yaml')
     const at = {
       ...{ cluster, launchId: 'one', experimentsDir: dir, cwd: dir, name: 'it', program: ['true'], secretsFile: null },
       ...{ timeLimit: '01:00:00', restarts: 0, stopSec: 60, variables: {} },
     }
-    const once = { dir: join(dir, 'tokens'), wholeFile: join(dir, 'tokens.whole') }
+    const once = { dir: join(dir, 'tokens'), draft: join(dir, 'tokens.one') }
+    const made = () => readdirSync(dir).filter((name) => name.startsWith('tokens'))
     const script = (command: string) => {
       const { script: pieces } = planTraining(at, {
         ...{ name: 'pretokenize', summary: 'tokenize', command: ['bash', '-c', command], env: {}, nodes: 1, after: [] },
@@ -481,12 +486,24 @@ describe('tokens', () => {
       })
       return { status, stderr: readFileSync(log, 'utf8') }
     }
-    expect(script(`mkdir ${once.dir}; exit 7`).status).toBe(7)
-    expect(existsSync(once.wholeFile)).toBe(false)
-    expect(script(`mkdir ${once.dir}`)).toMatchObject({ status: 0 })
-    expect(existsSync(once.wholeFile)).toBe(true)
+    expect(script(`mkdir ${once.draft}; exit 7`).status).toBe(7)
+    expect(made()).toEqual([])
+    // What a job left that was killed is not taken for a part of the result.
+    mkdirSync(once.draft)
+    writeFileSync(join(once.draft, 'half'), '')
+    expect(script(`mkdir ${once.draft}; touch ${once.draft}/mine`)).toMatchObject({ status: 0 })
+    expect(readdirSync(once.dir)).toEqual(['mine'])
     const again = script('exit 8')
-    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('an earlier launch has made it') })
+    expect(again).toMatchObject({ status: 0, stderr: expect.stringContaining('another launch has made it') })
+    rmSync(once.dir, { recursive: true })
+    // Another launch comes to its end while this one is at work.
+    const late = script(`mkdir ${once.draft} ${once.dir}; touch ${once.draft}/mine ${once.dir}/theirs`)
+    expect(late).toMatchObject({ status: 0, stderr: expect.stringContaining('another launch was faster') })
+    expect(made()).toEqual(['tokens'])
+    expect(readdirSync(once.dir)).toEqual(['theirs'])
+    rmSync(once.dir, { recursive: true })
+    // Work that made nothing is no success.
+    expect(script('true').status).not.toBe(0)
   })
 })
 

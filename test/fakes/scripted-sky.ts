@@ -21,7 +21,11 @@ if (word === 'launch') {
   const name = rest.at(-1), job = all().find((each) => each.job_name === name)
   if (!job) { console.error('No running job found with name ' + name); process.exit(1) }
   fs.writeFileSync(at(name), JSON.stringify({ ...job, status: 'CANCELLED' }))
-  try { process.kill(-job.pid) } catch {}
+  // A machine that goes takes everything with it: all processes of the job's session, also those in a group of their own.
+  const sessionOf = (pid) => { try { return Number(fs.readFileSync('/proc/' + pid + '/stat', 'utf8').split(') ').at(-1).split(' ')[3]) } catch { return 0 } }
+  for (const pid of fs.readdirSync('/proc').filter((n) => /^\\d+$/.test(n)).map(Number).filter((pid) => sessionOf(pid) === job.pid)) {
+    try { process.kill(pid, 'SIGKILL') } catch {}
+  }
 }
 `
 

@@ -3,14 +3,12 @@ import { readdir, stat } from 'node:fs/promises'
 import { isAbsolute, join } from 'node:path'
 import { buildSft, type SftRequest } from '../../formats/llamafactory/build-sft.ts'
 import { exists } from '../../lib/files.ts'
-import { slug } from '../../run/launch/plan.ts'
+import { type PlanContext, slug } from '../../run/launch/plan.ts'
+import type { SharedResult } from '../../run/launch/plan-training.ts'
 
 /** Where the tokens of a training lie. */
-export interface Tokens {
-  readonly dir: string
-  /** Is there once they are whole; the job that makes them writes it at its end. */
-  readonly wholeFile: string
-  readonly isWhole: boolean
+export interface Tokens extends SharedResult {
+  readonly isThere: boolean
 }
 
 /** Keys that say how to train, and change nothing about the tokens. Any other key that is new or different tokenizes again. */
@@ -58,24 +56,33 @@ const aboutTraining = new Set([
 const aboutTrainingToo = /^(dataloader|hub|logging|save)_/
 
 /** Finds the tokens of the same rows, model, template and lengths that an earlier launch made, or where they will lie. */
-export async function findTokens(root: string, request: SftRequest): Promise<Tokens> {
+export async function findTokens(
+  { experimentsDir, launchId }: PlanContext,
+  root: string,
+  request: SftRequest,
+): Promise<Tokens> {
   const values = Object.entries(buildSft(request).values)
     .filter(([key]) => !aboutTraining.has(key) && !aboutTrainingToo.test(key))
     .sort(([a], [b]) => (a < b ? -1 : 1))
   const datasets = await Promise.all(
     request.datasets.map(async ({ name, use, entry }) => ({ name, use, entry, files: await filesOf(entry) })),
   )
-  const digest = createHash('sha256').update(JSON.stringify({ values, datasets })).digest('hex').slice(0, 12)
+  const digest = digestOf({ values, datasets })
   const names = request.datasets.filter(({ use }) => use === 'train').map(({ name }) => slug(name))
   const dir = join(root, `${names.join('_').slice(0, 60)}-${digest}`)
-  const wholeFile = `${dir}.whole`
-  return { dir, wholeFile, isWhole: (await exists(wholeFile)) && (await exists(dir)) }
+  // Launches of other experiments may have the same id.
+  const draft = `${dir}.${digestOf([experimentsDir, launchId])}`
+  return { dir, draft, isThere: await exists(dir) }
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12)
 }
 
 /** Says that nothing is tokenized again, and how to have it done. */
 export function tokenNotes(tokens: Tokens | null): readonly string[] {
-  return tokens?.isWhole
-    ? [`the tokens of an earlier launch are used: ${tokens.dir}; remove ${tokens.wholeFile} to make them again`]
+  return tokens?.isThere
+    ? [`the tokens of an earlier launch are used: ${tokens.dir}; remove it to make them again`]
     : []
 }
 

@@ -29,10 +29,10 @@ export async function trainingJobs(at: PlanContext, settings: Settings, jobType:
   const jobName = jobNameOf(at.name, 'train')
   const { request, downloads, baseModel, notes, gpusPerNode, look } = await requestOf(at, settings, jobType, jobName)
   const tokenizes = jobType === 'pretokenize' || settings.is('pretokenize')
-  const tokens = tokenizes ? await findTokens(dirOf(at, settings, 'tokenized_dir', 'tokenized'), request) : null
+  const tokens = tokenizes ? await findTokens(at, dirOf(at, settings, 'tokenized_dir', 'tokenized'), request) : null
   const first =
-    tokens && !(tokens.isWhole && jobType !== 'pretokenize')
-      ? buildSft({ ...request, jobName: `${jobName}_pretokenize`, pretokenize: tokens.dir })
+    tokens && !(tokens.isThere && jobType !== 'pretokenize')
+      ? buildSft({ ...request, jobName: `${jobName}_pretokenize`, pretokenize: tokens.draft })
       : null
   const train = jobType === 'pretokenize' ? null : buildSft({ ...request, ...(tokens && { tokenized: tokens.dir }) })
   const seen = settings.is('preflight') ? await preflight({ ...look, values: (train ?? first)?.values ?? {} }) : []

@@ -4,6 +4,13 @@ import { runProgram } from './pieces.ts'
 import { launchDirOf, makeJob, type PlanContext } from './plan.ts'
 import { startRay } from './plan-server.ts'
 
+/** A directory that launches share. Each makes its own, and the first that is whole becomes it. */
+export interface SharedResult {
+  readonly dir: string
+  /** Where this launch makes it, on the same disk. */
+  readonly draft: string
+}
+
 /** A program of others that trains, on one node or on many. */
 export interface TrainingRequest {
   readonly name: string
@@ -18,8 +25,8 @@ export interface TrainingRequest {
   readonly image: string | null
   /** `node`: the same command on every node, which find each other. `ray`: once, on the head of a Ray cluster. */
   readonly spread: 'node' | 'ray'
-  /** What the work makes, and the file that says that it is whole: work that is done, by any launch, is not done again. */
-  readonly once?: { readonly dir: string; readonly wholeFile: string } | undefined
+  /** What the work makes, shared by all launches: work that any of them has done is not done again. */
+  readonly once?: SharedResult | undefined
   /** What is written down about the run at its end, however it ended; null for a step that is no run of its own. */
   readonly summarize: { readonly factsFile: string; readonly outputDir: string } | null
 }
@@ -42,6 +49,7 @@ export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJ
   const ray =
     request.spread === 'ray' && request.nodes > 1 ? [startRay({ port: 0, variables: {} }, resources, cluster.ray)] : []
   const work = runProgram(request.summary, words)
+  const { once, summarize } = request
   return makeJob(at, {
     name: request.name,
     summary: request.summary,
@@ -49,30 +57,46 @@ export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJ
     after: request.after,
     foreign: true,
     pieces: [
-      ...(request.once ? [beginOnce(request.once)] : []),
+      ...(once ? [skipIfMade(once)] : []),
       meeting,
       keepCaches(at),
       ...variables(request.env),
       ...ray,
-      ...(request.summarize ? summarized(work, request.summarize) : [work]),
-      ...(request.once ? [endOnce(request.once)] : []),
+      ...(summarize ? summarized(work, summarize) : once ? shared(work, once) : [work]),
     ],
   })
 }
 
-/** What was left half made is made from the start. */
-function beginOnce({ dir, wholeFile }: NonNullable<TrainingRequest['once']>): ScriptPiece {
+function skipIfMade({ dir }: SharedResult): ScriptPiece {
   return {
-    about: 'whether an earlier launch has done it',
-    lines: [
-      `if [ -e ${shellQuote(wholeFile)} ] && [ -d ${shellQuote(dir)} ]; then note 'an earlier launch has made it'; over=1; exit 0; fi`,
-      `rm -rf -- ${shellQuote(dir)}`,
-    ],
+    about: 'whether another launch has done it',
+    lines: [`if [ -d ${shellQuote(dir)} ]; then note 'another launch has made it'; over=1; exit 0; fi`],
   }
 }
 
-function endOnce({ wholeFile }: NonNullable<TrainingRequest['once']>): ScriptPiece {
-  return { about: 'it is whole', lines: [`date -u +%FT%TZ > ${shellQuote(wholeFile)}`] }
+/** Whoever was replaced leaves the draft to its successor. The rename succeeds for one launch only: a directory that is there and not empty is never replaced. */
+function shared(work: ScriptPiece, { dir, draft }: SharedResult): readonly ScriptPiece[] {
+  const [to, from] = [shellQuote(dir), shellQuote(draft)]
+  return [
+    { about: 'what an interrupted try left', lines: [`rm -rf -- ${from}`] },
+    { ...work, lines: orElse(work, `{ code=$?; is_replaced || rm -rf -- ${from}; exit "$code"; }`) },
+    {
+      about: 'share it',
+      lines: [
+        'if is_replaced; then exit 75; fi',
+        `if ! mv -T -- ${from} ${to}; then`,
+        `  [ -d ${to} ] || exit 1`,
+        "  note 'another launch was faster; its result is used'",
+        `  rm -rf -- ${from}`,
+        'fi',
+      ],
+    },
+  ]
+}
+
+/** The lines of work, with what happens when it fails. */
+function orElse({ lines }: ScriptPiece, otherwise: string): readonly string[] {
+  return lines.map((line, i) => (i < lines.length - 1 ? line : `${line} || ${otherwise}`))
 }
 
 /** Notes when the work began and how it ended, writes the summary, and only then ends as the work did. */
@@ -84,7 +108,7 @@ function summarized(
   const found = ['--started', '"$started"', '--exit-code', '"$code"', '--reason', '"$reason"']
   return [
     { about: 'when it begins', lines: ['started="$(date -u +%FT%TZ)" code=0'] },
-    { ...work, lines: work.lines.map((line, i) => (i < work.lines.length - 1 ? line : `${line} || code=$?`)) },
+    { ...work, lines: orElse(work, 'code=$?') },
     {
       about: 'record the outcome, however it ended',
       lines: [

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { installSky } from '../../../test/fakes/scripted-sky.ts'
 import { makeTempDir } from '../../../test/make-task.ts'
@@ -90,10 +90,15 @@ test('an array becomes as many jobs as may run at once, and each task runs once'
 test('a job that fails is failed, and one that is cancelled is cancelled', async () => {
   const fails = await begin({ ...one, script: [{ about: 'x', lines: ['exit 3'] }] })
   expect(await fails.ended(await fails.submit())).toMatchObject([{ state: 'failed', reason: 'FAILED' }])
-  const sleeps = await begin({ ...one, script: [{ about: 'x', lines: ['sleep 300'] }] })
+  const sleeps = await begin({ ...one, script: [{ about: 'x', lines: ['echo $$ > "$RAN"', 'exec sleep 300'] }] })
   const submission = await sleeps.submit()
   expect(await sleeps.scheduler.states([submission])).toMatchObject([{ state: 'running' }])
+  await vi.waitFor(() => expect(sleeps.ran()).toMatch(/\d\n/), { timeout: 20_000 })
   await sleeps.scheduler.cancel([submission])
+  // It is gone, or waits for its parent to notice.
+  const commandOf = () =>
+    existsSync(`/proc/${sleeps.ran().trim()}`) ? readFileSync(`/proc/${sleeps.ran().trim()}/cmdline`, 'utf8') : ''
+  await vi.waitFor(() => expect(commandOf()).toBe(''), { timeout: 20_000 })
   expect(await sleeps.ended(submission)).toMatchObject([{ state: 'cancelled' }])
   await sleeps.scheduler.cancel([{ ...submission, id: 'long-gone' }])
 })

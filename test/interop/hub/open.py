@@ -27,4 +27,13 @@ for name, content in {"small.txt": b"small\n", "large.parquet": data + b"more"}.
         file.write(content)
 api.create_repo("me/theirs", repo_type="dataset", private=True)
 api.upload_folder(repo_id="me/theirs", repo_type="dataset", folder_path=theirs, commit_message="from Python")
+# What `hub list` and `hub squash` ask for is what Python's client asks for.
+assert {found.id for found in api.list_datasets(author="me", expand=["private"])} == {"me/tasks", "me/theirs"}
+api.create_repo("me/history", repo_type="dataset")
+for text in ["one", "two"]:
+    api.upload_file(path_or_fileobj=text.encode(), path_in_repo="a.txt", repo_id="me/history", repo_type="dataset")
+assert len(api.list_repo_commits("me/history", repo_type="dataset")) == 3
+api.super_squash_history("me/history", repo_type="dataset", commit_message="one commit")
+assert [commit.title for commit in api.list_repo_commits("me/history", repo_type="dataset")] == ["one commit"]
+assert api.hf_hub_download("me/history", "a.txt", repo_type="dataset")
 print(f"huggingface_hub {huggingface_hub.__version__}: read {rows} tasks, and wrote two files")

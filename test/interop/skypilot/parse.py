@@ -1,11 +1,14 @@
 """SkyPilot reads every task file, and what it read is what was asked for."""
 import glob
+import json
 import subprocess
 import sys
 
 import sky
+from sky.client.cli import command
+from sky.jobs.state import ManagedJobStatus
 
-files = sorted(glob.glob(sys.argv[1] + "/*.yaml"))
+files = sorted(file for file in glob.glob(sys.argv[1] + "/*.yaml") if not file.endswith(".sky.yaml"))
 assert len(files) == 6, files
 for file in files:
     task = sky.Task.from_yaml(file)
@@ -21,4 +24,17 @@ for file in files:
     subprocess.run(["bash", "-n", "-c", task.run], check=True)
     assert "timeout --signal=USR1 --kill-after=600 93000 bash -c" in task.run
     assert not task.secrets and not task.envs, (task.secrets, task.envs)
-print(f"SkyPilot {sky.__version__} read {len(files)} task files")
+# Its command line takes every command that the scheduler calls; parsing runs none of them.
+with open(sys.argv[1] + "/commands.txt") as lines:
+    commands = [json.loads(line) for line in lines]
+assert [words[:2] for words in commands] == [["jobs", "launch"], ["jobs", "queue"], ["jobs", "cancel"]], commands
+for _, word, *rest in commands:
+    parsed = command.jobs.commands[word].make_context(word, list(rest)).params
+    assert word != "queue" or (parsed["all"] and parsed["output_format"] == "json"), parsed
+    assert word != "launch" or (parsed["detach_run"] and parsed["yes"]), parsed
+    assert word != "cancel" or (parsed["name"] and parsed["yes"]), parsed
+# The scheduler knows every state of a job, or takes it for a failure.
+known = "PENDING SUBMITTED STARTING RUNNING WINDING_DOWN RECOVERING CANCELLING SUCCEEDED CANCELLED".split()
+others = [state.value for state in ManagedJobStatus if state.value not in known]
+assert others and all(state.startswith("FAILED") for state in others), others
+print(f"SkyPilot {sky.__version__} read {len(files)} task files and {len(commands)} commands")

@@ -1,10 +1,14 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { Launch, LaunchJob } from '../../../src/core/launch.ts'
 import { parseClusterYaml } from '../../../src/formats/cluster-yaml.ts'
+import skypilot from '../../../src/schedulers/skypilot/index.ts'
 import { renderTask } from '../../../src/schedulers/skypilot/render-task.ts'
 
-/** Writes task files of each kind into a folder: without and with GPUs, an array, on Kubernetes and on a cloud. */
+/**
+ * Writes task files of each kind into a folder: without and with GPUs, an array, on Kubernetes and on a cloud. Beside them,
+ * commands.txt: every command that the scheduler calls, a line for each with its words as JSON.
+ */
 const [, , dir = '.'] = process.argv
 const facts =
   'summary: x\nscheduler: skypilot\nnodes: 4\ngpus_per_node: 8\ngpu_type: H100\ncpus_per_node: 16\ninternet_on_compute_nodes: true\n'
@@ -36,3 +40,23 @@ for (const [name, sky] of Object.entries(clusters)) {
     writeFileSync(join(dir, `${at.name}.yaml`), renderTask(at))
   }
 }
+
+// A `sky` that only writes down how it was called.
+const bin = join(dir, 'bin')
+mkdirSync(bin)
+const commands = resolve(dir, 'commands.txt')
+const program = `#!/usr/bin/env node
+require('node:fs').appendFileSync(${JSON.stringify(commands)}, JSON.stringify(process.argv.slice(2)) + '\\n')
+console.log('[]')
+`
+writeFileSync(join(bin, 'sky'), program, { mode: 0o755 })
+const cluster = parseClusterYaml(`name: pods\n${facts}${clusters.pods}`, 'pods.yaml')
+const launch: Launch = {
+  ...{ id: 'l1', jobType: 'eval', cluster, experimentsDir: dir, jobs, files: {}, dependency: null, overrides: {} },
+}
+const scheduler = skypilot.make({}, { env: { PATH: `${resolve(bin)}:${process.env.PATH}` }, stateDir: dir })
+const scriptPath = resolve(dir, 'eval.sh')
+const id = await scheduler.submit({ job, launch, link: 0, scriptPath, tasks: null, earlier: [] })
+const submission = { job: job.name, link: 0, tasks: null, id }
+await scheduler.states([submission])
+await scheduler.cancel([submission])
