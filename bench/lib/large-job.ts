@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { planJob, prepareJob } from '../../src/app/job/prepare-job.ts'
 import type { TrialRecord } from '../../src/core/trial.ts'
@@ -33,6 +33,7 @@ export async function makeLargeJob(scratch: string, trials: number): Promise<Lar
   }
   const real = runOne(join(tasks, 'task-0000'), join(scratch, 'real'))
   const record: TrialRecord = JSON.parse(readFileSync(join(real, 'record.json'), 'utf8'))
+  const copied = readCopied(real)
   const planned = await planJob(request, () => {})
   const { open } = await prepareJob(planned, request, { notify: () => {}, invocation: ['bench'] })
   const { dir, plan } = await open()
@@ -45,7 +46,7 @@ export async function makeLargeJob(scratch: string, trials: number): Promise<Lar
       digest: digests.content,
       checksum: digests.dirhash,
     }
-    writeTrial(real, join(dir, name), { ...record, id: randomUUID(), name, attempt, config, task: facts })
+    writeTrial(copied, join(dir, name), { ...record, id: randomUUID(), name, attempt, config, task: facts })
   }
   const run = [
     'run',
@@ -77,12 +78,30 @@ function runOne(task: string, jobsDir: string): string {
   return join(job, trial.name)
 }
 
-function writeTrial(real: string, dir: string, record: TrialRecord): void {
+/** A file of a trial that all copies have in common, or a directory, which has no bytes. */
+interface Copied {
+  readonly path: string
+  readonly bytes: Uint8Array | null
+}
+
+/** Directories before what is in them. Held in memory: copying from disk takes most of the time that a copy takes. */
+function readCopied(real: string): Copied[] {
   const own = ['config.json', 'record.json', 'result.json']
+  const paths = readdirSync(real, { recursive: true, encoding: 'utf8' }).filter((path) => !own.includes(path))
+  return paths.sort().map((path) => ({ path, bytes: bytesOf(join(real, path)) }))
+}
+
+function bytesOf(path: string): Uint8Array | null {
+  return statSync(path).isDirectory() ? null : readFileSync(path)
+}
+
+function writeTrial(copied: readonly Copied[], dir: string, record: TrialRecord): void {
   mkdirSync(dir)
-  for (const name of readdirSync(real).filter((each) => !own.includes(each)))
-    cpSync(join(real, name), join(dir, name), { recursive: true })
-  writeFileSync(join(dir, 'config.json'), renderTrialConfig(record.config))
-  writeFileSync(join(dir, 'record.json'), renderTrialRecord(record))
-  writeFileSync(join(dir, 'result.json'), renderTrialResult(record))
+  for (const { path, bytes } of copied) {
+    if (bytes === null) mkdirSync(`${dir}/${path}`)
+    else writeFileSync(`${dir}/${path}`, bytes)
+  }
+  writeFileSync(`${dir}/config.json`, renderTrialConfig(record.config))
+  writeFileSync(`${dir}/record.json`, renderTrialRecord(record))
+  writeFileSync(`${dir}/result.json`, renderTrialResult(record))
 }
