@@ -16,15 +16,15 @@ export async function* readLines(
   start = 0,
   end = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Line, void, void> {
-  for await (const lines of readLineBatches(path, start, end)) yield* lines
+  for await (const { bytes, at } of readLineChunks(path, start, end)) yield* linesIn(bytes, at)
 }
 
-/** The same, all lines of a chunk at once: a file of many lines is read without waiting for each. */
-export async function* readLineBatches(
+/** The same, as the bytes of many lines at once, and where they start: a file of many lines is read without waiting for each. */
+export async function* readLineChunks(
   path: string,
   start = 0,
   end = Number.POSITIVE_INFINITY,
-): AsyncGenerator<Iterable<Line>, void, void> {
+): AsyncGenerator<{ readonly bytes: Buffer; readonly at: number }, void, void> {
   const file = await open(path, 'r')
   try {
     let at = start
@@ -35,21 +35,29 @@ export async function* readLineBatches(
       if (bytesRead === 0) break
       rest = rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)])
       const used = rest.lastIndexOf(lineFeed) + 1
-      if (used > 0) yield linesIn(rest.subarray(0, used), at)
+      if (used > 0) yield { bytes: rest.subarray(0, used), at }
       at += used
       rest = rest.subarray(used)
     }
-    if (rest.length > 0) yield [{ at, end: at + rest.length, text: rest.toString('utf8'), whole: false }]
+    if (rest.length > 0) yield { bytes: rest, at }
   } finally {
     await file.close()
   }
 }
 
 function* linesIn(bytes: Buffer, at: number): Generator<Line, void, void> {
-  for (let used = 0; used < bytes.length; ) {
-    const feed = bytes.indexOf(lineFeed, used)
-    yield { at: at + used, end: at + feed + 1, text: bytes.toString('utf8', used, feed), whole: true }
-    used = feed + 1
+  for (const { from, to, whole } of placesIn(bytes)) {
+    yield { at: at + from, end: at + to + (whole ? 1 : 0), text: bytes.toString('utf8', from, to), whole }
+  }
+}
+
+/** Where the lines in some bytes are, without their line feeds. */
+export function* placesIn(bytes: Buffer): Generator<{ from: number; to: number; whole: boolean }, void, void> {
+  for (let from = 0; from < bytes.length; ) {
+    const feed = bytes.indexOf(lineFeed, from)
+    const to = feed < 0 ? bytes.length : feed
+    yield { from, to, whole: feed >= 0 }
+    from = to + 1
   }
 }
 

@@ -27,7 +27,7 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
   const dirOf = (trialName: string) => join(jobDir, checkTrialName(trialName))
   const tapes = new Tapes(join(jobDir, '.tapes'))
   return {
-    records: () => readRecords(jobDir, reading),
+    records: () => oneByOne(readRecords(jobDir, reading)),
     async begin(config) {
       const dir = dirOf(config.trialName)
       await tapes.keep(config.trialName, dir)
@@ -92,7 +92,7 @@ async function writeRecord(dir: string, record: TrialRecord, host: HostEnv): Pro
   if (exception) await writeFile(join(dir, 'exception.txt'), exception.traceback)
 }
 
-async function* readRecords(jobDir: string, options: IndexOptions): AsyncGenerator<TrialRecord, void, void> {
+async function* readRecords(jobDir: string, options: IndexOptions): AsyncGenerator<readonly TrialRecord[], void, void> {
   const entries = await readdir(jobDir, { withFileTypes: true })
   const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
   if (names.length >= (options.indexFrom ?? 1000)) {
@@ -102,7 +102,7 @@ async function* readRecords(jobDir: string, options: IndexOptions): AsyncGenerat
     const readText = isLocal(jobDir) ? readTextNow : readTextIfExists
     const read = (left: ReadonlySet<string>) => readFiles(jobDir, left, { stampOf, readText })
     yield* readIndexed(jobDir, new Set(names), { stampOf, read }, options)
-  } else for await (const { record } of readFiles(jobDir, new Set(names))) yield record
+  } else for await (const found of readFiles(jobDir, new Set(names))) yield found.map(({ record }) => record)
 }
 
 async function* readFiles(
@@ -112,15 +112,48 @@ async function* readFiles(
     stampOf: () => null,
     readText: readTextIfExists,
   },
-): AsyncGenerator<FoundRecord, void, void> {
+): AsyncGenerator<readonly FoundRecord[], void, void> {
   for (const trials of inChunks([...names], readAtOnce)) {
     const stamps = trials.map(stampOf)
     const found = await Promise.all(trials.map((name) => readTrial(join(jobDir, name), readText)))
-    for (const [i, name] of trials.entries()) {
+    // What Harbor alone wrote is always read from its files.
+    yield trials.flatMap((name, i) => {
       const trial = found[i]
-      // What Harbor alone wrote is always read from its files.
-      if (trial) yield { name, record: trial.record, stamp: trial.own ? (stamps[i] ?? null) : null }
+      return trial ? [{ name, record: trial.record, stamp: trial.own ? (stamps[i] ?? null) : null }] : []
+    })
+  }
+}
+
+/** The items of batches. For many of them a generator would take longer than their work does. */
+export function oneByOne<T extends object>(
+  batches: AsyncGenerator<readonly T[], void, void>,
+): AsyncIterableIterator<T> {
+  let batch: readonly T[] = []
+  let at = 0
+  const nextBatch = async (): Promise<IteratorResult<T>> => {
+    for (;;) {
+      const { done, value } = await batches.next()
+      if (done) return { done, value: undefined }
+      const [first] = value
+      if (first === undefined) continue
+      batch = value
+      at = 1
+      return { done: false, value: first }
     }
+  }
+  return {
+    next() {
+      const value = batch[at++]
+      return value === undefined ? nextBatch() : Promise.resolve({ done: false, value })
+    },
+    async return() {
+      batch = []
+      await batches.return()
+      return { done: true, value: undefined }
+    },
+    [Symbol.asyncIterator]() {
+      return this
+    },
   }
 }
 

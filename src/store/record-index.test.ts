@@ -3,14 +3,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { finish, recordsOf } from '../../test/contracts/trial-store.ts'
 import { someRecord } from '../../test/records.ts'
 import { tempDir } from '../../test/trees.ts'
 import type { TrialRecord } from '../core/trial.ts'
+import { digestJson } from '../lib/digest-json.ts'
 import { openHarborLayout } from './harbor-layout.ts'
 import { openPackedStore } from './packed/packed-store.ts'
 import { indexName, RecordIndex, stampOfFiles } from './record-index.ts'
-import { renderLine } from './record-rows.ts'
+import { RowReader, recordSchemaMark, renderLine } from './record-rows.ts'
+import { trialRecordSchema } from './trial-record.ts'
 
 /** The clock of a file system ticks every few milliseconds; what changed within one tick is not taken into an index. */
 const settleMs = 20
@@ -36,12 +39,17 @@ async function answered(dir: string): Promise<string[]> {
   const names = (await readdir(dir)).filter((name) => !name.startsWith('.'))
   const found: string[] = []
   const stampOf = (name: string) => stampOfFiles([join(dir, name, 'result.json'), join(dir, name, 'record.json')])
-  for await (const batch of RecordIndex.of(dir, { stampOf })?.read(new Set(names)) ?? [])
+  for await (const batch of RecordIndex.of(dir, { stampOf })?.take(new Set(names)) ?? [])
     found.push(...batch.map(({ name }) => name))
   return found.sort()
 }
 
-const rowsIn = (index: string) => index.split('\n').filter((line) => line.includes('\trow\t'))
+const linesOf = (index: string, kind: 'part' | 'rows') =>
+  index.split('\n').filter((line) => line.includes(`\t${kind}\t`))
+const namesIn = (index: string) => {
+  const reader = new RowReader()
+  return index.split('\n').flatMap((line) => reader.read(Buffer.from(line))?.names ?? [])
+}
 
 /** What can happen to a job between two readings; each gets two numbers to choose by. */
 const changes: Readonly<Record<string, (dir: string, a: number, b: number) => Promise<unknown>>> = {
@@ -107,6 +115,12 @@ test('a second reading is answered by the index alone, and only for trials that 
   expect((await indexed(dir))[2]?.end).toMatchObject({ rewards: { reward: 7 } })
 })
 
+test('records of another schema are not taken from an index', () => {
+  // They were parsed when they were written. After a change of the schema the number in the source must change too.
+  const digest = digestJson(z.toJSONSchema(trialRecordSchema, { unrepresentable: 'any' })).replace(/^.*:/, '')
+  expect(recordSchemaMark.toString(16).padStart(8, '0')).toBe(digest.slice(0, 8))
+})
+
 test('a trial that ended a moment ago is not taken into the index', async () => {
   const dir = await makeJob(2)
   await commit(dir, 2, 1)
@@ -133,14 +147,14 @@ test('an index whose trials have mostly changed is made again', async () => {
   await indexed(dir)
   await indexed(dir)
   expect(await answered(dir)).toHaveLength(4)
-  expect(rowsIn(await readFile(join(dir, indexName), 'utf8'))).toHaveLength(4)
+  expect(namesIn(await readFile(join(dir, indexName), 'utf8'))).toHaveLength(4)
 })
 
 test('what records share is in the index once, and they are rendered as if they had been read from their files', async () => {
   const dir = await makeJob(5)
   await indexed(dir)
   const index = await readFile(join(dir, indexName), 'utf8')
-  expect(index.split('\n').filter((line) => line.includes('\tpart\t'))).toHaveLength(2)
+  expect(linesOf(index, 'part')).toHaveLength(2)
   expect(index.split('"timeoutMultipliers"')).toHaveLength(2)
   expect(JSON.stringify(await indexed(dir))).toBe(JSON.stringify(await plain(dir)))
 })
@@ -178,9 +192,10 @@ describe('a packed job', () => {
     const first = await packed(dir, 1)
     // A copy that tells something else shows that the copy was read.
     const index = await readFile(join(dir, indexName), 'utf8')
-    const rows = rowsIn(index).map((line) => line.slice(line.indexOf('\t') + 1).replace('"reward":1', '"reward":7'))
-    const parts = index.split('\n').filter((line) => line.includes('\tpart\t'))
-    await writeFile(join(dir, indexName), `${parts.join('\n')}\n${rows.map((row) => renderLine([row])).join('')}`)
+    const rows = linesOf(index, 'rows').map((line) =>
+      renderLine(line.slice(line.indexOf('\t') + 1).replaceAll('"reward":1', '"reward":7')),
+    )
+    await writeFile(join(dir, indexName), `${linesOf(index, 'part').join('\n')}\n${rows.join('')}`)
     expect(rewardsOf(await packed(dir, 1))).toEqual([7, 7, 7, 7])
     expect(await packed(dir, 100)).toEqual(first)
   })

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { constants, lstatSync, statSync } from 'node:fs'
+import { constants, lstatSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TrialRecord } from '../core/trial.ts'
 import { isCoherent } from '../lib/file-systems.ts'
-import { readLineBatches } from '../lib/lines.ts'
-import { Parts, parseLine, renderLine, splitRecord } from './record-rows.ts'
+import { placesIn, readLineChunks } from '../lib/lines.ts'
+import { type Row, RowReader, renderPart, renderRows, splitRecord, type WrittenRows } from './record-rows.ts'
 
 /** A hidden file beside the trials. It can be removed at any time. */
 export const indexName = '.records.index'
@@ -15,7 +15,7 @@ const usualSettleMs = 2000
 
 /** What tells the files of a finished trial from any others that were or will be in their place. */
 export interface Stamp {
-  readonly text: string
+  readonly numbers: readonly number[]
   readonly changedMs: number
 }
 
@@ -28,27 +28,30 @@ export interface FoundRecord {
   readonly stamp: Stamp | null
 }
 
-/** A copy of a record whose trial has not changed. */
-type IndexedRecord = Pick<FoundRecord, 'name' | 'record'>
-
 /** The files that an index has copies of. */
 export interface RecordFiles {
   /** Null for a trial that is not finished. */
   stampOf(name: string): Stamp | null
-  /** The records of those of the trials that are finished. */
-  read(names: ReadonlySet<string>): AsyncIterable<FoundRecord>
+  /** The records of those of the trials that are finished, many at a time. */
+  read(names: ReadonlySet<string>): AsyncIterable<readonly FoundRecord[]>
 }
 
 /** Of all these files together; null when one of them is not there. */
 export function stampOfFiles(paths: readonly string[]): Stamp | null {
-  let [text, changedMs] = ['', 0]
+  const numbers: number[] = []
+  let changedMs = 0
+  for (const path of paths) {
+    const stats = statIfAny(path)
+    if (!stats) return null
+    numbers.push(stats.ino, stats.size, stats.ctimeMs)
+    changedMs = Math.max(changedMs, stats.ctimeMs)
+  }
+  return { numbers, changedMs }
+}
+
+function statIfAny(path: string): Stats | null {
   try {
-    for (const path of paths) {
-      const { ino, size, ctimeMs } = statSync(path)
-      text += `${ino}.${size}.${ctimeMs}-`
-      changedMs = Math.max(changedMs, ctimeMs)
-    }
-    return { text, changedMs }
+    return statSync(path, { throwIfNoEntry: false }) ?? null
   } catch {
     return null
   }
@@ -61,25 +64,22 @@ export interface IndexOptions {
   readonly settleMs?: number | undefined
 }
 
-/** The records of trials: from the index of their job where they have not changed since, otherwise from their files. */
+/** The records of trials, many at a time: from the index of their job where they have not changed since, otherwise from their files. */
 export async function* readIndexed(
   jobDir: string,
   names: ReadonlySet<string>,
   files: RecordFiles,
   { indexFrom = 1000, settleMs }: IndexOptions = {},
-): AsyncGenerator<TrialRecord, void, void> {
+): AsyncGenerator<readonly TrialRecord[], void, void> {
   const index = RecordIndex.of(jobDir, files, settleMs)
   const left = new Set(names)
-  for await (const batch of index?.read(left) ?? []) {
-    for (const { name } of batch) left.delete(name)
-    for (const { record } of batch) yield record
-  }
+  if (index) yield* index.take(left)
   if (left.size === 0) return
   const additions = index && left.size >= indexFrom / 10 ? await index.add() : null
   try {
     for await (const found of files.read(left)) {
-      await additions?.add(found)
-      yield found.record
+      if (additions) await additions.add(found)
+      yield found.map(({ record }) => record)
     }
   } finally {
     await additions?.close()
@@ -112,31 +112,34 @@ export class RecordIndex {
     return isCoherent(jobDir) ? new RecordIndex(jobDir, files, settleMs) : null
   }
 
-  /** The records of those trials that have not changed since they were written down, many at a time; each once. */
-  async *read(names: ReadonlySet<string>): AsyncGenerator<readonly IndexedRecord[], void, void> {
+  /** The records of those trials that have not changed since they were written down, many at a time. Takes their names out of the set. */
+  async *take(names: Set<string>): AsyncGenerator<readonly TrialRecord[], void, void> {
     if (!isOurs(this.#path)) return
-    const seen = new Set<string>()
-    const parts = new Parts()
-    for await (const lines of readLineBatches(this.#path)) {
-      const found: IndexedRecord[] = []
-      for (const { text } of lines) {
-        if (text === '') continue
-        const line = parseLine(text)
-        if (line?.kind === 'part') {
-          parts.add(line)
-          continue
-        }
-        const isNew = line !== null && names.has(line.name) && !seen.has(line.name)
-        const record = isNew && this.#files.stampOf(line.name)?.text === line.stamp ? parts.join(line) : null
-        if (line === null || record === null) this.#stale++
-        else {
-          seen.add(line.name)
-          found.push({ name: line.name, record })
-        }
+    const reader = new RowReader()
+    for await (const { bytes } of readLineChunks(this.#path)) {
+      for (const { from, to } of placesIn(bytes)) {
+        if (from === to) continue
+        const rows = reader.read(bytes.subarray(from, to))
+        if (rows === null) this.#stale++
+        else if (rows.names.length > 0) yield this.#unchanged(rows, names)
       }
-      this.#valid += found.length
-      yield found
     }
+  }
+
+  #unchanged({ names, stamps, record }: WrittenRows, wanted: Set<string>): readonly TrialRecord[] {
+    const found: TrialRecord[] = []
+    const width = stamps.length / names.length
+    for (const [nth, name] of names.entries()) {
+      const stamp = wanted.has(name) ? this.#files.stampOf(name) : null
+      const same = stamp?.numbers.length === width && stamp.numbers.every((each, i) => each === stamps[nth * width + i])
+      const copy = same ? record(nth) : null
+      if (copy === null) continue
+      found.push(copy)
+      wanted.delete(name)
+    }
+    this.#valid += found.length
+    this.#stale += names.length - found.length
+    return found
   }
 
   /** Adds records to the file; what cannot be written is left out. */
@@ -159,8 +162,10 @@ export class RecordIndex {
 /** Lines on their way into an index. */
 class IndexAdditions {
   // The line before may have been torn.
-  #waiting = '\n'
+  #lines: Buffer[] = [Buffer.from('\n')]
   #broken = false
+  /** Those with the same keys: columns of them take less room. */
+  readonly #rows = new Map<string, Row[]>()
   /** Those that this writer wrote: another may remove the file at any time, with all that it wrote before. */
   readonly #parts = new Map<string, string>()
   readonly #writer = randomBytes(9).toString('base64url')
@@ -170,12 +175,17 @@ class IndexAdditions {
     private readonly settleMs: number,
   ) {}
 
-  async add({ name, stamp, record }: FoundRecord): Promise<void> {
-    if (stamp === null || stamp.changedMs > Date.now() - this.settleMs) return
-    const { own, ofAgent, ofTask } = splitRecord(record)
-    const parts = [this.#part(ofAgent), this.#part(ofTask)]
-    this.#waiting += renderLine(['row', JSON.stringify(name), stamp.text, ...parts, JSON.stringify(own)])
-    if (this.#waiting.length > flushChars) await this.#flush()
+  async add(found: readonly FoundRecord[]): Promise<void> {
+    const before = Date.now() - this.settleMs
+    for (const { name, stamp, record } of found) {
+      if (stamp === null || stamp.changedMs > before) continue
+      const { own, ofAgent, ofTask } = splitRecord(record)
+      const row = { name, stamp: stamp.numbers, ofAgent: this.#part(ofAgent), ofTask: this.#part(ofTask), own }
+      const shape = Object.keys(own).join()
+      const rows = this.#rows.get(shape) ?? []
+      this.#rows.set(shape, rows)
+      if (rows.push(row) >= rowsInLine) await this.#flush()
+    }
   }
 
   async close(): Promise<void> {
@@ -188,22 +198,26 @@ class IndexAdditions {
     const known = this.#parts.get(text)
     if (known !== undefined) return known
     const id = `${this.#writer}.${this.#parts.size}`
-    this.#waiting += renderLine(['part', id, text])
+    this.#lines.push(renderPart(id, text))
     this.#parts.set(text, id)
     return id
   }
 
   /** A full disk is no reason to read no further. */
   async #flush(): Promise<void> {
-    if (this.#waiting.length > 1 && !this.#broken)
-      await this.file.appendFile(this.#waiting).catch(() => {
+    for (const rows of this.#rows.values()) this.#lines.push(renderRows(rows))
+    this.#rows.clear()
+    const bytes = Buffer.concat(this.#lines)
+    this.#lines = []
+    if (bytes.length > 1 && !this.#broken)
+      await this.file.appendFile(bytes).catch(() => {
         this.#broken = true
       })
-    this.#waiting = ''
   }
 }
 
-const flushChars = 1 << 20
+/** Many, so that what they share is there once; a kill while they are collected loses only these. */
+const rowsInLine = 512
 
 /** Written by this user. In a job of others a link or a pipe may have the name, and records that were never parsed. */
 function isOurs(path: string): boolean {

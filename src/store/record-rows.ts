@@ -1,8 +1,13 @@
 import { crc32 } from 'node:zlib'
 import type { TrialConfig } from '../core/job.ts'
 import type { TrialRecord } from '../core/trial.ts'
-import { parseJson, readJson } from '../lib/parse-json.ts'
-import { recordSchemaDigest } from './trial-record.ts'
+import { type Column, makeColumn, readColumn } from '../lib/json-columns.ts'
+
+/**
+ * The beginning of the digest of what a record has to be: records in an index were parsed when it was written and are not parsed again.
+ * A test holds it against the schema. Another number makes all lines of older indexes foreign.
+ */
+export const recordSchemaMark = 0xad023d35
 
 /** What the trials of one agent have in common, without what of the settings is a trial's own; and those of one task. */
 interface OfAgent extends Pick<TrialRecord, 'agent' | 'sandbox'> {
@@ -34,73 +39,112 @@ export function splitRecord(record: TrialRecord): {
   }
 }
 
-/** The shared parts of the records in an index; each is parsed once. */
-export class Parts {
+/** A record on its way into an index. */
+export interface Row {
+  readonly name: string
+  /** What its files were like, as many numbers as those of other rows. */
+  readonly stamp: readonly number[]
+  /** The shared parts, by the names of their lines. */
+  readonly ofAgent: string
+  readonly ofTask: string
+  readonly own: Own
+}
+
+/** A line with something that many records share. */
+export function renderPart(id: string, value: string): Buffer {
+  return renderLine(`part\t${id}\t${value}`)
+}
+
+/** A line with many records. */
+export function renderRows(rows: readonly Row[]): Buffer {
+  const stamps = new Float64Array(rows.flatMap(({ stamp }) => stamp))
+  const columns = {
+    names: rows.map(({ name }) => name),
+    ofAgents: makeColumn(rows.map(({ ofAgent }) => ofAgent)),
+    ofTasks: makeColumn(rows.map(({ ofTask }) => ofTask)),
+    owns: makeColumn(rows.map(({ own }) => own)),
+  } satisfies Columns
+  return renderLine(`rows\t${Buffer.from(stamps.buffer).toString('base64')}\t${JSON.stringify(columns)}`)
+}
+
+/** A line that begins with a sum of what follows. */
+export function renderLine(rest: string): Buffer {
+  const bytes = Buffer.from(`${' '.repeat(sumChars)}\t${rest}\n`)
+  bytes.write(sumOf(bytes.subarray(sumChars + 1, -1)), 'latin1')
+  return bytes
+}
+
+interface Columns {
+  readonly names: readonly string[]
+  readonly ofAgents: Column
+  readonly ofTasks: Column
+  readonly owns: Column
+}
+
+/** Reads the lines of an index; each shared part is parsed once. */
+export class RowReader {
   readonly #texts = new Map<string, string>()
   readonly #values = new Map<string, unknown>()
 
-  add({ id, text }: PartLine): void {
-    this.#texts.set(id, text)
+  /** The records of a line; none in one with a shared part; null for one that is torn, or that another version wrote. */
+  read(line: Buffer): WrittenRows | null {
+    const rest = line.subarray(sumChars + 1)
+    if (line[sumChars] !== tab || line.toString('latin1', 0, sumChars) !== sumOf(rest)) return null
+    const second = rest.indexOf(tab) + 1
+    const third = rest.indexOf(tab, second) + 1
+    if (second === 0 || third === 0) return null
+    const kind = rest.toString('latin1', 0, second - 1)
+    const [cell, text] = [rest.toString('latin1', second, third - 1), rest.toString('utf8', third)]
+    if (kind === 'rows') return this.#rows(cell, text)
+    if (kind !== 'part') return null
+    this.#texts.set(cell, text)
+    return noRows
   }
 
-  /** The whole record of a line whose trial has not changed; null where a part of it is missing. */
-  join(line: RowLine): TrialRecord | null {
-    const ofAgent = this.#value<OfAgent>(line.ofAgent)
-    const ofTask = this.#value<OfTask>(line.ofTask)
+  /** What has the right sum was written by this program, from records within the limits of files. */
+  #rows(base64: string, text: string): WrittenRows {
+    const columns: Columns = JSON.parse(text)
+    const bytes = new Uint8Array(Buffer.from(base64, 'base64'))
+    const [ofAgent, ofTask, own] = [columns.ofAgents, columns.ofTasks, columns.owns].map(readColumn)
+    return {
+      names: columns.names,
+      stamps: new Float64Array(bytes.buffer),
+      record: (nth) => this.#join(ofAgent?.(nth), ofTask?.(nth), own?.(nth) as Own),
+    }
+  }
+
+  #join(agentPart: unknown, taskPart: unknown, own: Own): TrialRecord | null {
+    const ofAgent = this.#value<OfAgent>(String(agentPart))
+    const ofTask = this.#value<OfTask>(String(taskPart))
     if (ofAgent === null || ofTask === null) return null
-    const own = readJson(line.own) as Own
     const config = { ...ofAgent.config, task: ofTask.asked, trialName: own.config }
-    return Object.assign(own, { agent: ofAgent.agent, sandbox: ofAgent.sandbox, task: ofTask.task, config })
+    return { ...own, agent: ofAgent.agent, sandbox: ofAgent.sandbox, task: ofTask.task, config }
   }
 
   #value<T>(id: string): T | null {
     const text = this.#texts.get(id)
     if (text === undefined) return null
-    const value = (this.#values.get(id) ?? readJson(text)) as T
+    const value = (this.#values.get(id) ?? JSON.parse(text)) as T
     this.#values.set(id, value)
     return value
   }
 }
 
-/** Where a line begins with a sum of what follows. */
-export function renderLine(cells: readonly string[]): string {
-  const rest = cells.join('\t')
-  return `${sumOf(rest)}\t${rest}\n`
+/** Records that were written together. */
+export interface WrittenRows {
+  readonly names: readonly string[]
+  /** Those of the first, then those of the next. */
+  readonly stamps: Float64Array
+  /** The whole record; null where a shared part of it is missing. */
+  record(nth: number): TrialRecord | null
 }
 
-interface PartLine {
-  readonly kind: 'part'
-  readonly id: string
-  readonly text: string
-}
-
-interface RowLine {
-  readonly kind: 'row'
-  readonly name: string
-  readonly stamp: string
-  readonly ofAgent: string
-  readonly ofTask: string
-  readonly own: string
-}
-
-/** Null for a line that is torn, or that another version wrote. */
-export function parseLine(text: string): PartLine | RowLine | null {
-  const rest = text.slice(sumChars + 1)
-  if (text[sumChars] !== '\t' || text.slice(0, sumChars) !== sumOf(rest)) return null
-  const [kind, first = '', second = '', ofAgent = '', ofTask = '', own = ''] = rest.split('\t')
-  if (kind === 'part') return { kind, id: first, text: second }
-  return { kind: 'row', name: String(parseJson(first)), stamp: second, ofAgent, ofTask, own }
-}
+const noRows: WrittenRows = { names: [], stamps: new Float64Array(), record: () => null }
 
 const sumChars = 8
+const tab = 0x09
 
-let seed: number | undefined
-
-/**
- * Tells lines that were torn, or mixed with others; no other program writes here. Records in an index were parsed when it was written,
- * and are not parsed again: another schema of records makes all lines foreign.
- */
-function sumOf(text: string): string {
-  seed ??= Number.parseInt(recordSchemaDigest().replace(/^.*:/, '').slice(0, 8), 16)
-  return crc32(text, seed).toString(16).padStart(sumChars, '0')
+/** Tells lines that were torn, or mixed with others; no other program writes here. */
+function sumOf(bytes: Uint8Array): string {
+  return crc32(bytes, recordSchemaMark).toString(16).padStart(sumChars, '0')
 }

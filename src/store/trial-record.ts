@@ -3,7 +3,6 @@ import { boundaries } from '../core/errors.ts'
 import type { TrialConfig } from '../core/job.ts'
 import { type HostEnv, redactTrialConfig } from '../core/redact.ts'
 import type { TrialRecord } from '../core/trial.ts'
-import { digestJson } from '../lib/digest-json.ts'
 import { parseJson } from '../lib/parse-json.ts'
 
 const textOrNull = z.string().nullable()
@@ -160,8 +159,7 @@ const resumed = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('not-replayed'), reason: z.string() }),
 ])
 
-/** A record as we write it down; what comes from disk passes here before anyone believes it. */
-/** A trial's record.json. */
+/** A trial's record.json; what comes from disk passes here before anyone believes it. */
 export const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
   schema: z.literal('trial/1'),
   id: z.string(),
@@ -184,14 +182,6 @@ export const trialRecordSchema: z.ZodType<TrialRecord> = z.object({
   startedAt: z.string(),
   finishedAt: z.string(),
 })
-
-let known: string | undefined
-
-/** A digest of what a record has to be; it changes when records would be parsed differently. */
-export function recordSchemaDigest(): string {
-  known ??= digestJson(z.toJSONSchema(trialRecordSchema, { unrepresentable: 'any' }))
-  return known
-}
 
 /** The text of our own record of a trial, without secrets. */
 export function renderTrialRecord(record: TrialRecord, host: HostEnv = process.env, indent = 2): string {

@@ -7,23 +7,23 @@ import { parseTrialRecord } from '../trial-record.ts'
 import { parseIndexLine, recordTextIn } from './index-line.ts'
 import type { PackedIndex } from './packed-index.ts'
 
-/** Every finished trial of a packed job: its index.jsonl holds all records, but copies of many are read sooner. */
+/** Every finished trial of a packed job, many at a time: its index.jsonl holds all records, but copies of many are read sooner. */
 export async function* readPackedRecords(
   { job, packed }: { readonly job: string; readonly packed: string },
   index: PackedIndex,
   options: IndexOptions = {},
-): AsyncGenerator<TrialRecord, void, void> {
+): AsyncGenerator<readonly TrialRecord[], void, void> {
   const { trials, bytes } = index
   if (trials.size < (options.indexFrom ?? 1000)) {
-    for await (const { record } of recordsBetween(packed, index, 0, bytes)) yield record
+    for await (const { record } of recordsBetween(packed, index, 0, bytes)) yield [record]
     return
   }
   const { readIndexed, stampOfFiles } = await import('../record-index.ts')
   const whole = stampOfFiles([join(packed, 'index.jsonl')])
-  const stampOf = (name: string) => whole && { ...whole, text: `${whole.text}${trials.get(name)?.lineAt}` }
-  const read = async function* (left: ReadonlySet<string>): AsyncGenerator<FoundRecord, void, void> {
+  const stampOf = (name: string) => whole && { ...whole, numbers: [...whole.numbers, trials.get(name)?.lineAt ?? 0] }
+  const read = async function* (left: ReadonlySet<string>): AsyncGenerator<readonly FoundRecord[], void, void> {
     for await (const { name, record } of recordsBetween(packed, index, 0, bytes))
-      if (left.has(name)) yield { name, record, stamp: stampOf(name) }
+      if (left.has(name)) yield [{ name, record, stamp: stampOf(name) }]
   }
   yield* readIndexed(job, new Set(trials.keys()), { stampOf, read } satisfies RecordFiles, options)
 }

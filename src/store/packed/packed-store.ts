@@ -10,7 +10,7 @@ import { makeScratchDir, removeDraft } from '../../lib/drafts.ts'
 import { codeOf, exists } from '../../lib/files.ts'
 import { type PackOptions, packDir } from '../../lib/tar.ts'
 import { keepInterruptedTry, listFailedTries, makeReadable } from '../failed-tries.ts'
-import { openHarborLayout } from '../harbor-layout.ts'
+import { oneByOne, openHarborLayout } from '../harbor-layout.ts'
 import type { IndexOptions } from '../record-index.ts'
 import { Tapes } from '../tapes.ts'
 import { renderTrialRecord } from '../trial-record.ts'
@@ -83,8 +83,8 @@ export class PackedStore implements TrialStore {
     this.#workshop = openHarborLayout(dirs.work, this.#host)
   }
 
-  records(): AsyncGenerator<TrialRecord, void, void> {
-    return readPackedRecords(this.#dirs, this.index, this.#reading)
+  records(): AsyncIterable<TrialRecord> {
+    return oneByOne(readPackedRecords(this.#dirs, this.index, this.#reading))
   }
 
   async begin(config: TrialConfig): Promise<string> {
