@@ -37,7 +37,7 @@ export async function makeLargeJob(scratch: string, trials: number): Promise<Lar
   const planned = await planJob(request, () => {})
   const { open } = await prepareJob(planned, request, { notify: () => {}, invocation: ['bench'] })
   const { dir, plan } = await open()
-  for (const { name, task, attempt, config } of plan) {
+  for (const [nth, { name, task, attempt, config }] of plan.entries()) {
     const { digests, name: taskName } = task
     const facts = {
       name: taskName,
@@ -46,7 +46,8 @@ export async function makeLargeJob(scratch: string, trials: number): Promise<Lar
       digest: digests.content,
       checksum: digests.dirhash,
     }
-    writeTrial(copied, join(dir, name), { ...record, id: randomUUID(), name, attempt, config, task: facts })
+    const own = { id: randomUUID(), name, attempt, config, task: facts }
+    writeTrial(copied, join(dir, name), { ...later(record, 1500 * nth), ...own })
   }
   const run = [
     'run',
@@ -64,6 +65,15 @@ export async function makeLargeJob(scratch: string, trials: number): Promise<Lar
     'large',
   ]
   return { dir, jobsDir, run }
+}
+
+/** The same trial at another time: no two trials of a job share all their times. */
+function later(record: TrialRecord, ms: number): TrialRecord {
+  const moved = (at: string) =>
+    new Date(Date.parse(at) + ms).toISOString().slice(0, -1) + at.slice('2000-01-01T00:00:00.000'.length)
+  return JSON.parse(JSON.stringify(record), (key, value) =>
+    /^(started|finished)At$/.test(key) && value ? moved(value) : value,
+  )
 }
 
 /** The directory of a trial that the program ran. */

@@ -51,12 +51,13 @@ const largestOctalSize = 8 ** 11 - 1
 
 /** The header blocks of one entry: a pax header first when plain ustar cannot say it. No owner, and no time unless given: equal entries give equal bytes. */
 export function renderHeader(header: TarHeader): Uint8Array {
+  const { name, link, mode, size, modifiedSec } = header
   const records: [string, string][] = []
-  if (!fitsUstar(header.name)) records.push(['path', header.name])
-  if (!fitsUstar(header.link)) records.push(['linkpath', header.link])
-  if (header.size > largestOctalSize) records.push(['size', String(header.size)])
+  if (!fitsUstar(name)) records.push(['path', name])
+  if (link !== '' && !fitsUstar(link)) records.push(['linkpath', link])
+  if (size > largestOctalSize) records.push(['size', String(size)])
   const flag = header.kind === 'dir' ? '5' : header.kind === 'symlink' ? '2' : '0'
-  const block = renderBlock({ ...header, flag, size: header.size > largestOctalSize ? 0 : header.size })
+  const block = renderBlock({ name, link, flag, mode, size: size > largestOctalSize ? 0 : size, modifiedSec })
   if (records.length === 0) return block
   const body = Buffer.from(records.map(([key, value]) => renderPaxRecord(key, value)).join(''))
   const before = renderBlock({ name: 'PaxHeader', link: '', flag: 'x', mode: 0o644, size: body.length })
@@ -79,23 +80,27 @@ interface BlockFields {
   readonly flag: string
   readonly mode: number
   readonly size: number
-  readonly modifiedSec?: number
+  readonly modifiedSec?: number | undefined
 }
 
 function renderBlock(fields: BlockFields): Uint8Array {
-  const block = Buffer.alloc(blockBytes)
+  const block = Buffer.from(blankBlock)
   block.write(asciiOf(fields.name), 0, 100, 'latin1')
   block.write(octal(fields.mode, 7), 100, 'latin1')
-  block.write(octal(0, 7), 108, 'latin1')
-  block.write(octal(0, 7), 116, 'latin1')
   block.write(octal(fields.size, 11), 124, 'latin1')
-  block.write(octal(fields.modifiedSec ?? 0, 11), 136, 'latin1')
+  if (fields.modifiedSec !== undefined) block.write(octal(fields.modifiedSec, 11), 136, 'latin1')
   block.write(fields.flag, 156, 'latin1')
-  block.write(asciiOf(fields.link), 157, 100, 'latin1')
-  block.write('ustar\x0000', 257, 'latin1')
+  if (fields.link !== '') block.write(asciiOf(fields.link), 157, 100, 'latin1')
   block.write(`${octal(sumOf(block), 6)}\0 `, 148, 'latin1')
   return block
 }
+
+/** What all headers have in common: no owner, and no time unless one is given. */
+const blankBlock = Buffer.alloc(blockBytes)
+blankBlock.write(octal(0, 7), 108, 'latin1')
+blankBlock.write(octal(0, 7), 116, 'latin1')
+blankBlock.write(octal(0, 11), 136, 'latin1')
+blankBlock.write('ustar\x0000', 257, 'latin1')
 
 function octal(value: number, digits: number): string {
   return value.toString(8).padStart(digits, '0')
@@ -117,7 +122,8 @@ function renderPaxRecord(key: string, value: string): string {
 /** The sum of a header block's bytes with its checksum field read as spaces. */
 function sumOf(block: Uint8Array): number {
   let sum = 8 * 0x20
-  for (let i = 0; i < blockBytes; i++) if (i < 148 || i >= 156) sum += block[i] ?? 0
+  for (let i = 0; i < 148; i++) sum += block[i] ?? 0
+  for (let i = 156; i < blockBytes; i++) sum += block[i] ?? 0
   return sum
 }
 

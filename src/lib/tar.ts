@@ -29,7 +29,8 @@ export interface PackOptions {
  */
 export async function* packDir(dir: string, options: PackOptions = {}): AsyncGenerator<Uint8Array, void, void> {
   const few = options.blocking ? tarFew(dir, options) : null
-  if (few) return yield gzipFew(few)
+  // Another thread compresses while this one reads the next tree; but not many large ones at once.
+  if (few) return yield few.length < littleBytes ? await gzipBytes(few) : gzipFew(few)
   const tar = tarDir(dir, { ...options, blocking: false })
   const [first, second] = [await tar.next(), await tar.next()]
   if (first.done) return
@@ -77,7 +78,7 @@ async function* tarParts(dir: string, options: PackOptions): AsyncGenerator<Uint
 }
 
 /** A tree of few bytes as a plain tar, by blocking calls; null when it is more. */
-function tarFew(dir: string, options: PackOptions): Uint8Array | null {
+export function tarFew(dir: string, options: PackOptions): Uint8Array | null {
   const isWanted = filterOf(options)
   const parts: Uint8Array[] = []
   let bytes = 0
@@ -93,6 +94,7 @@ function tarFew(dir: string, options: PackOptions): Uint8Array | null {
 }
 
 const fewBytes = 4 << 20
+const littleBytes = 256 << 10
 const fewParts = 10_000
 
 /** A directory that is left out is left out with everything in it. */

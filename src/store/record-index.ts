@@ -62,6 +62,8 @@ export interface IndexOptions {
   /** A job of fewer trials is read without an index (default 1000). */
   readonly indexFrom?: number | undefined
   readonly settleMs?: number | undefined
+  /** False for a reader whose job will soon be read no more as it is (default true). */
+  readonly writes?: boolean | undefined
 }
 
 /** The records of trials, many at a time: from the index of their job where they have not changed since, otherwise from their files. */
@@ -69,13 +71,13 @@ export async function* readIndexed(
   jobDir: string,
   names: ReadonlySet<string>,
   files: RecordFiles,
-  { indexFrom = 1000, settleMs }: IndexOptions = {},
+  { indexFrom = 1000, settleMs, writes = true }: IndexOptions = {},
 ): AsyncGenerator<readonly TrialRecord[], void, void> {
   const index = RecordIndex.of(jobDir, files, settleMs)
   const left = new Set(names)
   if (index) yield* index.take(left)
   if (left.size === 0) return
-  const additions = index && left.size >= indexFrom / 10 ? await index.add() : null
+  const additions = index && writes && left.size >= indexFrom / 10 ? await index.add() : null
   try {
     for await (const found of files.read(left)) {
       if (additions) await additions.add(found)

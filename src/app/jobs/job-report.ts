@@ -48,8 +48,9 @@ export async function reportJob(job: JobDir): Promise<JobReport> {
   const store = await openTrialStore(job.dir, job.layout)
   for await (const record of store.records()) {
     liveStats.add(record)
-    const tally = means.get(evalKeyOf(record)) ?? makeMetricTally()
-    means.set(evalKeyOf(record), tally)
+    const key = evalKeyOf(record)
+    const tally = means.get(key) ?? makeMetricTally()
+    means.set(key, tally)
     if (record.end.kind === 'scored') tally.add(record.task.name, record.end.rewards ?? {})
     trials.push(trialRowOf(record))
   }

@@ -48,14 +48,18 @@ export function trialRowOf(record: TrialRecord): TrialRow {
 
 /** Things a reader of the score must know. */
 export function notesOf(record: TrialRecord): readonly string[] {
-  const { rewardPrecedence } = record.config.verifier
-  const both = `the tests wrote both reward.txt and reward.json; reward.${rewardPrecedence} counted`
-  const systems = systemsOf(record).map(describeSystem)
-  return [...(record.bothRewardFiles ? [both] : []), ...systems, ...(record.sandbox?.notes ?? [])]
+  const notes = systemsOf(record).map(describeSystem)
+  if (record.bothRewardFiles) {
+    const { rewardPrecedence } = record.config.verifier
+    notes.unshift(`the tests wrote both reward.txt and reward.json; reward.${rewardPrecedence} counted`)
+  }
+  notes.push(...(record.sandbox?.notes ?? []))
+  return notes
 }
 
 function systemsOf(record: TrialRecord): SystemReport[] {
-  return [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [system] : []))
+  if (record.steps === null) return record.system ? [record.system] : []
+  return [record, ...record.steps].flatMap(({ system }) => (system ? [system] : []))
 }
 
 /** An ending in a few words: `scored`, `scored (time limit)`, `failed`. */

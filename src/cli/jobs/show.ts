@@ -1,10 +1,8 @@
 import { Command } from '@commander-js/extra-typings'
 import { findJob } from '../../app/jobs/find-job.ts'
 import { reportJob } from '../../app/jobs/job-report.ts'
-import { reportTrial } from '../../app/view/trial-report.ts'
 import { printJson } from '../output.ts'
 import { printReport } from './show-job.ts'
-import { printTrial } from './show-trial.ts'
 
 /** `ot-agent jobs show`: one job, trial by trial, or one trial of it. */
 export default () =>
@@ -22,6 +20,8 @@ export default () =>
     .action(async (given, { jobsDir, trial, json }) => {
       const job = await findJob(given, jobsDir)
       if (trial !== undefined) {
+        const { reportTrial } = await import('../../app/view/trial-report.ts')
+        const { printTrial } = await import('./show-trial.ts')
         const report = await reportTrial(job, trial)
         return json ? printJson(report) : printTrial(report)
       }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { closeSync, constants, type Dirent, openSync } from 'node:fs'
+import { closeSync, constants, type Dirent, openSync, realpathSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../../core/errors.ts'
@@ -22,7 +22,7 @@ const maxEntries = 500_000
 
 /** Both digests of a task, in one walk in which every file is read once. */
 export async function digestTask(taskDir: string): Promise<TaskDigests> {
-  const root = await orUserError(taskDir, () => realpath(taskDir))
+  const root = await orUserError(taskDir, async () => realpathSync.native(taskDir))
   const walk = new Walk(root)
   const dirhash = await walk.hashDir({ path: '', real: root, isPackable: true }, new Set())
   if (dirhash === null) throw new UserError(`${taskDir}: expected files, found none`, 'a task has at least a task.toml')

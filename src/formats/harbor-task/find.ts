@@ -1,8 +1,9 @@
+import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import { environmentDir, instructionFile, taskFileName, testsDir } from '../../core/task-paths.ts'
-import { exists } from '../../lib/files.ts'
+import { isMissing } from '../../lib/files.ts'
 import { compareBytes } from '../../lib/tree.ts'
 import { parseToml } from './parse.ts'
 import { kindInTask, orUserError, readTaskText } from './read.ts'
@@ -101,7 +102,14 @@ function keyIn(table: unknown, key: string): unknown {
 
 /** Whether a directory has the file that makes it a task. */
 export async function hasTaskFile(dir: string): Promise<boolean> {
-  return orUserError(dir, () => exists(join(dir, taskFileName)))
+  return orUserError(dir, async () => {
+    try {
+      return statSync(join(dir, taskFileName), { throwIfNoEntry: false }) !== undefined
+    } catch (error) {
+      if (isMissing(error)) return false
+      throw error
+    }
+  })
 }
 
 /** What an interrupted writer of ours left. */

@@ -1,4 +1,14 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import { isAbsolute, relative } from 'node:path'
 import { messageOf, UserError } from '../../core/errors.ts'
 import { codeOf, isMissing } from '../../lib/files.ts'
@@ -13,17 +23,35 @@ const maxTextBytes = 16 * 1024 * 1024
 export async function kindInTask(root: string, path: string): Promise<'file' | 'dir' | 'other' | null> {
   return orUserError(path, async () => {
     try {
+      const plain = plainStats(root, path)
+      if (plain !== 'links') return plain && kindOf(plain)
       const real = realpathSync.native(path)
-      // A path that is its own real path has no link on its way, so that the root needs no second look.
-      const isPlain = real === path && isInside(root, path)
-      if (!isPlain && !isInside(realpathSync.native(root), real)) throw leavesTask(path, real)
-      const stats = statSync(real)
-      return stats.isFile() ? 'file' : stats.isDirectory() ? 'dir' : 'other'
+      if (!isInside(realpathSync.native(root), real)) throw leavesTask(path, real)
+      return kindOf(statSync(real))
     } catch (error) {
       if (isMissing(error)) return null
       throw error
     }
   })
+}
+
+function kindOf(stats: Stats): 'file' | 'dir' | 'other' {
+  return stats.isFile() ? 'file' : stats.isDirectory() ? 'dir' : 'other'
+}
+
+/** What a path without a link below the root leads to is in the task, wherever the root is. Null when there is nothing. */
+function plainStats(root: string, path: string): Stats | null | 'links' {
+  const below = path.startsWith(`${root}/`) ? path.slice(root.length + 1).split('/') : []
+  if (below.length === 0 || below.some((name) => name === '' || name === '.' || name === '..')) return 'links'
+  let at = root
+  let stats: Stats | undefined
+  for (const name of below) {
+    at += `/${name}`
+    stats = lstatSync(at, { throwIfNoEntry: false })
+    if (!stats) return null
+    if (stats.isSymbolicLink()) return 'links'
+  }
+  return stats ?? null
 }
 
 /** The text of a file of a task, byte for byte; null when there is none. */

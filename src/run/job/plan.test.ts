@@ -11,6 +11,11 @@ test('a name is the bare task name and seven letters of the short alphabet', () 
   expect(makeTrialNamer()(key)).toMatch(/^hello-world__[2-9A-HJ-NP-Za-km-z]{7}$/)
 })
 
+test('names are those that earlier versions gave: a job of theirs goes on', () => {
+  expect(makeTrialNamer()(key)).toBe('hello-world__Xs9USy3')
+  expect(makeTrialNamer()({ ...key, agent: undefined, attempt: 3 })).toBe('hello-world__AH7y3Th')
+})
+
 test('a long task name is cut to 32 characters and loses dangling dashes', () => {
   const name = makeTrialNamer()({ ...key, taskName: `${'x'.repeat(30)}-_more` })
   expect(name).toMatch(/^x{30}__.{7}$/)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Agent } from '../../core/agent.ts'
 import { requiredHostVars } from '../../core/env-template.ts'
 import { UserError } from '../../core/errors.ts'
@@ -109,13 +109,26 @@ interface TrialKey {
 /** Gives every trial of a job its name: the same plan always gives the same names, and no name twice. */
 export function makeTrialNamer(): (key: TrialKey) => string {
   const taken = new Set<string>()
-  return (key) => {
+  // Of a job with many trials these are asked for again and again.
+  const shortName = remembering(shortTaskName)
+  const agentText = remembering((agent: unknown) => JSON.stringify([agent]).slice(1, -1))
+  return ({ jobName, taskName, digest, agent, attempt }) => {
+    const [first, rest] = [JSON.stringify([jobName, taskName, digest]).slice(0, -1), agentText(agent)]
     for (let nth = 0; ; nth++) {
-      const name = `${shortTaskName(key.taskName)}__${shortId(key, nth)}`
+      const name = `${shortName(taskName)}__${shortId(`${first},${rest},${attempt},${nth}]`)}`
       if (taken.has(name)) continue
       taken.add(name)
       return name
     }
+  }
+}
+
+function remembering<K, V>(work: (key: K) => V): (key: K) => V {
+  const known = new Map<K, V>()
+  return (key) => {
+    const value = known.get(key) ?? work(key)
+    known.set(key, value)
+    return value
   }
 }
 
@@ -129,15 +142,17 @@ function shortTaskName(taskName: string): string {
   return short.replace(/^\.+/, '').replaceAll('\\', '-')
 }
 
-function shortId({ jobName, taskName, digest, agent, attempt }: TrialKey, nth: number): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([jobName, taskName, digest, agent, attempt, nth]))
-    .digest()
-  let rest = hash.readBigUInt64BE()
+/** Seven letters of the digest of a text: its first 64 bits, as a number with as many digits as the alphabet has letters. */
+function shortId(text: string): string {
+  const digest = hash('sha256', text, 'buffer')
+  let [high, low] = [digest.readUInt32BE(0), digest.readUInt32BE(4)]
   let id = ''
   for (let i = 0; i < 7; i++) {
-    id += alphabet[Number(rest % 57n)]
-    rest /= 57n
+    // In two halves: numbers as large as both are together would not be exact.
+    const rest = (high % alphabet.length) * 2 ** 32 + low
+    id += alphabet[rest % alphabet.length]
+    high = Math.floor(high / alphabet.length)
+    low = Math.floor(rest / alphabet.length)
   }
   return id
 }

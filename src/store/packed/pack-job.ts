@@ -84,7 +84,7 @@ async function adoptAll(store: PackedStore, stage: string, job: JobDir, options:
     seen.add(record.name)
     if (!(await hasSameFiles(dir, record.name, stage, store.index))) await store.adopt(dir, record)
   }
-  const records = openHarborLayout(job.dir, options.host).records()
+  const records = openHarborLayout(job.dir, options.host, { writes: false }).records()
   for await (const _ of mapInOrder(records, trialsAtOnce, (record) => explained(record.name, () => adopt(record)))) {
     options.signal?.throwIfAborted()
     options.onProgress?.(++done)

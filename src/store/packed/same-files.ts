@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipFew, gunzipIfNeeded } from '../../lib/gzip.ts'
-import { tarDir } from '../../lib/tar.ts'
+import { tarDir, tarFew } from '../../lib/tar.ts'
 import type { Member } from './index-line.ts'
 import { type PackedIndex, segmentName } from './packed-index.ts'
 import { memberOptions, readMember } from './restore.ts'
@@ -18,13 +18,24 @@ export async function hasSameFiles(
   if (!member) return false
   const tries = new Set([...index.triesOf(trial).keys()].map((nth) => `failed-${nth}.tar.gz`))
   const filter = ({ path }: { path: string }) => !tries.has(path)
-  const options = { ...memberOptions(trial), filter, blocking: true }
-  return (await digest(tarDir(dir, options))) === (await digest(tarOf(packedDir, member)))
+  const options = { ...memberOptions(trial), filter }
+  const packed = fewOf(packedDir, member)
+  const there = packed && tarFew(dir, options)
+  if (there) return Buffer.compare(there, packed) === 0
+  return (await digest(tarDir(dir, options))) === (await digest(tarOf(packedDir, member, packed)))
+}
+
+/** The tar of a small member; null for one that is large or damaged. */
+function fewOf(packedDir: string, member: Member): Uint8Array | null {
+  return member.length <= fewBytes ? gunzipFew(readFew(packedDir, member)) : null
 }
 
 /** What is damaged or large is read as a stream, which says what is wrong with it. */
-async function* tarOf(packedDir: string, member: Member): AsyncGenerator<Uint8Array, void, void> {
-  const few = member.length <= fewBytes ? gunzipFew(readFew(packedDir, member)) : null
+async function* tarOf(
+  packedDir: string,
+  member: Member,
+  few: Uint8Array | null,
+): AsyncGenerator<Uint8Array, void, void> {
   if (few) yield few
   else yield* gunzipIfNeeded(readMember(packedDir, member))
 }
