@@ -9,13 +9,20 @@ const said =
 const code = '[Service]\nMemoryMax=2G'
 
 /** A question of a dump, as the posts' reader gives it. */
-function row({ body = asked, answer = said, answerCode = [block(code)], title = 'Killed after a minute' } = {}) {
+function row({
+  body = asked,
+  answer = said,
+  answerCode = [block(code)],
+  title = 'Killed after a minute',
+  votes = { score: 3, accepted: true, isOwn: false },
+  otherAnswers = [] as object[],
+} = {}) {
   const full = `${answer}\n\n${answerCode.map(({ text }) => `\`\`\`\n${text}\n\`\`\``).join('\n\n')}`
-  const best = { id: 2, score: 3, accepted: true, body: full, code: answerCode }
-  const fields = { title, body, day: '2022-01-02', code: [], answer: best, otherAnswers: [] }
+  const best = { id: 2, ...votes, body: full, code: answerCode }
+  const fields = { title, body, day: '2022-01-02', code: [], answer: best, otherAnswers }
   return { id: '1', source: 'unix', fields }
 }
-const settings = { domain: 'unix.stackexchange.com', passAt: 0.75 }
+const settings = { domain: 'unix.stackexchange.com', passAt: 0.75, minEndorsements: 2 }
 const make = (given: Parameters<typeof row>[0]) => byRubric(row(given), settings)
 
 test('the judge gets criteria drawn from the answer, and the agent sees none of it', () => {
@@ -41,6 +48,7 @@ test.each([
   ['needs-picture', { body: `${asked} [image: a window]` }],
   ['solved-in-question', { body: `${asked}\n\nUpdate: it is solved, the limit was too low.` }],
   ['solved-in-question', { body: `${asked}\n\n${code}` }],
+  ['solved-in-question', { body: `${asked}\n\nEDIT: Added \`MemoryMax=2G\` to the end of the unit, and now working.` }],
   ['no-single-answer', { title: 'What is the best init system?' }],
   ['asks-nothing', { title: 'A note', body: 'The service stops after a minute, with `code 137` in its log.' }],
   ['code-elsewhere', { body: `${asked} My code is here: https://example.org/repo` }],
@@ -56,10 +64,43 @@ test.each([
   ['answer-is-unsure', { answer: `I could not find a way around this yet. ${said}` }],
   ['answer-was-corrected', { answer: `${said} Edit based on comments: it isn't the memory.` }],
   ['answer-too-short', { answer: 'Raise the limit.' }],
+  ['answer-is-own', { votes: { score: 9, accepted: true, isOwn: true } }],
+  ['answer-little-endorsed', { votes: { score: 1, accepted: false, isOwn: false } }],
+  ['answer-little-endorsed', { votes: { score: 0, accepted: true, isOwn: false } }],
   ['no-criteria', { answer: `${'See https://example.org/manual for this. '.repeat(9)}`, answerCode: [] }],
 ])('%s: such a question makes no task', (drop, given) => {
   expect(make(given)).toMatchObject({ drop, id: '1' })
 })
+
+test('a right answer that says nothing else of the known one passes with one point, and all points without it do not', () => {
+  const { criteria, passAt = 1 } = rubricOf(make({}))
+  const sum = (some: typeof criteria) => some.reduce((all, { weight }) => all + weight, 0)
+  const [solves, ...others] = criteria
+  const [, ...points] = [...others].reverse()
+  expect(sum(criteria.slice(0, 1)) / sum(criteria)).toBeCloseTo(2 / 3)
+  expect(sum([...criteria.slice(0, 1), ...others.slice(-1), ...points.slice(0, 1)]) / sum(criteria)).toBeGreaterThan(
+    passAt,
+  )
+  expect(sum(others) / sum(criteria)).toBeLessThan(passAt)
+  expect(solves?.name).toBe('solves the question')
+})
+
+test('criteria come from the answer that most readers stand behind, not from the one that only the asker accepted', () => {
+  const better = `The kernel kills it when \`vm.overcommit\` is off and other services took the memory. ${said}`
+  const otherAnswers = [{ id: 3, score: 7, accepted: false, isOwn: false, body: better, code: [] }]
+  const { reference } = rubricOf(make({ votes: { score: 0, accepted: true, isOwn: false }, otherAnswers }))
+  expect(reference).toContain('vm.overcommit')
+})
+
+test('one long word in a block, such as a digest, is no code that others have to give', () => {
+  const { criteria } = rubricOf(make({ answerCode: [block('c801b70016856b320a0deaab1f35f7b1ca9efa27')] }))
+  expect(criteria.map(({ name }) => name)).not.toContain('code')
+})
+
+function rubricOf(made: ReturnType<typeof byRubric>) {
+  if ('drop' in made) throw new Error(made.drop)
+  return rubricSchema.parse(JSON.parse(String(made.files?.['tests/judge.json']?.data)))
+}
 
 test('output in an answer is no code that others have to give', () => {
   const made = make({ answerCode: [block('Killed process 12, fatal error', 'The log says:')] })

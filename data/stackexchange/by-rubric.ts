@@ -7,18 +7,29 @@ import {
   type RawRow,
   type RubricFile,
 } from 'ot-agent'
-import { readQuestion } from './question.ts'
+import { answersOf, endorsements, type PostAnswer, type Question, readQuestion } from './question.ts'
 import { criteriaOf } from './rubric/criteria.ts'
 import { unfitness } from './rubric/fitness.ts'
 
 const resultFile = '/app/answer.md'
 
-/** By rubric: the agent answers in writing, and a judge compares with criteria drawn from the answer that readers accepted. */
-export function byRubric(row: RawRow, { domain, passAt }: { domain: string; passAt: number }): NewDraft | Dropped {
+interface RubricAt {
+  readonly domain: string
+  readonly passAt: number
+  readonly minEndorsements: number
+}
+
+/** By rubric: the agent answers in writing, and a judge compares with criteria drawn from the answer that most readers stand behind. */
+export function byRubric(row: RawRow, { domain, passAt, minEndorsements }: RubricAt): NewDraft | Dropped {
   const question = readQuestion(row)
   const { id } = row
   if (question === null) return { drop: 'no-checkable-answer', detail: 'expected a question with an answer', id }
-  const { title, body, day, answer } = question
+  const { title, body, day } = question
+  const answer = mostEndorsed(question)
+  if (answer === undefined) return { drop: 'answer-is-own', detail: 'only the asker has answered', id }
+  const readers = endorsements(answer)
+  if (readers < minEndorsements)
+    return { drop: 'answer-little-endorsed', detail: `${readers} readers stand behind it`, id }
   const unfit = unfitness(question, answer)
   if (unfit) return { ...unfit, id }
   const criteria = criteriaOf(question, answer)
@@ -35,6 +46,14 @@ export function byRubric(row: RawRow, { domain, passAt }: { domain: string; pass
       'solution/solve.sh': { data: `#!/bin/sh\ncp "$(dirname "$0")/answer.md" ${resultFile}\n` },
     },
   }
+}
+
+/** Not one that the asker wrote: it tells what helped in one case, which others cannot know. */
+function mostEndorsed(question: Question): PostAnswer | undefined {
+  const [best] = answersOf(question)
+    .filter(({ isOwn }) => !isOwn)
+    .sort((a, b) => endorsements(b) - endorsements(a))
+  return best
 }
 
 function handIn(domain: string, day: string | null): string {

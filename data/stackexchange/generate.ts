@@ -28,6 +28,11 @@ const options = z.strictObject({
     .describe('how tasks are made: example, program, rubric, checked (the first two) or all, in this order'),
   minScore: z.number().int().default(0).describe('questions with a lower score are left out'),
   maxMb: z.number().min(0).default(0).describe('read only this many megabytes of the dump (0: all)'),
+  minEndorsements: z
+    .number()
+    .int()
+    .default(2)
+    .describe('rubric: answers with fewer votes are left out; acceptance counts as one'),
   passAt: z.number().min(0).max(1).default(0.75).describe('rubric: from this score on an answer counts as right'),
 })
 type Options = z.output<typeof options>
@@ -52,10 +57,10 @@ export default definePipeline({
   },
   make: async (row, at) => {
     const tried: (readonly [string, Dropped])[] = []
-    const { kind, site, passAt } = at.options
+    const { kind, site, passAt, minEndorsements } = at.options
     for (const method of kinds[kind]) {
       const isLast = method === kinds[kind].at(-1)
-      const made = await methods[method](row, { ...at, isLast, passAt, domain: domainOf(site) })
+      const made = await methods[method](row, { ...at, isLast, passAt, minEndorsements, domain: domainOf(site) })
       if (!isDropped(made)) return named(made, row, method, at)
       tried.push([method, made])
     }

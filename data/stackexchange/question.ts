@@ -1,7 +1,14 @@
 import { type RawRow, z } from 'ot-agent'
 
 const code = z.array(z.object({ text: z.string(), language: z.string().nullable(), before: z.string() }))
-const answer = z.object({ score: z.number(), accepted: z.boolean(), body: z.string(), code })
+const answer = z.object({
+  score: z.number(),
+  accepted: z.boolean(),
+  /** Whether the asker wrote it. */
+  isOwn: z.boolean().default(false),
+  body: z.string(),
+  code,
+})
 const question = z.object({
   title: z.string(),
   day: z.string().nullable().default(null),
@@ -24,6 +31,11 @@ export function readQuestion({ fields }: RawRow): Question | null {
 /** All answers that count, the best first. */
 export function answersOf({ answer, otherAnswers }: Question): readonly PostAnswer[] {
   return [answer, ...otherAnswers]
+}
+
+/** How many people stand behind an answer: the votes for it, and the asker who accepted it. */
+export function endorsements({ score, accepted }: PostAnswer): number {
+  return score + (accepted ? 1 : 0)
 }
 
 /** A text without its fenced blocks of code. */

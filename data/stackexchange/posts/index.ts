@@ -113,15 +113,16 @@ function toRow({ question, answers }: Answered, source: string, { minAnswerScore
     body: asked.text,
     code: asked.code,
     license: question.license,
-    answer: toAnswer(first, isAccepted(first)),
-    otherAnswers: others.map((answer) => toAnswer(answer, isAccepted(answer))),
+    answer: toAnswer(first, question),
+    otherAnswers: others.map((answer) => toAnswer(answer, question)),
   }
   return { id, source, fields }
 }
 
-function toAnswer({ id, score, body }: Post, accepted: boolean) {
+function toAnswer({ id, score, author, body }: Post, question: Post) {
   const { text, code } = htmlToMarkdown(body)
-  return { id, score, accepted, body: text, code }
+  const isOwn = author !== null && author === question.author
+  return { id, score, accepted: question.acceptedAnswerId === id, isOwn, body: text, code }
 }
 
 async function* upTo(

@@ -54,6 +54,21 @@ const small = xml(
 
 stageLaws('posts', { make: async () => make({ path: await save(small), minChars: 10 }), rows: [] })
 
+test('an answer by the asker says so; accounts that are gone are nobody', async () => {
+  const text = xml(
+    asked(1, { OwnerUserId: 7 }),
+    said(2, 1, { OwnerUserId: 7, Score: 2 }),
+    said(3, 1, { OwnerUserId: 8 }),
+    asked(4),
+    said(5, 4),
+  )
+  const found = await runStage(make({ path: await save(text), minChars: 10 }), [])
+  expect(found).toMatchObject([
+    { fields: { answer: { id: 2, isOwn: true }, otherAnswers: [{ id: 3, isOwn: false }] } },
+    { fields: { answer: { id: 5, isOwn: false } } },
+  ])
+})
+
 test('a question comes with its accepted answer, else with the best, code and title and tags kept', async () => {
   const found = await runStage(make({ path: await save(small), minChars: 10, source: 'unix' }), [])
   expect(found).toEqual([
@@ -72,6 +87,7 @@ test('a question comes with its accepted answer, else with the best, code and ti
           id: 4,
           score: 1,
           accepted: true,
+          isOwn: false,
           body: 'So:\n\n```\necho 4\n```',
           code: [{ text: 'echo 4', language: null, before: 'So:' }],
         },

@@ -22,6 +22,8 @@ export interface Post extends Pick<PostHead, 'id' | 'acceptedAnswerId' | 'score'
   readonly title: string
   /** The day on which it was written, or null. */
   readonly day: string | null
+  /** Number of the user who wrote it; null when that account is gone. */
+  readonly author: number | null
   readonly body: string
   readonly license: string | null
 }
@@ -64,6 +66,7 @@ export function parsePost(raw: string): Post {
     score: scoreOf(row),
     title: decode(row.Title ?? ''),
     day: /^\d{4}-\d\d-\d\d/.exec(row.CreationDate ?? '')?.[0] ?? null,
+    author: wholeNumber(row.OwnerUserId),
     tags: parseTags(row.Tags ?? ''),
     body: decode(row.Body ?? ''),
     license: row.ContentLicense === undefined ? null : decode(row.ContentLicense),

@@ -16,14 +16,17 @@ export function criteriaOf(question: Question, answer: PostAnswer): Criteria | n
   const claims = claimsOf(question, answer, details)
   const code = newCode(question, answer)
   const points = [...claims.map(claimCriterion), ...details.map(detailCriterion), ...code.map(codeCriterion)]
-  return points.length + code.length < 2 ? null : [solves, ...points, nothingWrong]
+  if (points.length === 0) return null
+  const others = [...points, nothingWrong]
+  return [solves(2 * others.reduce((sum, { weight }) => sum + weight, 0)), ...others]
 }
 
-const solves = {
+/** Twice as much as all others together: points beside the question can hardly fail a right answer, nor pass a wrong one. */
+const solves = (weight: number) => ({
   name: 'solves the question',
   text: 'It answers what was asked, with the same cause, conclusion or way as the known answer, or with another that a knowledgeable reader can see to be right. It decides: a list of guesses, or advice to look elsewhere, does not meet this.',
-  weight: 3,
-}
+  weight,
+})
 
 const nothingWrong = {
   name: 'nothing wrong',
@@ -109,8 +112,13 @@ function newCode(question: Question, answer: PostAnswer): Blocks {
     /\b(?:errors?|exception|traceback|warning|fatal)\b/i.test(text) ||
     /\b(?:outputs?|errors?|messages?|logs?|prints?|shows|throws|returns|results?|response)\b[^.]*$/i.test(before)
   const fresh = answer.code.filter((block) => !isOutput(block) && !question.body.includes(block.text))
-  const longest = fresh.sort((a, b) => b.text.length - a.text.length).filter(({ text }) => text.trim().length >= 15)
+  const longest = fresh.sort((a, b) => b.text.length - a.text.length).filter(isCode)
   return longest.slice(0, 1)
+}
+
+/** One long word is a digest or an address, which nobody can know. */
+function isCode({ text }: Blocks[number]): boolean {
+  return text.trim().length >= 15 && /\S\s+\S/.test(text)
 }
 
 /** The sentences closest to the question, in the answer's order, without those whose details are asked for anyway. */

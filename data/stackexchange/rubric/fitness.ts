@@ -1,4 +1,4 @@
-import { type PostAnswer, proseOf, type Question } from '../question.ts'
+import { endorsements, type PostAnswer, proseOf, type Question } from '../question.ts'
 
 /** Why a question cannot be asked of an agent that has nothing but its words. */
 export interface Unfit {
@@ -13,7 +13,7 @@ const ofQuestion: readonly Rule[] = [
   ['needs-picture', /\[image: |i\.stack\.imgur\.com|\b(?:screen ?shots?|see (?:the )?(?:image|picture))\b/i],
   [
     'solved-in-question',
-    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved))\b/i,
+    /\b(?:(?:i|we) (?:have |'ve |just |finally |already )*(?:solved|fixed|figured (?:it|this|that) out|found (?:a|the|my) (?:solution|answer|fix|workaround|mistake|problem))|(?:final|working) solution|solved it|fixed it|(?:edit|update)\W{0,6}\s*(?:\w+\W+){0,6}(?:solved|fixed|works now|resolved)|(?:edit|update)\b[^\n]{0,150}\bnow work(?:s|ing))\b/i,
   ],
   [
     'about-one-account',
@@ -34,11 +34,11 @@ const ofAnswer: readonly Rule[] = [
   ['answer-has-picture', /\[image: |i\.stack\.imgur\.com/],
   [
     'answer-asks-back',
-    /\b(?:(?:could|can|would|did|have) you (?:\w+ ){0,2}(?:post|share|provide|show|add|give|try|tried|check(?:ed)?|clarify|elaborate|confirm|tell|specify)|please (?:post|share|provide|add|clarify|edit)|more (?:details?|information|info|context) (?:is|are|would|about|on|please)|what (?:version|os|operating system) (?:are|do) you|hard to (?:tell|say)|not sure (?:if|what|why|how|but)|i(?:'m| am) guessing|just a guess|i guess|let me know)\b/i,
+    /\b(?:(?:could|can|would|did|have) you (?:\w+ ){0,2}(?:post|share|provide|show|add|give|try|tried|check(?:ed)?|clarify|elaborate|confirm|tell|specify)|please (?:post|share|provide|add|clarify|edit)|more (?:details?|information|info|context) (?:is|are|would|please)|what (?:version|os|operating system) (?:are|do) you|hard to (?:tell|say)|not sure (?:if|what|why|how|but)|i(?:'m| am) guessing|just a guess|i guess|let me know)\b/i,
   ],
   [
     'answer-leans-on-others',
-    /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from|is|are|was)|as (?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate)\b|(?:^|\s)@\w{3,}/im,
+    /\b(?:(?:the|other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:above|below|by|from)|(?:other|previous|above|accepted|\w+'s) (?:answers?|comments?) (?:is|are|was)|as (?:\w+ ){1,3}(?:said|mentioned|pointed out|stated|commented)|in (?:the|your|my) comments?|see my (?:comment|other answer)|asked (?:this |the same )?(?:question )?(?:on|in) (?:the )?(?:discord|telegram|forum)|thanks to|kudos|credits? to|duplicate)\b|(?:^|\s)@\w{3,}/im,
   ],
   [
     'answer-of-its-day',
@@ -59,22 +59,28 @@ const ofAnswer: readonly Rule[] = [
   ],
 ]
 
-const minAnswerChars = 120
+/** An answer that many stand behind may be short. */
+const minAnswerChars = { usual: 100, trusted: 60 }
+const trustedFrom = 3
+/** From here on an answer explains the code that it quotes. */
+const explanationChars = 240
 const maxAnswerChars = 8000
 
 /** Why a question and its answer make no task that a judge could decide; null when they do. */
 export function unfitness(question: Question, answer: PostAnswer): Unfit | null {
   const asked = `${question.title}\n${proseOf(question.body)}`
   const said = proseOf(answer.body)
+  // `@String` in code is nobody's name.
+  const words = said.replace(/`[^`\n]*`/g, '`code`')
   return (
     broken(ofQuestion, asked) ??
-    (/\?|\b(?:how|why|what|which|where|error|fail|cannot|can't|unable|help|want|need)\b/i.test(asked)
+    (/\?|\b(?:how|why|what|which|where|error|fail|expect|should|cannot|can't|unable|help|want|need)\b/i.test(asked)
       ? null
       : { drop: 'asks-nothing', detail: 'expected a question, found none' }) ??
-    broken(ofAnswer, said) ??
+    broken(ofAnswer, words) ??
     (deeds(said) < 2 ? null : { drop: 'answer-is-a-story', detail: 'tells what its author did' }) ??
     lengthProblem(answer) ??
-    (repeatsQuestion(question, answer)
+    (said.trim().length < explanationChars && repeatsQuestion(question, answer)
       ? { drop: 'solved-in-question', detail: 'most lines of code of the answer stand in the question' }
       : null)
   )
@@ -94,12 +100,12 @@ function deeds(said: string): number {
     .length
 }
 
-function lengthProblem({ body }: PostAnswer): Unfit | null {
+function lengthProblem(answer: PostAnswer): Unfit | null {
   // A link proves nothing to a judge who cannot follow it.
-  const own = body.replace(/https?:\/\/\S+/g, '').replace(/^> .*$/gm, '')
+  const own = answer.body.replace(/https?:\/\/\S+/g, '').replace(/^> .*$/gm, '')
   const chars = own.replace(/\s+/g, ' ').trim().length
-  if (chars < minAnswerChars)
-    return { drop: 'answer-too-short', detail: `${chars} characters without links and quotations` }
+  const least = endorsements(answer) >= trustedFrom ? minAnswerChars.trusted : minAnswerChars.usual
+  if (chars < least) return { drop: 'answer-too-short', detail: `${chars} characters without links and quotations` }
   return chars > maxAnswerChars ? { drop: 'answer-too-long', detail: `${chars} characters` } : null
 }
 

@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+import { composeTask } from '../../data/terminal-composer/compose/compose-task.ts'
+import { type Level, levels } from '../../data/terminal-composer/compose/work.ts'
+
+/** The tasks on which students of the studies were evaluated: `generate --first 9000 --count 200` has this seed. */
+const seed = 42
+
+/** What solvers made of one composed task. */
+export interface Attempts {
+  readonly name: string
+  readonly domain: string
+  readonly operation: string
+  readonly level: Level
+  /** Characters of the reference solution. */
+  readonly chars: number
+  readonly tried: number
+  readonly failed: number
+}
+
+/** What the students of one variant of a study did with each task, all seeds together. */
+export function attemptsOf(study: string, variant: string, domains: readonly string[]): Attempts[] {
+  const dir = `studies/results/${study}`
+  const { cells } = readJson<{ cells: { variant: string; id: string }[] }>(`${dir}/cells.json`)
+  const rewards = new Map<string, number[]>()
+  for (const { id } of cells.filter((cell) => cell.variant === variant)) {
+    const { tasks } = readJson<{ tasks: Record<string, number[]> }>(`${dir}/cells/${id}/result.json`)
+    for (const [name, own] of Object.entries(tasks)) rewards.set(name, [...(rewards.get(name) ?? []), ...own])
+  }
+  return [...rewards].map(([name, all]) => {
+    const failed = all.filter((reward) => reward < 1).length
+    return { ...placeOf(name, domains), tried: all.length, failed }
+  })
+}
+
+/** Where a task lies is drawn again: its number and the seed are all that it takes. */
+function placeOf(name: string, domains: readonly string[]) {
+  const draft = composeTask({ seed, index: Number(name.slice(-6)), domains })
+  if (draft.name !== name) throw new Error(`expected task ${name}, the composer draws ${draft.name}`)
+  const { domain, operation, level } = draft.config?.metadata?.axes as Record<'domain' | 'operation', string> & {
+    level: Level
+  }
+  return { name, domain, operation, level, chars: String(draft.files['solution/solve.sh']?.data).length }
+}
+
+/** Failures of each level, easy first. */
+export function ratesByLevel(attempts: readonly Attempts[]) {
+  return levels.map((level) => ({ level, ...rateOf(attempts.filter((own) => own.level === level)) }))
+}
+
+export function rateOf(attempts: readonly Attempts[]): {
+  readonly failed: number
+  readonly tried: number
+  readonly rate: number
+} {
+  const sum = (key: 'failed' | 'tried') => attempts.reduce((all, own) => all + own[key], 0)
+  const [failed, tried] = [sum('failed'), sum('tried')]
+  return { failed, tried, rate: failed / tried }
+}
+
+function readJson<T>(path: string): T {
+  return JSON.parse(readFileSync(path, 'utf8')) as T
+}
