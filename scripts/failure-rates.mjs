@@ -38,10 +38,17 @@ function forget(tasks, out, most = '3') {
       const copy = join(out, `${name}-forgets-${at + 1}`)
       cpSync(join(tasks, name), copy, { recursive: true })
       writeFileSync(join(copy, 'solution/solve.sh'), script, { mode: 0o755 })
+      hurry(join(copy, 'task.toml'))
       count++
     }
   }
   process.stdout.write(`${count} weaker solutions in ${out}\n`)
+}
+
+/** A solution that forgets to start a service may wait for it for ever. */
+function hurry(file) {
+  const toml = readFileSync(file, 'utf8')
+  writeFileSync(file, toml.replace(/(\[agent\][^[]*?timeout_sec = )[\d.]+/, (_, before) => `${before}60.0`))
 }
 
 /** The script without one of its lines or blocks, once for each that can be left out and leaves a program. Lines that only look, comment or set up are no steps. */
@@ -63,7 +70,7 @@ function withoutOneStep(script) {
 /** One that is whole: what opens a loop, a function or a block, or declares, is a part of others. */
 function isStep(line) {
   const isNone =
-    /^\s*(?:#|set |export |mkdir |sed -n |trap |out=|work=|done\b|fi\b|\}|END_OF|my |use |sub |open |close |chmod )/
+    /^\s*(?:#|set |export |mkdir |sed -n |trap |out=|work=|done\b|fi\b|\}|END_OF|rm |my |use |sub |open |close |chmod )/
   const opens = /^\s*(?:for|while|until|if|elsif|else)\b(?!.*(?:\bdone\b|\bfi\b|\}\s*$))|\(\) \{/
   return line.trim() !== '' && !isNone.test(line) && !opens.test(line) && isBalanced(line)
 }

@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -145,5 +154,72 @@ describe('scripts/yields.mjs', () => {
     ])
     expect(yields('books')).toMatchObject({ status: 2, stderr: expect.stringContaining('expected NAME=FILE') })
     expect(yields(`books=${dir}/none.json`)).toMatchObject({ status: 2, stderr: expect.stringContaining('none.json') })
+  })
+})
+
+describe('scripts/failure-rates.mjs', () => {
+  const rates = (...words: string[]) =>
+    spawnSync(process.execPath, [resolve('scripts/failure-rates.mjs'), ...words], { encoding: 'utf8' })
+  const solution = `#!/bin/bash
+cd /app
+sed -n 2p run.sh
+perl -pi -e '$_ = <STDIN> if $. == 2' run.sh <<'END_OF_LINE'
+echo two
+END_OF_LINE
+for part in a b; do
+  cat "$part" | tail -n +2
+done |
+  awk '{ print $1 }' |
+  sort > out.txt
+chmod 755 run.sh
+`
+
+  function writeTask(dir: string, name: string, difficulty: string) {
+    mkdirSync(join(dir, name, 'solution'), { recursive: true })
+    writeFileSync(join(dir, name, 'task.toml'), `[metadata]\ndifficulty = "${difficulty}"\ncategory = "text"\n`)
+    writeFileSync(join(dir, name, 'solution/solve.sh'), solution)
+  }
+
+  test('takes as many tasks of each difficulty as asked for, those that were drawn first', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-agent-rates-'))
+    for (const [name, difficulty] of Object.entries({ 'b-2': 'easy', 'a-3': 'easy', 'c-1': 'hard', 'a-10': 'hard' }))
+      writeTask(join(dir, 'tasks'), name, difficulty)
+    expect(rates('sample', join(dir, 'tasks'), join(dir, 'out'), '1').stdout).toContain('2 tasks of 2 places')
+    expect(readdirSync(join(dir, 'out')).sort()).toEqual(['b-2', 'c-1'])
+  })
+
+  test('leaves out one step of a solution, never half of one, and nothing that only looks', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-agent-rates-'))
+    writeTask(join(dir, 'tasks'), 'a-1', 'easy')
+    rates('forget', join(dir, 'tasks'), join(dir, 'out'), '9')
+    const gone = readdirSync(join(dir, 'out')).map((name) => {
+      const left = readFileSync(join(dir, 'out', name, 'solution/solve.sh'), 'utf8').split('\n')
+      return solution.split('\n').filter((line) => !left.includes(line))
+    })
+    expect(gone).toEqual([
+      [`perl -pi -e '$_ = <STDIN> if $. == 2' run.sh <<'END_OF_LINE'`, 'echo two', 'END_OF_LINE'],
+      [`  awk '{ print $1 }' |`],
+      ['  sort > out.txt'],
+    ])
+  })
+
+  test('counts failures by category and difficulty; trials without a score are no failures', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-agent-rates-'))
+    writeTask(dir, 'a-1', 'hard')
+    const trials = { one: { reward: 1 }, two: { reward: 0.5 }, none: null }
+    for (const [name, rewards] of Object.entries(trials)) {
+      mkdirSync(join(dir, 'job', name), { recursive: true })
+      const result = { task_id: { path: join(dir, 'a-1') }, verifier_result: rewards && { rewards } }
+      writeFileSync(join(dir, 'job', name, 'result.json'), JSON.stringify(result))
+    }
+    expect(rates('table', join(dir, 'job'))).toMatchObject({ status: 2, stderr: expect.stringContaining('no') })
+    writeFileSync(join(dir, 'job/job.json'), '{}')
+    expect(rates('table', join(dir, 'job')).stdout.split('\n').slice(2)).toEqual([
+      '| text | - | - | 1 of 2 |',
+      '| all | - | - | 1 of 2 |',
+      '',
+      '1 trials without a score',
+      '',
+    ])
   })
 })

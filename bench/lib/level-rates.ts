@@ -10,9 +10,8 @@ export interface Attempts {
   readonly name: string
   readonly domain: string
   readonly operation: string
+  /** As the task states it. */
   readonly level: Level
-  /** Characters of the reference solution. */
-  readonly chars: number
   readonly tried: number
   readonly failed: number
 }
@@ -36,10 +35,9 @@ export function attemptsOf(study: string, variant: string, domains: readonly str
 function placeOf(name: string, domains: readonly string[]) {
   const draft = composeTask({ seed, index: Number(name.slice(-6)), domains })
   if (draft.name !== name) throw new Error(`expected task ${name}, the composer draws ${draft.name}`)
-  const { domain, operation, level } = draft.config?.metadata?.axes as Record<'domain' | 'operation', string> & {
-    level: Level
-  }
-  return { name, domain, operation, level, chars: String(draft.files['solution/solve.sh']?.data).length }
+  const { metadata } = (draft.config ?? {}) as { metadata: { category: string; tags: string[]; difficulty: Level } }
+  const { category: domain, difficulty: level, tags } = metadata
+  return { name, domain, operation: tags[0] ?? '', level }
 }
 
 /** Failures of each level, easy first. */

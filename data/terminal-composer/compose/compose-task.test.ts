@@ -54,6 +54,28 @@ test('only what is asked for is drawn', async () => {
   }
 })
 
+test('what larger inputs make no harder is called easy, and left out where hard tasks are asked for', () => {
+  const draw = (more: object) => Array.from({ length: 60 }, (_, index) => composeTask({ seed: 3, index, ...more }))
+  const place = ({ config }: TaskDraft) => config?.metadata as { difficulty: string; axes: { level: string } }
+  const parts = draw({ operations: ['join-parts'] }).map(place)
+  expect(new Set(parts.map(({ difficulty }) => difficulty))).toEqual(new Set(['easy']))
+  expect(new Set(parts.map(({ axes }) => axes.level))).toEqual(new Set(['easy', 'medium', 'hard']))
+  const hard = draw({ domains: ['archives', 'links', 'files'], levels: ['hard'] })
+  expect(hard.filter(({ name }) => /join-parts|links-to-copies|remove-copies/.test(name))).toEqual([])
+  expect(new Set(hard.map((draft) => place(draft).difficulty))).toEqual(new Set(['hard']))
+  expect(draw({ operations: ['join-parts'], levels: ['hard'] }).map(place)[0]).toMatchObject({ difficulty: 'easy' })
+})
+
+test('folders that have to go are looked for by the tests, and need no command of their own to be there', () => {
+  for (let index = 0; index < 20; index++) {
+    const { files } = composeTask({ seed: 3, index, operations: ['sort-by-ending'] })
+    const paths = Object.keys(files).map((path) => /^environment\/files\/(.+)\/[^/]+$/.exec(path)?.[1])
+    const expected = String(files['tests/expected.tsv']?.data)
+    for (const folder of paths.filter((path) => path !== undefined)) expect(expected).toContain(`none\t-\t${folder}\n`)
+    expect(String(files['environment/Dockerfile']?.data)).not.toContain('mkdir')
+  }
+})
+
 test('operations are left out, and a share of the tasks asks for something else', async () => {
   const without = ['group-sum', 'repair-script']
   const sound = (await runStage(await makeStage(compose, { count: 200, without }), [])) as TaskDraft[]

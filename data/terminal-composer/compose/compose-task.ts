@@ -4,7 +4,7 @@ import { isDoneAlready, renderTests } from './checker.ts'
 import { renderEnvironment } from './environment.ts'
 import { operations } from './operations.ts'
 import { adjectives, nouns } from './words.ts'
-import { type Level, levels, type Operation, type Tool, type Work } from './work.ts'
+import { easierOf, type Level, levels, type Operation, type Tool, type Work } from './work.ts'
 
 /** Which part of the space to draw from; everything when nothing is said. */
 export interface ComposeRequest {
@@ -23,7 +23,7 @@ export function toolsOf(domainOrOperation: string): readonly Tool[] {
   return [...new Set(own.flatMap(({ needs = [] }) => needs))]
 }
 
-type Prepared = Work & { readonly needs: readonly Tool[] }
+type Prepared = Work & { readonly needs: readonly Tool[]; readonly difficulty: Level }
 
 /** Every domain there is, in order. */
 export const domainNames: readonly string[] = [...new Set(operations.flatMap(({ domains }) => domains))].sort()
@@ -36,13 +36,15 @@ export function composeTask(request: ComposeRequest): TaskDraft {
   const { seed, index } = request
   const choice = makeDraws(seed, `compose/${index}`)
   const level = choice.pick(request.levels ?? levels)
-  const { domain, operation } = drawPlace(choice, request)
+  const { domain, operation } = drawPlace(choice, request, level)
+  const difficulty = easierOf(level, operation.hardest ?? 'hard')
   for (let attempt = 0; attempt < 200; attempt++) {
     const random = choice.fork(`attempt ${attempt}`)
     // The number makes every instruction and every environment of a sample one of its own.
     const root = `${random.pick(['/app', '/srv', '/data', '/opt', '/work'])}/${random.pick(adjectives)}-${random.pick(nouns)}-${index}`
     const work = operation.make({ random, level, root }, domain)
-    if (work && !isDoneAlready(work)) return draftOf(request, level, root, { ...work, needs: operation.needs ?? [] })
+    if (work && !isDoneAlready(work))
+      return draftOf(request, level, root, { ...work, needs: operation.needs ?? [], difficulty })
   }
   throw new Error(
     `operation ${operation.name} in domain ${domain}: no task in 200 draws (seed ${seed}, index ${index})`,
@@ -68,12 +70,16 @@ function rootOf({ files }: TaskDraft): string {
   return /^cd (.+)$/m.exec(String(files['solution/solve.sh']?.data))?.[1] ?? ''
 }
 
-/** Domains come first and evenly, then one of the operations of the domain. */
-function drawPlace(choice: Draws, request: ComposeRequest): { domain: string; operation: Operation } {
-  const wanted = operations.filter(
-    ({ name, needs = [] }) =>
-      (request.operations?.includes(name) ?? true) && needs.every((tool) => request.tools?.includes(tool)),
+/** Domains come first and evenly, then one of the operations of the domain. Where levels are asked for, operations that are never that hard are left out. */
+function drawPlace(choice: Draws, request: ComposeRequest, level: Level): { domain: string; operation: Operation } {
+  const possible = operations.filter(
+    ({ name, domains, needs = [] }) =>
+      (request.operations?.includes(name) ?? true) &&
+      (request.domains === undefined || domains.some((domain) => request.domains?.includes(domain))) &&
+      needs.every((tool) => request.tools?.includes(tool)),
   )
+  const hard = request.levels ? possible.filter(({ hardest = 'hard' }) => easierOf(level, hardest) === level) : possible
+  const wanted = hard.length > 0 ? hard : possible
   const reachable = domainNames.filter((name) => wanted.some(({ domains }) => domains.includes(name)))
   const domain = choice.pick(reachable.filter((name) => request.domains?.includes(name) ?? true))
   return { domain, operation: choice.pick(wanted.filter(({ domains }) => domains.includes(domain))) }
@@ -91,7 +97,7 @@ function draftOf({ seed, index }: ComposeRequest, level: Level, root: string, wo
       'solution/solve.sh': { data: solveScript(root, work.solve), executable: true },
     },
     config: {
-      metadata: { difficulty: level, category: domain, tags: [operation, ...constraints, ...faults], axes },
+      metadata: { difficulty: work.difficulty, category: domain, tags: [operation, ...constraints, ...faults], axes },
       verifier: { timeout_sec: 120 },
       agent: { timeout_sec: 900 },
       environment: { cpus: 1, memory_mb: 512, storage_mb: 1024, allow_internet: false },

@@ -23,7 +23,8 @@ export function renderEnvironment(
   }
   const commands = Object.entries(tree).flatMap(([path, entry]) => {
     if (entry.kind === 'link') return [`mkdir -p ${quoteDir(path)} && ln -s ${shellQuote(entry.to)} ${word(path)}`]
-    const made = entry.kind === 'dir' ? [`mkdir -p ${word(path)}`] : []
+    const isThere = Object.keys(files).some((file) => file.startsWith(`environment/files/${path}/`))
+    const made = entry.kind === 'dir' && !isThere ? [`mkdir -p ${word(path)}`] : []
     return entry.mode === undefined ? made : [...made, `chmod ${entry.mode} ${word(path)}`]
   })
   const lines = [`FROM ${baseImage}`, ...install(needs), `WORKDIR ${root}`]

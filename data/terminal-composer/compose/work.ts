@@ -65,12 +65,19 @@ export interface Operation {
   readonly name: string
   readonly domains: readonly string[]
   readonly needs?: readonly Tool[]
+  /** Its difficulty is never called more than this: larger inputs make it no harder, as weaker solvers show (docs/data.md). */
+  readonly hardest?: Level
   make(draw: Draw, domain: string): Work | null
 }
 
 /** A file of a tree. */
 export function file(data: string | Uint8Array, mode?: string): Entry {
   return mode === undefined ? { kind: 'file', data } : { kind: 'file', data, mode }
+}
+
+/** The easier of two levels. */
+export function easierOf(one: Level, other: Level): Level {
+  return levels.indexOf(one) < levels.indexOf(other) ? one : other
 }
 
 /** A number that grows with the level. */

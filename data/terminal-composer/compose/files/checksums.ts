@@ -77,6 +77,7 @@ rm "$report"`,
 
 const joinParts: Operation = {
   name: 'join-parts',
+  hardest: 'easy',
   domains: ['checksums', 'archives'],
   make: (draw, domain) => {
     const { random, level, root } = draw

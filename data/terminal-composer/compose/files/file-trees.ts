@@ -64,7 +64,8 @@ const byEnding: Operation = {
       shape: 'tree',
       faults: nameFaults(files),
       ask: [ask],
-      before: trees(files),
+      // The old folders are named, so that the tests see whether they are gone.
+      before: { ...folders(Object.keys(files)), ...trees(files) },
       after: trees(Object.fromEntries(moved)),
       solve: `find . -type f -not -path './${target}/*' -print0 | while IFS= read -r -d '' path; do
   ending=\${path##*.}
@@ -78,6 +79,7 @@ find . -mindepth 1 -type d -empty -delete`,
 
 const removeCopies: Operation = {
   name: 'remove-copies',
+  hardest: 'easy',
   domains: ['files'],
   make: (draw) => {
     const { random, level, root } = draw

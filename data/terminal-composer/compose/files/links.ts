@@ -57,6 +57,7 @@ mv /tmp/dead.txt ${report}`,
 
 const linksToCopies: Operation = {
   name: 'links-to-copies',
+  hardest: 'easy',
   domains: ['links'],
   make: (draw) => {
     const { random, level, root } = draw

@@ -157,6 +157,7 @@ const iso = (time: number) => new Date(time).toISOString()
 
 const missingDays: Operation = {
   name: 'missing-days',
+  hardest: 'easy',
   domains: ['dates'],
   make: (draw) => {
     const { random, level, root } = draw
