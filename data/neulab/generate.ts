@@ -1,4 +1,5 @@
-import { definePipeline, type RawRow, z } from 'ot-agent'
+import { definePipeline, z } from 'ot-agent'
+import { shape } from './shape.ts'
 
 const subsets = [
   'agenttuning_alfworld',
@@ -20,7 +21,6 @@ const subsets = [
   'SWE-smith_5kTrajectories',
   'synatra',
 ] as const
-const row = z.object({ conversations: z.array(z.object({ from: z.string(), value: z.string() })).min(2) })
 
 /** Conversations of agents with their users, collected by others: the user's task, and the number it came to. */
 export default definePipeline({
@@ -60,25 +60,3 @@ export default definePipeline({
     }),
   },
 })
-
-const ownWorld =
-  /https?:\/\/|\bweb ?page\b|\bbrowser\b|\brepository\b|\/workspace\b|\byou are in (?:a|the)\b|\bthe (?:database|system|server|os|current directory)\b/i
-
-/** What the user wants, without how the original agent was told to talk; an empty solution leaves nothing to check by. */
-function shape(given: RawRow): RawRow {
-  const parsed = row.safeParse(given.fields)
-  if (!parsed.success) return given
-  const { conversations } = parsed.data
-  const isUser = ({ from }: { from: string }) => from === 'human' || from === 'user'
-  const first = conversations.find(isUser)?.value ?? ''
-  const task =
-    first
-      .replace(/^\s*(?:task|question)\s*:\s*/i, '')
-      .split(/\n\s*(?:you (?:should|must|can) (?:first|use|write)|your answer should)\b/i)[0]
-      ?.trim() ?? ''
-  const last = conversations.filter((turn) => !isUser(turn)).at(-1)?.value ?? ''
-  const solution = /<solution>\s*([\s\S]*?)\s*<\/solution>|final answer(?: is)?:?\s*(\S+)/i.exec(last)
-  const isWrong = conversations.slice(-1).some((turn) => isUser(turn) && /\b(?:wrong|incorrect)\b/i.test(turn.value))
-  const counts = solution !== null && !isWrong && !ownWorld.test(first)
-  return { ...given, fields: { task, solution: counts ? (solution[1] ?? solution[2] ?? '') : '' } }
-}

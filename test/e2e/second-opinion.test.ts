@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stageServices } from '../../src/app/recipe/services.ts'
@@ -15,8 +16,8 @@ import { scratch, withSandboxes } from './kit.ts'
 const answer = '/srv/work/answer.txt'
 const test42 = `[ "$(cat ${answer})" = 42 ] && reward=1 || reward=0\necho $reward > /logs/verifier/reward.txt`
 const solve = `mkdir -p /srv/work\necho 42 > ${answer}`
-const write = (name: string, instruction: string) =>
-  writeTask(join(scratch, 'opinions'), name, { solve, test: test42, files: { 'instruction.md': instruction } })
+const write = (name: string, instruction: string, folder = 'opinions') =>
+  writeTask(join(scratch, folder), name, { solve, test: test42, files: { 'instruction.md': instruction } })
 const fair = `Write six times seven to ${answer}. Make the folder.\n`
 const unfair = `Write the number of days of a week to ${answer}. Make the folder.\n`
 
@@ -31,7 +32,9 @@ const model: Behaviour = (response, request) => {
     { part: 'tests', text: '= 42 ]' },
     { part: 'attempts', text: scored },
   ]
-  const review = { reason: isWeek ? 'The tests want 42.' : 'Both are 42.', quotes, agree: !isWeek }
+  // It is wrong about every task that this word marks: a reviewer of known error.
+  const errs = content.includes('misread')
+  const review = { reason: isWeek ? 'The tests want 42.' : 'Both are 42.', quotes, agree: isWeek === errs }
   const keystrokes = `mkdir -p /srv/work; echo ${isWeek ? 7 : 42} > ${answer}\n`
   const turn = { analysis: '', plan: '', commands: [{ keystrokes, duration: 0.1 }], task_complete: messages.length > 1 }
   says(JSON.stringify(content.includes('You review a task') ? review : turn))(response, request)
@@ -66,6 +69,42 @@ withSandboxes('a second opinion', () => {
     ])
     // For each task: two attempts of three turns, and a review.
     expect(said.at(-1)).toMatch(/^judge: 14 requests/)
+  })
+
+  test('gates a whole recipe: what a reviewer of known error misses goes on, what it rejects is listed with its reason', {
+    timeout: 600_000,
+  }, async () => {
+    const server = await startJudge(['m'], model)
+    const marked = (text: string) => text.replace('Make', 'Here the reviewer will misread it. Make')
+    await write('fair', fair, 'gate')
+    await write('fair-misread', marked(fair), 'gate')
+    await write('unfair', unfair, 'gate')
+    await write('unfair-misread', marked(unfair), 'gate')
+    const recipe = {
+      name: 'gated',
+      stages: [
+        { id: 'tasks', use: 'sources/task-folder', with: { path: join(scratch, 'gate') } },
+        {
+          id: 'verified',
+          use: 'filters/tasks/verified',
+          with: { concurrency: 2, secondOpinion: { solver: { model: 'm', apiBase: server.apiBase } } },
+        },
+        { id: 'prompts', use: 'exporters/rl', with: { validation: 0, trainers: ['trl'] } },
+      ],
+    }
+    const file = join(scratch, 'gated.json')
+    await writeFile(file, JSON.stringify(recipe))
+    const out = join(scratch, 'gated')
+    const { code, stdout, stderr } = await ot('recipe', 'run', file, '-o', out, '--json')
+    expect({ code, stderr }).toMatchObject({ code: 0 })
+    const { stages } = JSON.parse(stdout) as { stages: { id: string }[] }
+    const verified = { taken: 4, given: 2, drops: { 'check-opinion': 2 } }
+    expect(stages.find(({ id }) => id === 'verified')).toMatchObject(verified)
+    const told = await ot('recipe', 'explain', out, '--dropped', 'verified')
+    expect(told.stdout).toMatch(/check-opinion/)
+    expect(told.stdout).toContain('fair-misread')
+    expect(told.stdout).toContain('the second opinion disagrees: The tests want 42.')
+    expect(told.stdout).not.toContain('unfair-misread')
   })
 })
 
