@@ -14,22 +14,20 @@ interface Walkthrough {
   readonly shown: readonly string[]
 }
 
-const walkthroughs = readFileSync('docs/guides/walkthroughs.md', 'utf8')
-  .split(/^## \d\. /m)
-  .slice(1)
-  .map((section): Walkthrough => {
-    const files = [...section.matchAll(/`([\w./-]+)`:\n\n```\w+\n([\s\S]*?)^```/gm)]
-    const typed = [...section.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^ {4}(\S.*)$/gm)].map(
-      ([, line = '']) => line,
-    )
-    const isCommand = (line: string) => /^(npx ot-agent|cp) /.test(line)
-    return {
-      title: section.split('\n')[0] ?? '',
-      files: files.map(([, path = '', content = '']) => [path, content]),
-      lines: typed.filter(isCommand),
-      shown: typed.filter((line) => !isCommand(line)),
-    }
-  })
+const [introduction = '', ...sections] = readFileSync('docs/guides/walkthroughs.md', 'utf8').split(/^## \d\. /m)
+const walkthroughs = sections.map((section): Walkthrough => {
+  const files = [...section.matchAll(/`([\w./-]+)`:\n\n```\w+\n([\s\S]*?)^```/gm)]
+  const typed = [...section.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^ {4}(\S.*)$/gm)].map(
+    ([, line = '']) => line,
+  )
+  const isCommand = (line: string) => /^(npx ot-agent|cp) /.test(line)
+  return {
+    title: section.split('\n')[0] ?? '',
+    files: files.map(([, path = '', content = '']) => [path, content]),
+    lines: typed.filter(isCommand),
+    shown: typed.filter((line) => !isCommand(line)),
+  }
+})
 
 /** One folder, empty at first: later walkthroughs go on with what earlier ones made. */
 const place = join(scratch, 'guide')
@@ -41,6 +39,17 @@ async function shell(line: string) {
   const [stdout, stderr, [status]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   return { status, stdout, stderr }
 }
+
+test('the program comes into an empty folder as the introduction says', { timeout: 120_000 }, async () => {
+  const [, line = ''] = /^ {4}(\S.*)$/m.exec(introduction) ?? []
+  expect(line).toBe('npm install /path/to/ot-agent')
+  const empty = join(scratch, 'empty')
+  mkdirSync(empty)
+  const command = `${line.replace('/path/to/ot-agent', `'${resolve('.')}'`)} --offline --no-audit --no-fund && npx --no-install ot-agent --version`
+  const child = spawn('bash', ['-c', command], { cwd: empty, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [stdout] = await Promise.all([text(child.stdout), once(child, 'close')])
+  expect(stdout.trimEnd().split('\n').at(-1)).toBe(JSON.parse(readFileSync('package.json', 'utf8')).version)
+})
 
 withSandboxes('the walkthroughs of the guide', () => {
   test('there are five', () => {

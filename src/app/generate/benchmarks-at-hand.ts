@@ -1,6 +1,7 @@
 import type { TaskDraft } from '../../core/row.ts'
 import { loadPacks, missingPacks } from '../../formats/benchmark/find-packs.ts'
 import { digestJson } from '../../lib/digest-json.ts'
+import { programName } from '../../lib/program-name.ts'
 import { Contamination } from '../../stages/shared/similarity/contamination.ts'
 import { decontaminationOptions } from '../../stages/shared/similarity/decontaminate.ts'
 import type { Notify } from '../job/tasks-request.ts'
@@ -22,7 +23,9 @@ export async function loadBenchmarksAtHand(notify: Notify, cwd = process.cwd()):
   const missing = (await missingPacks(options)).map(({ benchmark }) => benchmark)
   const { packs } = await loadPacks({ ...options, waive: missing })
   if (missing.length > 0)
-    notify(`tasks are not compared with ${missing.join(', ')}: no pack is at hand; ot-agent benchmarks pack makes one`)
+    notify(
+      `tasks are not compared with ${missing.join(', ')}: no pack is at hand; ${programName()} benchmarks pack ${missing[0]} makes one`,
+    )
   const once = [...new Map(packs.map((each) => [each.file, each.pack])).values()]
   const known = new Contamination(once, options)
   return {

@@ -28,6 +28,8 @@ function printForecast(lock: CheckedRecipe['lock'], told: readonly StageForecast
     ['stage', 'use', 'takes', 'gives', 'rows in', 'rows out', 'rollouts', 'calls', 'tokens', 'USD', 'hours'],
     lock.stages.map(({ id, use, takes, gives }, i) => [id, use, takes ?? '', gives, ...cells(told[i], takes !== null)]),
   )
+  if (told.some(({ expected }) => expected.rows === null))
+    process.stdout.write('?: not known before a run; a source of yours can tell how many rows it gives with expect()\n')
   for (const line of new Set(told.flatMap(({ expected }) => expected.assumes ?? [])))
     process.stdout.write(`assumes: ${oneLine(line)}\n`)
 }
