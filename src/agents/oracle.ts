@@ -1,4 +1,4 @@
-import { stat, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Agent, AgentAt, AgentExit } from '../core/agent.ts'
@@ -6,6 +6,7 @@ import { resolveEnv } from '../core/env-template.ts'
 import { BoundaryError } from '../core/errors.ts'
 import { definePlugin } from '../core/plugin.ts'
 import { sandboxPaths, solutionDir, solveScript } from '../core/task-paths.ts'
+import { stat } from '../lib/small-files.ts'
 
 const script = `${sandboxPaths.solution}/${solveScript('linux')}`
 

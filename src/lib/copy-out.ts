@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { type ExtractOptions, extractEntries } from './extract.ts'
 import { codeOf } from './files.ts'
+import { isNear } from './small-files.ts'
 import type { TarEntry } from './tar-read.ts'
 
 /** Every level costs an open directory; what lies deeper is left out. */
@@ -10,6 +11,7 @@ const depthLimit = 256
 
 /** Blocking calls cost a fraction of others, and what is copied lies on a disk of this machine; after this many, everything else has its turn. */
 const entriesAtOnce = 64
+const chunksAtOnce = 16
 
 /**
  * Copies a directory that hostile programs may be writing at this moment. Every step goes through an open directory
@@ -17,7 +19,7 @@ const entriesAtOnce = 64
  * checked as an untrusted archive is, so that no link in the copy leads out of it either.
  */
 export async function copyOut(source: string, target: string, options: ExtractOptions): Promise<void> {
-  await extractEntries(entriesOf(source, '', 0), target, options)
+  await extractEntries(entriesOf(source, '', 0), target, { blocking: isNear(target), ...options })
 }
 
 async function* entriesOf(place: string, path: string, depth: number): AsyncGenerator<TarEntry, void, void> {
@@ -67,7 +69,8 @@ async function* linkEntry(from: string, name: string): AsyncGenerator<TarEntry, 
 
 /** As much as the file held when it was opened: one that grows for ever must not be copied for ever. */
 async function* bytesOf(file: number, size: number): AsyncGenerator<Uint8Array, void, void> {
-  for (let left = size; left > 0; ) {
+  for (let left = size, count = 1; left > 0; count++) {
+    if (count % chunksAtOnce === 0) await setImmediate()
     const buffer = Buffer.allocUnsafe(Math.min(left, 64 * 1024))
     const bytesRead = readSync(file, buffer)
     if (bytesRead === 0) return

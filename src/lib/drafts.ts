@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { mkdir, rename, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import {
@@ -15,6 +15,7 @@ import {
 } from './process-identity.ts'
 import { ProcessNotes } from './process-notes.ts'
 import { removeTree } from './remove-tree.ts'
+import { rename } from './small-files.ts'
 
 let suffix: string | undefined
 

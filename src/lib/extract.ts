@@ -1,9 +1,10 @@
-import { chmod, lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { lstat, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { blockingDisk, patientDisk } from './disk.ts'
 import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
 import { codeOf, isMissing } from './exhaustion.ts'
 import { gunzipFew, gunzipIfNeeded } from './gzip.ts'
+import { chmod, list, lstatOrNull, mkdir } from './small-files.ts'
 import { ArchiveError } from './tar-format.ts'
 import { readTar, type TarEntry } from './tar-read.ts'
 import { TreeWriter } from './tree-writer.ts'
@@ -110,7 +111,8 @@ async function fill(dir: string, entries: AsyncIterable<TarEntry>, options: Extr
 async function hasContent(dir: string): Promise<boolean> {
   try {
     // What a link leads to is not what is there.
-    return !(await lstat(dir)).isSymbolicLink() && (await readdir(dir)).length > 0
+    const there = await lstatOrNull(dir)
+    return there !== null && !there.isSymbolicLink() && (await list(dir)).length > 0
   } catch (error) {
     if (isMissing(error)) return false
     throw error

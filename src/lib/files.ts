@@ -1,7 +1,10 @@
-import { type FileHandle, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { closeSync, fsync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { type FileHandle, mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, relative } from 'node:path'
+import { promisify } from 'node:util'
 import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
 import { isMissing } from './exhaustion.ts'
+import { isNear, smallBytes, stat } from './small-files.ts'
 
 export { codeOf, isMissing } from './exhaustion.ts'
 
@@ -13,17 +16,46 @@ export async function writeAtomic(
 ): Promise<void> {
   const temporary = draftBeside(path)
   try {
-    const file = await openNew(temporary, mode)
-    try {
-      await writeFile(file, data)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
+    if (typeof data === 'string' && data.length <= smallBytes && isNear(path)) await writeSmall(temporary, data, mode)
+    else await writeLarge(temporary, data, mode)
     await renameDraft(temporary, path)
   } catch (error) {
     await removeDraft(temporary)
     throw error
+  }
+}
+
+async function writeLarge(path: string, data: string | Uint8Array | Iterable<string>, mode: number): Promise<void> {
+  const file = await openNew(path, mode)
+  try {
+    await writeFile(file, data)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+const sync = promisify(fsync)
+
+/** Only the disk is waited for beside everything else. */
+async function writeSmall(path: string, text: string, mode: number): Promise<void> {
+  const file = openNewNow(path, mode)
+  try {
+    const bytes = Buffer.from(text)
+    for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
+    await sync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+function openNewNow(path: string, mode: number): number {
+  try {
+    return openSync(path, 'wx', mode)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    mkdirSync(dirname(path), { recursive: true })
+    return openSync(path, 'wx', mode)
   }
 }
 

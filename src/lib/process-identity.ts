@@ -45,10 +45,13 @@ export function identify(pid: number): ProcessIdentity | null {
   return startTicks === null ? null : { pid, startTicks, bootId: bootId(), host: hostname(), pidNs: pidNs() }
 }
 
+let own: ProcessIdentity | undefined
+
 /** The identity of this process. */
 export function ourselves(): ProcessIdentity {
-  const identity = identify(process.pid)
+  const identity = own ?? identify(process.pid)
   if (!identity) throw new Error('this process cannot find itself in /proc')
+  own = identity
   return identity
 }
 

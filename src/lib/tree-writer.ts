@@ -1,8 +1,9 @@
 import { constants } from 'node:fs'
-import { readdir, readlink, unlink } from 'node:fs/promises'
+import { readlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Disk } from './disk.ts'
 import { codeOf, isMissing } from './files.ts'
+import { list } from './small-files.ts'
 
 export interface TreeWriterOptions {
   readonly disk: Disk
@@ -217,7 +218,7 @@ export async function dropLeavingLinks(dir: string): Promise<void> {
 
 async function listDir(dir: string) {
   try {
-    return await readdir(dir, { withFileTypes: true })
+    return await list(dir)
   } catch (error) {
     if (isMissing(error)) return []
     throw error

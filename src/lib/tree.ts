@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
-import { chmod, copyFile, link, lstat, mkdir, readdir, readlink, rm, stat, symlink } from 'node:fs/promises'
+import { copyFile as copyFileSoon, link, lstat, readdir, readlink, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { chmod, copyFile, list, mkdir, stat } from './small-files.ts'
 
 /** One thing found in a directory tree. */
 export interface TreeEntry {
@@ -73,7 +74,7 @@ function decodeName(name: Buffer, dir: string): string {
 /** Copies the contents of a directory that nothing else is changing over another; modes are kept and links stay links. */
 export async function copyTree(source: string, target: string): Promise<void> {
   await mkdir(target, { recursive: true })
-  for (const entry of await readdir(source, { withFileTypes: true })) {
+  for (const entry of await list(source)) {
     const from = join(source, entry.name)
     const to = join(target, entry.name)
     if (entry.isDirectory()) {
@@ -92,6 +93,6 @@ export async function linkTree(source: string, target: string): Promise<void> {
   for (const entry of await readdir(source, { withFileTypes: true })) {
     const [from, to] = [join(source, entry.name), join(target, entry.name)]
     if (entry.isDirectory()) await linkTree(from, to)
-    else if (entry.isFile()) await link(from, to).catch(() => copyFile(from, to))
+    else if (entry.isFile()) await link(from, to).catch(() => copyFileSoon(from, to))
   }
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { mkdir, readdir, rmdir, writeFile } from 'node:fs/promises'
+import { readdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../core/errors.ts'
 import type { TrialConfig } from '../core/job.ts'
@@ -10,6 +10,7 @@ import { renderTrialConfig } from '../formats/harbor-job/job-config.ts'
 import { renderTrialResult } from '../formats/harbor-job/trial-result.ts'
 import { codeOf, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { readJson } from '../lib/parse-json.ts'
+import { isLocal, mkdir, writeText } from '../lib/small-files.ts'
 import { clearTry, keepInterruptedTry, packFailedTry, recoverTrajectories } from './failed-tries.ts'
 import type { FoundRecord, IndexOptions, RecordFiles } from './record-index.ts'
 import { Tapes } from './tapes.ts'
@@ -30,6 +31,7 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
     records: () => oneByOne(readRecords(jobDir, reading)),
     async begin(config) {
       const dir = dirOf(config.trialName)
+      if (await isNew(dir)) return writeConfig(dir, config, host)
       await tapes.keep(config.trialName, dir)
       await keepInterruptedTry(dir)
       return makeEmpty(dir, config, host)
@@ -72,8 +74,23 @@ export function openHarborLayout(jobDir: string, host: HostEnv = process.env, re
 async function makeEmpty(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
   await mkdir(dir, { recursive: true })
   await clearTry(dir)
-  await writeFile(join(dir, 'config.json'), renderTrialConfig(config, host))
+  return writeConfig(dir, config, host)
+}
+
+async function writeConfig(dir: string, config: TrialConfig, host: HostEnv): Promise<string> {
+  await writeText(join(dir, 'config.json'), renderTrialConfig(config, host), 'w')
   return dir
+}
+
+/** Makes a directory; false where there is one, or nothing above it. Most trials run once, and nothing of an earlier try is to be looked for. */
+async function isNew(dir: string): Promise<boolean> {
+  try {
+    await mkdir(dir)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' || isMissing(error)) return false
+    throw error
+  }
 }
 
 async function commit(dir: string, record: TrialRecord, host: HostEnv): Promise<void> {
@@ -89,7 +106,7 @@ async function commit(dir: string, record: TrialRecord, host: HostEnv): Promise<
 async function writeRecord(dir: string, record: TrialRecord, host: HostEnv): Promise<void> {
   await writeAtomic(join(dir, 'record.json'), renderTrialRecord(record, host))
   const exception = exceptionOf(record)
-  if (exception) await writeFile(join(dir, 'exception.txt'), exception.traceback)
+  if (exception) await writeText(join(dir, 'exception.txt'), exception.traceback, 'w')
 }
 
 async function* readRecords(jobDir: string, options: IndexOptions): AsyncGenerator<readonly TrialRecord[], void, void> {
@@ -98,7 +115,6 @@ async function* readRecords(jobDir: string, options: IndexOptions): AsyncGenerat
   if (names.length >= (options.indexFrom ?? 1000)) {
     const { readIndexed, stampOfFiles } = await import('./record-index.ts')
     const stampOf = (name: string) => stampOfFiles([`${jobDir}/${name}/result.json`, `${jobDir}/${name}/record.json`])
-    const { isLocal } = await import('../lib/file-systems.ts')
     const readText = isLocal(jobDir) ? readTextNow : readTextIfExists
     const read = (left: ReadonlySet<string>) => readFiles(jobDir, left, { stampOf, readText })
     yield* readIndexed(jobDir, new Set(names), { stampOf, read }, options)

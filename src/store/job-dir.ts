@@ -1,4 +1,4 @@
-import { appendFile, readdir, stat, writeFile } from 'node:fs/promises'
+import { readdir, stat, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { messageOf, UserError } from '../core/errors.ts'
@@ -11,6 +11,7 @@ import { type JobLock, renderJobLock } from '../formats/harbor-job/lock.ts'
 import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../lib/new-dir.ts'
 import { readJson } from '../lib/parse-json.ts'
+import { writeText } from '../lib/small-files.ts'
 
 const jobFileSchema = z.object({
   schema: z.literal('job/1'),
@@ -116,7 +117,7 @@ export async function saveJobResult(dir: string, result: JobResult): Promise<voi
 
 /** Adds a line to job.log. */
 export async function appendJobLog(dir: string, line: string): Promise<void> {
-  await appendFile(join(dir, 'job.log'), `${line}\n`)
+  await writeText(join(dir, 'job.log'), `${line}\n`, 'a')
 }
 
 async function readFileOf(dir: string, name: string): Promise<string | null> {

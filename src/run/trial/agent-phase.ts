@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises'
 import type { Agent, AgentAt, AgentExit, Recorder } from '../../core/agent.ts'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError, blame, messageOf } from '../../core/errors.ts'
@@ -14,6 +13,7 @@ import {
 import type { Sandbox, SandboxLease, ToolDir } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { estimateTokens } from '../../lib/estimate-tokens.ts'
+import { mkdir } from '../../lib/small-files.ts'
 import { exhaustedFailure } from '../exhausted.ts'
 import { atBoundary, isGone, sandboxGone } from './boundary.ts'
 import {

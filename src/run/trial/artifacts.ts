@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
+import { readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, extname, join, normalize, sep } from 'node:path'
 import { z } from 'zod'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
@@ -7,6 +7,7 @@ import type { Artifact } from '../../core/task.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import { readTextIfExists, writeAtomic } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
+import { chmod, list, lstatOrNull, mkdir, remove } from '../../lib/small-files.ts'
 import { dropLeavingLinks } from '../../lib/tree-writer.ts'
 import { isDiskFull } from '../exhausted.ts'
 import { atBoundary, bestEffort } from './boundary.ts'
@@ -65,14 +66,14 @@ async function saveConvention(
   signal: AbortSignal,
 ): Promise<SavedArtifact[]> {
   const target = join(round.dir, 'artifacts')
-  await rm(target, { recursive: true, force: true })
+  await remove(target)
   const entry = { source: conventionDir, destination: 'artifacts', type: 'directory' } as const
   try {
     await lease.downloadDir(conventionDir, target)
     // Given up on meanwhile: the manifest that is there by now is ours.
     if (signal.aborted) return []
-    await rm(manifestOf(round.dir), { recursive: true, force: true })
-    return (await readdir(target)).length > 0 ? [{ ...entry, status: 'ok' }] : []
+    await remove(manifestOf(round.dir))
+    return (await list(target)).length > 0 ? [{ ...entry, status: 'ok' }] : []
   } catch (error) {
     if (isDiskFull(error)) throw error
     if (signal.aborted) return []
@@ -164,7 +165,7 @@ async function clearPlace(dir: string, name: string): Promise<void> {
   let path = dir
   for (const part of parts.slice(0, -1)) {
     path = join(path, part)
-    if ((await lstat(path).catch(() => null))?.isDirectory()) continue
+    if ((await lstatOrNull(path))?.isDirectory()) continue
     await rm(path, { force: true })
     await mkdir(path)
   }

@@ -1,4 +1,3 @@
-import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentExit } from '../../core/agent.ts'
 import type { Rewards } from '../../core/rewards.ts'
@@ -6,6 +5,7 @@ import type { Frozen, Isolation, SandboxLease } from '../../core/sandbox.ts'
 import { sandboxPaths } from '../../core/task-paths.ts'
 import type { Span, SystemReport } from '../../core/trial.ts'
 import { exists } from '../../lib/files.ts'
+import { list, lstatOrNull, mkdir, remove, rename } from '../../lib/small-files.ts'
 import { utcNow } from '../../lib/time.ts'
 import { dropLeavingLinks } from '../../lib/tree-writer.ts'
 import { solve } from './agent-phase.ts'
@@ -166,21 +166,33 @@ async function saveAgentLogs(context: TrialContext, lease: SandboxLease, round: 
       await mkdir(target, { recursive: true })
       await lease.downloadDir(sandboxPaths.agentLogs, incoming, { limitBytes })
       signal.throwIfAborted()
-      await moveInto(incoming, target, (name) => (oursOnly.test(name) ? `from-sandbox.${name}` : name))
-      await dropLeavingLinks(target)
+      if (!(await takesPlace(target, incoming))) {
+        await moveInto(incoming, target, (name) => (oursOnly.test(name) ? `from-sandbox.${name}` : name))
+        await dropLeavingLinks(target)
+      }
     } finally {
       // Also when it was given up on, once it has really ended.
-      await rm(incoming, { recursive: true, force: true }).catch(() => {})
+      await remove(incoming).catch(() => {})
     }
   })
 }
 
+/** Most agents write nothing on the host, and no file with a name that is ours: then one call moves all that came. False: nothing was moved. */
+async function takesPlace(target: string, incoming: string): Promise<boolean> {
+  if ((await list(target)).length > 0 || !(await exists(incoming))) return false
+  if ((await list(incoming)).some(({ name }) => oursOnly.test(name))) return false
+  return rename(incoming, target).then(
+    () => true,
+    () => false,
+  )
+}
+
 async function moveInto(source: string, target: string, named = (name: string) => name): Promise<void> {
   if (!(await exists(source))) return
-  for (const entry of await readdir(source, { withFileTypes: true })) {
+  for (const entry of await list(source)) {
     const from = join(source, entry.name)
     const to = join(target, named(entry.name))
-    const there = await lstat(to).catch(() => null)
+    const there = await lstatOrNull(to)
     if (there === null) await rename(from, to)
     else if (there.isDirectory() && entry.isDirectory()) await moveInto(from, to)
   }

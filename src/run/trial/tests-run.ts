@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { rename, rm, stat } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
@@ -10,6 +9,7 @@ import type { Task } from '../../core/task.ts'
 import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
 import { exists } from '../../lib/files.ts'
+import { remove, rename, stat } from '../../lib/small-files.ts'
 import { isDiskFull } from '../exhausted.ts'
 import { atBoundary, bestEffort, isGone, sandboxGone } from './boundary.ts'
 import type { Round, TrialContext } from './context.ts'
@@ -165,10 +165,10 @@ async function saveVerifierLogs(
     try {
       await lease.downloadDir(verifierLogs, incoming, { limitBytes })
       signal.throwIfAborted()
-      await rm(target, { recursive: true, force: true })
+      await remove(target)
       await rename(incoming, target)
     } finally {
-      await rm(incoming, { recursive: true, force: true })
+      await remove(incoming)
     }
   }
   try {

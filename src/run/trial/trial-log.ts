@@ -1,8 +1,11 @@
-import { mkdir, open } from 'node:fs/promises'
+import { constants } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Recorder, Usage } from '../../core/agent.ts'
+import { blockingDisk, patientDisk } from '../../lib/disk.ts'
+import { isNear, mkdir } from '../../lib/small-files.ts'
 import { utcNow } from '../../lib/time.ts'
 
+const atEnd = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND
 const lineLimit = 4_000
 const fileLimitBytes = 16 * 1024 * 1024
 
@@ -17,7 +20,8 @@ export interface TrialLog {
 
 /** Starts a log; its directory is made if missing. Every line passes through `mask` first. */
 export function openTrialLog(path: string, mask: (text: string) => string): TrialLog {
-  const opening = mkdir(dirname(path), { recursive: true }).then(() => open(path, 'a'))
+  const disk = isNear(path) ? blockingDisk : patientDisk
+  const opening = mkdir(dirname(path), { recursive: true }).then(() => disk.open(path, atEnd, 0o666))
   const ready = opening.then(() => {})
   let sizeBytes = 0
   let writing: Promise<void> = ready
@@ -25,8 +29,11 @@ export function openTrialLog(path: string, mask: (text: string) => string): Tria
     if (sizeBytes > fileLimitBytes) return
     sizeBytes += text.length
     const rest = sizeBytes > fileLimitBytes ? 'the log is cut here: it grew too large\n' : text
-    writing = writing.then(async () => (await opening).appendFile(rest))
+    writing = writing.then(async () => writeAll(await opening, Buffer.from(rest)))
     writing.catch(() => {})
+  }
+  const writeAll = async (file: number, bytes: Uint8Array) => {
+    for (let done = 0; done < bytes.length; ) done += await disk.write(file, bytes.subarray(done))
   }
   ready.catch(() => {})
   return {
@@ -34,7 +41,7 @@ export function openTrialLog(path: string, mask: (text: string) => string): Tria
     write: (line) => append(`${utcNow()} ${oneLine(mask(line))}\n`),
     close: async () => {
       const file = await opening
-      await writing.finally(() => file.close())
+      await writing.finally(() => disk.close(file))
     },
   }
 }
