@@ -6,7 +6,7 @@ import { resolveEnv } from '../core/env-template.ts'
 import { BoundaryError } from '../core/errors.ts'
 import { definePlugin } from '../core/plugin.ts'
 import { sandboxPaths, solutionDir, solveScript } from '../core/task-paths.ts'
-import { stat } from '../lib/small-files.ts'
+import { stat } from '../lib/disk.ts'
 
 const script = `${sandboxPaths.solution}/${solveScript('linux')}`
 

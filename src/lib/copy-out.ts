@@ -1,9 +1,9 @@
 import { closeSync, constants, type Dirent, fstatSync, opendirSync, openSync, readlinkSync, readSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
+import { isNear } from './disk.ts'
 import { type ExtractOptions, extractEntries } from './extract.ts'
 import { codeOf } from './files.ts'
-import { isNear } from './small-files.ts'
 import type { TarEntry } from './tar-read.ts'
 
 /** Every level costs an open directory; what lies deeper is left out. */

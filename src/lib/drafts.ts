@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { rename } from './disk.ts'
 import {
   defaultStateDir,
   identify,
@@ -15,7 +16,6 @@ import {
 } from './process-identity.ts'
 import { ProcessNotes } from './process-notes.ts'
 import { removeTree } from './remove-tree.ts'
-import { rename } from './small-files.ts'
 
 let suffix: string | undefined
 

@@ -2,9 +2,9 @@ import { closeSync, fsync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, relative } from 'node:path'
 import { promisify } from 'node:util'
+import { isNear, smallBytes, stat } from './disk.ts'
 import { draftBeside, removeDraft, renameDraft } from './drafts.ts'
 import { isMissing } from './exhaustion.ts'
-import { isNear, smallBytes, stat } from './small-files.ts'
 
 export { codeOf, isMissing } from './exhaustion.ts'
 

@@ -1,9 +1,8 @@
 import { constants } from 'node:fs'
 import { readlink, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Disk } from './disk.ts'
+import { type Disk, list } from './disk.ts'
 import { codeOf, isMissing } from './files.ts'
-import { list } from './small-files.ts'
 
 export interface TreeWriterOptions {
   readonly disk: Disk

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { copyFile as copyFileSoon, link, lstat, readdir, readlink, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chmod, copyFile, list, mkdir, stat } from './small-files.ts'
+import { chmod, copyFile, list, mkdir, stat } from './disk.ts'
 
 /** One thing found in a directory tree. */
 export interface TreeEntry {

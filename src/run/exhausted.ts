@@ -4,7 +4,7 @@ import type { TrialEnd } from '../core/trial.ts'
 import { exhaustedBy, noteExhaustion, onExhaustion, type Resource } from '../lib/exhaustion.ts'
 import { codeOf } from '../lib/files.ts'
 import { refusedForks } from '../lib/machine-limits.ts'
-import { statfs } from '../lib/small-files.ts'
+import { statfs } from '../lib/disk.ts'
 
 /** The code of a trial that failed because this machine had no room for its files; it stops the job. */
 export const diskFullCode = 'DiskFullError'

@@ -8,10 +8,10 @@ import type { HostEnv } from '../core/redact.ts'
 import { parseJobConfig, renderJobConfig } from '../formats/harbor-job/job-config.ts'
 import { parseJobResult, renderJobResult } from '../formats/harbor-job/job-result.ts'
 import { type JobLock, renderJobLock } from '../formats/harbor-job/lock.ts'
+import { writeText } from '../lib/disk.ts'
 import { codeOf, exists, isMissing, readTextIfExists, writeAtomic } from '../lib/files.ts'
 import { AlreadyThere, makeDirWhole } from '../lib/new-dir.ts'
 import { readJson } from '../lib/parse-json.ts'
-import { writeText } from '../lib/small-files.ts'
 
 const jobFileSchema = z.object({
   schema: z.literal('job/1'),

@@ -3,7 +3,7 @@ import { constants, lstatSync, type Stats, statSync } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TrialRecord } from '../core/trial.ts'
-import { isCoherent } from '../lib/small-files.ts'
+import { isCoherent } from '../lib/disk.ts'
 import { placesIn, readLineChunks } from '../lib/lines.ts'
 import { type Row, RowReader, renderPart, renderRows, splitRecord, type WrittenRows } from './record-rows.ts'
 

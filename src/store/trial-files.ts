@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { TrialFile } from '../core/trace.ts'
-import { blockingDisk, patientDisk } from '../lib/disk.ts'
-import { isLocal } from '../lib/small-files.ts'
+import { blockingDisk, isLocal, patientDisk } from '../lib/disk.ts'
 import { openPackedStore } from './packed/packed-store.ts'
 import { readPackedFiles } from './packed/read-files.ts'
 import { type LimitOf, readTrialDir } from './read-trial-dir.ts'

@@ -13,13 +13,15 @@ import { allowlistLaw } from './allowlist.ts'
 import { processExceptions, programsInside } from './exceptions.ts'
 import { ownIdsLaw, ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
-const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
-afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
+/** Root's sandboxes begin in the starter where users inside can have ids of their own, and in a shell elsewhere. */
+const ways = process.getuid?.() === 0 ? (['own', 'host'] as const) : (['own'] as const)
 
-describe.skipIf(missingPrograms().length > 0)('local (needs bubblewrap)', async () => {
+describe.skipIf(missingPrograms().length > 0).each(ways)('local (needs bubblewrap), ids=%s', async (ids) => {
+  const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
+  afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
   const { enforces } =
     missingPrograms().length > 0 ? { enforces: {} } : ControlGroups.find(`ot-agent-contract-${process.pid}`)
-  const privileges = missingPrograms().length > 0 ? null : await findPrivileges(await makeHome(stateDir))
+  const privileges = missingPrograms().length > 0 ? null : await findPrivileges(await makeHome(stateDir), { ids })
   const manyUsers = privileges === null || privileges.manyUsers
   const rootIsRoot = privileges?.mode === 'root' && privileges.ownIds === null
   const noUplink = whyNoUplink()
@@ -31,7 +33,7 @@ describe.skipIf(missingPrograms().length > 0)('local (needs bubblewrap)', async 
     ...(rootIsRoot && { [ownIdsLaw]: 'no id-mapped mounts here' }),
     ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
   }
-  const makeProvider = () => local.make({ pids: 512, verify: 'fresh' }, { env: {}, stateDir })
+  const makeProvider = () => local.make({ pids: 512, verify: 'fresh', ids }, { env: {}, stateDir })
   const dirOf = ({ id }: SandboxLease) => join(stateDir, 'local/sandboxes', id)
   const takeAway = {
     'its first process is killed': (box: SandboxLease) =>
@@ -39,6 +41,6 @@ describe.skipIf(missingPrograms().length > 0)('local (needs bubblewrap)', async 
     // As another process may do, which sees files and not mounts.
     'its files are removed': (box: SandboxLease) => rmSync(dirOf(box), { recursive: true, force: true }),
   }
-  sandboxContract('local', { makeProvider, exceptions, takeAway })
+  sandboxContract(`local, ids=${ids}`, { makeProvider, exceptions, takeAway })
   allowlistLaw(makeProvider)
 })

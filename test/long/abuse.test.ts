@@ -5,6 +5,12 @@ import { missingPrograms } from '../../src/sandboxes/local/privileges.ts'
 import { abuseSuite } from '../hostile/abuse-suite.ts'
 import '../needs.ts'
 
+const left = (stateDir: string) => readdirSync(join(stateDir, 'local/sandboxes'))
+
 describe.skipIf(missingPrograms().length > 0)('hostile tasks in local sandboxes (needs bubblewrap)', () => {
-  abuseSuite({ name: 'local', left: (stateDir) => readdirSync(join(stateDir, 'local/sandboxes')) })
+  abuseSuite({ name: 'local', left })
+})
+
+describe.skipIf(missingPrograms().length > 0)('hostile tasks without the starter (needs bubblewrap)', () => {
+  abuseSuite({ name: 'local', options: () => ['ids=host'], left })
 })

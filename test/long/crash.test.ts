@@ -11,7 +11,10 @@ import { passingSolve, writeTask } from '../fakes/tasks.ts'
 
 const scratch = mkdtempSync(join(tmpdir(), 'ot-crash-'))
 const cache = join(scratch, 'cache')
-const jobDir = join(scratch, 'jobs', 'crash')
+/** With the starter, and without it: the ways in which local sandboxes begin. */
+const ways = { crash: [], 'crash-without-starter': ['--ek', 'ids=host'] } as const
+type Way = keyof typeof ways
+const jobDirOf = (way: Way) => join(scratch, 'jobs', way)
 const kills = 20
 const tasks = 12
 const attempts = 5
@@ -20,54 +23,42 @@ const trials = tasks * attempts
 afterAll(() => rmSync(scratch, { recursive: true, force: true }))
 
 describe.skipIf(missingPrograms().length > 0)('kill -9 at any moment (needs bubblewrap)', () => {
-  test(`a ${trials}-trial job killed ${kills} times at random moments ends with every trial once, and nothing left`, async () => {
-    for (let i = 0; i < tasks; i++) {
-      await writeTask(join(scratch, 'tasks'), `task-${i}`, { solve: `sleep 0.4\n${passingSolve}` })
-    }
-    const moments: number[] = []
-    while (moments.length < kills) {
-      const ms = Math.round(100 + Math.random() * 1400)
-      moments.push(ms)
-      if (!(await killedAfter(ms))) break
-    }
-    const last = await finished()
-    const seen = `killed after ${moments.join(', ')} ms`
-    expect(last.code, `${seen}\n${last.stderr}`).toBe(0)
-    expectEveryTrialOnce(seen)
-    ot('clean')
-    expectNothingLeft(seen)
-  }, 600_000)
+  test.each(Object.keys(ways) as Way[])(
+    `%s: a ${trials}-trial job killed ${kills} times at random moments ends with every trial once, and nothing left`,
+    async (way) => {
+      for (let i = 0; i < tasks; i++) {
+        await writeTask(join(scratch, 'tasks'), `task-${i}`, { solve: `sleep 0.4\n${passingSolve}` })
+      }
+      const moments: number[] = []
+      while (moments.length < kills) {
+        const ms = Math.round(100 + Math.random() * 1400)
+        moments.push(ms)
+        if (!(await killedAfter(way, ms))) break
+      }
+      const last = await finished(way)
+      const seen = `killed after ${moments.join(', ')} ms`
+      expect(last.code, `${seen}\n${last.stderr}`).toBe(0)
+      expectEveryTrialOnce(jobDirOf(way), seen)
+      ot('clean')
+      expectNothingLeft(seen)
+    },
+    600_000,
+  )
 })
 
-const line = [
-  'run',
-  '-p',
-  join(scratch, 'tasks'),
-  '-a',
-  'oracle',
-  '-e',
-  'local',
-  '-n',
-  '6',
-  '-k',
-  String(attempts),
-  '-o',
-  join(scratch, 'jobs'),
-  '--job-name',
-  'crash',
-  '-q',
-]
+const line = ['run', '-p', join(scratch, 'tasks'), '-a', 'oracle', '-e', 'local', '-n', '6', '-k', String(attempts)]
 
-function start() {
-  return spawn(process.execPath, [resolve('bin/ot-agent.js'), ...line], {
+function start(way: Way) {
+  const words = [...line, '-o', join(scratch, 'jobs'), '--job-name', way, '-q', ...ways[way]]
+  return spawn(process.execPath, [resolve('bin/ot-agent.js'), ...words], {
     env: { ...process.env, XDG_CACHE_HOME: cache },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
 }
 
 /** Runs the job's line and kills it; false when it was done before. */
-async function killedAfter(ms: number): Promise<boolean> {
-  const child = start()
+async function killedAfter(way: Way, ms: number): Promise<boolean> {
+  const child = start(way)
   child.stderr.resume()
   const exit = once(child, 'exit')
   const first = await Promise.race([wait(ms, 'time'), exit])
@@ -77,8 +68,8 @@ async function killedAfter(ms: number): Promise<boolean> {
   return true
 }
 
-async function finished(): Promise<{ code: number; stderr: string }> {
-  const child = start()
+async function finished(way: Way): Promise<{ code: number; stderr: string }> {
+  const child = start(way)
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text
@@ -87,7 +78,7 @@ async function finished(): Promise<{ code: number; stderr: string }> {
   return { code, stderr }
 }
 
-function expectEveryTrialOnce(seen: string): void {
+function expectEveryTrialOnce(jobDir: string, seen: string): void {
   const names = readdirSync(jobDir).filter((name) => existsSync(join(jobDir, name, 'result.json')))
   const results = names.map((name) => JSON.parse(readFileSync(join(jobDir, name, 'result.json'), 'utf8')))
   expect(results.length, seen).toBe(trials)

@@ -12,8 +12,8 @@ import {
 } from '../../core/model-replies.ts'
 import type { Sandbox, SandboxLease, ToolDir } from '../../core/sandbox.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
+import { mkdir } from '../../lib/disk.ts'
 import { estimateTokens } from '../../lib/estimate-tokens.ts'
-import { mkdir } from '../../lib/small-files.ts'
 import { exhaustedFailure } from '../exhausted.ts'
 import { atBoundary, isGone, sandboxGone } from './boundary.ts'
 import {

@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import { constants as fs } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { resolveEnv } from '../../core/env-template.ts'
 import { BoundaryError, messageOf } from '../../core/errors.ts'
-import { type Rewards, rewardMissing } from '../../core/rewards.ts'
+import { type RewardFiles, type Rewards, rewardMissing } from '../../core/rewards.ts'
 import { type SandboxLease, storageLimit } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import { sandboxPaths, testScript, testsDir } from '../../core/task-paths.ts'
 import { expired, withDeadline } from '../../lib/deadline.ts'
-import { exists } from '../../lib/files.ts'
-import { remove, rename, stat } from '../../lib/small-files.ts'
+import { blockingDisk, isNear, patientDisk, remove, rename, stat } from '../../lib/disk.ts'
+import { codeOf, exists, isMissing } from '../../lib/files.ts'
 import { isDiskFull } from '../exhausted.ts'
 import { atBoundary, bestEffort, isGone, sandboxGone } from './boundary.ts'
 import type { Round, TrialContext } from './context.ts'
@@ -17,7 +18,6 @@ import { verifierLimitSec } from './context.ts'
 import type { PhaseNetwork } from './environment.ts'
 import { settleRewards } from './judge-phase.ts'
 import { missingHost } from './missing-network.ts'
-import { readRewardFiles } from './reward-files.ts'
 
 export interface TestsOutcome {
   readonly rewards: Rewards
@@ -189,4 +189,44 @@ async function shortenStdout(lease: SandboxLease): Promise<boolean> {
   const cut = '[ "$(wc -c < "$1")" -gt "$2" ] && truncate -s "$2" "$1"'
   const argv = ['sh', '-c', cut, 'sh', stdoutFile, String(stdoutKeptBytes)]
   return (await lease.exec(argv, { user: 'root', cwd: '/', timeoutSec: 60 })).exitCode === 0
+}
+
+const rewardLimitBytes = 1024 * 1024
+
+/** Reads the reward files of a downloaded `/logs/verifier`: only regular files, never through a link, never a huge one. */
+export async function readRewardFiles(verifierDir: string): Promise<RewardFiles> {
+  const [txt, json] = await Promise.all(['reward.txt', 'reward.json'].map((name) => readSmallFile(verifierDir, name)))
+  return { txt: txt ?? null, json: json ?? null }
+}
+
+async function readSmallFile(dir: string, name: string): Promise<string | null> {
+  const disk = isNear(join(dir, name)) ? blockingDisk : patientDisk
+  let file: number
+  try {
+    file = await disk.open(join(dir, name), fs.O_RDONLY | fs.O_NOFOLLOW | fs.O_NONBLOCK)
+  } catch (error) {
+    if (isMissing(error)) return null
+    if (codeOf(error) === 'ELOOP') throw refused(name, 'a link')
+    throw error
+  }
+  try {
+    const stats = await disk.fstat(file)
+    if (!stats.isFile()) throw refused(name, 'not a regular file')
+    if (stats.size > rewardLimitBytes) throw refused(name, `${stats.size} bytes, more than ${rewardLimitBytes}`)
+    const bytes = Buffer.alloc(stats.size)
+    let count = 0
+    for (let more = -1; more !== 0 && count < bytes.length; count += more) {
+      more = await disk.read(file, bytes.subarray(count))
+    }
+    return bytes.toString('utf8', 0, count)
+  } finally {
+    await disk.close(file)
+  }
+}
+
+function refused(name: string, why: string): BoundaryError {
+  return new BoundaryError('verifier', `/logs/verifier/${name} is ${why}`, {
+    code: 'VerifierOutputParseError',
+    retryable: false,
+  })
 }

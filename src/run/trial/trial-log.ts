@@ -1,8 +1,7 @@
 import { constants } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Recorder, Usage } from '../../core/agent.ts'
-import { blockingDisk, patientDisk } from '../../lib/disk.ts'
-import { isNear, mkdir } from '../../lib/small-files.ts'
+import { blockingDisk, isNear, mkdir, patientDisk } from '../../lib/disk.ts'
 import { utcNow } from '../../lib/time.ts'
 
 const atEnd = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND

@@ -1,8 +1,16 @@
+import type { ChildProcess } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import { saneOpenFilesLine } from '../../lib/machine-limits.ts'
 import { shellQuote } from '../../lib/shell.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
+import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import type { KernelFile } from '../namespaces/kernel-files.ts'
-import { closeInherited } from './descriptors.ts'
+import type { KillableGroup } from '../namespaces/killable.ts'
+import { seccompFilter } from '../namespaces/seccomp.ts'
+import { closeInherited, shell } from './descriptors.ts'
 import { enterUser } from './holder.ts'
 import { enterOwnIds, type OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
@@ -131,7 +139,7 @@ const openFiles = saneOpenFilesLine()
 /** A script that joins the control groups and namespaces and becomes bubblewrap, which becomes the command given as its arguments. */
 export function enterScript(options: EnterOptions): string {
   const { privileges, outerPid } = options
-  const join = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`)
+  const joining = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`)
   const namespaces = [
     ...(privileges.ownIds ? enterOwnIds(privileges.ownIds) : enterUser(privileges, outerPid)),
     ...namespacesOf(options).map(([name, file]) => `--${name}=${file}`),
@@ -141,7 +149,48 @@ export function enterScript(options: EnterOptions): string {
     'umask 022',
     openFiles,
     ...closeInherited,
-    ...join,
+    ...joining,
     `exec nsenter ${namespaces.join(' ')} ${bwrapWords(options).join(' ')} "$@" ${descriptors.join(' ')}`,
   ].join('\n')
+}
+
+/** A command that is ready to be started. */
+export interface Prepared {
+  readonly enter: EnterOptions
+  readonly argv: readonly string[]
+  readonly argsFile: string | null
+  readonly group: KillableGroup
+}
+
+/** How it starts without the starter. */
+export function entryOf({ enter, argv }: Prepared): Entry {
+  return { program: shell, args: ['-c', enterScript(enter), 'sh', ...argv] }
+}
+
+const filterFiles = new Map<string, string>()
+
+/** The filter of calls, in one file for all sandboxes. It lies where only we may write. */
+export function seccompFileIn(home: string): string {
+  const known = filterFiles.get(home)
+  if (known !== undefined && existsSync(known)) return known
+  const filter = seccompFilter()
+  const path = join(home, `seccomp-${createHash('sha256').update(filter).digest('hex').slice(0, 12)}`)
+  const draft = `${path}.${randomBytes(4).toString('hex')}`
+  writeFileSync(draft, filter)
+  renameSync(draft, path)
+  filterFiles.set(home, path)
+  return path
+}
+
+/** Starts it from this process. */
+export function spawnEntry(command: Prepared, stdin: 'ignore' | 'pipe'): Promise<ChildProcess> {
+  const { program, args } = entryOf(command)
+  return spawnProcess(program, args, {
+    // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
+    argv0: 'sh',
+    stdio: [stdin, 'pipe', 'pipe', 'pipe'],
+    detached: true,
+    env: { ...cleanEnv, ...command.group.env },
+    cwd: '/',
+  })
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,6 +48,15 @@ describe.skipIf(ownIds === null)('the first process of a sandbox', needs('bwrap'
     expect(status).toMatch(/^CapPrm:\s+0000000000201020$/m)
     expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
     expect(status).toMatch(new RegExp(`^Uid:\\s+${ownIds?.first}\\s`, 'm'))
+  })
+
+  test('has only those mounts of the host that a command needs on its way in', () => {
+    const seen = spawnSync('nsenter', [`--mount=/proc/${holder()}/ns/mnt`, 'cat', '/proc/self/mountinfo'], {
+      encoding: 'utf8',
+    }).stdout
+    expect(seen).toContain(' /proc ')
+    expect(seen).not.toMatch(/ \/sys[ /]/)
+    expect(seen).toContain(' - overlay ')
   })
 
   test('shows nothing of itself to programs inside but a name', async () => {

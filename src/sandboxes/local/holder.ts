@@ -7,7 +7,7 @@ import type { Door } from '../../core/sandbox.ts'
 import { exhaustionCause } from '../../lib/exhaustion.ts'
 import { identify, isEnding, type ProcessIdentity } from '../../lib/process-identity.ts'
 import { shellQuote } from '../../lib/shell.ts'
-import { signalProcess, spawnProcess } from '../../lib/spawn-process.ts'
+import { execProcess, signalProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { openDoor as openDoorInto } from '../namespaces/door.ts'
 import { collect, type OutputStream, type RunningCommand } from '../namespaces/run-to-end.ts'
@@ -114,6 +114,12 @@ export class Holder {
   /** Kills every other process inside and replaces what they shared; null where that needs another holder, false where it has ended. */
   async renew(): Promise<boolean | null> {
     return this.started?.renew() ?? null
+  }
+
+  /** Removes a file that lies where it sees it, as root of its users. */
+  async removeFile(privileges: Privileges, path: string): Promise<void> {
+    const enter = [...enterUser(privileges, this.outerPid), `--mount=/proc/${this.outerPid}/ns/mnt`]
+    await execProcess('nsenter', [...enter, 'rm', '-f', '--', path], { env: cleanEnv, cwd: '/' })
   }
 
   get alive(): boolean {

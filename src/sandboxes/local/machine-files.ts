@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { ToolDir } from '../../core/sandbox.ts'
+import type { User } from '../../core/task.ts'
+import type { ControlGroup } from '../../lib/control-group.ts'
 import type { Base, Overlay } from './base.ts'
 import { Holder } from './holder.ts'
 import { type Mount, mountWords } from './own-ids.ts'
@@ -16,13 +18,27 @@ export interface MachineFiles {
   readonly upper: string
 }
 
-interface Place {
+export interface MachineOptions extends MachineFiles {
+  /** The directory that holds bases, layers and machines. */
   readonly home: string
+  /** A private directory of this machine. */
   readonly dir: string
   readonly base: Base
   readonly privileges: Privileges
+  /** Null where this process cannot make control groups. */
+  readonly group: ControlGroup | null
+  readonly env: Readonly<Record<string, string>>
+  readonly workdir: string
+  readonly user?: User | undefined
+  /** `public`: a network of its own with a way out; never the host's. */
+  readonly network: 'public' | 'none'
+  /** Shown read-only, before the first command, so that none can put a link in their place. */
   readonly toolDirs?: readonly ToolDir[] | undefined
+  /** The disk that programs may take; no limit by default. */
+  readonly storageMb?: number | undefined
 }
+
+type Place = Pick<MachineOptions, 'home' | 'dir' | 'base' | 'privileges' | 'toolDirs'>
 
 /** Mounts files, each time with working directories that no earlier mount can be using still. */
 export async function hold(place: Place, files: MachineFiles): Promise<Holder> {

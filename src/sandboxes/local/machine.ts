@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -11,50 +11,31 @@ import {
   storageLimit,
   type Terminal,
   type TerminalOptions,
-  type ToolDir,
 } from '../../core/sandbox.ts'
-import type { User } from '../../core/task.ts'
-import type { ControlGroup } from '../../lib/control-group.ts'
 import { sleep } from '../../lib/deadline.ts'
 import { ExhaustionError } from '../../lib/exhaustion.ts'
-import { execProcess, spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { type KernelFile, kernelFiles } from '../namespaces/kernel-files.ts'
-import { CommandGroups, type KillableGroup } from '../namespaces/killable.ts'
+import { CommandGroups } from '../namespaces/killable.ts'
 import { openPty } from '../namespaces/pty.ts'
 import { defaultLimitBytes, runReported } from '../namespaces/run-to-end.ts'
-import { seccompFilter } from '../namespaces/seccomp.ts'
-import type { Base } from './base.ts'
-import { shell } from './descriptors.ts'
 import { makeDiskMeter } from './disk-use.ts'
-import { commandArgs, type EnterOptions, type Entry, type EntryRequest, enterRequest, enterScript } from './entry.ts'
-import { enterUser, type Holder, openDoor } from './holder.ts'
-import { hold, type MachineFiles, makeDir, mergedIn, toolPlace, writeResolver } from './machine-files.ts'
-import type { Privileges } from './privileges.ts'
-import { mostText, startProcess } from './starter.ts'
+import { commandArgs, enterRequest, entryOf, type Prepared, seccompFileIn, spawnEntry } from './entry.ts'
+import { type Holder, openDoor } from './holder.ts'
+import {
+  hold,
+  type MachineFiles,
+  type MachineOptions,
+  makeDir,
+  mergedIn,
+  toolPlace,
+  writeResolver,
+} from './machine-files.ts'
+import { startProcess } from './starter.ts'
+import { mostText } from './starter-script.ts'
 import { noRoom, Storage } from './storage.ts'
 import { openUplink, type Uplink } from './uplink.ts'
 import { Users } from './users.ts'
-
-export interface MachineOptions extends MachineFiles {
-  /** The directory that holds bases, layers and machines. */
-  readonly home: string
-  /** A private directory of this machine. */
-  readonly dir: string
-  readonly base: Base
-  readonly privileges: Privileges
-  /** Null where this process cannot make control groups. */
-  readonly group: ControlGroup | null
-  readonly env: Readonly<Record<string, string>>
-  readonly workdir: string
-  readonly user?: User | undefined
-  /** `public`: a network of its own with a way out; never the host's. */
-  readonly network: 'public' | 'none'
-  /** Shown read-only, before the first command, so that none can put a link in their place. */
-  readonly toolDirs?: readonly ToolDir[] | undefined
-  /** The disk that programs may take; no limit by default. */
-  readonly storageMb?: number | undefined
-}
 
 /**
  * A running set of namespaces over a stack of overlays. Every command enters through bubblewrap itself,
@@ -121,7 +102,7 @@ export class Machine {
             streams: [1, 2, 3],
             limitBytes: options.outputLimitBytes ?? defaultLimitBytes,
           })
-        : await this.spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
+        : await spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
       const { result } = await runReported(child, options, command.group)
       if (!this.alive) throw broken()
       this.requireMemory()
@@ -140,7 +121,7 @@ export class Machine {
   ): Promise<{ child: ChildProcess; done: () => Promise<void> }> {
     const command = await this.prepare(argv, options, { terminal: false })
     try {
-      const child = await this.spawnEntry(command, stdin)
+      const child = await spawnEntry(command, stdin)
       return { child, done: async () => this.finish(command) }
     } catch (error) {
       this.finish(command)
@@ -207,12 +188,8 @@ export class Machine {
   }
 
   /** Removes what is no directory from the root of the sandbox, while no program runs inside. */
-  async removeFromRoot(path: string): Promise<void> {
-    const { home, privileges } = this.options
-    const { outerPid } = this.holder
-    const enter = [...enterUser(privileges, outerPid), `--mount=/proc/${outerPid}/ns/mnt`]
-    const remove = ['rm', '-f', '--', join(mergedIn(home), path)]
-    await execProcess('nsenter', [...enter, ...remove], { env: cleanEnv, cwd: '/' })
+  removeFromRoot(path: string): Promise<void> {
+    return this.holder.removeFile(this.options.privileges, join(mergedIn(this.options.home), path))
   }
 
   /** A process in the network that commands started now are to have. */
@@ -256,7 +233,7 @@ export class Machine {
     const group = this.groups.take()
     const env = { ...cleanEnv, HOME: who.home, ...this.options.env, ...options.env, ...group.env }
     const { dir, home, privileges } = this.options
-    const request: EntryRequest = {
+    const words = commandArgs({
       merged: mergedIn(home),
       kernelFiles: this.kernelFiles,
       mounts: [['/dev/shm', join(dir, 'shm')], ...this.mounts],
@@ -265,13 +242,12 @@ export class Machine {
       cwd: options.cwd ?? this.options.workdir,
       newSession: !terminal,
       userns: privileges.usernsPid !== null,
-    }
-    const words = commandArgs(request)
+    })
     const args = words.map((word) => `${word}\0`).join('')
     const argsFile = join(dir, `command-${this.commands}-${randomBytes(4).toString('hex')}.args`)
     const isShort = byStarter && Buffer.byteLength(args) <= mostText
     if (!isShort) writeFileSync(argsFile, args, { mode: 0o600 })
-    const enter: EnterOptions = {
+    const enter = {
       privileges,
       outerPid: this.holder.outerPid,
       innerPid: this.holder.innerPid,
@@ -288,18 +264,6 @@ export class Machine {
   private toolDirs(): [target: string, source: string][] {
     const { dir, privileges, toolDirs = [] } = this.options
     return toolDirs.map(({ source, target }, index) => [target, privileges.ownIds ? toolPlace(dir, index) : source])
-  }
-
-  private spawnEntry(command: Prepared, stdin: 'ignore' | 'pipe'): Promise<ChildProcess> {
-    const { program, args } = entryOf(command)
-    return spawnProcess(program, args, {
-      // Under its own name bash takes a socket on stdin for a remote login and reads the host's ~/.bashrc first.
-      argv0: 'sh',
-      stdio: [stdin, 'pipe', 'pipe', 'pipe'],
-      detached: true,
-      env: { ...cleanEnv, ...command.group.env },
-      cwd: '/',
-    })
   }
 
   /** What a command says after the kernel killed some of the sandbox's programs, and not for their own use of memory, is no result. */
@@ -327,32 +291,6 @@ export class Machine {
     if (argsFile !== null) rmSync(argsFile, { force: true })
     this.groups.release(group)
   }
-}
-
-interface Prepared {
-  readonly enter: EnterOptions
-  readonly argv: readonly string[]
-  readonly argsFile: string | null
-  readonly group: KillableGroup
-}
-
-function entryOf({ enter, argv }: Prepared): Entry {
-  return { program: shell, args: ['-c', enterScript(enter), 'sh', ...argv] }
-}
-
-const filterFiles = new Map<string, string>()
-
-/** The filter of calls, in one file for all sandboxes. It lies where only we may write. */
-function seccompFileIn(home: string): string {
-  const known = filterFiles.get(home)
-  if (known !== undefined && existsSync(known)) return known
-  const filter = seccompFilter()
-  const path = join(home, `seccomp-${createHash('sha256').update(filter).digest('hex').slice(0, 12)}`)
-  const draft = `${path}.${randomBytes(4).toString('hex')}`
-  writeFileSync(draft, filter)
-  renameSync(draft, path)
-  filterFiles.set(home, path)
-  return path
 }
 
 function broken(why = 'its first process has ended or its files were removed'): BoundaryError {

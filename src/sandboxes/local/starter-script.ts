@@ -1,76 +1,97 @@
-/** Numbers of system calls that differ between architectures, in the order in which the script takes them. */
-const callNames = [
-  ...['unshare', 'mount', 'prctl', 'setfsuid', 'setfsgid', 'setns', 'setgroups', 'setgid', 'setuid', 'setsid'],
-  ...['rt_sigprocmask', 'signalfd4', 'prlimit64', 'dup3', 'clone', 'sethostname', 'capset', 'exit_group'],
-] as const
+import { BoundaryError } from '../../core/errors.ts'
+import { starterChildren } from './starter-children.ts'
 
-const calls: Readonly<Record<string, Readonly<Record<(typeof callNames)[number], number>>>> = {
-  x64: {
-    unshare: 272,
-    mount: 165,
-    prctl: 157,
-    setfsuid: 122,
-    setfsgid: 123,
-    setns: 308,
-    setgroups: 116,
-    setgid: 106,
-    setuid: 105,
-    setsid: 112,
-    rt_sigprocmask: 14,
-    signalfd4: 289,
-    prlimit64: 302,
-    dup3: 292,
-    clone: 56,
-    sethostname: 170,
-    capset: 126,
-    exit_group: 231,
-  },
-  arm64: {
-    unshare: 97,
-    mount: 40,
-    prctl: 167,
-    setfsuid: 151,
-    setfsgid: 152,
-    setns: 268,
-    setgroups: 159,
-    setgid: 144,
-    setuid: 146,
-    setsid: 157,
-    rt_sigprocmask: 135,
-    signalfd4: 74,
-    prlimit64: 261,
-    dup3: 24,
-    clone: 220,
-    sethostname: 161,
-    capset: 91,
-    exit_group: 94,
-  },
+/** A program to start in namespaces, as root of the user namespace of all sandboxes. */
+export interface StartRequest {
+  readonly ids: { readonly usernsPid: number; readonly first: number }
+  /** Mounted first, in a new mount namespace. */
+  readonly mounts?: { readonly home: string; readonly plan: readonly string[] } | undefined
+  /** Files of namespaces to enter. */
+  readonly namespaces?: readonly string[]
+  /** The process joins control groups by writing into these. */
+  readonly joinFiles?: readonly string[]
+  /** What is open for reading, by number. */
+  readonly files?: readonly (readonly [number: number, path: string])[]
+  /** The same for words that are in no file, each ended by a NUL; at most `mostText` bytes of them. */
+  readonly text?: readonly [number: number, words: readonly string[]] | undefined
+  readonly env?: Readonly<Record<string, string>>
+  readonly argv: readonly string[]
+  /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. */
+  readonly streams: readonly number[]
+  /** Of each stream one byte more than these arrives, and no more. */
+  readonly limitBytes: number
+}
+
+/** What a pipe takes without a reader. */
+export const mostText = 60_000
+
+/** A request as the script takes it: four words, and then each list after its length. */
+export function requestWords(request: StartRequest): string[] {
+  const { ids, mounts, namespaces = [], joinFiles = [], files = [], text, env = {}, argv, ...how } = request
+  const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+  const lists = [
+    mounts?.plan ?? [],
+    how.streams,
+    joinFiles,
+    namespaces,
+    files.flat(),
+    text?.flat() ?? [],
+    settings,
+    argv,
+  ]
+  const words = [
+    ...[mounts?.home ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, how.limitBytes],
+    ...lists.flatMap((list) => [list.length, ...list]),
+  ].map(String)
+  if (words.some((word) => word.includes('\0')))
+    throw new BoundaryError('task', 'a command holds a NUL character', { retryable: false })
+  return words
+}
+
+/** Numbers of the system calls that differ between architectures, in the order in which the script takes them: on x64 and on arm64. */
+const calls: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
+  unshare: [272, 97],
+  mount: [165, 40],
+  prctl: [157, 167],
+  setfsuid: [122, 151],
+  setfsgid: [123, 152],
+  setns: [308, 268],
+  setgroups: [116, 159],
+  setgid: [106, 144],
+  setuid: [105, 146],
+  setsid: [112, 157],
+  rt_sigprocmask: [14, 135],
+  signalfd4: [289, 74],
+  prlimit64: [302, 261],
+  dup3: [292, 24],
+  clone: [56, 220],
+  sethostname: [170, 161],
+  capset: [126, 91],
+  exit_group: [231, 94],
+  umount2: [166, 39],
 }
 
 /** The numbers for this machine; null where they are not known. */
 export function systemCalls(): readonly number[] | null {
-  const numbers = calls[process.arch]
-  return numbers === undefined ? null : callNames.map((name) => numbers[name])
+  const column = ['x64', 'arm64'].indexOf(process.arch)
+  return column < 0 ? null : Object.values(calls).map((numbers) => numbers[column] ?? -1)
 }
 
 /**
  * Perl is on every Debian system, and `mount` makes no id-mapped mounts before util-linux 2.39.
  *
- * Requests come on stdin and events go to stdout, each with its length before it; starter.ts says what they hold. A process is
- * started in the order of the lines of `become`: nothing of a sandbox can be seen before its control group holds the process.
+ * Requests come on stdin and events go to stdout, each with its length before it; `requestWords` makes the longest. What the
+ * children do that are forked here is in starter-children.ts.
  *
- * The first process of a sandbox is a fork of this one that starts no other program: it has closed every file, sees an empty directory,
- * cannot be traced from inside, and ends when its pipe does. When told to, it kills all others of the sandbox at once, which no fork can
- * outrun, and replaces the namespaces of its network and its shared memory.
- *
- * Mounts are made in a mount namespace of their own, under the id of the sandbox's root: the kernel keeps it for what overlays do
- * later. Capabilities stay meanwhile. What is to be shown is opened before a closed directory above the sandboxes is covered: it may lie in there too.
+ * The mounts of the host that no sandbox needs are taken away once, in a mount namespace that every sandbox copies: bubblewrap reads
+ * the whole list for each of its own mounts. Removers stay for the next directory that is to go.
  */
 export const starterScript = String.raw`
 use strict;
-my ($unshare, $mount, $prctl, $fsuid, $fsgid, $setns, $setgroups, $setgid, $setuid, $setsid, $sigmask, $signalfd, $prlimit, $dup3, $clone, $sethostname, $capset, $exit_group) = map { $_ + 0 } splice @ARGV, 0, 18;
+my ($unshare, $mount, $prctl, $fsuid, $fsgid, $setns, $setgroups, $setgid, $setuid, $setsid, $sigmask, $signalfd, $prlimit, $dup3, $clone, $sethostname, $capset, $exit_group, $umount) = map { $_ + 0 } splice @ARGV, 0, 19;
 for (@ARGV) { open(my $file, '<&=', $_) or next; close $file }
 umask 022;
+$SIG{PIPE} = 'IGNORE';
 my $empty = '';
 my $limit = pack('Q2', 0, 0);
 if (syscall($prlimit, 0, 7, 0, $limit) == 0) {
@@ -88,7 +109,7 @@ open(my $signals, '<&=', $signal_fd) or die "signalfd4: $!\n";
 pipe(my $acks, my $ack) or die "pipe: $!\n";
 fcntl($acks, 4, 0x800) or die "fcntl: $!\n";
 
-my (%running, %by_pid, %streams, %launchers, %unclaimed);
+my (%running, %by_pid, %streams, %launchers, %unclaimed, %stages, %removers);
 
 sub tell_of {
   my ($id, $kind, $text) = @_;
@@ -100,153 +121,28 @@ sub tell_of {
   }
 }
 
-sub fail { print STDERR "$_[0]: $!\n"; exit 126 }
-sub mount_at { my ($source, $target, $type, $flags, $data) = @_; syscall($mount, $source, $target, $type, $flags, $data) == 0 or fail("mount $target") }
-sub attach { my ($tree, $target) = @_; syscall(429, $tree, $empty, -100, $target, 4) == 0 or fail("move_mount $target") }
-sub mapped {
-  my ($source, $readonly, $userns) = @_;
-  my $tree = syscall(428, -100, $source, 1 | 0x80000);
-  $tree >= 0 or fail("open_tree $source");
-  my $attributes = pack('Q4', 0x100000 | $readonly, 0, 0, fileno $userns);
-  syscall(442, $tree, $empty, 0x1000, $attributes, 32) == 0 or fail("mount_setattr $source");
-  return $tree;
-}
-
-sub mount_plan {
-  my ($home, $plan, $first, $userns) = @_;
-  syscall($unshare, 0x20000) == 0 or fail('unshare');
-  mount_at('none', '/', 'none', 0x44000, $empty);
-  my @plan = @$plan;
-  my @parts;
-  while (my @part = splice @plan, 0, 3) { push @parts, [@part, $part[0] eq 'overlay' ? undef : mapped($part[2], $part[0] eq 'idmap-ro' ? 1 : 0, $userns)] }
-  my $tree = mapped($home, 0, $userns);
-  my ($at, $covered) = ('', 0);
-  for my $part (split m{/}, substr($home, 1)) {
-    $at .= "/$part";
-    if ($covered) { mkdir $at or fail($at) }
-    elsif ($at ne $home && !((stat $at)[2] & 1)) { mount_at('tmpfs', $at, 'tmpfs', 6, 'mode=0755'); $covered = 1 }
+${starterChildren}
+sub make_stage {
+  my ($home) = @_;
+  pipe(my $ready, my $tell) or return;
+  pipe(my $hold, my $release) or return;
+  my $pid = fork;
+  return unless defined $pid;
+  if ($pid == 0) {
+    close $ready;
+    close $release;
+    set_stage($home);
+    syswrite($tell, '1');
+    sysread($hold, my $ignored, 1);
+    syscall($exit_group, 0);
   }
-  attach($tree, $home);
-  chdir $home or fail($home);
-  syscall($prctl, 28, 4, 0, 0, 0) == 0 or fail('prctl');
-  syscall($fsgid, $first);
-  syscall($fsuid, $first);
-  for (@parts) {
-    my ($kind, $target, $what, $source) = @$_;
-    if (defined $source) { attach($source, $target) } else { mount_at('overlay', $target, 'overlay', 0, $what) }
-  }
-  syscall($fsuid, 0);
-  syscall($fsgid, 0);
-  syscall($prctl, 28, 0, 0, 0, 0);
-  return map { $_->[0] eq 'overlay' ? (stat $_->[1])[0] : () } @parts;
-}
-
-sub put { my ($from, $to) = @_; syscall($dup3, $from, $to, 0) >= 0 or fail('dup3') }
-
-sub detach {
-  my ($pipes) = @_;
-  put(fileno $null, 0);
-  for (1, 2) { put(fileno($pipes->{$_} // $null), $_) }
-  syscall($setsid);
-  my $none = pack('Q', 0);
-  syscall($sigmask, 2, $none, 0, 8);
-}
-
-sub enter {
-  for (@_) { syscall($setns, fileno $_, 0) == 0 or fail('setns') }
-}
-
-sub become_root {
-  my ($userns) = @_;
-  enter($userns);
-  syscall($setgroups, 0, 0) == 0 or fail('setgroups');
-  syscall($setgid, 0) == 0 or fail('setgid');
-  syscall($setuid, 0) == 0 or fail('setuid');
-}
-
-sub open_namespaces {
-  my ($request) = @_;
-  open(my $userns, '<', $request->{userns}) or fail($request->{userns});
-  return $userns, map { open(my $file, '<', $_) or fail($_); $file } @{$request->{namespaces}};
-}
-
-sub fresh_namespaces {
-  my ($others) = @_;
-  syscall($unshare, 0x48000000 | $others) == 0 or fail('unshare');
-  socket(my $socket, 2, 2, 0) or fail('socket');
-  my $up = pack('a16 s x22', 'lo', 0x41);
-  ioctl($socket, 0x8914, $up) or fail('ioctl lo');
-}
-
-sub be_first {
-  my ($id, $control) = @_;
-  put(fileno $control, 0);
-  put(fileno $ack, 1);
-  put(fileno $null, 2);
-  syscall(436, 3, 0xffffffff, 0) == 0 or exit 1;
-  $0 = 'sandbox';
-  $SIG{CHLD} = 'IGNORE';
-  my $header = pack('L2', 0x20080522, 0);
-  my $powers = pack('L6', 0x201020, 0x201020, 0, 0, 0, 0);
-  syscall($capset, $header, $powers) == 0 or exit 1;
-  syscall($prctl, 38, 1, 0, 0, 0) == 0 or exit 1;
-  syscall($prctl, 4, 0, 0, 0, 0) == 0 or exit 1;
-  syscall($prctl, 1, 9, 0, 0, 0) == 0 or exit 1;
-  while (1) {
-    my $read = sysread(STDIN, my $word, 1);
-    next if !defined $read && $! == 4;
-    exit 0 unless $read;
-    kill 'KILL', -1;
-    fresh_namespaces(0);
-    defined syswrite(STDOUT, "r $id\n") or exit 1;
-  }
-}
-
-sub hold {
-  my ($id, $request, $pipes, $control) = @_;
-  detach($pipes);
-  my ($userns, @namespaces) = open_namespaces($request);
-  my @devices = @{$request->{plan}} ? mount_plan(@$request{qw(home plan first)}, $userns) : ();
-  enter(@namespaces);
-  chdir "$request->{home}/empty" or fail("$request->{home}/empty");
-  become_root($userns);
-  fresh_namespaces(0x4000000);
-  my $name = 'sandbox';
-  syscall($sethostname, $name, length $name) == 0 or fail('sethostname');
-  chroot '.' or fail('chroot');
-  my $pid = syscall($clone, 0x20008011, 0, 0, 0, 0);
-  fail('clone') if $pid < 0;
-  be_first($id, $control) if $pid == 0;
-  syswrite($ack, "h $id $pid @devices\n");
-  syscall($exit_group, 0);
-}
-
-sub filled_pipe {
-  my ($text) = @_;
-  pipe(my $reading, my $writing) or fail('pipe');
-  syswrite($writing, $text) == length $text or fail('write');
-  return $reading;
-}
-
-sub become {
-  my ($request, $pipes) = @_;
-  detach($pipes);
-  for (@{$request->{join}}) { open(my $file, '>', $_) or fail($_); defined syswrite($file, '0') or fail($_) }
-  my @files;
-  push @files, [3, $pipes->{3}] if $pipes->{3};
-  my @paths = @{$request->{files}};
-  while (my ($number, $path) = splice @paths, 0, 2) { open(my $file, '<', $path) or fail($path); push @files, [$number + 0, $file] }
-  if (@{$request->{texts}}) { my ($number, @words) = @{$request->{texts}}; push @files, [$number + 0, filled_pipe(join '', map { "$_\0" } @words)] }
-  my ($userns, @namespaces) = open_namespaces($request);
-  mount_plan(@$request{qw(home plan first)}, $userns) if @{$request->{plan}};
-  enter(@namespaces);
-  become_root($userns);
-  for (@files) { $_->[2] = fcntl($_->[1], 1030, 32) or fail('fcntl') }
-  for (@files) { put($_->[2] + 0, $_->[0]) }
-  for (@{$request->{env}}) { my ($name, $value) = split /=/, $_, 2; $ENV{$name} = $value }
-  my @argv = @{$request->{argv}};
-  exec { $argv[0] } @argv;
-  fail($argv[0]);
+  close $tell;
+  close $hold;
+  my $file;
+  open($file, '<', "/proc/$pid/ns/mnt") or undef $file if sysread($ready, my $word, 1);
+  close $release;
+  waitpid $pid, 0;
+  $stages{$home} = $file if $file;
 }
 
 sub start {
@@ -260,6 +156,7 @@ sub start {
     pipe($ours{$_}, $theirs{$_}) or return tell_of($id, 'f', "pipe: $!");
     chown $request{first}, $request{first}, $theirs{$_};
   }
+  make_stage($request{home}) if @{$request{plan}} && !$stages{$request{home}};
   my ($control, $hand);
   if ($is_holder) { pipe($control, $hand) or return tell_of($id, 'f', "pipe: $!") }
   my $pid = fork;
@@ -275,30 +172,26 @@ sub start {
   tell_of($id, 'p', $pid) unless $is_holder;
 }
 
-sub remove_tree {
-  my ($dir, $depth) = @_;
-  return 0 if $depth > 50;
-  opendir(my $listing, $dir) or return $! == 2;
-  my @names = grep { $_ ne '.' && $_ ne '..' } readdir $listing;
-  closedir $listing;
-  my $is_gone = 1;
-  for my $path (map { "$dir/$_" } @names) {
-    lstat $path;
-    if (-d _) { $is_gone = 0 unless remove_tree($path, $depth + 1) }
-    else { unlink $path or $! == 2 or $is_gone = 0 }
-  }
-  rmdir $dir or $! == 2 or return 0;
-  return $is_gone;
-}
-
 sub start_removal {
   my ($id, $dir) = @_;
-  my $pid = fork;
-  return tell_of($id, 'f', "fork: $!") unless defined $pid;
-  if ($pid == 0) { detach({}); syscall($exit_group, remove_tree($dir, 0) ? 0 : 1) }
+  my ($pid) = grep { !defined $removers{$_}{id} } keys %removers;
+  if (!defined $pid) {
+    pipe(my $jobs, my $hand) or return tell_of($id, 'f', "pipe: $!");
+    $pid = fork;
+    return tell_of($id, 'f', "fork: $!") unless defined $pid;
+    be_remover($jobs) if $pid == 0;
+    $removers{$pid} = { hand => $hand };
+  }
+  $removers{$pid}{id} = $id;
   $running{$id} = { pid => $pid, open => {} };
-  $by_pid{$pid} = $id;
   tell_of($id, 'p', $pid);
+  syswrite($removers{$pid}{hand}, "$id $dir\n");
+}
+
+sub removed {
+  my ($pid, $status) = @_;
+  my $id = delete $removers{$pid}{id};
+  end_of($id, $status) if defined $id;
 }
 
 sub forget { my ($id) = @_; my $process = $running{$id} or return; delete $running{$id} if $process->{ended} && !%{$process->{open}} }
@@ -340,6 +233,7 @@ sub hear_holders {
   while ($heard =~ s/^(\w) (\d+) ?(\d*)(.*)\n//) {
     my ($kind, $id, $pid, $devices) = ($1, $2, $3, $4);
     my $process = $running{$id} or next;
+    if ($kind eq 'd') { removed($process->{pid}, $pid); next }
     if ($kind eq 'r') { tell_of($id, 'r', ''); next }
     $process->{pid} = $pid;
     $process->{is_up} = 1;
@@ -364,6 +258,7 @@ sub collect_ended {
     my $status = $?;
     if (exists $launchers{$pid}) { launched(delete $launchers{$pid}) }
     elsif (exists $by_pid{$pid}) { end_of(delete $by_pid{$pid}, $status) }
+    elsif (exists $removers{$pid}) { removed($pid, $status || 256); delete $removers{$pid} }
     else { $unclaimed{$pid} = $status }
   }
   %unclaimed = () unless %launchers;

@@ -1,12 +1,13 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needs } from '../../../test/needs.ts'
 import { collect } from '../namespaces/run-to-end.ts'
-import { removeByStarter, type StartRequest, startProcess } from './starter.ts'
+import { removeByStarter, startProcess } from './starter.ts'
+import type { StartRequest } from './starter-script.ts'
 
 const first = 0x7000_0000
 let usernsPid = 0
@@ -67,6 +68,23 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     expect(await removeByStarter(join(dir, 'gone'))).toBe(true)
     mkdirSync(join(dir, 'deep', ...Array.from({ length: 60 }, () => 'd')), { recursive: true })
     expect(await removeByStarter(join(dir, 'deep'))).toBe(false)
+    rmSync(dir, { recursive: true })
+  })
+
+  test('removes many trees at once, and goes on after one that removed them was killed', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'ot-starter-'))
+    const trees = Array.from({ length: 20 }, (_, i) => join(dir, String(i)))
+    for (const tree of trees) mkdirSync(join(tree, 'a/b'), { recursive: true })
+    expect(await Promise.all(trees.map(removeByStarter))).toEqual(trees.map(() => true))
+    const starters = spawnSync('pgrep', ['-P', String(process.pid), 'perl'], { encoding: 'utf8' }).stdout.trim()
+    const removers = spawnSync('pgrep', ['-P', starters.split('\n').join(',')], { encoding: 'utf8' }).stdout.trim()
+    expect(removers).not.toBe('')
+    for (const pid of removers.split('\n')) process.kill(Number(pid), 'SIGKILL')
+    for (const tree of trees) mkdirSync(join(tree, 'a/b'), { recursive: true })
+    // A removal that met its end is reported as such, and the next ones are not.
+    await Promise.all(trees.map(removeByStarter))
+    expect(await Promise.all(trees.map(removeByStarter))).toEqual(trees.map(() => true))
+    expect(readdirSync(dir)).toEqual([])
     rmSync(dir, { recursive: true })
   })
 

@@ -7,31 +7,7 @@ import { ExhaustionError, exhaustionIn, patiently } from '../../lib/exhaustion.t
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { inheritedDescriptors } from './descriptors.ts'
-import { starterScript, systemCalls } from './starter-script.ts'
-
-/** A program to start in namespaces, as root of the user namespace of all sandboxes. */
-export interface StartRequest {
-  readonly ids: { readonly usernsPid: number; readonly first: number }
-  /** Mounted first, in a new mount namespace. */
-  readonly mounts?: { readonly home: string; readonly plan: readonly string[] } | undefined
-  /** Files of namespaces to enter. */
-  readonly namespaces?: readonly string[]
-  /** The process joins control groups by writing into these. */
-  readonly joinFiles?: readonly string[]
-  /** What is open for reading, by number. */
-  readonly files?: readonly (readonly [number: number, path: string])[]
-  /** The same for words that are in no file, each ended by a NUL; at most `mostText` bytes of them. */
-  readonly text?: readonly [number: number, words: readonly string[]] | undefined
-  readonly env?: Readonly<Record<string, string>>
-  readonly argv: readonly string[]
-  /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. */
-  readonly streams: readonly number[]
-  /** Of each stream one byte more than these arrives, and no more. */
-  readonly limitBytes: number
-}
-
-/** What a pipe takes without a reader. */
-export const mostText = 60_000
+import { requestWords, type StartRequest, starterScript, systemCalls } from './starter-script.ts'
 
 /** One of a process's streams. It emits `data`. */
 class Stream extends EventEmitter {
@@ -225,26 +201,8 @@ class Starter {
   }
 
   start(verb: 'start' | 'hold', request: StartRequest): Promise<StartedProcess> {
-    const { ids, mounts, namespaces = [], joinFiles = [], files = [], text, env = {}, argv, ...how } = request
-    const id = this.count++
-    const list = (words: readonly (string | number)[]) => [words.length, ...words]
-    const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-    const words = [
-      ...[mounts?.home ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, how.limitBytes],
-      ...[
-        mounts?.plan ?? [],
-        how.streams,
-        joinFiles,
-        namespaces,
-        files.flat(),
-        text?.flat() ?? [],
-        settings,
-        argv,
-      ].flatMap(list),
-    ].map(String)
-    if (words.some((word) => word.includes('\0')))
-      throw new BoundaryError('task', 'a command holds a NUL character', { retryable: false })
-    return this.ask(id, verb, { words, streams: how.streams })
+    const words = requestWords(request)
+    return this.ask(this.count++, verb, { words, streams: request.streams })
   }
 
   remove(dir: string): Promise<StartedProcess> {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readRewardFiles } from './reward-files.ts'
+import { readRewardFiles } from './tests-run.ts'
 
 test('reads what is there and says null for what is not', async () => {
   const dir = await folder()
