@@ -48,7 +48,10 @@ function forget(tasks, out, most = '3') {
 /** A solution that forgets to start a service may wait for it for ever. */
 function hurry(file) {
   const toml = readFileSync(file, 'utf8')
-  writeFileSync(file, toml.replace(/(\[agent\][^[]*?timeout_sec = )[\d.]+/, (_, before) => `${before}60.0`))
+  writeFileSync(
+    file,
+    toml.replace(/(\[agent\][^[]*?timeout_sec = )[\d.]+/, (_, before) => `${before}60.0`),
+  )
 }
 
 /** The script without one of its lines or blocks, once for each that can be left out and leaves a program. Lines that only look, comment or set up are no steps. */
