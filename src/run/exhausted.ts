@@ -1,10 +1,10 @@
 import { BoundaryError, messageOf, UserError } from '../core/errors.ts'
 import type { SandboxProvider } from '../core/sandbox.ts'
 import type { TrialEnd } from '../core/trial.ts'
+import { statfs } from '../lib/disk.ts'
 import { exhaustedBy, noteExhaustion, onExhaustion, type Resource } from '../lib/exhaustion.ts'
 import { codeOf } from '../lib/files.ts'
 import { refusedForks } from '../lib/machine-limits.ts'
-import { statfs } from '../lib/disk.ts'
 
 /** The code of a trial that failed because this machine had no room for its files; it stops the job. */
 export const diskFullCode = 'DiskFullError'
