@@ -99,7 +99,7 @@ export interface ViewTask {
 }
 
 /** What tasks without a value are listed by. */
-export const noTaskValue = '(none)'
+const noTaskValue = '(none)'
 
 const byText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const orders: Readonly<Record<string, (a: ViewTaskItem, b: ViewTaskItem) => number>> = {

@@ -79,7 +79,7 @@ function byCodePoint(a: string, b: string): number {
 }
 
 /** A running sum that does not lose the small ones among the large: the one Python's `sum` has been using since 3.12. */
-export function makeSum(): { add(value: number): void; value(): number } {
+function makeSum(): { add(value: number): void; value(): number } {
   let sum = 0
   let lost = 0
   return {

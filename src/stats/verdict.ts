@@ -16,7 +16,7 @@ export interface PairedComparison {
 }
 
 /** The level of every test. */
-export const level = 0.05
+const level = 0.05
 
 /** Compares two runs on the tasks both have; null when there is none. */
 export function comparePaired(first: RewardsByTask, second: RewardsByTask, next: Next): PairedComparison | null {

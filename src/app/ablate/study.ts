@@ -186,7 +186,7 @@ export function combinations(lists: Readonly<Record<string, readonly FactorValue
 }
 
 /** A name that is safe as part of a file name. */
-export function slug(given: string): string {
+function slug(given: string): string {
   return (
     given
       .replace(/[^\w.=,+-]+/g, '-')

@@ -16,7 +16,7 @@ import type { OpenDataset } from './dataset-shelf.ts'
 import { NotHere } from './library-job.ts'
 
 /** Of a text this much is sent at first; the rest is asked for. */
-export const shownChars = 20_000
+const shownChars = 20_000
 /** Messages that are sent at once. */
 const shownMessages = 200
 

@@ -44,7 +44,7 @@ export function runningRowOf(name: string, startedAt: string): ViewTrialRow {
   }
 }
 
-export function outcomeOf({ end }: Pick<TrialRecord, 'end'>): ViewOutcome {
+function outcomeOf({ end }: Pick<TrialRecord, 'end'>): ViewOutcome {
   if (end.kind !== 'scored') return end.kind
   if (end.rewards === null) return 'unverified'
   const reward = mainReward(end.rewards)

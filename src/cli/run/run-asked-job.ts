@@ -37,7 +37,7 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
 }
 
 /** Shows the progress of a job's trials, on stderr unless another screen is given. */
-export function showTrials(
+function showTrials(
   { quiet, verbose = false }: Pick<Showing, 'quiet' | 'verbose'>,
   screen: Screen = process.stderr,
 ) {

@@ -5,7 +5,7 @@ import { float, rowBytes } from './wasm/kernels.ts'
 export const maxRows = 64
 
 /** Bytes of a page of WebAssembly's memory, and the most that it can have. */
-export const pageBytes = 65_536
+const pageBytes = 65_536
 const maxBytes = 65_536 * pageBytes
 
 /** Where everything is in the memory that all threads share. */

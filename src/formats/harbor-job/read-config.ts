@@ -60,7 +60,7 @@ export function parseConfig<T>(
 }
 
 /** Says that a key is ignored. */
-export function unknownKey(path: string): ConfigWarning {
+function unknownKey(path: string): ConfigWarning {
   return { path, kind: 'unknown', message: `${path} is not a known key and is ignored` }
 }
 

@@ -13,7 +13,7 @@ export interface HubAccount {
 type Env = Readonly<Record<string, string | undefined>>
 
 /** The variables a token may be in, the first that is set wins. */
-export const hubTokenVariables = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HUGGINGFACE_TOKEN', 'HF_API_TOKEN'] as const
+const hubTokenVariables = ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HUGGINGFACE_TOKEN', 'HF_API_TOKEN'] as const
 
 /** Reads token and address from the environment; the token may also be where `hf auth login` stores it. */
 export function hubAccount(env: Env): HubAccount {

@@ -13,7 +13,7 @@ export class Refused extends Error {
 }
 
 /** The header with the key. It is no cookie: a browser sends it along for no other page. */
-export const keyHeader = 'x-ot-agent-key'
+const keyHeader = 'x-ot-agent-key'
 
 const mostBytes = 65_536
 

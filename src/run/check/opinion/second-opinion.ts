@@ -62,7 +62,7 @@ export async function checkOpinion(ask: OpinionAsk): Promise<OpinionReport> {
 }
 
 /** A disagreement rejects; its evidence is what the reviewer quotes, with the line where that begins. */
-export function judgeReview({ agrees, reason, quotes }: Review, task: ReviewedTask): Check {
+function judgeReview({ agrees, reason, quotes }: Review, task: ReviewedTask): Check {
   if (agrees) return { name: 'opinion', outcome: 'ok', reasons: [] }
   const evidence = quotes.map(({ part, text }) => `${placeOf(part, text, task)}: ${text}`)
   return { name: 'opinion', outcome: 'fail', reasons: [`the second opinion disagrees: ${reason}`], evidence }

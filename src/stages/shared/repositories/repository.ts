@@ -41,7 +41,7 @@ export function parseRepositorySpec(text: string, root: string): RepositorySpec 
 }
 
 /** Whether a name is that of an archive that can be read as a repository, such as a source distribution. */
-export function isArchive(name: string): boolean {
+function isArchive(name: string): boolean {
   return /\.(?:tar\.gz|tgz|tar)$/.test(name)
 }
 
