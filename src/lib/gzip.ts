@@ -45,7 +45,7 @@ const unknownOperatingSystem = 255
 export function gunzipFew(bytes: Uint8Array): Uint8Array | null {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b || bytes.length > 1 << 20) return null
   try {
-    return zlib.gunzipSync(bytes, { maxOutputLength: 16 << 20 })
+    return zlib.gunzipSync(bytes, { maxOutputLength: 16 << 20, chunkSize: 64 << 10 })
   } catch {
     return null
   }

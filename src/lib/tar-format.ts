@@ -129,21 +129,37 @@ function sumOf(block: Uint8Array): number {
 
 /** Reads one header block; null for the zero block that ends an archive. */
 export function parseHeader(block: Uint8Array): RawHeader | null {
-  if (block.every((byte) => byte === 0)) return null
-  const checksum = Buffer.from(upToNul(block.subarray(148, 156))).toString('latin1')
-  if (!/^ *[0-7]+ *$/.test(checksum) || Number.parseInt(checksum, 8) !== sumOf(block)) {
+  if (block[0] === 0 && block.every((byte) => byte === 0)) return null
+  if (plainOctal(block, 148, 156) !== sumOf(block) && !hasRightSum(block)) {
     throw new ArchiveError('a header has a wrong checksum: this is not a tar archive, or it is damaged')
   }
-  const magic = Buffer.from(block.subarray(257, 263)).toString('latin1')
-  const prefix = magic === 'ustar\0' ? upToNul(block.subarray(345, 500)) : new Uint8Array()
+  const hasPrefix = block[345] !== 0 && Buffer.from(block.subarray(257, 263)).toString('latin1') === 'ustar\0'
+  const prefix = hasPrefix ? upToNul(block.subarray(345, 500)) : new Uint8Array()
   const name = upToNul(block.subarray(0, 100))
   return {
     name: prefix.length > 0 ? Buffer.concat([prefix, Buffer.from('/'), name]) : name,
     link: upToNul(block.subarray(157, 257)),
     flag: String.fromCharCode(block[156] ?? 0),
-    mode: parseNumber(block.subarray(100, 108), 'mode'),
-    size: parseNumber(block.subarray(124, 136), 'size'),
+    mode: plainOctal(block, 100, 108) ?? parseNumber(block.subarray(100, 108), 'mode'),
+    size: plainOctal(block, 124, 136) ?? parseNumber(block.subarray(124, 136), 'size'),
   }
+}
+
+/** Some writers put spaces around the digits. */
+function hasRightSum(block: Uint8Array): boolean {
+  const checksum = Buffer.from(upToNul(block.subarray(148, 156))).toString('latin1')
+  return /^ *[0-7]+ *$/.test(checksum) && Number.parseInt(checksum, 8) === sumOf(block)
+}
+
+/** The number in a field as most writers write it: octal digits, then a NUL. Null for every other field. */
+function plainOctal(block: Uint8Array, start: number, end: number): number | null {
+  let value = 0
+  for (let at = start; at < end; at++) {
+    const digit = (block[at] ?? 0) - 0x30
+    if (digit >= 0 && digit < 8) value = value * 8 + digit
+    else return digit === -0x30 && at > start ? value : null
+  }
+  return null
 }
 
 /** The bytes before the first NUL, or all of them. */

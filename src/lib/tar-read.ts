@@ -119,7 +119,7 @@ class Extras {
   apply(raw: RawHeader): TarHeader & { readonly garbled: boolean } {
     const name = decode(this.#pax.get('path') ?? this.#name ?? raw.name)
     const link = decode(this.#pax.get('linkpath') ?? this.#link ?? raw.link)
-    const sparse = [...this.#pax.keys()].some((key) => key.startsWith('GNU.sparse.'))
+    const sparse = this.#pax.size > 0 && [...this.#pax.keys()].some((key) => key.startsWith('GNU.sparse.'))
     const oldStyleDir = kindOf(raw.flag) === 'file' && name.text.endsWith('/')
     const kind = sparse ? 'other' : oldStyleDir ? 'dir' : kindOf(raw.flag)
     const hasBody = kindOf(raw.flag) === 'file' || kindOf(raw.flag) === 'other'
@@ -147,11 +147,20 @@ class Extras {
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 function decode(bytes: Uint8Array): { readonly text: string; readonly garbled: boolean } {
+  const plain = plainText(bytes)
+  if (plain !== null) return { text: plain, garbled: false }
   try {
     return { text: strict.decode(bytes), garbled: false }
   } catch {
     return { text: Buffer.from(bytes).toString('latin1'), garbled: true }
   }
+}
+
+/** Most names, at a fraction of what the decoder takes; null for one that is long or not ASCII. */
+function plainText(bytes: Uint8Array): string | null {
+  if (bytes.length > 200) return null
+  for (let i = 0; i < bytes.length; i++) if ((bytes[i] ?? 0) > 0x7f) return null
+  return bytes.length === 0 ? '' : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
 }
 
 /** The content of one entry, chunk by chunk; what its reader leaves is skipped. */

@@ -31,7 +31,7 @@ export async function digestTask(taskDir: string): Promise<TaskDigests> {
 
 async function contentHash(taskDir: string, files: ReadonlyMap<string, string>): Promise<string> {
   const gitignore = await readTaskText(taskDir, join(taskDir, '.gitignore'))
-  const isIgnored = compileIgnore(gitignore === null ? defaultIgnores : splitLines(gitignore))
+  const isIgnored = gitignore === null ? isIgnoredByDefault : compileIgnore(splitLines(gitignore))
   const hash = createHash('sha256')
   const paths = [...files.keys()].filter((path) => !isIgnored(path)).sort(compareBytes)
   for (const path of paths) hash.update(`${path}\0${files.get(path)}\n`)
@@ -167,6 +167,8 @@ export function compileIgnore(lines: readonly string[]): Ignore {
     return rules.findLast((rule) => matches(rule, parts))?.ignores ?? false
   }
 }
+
+const isIgnoredByDefault = compileIgnore(defaultIgnores)
 
 /** Splits a text at every line end that Python knows. */
 export function splitLines(text: string): string[] {

@@ -111,11 +111,11 @@ export function makeTrialNamer(): (key: TrialKey) => string {
   const taken = new Set<string>()
   // Of a job with many trials these are asked for again and again.
   const shortName = remembering(shortTaskName)
-  const agentText = remembering((agent: unknown) => JSON.stringify([agent]).slice(1, -1))
+  const textOf = remembering((value: unknown) => JSON.stringify([value]).slice(1, -1))
   return ({ jobName, taskName, digest, agent, attempt }) => {
-    const [first, rest] = [JSON.stringify([jobName, taskName, digest]).slice(0, -1), agentText(agent)]
+    const key = `[${textOf(jobName)},${textOf(taskName)},${textOf(digest)},${textOf(agent)},${attempt}`
     for (let nth = 0; ; nth++) {
-      const name = `${shortName(taskName)}__${shortId(`${first},${rest},${attempt},${nth}]`)}`
+      const name = `${shortName(taskName)}__${shortId(`${key},${nth}]`)}`
       if (taken.has(name)) continue
       taken.add(name)
       return name

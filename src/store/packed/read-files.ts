@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { readSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -55,7 +55,7 @@ async function fewBytesOf(
   const bytes = Buffer.allocUnsafe(member.length)
   // Blocking: so few bytes are there sooner than another thread could be asked for them.
   const bytesRead = readSync((await segmentOf(member.segment)).fd, bytes, 0, member.length, member.offset)
-  const isWhole = bytesRead === member.length && createHash('sha256').update(bytes).digest('hex') === member.sha256
+  const isWhole = bytesRead === member.length && hash('sha256', bytes, 'hex') === member.sha256
   return isWhole ? gunzipFew(bytes) : null
 }
 
@@ -85,6 +85,8 @@ function byName(a: TrialFile, b: TrialFile): number {
 
 /** `TRIAL/agent/NAME` or `TRIAL/steps/STEP/agent/NAME`, where NAME may be in an `episode-N/`; null for every other file. */
 function placeOf(path: string, trial: string): Pick<TrialFile, 'step' | 'folder' | 'name'> | null {
+  // Most files of a trial are its own, right in its directory.
+  if (path.indexOf('/', trial.length + 1) < 0) return null
   const [root, ...rest] = path.split('/')
   const inStep = rest[0] === 'steps' && rest.length >= 4
   const [folder, ...names] = inStep ? rest.slice(2) : rest
