@@ -98,6 +98,16 @@ function rowsOf(loose: Measured & { readonly pass: Cost }, packed: Measured): Ro
       { name: `${names[key]}, packed, CPU`, value: packed[key].cpuSec, unit: 's' },
     )
   }
+  for (const key of ['stats', 'export'] as const) {
+    const times = packed[key].cpuSec / loose[key].cpuSec
+    rows.push({
+      name: `${names[key]}, packed against loose, CPU`,
+      value: times,
+      unit: 'x',
+      goal: 'at most 1',
+      ok: times <= 1,
+    })
+  }
   const times = loose.show.cpuSec / loose.pass.cpuSec
   return [...rows, { name: 'jobs show, times readdir and stat, CPU', value: times, unit: 'x' }]
 }

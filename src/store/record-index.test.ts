@@ -159,6 +159,47 @@ test('what records share is in the index once, and they are rendered as if they 
   expect(JSON.stringify(await indexed(dir))).toBe(JSON.stringify(await plain(dir)))
 })
 
+test('an index of an earlier version is passed over and made again', async () => {
+  const dir = await makeJob(4)
+  const row = (nth: number) => `row\t"trial-${nth}"\t1.2.3-4.5.6-\tx.0\tx.1\t{"schema":"trial/1"}`
+  await writeFile(join(dir, indexName), [0, 1, 2, 3].map((nth) => String(renderLine(row(nth)))).join(''))
+  expect(await answered(dir)).toEqual([])
+  expect(await indexed(dir)).toEqual(await plain(dir))
+  expect(namesIn(await readFile(join(dir, indexName), 'utf8'))).toHaveLength(4)
+  expect(await readFile(join(dir, indexName), 'utf8')).not.toContain('\trow\t')
+})
+
+test('readers at the same time give the same records, and so do readers after them', async () => {
+  const dir = await makeJob(12)
+  const expected = await plain(dir)
+  for (const records of await Promise.all([1, 2, 3].map(() => indexed(dir)))) expect(records).toEqual(expected)
+  expect(await indexed(dir)).toEqual(expected)
+  expect(await answered(dir)).toEqual(expected.map(({ name }) => name))
+})
+
+test('an index that was cut at any byte, as a kill cuts it, answers only for whole lines', async () => {
+  const dir = await makeJob(3)
+  const expected = await indexed(dir)
+  const whole = await readFile(join(dir, indexName))
+  for (let bytes = 0; bytes < whole.length - 1; bytes += 97) {
+    await writeFile(join(dir, indexName), whole.subarray(0, bytes))
+    expect(await answered(dir)).toEqual([])
+    expect(await indexed(dir)).toEqual(expected)
+  }
+})
+
+test('records with and without what is optional come back as they were', async () => {
+  const dir = await tempDir()
+  const resumed = { kind: 'not-replayed', reason: 'no tape' } as const
+  const odd = JSON.parse('{"__proto__": {"a": 1}, "10": "\\u00e9\\t\\n", "2": []}')
+  for (const [nth, extra] of [{}, { resumed }, { metadata: odd }, {}, { resumed, metadata: { a: 1 } }].entries())
+    await finish(openHarborLayout(dir, {}), someRecord({ name: `trial-${nth}`, id: `id-${nth}`, ...extra }))
+  await settle()
+  await indexed(dir)
+  expect(await answered(dir)).toHaveLength(5)
+  expect(JSON.stringify(await indexed(dir))).toBe(JSON.stringify(await plain(dir)))
+})
+
 test('an index that another user wrote is passed over', { skip: process.geteuid?.() !== 0 }, async () => {
   const dir = await makeJob(3)
   await indexed(dir)
