@@ -84,11 +84,11 @@ export function startHeldJobs(slurm: SlurmCluster): void {
   }
 }
 
-/** Rows of a recipe's first step, and how many of them are different. */
-export async function countRows(out: string): Promise<{ rows: number; distinct: number }> {
+/** Rows of a recipe's first step, and how many of them differ in a column. */
+export async function countRows(out: string, step = 'puzzles', column = 'name') {
   await using sql = await SqlDatabase.open({ memoryMb: 256, threads: 1, tempDir: join(out, 'count') })
   const [found] = await sql.rows(
-    `SELECT count(*) AS rows, count(DISTINCT name) AS names FROM read_parquet('${out}/stages/puzzles-*/part-*.parquet')`,
+    `SELECT count(*) AS rows, count(DISTINCT ${column}) AS names FROM read_parquet('${out}/stages/${step}-*/part-*.parquet')`,
   )
   return { rows: Number(found?.rows), distinct: Number(found?.names) }
 }

@@ -31,13 +31,7 @@ export async function planJob(
   const requested = await jobConfigOf(request, notify)
   const at = { fetch: request.fetch ?? false, notify, signal }
   const config = await located(absolute(requested.config), at)
-  const tasks = await resolveTasks(config, at)
-  const { share } = request
-  return {
-    ...requested,
-    config,
-    tasks: share === undefined ? tasks : tasks.filter((_, i) => i % share.of === share.index),
-  }
+  return { ...requested, config, tasks: await resolveTasks(config, at, request.share) }
 }
 
 /** The job file that a planned job amounts to, without secrets. */

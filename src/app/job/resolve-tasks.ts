@@ -3,7 +3,7 @@ import { UserError } from '../../core/errors.ts'
 import { type DatasetConfig, type JobConfig, noTask, type TaskConfig } from '../../core/job.ts'
 import type { Task } from '../../core/task.ts'
 import { taskFileName } from '../../core/task-paths.ts'
-import { findTasks } from '../../formats/harbor-task/find.ts'
+import { listTaskDirs, whyBroken } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
 import { loadTask } from '../../formats/harbor-task/load.ts'
 import { exists, kindAt } from '../../lib/files.ts'
@@ -14,20 +14,33 @@ import type { TasksRequest } from './tasks-request.ts'
 /** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
 const loadsAtOnce = 16
 
-/** Finds and reads every task of a job, in the job's order; the first thing wrong with one of them is thrown. */
-export async function resolveTasks(config: JobConfig, at: FetchAt = here): Promise<JobTask[]> {
+/**
+ * Finds and reads every task of a job, in the job's order; the first thing wrong with one of them is thrown. Of several
+ * processes that share a job each reads its own tasks, and of the others only that they are there.
+ */
+export async function resolveTasks(
+  config: JobConfig,
+  at: FetchAt = here,
+  share: TasksRequest['share'] = { index: 0, of: 1 },
+): Promise<JobTask[]> {
   const allowNoTests = config.verifier.disable
-  const wanted: { readonly dir: string; readonly config: TaskConfig }[] = []
+  // Those that were found in a folder have not been looked at yet.
+  const wanted: { readonly dir: string; readonly config: TaskConfig; readonly found?: boolean }[] = []
   for (const task of config.tasks)
     wanted.push({ config: { ...task, gitUrl: null, gitCommitId: null }, dir: await folderOfTask(task, at) })
-  for (const dataset of config.datasets) wanted.push(...(await tasksOfDataset(dataset, allowNoTests, at)))
+  for (const dataset of config.datasets) wanted.push(...(await tasksOfDataset(dataset, at)))
   if (wanted.length === 0)
     throw new UserError(
       'expected tasks to run, got none',
       'name a task or a folder of tasks with -p, or list them in the job file',
     )
-  const loaded = await loadEach([...new Set(wanted.map(({ dir }) => dir))], allowNoTests)
-  return wanted.flatMap(({ dir, config }) => {
+  const own = wanted.filter((_, i) => i % share.of === share.index)
+  for (const { dir, found } of own) {
+    const reason = found ? await whyBroken(dir, { allowNoTests }) : null
+    if (reason !== null) throw brokenTask({ dir, reason })
+  }
+  const loaded = await loadEach([...new Set(own.map(({ dir }) => dir))], allowNoTests)
+  return own.flatMap(({ dir, config }) => {
     const task = loaded.get(dir)
     return task ? [{ task, config: { ...config, path: dir } }] : []
   })
@@ -51,17 +64,14 @@ async function folderOfDataset(dataset: DatasetConfig, at: FetchAt) {
   return (await fetching()).datasetFolder(dataset, at)
 }
 
-/** Only what the filters of a dataset leave must be sound. */
-async function tasksOfDataset(dataset: DatasetConfig, allowNoTests: boolean, at: FetchAt) {
+/** Only what the filters of a dataset leave has to be sound. */
+async function tasksOfDataset(dataset: DatasetConfig, at: FetchAt) {
   const { dir: folder, source, names } = await folderOfDataset(dataset, at)
-  const { tasks, broken } = await findTasks(folder, { allowNoTests })
-  const all = [...tasks, ...broken.map(({ dir }) => dir)].sort()
-  const own = names === null ? all : all.filter((dir) => names.includes(basename(dir)))
-  const chosen = select(own, dataset)
-  const bad = broken.find(({ dir }) => chosen.includes(dir))
-  if (bad) throw brokenTask(bad)
-  if (chosen.length === 0) throw noneLeft(dataset, tasks)
-  return chosen.map((dir) => ({ dir, config: { ...noTask, source } }))
+  const all = [...(await listTaskDirs(folder))].sort()
+  const named = names && new Set(names)
+  const chosen = select(named === null ? all : all.filter((dir) => named.has(basename(dir))), dataset)
+  if (chosen.length === 0) throw noneLeft(dataset, all)
+  return chosen.map((dir) => ({ dir, config: { ...noTask, source }, found: dir !== folder }))
 }
 
 function brokenTask({ dir, reason }: { readonly dir: string; readonly reason: string }): UserError {

@@ -22,16 +22,44 @@ export interface FindTasksOptions {
 
 /** The tasks at a path: the directory itself when it has a task.toml, otherwise its immediate subdirectories that are tasks. */
 export async function findTasks(path: string, options: FindTasksOptions = {}): Promise<FoundTasks> {
-  const dir = resolve(path)
-  const kind = await kindInTask('/', dir)
-  if (kind !== 'dir') {
-    const found = kind === null ? 'nothing there' : 'a file'
-    throw new UserError(`${path}: expected a task or a folder of tasks, found ${found}`, 'check the path')
-  }
+  const dir = await expectDir(path)
   if (await hasTaskFile(dir)) return { tasks: [dir], broken: [] }
   const found = await sortOut(dir, options)
   if (found.tasks.length + found.broken.length === 0) throw noTasks(path)
   return found
+}
+
+/** Looked for at once: where a disk is far away, each look takes as long as the way there and back. */
+const looksAtOnce = 64
+
+/** The same directories, sound or not: of each it is only seen that it has a task.toml. For those who need few tasks of many. */
+export async function listTaskDirs(path: string): Promise<readonly string[]> {
+  const dir = await expectDir(path)
+  if (await hasTaskFile(dir)) return [dir]
+  const names = await namesOfTasks(dir)
+  const found: string[] = []
+  for (let at = 0; at < names.length; at += looksAtOnce) {
+    const some = names.slice(at, at + looksAtOnce).map((name) => join(dir, name))
+    // What cannot be looked at is broken, and whoever needs it will be told why.
+    const are = await Promise.all(some.map((task) => hasTaskFile(task).catch(() => true)))
+    found.push(...some.filter((_, i) => are[i]))
+  }
+  if (found.length === 0) throw noTasks(path)
+  return found
+}
+
+/** Why a directory with a task.toml is no task, or null when it is one. */
+export async function whyBroken(dir: string, options: FindTasksOptions = {}): Promise<string | null> {
+  const verdict = await judge(dir, options)
+  return verdict === 'task' ? null : verdict === 'something else' ? `no ${taskFileName}` : verdict.broken
+}
+
+async function expectDir(path: string): Promise<string> {
+  const dir = resolve(path)
+  const kind = await kindInTask('/', dir)
+  if (kind === 'dir') return dir
+  const found = kind === null ? 'nothing there' : 'a file'
+  throw new UserError(`${path}: expected a task or a folder of tasks, found ${found}`, 'check the path')
 }
 
 async function sortOut(dir: string, options: FindTasksOptions): Promise<FoundTasks> {
@@ -49,13 +77,17 @@ export async function* walkTasks(
   dir: string,
   options: FindTasksOptions = {},
 ): AsyncGenerator<{ readonly dir: string; readonly broken: string | null }, void, void> {
-  const names = await orUserError(dir, () => readdir(dir))
-  for (const name of names.filter((name) => !isHalfMade(name)).sort(compareBytes)) {
+  for (const name of await namesOfTasks(dir)) {
     const task = join(dir, name)
     const verdict = await judge(task, options)
     if (verdict === 'task') yield { dir: task, broken: null }
     else if (verdict !== 'something else') yield { dir: task, broken: verdict.broken }
   }
+}
+
+async function namesOfTasks(dir: string): Promise<readonly string[]> {
+  const names = await orUserError(dir, () => readdir(dir))
+  return names.filter((name) => !isHalfMade(name)).sort(compareBytes)
 }
 
 async function judge(dir: string, options: FindTasksOptions): Promise<'task' | 'something else' | { broken: string }> {

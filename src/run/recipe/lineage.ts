@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { TaskRow } from '../../core/row.ts'
 import { SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { decodeRow } from '../../store/rows/columns.ts'
-import { selectRows } from '../../store/rows/shard-sql.ts'
+import { selectAllRows } from '../../store/rows/shard-sql.ts'
 import { peekStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import type { RecipeReport } from './report.ts'
 
@@ -109,7 +109,7 @@ function attemptFirst({ manifest }: StepOutput, attempt: unknown): string {
 
 /** The rows of a step as a query in brackets. */
 export function rowsOf({ shards }: StepOutput): string {
-  return `(${shards.map(selectRows).join(' UNION ALL ')})`
+  return `(${selectAllRows(shards)})`
 }
 
 /** What a step dropped: id, stage, reason and detail. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
 import type { WholeFilter } from '../../core/stage.ts'
-import { selectNumbered } from '../../store/rows/shard-sql.ts'
+import { selectAllNumbered } from '../../store/rows/shard-sql.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 import { judgeRows } from './judge-rows.ts'
 import type { LiveStage } from './resolve.ts'
@@ -56,7 +56,7 @@ function contextApart(at: StepContext, stage: LiveStage) {
 async function sqlLeak({ sql }: StepContext, stages: readonly LiveStage[], { shards }: StepOutput) {
   const filters = stages.filter(({ form }) => form === 'sql-filter')
   if (filters.length === 0) return null
-  const rows = shards.map((shard) => selectNumbered(shard, 0)).join(' UNION ALL ')
+  const rows = selectAllNumbered(shards.map((shard) => ({ shard, first: 0 })))
   const [row] = await sql.rows(`${findDrops(filters, rows)} LIMIT 1`)
   return row ? { id: String(row.id), stage: String(row.stage), reason: String(row.reason) } : null
 }

@@ -306,6 +306,26 @@ test('processes that share a recipe make the same files as one alone', async () 
   expect(await readTree(join(dir, 'stages'))).toEqual(alone)
 })
 
+test('each of the processes that share a recipe checks the files it reads, and the one that finishes it checks all', async () => {
+  const shared = recipe('sources/numbers', 'filters/odd', 'filters/duplicates', 'sinks/ids')
+  await run(shared, { until: 'numbers' })
+  const damaged = join(stepOf('numbers'), 'part-00001.parquet')
+  const whole = readFileSync(damaged)
+  writeFileSync(
+    damaged,
+    whole.map((byte, i) => (i === 20 ? byte ^ 1 : byte)),
+  )
+  expect((await run(shared, { share: { index: 0, of: 2 } })).waitingAt).toBe('odd')
+  await expect(run(shared, { share: { index: 1, of: 2 } })).rejects.toThrow(
+    'part-00001.parquet is not what was written',
+  )
+  await expect(run(shared)).rejects.toThrow('part-00001.parquet is not what was written')
+  writeFileSync(damaged, whole)
+  await run(shared, { share: { index: 1, of: 2 } })
+  await run(shared)
+  expect(ids()).toEqual([1, 3, 5, 7, 11, 13, 23].map((i) => `a-${i}`))
+})
+
 test('a source that makes all its rows at once, as a pipeline does, is left to one process', async () => {
   const costly = recipe({ id: 'made', use: 'sources/costly' }, 'filters/odd', 'sinks/ids')
   const shares = () => Promise.all([0, 1].map((index) => run(costly, { share: { index, of: 2 } })))

@@ -7,7 +7,7 @@ import type { MadeSoFar } from '../../core/whole-set.ts'
 import { SqlDatabase } from '../../lib/duckdb.ts'
 import { acquireOwner } from '../../store/job-owner.ts'
 import type { StoredKind } from '../../store/rows/columns.ts'
-import { findStep, type StepOutput } from '../../store/rows/step-dir.ts'
+import { peekStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import { digestStages } from './digests.ts'
 import { wholeRows } from './expect.ts'
 import { JudgedAhead, orderedBelow } from './judged-ahead.ts'
@@ -170,7 +170,7 @@ async function pendingStages(run: RecipeRun, digests: ReadonlyMap<string, string
   for (const step of plannedSteps(run))
     if (
       step.stages[0]?.form !== 'sink' &&
-      (await findStep(stepDir(run.dir, step.id, digests.get(step.id) ?? ''))) === null
+      (await peekStep(stepDir(run.dir, step.id, digests.get(step.id) ?? ''))) === null
     )
       pending.push(...step.stages.map(({ id }) => id))
   return pending

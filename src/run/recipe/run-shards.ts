@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises'
 import { type SqlDatabase, sqlText } from '../../lib/duckdb.ts'
 import { mapInOrder } from '../../lib/map-in-order.ts'
 import { selectNumbered } from '../../store/rows/shard-sql.ts'
-import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
+import { checkPart, findShard, peekShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import type { LiveStage } from './resolve.ts'
 import { limited } from './run-source.ts'
 import { bitsOf, keptWithout, saveKept } from './save-kept.ts'
@@ -16,8 +16,11 @@ export async function runShards(work: StepWork, input: readonly Shard[]): Promis
   const make = isSql ? filterShard : work.step.stages.every(isFilter) ? sieveShard : streamShard
   return inLanes(work.at.sql, isSql ? await lanesFor(input) : 1, input, async (from, sql) => {
     work.signal.throwIfAborted()
+    if (!work.mine(from.index)) return peekShard(work.dir, from.index)
     const found = await findShard(work.dir, from.index)
-    return found || !work.mine(from.index) ? found : make({ ...work, at: { ...work.at, sql } }, from)
+    if (found) return found
+    if (work.shared) await checkPart(from)
+    return make({ ...work, at: { ...work.at, sql } }, from)
   })
 }
 

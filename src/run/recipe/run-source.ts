@@ -1,4 +1,4 @@
-import { findShard, type Shard, saveShard } from '../../store/rows/shards.ts'
+import { findShard, peekShard, type Shard, saveShard } from '../../store/rows/shards.ts'
 import { settleShardRows } from '../../store/rows/step-dir.ts'
 import { type Reject, StageTally, throughStages, watched } from './step-run.ts'
 import type { StepWork } from './step-work.ts'
@@ -21,7 +21,7 @@ export async function runSource(work: StepWork): Promise<readonly (Shard | null)
     const cut = takeSome(rows, shardRows, () => {
       more = false
     })
-    const found = await findShard(dir, index)
+    const found = await (mine(index) ? findShard : peekShard)(dir, index)
     if (found !== null || !mine(index)) {
       for await (const _ of cut);
       rejects.length = 0

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import type { SqlDatabase } from '../../lib/duckdb.ts'
-import { rowsInFile, selectRows } from '../../store/rows/shard-sql.ts'
+import { rowsInFile, selectAllRows } from '../../store/rows/shard-sql.ts'
 import { findShard, type Shard } from '../../store/rows/shards.ts'
-import { findStep, finishStep, type StepOutput } from '../../store/rows/step-dir.ts'
+import { findStep, finishStep, peekStep, type StepOutput } from '../../store/rows/step-dir.ts'
 import { keepsRows, recordChoice, rejectsOf, saveSorted } from './choice.ts'
 import { inLanes, lanesFor, runShards } from './run-shards.ts'
 import { runSource } from './run-source.ts'
@@ -16,7 +16,8 @@ export type StepEnd = { readonly output: StepOutput; readonly cached: boolean } 
 
 /** Makes the output of a step, or finds the one that is there. */
 export async function runStep(work: StepWork, inputs: readonly StepOutput[]): Promise<StepEnd> {
-  const found = await findStep(work.dir)
+  // Each of many processes checks the files that it reads; the one that finishes the recipe checks all.
+  const found = await (work.shared ? peekStep : findStep)(work.dir)
   if (found) return { output: found, cached: true }
   if (work.shared && isUndivided(work.step)) return { waiting: 1 }
   await mkdir(work.dir, { recursive: true })
@@ -33,7 +34,7 @@ export async function runStep(work: StepWork, inputs: readonly StepOutput[]): Pr
 /** How many rows came from each source, largest first. */
 async function countSources(sql: SqlDatabase, shards: readonly Shard[]): Promise<Record<string, number>> {
   const counts = await sql.rows(
-    `SELECT source, count(*) AS rows FROM (${shards.map(selectRows).join(' UNION ALL ')}) GROUP BY source ORDER BY rows DESC, source`,
+    `SELECT source, count(*) AS rows FROM (${selectAllRows(shards)}) GROUP BY source ORDER BY rows DESC, source`,
   )
   return Object.fromEntries(counts.map(({ source, rows }) => [String(source ?? 'unknown'), Number(rows)]))
 }

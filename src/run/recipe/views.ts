@@ -1,19 +1,18 @@
 import type { SinkInput, WholeInput } from '../../core/whole-set.ts'
 import type { SqlDatabase } from '../../lib/duckdb.ts'
-import { rowsInFile, selectNumbered } from '../../store/rows/shard-sql.ts'
+import { rowsInFile, selectAllNumbered, selectNumbered } from '../../store/rows/shard-sql.ts'
 import type { Shard } from '../../store/rows/shards.ts'
 import type { StepOutput } from '../../store/rows/step-dir.ts'
 
 /** A view over the shards of each input, with the number of each row. */
 export async function openViews(sql: SqlDatabase, inputs: readonly StepOutput[]): Promise<readonly SinkInput[]> {
-  const views = inputs.map(({ manifest, shards }, i) => {
-    const parts = numberedShards(shards).map(({ shard, first }) => {
-      return { select: selectNumbered(shard, first), rows: shard.rows }
-    })
-    return { stage: manifest.id, view: `input_${i}`, rows: manifest.rows, parts }
-  })
-  for (const { view, parts } of views)
-    await sql.run(`CREATE VIEW ${view} AS ${parts.map(({ select }) => select).join(' UNION ALL ')}`)
+  const views: SinkInput[] = []
+  for (const [i, { manifest, shards }] of inputs.entries()) {
+    const [view, numbered] = [`input_${i}`, numberedShards(shards)]
+    await sql.run(`CREATE VIEW ${view} AS ${selectAllNumbered(numbered)}`)
+    const parts = numbered.map(({ shard, first }) => ({ select: selectNumbered(shard, first), rows: shard.rows }))
+    views.push({ stage: manifest.id, view, rows: manifest.rows, parts })
+  }
   return views
 }
 

@@ -15,6 +15,50 @@ export function selectNumbered({ part, kept }: Rows, first: number): string {
   return kept?.includes('0') ? `${rows} WHERE ${isKept(kept)}` : rows
 }
 
+/** Files that one scan reads: each scan of a query opens its first file before it starts, and no other. */
+const filesOfScan = 100
+
+/** The rows of several shards as one query, in order. */
+export function selectAllRows(shards: readonly Rows[]): string {
+  return scansOf(shards)
+    .map((some) =>
+      some.length === 1 ? some.map(selectRows).join() : `SELECT * EXCLUDE (file_row_number) ${scan(some)}`,
+    )
+    .join(' UNION ALL ')
+}
+
+/** The same with `row`, the place of each in its file, counted from the `first` of its shard. */
+export function selectAllNumbered(shards: readonly { readonly shard: Rows; readonly first: number }[]): string {
+  return scansOf(shards)
+    .map((some) => {
+      const [only] = some
+      if (only && some.length === 1) return selectNumbered(only.shard, only.first)
+      const firsts = `[${some.map(({ first }) => `${first}::BIGINT`).join(', ')}]`
+      const row = `file_row_number + ${firsts}[${placeOfFile}] AS row`
+      return `SELECT * EXCLUDE (file_row_number), ${row} ${scan(some.map(({ shard }) => shard))}`
+    })
+    .join(' UNION ALL ')
+}
+
+const placeOfFile = 'file_index::BIGINT + 1'
+
+function scan(shards: readonly Rows[]): string {
+  const files = `FROM read_parquet([${shards.map(({ part }) => sqlText(part)).join(', ')}], file_row_number = true)`
+  if (!shards.some(({ kept }) => kept?.includes('0'))) return files
+  const bits = shards.map(({ kept, rows }) => `unhex('${hexOf(kept ?? '1'.repeat(rows)) || '00'}')::BIT`)
+  return `${files} WHERE get_bit([${bits.join(', ')}][${placeOfFile}], file_row_number::INTEGER) = 1`
+}
+
+function scansOf<T>(shards: readonly T[]): readonly (readonly T[])[] {
+  const count = Math.ceil(shards.length / filesOfScan)
+  return Array.from({ length: count }, (_, i) => shards.slice(i * filesOfScan, (i + 1) * filesOfScan))
+}
+
+/** A quarter of the text that bits take; zeros at the end fill the last byte. */
+function hexOf(bits: string): string {
+  return bits.replaceAll(/.{1,8}/g, (eight) => Number.parseInt(eight.padEnd(8, '0'), 2).toString(16).padStart(2, '0'))
+}
+
 /** How many rows the file of a shard has, its own and others. */
 export function rowsInFile({ kept, rows }: Rows): number {
   return kept?.length ?? rows

@@ -109,6 +109,14 @@ export async function findShard(dir: string, index: number): Promise<Shard | nul
   return shard
 }
 
+/** Fails if the file that a shard's rows are in is not what was written. */
+export async function checkPart({ part }: Shard): Promise<void> {
+  const path = part.replace(/\.parquet$/, '.done')
+  const mark = parseMark((await readTextIfExists(path)) ?? '', path)
+  if (!('bytes' in mark.part)) throw corrupt(path)
+  await checkFile(part, mark.part)
+}
+
 async function readMark(dir: string, index: number): Promise<Mark | null> {
   const path = shardFiles(dir, index).mark
   const text = await readTextIfExists(path)
