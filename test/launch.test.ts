@@ -244,6 +244,16 @@ test('parts of traces are joined from the trials of their own launch', async () 
   expect(dirs).toEqual([`/exp/trace_jobs/${launch.id}/chunk-`, `/exp/trace_jobs/${launch.id}`])
 })
 
+test('more trials than many clusters allow files for are pointed out, unless they are packed', async () => {
+  const many = { ...cases.chunks, datagen_extra_args: '--limit 50000', chunk_size: 500, trace_n_attempts: 2 }
+  const note = '100000 trials are about 1.1 million files and directories; --trace-store packed'
+  expect((await planned('clusters/vista.yaml', many)).text).toContain(note)
+  expect((await planned('clusters/vista.yaml', { ...many, trace_n_attempts: 1 })).text).not.toContain('million files')
+  const { text } = await planned('clusters/vista.yaml', { ...many, trace_store: 'packed' })
+  expect(text).not.toContain('million files')
+  expect(text).toContain('--trace-store packed')
+})
+
 test('as many parts of traces run at once as --array-max says, else the engine file, else 3', async () => {
   const throttleOf = async (more: Readonly<Record<string, unknown>>) =>
     (await planned('clusters/vista.yaml', { ...cases.chunks, ...more })).launch.jobs.flatMap(({ array }) => array ?? [])

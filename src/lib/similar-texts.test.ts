@@ -71,9 +71,10 @@ test('the same texts are found as by comparing each with all before it, in a cro
       fc.integer({ min: 1, max: 200 }),
       fc.double({ min: 0, max: 0.95, noNaN: true }),
       fc.double({ min: 0.5, max: 1, noNaN: true }),
-      (key, count, shared, least) => {
+      fc.constantFrom(0, 1, 3, 20, 200),
+      (key, count, shared, least, crowdSize) => {
         const signatures = crowd(key, count, shared)
-        const [texts, plain] = [new SimilarTexts(count), new PlainTexts()]
+        const [texts, plain] = [new SimilarTexts(count, crowdSize), new PlainTexts()]
         for (const signature of signatures) {
           const twin = plain.find(signature, least)
           expect(texts.find(signature, least)).toEqual(twin)
@@ -84,7 +85,34 @@ test('the same texts are found as by comparing each with all before it, in a cro
         }
       },
     ),
-    { numRuns: 40 },
+    { numRuns: 60 },
   )
   expect(Math.min(found, missed)).toBeGreaterThan(500)
+})
+
+test('in a crowd of texts that share a part and are not similar, few are compared, and twins are found', () => {
+  const random = makeRandom(3, 'prompt')
+  const prompt = Uint16Array.from({ length: signatureSize }, () => random.below(65_536))
+  const own = () => prompt.map((value) => (random.next() < 0.6 ? value : random.below(65_536)))
+  const crowded = Array.from({ length: 3000 }, own)
+  const copies = crowded
+    .slice(0, 200)
+    .map((text) => text.map((value, place) => (place % 10 === 0 ? random.below(65_536) : value)))
+  const work = (crowdSize: number) => {
+    const texts = new SimilarTexts(3200, crowdSize)
+    let compared = 0
+    const count = Reflect.get(texts, 'samePlaces') as (...args: unknown[]) => number
+    Reflect.set(texts, 'samePlaces', (...args: unknown[]) => {
+      compared++
+      return count.apply(texts, args)
+    })
+    for (const signature of crowded) expect(texts.findOrAdd(signature, 0.8)).toBeNull()
+    const twins = copies.map((copy) => texts.findOrAdd(copy, 0.8)?.index)
+    return { compared, twins }
+  }
+  const [plain, indexed] = [work(10_000), work(32)]
+  expect(indexed.twins).toEqual(plain.twins)
+  expect(indexed.twins.filter((index, i) => index === i).length).toBeGreaterThan(190)
+  // Every second text shares a band with the average one, and one in hundreds a rare place.
+  expect(indexed.compared * 5).toBeLessThan(plain.compared)
 })

@@ -1,4 +1,5 @@
 import { type Signature, signatureSize } from './minhash.ts'
+import { PlaceIndex } from './place-index.ts'
 import { mixed } from './word-hashes.ts'
 
 /** Places of a signature are looked up in bands of some: texts that agree in a whole one are compared. */
@@ -18,6 +19,9 @@ export interface Twin {
  * Each band has a table with open addressing. An entry has the number of the newest text with these values, and all bits that are
  * left over are a tag of the values, so that a stranger is told without a look at its signature, which would come from memory. Older texts
  * with the same values follow in a ring. That is about 370 bytes for each text that is added; what is never used of `rings` takes no memory.
+ *
+ * A ring of many texts is a crowd: they share a part, and comparing each with all would take the square of their number. Its texts
+ * are found by single places instead. Which texts are found does not change.
  */
 export class SimilarTexts {
   private readonly slots: number
@@ -31,11 +35,21 @@ export class SimilarTexts {
   private readonly seen: Uint32Array
   private searches = 0
   private count = 0
+  /** What the search has found so far: the first text that is similar enough, and in how many places it agrees. */
+  private best = 0
+  private places = 0
+  /** A bit for each slot: its ring is a crowd, and all texts of it are in the index. */
+  private readonly crowds: Uint8Array
+  private readonly indexed: Uint8Array
+  private index: PlaceIndex | null = null
   /** Of the signature that was located last, for each band: the slot it belongs into, and its tag. */
   private readonly slotOf = new Uint32Array(bands)
   private readonly tagOf = new Uint32Array(bands)
 
-  constructor(capacity: number) {
+  constructor(
+    capacity: number,
+    private readonly crowdSize = 32,
+  ) {
     const texts = Math.max(1, capacity)
     this.indexBits = 32 - Math.clz32(texts)
     this.slots = Math.ceil(texts * 1.5)
@@ -43,6 +57,8 @@ export class SimilarTexts {
     this.rings = new Uint32Array(texts * bands)
     this.signatures = new Uint16Array(texts * signatureSize)
     this.seen = new Uint32Array(texts)
+    this.crowds = new Uint8Array(Math.ceil((this.slots * bands) / 8))
+    this.indexed = new Uint8Array(texts)
   }
 
   /** The text added first that is at least `least` like this one. */
@@ -88,26 +104,70 @@ export class SimilarTexts {
   private search(signature: Signature, least: number): Twin | null {
     const needed = Math.ceil(least * signatureSize)
     this.searches++
-    let best = this.count
-    let places = 0
+    this.best = this.count
+    let hasCrowds = false
     for (let band = 0; band < bands; band++) {
-      const entry = this.table[this.slotOf[band] ?? 0] ?? 0
-      if (entry === 0) continue
-      const newest = this.textOf(entry)
-      // From the oldest on: the first that is similar is the one that counts.
-      for (let at = this.nextOf(newest, band); at < best; at = this.nextOf(at, band)) {
-        if (this.seen[at] !== this.searches) {
-          this.seen[at] = this.searches
-          const same = this.samePlaces(at, signature, needed)
-          if (same >= needed) {
-            best = at
-            places = same
-          }
-        }
-        if (at === newest) break
-      }
+      const slot = this.slotOf[band] ?? 0
+      if (this.isCrowd(slot)) hasCrowds = true
+      else if (this.searchRing(signature, band, needed) > this.crowdSize) this.indexRing(slot, band)
     }
-    return best < this.count ? { index: best, similarity: places / signatureSize } : null
+    if (hasCrowds) this.searchCrowds(signature, needed)
+    return this.best < this.count ? { index: this.best, similarity: this.places / signatureSize } : null
+  }
+
+  /** Compares a text with those of a ring; gives how many it met. */
+  private searchRing(signature: Signature, band: number, needed: number): number {
+    const entry = this.table[this.slotOf[band] ?? 0] ?? 0
+    if (entry === 0) return 0
+    const newest = this.textOf(entry)
+    let met = 0
+    // From the oldest on: the first that is similar is the one that counts.
+    for (let at = this.nextOf(newest, band); at < this.best; at = this.nextOf(at, band)) {
+      met++
+      this.compare(at, signature, needed)
+      if (at === newest) break
+    }
+    return met
+  }
+
+  private compare(at: number, signature: Signature, needed: number, anywhere = false): void {
+    if (this.seen[at] === this.searches) return
+    this.seen[at] = this.searches
+    const same = this.samePlaces(at, signature, needed)
+    if (same < needed || (anywhere && !this.sharesAnyBand(at, signature))) return
+    this.best = at
+    this.places = same
+  }
+
+  /** Only those that agree in a whole band count, as elsewhere: the index knows others too. */
+  private searchCrowds(signature: Signature, needed: number): void {
+    const look = (at: number) => {
+      if (at < this.best) this.compare(at, signature, needed, true)
+    }
+    if (this.index?.candidates(signature, signatureSize - needed, look)) return
+    for (let band = 0; band < bands; band++)
+      if (this.isCrowd(this.slotOf[band] ?? 0)) this.searchRing(signature, band, needed)
+  }
+
+  private isCrowd(slot: number): boolean {
+    return (((this.crowds[slot >>> 3] ?? 0) >>> (slot & 7)) & 1) === 1
+  }
+
+  /** From now on the texts of a ring are found by single places. */
+  private indexRing(slot: number, band: number): void {
+    const newest = this.textOf(this.table[slot] ?? 0)
+    for (let at = this.nextOf(newest, band); ; at = this.nextOf(at, band)) {
+      this.addToIndex(at)
+      if (at === newest) break
+    }
+    this.crowds[slot >>> 3] = (this.crowds[slot >>> 3] ?? 0) | (1 << (slot & 7))
+  }
+
+  private addToIndex(at: number): void {
+    if (this.indexed[at] === 1) return
+    this.indexed[at] = 1
+    this.index ??= new PlaceIndex()
+    this.index.add(at, this.signatures.subarray(at * signatureSize, (at + 1) * signatureSize))
   }
 
   private insert(signature: Signature): number {
@@ -122,6 +182,7 @@ export class SimilarTexts {
         this.rings[newest * bands + band] = index + 1
       }
       this.table[slot] = ((this.tagOf[band] ?? 0) << this.indexBits) | (index + 1)
+      if (this.isCrowd(slot)) this.addToIndex(index)
     }
     return index
   }
@@ -139,6 +200,11 @@ export class SimilarTexts {
     for (let i = band * bandSize; i < (band + 1) * bandSize; i++)
       if (this.signatures[at * signatureSize + i] !== signature[i]) return false
     return true
+  }
+
+  private sharesAnyBand(at: number, signature: Signature): boolean {
+    for (let band = 0; band < bands; band++) if (this.sharesBand(at, signature, band)) return true
+    return false
   }
 
   /** In how many places a text agrees; counted only while it can still be as many as needed. */

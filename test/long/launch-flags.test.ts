@@ -115,6 +115,7 @@ const flags: Readonly<Record<string, Readonly<Record<string, Try>>>> = {
     trace_target_repo: ['org/traces'],
     trace_output_dir: ['/traces'],
     trace_jobs_dir: ['/jobs'],
+    trace_store: ['packed'],
     trace_harbor_config: ['FLAGS_DIR/job.yaml'],
     trace_model: ['org/m'],
     trace_engine: ['openai'],

@@ -71,6 +71,7 @@ const schema = z.strictObject({
   traceHarborConfig: text,
   traceJobsDir: text,
   traceShare: share,
+  traceStore: z.enum(['harbor', 'packed']).optional(),
   traceEnv: text,
   traceNConcurrent: whole(1),
   traceNAttempts: whole(1),

@@ -104,7 +104,7 @@ function traceRequestOf(
     jobsDir: resolve(options.traceJobsDir ?? join(outputDir, 'jobs')),
     concurrency: options.traceNConcurrent ?? (hasFile ? undefined : trace.nConcurrent),
     attempts: options.traceNAttempts,
-    layout: 'harbor',
+    layout: options.traceStore ?? 'harbor',
     // Killed between its last trial and the end of its export, a job is exported by the next run, not run again.
     resumeFinished: true,
     passEnv: options.passEnv,

@@ -68,12 +68,31 @@ export async function datagenJobs(at: PlanContext, settings: Settings): Promise<
   return {
     jobs: planDatagen(at, request),
     files: Object.fromEntries(engines.map(({ path, text }) => [path, text])),
-    notes: at.cluster.internetOnComputeNodes
-      ? []
-      : [
-          `compute nodes of ${at.cluster.name} have no internet: sources and uploads must be reachable through its proxy`,
-        ],
+    notes: [
+      ...(at.cluster.internetOnComputeNodes
+        ? []
+        : [
+            `compute nodes of ${at.cluster.name} have no internet: sources and uploads must be reachable through its proxy`,
+          ]),
+      ...(makesTraces ? await notesOfFiles(settings, extra) : []),
+    ],
   }
+}
+
+/** Files and directories of a trial, where each has a directory. */
+const inodesOfTrial = 11
+/** What many clusters let a user have. */
+const usualInodes = 1_000_000
+
+/** Says so when there will be more files than many clusters allow. */
+async function notesOfFiles(settings: Settings, extra: readonly string[]): Promise<readonly string[]> {
+  const tasks = await countTasks(settings, extra)
+  const trials = (tasks ?? 0) * (settings.number('trace_n_attempts') ?? 1)
+  if (settings.text('trace_store') === 'packed' || !(trials * inodesOfTrial >= usualInodes)) return []
+  const million = (trials * inodesOfTrial) / 1e6
+  return [
+    `${trials} trials are about ${million.toFixed(1)} million files and directories; --trace-store packed makes a few files of each job`,
+  ]
 }
 
 /** Whether no judge is named for traces where `generate` gets these arguments. */
@@ -206,6 +225,7 @@ function traceWords(settings: Settings): string[] {
       trace_n_concurrent: '--trace-n-concurrent',
       trace_n_attempts: '--trace-n-attempts',
       trace_env: '--trace-env',
+      trace_store: '--trace-store',
       trace_episodes: '--trace-episodes',
       trace_export_filter: '--trace-export-filter',
       trace_dataset_type: '--trace-dataset-type',
@@ -233,17 +253,20 @@ async function chunksOf(
 ): Promise<DatagenRequest['chunks']> {
   const size = settings.number('chunk_size')
   if (size === undefined || size < 1) return null
-  const input = settings.text('trace_input_path')
-  const at = extra.findIndex((word) => word === '--limit' || word.startsWith('--limit='))
-  const limit =
-    at < 0 ? undefined : Number(extra[at] === '--limit' ? extra[at + 1] : extra[at]?.slice('--limit='.length))
-  const tasks = input === undefined ? limit : await countFolders(input)
+  const tasks = await countTasks(settings, extra)
   if (tasks === undefined || !Number.isInteger(tasks) || tasks < 1)
     throw new UserError(
       '--chunk-size: expected to know how many tasks there are, got neither a folder of tasks nor a limit',
       'give --trace-input-path DIR, or --datagen-extra-args "--limit N"',
     )
   return { count: Math.ceil(tasks / size), throttle: settings.number('array_max') ?? engine?.chunkArrayMax ?? 3 }
+}
+
+async function countTasks(settings: Settings, extra: readonly string[]): Promise<number | undefined> {
+  const input = settings.text('trace_input_path')
+  if (input !== undefined) return countFolders(input)
+  const at = extra.findIndex((word) => word === '--limit' || word.startsWith('--limit='))
+  return at < 0 ? undefined : Number(extra[at] === '--limit' ? extra[at + 1] : extra[at]?.slice('--limit='.length))
 }
 
 async function countFolders(dir: string): Promise<number> {

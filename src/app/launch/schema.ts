@@ -101,6 +101,7 @@ const groups = {
       trace_target_repo: text('where traces are published: org/name, or file:PATH'),
       trace_output_dir: text('where traces are written (default: outputs/traces)'),
       trace_jobs_dir: text('where trials are kept (default: trace_jobs)'),
+      trace_store: oneOf('harbor: a directory for each trial; packed: a few files for each job', ['harbor', 'packed']),
       trace_harbor_config: text('a Harbor job file'),
       trace_model: text('model of the agent'),
       trace_engine: text('the model of the agent, if not the one of --datagen-engine'),

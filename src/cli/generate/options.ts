@@ -82,6 +82,12 @@ function withTraces<A extends unknown[], O extends OptionValues>(command: Comman
       'run agents on every n-th task, starting with i: to split the work between processes',
       parseShare,
     )
+    .addOption(
+      new Option(
+        '--trace-store <layout>',
+        'harbor: a directory for each trial (default); packed: a few files for all of them',
+      ).choices(['harbor', 'packed'] as const),
+    )
     .option('--trace-env <sandbox>', 'kind of sandbox (default: --environment)')
     .option('--trace-n-concurrent <n>', 'trials at once (default: 8)', wholeNumber(1))
     .option('--trace-n-attempts <n>', 'attempts of each task (default: 1)', wholeNumber(1))
