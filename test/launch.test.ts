@@ -244,11 +244,14 @@ test('parts of traces are joined from the trials of their own launch', async () 
   expect(dirs).toEqual([`/exp/trace_jobs/${launch.id}/chunk-`, `/exp/trace_jobs/${launch.id}`])
 })
 
-test('more trials than many clusters allow files for are pointed out, unless they are packed', async () => {
+test('more trials than many clusters allow files for, or more parts than Slurm takes, are pointed out', async () => {
   const many = { ...cases.chunks, datagen_extra_args: '--limit 50000', chunk_size: 500, trace_n_attempts: 2 }
   const note = '100000 trials are about 1.1 million files and directories; --trace-store packed'
   expect((await planned('clusters/vista.yaml', many)).text).toContain(note)
   expect((await planned('clusters/vista.yaml', { ...many, trace_n_attempts: 1 })).text).not.toContain('million files')
+  expect((await planned('clusters/vista.yaml', many)).text).not.toContain('MaxArraySize')
+  const parts = await planned('clusters/vista.yaml', { ...many, chunk_size: 10 })
+  expect(parts.text).toContain('traces: an array of 5000 tasks; Slurm takes 1000 unless its MaxArraySize says more')
   const { text } = await planned('clusters/vista.yaml', { ...many, trace_store: 'packed' })
   expect(text).not.toContain('million files')
   expect(text).toContain('--trace-store packed')

@@ -84,6 +84,18 @@ test('a launch that cannot be read hides no other, and is refused in two lines',
 }, 60_000)
 
 withSandboxes('a launch with agents', () => {
+  test('trials of a pipeline are packed where that is asked for', () => {
+    const dir = join(scratch, 'packed')
+    const words = ['data/nl2bash/generate.ts', '--stage', 'traces', '--tasks-input', 'examples/tasks', '--limit', '1']
+    const more = ['--trace-agent-name', 'nop', '--trace-eval-only', '--disable-verification', '--trace-store', 'packed']
+    const { status, stdout, stderr } = ot('generate', ...words, '--output-dir', dir, '--no-upload', ...more)
+    expect(status, stderr).toBe(0)
+    expect(stdout).toContain('1 trial')
+    const [job = ''] = readdirSync(join(dir, 'jobs'))
+    expect(readdirSync(join(dir, 'jobs', job))).toContain('packed')
+    expect(readdirSync(join(dir, 'jobs', job)).filter((name) => name.includes('__'))).toEqual([])
+  }, 120_000)
+
   test('gives its sandboxes back when it is cancelled', async () => {
     const dir = join(scratch, 'cancelled')
     const tasks = await slowTasks(join(scratch, 'slow'), 1, 600)

@@ -86,7 +86,8 @@ const usualInodes = 1_000_000
 
 /** Says so when there will be more files than many clusters allow. */
 async function notesOfFiles(settings: Settings, extra: readonly string[]): Promise<readonly string[]> {
-  const tasks = await countTasks(settings, extra)
+  // A folder that is not there is a matter of those who read it.
+  const tasks = await countTasks(settings, extra).catch(() => 0)
   const trials = (tasks ?? 0) * (settings.number('trace_n_attempts') ?? 1)
   if (settings.text('trace_store') === 'packed' || !(trials * inodesOfTrial >= usualInodes)) return []
   const million = (trials * inodesOfTrial) / 1e6

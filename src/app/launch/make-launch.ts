@@ -62,7 +62,21 @@ export async function makeLaunch(
     dependency: settings.text('dependency') ?? null,
     overrides: {},
   }
-  return { launch, notes: [...notes, ...(missing ? [missing.message] : []), ...uselessNotes(jobType, settings)] }
+  const more = [...(missing ? [missing.message] : []), ...arrayNotes(jobs), ...uselessNotes(jobType, settings)]
+  return { launch, notes: [...notes, ...more] }
+}
+
+/** What Slurm takes unless it is configured otherwise. */
+const usualArray = 1000
+
+/** Says so when the scheduler may refuse an array for its size. */
+function arrayNotes(jobs: readonly LaunchJob[]): readonly string[] {
+  return jobs
+    .filter(({ array }) => array !== null && array.size > usualArray)
+    .map(
+      ({ name, array }) =>
+        `${name}: an array of ${array?.size} tasks; Slurm takes ${usualArray} unless its MaxArraySize says more, so larger parts may be needed`,
+    )
 }
 
 /** Read before a launch is planned, or after it. */
