@@ -40,7 +40,7 @@ export async function listTaskDirs(path: string): Promise<readonly string[]> {
   const found: string[] = []
   for (let at = 0; at < names.length; at += looksAtOnce) {
     const some = names.slice(at, at + looksAtOnce).map((name) => join(dir, name))
-    // What cannot be looked at is broken, and whoever needs it will be told why.
+    // What cannot be looked at is broken; those that need it are told why.
     const are = await Promise.all(some.map((task) => hasTaskFile(task).catch(() => true)))
     found.push(...some.filter((_, i) => are[i]))
   }
