@@ -31,15 +31,21 @@ export function textFields(fields: Readonly<Record<string, unknown>>): FocalRow 
 
 const standard = new Set(
   (
-    'abc argparse ast base64 bisect calendar collections contextlib copy csv dataclasses datetime decimal difflib enum ' +
-    'fractions functools hashlib heapq html io itertools json logging math numbers operator os pathlib pprint random re ' +
-    'shutil statistics string struct sys tempfile textwrap time types typing unittest urllib uuid warnings zlib'
+    '__future__ abc argparse array ast asyncio atexit base64 binascii bisect builtins bz2 calendar cmath codecs collections ' +
+    'colorsys concurrent configparser contextlib contextvars copy copyreg csv dataclasses datetime decimal difflib dis email ' +
+    'enum errno filecmp fileinput fnmatch fractions functools gc getpass gettext glob graphlib gzip hashlib heapq hmac html ' +
+    'http importlib inspect io ipaddress itertools json keyword linecache locale logging lzma math mimetypes ' +
+    'multiprocessing numbers operator os pathlib pickle pkgutil platform pprint queue random re reprlib sched secrets ' +
+    'select selectors shelve shlex shutil signal socket sqlite3 ssl stat statistics string struct subprocess sys sysconfig ' +
+    'tarfile tempfile textwrap threading time timeit token tokenize traceback types typing unicodedata unittest urllib uuid ' +
+    'warnings weakref xml zipfile zlib zoneinfo'
   ).split(' '),
 )
 
-/** Packages that code imports and that do not come with Python. */
+/** Packages that code imports at its top and that do not come with Python. What is imported inside of something is often optional; the check tells. */
 export function foreignImports(code: string, focalFile: string): string[] {
-  const found = [...code.matchAll(/^\s*(?:from|import)\s+([A-Za-z_]\w*|\.)/gm)].map(([, name]) => name ?? '')
+  const top = /^(?:from\s+(\.|[A-Za-z_]\w*)[\w.]*\s+import\b|import\s+([A-Za-z_]\w*))/gm
+  const found = [...code.matchAll(top)].map(([, from, module]) => from ?? module ?? '')
   return [...new Set(found)].filter((name) => !standard.has(name) && `${name}.py` !== focalFile)
 }
 
