@@ -10,6 +10,7 @@ import docker from '../src/sandboxes/docker.ts'
 import podman from '../src/sandboxes/podman.ts'
 import { baseImage, makeBase, startEngine, type TestEngine, whyNotEngine } from '../test/container-engine.ts'
 import { plainEnvironment } from '../test/contracts/environment.ts'
+import { type CommandLine, trialRows } from './lib/container-trials.ts'
 import { percentile, type Row } from './lib/rows.ts'
 
 const rounds = 30
@@ -41,6 +42,7 @@ async function measure(name: 'docker' | 'podman'): Promise<Row[]> {
     const options = plugin.options.parse({ socket: engine.socket, base: baseImage, buildNetwork: 'none' })
     const provider = plugin.make(options, { env: {}, stateDir: join(scratch, 'state') })
     const rows = [
+      ...(await trialRows({ provider, cli: commandLine(engine), image: baseImage, scratch })),
       ...(await commands(provider, engine, scratch)),
       ...(await builds(provider, scratch)),
       ...(await starts(provider, scratch)),
@@ -174,11 +176,6 @@ async function starts(provider: SandboxProvider, scratch: string): Promise<Row[]
     },
     { name: 'released per second', value: (containers / gone) * 1000, unit: '/s' },
   ]
-}
-
-interface CommandLine {
-  readonly program: string
-  readonly env: NodeJS.ProcessEnv
 }
 
 function commandLine({ name, env }: TestEngine): CommandLine {

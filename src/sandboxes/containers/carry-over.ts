@@ -1,14 +1,18 @@
+import { Readable } from 'node:stream'
 import type { SystemChange } from '../../core/system-files.ts'
 import { blockBytes, paddingOf } from '../../lib/tar-format.ts'
 import { type RawTarEntry, readTar, type TarEntry } from '../../lib/tar-read.ts'
 import { CarryRules, type CarryRulesOptions } from './carry-rules.ts'
 import { entryPath } from './changes.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
+import type { Layer } from './layer.ts'
 
 export interface CarryOptions extends CarryRulesOptions {
   readonly engine: ContainerEngine
   /** The container with the agent's files; nothing runs in it. */
   readonly from: string
+  /** What changed in it, where that can be read without the engine. */
+  readonly layer: Layer | null
   /** A running container of the image, in which nothing of the agent's has been yet. */
   readonly to: string
   /** Removes files of `to`. */
@@ -24,15 +28,16 @@ const pathLimitBytes = 4000
  * engine does not list is not carried over either: nothing of the agent's comes along by mistake.
  */
 export async function carryOver(options: CarryOptions): Promise<SystemChange[]> {
-  const { engine, from, log, to, remove } = options
+  const { engine, from, layer, log, to, remove } = options
   const rules = await CarryRules.make(options)
   await remove([...log.removed].filter((path) => !path.includes('\ufffd') && rules.mayRemove(path)))
-  const exported = await engine.stream({ method: 'GET', path: url`/containers/${from}/export` })
+  const files = layer?.read() ?? (await engine.stream({ method: 'GET', path: url`/containers/${from}/export` }))
   try {
-    const tar = chosen(readTar(exported), rules)
+    const tar = chosen(readTar(files), rules)
     await engine.ask({ method: 'PUT', path: url`/containers/${to}/archive`, query: { path: '/' }, tar })
   } finally {
-    exported.destroy()
+    if (files instanceof Readable) files.destroy()
+    else await files.return()
   }
   return rules.finish()
 }

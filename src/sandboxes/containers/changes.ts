@@ -3,6 +3,7 @@ import { readJson } from '../../lib/parse-json.ts'
 import { blockBytes } from '../../lib/tar-format.ts'
 import { type RawTarEntry, readTar } from '../../lib/tar-read.ts'
 import { type ContainerEngine, url } from './container-engine.ts'
+import type { Layer } from './layer.ts'
 
 const changeSchema = z.object({ Path: z.string(), Kind: z.number() })
 const kinds = ['modified', 'added', 'removed'] as const
@@ -34,7 +35,8 @@ export async function* listChanges(engine: ContainerEngine, container: string): 
 const deepest = 200
 
 /** Whether a container has a tree that is too deep for the engine's list of changes. */
-export async function isDeep(engine: ContainerEngine, container: string): Promise<boolean> {
+export async function isDeep(engine: ContainerEngine, container: string, layer: Layer | null): Promise<boolean> {
+  if (layer) return layer.isDeeper(deepest)
   for await (const [path] of looksOf(engine, container)) if (path.split('/').length > deepest) return true
   return false
 }

@@ -27,7 +27,6 @@ export class Commands {
   /** By user. */
   private readonly idle = new Map<string, Shell[]>()
   private readonly open = new Set<Shell>()
-  private readonly spares = new Set<Promise<void>>()
   private reviving: Promise<void> | undefined
   private closed = false
 
@@ -45,8 +44,7 @@ export class Commands {
     const { stdin, ...rest } = options
     const data = stdin === undefined ? undefined : Buffer.from(stdin)
     const ended = await this.perform(argv, { ...rest, sinks: { stdout: out.take, stderr: err.take } }, data)
-    const { exitCode, timedOut } = ended
-    return { exitCode, stdout: out.text(), stderr: err.text(), timedOut, truncated: out.isCut || err.isCut }
+    return { ...ended, stdout: out.text(), stderr: err.text(), truncated: out.isCut || err.isCut }
   }
 
   /** Kills all processes of a command or terminal with that mark, whichever user they run as. */
@@ -70,11 +68,15 @@ export class Commands {
   /** Makes a shell ready before it is needed. */
   warm(user: User = this.defaults.user): void {
     const key = keyOf(user)
-    const opening = this.start(key)
+    void this.start(key)
       .then((shell) => this.put(key, shell))
       .catch(() => {})
-      .finally(() => this.spares.delete(opening))
-    this.spares.add(opening)
+  }
+
+  /** Takes the shell that the container has had from the start, which is root's. Without it the first command opens one. */
+  async attach(): Promise<void> {
+    const opening = this.started(() => Shell.attach(this.engine, this.container))
+    await opening.then((shell) => this.put('0', shell)).catch(() => {})
   }
 
   /** Closes every connection; what runs inside ends with the container. */

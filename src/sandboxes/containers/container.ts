@@ -41,9 +41,12 @@ export interface Limits {
 
 /**
  * Process 1: no signal from inside ends it, it collects orphans, and when its sleep ends, however that came, it starts another.
- * The image's own program runs beside it.
+ * A shell beside it has the container's own streams, for commands of ours; the image's own program has none.
  */
-const keeper = 'if [ $# -gt 0 ]; then "$@" & fi; while :; do /bin/sleep 1000000000 & wait $!; done'
+const keeper = [
+  'exec 3<&0; /bin/sh <&3 3<&- & exec 3<&- </dev/null >/dev/null 2>&1',
+  'if [ $# -gt 0 ]; then "$@" & fi; while :; do /bin/sleep 1000000000 & wait $!; done',
+].join('; ')
 
 /** What a sandbox's container runs, so that it stays; `program` is started beside it. */
 export function mainCommand(program: readonly string[]): { entrypoint: readonly string[]; command: readonly string[] } {
@@ -75,7 +78,9 @@ export async function createContainer(engine: ContainerEngine, spec: ContainerSp
     Cmd: command,
     // The owner of the lease runs the health check; the engine must not run it a second time.
     Healthcheck: { Test: ['NONE'] },
-    OpenStdin: false,
+    // For the shell beside process 1; it ends when our connection does.
+    OpenStdin: true,
+    StdinOnce: true,
     Tty: false,
     HostConfig: hostConfig(spec),
   }
@@ -144,6 +149,8 @@ const stateSchema = z.object({
   Config: z.object({ Hostname: z.string().nullish(), Env: z.array(z.string()).nullish() }).nullish(),
   Mounts: z.array(z.object({ Destination: z.string() })).nullish(),
   NetworkSettings: z.object({ Networks: z.record(z.string(), z.unknown()).nullish() }).nullish(),
+  GraphDriver: z.object({ Name: z.string(), Data: z.record(z.string(), z.unknown()).nullish() }).nullish(),
+  HostsPath: z.string().nullish(),
 })
 
 export interface ContainerState {
@@ -156,13 +163,18 @@ export interface ContainerState {
   readonly env: readonly string[]
   /** The paths where something is mounted. */
   readonly mounts: readonly string[]
+  /** Where the engine keeps what programs changed, on its machine; null where it does not say so. */
+  readonly layer: string | null
+  /** Where the engine keeps its /etc/hosts. */
+  readonly hostsPath: string | null
 }
 
 /** How a container is; null when there is none of that name. */
 export async function inspectContainer(engine: ContainerEngine, name: string): Promise<ContainerState | null> {
   const answer = await engine.ask({ method: 'GET', path: url`/containers/${name}/json`, accept: [404] })
   if (answer.status === 404) return null
-  const { State, Config, Mounts, NetworkSettings } = stateSchema.parse(answer.body)
+  const { State, Config, Mounts, NetworkSettings, GraphDriver, HostsPath } = stateSchema.parse(answer.body)
+  const upper = /^overlay2?$/.test(GraphDriver?.Name ?? '') ? GraphDriver?.Data?.UpperDir : null
   return {
     running: State.Running,
     pid: State.Pid ?? 0,
@@ -170,6 +182,8 @@ export async function inspectContainer(engine: ContainerEngine, name: string): P
     hostname: Config?.Hostname ?? '',
     env: Config?.Env ?? [],
     mounts: Mounts?.map(({ Destination }) => Destination) ?? [],
+    layer: typeof upper === 'string' && upper.startsWith('/') ? upper : null,
+    hostsPath: HostsPath || null,
   }
 }
 

@@ -1,4 +1,5 @@
 import { BoundaryError } from '../../core/errors.ts'
+import { brokenSystem } from '../../core/sandbox.ts'
 import type { ImageKind } from './carry-rules.ts'
 import type { Commands } from './commands.ts'
 import { asRoot } from './transfer.ts'
@@ -49,6 +50,13 @@ export class FreshFiles {
   async remove(paths: readonly string[]): Promise<void> {
     for (const batch of batches(paths)) await this.commands.exec(['rm', '-rf', '--', ...batch], asRoot)
   }
+}
+
+/** What a failure to prepare a system means that the agent left. */
+export function doesNotRun(error: unknown): unknown {
+  if (!(error instanceof BoundaryError) || error.code === 'EngineUnreachableError') return error
+  const what = 'no shell runs on the system as the agent left it'
+  return new BoundaryError('sandbox', what, { code: brokenSystem, retryable: false, cause: error })
 }
 
 function* batches(paths: readonly string[]): Generator<string[], void, void> {

@@ -1,11 +1,11 @@
-import { BoundaryError, messageOf } from '../../core/errors.ts'
-import { brokenSystem, type FreezeOptions, type SandboxFacts } from '../../core/sandbox.ts'
+import { messageOf } from '../../core/errors.ts'
+import type { FreezeOptions, SandboxFacts } from '../../core/sandbox.ts'
 import { ruleFor, type SystemChange } from '../../core/system-files.ts'
 import type { Healthcheck, Network } from '../../core/task.ts'
 import { carryOver } from './carry-over.ts'
 import { mayTouchSystem } from './carry-rules.ts'
 import { ChangeLog, compareFiles, isDeep, listChanges } from './changes.ts'
-import { Commands, gone, isRoot } from './commands.ts'
+import { Commands, isRoot } from './commands.ts'
 import type { ComposeProject } from './compose/project.ts'
 import {
   type ContainerSpec,
@@ -19,11 +19,10 @@ import {
   removeImage,
   removeVolume,
   startContainer,
-  stopContainer,
 } from './container.ts'
 import type { ContainerEngine } from './container-engine.ts'
-import { areNoLinks, FreshFiles, freshPaths, makeLogs } from './fresh-files.ts'
-import { readHosts } from './hosts.ts'
+import { areNoLinks, doesNotRun, FreshFiles, freshPaths, makeLogs } from './fresh-files.ts'
+import { findHolder, type Holder, stopHolder } from './holder.ts'
 import { frozenRepo } from './labels.ts'
 import type { PublicNetwork } from './public-network.ts'
 
@@ -41,23 +40,12 @@ export interface LeaseOptions {
   readonly project: ComposeProject | null
   /** Whether the engine's list of changes has every file that its images of containers have. */
   readonly listsEveryChange: boolean
+  /** Whether the engine keeps changed files in a directory of their own, and nothing else says what they are. */
+  readonly hasPlainLayers: boolean
   /** Directories that an image is known to have; shared by all its sandboxes. */
   readonly knownDirs: Set<string>
   /** One line of news, for the trial's log. */
   readonly log: ((line: string) => void) | undefined
-}
-
-/** A container that holds the agent's files, and in which nothing runs. */
-interface Holder {
-  readonly container: string
-  /** An image of it, once there is one. */
-  image: string | null
-  /** Whether its image is the task's own, so that the engine can say what changed. */
-  readonly isDirect: boolean
-  /** Lines of its /etc/hosts, which is no file of the container. */
-  readonly hosts: readonly string[]
-  /** The directories of its PATH. */
-  readonly searchPath: readonly string[]
 }
 
 /** Files and directories that engines put into every container. */
@@ -73,6 +61,10 @@ export class Generations {
   private isDirect = true
   /** Has the agent's files while what happens in the current container must not last. */
   private kept: Holder | null = null
+  /** A container of the task's image that starts while the agent's ends. */
+  private early: Promise<void> | null = null
+  /** Removals that nobody waits for until the end. */
+  private readonly leaving = new Set<Promise<void>>()
   /** Everything made for this sandbox, named before it was made. */
   private readonly made = { containers: new Set<string>(), volumes: new Set<string>(), images: new Set<string>() }
 
@@ -95,22 +87,28 @@ export class Generations {
    * system files that are as the image has them now; null where that was not asked for.
    */
   async renew({ system = 'agent', scratch = false }: FreezeOptions): Promise<readonly SystemChange[] | null> {
-    const source = await this.takeFiles()
-    // Until the next container runs: the one after a failure needs them.
-    this.kept = source
-    const found = system === 'image' ? await this.restore(source) : await this.startOver(source)
-    if (found.length === 0 && !scratch) {
-      this.kept = null
-      await this.forget(source.container)
+    try {
+      const source = await this.takeFiles(system)
+      // Until the next container runs: the one after a failure needs them.
+      this.kept = source
+      const found = system === 'image' ? await this.restore(source) : await this.startOver(source)
+      if (found.length === 0 && !scratch) {
+        this.kept = null
+        this.forgetLater(source.container)
+      }
+      return system === 'image' ? found : null
+    } finally {
+      await this.early?.catch(() => {})
+      this.early = null
     }
-    return system === 'image' ? found : null
   }
 
   /** Removes everything, whatever state it is in. */
   async dispose(): Promise<void> {
     const { engine, project, publicNetwork } = this.options
     this.commands.close()
-    for (const name of this.made.containers) await removeContainer(engine, name)
+    await Promise.all(this.leaving)
+    await Promise.all([...this.made.containers].map((name) => removeContainer(engine, name)))
     await project?.remove()
     await publicNetwork.remove()
     await Promise.all([...this.made.volumes].map((name) => removeVolume(engine, name)))
@@ -118,28 +116,34 @@ export class Generations {
   }
 
   /** Ends the current container. The agent's files are in it, or where they were kept. */
-  private async takeFiles(): Promise<Holder> {
-    const { engine, project } = this.options
+  private async takeFiles(system: 'agent' | 'image'): Promise<Holder> {
+    const { engine, project, hasPlainLayers } = this.options
     const { container, kept } = this
     this.commands.close()
-    this.kept = null
     if (kept) {
       await this.forget(container)
+      await stopHolder(engine, kept)
       return kept
     }
-    const state = await inspectContainer(engine, container)
-    if (state === null) throw gone()
-    const hosts = await readHosts({ engine, container }, [state.hostname, container])
-    await stopContainer(engine, container)
-    const path = state.env.findLast((line) => line.startsWith('PATH='))?.slice(5) ?? ''
-    const holder = { container, image: null, isDirect: this.isDirect, hosts, searchPath: path.split(':') }
+    const holder = await findHolder(engine, container, { isDirect: this.isDirect, hasPlainLayers })
+    if (system === 'image' && this.startsEarly(holder)) {
+      this.kept = holder
+      this.early = this.startFresh()
+      this.early.catch(() => {})
+    }
+    await stopHolder(engine, holder)
     return project ? this.moved(holder) : holder
   }
 
+  /** Whether the next container needs nothing of the agent's to start: neither its files nor volumes that it wrote to. */
+  private startsEarly({ layer }: Holder): boolean {
+    return layer !== null && !this.options.project && this.options.spec.volumes.length === 0
+  }
+
   /** How its files differ from the task's image; `isWhole` where no change can be missing. */
-  private async changesOf({ container, isDirect }: Holder): Promise<{ log: ChangeLog; isWhole: boolean }> {
+  private async changesOf({ container, isDirect, layer }: Holder): Promise<{ log: ChangeLog; isWhole: boolean }> {
     const { engine, spec, listsEveryChange } = this.options
-    if (isDirect && !(await isDeep(engine, container)))
+    if (isDirect && !(await isDeep(engine, container, layer)))
       return { log: await ChangeLog.of(listChanges(engine, container)), isWhole: listsEveryChange }
     const image = await this.makeBare(`${container}-image`, spec.image)
     const log = await ChangeLog.of(compareFiles(engine, image, container))
@@ -152,7 +156,7 @@ export class Generations {
     const image = await this.commit(holder)
     const container = await this.makeBare(`${holder.container}-files`, image)
     await this.forget(holder.container)
-    return { ...holder, container, image, isDirect: false }
+    return { ...holder, container, image, isDirect: false, layer: null }
   }
 
   /** A container that only has files. */
@@ -170,7 +174,8 @@ export class Generations {
   private async restore(source: Holder): Promise<SystemChange[]> {
     const { log, isWhole } = await this.changesOf(source)
     const { knownDirs } = this.options
-    if (isWhole && !mayTouchSystem(log, source.searchPath, (path) => knownDirs.has(path))) return this.startOver(source)
+    if (this.early === null && isWhole && !mayTouchSystem(log, source.searchPath, (path) => knownDirs.has(path)))
+      return this.startOver(source)
     return this.rebuild(source, log, true)
   }
 
@@ -194,14 +199,15 @@ export class Generations {
 
   /** A container of the task's image that gets the agent's files, with or without those of the system. */
   private async rebuild(source: Holder, log: ChangeLog, restore: boolean): Promise<SystemChange[]> {
-    const { engine, knownDirs, spec, project } = this.options
-    await this.start({ ...spec, program: [], volumes: this.next() })
+    const { engine, knownDirs, project } = this.options
+    await (this.early ?? this.startFresh())
     const files = new FreshFiles(this.commands)
     const provided = (project?.mainFiles ?? []).filter((path) => isOfSystem(path, source.searchPath))
     await project?.fillMain(this.container, restore ? provided : [])
     const found = await carryOver({
       engine,
       from: source.container,
+      layer: source.layer,
       log,
       to: this.container,
       searchPath: source.searchPath,
@@ -221,6 +227,11 @@ export class Generations {
     })
     this.isDirect = true
     return found
+  }
+
+  /** Starts a container of the task's image with nothing of the agent's. */
+  private startFresh(): Promise<void> {
+    return this.start({ ...this.options.spec, program: [], volumes: this.next() })
   }
 
   /** Gives the next container its name; what comes back are its volumes. */
@@ -244,8 +255,8 @@ export class Generations {
     if (network !== 'none') await publicNetwork.ready()
     const full = { ...spec, name: this.container, network }
     await (project ? project.start(full) : startContainer(engine, full))
-    // Root's shell is there after the next command anyway.
     if (!isRoot(spec.user)) this.commands.warm()
+    else if (!project) await this.commands.attach()
   }
 
   private async commit(holder: Holder): Promise<string> {
@@ -269,16 +280,18 @@ export class Generations {
     }
   }
 
+  /** The same without waiting; what fails now is tried again when the sandbox is released. */
+  private forgetLater(container: string): void {
+    const leaving = this.forget(container)
+      .catch(() => {})
+      .finally(() => this.leaving.delete(leaving))
+    this.leaving.add(leaving)
+  }
+
   private makeCommands(): Commands {
     const { engine, workdir: cwd, spec, log } = this.options
     return new Commands(engine, this.container, { user: spec.user, cwd }, log)
   }
-}
-
-function doesNotRun(error: unknown): unknown {
-  if (!(error instanceof BoundaryError) || error.code === 'EngineUnreachableError') return error
-  const what = 'no shell runs on the system as the agent left it'
-  return new BoundaryError('sandbox', what, { code: brokenSystem, retryable: false, cause: error })
 }
 
 function isOfSystem(path: string, searchPath: readonly string[]): boolean {

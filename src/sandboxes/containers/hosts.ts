@@ -1,3 +1,5 @@
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { readTar } from '../../lib/tar-read.ts'
 import { hostsMark } from './compose/names.ts'
 import type { Place } from './transfer.ts'
@@ -6,25 +8,42 @@ const limitBytes = 64 * 1024
 
 /**
  * The lines of a container's /etc/hosts, which is the engine's file and goes with its container; without what engines write about
- * the container itself, which has the names `own`. None where they cannot be read.
+ * the container itself, which has the names `own`. None where they cannot be read. `path`: where the engine keeps the file.
  */
-export async function readHosts({ engine, container }: Place, own: readonly string[]): Promise<readonly string[]> {
+export async function readHosts(place: Place, path: string | null, own: readonly string[]): Promise<readonly string[]> {
+  const bytes = (path && (await readHere(path))) ?? (await readInside(place))
+  const lines = bytes?.toString('utf8').replaceAll('\0', '').split('\n') ?? []
+  return lines.filter((line) => line.trim() !== '' && !line.endsWith(hostsMark) && !isAbout(line, own))
+}
+
+/** From the engine's own file, where that is on this machine: it is mounted, so that no program inside can put a link in its place. */
+async function readHere(path: string): Promise<Buffer | null> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null)
+  if (file === null) return null
+  try {
+    const stats = await file.stat()
+    return stats.isFile() && stats.size <= limitBytes ? await file.readFile() : null
+  } finally {
+    await file.close()
+  }
+}
+
+async function readInside({ engine, container }: Place): Promise<Buffer | null> {
   const archive = await engine.archive(container, '/etc/hosts').catch(() => null)
-  if (archive === null) return []
+  if (archive === null) return null
   try {
     for await (const entry of readTar(archive.body)) {
-      if (entry.kind !== 'file' || entry.size > limitBytes) return []
+      if (entry.kind !== 'file' || entry.size > limitBytes) return null
       const chunks: Uint8Array[] = []
       for await (const chunk of entry.body) chunks.push(chunk)
-      const lines = Buffer.concat(chunks).toString('utf8').replaceAll('\0', '').split('\n')
-      return lines.filter((line) => line.trim() !== '' && !line.endsWith(hostsMark) && !isAbout(line, own))
+      return Buffer.concat(chunks)
     }
   } catch {
     // Podman unmounts a container that has just ended, also while it is read.
   } finally {
     archive.body.destroy()
   }
-  return []
+  return null
 }
 
 function isAbout(line: string, names: readonly string[]): boolean {

@@ -69,7 +69,8 @@ export class DockerBody implements SandboxBody {
   }
 
   async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
-    return downloadDir(this.place(), posix.normalize(source), target, options)
+    const { engine } = this.options
+    return downloadDir({ engine, commands: this.commands }, posix.normalize(source), target, options)
   }
 
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {

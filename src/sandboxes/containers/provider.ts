@@ -77,6 +77,7 @@ interface Opened {
   readonly stateDir: string
   readonly images: Images
   readonly limits: SandboxFacts['limits']
+  readonly hasPlainLayers: boolean
   readonly gpuDevices: boolean
   readonly resolvesNames: boolean
   readonly listsEveryChange: boolean
@@ -101,11 +102,12 @@ export function makeContainers(kind: EngineKind, options: EngineOptions, context
     const { gpuDevices, resolvesNames, listsEveryChange, looseProfile } = kind
     const seccompProfile = looseProfile && (await saveTightProfile(looseProfile, join(stateDir, kind.name)))
     const { base, buildNetwork, builds, lifetimeSec } = options
-    const [server, limits] = await Promise.all([findServer(engine), findLimits(engine)])
-    const shared = { server, stateDir, seccompProfile, limits }
+    const [server, info] = await Promise.all([findServer(engine), findInfo(engine)])
+    const shared = { server, stateDir, seccompProfile, limits: limitsFrom(info) }
     return {
       engine,
       ...shared,
+      hasPlainLayers: hasPlainLayers(info),
       images: new Images(engine, { ...shared, base, buildNetwork, builds, lifetimeSec }),
       gpuDevices,
       resolvesNames,
@@ -143,7 +145,7 @@ async function lease(
   request: SandboxRequest,
 ): Promise<Lease> {
   const { engine, server, stateDir, images, limits, gpuDevices, resolvesNames, seccompProfile } = opened
-  const { listsEveryChange, knownDirs } = opened
+  const { hasPlainLayers, listsEveryChange, knownDirs } = opened
   const { environment, owner, signal, toolDirs = [] } = request
   signal?.throwIfAborted()
   if (environment.os === 'windows')
@@ -184,6 +186,7 @@ async function lease(
       verify: options.verify,
       project: plan?.project ?? null,
       listsEveryChange,
+      hasPlainLayers,
       knownDirs: dirs,
       log: request.log,
     },
@@ -191,9 +194,23 @@ async function lease(
   )
 }
 
-async function findLimits(engine: ContainerEngine): Promise<SandboxFacts['limits']> {
-  const info = infoSchema.parse((await engine.ask({ method: 'GET', path: '/info' })).body)
-  const backing = info.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
+type EngineInfo = z.output<typeof infoSchema>
+
+async function findInfo(engine: ContainerEngine): Promise<EngineInfo> {
+  return infoSchema.parse((await engine.ask({ method: 'GET', path: '/info' })).body)
+}
+
+function statusOf(info: EngineInfo, wanted: string): string | undefined {
+  return info.DriverStatus?.find(([name]) => name === wanted)?.[1]
+}
+
+/** Where an overlay notes renamed directories or changed modes only, its files do not tell what a container has. */
+function hasPlainLayers(info: EngineInfo): boolean {
+  return statusOf(info, 'Native Overlay Diff') === 'true' && statusOf(info, 'Using metacopy') !== 'true'
+}
+
+function limitsFrom(info: EngineInfo): SandboxFacts['limits'] {
+  const backing = statusOf(info, 'Backing Filesystem')
   return {
     cpu: info.CpuCfsQuota ?? false,
     memory: info.MemoryLimit ?? false,

@@ -53,7 +53,7 @@ export function renderCommand(request: ScriptRequest): string {
 }
 
 /** The format with which printf writes exactly these bytes. */
-function printfFormat(data: Uint8Array): string {
+export function printfFormat(data: Uint8Array): string {
   let text = ''
   for (const byte of data) {
     const plain = byte >= 32 && byte < 127 && byte !== 37 && byte !== 39 && byte !== 92

@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { access, constants } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { BoundaryError } from '../../core/errors.ts'
+import { findProgram } from '../../lib/programs.ts'
+
+/**
+ * What programs changed in a stopped container, read where its engine keeps it on this machine. An engine's export has every
+ * file of the image too, and takes seconds for a large one. Nothing runs in the container, so that nothing changes meanwhile.
+ */
+export interface Layer {
+  /** Whether some path has at least that many names. */
+  isDeeper(names: number): Promise<boolean>
+  /** An archive of the changed files; the caller ends it. */
+  read(): AsyncGenerator<Uint8Array, void, void>
+}
+
+/** The layer in a directory of this machine; null where it is not here or may not be read. Only root may read every owner's files. */
+export async function openLayer(dir: string | null): Promise<Layer | null> {
+  const [find, tar] = [findProgram('find'), findProgram('tar')]
+  if (dir === null || find === null || tar === null || process.getuid?.() !== 0) return null
+  const isHere = await access(dir, constants.R_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+  if (!isHere) return null
+  // Names as bytes, without what only overlays read.
+  const packed = ['--format=pax', '--pax-option=delete=atime,delete=ctime', '--numeric-owner']
+  const attributes = ['--xattrs', '--xattrs-include=security.capability']
+  return {
+    isDeeper: async (names) => {
+      for await (const _ of output(find, [dir, '-mindepth', String(names), '-print', '-quit'])) return true
+      return false
+    },
+    read: () => output(tar, ['-C', dir, ...packed, ...attributes, '-cf', '-', '.']),
+  }
+}
+
+/** What a program of this machine prints; throws when it fails, and ends it when nobody reads on. */
+async function* output(program: string, argv: readonly string[]): AsyncGenerator<Uint8Array, void, void> {
+  const child = spawn(program, argv, { stdio: ['ignore', 'pipe', 'pipe'], env: { LC_ALL: 'C' }, cwd: '/' })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(0, 500)
+  })
+  const exit = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', resolve)
+  })
+  exit.catch(() => {})
+  try {
+    yield* child.stdout as Readable & AsyncIterable<Uint8Array>
+    if ((await exit) === 0) return
+    throw new BoundaryError('sandbox', `cannot read the files of the container: ${said.trim()}`)
+  } finally {
+    child.kill('SIGKILL')
+  }
+}
