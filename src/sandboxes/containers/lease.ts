@@ -69,8 +69,7 @@ export class DockerBody implements SandboxBody {
   }
 
   async downloadDir(source: string, target: string, options: DownloadOptions = {}): Promise<void> {
-    const { engine } = this.options
-    return downloadDir({ engine, commands: this.commands }, posix.normalize(source), target, options)
+    return downloadDir(this.place(), posix.normalize(source), target, options)
   }
 
   async openTerminal(options: TerminalOptions = {}): Promise<Terminal> {

@@ -135,45 +135,25 @@ export async function uploadDir(
 
 /** Copies a directory's contents to the host. The engine reads them, and what it sends is checked as an untrusted archive is. */
 export async function downloadDir(
-  { engine, commands }: { readonly engine: ContainerEngine; readonly commands: Commands },
+  place: Place,
   source: string,
   target: string,
   options: DownloadOptions,
 ): Promise<void> {
   const fail = (why: string) => transferFailure(`cannot copy ${source}: ${why}`)
   refuseInMemory(source, fail)
-  const save = (entries: AsyncIterable<TarEntry>) =>
-    extractEntries(entries, target, { ...fromInside, ...limitsOf(options) }).catch((error: unknown) => {
-      throw fail(messageOf(error))
-    })
-  if (await isEmptyInside(commands, source)) return void (await save(noEntries()))
-  const { container } = commands
   // With the dot, both engines follow a link that stands for the directory, and never out of the container.
-  const archive = await openArchive({ engine, container }, `${source}/.`, fail)
+  const archive = await openArchive(place, `${source}/.`, fail)
   try {
     if (!archive.isDir) throw fail('not a directory')
-    await save(withoutExcluded(readTar(archive.body), options.exclude ?? []))
+    const entries = withoutExcluded(readTar(archive.body), options.exclude ?? [])
+    await extractEntries(entries, target, { ...fromInside, ...limitsOf(options) }).catch((error: unknown) => {
+      throw fail(messageOf(error))
+    })
   } finally {
     archive.body.destroy()
   }
 }
-
-const lookSec = 5
-
-/**
- * Whether a directory has nothing in it, by the word of a program inside: one that lies keeps files from us, which it could as
- * well remove. An engine takes a hundred times as long to say so.
- */
-async function isEmptyInside(commands: Commands, path: string): Promise<boolean> {
-  const look = '[ -d "$1" ] && [ ! -h "$1" ] && n=$(ls -A -- "$1") && [ -z "$n" ]'
-  const asked = commands.exec(['/bin/sh', '-c', look, 'sh', path], { ...asRoot, timeoutSec: lookSec })
-  return asked.then(
-    ({ exitCode }) => exitCode === 0,
-    () => false,
-  )
-}
-
-async function* noEntries(): AsyncGenerator<TarEntry, void, void> {}
 
 async function openArchive({ engine, container }: Place, path: string, fail: (why: string) => Error): Promise<Archive> {
   try {
