@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import forger from '../../src/agents/forger.ts'
 import { everything, onEachEngine } from '../container-kit.ts'
 import { playTrial } from '../e2e/kit.ts'
@@ -72,6 +72,22 @@ onEachEngine(stateDir, ({ started, makeProvider }) => {
       expect(solved.record.end, name).toMatchObject(scored(1))
       const unsolved = await playTrial({ agent: agentThatRuns(plant), provider })
       expect(unsolved.record.end, name).toMatchObject(scored(0))
+    }
+  })
+
+  test('a user who may not read the engine’s own files gets the same verdicts', async () => {
+    const someone = vi.spyOn(process, 'getuid').mockReturnValue(1000)
+    try {
+      const provider = makeProvider()
+      const agent = forger.make({ link: false, system: true }, { env: {}, stateDir })
+      const { record } = await playTrial({ agent, provider })
+      expect(record.end).toMatchObject(scored(0))
+      expect(record.system?.restored.files.map(({ path }) => path)).toContain('/usr/bin/bash')
+      const solved = await playTrial({ agent: agentThatRuns('echo 42 > /answer'), provider })
+      expect(solved.record.end).toMatchObject(scored(1))
+      expect(someone).toHaveBeenCalled()
+    } finally {
+      someone.mockRestore()
     }
   })
 })

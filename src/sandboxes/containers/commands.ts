@@ -27,6 +27,8 @@ export class Commands {
   /** By user. */
   private readonly idle = new Map<string, Shell[]>()
   private readonly open = new Set<Shell>()
+  /** Being opened, by user. */
+  private readonly spares = new Map<string, Promise<void>>()
   private reviving: Promise<void> | undefined
   private closed = false
 
@@ -68,15 +70,11 @@ export class Commands {
   /** Makes a shell ready before it is needed. */
   warm(user: User = this.defaults.user): void {
     const key = keyOf(user)
-    void this.start(key)
-      .then((shell) => this.put(key, shell))
-      .catch(() => {})
-  }
-
-  /** Takes the shell that the container has had from the start, which is root's. Without it the first command opens one. */
-  async attach(): Promise<void> {
-    const opening = this.started(() => Shell.attach(this.engine, this.container))
-    await opening.then((shell) => this.put('0', shell)).catch(() => {})
+    const opening = this.start(key).then((shell) => this.put(key, shell))
+    this.spares.set(
+      key,
+      opening.catch(() => {}),
+    )
   }
 
   /** Closes every connection; what runs inside ends with the container. */
@@ -136,7 +134,7 @@ export class Commands {
     for (let isOver = false; !isOver && Date.now() < last; ) {
       await this.kill(label, user).catch(() => {})
       shell.resume()
-      isOver = await Promise.race([running.then(() => true), after(killAgainMs)])
+      isOver = await Promise.race([running.then(() => true), sleep(killAgainMs).then(() => false)])
     }
   }
 
@@ -179,11 +177,19 @@ export class Commands {
   private async take(key: string): Promise<Shell> {
     if (this.closed) throw gone()
     for (;;) {
-      const shell = this.idle.get(key)?.pop() ?? (await this.start(key))
+      const shell = this.idle.get(key)?.pop() ?? (await this.spare(key)) ?? (await this.start(key))
       if (shell.alive) return shell
       this.drop(shell)
       await this.revive()
     }
+  }
+
+  /** The shell that is being opened already, unless another command takes it first. */
+  private async spare(key: string): Promise<Shell | undefined> {
+    const opening = this.spares.get(key)
+    this.spares.delete(key)
+    await opening
+    return this.idle.get(key)?.pop()
   }
 
   private give(key: string, shell: Shell, end: ShellEnd): void {
@@ -263,17 +269,10 @@ export function gone(): BoundaryError {
 }
 
 /** Whether a user is root, whose shells serve one command after the other. */
-export function isRoot(user: User): boolean {
-  return ['root', '0'].includes(String(user))
-}
+export const isRoot = (user: User): boolean => ['root', '0'].includes(String(user))
 
 function keyOf(user: User): string {
   return isRoot(user) ? '0' : String(user)
-}
-
-async function after(ms: number): Promise<false> {
-  await new Promise((resolve) => setTimeout(resolve, ms).unref())
-  return false
 }
 
 /** Keeps the beginning of a stream. */

@@ -93,9 +93,9 @@ export class ContainerEngine {
   }
 
   /** Takes over the connection of a call: afterwards it carries a command's own bytes in both directions. */
-  async hijack(path: string, json?: unknown): Promise<Duplex> {
+  async hijack(path: string, json: unknown): Promise<Duplex> {
     const version = await this.findVersion()
-    const body = json === undefined ? '' : JSON.stringify(json)
+    const body = JSON.stringify(json)
     return new Promise((resolve, reject) => {
       const headers = {
         Connection: 'Upgrade',

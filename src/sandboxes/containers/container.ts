@@ -41,12 +41,9 @@ export interface Limits {
 
 /**
  * Process 1: no signal from inside ends it, it collects orphans, and when its sleep ends, however that came, it starts another.
- * A shell beside it has the container's own streams, for commands of ours; the image's own program has none.
+ * The image's own program runs beside it.
  */
-const keeper = [
-  'exec 3<&0; /bin/sh <&3 3<&- & exec 3<&- </dev/null >/dev/null 2>&1',
-  'if [ $# -gt 0 ]; then "$@" & fi; while :; do /bin/sleep 1000000000 & wait $!; done',
-].join('; ')
+const keeper = 'if [ $# -gt 0 ]; then "$@" & fi; while :; do /bin/sleep 1000000000 & wait $!; done'
 
 /** What a sandbox's container runs, so that it stays; `program` is started beside it. */
 export function mainCommand(program: readonly string[]): { entrypoint: readonly string[]; command: readonly string[] } {
@@ -78,9 +75,7 @@ export async function createContainer(engine: ContainerEngine, spec: ContainerSp
     Cmd: command,
     // The owner of the lease runs the health check; the engine must not run it a second time.
     Healthcheck: { Test: ['NONE'] },
-    // For the shell beside process 1; it ends when our connection does.
-    OpenStdin: true,
-    StdinOnce: true,
+    OpenStdin: false,
     Tty: false,
     HostConfig: hostConfig(spec),
   }

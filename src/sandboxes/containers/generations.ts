@@ -230,8 +230,9 @@ export class Generations {
   }
 
   /** Starts a container of the task's image with nothing of the agent's. */
-  private startFresh(): Promise<void> {
-    return this.start({ ...this.options.spec, program: [], volumes: this.next() })
+  private async startFresh(): Promise<void> {
+    await this.start({ ...this.options.spec, program: [], volumes: this.next() })
+    this.commands.warm('0')
   }
 
   /** Gives the next container its name; what comes back are its volumes. */
@@ -255,8 +256,8 @@ export class Generations {
     if (network !== 'none') await publicNetwork.ready()
     const full = { ...spec, name: this.container, network }
     await (project ? project.start(full) : startContainer(engine, full))
+    // Root's shell is there after the next command anyway.
     if (!isRoot(spec.user)) this.commands.warm()
-    else if (!project) await this.commands.attach()
   }
 
   private async commit(holder: Holder): Promise<string> {

@@ -60,16 +60,6 @@ export class Shell {
   /** A shell that reads commands. */
   static async open(engine: ContainerEngine, container: string, user: User): Promise<Shell> {
     const { stream } = await openExec(engine, container, { Cmd: ['/bin/sh'], User: String(user) })
-    return Shell.reading(stream)
-  }
-
-  /** The shell that a container has from the start. An exec takes an engine ten times as long. */
-  static async attach(engine: ContainerEngine, container: string): Promise<Shell> {
-    const path = url`/containers/${container}/attach`
-    return Shell.reading(await engine.hijack(`${path}?stream=1&stdin=1&stdout=1&stderr=1`))
-  }
-
-  private static reading(stream: Duplex): Shell {
     const shell = new Shell(stream)
     stream.write(prelude)
     return shell
