@@ -48,7 +48,7 @@ interface Contest {
 export default {
   name: 'harbor',
   run: async (): Promise<Row[]> => {
-    const why = whyNotApart('docker')
+    const why = whyNotApart('docker') ?? whyNoCompose()
     const harbor = why === null ? (findHarbor() ?? installHarbor()) : null
     if (harbor === null) {
       process.stderr.write(`  skipped: harbor, because it needs ${why ?? 'Python 3.12 or newer'}\n`)
@@ -56,6 +56,16 @@ export default {
     }
     return race(harbor)
   },
+}
+
+/** Harbor starts every trial with the compose command of Docker's own program. */
+function whyNoCompose(): string | null {
+  try {
+    execFileSync(findProgram('docker') ?? 'docker', ['compose', 'version'], { stdio: 'ignore' })
+    return null
+  } catch {
+    return 'docker compose, version 2'
+  }
 }
 
 /** Installs the real Harbor where a Python is new enough for it; null elsewhere. */
@@ -92,7 +102,9 @@ async function race(harbor: string): Promise<Row[]> {
     for (const contest of contests) {
       server.plan((response, { body }) => reply(response, body, contest.name))
       // Where one contest cannot be held, for want of a program in the image for example, the others count all the same.
+      const startedMs = performance.now()
       const laps = await run(track, contest).catch((error: unknown) => error)
+      process.stderr.write(`  ${contest.name}: ${Math.round((performance.now() - startedMs) / 1000)} s\n`)
       if (Array.isArray(laps)) rows.push(...laps)
       else process.stderr.write(`  skipped: ${contest.name}: ${String(laps).slice(0, 400)}\n`)
     }

@@ -14,7 +14,7 @@ const environment = plainEnvironment(scratch)
 /** What a trial spares the engine. */
 onEachEngine(stateDir, ({ started, makeProvider }) => {
   test('a small tree arrives right under the root as it is: bytes, modes and links', async () => {
-    const source = join(scratch, 'small')
+    const source = mkdtempSync(join(scratch, 'small-'))
     mkdirSync(join(source, 'closed'), { recursive: true })
     writeFileSync(
       join(source, 'bytes'),
