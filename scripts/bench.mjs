@@ -100,6 +100,7 @@ function savePage(path, results) {
     `# Figures
 
 Written by \`npm run bench\`; last on ${machine}. A shared machine is slower than it could be: a missed goal is a hint, not a failure.
+How \`harbor\` races the real Harbor, and its latest figures: [0085](decisions/0085-fewer-calls-of-container-engines.md).
 
 | bench | measure | value | unit | goal | | on |
 |---|---|--:|---|--:|---|---|
