@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
 import { access, constants } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
 import { findProgram } from '../../lib/programs.ts'
+import { spawnProcess } from '../../lib/spawn-process.ts'
 
 /**
  * What programs changed in a stopped container, read where its engine keeps it on this machine. An engine's export has every
@@ -38,18 +37,15 @@ export async function openLayer(dir: string | null): Promise<Layer | null> {
 
 /** What a program of this machine prints; throws when it fails, and ends it when nobody reads on. */
 async function* output(program: string, argv: readonly string[]): AsyncGenerator<Uint8Array, void, void> {
-  const child = spawn(program, argv, { stdio: ['ignore', 'pipe', 'pipe'], env: { LC_ALL: 'C' }, cwd: '/' })
+  const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe']
+  const child = await spawnProcess(program, argv, { stdio, env: { LC_ALL: 'C' }, cwd: '/' })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(0, 500)
   })
-  const exit = new Promise<number | null>((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', resolve)
-  })
-  exit.catch(() => {})
+  const exit = new Promise<number | null>((resolve) => child.on('close', resolve))
   try {
-    yield* child.stdout as Readable & AsyncIterable<Uint8Array>
+    yield* child.stdout
     if ((await exit) === 0) return
     throw new BoundaryError('sandbox', `cannot read the files of the container: ${said.trim()}`)
   } finally {
