@@ -62,13 +62,18 @@ async function distinct(drafts: readonly TaskDraft[]): Promise<number> {
   return kept
 }
 
-test('the tasks of the studies are what they were before there were more domains', () => {
+test('the tasks of the studies ask for what they asked for before there were more domains, of the same files, and are solved the same way', () => {
   const operations = operationNames.filter((name) => !unseen.includes(name))
   const hash = createHash('sha256')
   for (let index = 1000; index < 1040; index++)
-    hash.update(JSON.stringify(composeTask({ seed: 7, index, domains: studied, operations })))
+    hash.update(JSON.stringify(seenBySolvers(composeTask({ seed: 7, index, domains: studied, operations }))))
   expect(hash.digest('hex')).toBe('57c402dbc63088661f3afedd1bb11e9c06f0504d1f96956600dc1b3478d41bd4')
 })
+
+/** Tests and stated difficulty may get better. */
+function seenBySolvers({ name, instruction, files }: TaskDraft) {
+  return [name, instruction, Object.entries(files).filter(([path]) => !path.startsWith('tests/'))]
+}
 
 test('a store in several segments says what counts of a transaction whose beginning was lost', () => {
   const stores = Array.from({ length: 12 }, (_, index) =>
