@@ -37,10 +37,7 @@ export async function runAskedJob(asked: JobToRun, showing: Showing): Promise<vo
 }
 
 /** Shows the progress of a job's trials, on stderr unless another screen is given. */
-function showTrials(
-  { quiet, verbose = false }: Pick<Showing, 'quiet' | 'verbose'>,
-  screen: Screen = process.stderr,
-) {
+function showTrials({ quiet, verbose = false }: Pick<Showing, 'quiet' | 'verbose'>, screen: Screen = process.stderr) {
   return ({ job, liveStats }: JobStart) => makeProgress(makeTally(job.plan.length, liveStats), screen, quiet, verbose)
 }
 
