@@ -93,6 +93,8 @@ export interface SandboxFacts {
   readonly limits: Readonly<Record<'cpu' | 'memory' | 'pids' | 'storage', boolean>>
   /** Things a reader of the results must know, for example a replaced base image. */
   readonly notes: readonly string[]
+  /** Of a local sandbox: whether the resident starter starts its commands, or a shell for each, which is slower. */
+  readonly startedBy?: 'starter' | 'shell'
 }
 
 /** The note of a sandbox that starts from another base than the task names. */

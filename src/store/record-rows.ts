@@ -7,7 +7,7 @@ import { type Column, makeColumn, readColumn } from '../lib/json-columns.ts'
  * The beginning of the digest of what a record has to be: records in an index were parsed when it was written and are not parsed again.
  * A test holds it against the schema. Another number makes all lines of older indexes foreign.
  */
-export const recordSchemaMark = 0xad023d35
+export const recordSchemaMark = 0x5a2952a0
 
 /** What the trials of one agent have in common, without what of the settings is a trial's own; and those of one task. */
 interface OfAgent extends Pick<TrialRecord, 'agent' | 'sandbox'> {

@@ -135,6 +135,7 @@ const sandboxFacts = z.object({
   provider: z.string(),
   limits: z.object({ cpu: z.boolean(), memory: z.boolean(), pids: z.boolean(), storage: z.boolean() }),
   notes: z.array(z.string()),
+  startedBy: z.enum(['starter', 'shell']).exactOptional(),
 })
 
 const resumed = z.discriminatedUnion('kind', [

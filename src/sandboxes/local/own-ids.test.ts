@@ -25,6 +25,7 @@ describe.skipIf(process.getuid?.() !== 0)('root’s sandboxes', needs('bwrap', '
     const provider = await local.make({ pids: 64, verify: 'fresh', ids: 'host' }, context)
     await using box = await provider.lease({ owner: { job: 'ids', trial: 'one' }, environment })
     expect((await box.exec(['cat', '/proc/self/uid_map'])).stdout.trim()).toMatch(/^0 +0 /)
+    expect(box.facts.startedBy).toBe('shell')
     await box.freeze({ system: 'image' })
     expect((await box.exec(['sh', '-c', 'touch /usr/x && chown 5 /usr/x && stat -c %u /usr/x'])).stdout).toBe('5\n')
   })
@@ -33,11 +34,12 @@ describe.skipIf(process.getuid?.() !== 0)('root’s sandboxes', needs('bwrap', '
     const provider = await local.make({ pids: 64, verify: 'fresh' }, context)
     const request = { owner: { job: 'ids', trial: 'one' }, environment }
     const about = (await provider.about?.()) ?? []
+    const byStarter = !about.some((line) => line.includes('ids cannot be mapped'))
     const box = await provider.lease(request)
+    expect(box.facts.startedBy).toBe(byStarter ? 'starter' : 'shell')
     const running = box.exec(['sleep', '1000'])
     process.kill(starterPid(), 'SIGKILL')
-    // Where ids cannot be mapped, the sandbox has nothing to do with the starter.
-    if (!about.some((line) => line.includes('ids cannot be mapped'))) {
+    if (byStarter) {
       await expect(running).rejects.toMatchObject({ boundary: 'sandbox' })
       await expect(box.exec(['true'])).rejects.toMatchObject({ boundary: 'sandbox' })
     }

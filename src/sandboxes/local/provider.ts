@@ -130,5 +130,6 @@ function factsOf(workshop: Workshop, { notes, entrypoint }: Image): SandboxFacts
   const missing = Object.entries(workshop.groups.enforces).flatMap(([name, on]) => (on ? [] : [name]))
   const warning = missing.length > 0 ? [`limits that this machine does not let us set: ${missing.join(', ')}`] : []
   const services = entrypoint ? ['the image’s ENTRYPOINT runs beside the agent, not beside the verifier'] : []
-  return { provider: 'local', limits, notes: [...notes, ...services, ...warning] }
+  const startedBy = workshop.privileges.ownIds ? 'starter' : 'shell'
+  return { provider: 'local', limits, notes: [...notes, ...services, ...warning], startedBy }
 }
