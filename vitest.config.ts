@@ -18,6 +18,7 @@ export const common = {
 /** What a newcomer need not wait for: `npm run test:long` runs these. */
 export const slow = [
   ...['apptainer', 'daytona', 'docker', 'e2b', 'modal', 'podman'].map((name) => `test/contracts/${name}.test.ts`),
+  'test/contracts/local-by-shell.test.ts',
   'test/contracts/replay.test.ts',
   'test/live/dockerfile.test.ts',
   'test/live/ordinary-user.test.ts',

@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll } from 'vitest'
+import type { SandboxLease } from '../../src/core/sandbox.ts'
+import { ControlGroups } from '../../src/lib/control-group.ts'
+import { signalProcess } from '../../src/lib/spawn-process.ts'
+import local from '../../src/sandboxes/local/index.ts'
+import { findPrivileges, missingPrograms } from '../../src/sandboxes/local/privileges.ts'
+import { makeHome } from '../../src/sandboxes/local/workshop.ts'
+import { loadLease } from '../../src/sandboxes/namespaces/lease-file.ts'
+import { whyNoUplink } from '../needs.ts'
+import { allowlistLaw } from './allowlist.ts'
+import { processExceptions, programsInside } from './exceptions.ts'
+import { ownIdsLaw, ownNetworkLaw, sandboxContract } from './sandbox.ts'
+
+/** The laws of local sandboxes. Root's begin in the starter where users inside can have ids of their own, and in a shell elsewhere. */
+export async function localContract(ids: 'own' | 'host'): Promise<void> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
+  afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
+  const { enforces } =
+    missingPrograms().length > 0 ? { enforces: {} } : ControlGroups.find(`ot-agent-contract-${process.pid}`)
+  const privileges = missingPrograms().length > 0 ? null : await findPrivileges(await makeHome(stateDir), { ids })
+  const manyUsers = privileges === null || privileges.manyUsers
+  const rootIsRoot = privileges?.mode === 'root' && privileges.ownIds === null
+  const noUplink = whyNoUplink()
+  const exceptions = {
+    ...programsInside,
+    ...(!('memory' in enforces && enforces.memory) && { 'limits memory': 'no control groups for this user' }),
+    ...processExceptions('pids' in enforces && enforces.pids === true),
+    ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
+    ...(rootIsRoot && { [ownIdsLaw]: 'no id-mapped mounts here' }),
+    ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
+  }
+  const makeProvider = () => local.make({ pids: 512, verify: 'fresh', ids }, { env: {}, stateDir })
+  const dirOf = ({ id }: SandboxLease) => join(stateDir, 'local/sandboxes', id)
+  const takeAway = {
+    'its first process is killed': (box: SandboxLease) =>
+      void signalProcess(loadLease(dirOf(box))?.holder?.pid ?? 0, 'SIGKILL'),
+    // As another process may do, which sees files and not mounts.
+    'its files are removed': (box: SandboxLease) => rmSync(dirOf(box), { recursive: true, force: true }),
+  }
+  sandboxContract(`local, ids=${ids}`, { makeProvider, exceptions, takeAway })
+  allowlistLaw(makeProvider)
+}
