@@ -23,7 +23,9 @@ describe('apptainer', { skip: skipReason !== null, meta: skipReason === null ? {
   }, 120_000)
   afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
 
-  const { enforces } = ControlGroups.find(`ot-agent-contract-${process.pid}`)
+  const groups = ControlGroups.find(`ot-agent-contract-${process.pid}`)
+  groups.removeParent()
+  const { enforces } = groups
   const exceptions = {
     ...engineIds,
     ...programsInside,

@@ -18,16 +18,16 @@ import { ownIdsLaw, ownNetworkLaw, sandboxContract } from './sandbox.ts'
 export async function localContract(ids: 'own' | 'host'): Promise<void> {
   const stateDir = mkdtempSync(join(tmpdir(), 'ot-local-'))
   afterAll(() => rmSync(stateDir, { recursive: true, force: true }))
-  const { enforces } =
-    missingPrograms().length > 0 ? { enforces: {} } : ControlGroups.find(`ot-agent-contract-${process.pid}`)
+  const groups = missingPrograms().length > 0 ? null : ControlGroups.find(`ot-agent-contract-${process.pid}`)
+  groups?.removeParent()
   const privileges = missingPrograms().length > 0 ? null : await findPrivileges(await makeHome(stateDir), { ids })
   const manyUsers = privileges === null || privileges.manyUsers
   const rootIsRoot = privileges?.mode === 'root' && privileges.ownIds === null
   const noUplink = whyNoUplink()
   const exceptions = {
     ...programsInside,
-    ...(!('memory' in enforces && enforces.memory) && { 'limits memory': 'no control groups for this user' }),
-    ...processExceptions('pids' in enforces && enforces.pids === true),
+    ...(!groups?.enforces.memory && { 'limits memory': 'no control groups for this user' }),
+    ...processExceptions(groups?.enforces.pids === true),
     ...(noUplink !== null && { [ownNetworkLaw]: noUplink }),
     ...(rootIsRoot && { [ownIdsLaw]: 'no id-mapped mounts here' }),
     ...(!manyUsers && { 'runs commands as the user asked for': 'no subordinate ids for this user' }),
