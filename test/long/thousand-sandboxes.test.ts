@@ -87,13 +87,17 @@ async function inTurn<T>(work: (i: number) => PromiseLike<T> | undefined): Promi
   return results
 }
 
-/** Together with the programs that this process keeps: one of them starts sandboxes. */
+/** Together with the programs that this process keeps: one of them starts sandboxes, and has others that remove them. */
 function move(to: string): void {
-  for (const pid of [String(process.pid), ...children()]) writeFileSync(join(to, 'cgroup.procs'), pid)
+  const waiting = [String(process.pid)]
+  for (let pid = waiting.pop(); pid !== undefined; pid = waiting.pop()) {
+    waiting.push(...children(pid))
+    writeFileSync(join(to, 'cgroup.procs'), pid)
+  }
 }
 
-function children(): string[] {
-  return readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').split(' ').filter(Boolean)
+function children(pid = String(process.pid)): string[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean)
 }
 
 function pidsNow(): number {
