@@ -93,7 +93,7 @@ export interface SandboxFacts {
   readonly limits: Readonly<Record<'cpu' | 'memory' | 'pids' | 'storage', boolean>>
   /** Things a reader of the results must know, for example a replaced base image. */
   readonly notes: readonly string[]
-  /** Of a local sandbox: whether the resident starter starts its commands, or a shell for each, which is slower. */
+  /** For a local sandbox: whether the resident starter runs its commands, or a shell for each one, which is slower. */
   readonly startedBy?: 'starter' | 'shell'
 }
 
@@ -149,10 +149,7 @@ export interface SandboxLease extends Sandbox, AsyncDisposable {
   alive(): Promise<boolean>
   /** Later commands run with this network. Throws when the provider cannot. */
   setNetwork(network: Network): Promise<void>
-  /**
-   * Kills every process and removes /tests and /logs/verifier, keeping all other files: afterwards the same handle is a clean machine.
-   * May be called again, to verify again.
-   */
+  /** Kills every process and removes /tests and /logs/verifier, keeping all other files. May be called again, to verify again. */
   freeze(how?: FreezeOptions): Promise<Frozen>
 }
 

@@ -7,7 +7,7 @@ const throughText = (values: readonly unknown[]) => {
   return values.map((_, nth) => read(nth))
 }
 
-test('a column gives back what was written, with keys in their order', () => {
+test('a column returns the values that were written, with their keys in the same order', () => {
   const value = fc.oneof(fc.constantFrom(null, 1, 'a', [], {}), fc.jsonValue())
   const alike = fc.record({ id: fc.uuid(), end: value, spans: fc.record({ from: value, to: fc.string() }) })
   const values = fc.oneof(fc.array(value, { minLength: 1 }), fc.array(alike, { minLength: 1 }))

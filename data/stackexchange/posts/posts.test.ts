@@ -54,7 +54,7 @@ const small = xml(
 
 stageLaws('posts', { make: async () => make({ path: await save(small), minChars: 10 }), rows: [] })
 
-test('an answer by the asker says so; accounts that are gone are nobody', async () => {
+test('an answer by the asker says so; answers of deleted accounts have no author', async () => {
   const text = xml(
     asked(1, { OwnerUserId: 7 }),
     said(2, 1, { OwnerUserId: 7, Score: 2 }),

@@ -116,7 +116,7 @@ function newCode(question: Question, answer: PostAnswer): Blocks {
   return longest.slice(0, 1)
 }
 
-/** One long word is a digest or an address, which nobody can know. */
+/** One long word is a digest or an address, which no reader can know. */
 function isCode({ text }: Blocks[number]): boolean {
   return text.trim().length >= 15 && /\S\s+\S/.test(text)
 }

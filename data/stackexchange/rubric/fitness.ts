@@ -70,7 +70,7 @@ const maxAnswerChars = 8000
 export function unfitness(question: Question, answer: PostAnswer): Unfit | null {
   const asked = `${question.title}\n${proseOf(question.body)}`
   const said = proseOf(answer.body)
-  // `@String` in code is nobody's name.
+  // `@String` in code mentions no user.
   const words = said.replace(/`[^`\n]*`/g, '`code`')
   return (
     broken(ofQuestion, asked) ??

@@ -74,7 +74,7 @@ function skipIfMade({ dir }: SharedResult): ScriptPiece {
   }
 }
 
-/** Whoever was replaced leaves the draft to its successor. The rename succeeds for one launch only: a directory that is there and not empty is never replaced. */
+/** A job that was replaced leaves the draft to its successor. The rename succeeds for one launch only: it never replaces a directory that has files. */
 function shared(work: ScriptPiece, { dir, draft }: SharedResult): readonly ScriptPiece[] {
   const [to, from] = [shellQuote(dir), shellQuote(draft)]
   return [

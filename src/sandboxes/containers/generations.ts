@@ -63,7 +63,7 @@ export class Generations {
   private kept: Holder | null = null
   /** A container of the task's image that starts while the agent's ends. */
   private early: Promise<void> | null = null
-  /** Removals that nobody waits for until the end. */
+  /** Removals in the background, awaited on release. */
   private readonly leaving = new Set<Promise<void>>()
   /** Everything made for this sandbox, named before it was made. */
   private readonly made = { containers: new Set<string>(), volumes: new Set<string>(), images: new Set<string>() }

@@ -35,7 +35,7 @@ export async function openLayer(dir: string | null): Promise<Layer | null> {
   }
 }
 
-/** What a program of this machine prints; throws when it fails, and ends it when nobody reads on. */
+/** The output of a program on this machine. Throws when the program fails; kills it when the caller stops reading. */
 async function* output(program: string, argv: readonly string[]): AsyncGenerator<Uint8Array, void, void> {
   const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe']
   const child = await spawnProcess(program, argv, { stdio, env: { LC_ALL: 'C' }, cwd: '/' })
