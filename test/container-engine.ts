@@ -142,12 +142,17 @@ function dockerdLine(dir: string, socket: string, apart: boolean) {
   return { argv: [...argv, '--default-ulimit', 'nofile=4096:4096'], env: { DOCKER_HOST: `unix://${socket}` } }
 }
 
-/** What a failed test left running would run on without its engine. */
+/** What a failed test left running would run on without its engine. An engine may refuse what it is still busy with. */
 async function removeContainers(engine: ContainerEngine): Promise<void> {
-  const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query: { all: true } })
-  const query = { force: true, v: true }
-  for (const { Id } of Array.isArray(body) ? (body as { Id: string }[]) : [])
-    await engine.ask({ method: 'DELETE', path: `/containers/${Id}`, query, accept: [404, 409, 500] })
+  for (let tries = 0; tries < 20; tries++) {
+    const { body } = await engine.ask({ method: 'GET', path: '/containers/json', query: { all: true } })
+    const left = Array.isArray(body) ? (body as { Id: string }[]) : []
+    if (left.length === 0) return
+    if (tries > 0) await wait(500)
+    const query = { force: true, v: true }
+    for (const { Id } of left)
+      await engine.ask({ method: 'DELETE', path: `/containers/${Id}`, query, accept: [404, 409, 500] })
+  }
 }
 
 /** Helpers that an engine started outlive it, Podman's by minutes, and write what is being removed. */
@@ -164,16 +169,25 @@ async function removeStore(dir: string): Promise<void> {
   }
 }
 
-/** The processes whose command line names the store, which only this test knows. */
+/**
+ * The processes whose command line names the store, which only this test knows, and those that live on a root in it: a container
+ * that was started while its engine ended outlives the monitor that we end.
+ */
 function processesOf(dir: string): number[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name) || Number(name) === process.pid) return []
     try {
-      return readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(`${dir}/`) ? [Number(name)] : []
+      const isHelper = readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(`${dir}/`)
+      return isHelper || hasRootIn(dir, readFileSync(`/proc/${name}/mountinfo`, 'utf8')) ? [Number(name)] : []
     } catch {
       return []
     }
   })
+}
+
+/** Whether the mount at `/` is made of layers in a directory. */
+function hasRootIn(dir: string, mounts: string): boolean {
+  return mounts.split('\n').some((line) => line.split(' ')[4] === '/' && line.includes(`=${dir}/`))
 }
 
 /** What an engine left mounted must not be removed through its mounts. */

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -477,28 +477,37 @@ describe('tokens', () => {
     expect((await plan({}, '3')).jobs).toEqual(['pretokenize', 'train'])
   })
 
-  test('appear whole: a job does nothing where they are, starts over where it failed, and takes those of a faster one', async () => {
+  async function tokenizing() {
     const dir = mkdtempSync(join(tmpdir(), 'launch-'))
     const { cluster } = await loadClusterFile('clusters/local.yaml')
-    const at = {
-      ...{ cluster, launchId: 'one', experimentsDir: dir, cwd: dir, name: 'it', program: ['true'], secretsFile: null },
-      ...{ timeLimit: '01:00:00', restarts: 0, stopSec: 60, variables: {} },
-    }
-    const once = { dir: join(dir, 'tokens'), draft: join(dir, 'tokens.one') }
-    const made = () => readdirSync(dir).filter((name) => name.startsWith('tokens'))
-    const script = (command: string) => {
-      const { script: pieces } = planTraining(at, {
+    const shared = join(dir, 'tokens')
+    const textOf = (launchId: string, command: string) => {
+      const at = {
+        ...{ cluster, launchId, experimentsDir: dir, cwd: dir, name: 'it', program: ['true'], secretsFile: null },
+        ...{ timeLimit: '01:00:00', restarts: 0, stopSec: 60, variables: {} },
+      }
+      const { script } = planTraining(at, {
         ...{ name: 'pretokenize', summary: 'tokenize', command: ['bash', '-c', command], env: {}, nodes: 1, after: [] },
-        ...{ gpusPerNode: 0, image: null, spread: 'node', summarize: null, once },
+        ...{ gpusPerNode: 0, image: null, spread: 'node', summarize: null },
+        once: { dir: shared, draft: `${shared}.${launchId}` },
       })
+      return renderPieces(script)
+    }
+    const script = (command: string, launchId = 'one') => {
       rmSync(join(dir, 'launches'), { recursive: true, force: true })
       // A pipe would stay open as long as what the script leaves asleep.
       const log = join(dir, 'log')
-      const { status } = spawnSync('bash', ['-c', renderPieces(pieces)], {
+      const { status } = spawnSync('bash', ['-c', textOf(launchId, command)], {
         stdio: ['ignore', 'ignore', openSync(log, 'w')],
       })
       return { status, stderr: readFileSync(log, 'utf8') }
     }
+    const made = () => readdirSync(dir).filter((name) => name.startsWith('tokens'))
+    return { once: { dir: shared, draft: `${shared}.one` }, textOf, script, made }
+  }
+
+  test('appear whole: a job does nothing where they are, starts over where it failed, and takes those of a faster one', async () => {
+    const { once, script, made } = await tokenizing()
     expect(script(`mkdir ${once.draft}; exit 7`).status).toBe(7)
     expect(made()).toEqual([])
     // What a job left that was killed is not taken for a part of the result.
@@ -515,8 +524,32 @@ describe('tokens', () => {
     expect(made()).toEqual(['tokens'])
     expect(readdirSync(once.dir)).toEqual(['theirs'])
     rmSync(once.dir, { recursive: true })
+    // So it is where the faster one took the draft away, and the work failed for the lack of it.
+    const robbed = script(`mkdir ${once.dir}; touch ${once.dir}/theirs; exit 9`)
+    expect(robbed).toMatchObject({ status: 0, stderr: expect.stringContaining('another launch was faster') })
+    rmSync(once.dir, { recursive: true })
     // Work that made nothing is no success.
     expect(script('true').status).not.toBe(0)
+  })
+
+  test('that a killed launch left unfinished are removed by the next one that makes them', async () => {
+    const { once, textOf, script, made } = await tokenizing()
+    const half = join(once.draft, 'half')
+    const killed = spawn('bash', ['-c', textOf('one', `mkdir ${once.draft}; touch ${half}; exec sleep 600`)], {
+      ...{ detached: true, stdio: 'ignore' },
+    })
+    await vi.waitFor(() => expect(existsSync(half)).toBe(true), { timeout: 30_000 })
+    const ended = new Promise((done) => killed.once('exit', done))
+    process.kill(-(killed.pid ?? 0), 'SIGKILL')
+    await ended
+    expect(made()).toEqual(['tokens.one'])
+    expect(script(`mkdir ${once.dir}.two; touch ${once.dir}.two/mine`, 'two')).toMatchObject({ status: 0 })
+    expect(made()).toEqual(['tokens'])
+    expect(readdirSync(once.dir)).toEqual(['mine'])
+    // Where they are there already, what was left later goes too.
+    mkdirSync(once.draft)
+    expect(script('exit 8', 'three')).toMatchObject({ status: 0 })
+    expect(made()).toEqual(['tokens'])
   })
 })
 

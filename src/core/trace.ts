@@ -60,11 +60,14 @@ export interface TraceFacts {
   readonly end: string
   readonly exit: string | null
   readonly boundary: string | null
+  /** Of a trial of several steps, those of this step. */
   readonly turns: number | null
   readonly inputTokens: number | null
   readonly outputTokens: number | null
   readonly costUsd: number | null
   readonly promptDigest: string | null
+  /** The step of a multi-step task. */
+  readonly step: string | null
   /** What tests said with and without the system files that the agent changed; null when it changed none. */
   readonly systemEffect: 'differ' | 'same' | null
 }

@@ -141,6 +141,20 @@ export interface TrialEvent {
 /** Called for every event of every trial, one after the other; what it throws fails the trial. */
 export type TrialHook = (event: TrialEvent) => Promise<void> | void
 
+/** What a trial used. One of several steps may have counted step by step only: then it is their sum. */
+export function usageOf({ usage, steps }: Pick<TrialRecord, 'usage' | 'steps'>): Usage | null {
+  const parts = (steps ?? []).flatMap((step) => step.usage ?? [])
+  if (usage !== null || parts.length === 0) return usage
+  const sum = (key: keyof Usage) =>
+    parts.reduce<number | null>((total, part) => (part[key] === null ? total : (total ?? 0) + part[key]), null)
+  return {
+    inputTokens: sum('inputTokens'),
+    cacheTokens: sum('cacheTokens'),
+    outputTokens: sum('outputTokens'),
+    costUsd: sum('costUsd'),
+  }
+}
+
 /** An ending in one line. */
 export function describeEnd(end: TrialEnd): string {
   if (end.kind === 'scored') return `scored ${JSON.stringify(end.rewards)}`

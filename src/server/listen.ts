@@ -1,10 +1,20 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { messageOf, UserError } from '../core/errors.ts'
 import { codeOf } from '../lib/files.ts'
 
+/** A server that answers at `origin` until it is closed. */
+export interface Listening {
+  readonly origin: string
+  close(): Promise<void>
+}
+
 /** Starts to listen; port 0 takes any that is free. */
-export async function listen(server: Server, { host, port }: { readonly host: string; readonly port: number }) {
+export async function listen(
+  server: Server,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<Listening> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => resolve())
@@ -15,6 +25,15 @@ export async function listen(server: Server, { host, port }: { readonly host: st
       inUse ? 'choose another one with --port; 0 takes any that is free' : 'choose another --host or --port',
     )
   })
+  const { port: taken } = server.address() as AddressInfo
+  return {
+    origin: `http://${host.includes(':') ? `[${host}]` : host}:${taken}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
 }
 
 /** Whether a caller brought the right key, in a time that says nothing about it. */

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import { messageOf } from '../core/errors.ts'
 import type { ModelService } from '../formats/dialect-server/model-service.ts'
 import { openaiFault } from '../formats/dialect-server/openai-fault.ts'
@@ -48,17 +48,7 @@ export async function serveModel(service: ModelService, settings: ServeSettings)
   // Until a request is sent, not until it is answered.
   server.requestTimeout = 300_000
   server.maxConnections = 4096
-  await listen(server, settings)
-  const { port } = server.address() as AddressInfo
-  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
-  return {
-    origin: `http://${host}:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
-  }
+  return listen(server, settings)
 }
 
 interface Serving {

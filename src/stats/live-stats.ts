@@ -2,7 +2,7 @@ import type { Usage } from '../core/agent.ts'
 import type { MetricConfig } from '../core/job.ts'
 import type { Denominators, EvalStats, JobStats } from '../core/job-stats.ts'
 import type { Rewards } from '../core/rewards.ts'
-import type { TrialRecord } from '../core/trial.ts'
+import { type TrialRecord, usageOf } from '../core/trial.ts'
 import { exceptionOf } from '../core/trial-exception.ts'
 import { evalKeyOf, makeEndTally, makeRewardTally, refuseUnknownMetrics } from './metrics.ts'
 import { makePassTally } from './pass-at-k.ts'
@@ -43,10 +43,10 @@ export function makeLiveStats(metrics: readonly MetricConfig[] = []): LiveStats 
       evals.set(key, group)
       if (group.add(record)) errored += 1
       all.add(record)
-      for (const spent of usagesOf(record)) {
-        for (const name of ['inputTokens', 'cacheTokens', 'outputTokens', 'costUsd'] as const) {
-          if (spent[name] !== null) usage[name] = (usage[name] ?? 0) + spent[name]
-        }
+      const spent = usageOf(record)
+      for (const name of ['inputTokens', 'cacheTokens', 'outputTokens', 'costUsd'] as const) {
+        const more = spent?.[name] ?? null
+        if (more !== null) usage[name] = (usage[name] ?? 0) + more
       }
     },
     stats({ total, running, retries, passAtK = false }) {
@@ -63,11 +63,6 @@ export function makeLiveStats(metrics: readonly MetricConfig[] = []): LiveStats 
 /** Whichever trial ended first, the same job reads the same. */
 function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   return a < b ? -1 : 1
-}
-
-/** A trial of several steps may have counted its tokens step by step only. */
-function usagesOf(record: TrialRecord): readonly Usage[] {
-  return record.usage ? [record.usage] : (record.steps ?? []).flatMap((step) => step.usage ?? [])
 }
 
 function makeGroup(metrics: readonly MetricConfig[]) {

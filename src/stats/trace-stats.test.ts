@@ -21,6 +21,7 @@ function facts(over: Partial<TraceFacts> = {}): TraceFacts {
     costUsd: 0.5,
     systemEffect: null,
     promptDigest: 'p1',
+    step: null,
     ...over,
   }
 }
@@ -35,6 +36,22 @@ test('a trial with many rows counts once, by its longest main row', () => {
   const stats = tally.stats()
   expect(stats).toMatchObject({ traces: 4, trials: 1, withoutTrace: 0, turns: { count: 1, max: 4 } })
   expect(Object.fromEntries(stats.tracesBySource)).toEqual({ main: 3, 'summarization-1-summary': 1 })
+})
+
+test('a trial of several steps has the turns of all of them, and what any of them did to the system', () => {
+  const tally = makeTraceTally()
+  tally.add(facts({ traceSource: null, turns: null }))
+  tally.add(facts({ step: 'one', turns: 2 }))
+  tally.add(facts({ step: 'one', turns: 5 }))
+  tally.add(facts({ step: 'one', traceSource: 'summarization-1-summary', turns: 50 }))
+  tally.add(facts({ step: 'two', turns: 4, systemEffect: 'differ' }))
+  tally.add(facts({ step: 'three', turns: 1, systemEffect: 'same' }))
+  expect(tally.values('turns')).toEqual([10])
+  expect(tally.values('inputTokens')).toEqual([100])
+  expect(tally.stats()).toMatchObject({
+    ...{ traces: 5, trials: 1, withoutTrace: 0, systemChanged: { trials: 1, differ: 1 } },
+    tasks: [{ task: 'a', trials: 1, meanTurns: 10 }],
+  })
 })
 
 test('trials of one name in two jobs are two trials', () => {

@@ -52,21 +52,22 @@ export interface TraceTally {
   values(measure: Measure): number[]
 }
 
-/** A trial may have many rows: the one with the most turns speaks for it. */
+/** A trial may have many rows: the one with the most turns speaks for it, or for its step. */
 export function makeTraceTally(): TraceTally {
-  const trials = new Map<string, TraceFacts>()
+  const trials = new Map<string, TraceFacts[]>()
   const bySource = new Map<string, number>()
-  const values = (measure: Measure) => [...trials.values()].flatMap((facts) => facts[measure] ?? [])
+  const wholeTrials = () => [...trials.values()].map(wholeTrial)
   return {
     add(facts) {
       if (facts.traceSource !== null) count(bySource, facts.traceSource)
       const key = `${facts.job}\0${facts.trial}`
-      const known = trials.get(key)
-      if (known === undefined || weight(facts) > weight(known)) trials.set(key, facts)
+      const parts = trials.get(key)
+      if (parts) keepLongest(parts, facts)
+      else trials.set(key, [facts])
     },
-    values,
+    values: (measure) => valuesOf(wholeTrials(), measure),
     stats() {
-      const all = [...trials.values()]
+      const all = wholeTrials()
       return {
         traces: [...bySource.values()].reduce((sum, rows) => sum + rows, 0),
         tracesBySource: byCount(bySource),
@@ -78,14 +79,41 @@ export function makeTraceTally(): TraceTally {
           trials: all.filter(({ systemEffect }) => systemEffect !== null).length,
           differ: all.filter(({ systemEffect }) => systemEffect === 'differ').length,
         },
-        turns: spreadOf(values('turns')),
-        inputTokens: spreadOf(values('inputTokens')),
-        outputTokens: spreadOf(values('outputTokens')),
-        costUsd: spreadOf(values('costUsd')),
+        turns: spreadOf(valuesOf(all, 'turns')),
+        inputTokens: spreadOf(valuesOf(all, 'inputTokens')),
+        outputTokens: spreadOf(valuesOf(all, 'outputTokens')),
+        costUsd: spreadOf(valuesOf(all, 'costUsd')),
         tasks: tasksOf(all),
         prompts: promptsOf(all),
       }
     },
+  }
+}
+
+function valuesOf(all: readonly TraceFacts[], measure: Measure): number[] {
+  return all.flatMap((facts) => facts[measure] ?? [])
+}
+
+/** Holds one row for each step. */
+function keepLongest(parts: TraceFacts[], facts: TraceFacts): void {
+  const at = parts.findIndex(({ step }) => step === facts.step)
+  const known = parts[at]
+  if (known === undefined) parts.push(facts)
+  else if (weight(facts) > weight(known)) parts[at] = facts
+}
+
+/** A trial of several steps has the turns of all of them; the rest is the same in every row of it. */
+function wholeTrial(parts: readonly TraceFacts[]): TraceFacts {
+  const longest = parts.reduce((best, part) => (weight(part) > weight(best) ? part : best))
+  if (parts.length === 1) return longest
+  const turns = parts
+    .filter(({ traceSource }) => traceSource === longest.traceSource)
+    .flatMap((part) => part.turns ?? [])
+  const effects = parts.map(({ systemEffect }) => systemEffect)
+  return {
+    ...longest,
+    turns: turns.length === 0 ? null : turns.reduce((sum, each) => sum + each, 0),
+    systemEffect: effects.includes('differ') ? 'differ' : effects.includes('same') ? 'same' : null,
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Phase, phases, type Span, type TrialRecord } from '../core/trial.ts'
+import { type Phase, phases, type Span, type TrialRecord, usageOf } from '../core/trial.ts'
 
 /** What is measured of each trial beside its reward. */
 export const measures = ['turns', 'inputTokens', 'outputTokens', 'costUsd'] as const
@@ -6,14 +6,14 @@ export type TrialMeasure = (typeof measures)[number]
 
 /** The numbers of a trial that are known: turns, tokens, cost, and the seconds of each phase. */
 export function trialMeasures(record: TrialRecord): Readonly<Partial<Record<TrialMeasure | Phase, number>>> {
-  // A trial of several steps may have counted step by step only.
-  const parts = record.usage === null && record.steps !== null ? record.steps : [record]
-  const of = (name: 'inputTokens' | 'outputTokens' | 'costUsd') => sumOf(parts.map(({ usage }) => usage?.[name]))
+  const usage = usageOf(record)
+  // A trial of several steps counts its turns step by step.
+  const parts = record.metadata?.n_episodes === undefined ? (record.steps ?? []) : [record]
   const values: [TrialMeasure | Phase, number | null][] = [
     ['turns', sumOf(parts.map(({ metadata }) => metadata?.n_episodes))],
-    ['inputTokens', of('inputTokens')],
-    ['outputTokens', of('outputTokens')],
-    ['costUsd', of('costUsd')],
+    ['inputTokens', sumOf([usage?.inputTokens])],
+    ['outputTokens', sumOf([usage?.outputTokens])],
+    ['costUsd', sumOf([usage?.costUsd])],
     ...phases.map((phase): [Phase, number | null] => [phase, sumOf(phaseSeconds(record, phase))]),
   ]
   return Object.fromEntries(values.filter(([, value]) => value !== null))

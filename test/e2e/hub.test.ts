@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { parquetWriteBuffer } from 'hyparquet-writer'
@@ -21,8 +22,27 @@ beforeAll(async () => {
 afterAll(() => hub.close())
 
 function start(args: readonly string[], more: Record<string, string> = {}) {
-  const env = { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), ...hub.env, ...more }
-  return spawn(process.execPath, [bin, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(process.execPath, [bin, ...args], { env: { ...ownEnv(), ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+function ownEnv() {
+  return { PATH: process.env.PATH, HOME: scratch, XDG_CACHE_HOME: join(scratch, 'cache'), ...hub.env }
+}
+
+/** A command at a terminal, and what a person types when it asks. */
+async function atTerminal(args: readonly string[], typed: string) {
+  const { spawn: open } = createRequire(import.meta.url)('@lydell/node-pty') as typeof import('@lydell/node-pty')
+  const pty = open(process.execPath, [bin, ...args], { cols: 200, rows: 24, env: { ...ownEnv(), TERM: 'xterm' } })
+  let shown = ''
+  let isAsked = false
+  pty.onData((chunk) => {
+    shown += chunk
+    if (isAsked || !shown.includes('[y/N]')) return
+    isAsked = true
+    pty.write(typed)
+  })
+  const { exitCode } = await new Promise<{ exitCode: number }>((done) => pty.onExit(done))
+  return { exitCode, shown }
 }
 
 /** Not the blocking kind: the stand-in answers from this very process. Nothing that is printed may hold the token. */
@@ -241,4 +261,25 @@ withSandboxes('ot-agent generate --from-parquet', () => {
     const lacking = await run(['generate', '--from-parquet', '--output-dir', out])
     expect(lacking.stderr).toContain('expected a parquet file or --tasks-repo, got neither')
   })
+})
+
+test('squash asks at a terminal, and only a yes removes the history', patient, async () => {
+  const repo = hub.repo('org/asked')
+  repo.put('a.txt', 'a')
+  for (const [typed, says, code] of [
+    ['n\r', 'expected a yes to remove history, got none', 2],
+    ['\r', 'expected a yes to remove history, got none', 2],
+    ['\x03', 'cancelled', 130],
+    ['\x04', 'cancelled', 130],
+  ] as const) {
+    const { exitCode, shown } = await atTerminal(['hub', 'squash', 'org/asked'], typed)
+    expect(shown).toContain('org/asked (main): 2 commits become one; older revisions are gone for good')
+    expect(shown).toContain(says)
+    expect(exitCode).toBe(code)
+    expect(repo.history('main')).toHaveLength(2)
+  }
+  const { exitCode, shown } = await atTerminal(['hub', 'squash', 'org/asked'], 'y\r')
+  expect(shown).toContain('squashed 2 commits of org/asked (main)')
+  expect(exitCode).toBe(0)
+  expect(repo.history('main')).toHaveLength(1)
 })

@@ -7,6 +7,7 @@ import { findDockerfile } from './find-dockerfile.ts'
 import environment from './index.ts'
 import { installPackages, packagesFor } from './packages.ts'
 import { perturb, perturbations } from './perturb.ts'
+import { parsePackageIndex, searchPackages } from './search-packages.ts'
 
 const context = { env: {}, stateDir: '/nonexistent' }
 const make = (options: object) => environment.make(environment.options.parse(options), context)
@@ -88,6 +89,50 @@ test('words ask for packages', () => {
   expect(installPackages('FROM a\nWORKDIR /b\n', ['jq', 'git'])).toBe(
     'FROM a\nRUN apt-get update && apt-get install -y --no-install-recommends git jq && rm -rf /var/lib/apt/lists/*\nWORKDIR /b\n',
   )
+})
+
+// A part of Debian 12's own index.
+const index = `Package: qpdf
+Version: 11.3.0-1+deb12u1
+Description: tools for transforming and inspecting PDF files
+Tag: interface::commandline, role::program, works-with-format::pdf
+
+Package: libqpdf29
+Version: 11.3.0-1+deb12u1
+Description: runtime library for PDF transformation/inspection software
+Tag: role::shared-lib
+
+Package: pdftk
+Version: 2.02-5+b1
+Description: transitional package for pdftk, a tool for manipulating PDF documents
+Tag: implemented-in::c++, implemented-in::java, interface::commandline,
+ role::program, scope::utility, use::converting, use::editing,
+ works-with-format::pdf, works-with::text
+
+Package: sqlite3
+Version: 3.40.1-2+deb12u2
+Description: Command line interface for SQLite 3
+Tag: devel::lang:sql, devel::library, implemented-in::c,
+ interface::commandline, network::client, role::devel-lib,
+ role::program, works-with::db
+`
+
+test('packages are found by a keyword in an index of Debian, and only programs for a shell', async () => {
+  const packages = parsePackageIndex(index)
+  expect(packages.map(({ name }) => name)).toEqual(['qpdf', 'pdftk', 'sqlite3'])
+  expect(searchPackages('PDF', packages)).toEqual(['qpdf', 'pdftk'])
+  expect(searchPackages('inspecting pdf', packages)).toEqual(['qpdf'])
+  expect(searchPackages('sqlite3', packages, 1)).toEqual(['sqlite3'])
+  expect(searchPackages('fortran', packages)).toEqual([])
+  expect(searchPackages('-', packages)).toEqual([])
+  expect(parsePackageIndex('{"some": "thing else"}')).toEqual([])
+  const run = (keyword: string) =>
+    runStage(make({ strategy: 'packages', packages }) as never, [
+      { id: '1', source: 'test', fields: { ...fields, keyword } } as RawRow,
+    ])
+  const [made] = (await run('pdf')) as TaskDraft[]
+  expect(made?.files['environment/Dockerfile']?.data).toContain('--no-install-recommends pdftk qpdf &&')
+  expect(await run('fortran')).toMatchObject([{ drop: 'no-package-found' }])
 })
 
 test('a published Dockerfile is chosen by name, description, text and stars; too simple ones never', () => {

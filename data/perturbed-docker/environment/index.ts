@@ -16,6 +16,7 @@ import { authorDockerfile } from './author-dockerfile.ts'
 import { findDockerfile } from './find-dockerfile.ts'
 import { installPackages, packagesFor } from './packages.ts'
 import { type Furnished, perturb } from './perturb.ts'
+import { searchPackages } from './search-packages.ts'
 import { writeDockerfile } from './write-dockerfile.ts'
 
 const published = z.object({
@@ -30,9 +31,15 @@ const options = z.strictObject({
     .enum(['as-given', 'packages', 'search', 'model', 'agent', 'perturb'])
     .default('perturb')
     .describe(
-      "`as-given`: the row's own. `packages`: what its words ask for, by name. `search`: the best of those published. `model`: a base that a model writes. `agent`: a whole one that a model writes and repairs until it holds in a sandbox. `perturb`: harder variants of the row's own.",
+      "`as-given`: the row's own. `packages`: what its words ask for, by name, or what a search of `packages` finds. `search`: the best of those published. `model`: a base that a model writes. `agent`: a whole one that a model writes and repairs until it holds in a sandbox. `perturb`: harder variants of the row's own.",
     ),
   variants: z.number().int().min(1).max(20).default(2).describe('Tasks of a row with `perturb`.'),
+  packages: z
+    .array(z.object({ name: z.string(), summary: z.string() }))
+    .default([])
+    .describe(
+      "For `packages`: packages that are searched for the row's keyword; none: a small table of words is used.",
+    ),
   published: z.array(published).default([]).describe('For `search`: Dockerfiles others published.'),
   repairs: z
     .number()
@@ -51,7 +58,7 @@ const shape = z.object({
   dockerfile: z.string().regex(/^FROM \S+/m, 'expected a Dockerfile'),
   /** The task's other files by their paths. */
   files: z.record(z.string().regex(/^(?:environment|tests|solution)\/[\w./-]+$/), z.string()),
-  /** For `search`: what to look for. */
+  /** What to look for: for `search`, and for `packages` with a list of them. */
   keyword: z.string().min(1).optional(),
 })
 type Given = z.output<typeof shape>
@@ -110,10 +117,15 @@ interface Chosen {
 
 async function chooseDockerfile(task: Given, id: string, given: Options, at: StageContext): Promise<Chosen | Dropped> {
   const { dockerfile, instruction } = task
-  if (given.strategy === 'packages')
-    return {
-      dockerfile: installPackages(dockerfile, packagesFor(`${instruction}\n${task.files['solution/solve.sh'] ?? ''}`)),
-    }
+  if (given.strategy === 'packages') {
+    const isSearch = given.packages.length > 0
+    const packages = isSearch
+      ? searchPackages(task.keyword ?? '', given.packages)
+      : packagesFor(`${instruction}\n${task.files['solution/solve.sh'] ?? ''}`)
+    if (isSearch && packages.length === 0)
+      return { drop: 'no-package-found', detail: `no package fits ${task.keyword ?? 'without a keyword'}`, id }
+    return { dockerfile: installPackages(dockerfile, packages) }
+  }
   if (given.strategy === 'search') {
     const found = findDockerfile(task.keyword ?? '', given.published)
     if (task.keyword === undefined || found === null)

@@ -1,6 +1,6 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import { restartInterrupted, withModel } from './model-options.ts'
-import { factor, several, wholeNumber } from './values.ts'
+import { factor, passEnvFlag, several, wholeNumber } from './values.ts'
 
 /** `ot-agent run` without its action: every option, Harbor's names where Harbor has one. */
 export function runOptions() {
@@ -123,11 +123,7 @@ function withJob<A extends unknown[], O extends OptionValues>(command: Command<A
     )
     .option(...restartInterrupted)
     .option('--env-file <file>', 'variables for templates, one KEY=VALUE per line')
-    .option(
-      '--pass-env <name>',
-      'pass this environment variable of yours to tasks that ask for it; repeatable',
-      several,
-    )
+    .option(...passEnvFlag)
     .option('-y, --yes', 'pass every environment variable of yours that tasks ask for')
     .option('-q, --quiet', 'print no progress')
     .option('--debug', 'print details when something fails')

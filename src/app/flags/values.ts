@@ -30,6 +30,13 @@ export function several(text: string, before: readonly string[] = []): string[] 
   return [...before, text]
 }
 
+/** The flag of every command whose tasks may ask for variables of this machine. */
+export const passEnvFlag = [
+  '--pass-env <name>',
+  'pass this environment variable of yours to tasks that ask for it; repeatable',
+  several,
+] as const
+
 /** Joins the addresses of an option that may be given several times, with commas between them. */
 export function joinAddresses(address: string, before?: string): string {
   return before === undefined ? address : `${before},${address}`

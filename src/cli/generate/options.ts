@@ -1,7 +1,7 @@
 import { Command, Option, type OptionValues } from '@commander-js/extra-typings'
 import type { ZodObject, ZodType } from 'zod'
 import { restartInterrupted, withModel } from '../../app/flags/model-options.ts'
-import { factor, parseShare, several, wholeNumber } from '../../app/flags/values.ts'
+import { factor, parseShare, passEnvFlag, several, wholeNumber } from '../../app/flags/values.ts'
 import { flagOf, kindOf, ownOptions } from '../../app/generate/own-options.ts'
 import { UserError } from '../../core/errors.ts'
 
@@ -59,11 +59,7 @@ function withHow<A extends unknown[], O extends OptionValues>(command: Command<A
     .option('--sandbox-disk-gb <n>', 'disk for every task', wholeNumber(1))
     .option('--sandbox-gpu <n>', 'GPUs for every task', wholeNumber(0))
     .option('--endpoint-json <file>', 'the endpoint file that a running model server wrote')
-    .option(
-      '--pass-env <name>',
-      'pass this environment variable of yours to tasks that ask for it; repeatable',
-      several,
-    )
+    .option(...passEnvFlag)
     .option(...restartInterrupted)
     .option('-q, --quiet', 'print no progress')
     .option('--json', 'print the result as JSON')

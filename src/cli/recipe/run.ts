@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { restartInterrupted } from '../../app/flags/model-options.ts'
-import { parseShare, several, wholeNumber } from '../../app/flags/values.ts'
+import { parseShare, passEnvFlag, wholeNumber } from '../../app/flags/values.ts'
 import { loadRecipe, warningsOf } from '../../app/recipe/load-recipe.ts'
 import { performRecipe, type RecipeOutcome } from '../../app/recipe/perform-recipe.ts'
 import { type RehearsalReport, rehearse } from '../../app/recipe/rehearse.ts'
@@ -32,11 +32,7 @@ export default () =>
       'a folder that other machines use too: take finished steps from it, and put those that are made here into it',
     )
     .option('--no-replay', 'write datasets without replaying a few of their rows first')
-    .option(
-      '--pass-env <name>',
-      'pass this environment variable of yours to tasks that ask for it; repeatable',
-      several,
-    )
+    .option(...passEnvFlag)
     .option(...restartInterrupted)
     .option(
       '--rehearse',

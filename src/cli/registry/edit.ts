@@ -1,4 +1,5 @@
 import { Argument, Command } from '@commander-js/extra-typings'
+import { several } from '../../app/flags/values.ts'
 import { editEntry, entryKinds } from '../../app/registry/entries.ts'
 import { oneLine } from '../../lib/visible.ts'
 import { printJson } from '../output.ts'
@@ -13,7 +14,7 @@ export default () =>
     )
     .addArgument(new Argument('<kind>', 'what it is').choices(entryKinds))
     .argument('<name>', 'its whole name, NAME@VERSION for one of several versions, or its id')
-    .option('--set <column=value>', 'what to change; null empties a column; repeatable', collect, [])
+    .option('--set <column=value>', 'what to change; null empties a column; repeatable', several, [] as string[])
     .addOption(registryOption())
     .addOption(registryEnvOption())
     .option('--json', 'print the result as JSON')
@@ -22,7 +23,3 @@ export default () =>
       if (json) return printJson({ schema: 'registry-entry/1', ...entry })
       process.stdout.write(`changed ${kind} ${oneLine(entry.name)}\n`)
     })
-
-function collect(value: string, all: readonly string[]): string[] {
-  return [...all, value]
-}

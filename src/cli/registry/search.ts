@@ -1,5 +1,5 @@
 import { Command, Option } from '@commander-js/extra-typings'
-import { wholeNumber } from '../../app/flags/values.ts'
+import { several, wholeNumber } from '../../app/flags/values.ts'
 import {
   csvLine,
   type FoundRun,
@@ -22,7 +22,7 @@ export default () =>
         'of each model, `leaderboard` ranks the newest finished runs, and `matrix` shows models by benchmarks. Partial runs have no rank.',
     )
     .argument('[words...]', 'parts of names; a run has to match each of them')
-    .option('-x, --exclude <text>', 'leave out runs with this in one of those names; repeatable', collect)
+    .option('-x, --exclude <text>', 'leave out runs with this in one of those names; repeatable', several)
     .addOption(new Option('--view <view>', 'what is shown').choices(views).default('runs'))
     .option('--model <text>', 'a part of the name of the model')
     .option(
@@ -45,10 +45,6 @@ export default () =>
       if (view === 'leaderboard') return showRuns(await findLeaders(place, filter), show)
       return showRuns(await findRuns(place, filter), show)
     })
-
-function collect(value: string, all: readonly string[] = []): string[] {
-  return [...all, value]
-}
 
 interface Form {
   readonly csv: boolean

@@ -1,5 +1,5 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings'
-import { several } from '../../app/flags/values.ts'
+import { passEnvFlag, several } from '../../app/flags/values.ts'
 import { parsedAssignments, textAssignments } from '../../app/job/assignments.ts'
 import type { GivenAgain } from '../../app/job/hidden-values.ts'
 
@@ -27,11 +27,7 @@ export function withHiddenValues<A extends unknown[], O extends OptionValues>(co
       'a hidden variable for the tests, as when the job was started; repeatable',
       several,
     )
-    .option(
-      '--pass-env <name>',
-      'pass this environment variable of yours to tasks that ask for it; repeatable',
-      several,
-    )
+    .option(...passEnvFlag)
 }
 
 export interface HiddenValueOptions {

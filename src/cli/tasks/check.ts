@@ -10,7 +10,7 @@ import {
 } from '../../app/check/reasons.ts'
 import { checkTasks, type TaskReport } from '../../app/check-tasks.ts'
 import { withJudge } from '../../app/flags/model-options.ts'
-import { wholeNumber } from '../../app/flags/values.ts'
+import { passEnvFlag, several, wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { judgeSettingsOf, opinionSettingsOf } from '../../app/job/model-flags.ts'
 import { UserError } from '../../core/errors.ts'
@@ -36,13 +36,8 @@ export default () =>
       )
       .option('--retries <n>', 'retries of a start that failed for a reason outside the task', wholeNumber(0), 0)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
-      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', collect, [])
-      .option(
-        '--pass-env <name>',
-        'pass this environment variable of yours to tasks that ask for it; repeatable',
-        collect,
-        [],
-      )
+      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several, [] as string[])
+      .option(...passEnvFlag)
       .option('--explain', 'show the part of the task, or of its output, that each failed check complains about')
       .option(
         '--second-opinion <model>',
@@ -53,7 +48,7 @@ export default () =>
       .option('--opinion-reviewer <model>', 'model that reviews, at the same address (default: the same)')
       .option('--opinion-api-base <url>', 'where the model is served')
       .option('--opinion-api-key-env <name>', 'variable that holds its key')
-      .option('--opinion-engine-kwarg <key=value>', 'option of its engine, for example its prices; repeatable', collect)
+      .option('--opinion-engine-kwarg <key=value>', 'option of its engine, for example its prices; repeatable', several)
       .option('--keep <dir>', 'keep the trials of tasks that are not accepted in this folder')
       .option('--json', 'print the result as JSON'),
   ).action(async (path, options) => {
@@ -87,10 +82,6 @@ function progressLine(report: TaskReport, done: number, all: number): string {
 function count(reports: readonly TaskReport[]): Record<string, number> {
   const of = (verdict: TaskReport['verdict']) => reports.filter((report) => report.verdict === verdict).length
   return { accepted: of('accepted'), rejected: of('rejected'), unknown: of('unknown') }
-}
-
-function collect(value: string, all: readonly string[] = []): string[] {
-  return [...all, value]
 }
 
 /** Prints a row per task, then whatever did not fit into the rows. */

@@ -1,6 +1,6 @@
 import { Command } from '@commander-js/extra-typings'
 import { withJudge } from '../../app/flags/model-options.ts'
-import { wholeNumber } from '../../app/flags/values.ts'
+import { passEnvFlag, several, wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { judgeSettingsOf } from '../../app/job/model-flags.ts'
 import type { PinReport } from '../../app/pin/pin-task.ts'
@@ -27,16 +27,11 @@ export default () =>
       .option('--no-check', 'only build before and after, without proving that the tasks hold')
       .option('-n, --n-concurrent <n>', 'tasks pinned at once', wholeNumber(1), 4)
       .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
-      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', collect, [])
-      .option(
-        '--pass-env <name>',
-        'pass this environment variable of yours to tasks that ask for it; repeatable',
-        collect,
-        [],
-      )
+      .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several, [] as string[])
+      .option(...passEnvFlag)
       .option('--trust-stand-in', 'take versions from a base that only stands in for the one that FROM names')
       .option('--json', 'print the result as JSON'),
-  ).action(async (paths, { check, dryRun = false, trustStandIn = false, passEnv, ...options }) => {
+  ).action(async (paths, { check, dryRun = false, trustStandIn = false, passEnv = [], ...options }) => {
     const sandbox = { name: options.environment, options: parsedAssignments('--ek', options.environmentKwarg) }
     const asked = { paths, out: targetOf({ ...options, dryRun }), check, dryRun, trustStandIn, sandbox, passEnv }
     const interrupt = interruptSignal()
@@ -81,10 +76,6 @@ function count(reports: readonly PinReport[]): Record<string, number> {
   const of = (status: PinReport['status']) => reports.filter((report) => report.status === status).length
   const [pinned, wouldPin, unchanged] = [of('pinned'), of('would-pin'), of('unchanged')]
   return { pinned, wouldPin, unchanged, kept: of('kept'), refused: of('refused') }
-}
-
-function collect(value: string, all: readonly string[]): string[] {
-  return [...all, value]
 }
 
 /** Prints what was pinned and what was left, a row each, then how each task ended. */

@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { several } from '../../app/flags/values.ts'
+import { passEnvFlag, several } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { openShell } from '../../app/tasks/open-shell.ts'
 import { UserError } from '../../core/errors.ts'
@@ -22,11 +22,7 @@ export default () =>
     .option('-u, --user <name>', 'another user, for example root')
     .option('-e, --environment <sandbox>', 'kind of sandbox', 'local')
     .option('--ek, --environment-kwarg <key=value>', 'option of the sandbox; repeatable', several)
-    .option(
-      '--pass-env <name>',
-      'pass this environment variable of yours to the task if it asks for it; repeatable',
-      several,
-    )
+    .option(...passEnvFlag)
     .action(async (path, { solve = false, tests = false, user, passEnv = [], environment, environmentKwarg = [] }) => {
       if (!process.stdin.isTTY || !process.stdout.isTTY)
         throw new UserError('tasks shell: expected a terminal, got a file or a pipe', 'ot-agent run runs without one')

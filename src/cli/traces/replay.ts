@@ -1,5 +1,5 @@
 import { Command } from '@commander-js/extra-typings'
-import { several, wholeNumber } from '../../app/flags/values.ts'
+import { passEnvFlag, several, wholeNumber } from '../../app/flags/values.ts'
 import { parsedAssignments } from '../../app/job/assignments.ts'
 import { jobPath } from '../../app/jobs/find-job.ts'
 import { findTrials } from '../../app/replay/find-trials.ts'
@@ -35,11 +35,7 @@ export default () =>
       several,
     )
     .option('--tasks <path>', 'a folder with the tasks, where they are not where they were')
-    .option(
-      '--pass-env <name>',
-      'pass this environment variable of yours to tasks that ask for it; repeatable',
-      several,
-    )
+    .option(...passEnvFlag)
     .option('--verify', 'run the tests too, and compare the rewards')
     .option('-q, --quiet', 'print no progress')
     .option('--json', 'print the result as JSON')

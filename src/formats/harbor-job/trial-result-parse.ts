@@ -1,6 +1,15 @@
 import type { AgentExit, Usage } from '../../core/agent.ts'
 import type { Rewards } from '../../core/rewards.ts'
-import type { Failure, Phase, Span, StepRecord, SystemReport, TrialEnd, TrialRecord } from '../../core/trial.ts'
+import {
+  type Failure,
+  type Phase,
+  type Span,
+  type StepRecord,
+  type SystemReport,
+  type TrialEnd,
+  type TrialRecord,
+  usageOf,
+} from '../../core/trial.ts'
 import { boundaryOf } from './blame.ts'
 import { parseTrialConfigDocument } from './job-config.ts'
 import { parseConfig, readDocument } from './read-config.ts'
@@ -47,7 +56,7 @@ export function parseTrialResult(text: string, path = 'result.json'): TrialRecor
     isolation: null,
     bothRewardFiles: false,
     ...toSystem(raw.agent_result),
-    usage: steps === null ? toUsage(raw.agent_result) : sumUsage(steps),
+    usage: usageOf({ usage: steps === null ? toUsage(raw.agent_result) : null, steps }),
     metadata: toMetadata(raw.agent_result),
     sandbox: null,
     spans,
@@ -160,19 +169,6 @@ function toUsage(agent: RawAgentResult): Usage | null {
     costUsd: agent.cost_usd,
   }
   return Object.values(usage).every((value) => value === null) ? null : usage
-}
-
-function sumUsage(steps: readonly StepRecord[]): Usage | null {
-  const usages = steps.flatMap((step) => step.usage ?? [])
-  const sum = (key: keyof Usage) =>
-    usages.reduce<number | null>((total, usage) => (usage[key] === null ? total : (total ?? 0) + usage[key]), null)
-  if (usages.length === 0) return null
-  return {
-    inputTokens: sum('inputTokens'),
-    cacheTokens: sum('cacheTokens'),
-    outputTokens: sum('outputTokens'),
-    costUsd: sum('costUsd'),
-  }
 }
 
 function toMetadata(agent: RawAgentResult): Readonly<Record<string, unknown>> | null {

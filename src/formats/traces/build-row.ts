@@ -9,7 +9,7 @@ import { type Turn, textOf } from './turns.ts'
 /** What a row says about its conversation. */
 export interface Conversation {
   readonly turns: readonly Turn[]
-  /** The agent's own turns so far, over the whole trial. */
+  /** The agent's own turns so far, over the whole trial, or over its step. */
   readonly count: number
   readonly episode: string
   /** The agent's name in the row. */
@@ -62,9 +62,12 @@ export function sharedColumns({ record, job, files }: TrialWithFiles, step: stri
   return {
     ...columns,
     ...systemColumns(record, step),
-    input_tokens: columns.input_tokens ?? told.inputTokens,
-    output_tokens: columns.output_tokens ?? told.outputTokens,
-    cost_usd: columns.cost_usd ?? told.costUsd,
+    // What one step tells of itself is not the whole trial's.
+    ...(step === null && {
+      input_tokens: columns.input_tokens ?? told.inputTokens,
+      output_tokens: columns.output_tokens ?? told.outputTokens,
+      cost_usd: columns.cost_usd ?? told.costUsd,
+    }),
     instruction: told.instruction,
     verifier_output: verifierOutput(files.filter((file) => file.step === step && file.folder === 'verifier')),
     job,

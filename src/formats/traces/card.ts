@@ -129,7 +129,7 @@ const meanings: Readonly<Record<TraceColumn, string>> = {
   system_effect:
     'differ or same: what tests said with and without the system files that the agent changed; null when it changed none',
   system_changes: 'those files, the first of them: path, and modified, added or removed',
-  turns: 'turns of the agent up to the end of the row, over the whole trial',
+  turns: 'turns of the agent up to the end of the row, over the whole trial or, where there are steps, the step',
   context_messages: 'how many messages at the beginning are copied context, not to be learnt from again',
   tool_calls: 'calls of tools: index of the message, id, name, arguments as the model wrote them',
   tool_results: 'which call a message of role tool answers: index of the message, id of the call',

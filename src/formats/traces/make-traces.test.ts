@@ -362,12 +362,16 @@ test('each step of a multi-step trial has its own rows', () => {
     rewards: null,
     exit: null,
     failure: null,
-    usage: null,
+    usage: { inputTokens: 10, cacheTokens: 2, outputTokens: 3, costUsd: 0.5 },
     metadata: null,
     agentExecution: null,
     verifier: null,
   }
-  const record = { ...base, steps: [step, { ...step, name: 'two' }, { ...step, name: 'three' }] }
+  const record = {
+    ...base,
+    usage: null,
+    steps: [step, { ...step, name: 'two' }, { ...step, name: 'three', usage: null }],
+  }
   const files = [
     trialFile('trajectory.json', someTrajectory(), { step: 'one' }),
     trialFile('trajectory.json', someTrajectory(), { step: 'two' }),
@@ -378,6 +382,8 @@ test('each step of a multi-step trial has its own rows', () => {
     ['one', null],
     ['two', 'passed'],
   ])
+  const ofTheTrial = { input_tokens: 20, output_tokens: 6, cost_usd: 1 }
+  expect(rows).toMatchObject([ofTheTrial, ofTheTrial])
   expect(drops).toMatchObject([{ step: 'three', reason: 'no-trajectory' }])
 })
 

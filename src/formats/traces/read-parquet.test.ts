@@ -54,8 +54,9 @@ test('other codecs than ours are read', async () => {
   const columns: Column[] = [
     { name: 'trial_name', data: ['a'], type: 'STRING' },
     { name: 'turns', data: [7], type: 'INT32' },
+    { name: 'step', data: ['one'], type: 'STRING' },
   ]
-  expect(await factsOf(columns, { gzip: true })).toMatchObject([{ trial: 'a', turns: 7 }])
+  expect(await factsOf(columns, { gzip: true })).toMatchObject([{ trial: 'a', turns: 7, step: 'one' }])
 })
 
 test('a parquet file of something else is the user’s error', async () => {

@@ -35,6 +35,7 @@ const factColumns = {
   output_tokens: count,
   cost_usd: count,
   prompt_digest: text,
+  step: text,
   system_effect: z.enum(['differ', 'same']).nullish().catch(null).default(null),
   context_messages: count,
   conversations: z
@@ -179,6 +180,7 @@ function toFacts(row: z.output<typeof factsRow>): TraceFacts {
     outputTokens: row.output_tokens,
     costUsd: row.cost_usd,
     promptDigest: row.prompt_digest,
+    step: row.step,
     systemEffect: row.system_effect,
   }
 }

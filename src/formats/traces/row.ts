@@ -8,7 +8,7 @@ export interface TraceRow {
   /** When the trial began, in UTC. */
   readonly date: string
   readonly task: string
-  /** `episode-N`, N counted over the trial. */
+  /** `episode-N`, N counted over the trial, or over its step. */
   readonly episode: string
   readonly run_id: string
   readonly trial_name: string
@@ -43,7 +43,7 @@ export interface TraceRow {
   readonly system_effect: 'differ' | 'same' | null
   /** The first of those files; each was modified, added or removed. */
   readonly system_changes: readonly { readonly path: string; readonly change: string }[]
-  /** The agent's own turns up to the end of the row, over the whole trial. */
+  /** The agent's own turns up to the end of the row, over the whole trial, or over its step. */
   readonly turns: number
   /** How many messages at the beginning are copied context, not to be learnt from again. */
   readonly context_messages: number

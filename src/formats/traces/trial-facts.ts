@@ -1,6 +1,6 @@
 import type { Rewards } from '../../core/rewards.ts'
 import type { TraceFacts } from '../../core/trace.ts'
-import type { TrialRecord } from '../../core/trial.ts'
+import { type TrialRecord, usageOf } from '../../core/trial.ts'
 import { exceptionOf } from '../../core/trial-exception.ts'
 import { pythonFloat } from '../harbor-job/python-json.ts'
 import type { TraceRow } from './row.ts'
@@ -54,7 +54,8 @@ type FromRecord = Pick<
 
 /** The columns that a trial's record alone fills. */
 export function columnsFromRecord(record: TrialRecord): FromRecord {
-  const { end, usage, config } = record
+  const { end, config } = record
+  const usage = usageOf(record)
   const given = record.agent.model ?? config.agent.modelName ?? 'unknown-model'
   const slash = given.indexOf('/')
   return {
@@ -121,6 +122,7 @@ export function factsOfRow(row: Omit<TraceRow, 'conversations'>): TraceFacts {
     outputTokens: row.output_tokens,
     costUsd: row.cost_usd,
     promptDigest: row.prompt_digest,
+    step: row.step,
     systemEffect: row.system_effect,
   }
 }

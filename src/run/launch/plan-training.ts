@@ -7,7 +7,7 @@ import { startRay } from './plan-server.ts'
 /** A directory that launches share. Each makes its own, and the first that is whole becomes it. */
 export interface SharedResult {
   readonly dir: string
-  /** Where this launch makes it, on the same disk. */
+  /** Where this launch makes it, on the same disk: `dir`, a dot, and what no other launch has. */
   readonly draft: string
 }
 
@@ -70,7 +70,9 @@ export function planTraining(at: PlanContext, request: TrainingRequest): LaunchJ
 function skipIfMade({ dir }: SharedResult): ScriptPiece {
   return {
     about: 'whether another launch has done it',
-    lines: [`if [ -d ${shellQuote(dir)} ]; then note 'another launch has made it'; over=1; exit 0; fi`],
+    lines: [
+      `if [ -d ${shellQuote(dir)} ]; then note 'another launch has made it'; ${removeDrafts(dir)}; over=1; exit 0; fi`,
+    ],
   }
 }
 
@@ -79,7 +81,10 @@ function shared(work: ScriptPiece, { dir, draft }: SharedResult): readonly Scrip
   const [to, from] = [shellQuote(dir), shellQuote(draft)]
   return [
     { about: 'what an interrupted try left', lines: [`rm -rf -- ${from}`] },
-    { ...work, lines: orElse(work, `{ code=$?; is_replaced || rm -rf -- ${from}; exit "$code"; }`) },
+    {
+      ...work,
+      lines: orElse(work, `{ code=$?; is_replaced || rm -rf -- ${from}; [ -d ${to} ] || exit "$code"; }`),
+    },
     {
       about: 'share it',
       lines: [
@@ -87,11 +92,19 @@ function shared(work: ScriptPiece, { dir, draft }: SharedResult): readonly Scrip
         `if ! mv -T -- ${from} ${to}; then`,
         `  [ -d ${to} ] || exit 1`,
         "  note 'another launch was faster; its result is used'",
-        `  rm -rf -- ${from}`,
         'fi',
+        removeDrafts(dir),
       ],
     },
   ]
+}
+
+/**
+ * Once the result is there, no draft of it is of use: launches that were killed left theirs, and one that is still at work takes
+ * the result when its own work fails for the lack of it. What is written at this moment may stay.
+ */
+function removeDrafts(dir: string): string {
+  return `rm -rf -- ${shellQuote(`${dir}.`)}* 2> /dev/null || true`
 }
 
 /** The lines of work, with what happens when it fails. */

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, isIP } from 'node:net'
+import { isIP } from 'node:net'
 import type { Board } from '../../app/view/board.ts'
 import type { Library } from '../../app/view/library.ts'
 import { NotHere } from '../../app/view/library-job.ts'
@@ -126,17 +126,12 @@ export async function serveView(library: Library, settings: ViewServerSettings):
   })
   server.headersTimeout = 30_000
   server.maxConnections = 512
-  await listen(server, settings)
-  const { port } = server.address() as AddressInfo
-  const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
+  const { origin, close } = await listen(server, settings)
   return {
-    origin: `http://${host}:${port}`,
+    origin,
     async close() {
       closing.abort()
-      await new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      })
+      await close()
       await readers.trajectories.close()
     },
   }
