@@ -26,6 +26,11 @@ interface Defaults {
   readonly depth?: number
 }
 
+const folderNames = (
+  'archive backup build client common drafts export import lab media misc office parts reports sample shared store team ' +
+  'vault web'
+).split(' ')
+
 /** A folder that grows: names are never used twice, and every task has its own. */
 export function makeWorkspace(random: Random, isHarmless: (name: string) => boolean = () => true) {
   const files = new Map<string, string>()
@@ -34,30 +39,7 @@ export function makeWorkspace(random: Random, isHarmless: (name: string) => bool
   const links = new Set<string>()
   const modes = new Map<string, string>()
   const dates = new Map<string, string>()
-  const folders = random.shuffle(
-    [
-      'archive',
-      'backup',
-      'build',
-      'client',
-      'common',
-      'drafts',
-      'export',
-      'import',
-      'lab',
-      'media',
-      'misc',
-      'office',
-      'parts',
-      'reports',
-      'sample',
-      'shared',
-      'store',
-      'team',
-      'vault',
-      'web',
-    ].filter(isHarmless),
-  )
+  const folders = random.shuffle(folderNames.filter(isHarmless))
   const isTaken = (path: string) => files.has(path) || large.has(path) || dirs.has(path) || links.has(path)
   /** A folder at a depth below another; 0 is that folder itself. */
   const folderAt = (base: string, depth: number) => {
@@ -102,26 +84,49 @@ export function makeWorkspace(random: Random, isHarmless: (name: string) => bool
       return {
         files: Object.fromEntries([...files].map(([path, data]) => [path, { data }])),
         commands: [
-          ...[...dirs].map((path) => `mkdir -p ${quoted(path)}`),
-          ...[...links].map(
-            (path) => `mkdir -p ${quoted(parentOf(path))} && ln -s ${random.pick(vocabulary)}.dat ${quoted(path)}`,
-          ),
-          ...[...large].map(
-            ([path, size]) => `mkdir -p ${quoted(parentOf(path))} && truncate -s ${size} ${quoted(path)}`,
-          ),
-          ...(fileMode === null
-            ? []
-            : [
-                `find . -mindepth 1 -type d -exec chmod ${folderMode} {} +`,
-                `find . -type f -exec chmod ${fileMode} {} +`,
-              ]),
-          ...[...modes].map(([path, mode]) => `chmod ${mode} ${quoted(path)}`),
-          ...(date === null ? [] : [`find . -exec touch -h -d '${date}' {} +`]),
-          ...[...dates].map(([path, date]) => `touch -h -d '${date}' ${quoted(path)}`),
+          ...makingCommands({ dirs, links, large }, random),
+          ...stampingCommands({ modes, dates, fileMode, folderMode, date }),
         ],
       }
     },
   }
+}
+
+interface ToMake {
+  readonly dirs: ReadonlySet<string>
+  readonly links: ReadonlySet<string>
+  readonly large: ReadonlyMap<string, number>
+}
+
+function makingCommands({ dirs, links, large }: ToMake, random: Random): string[] {
+  const inParent = (path: string, command: string) => `mkdir -p ${quoted(parentOf(path))} && ${command} ${quoted(path)}`
+  return [
+    ...[...dirs].map((path) => `mkdir -p ${quoted(path)}`),
+    ...[...links].map((path) => inParent(path, `ln -s ${random.pick(vocabulary)}.dat`)),
+    ...[...large].map(([path, size]) => inParent(path, `truncate -s ${size}`)),
+  ]
+}
+
+interface ToStamp {
+  readonly modes: ReadonlyMap<string, string>
+  readonly dates: ReadonlyMap<string, string>
+  readonly fileMode: string | null
+  readonly folderMode: string
+  readonly date: string | null
+}
+
+/** Permissions and dates: first those of everything, then those of single things. */
+function stampingCommands({ modes, dates, fileMode, folderMode, date }: ToStamp): string[] {
+  const modesOfAll = [
+    `find . -mindepth 1 -type d -exec chmod ${folderMode} {} +`,
+    `find . -type f -exec chmod ${fileMode} {} +`,
+  ]
+  return [
+    ...(fileMode === null ? [] : modesOfAll),
+    ...[...modes].map(([path, mode]) => `chmod ${mode} ${quoted(path)}`),
+    ...(date === null ? [] : [`find . -exec touch -h -d '${date}' {} +`]),
+    ...[...dates].map(([path, each]) => `touch -h -d '${each}' ${quoted(path)}`),
+  ]
 }
 
 const join = (folder: string, name: string) => (folder === '' ? name : `${folder}/${name}`)

@@ -18,9 +18,7 @@ export async function boardPage(page: Page): Promise<void> {
   let show = () => {}
   const search = searchBox(page, 'Search models, agents and datasets', () => show())
   const filters = boardFilters(page, board, () => show())
-  const sentence = h('p', { class: 'why' })
-  const body = h('div')
-  const foot = h('p', { class: 'foot' })
+  const [sentence, body, foot] = [h('p', { class: 'why' }), h('div'), h('p', { class: 'foot' })]
   const chosen = () => {
     const at = board.benchmarks.findIndex(({ key }) => key === query.get('b'))
     return at < 0 && board.benchmarks.length === 1 ? 0 : at

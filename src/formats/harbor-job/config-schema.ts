@@ -17,7 +17,7 @@ const asNumber = (value: unknown) =>
 const absent = (value: unknown) => (value === null ? undefined : value)
 
 /** A number with a default. */
-export const number = (fallback: number) => z.preprocess(asNumber, z.number().default(fallback))
+const number = (fallback: number) => z.preprocess(asNumber, z.number().default(fallback))
 const numberOrNull = z.preprocess(asNumber, z.number().nullable().default(null))
 export const whole = (least: number, fallback: number) => z.preprocess(asNumber, z.int().min(least).default(fallback))
 const wholeOrNull = z.preprocess(asNumber, z.int().min(0).nullable().default(null))

@@ -83,7 +83,7 @@ const fewEntries = 64
  * The script that makes a small tree right under the root, where only root can put anything; null for any other. It fails
  * where something of it is there already, and writes through no link.
  */
-export async function renderFew(source: string, target: string): Promise<string | null> {
+async function renderFew(source: string, target: string): Promise<string | null> {
   if (!/^\/[^/]+$/.test(target)) return null
   const top = shellQuote(target)
   const lines = ['umask 022', 'set -C', `{ [ ! -h ${top} ] && [ -d ${top} ] || mkdir -- ${top}; }`]

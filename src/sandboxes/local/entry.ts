@@ -137,7 +137,7 @@ export function enterRequest(ids: OwnIds, options: EnterOptions, argv: readonly 
 const openFiles = saneOpenFilesLine()
 
 /** A script that joins the control groups and namespaces and becomes bubblewrap, which becomes the command given as its arguments. */
-export function enterScript(options: EnterOptions): string {
+function enterScript(options: EnterOptions): string {
   const { privileges, outerPid } = options
   const joining = options.joinFiles.map((file) => `echo 0 > ${shellQuote(file)} || exit 126`)
   const namespaces = [

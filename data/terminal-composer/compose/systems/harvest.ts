@@ -101,7 +101,13 @@ const harvest: Operation = {
       before: { [path]: file(program(service, level), '755') },
       out,
       text: lines(text),
-      solve: `perl ${path} ${port} &
+      solve: harvestScript(path, port),
+    })
+  },
+}
+
+function harvestScript(path: string, port: number): string {
+  return `perl ${path} ${port} &
 server=$!
 perl - ${port} <<'END_OF_PERL'
 use strict;
@@ -127,9 +133,7 @@ for (my $page = 1; ; $page++) {
 print "$_ $count{$_} $total{$_}\\n" for sort keys %count;
 END_OF_PERL
 kill "$server"
-wait "$server"`,
-    })
-  },
+wait "$server"`
 }
 
 interface Told {

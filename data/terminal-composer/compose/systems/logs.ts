@@ -98,7 +98,13 @@ const traceRequests: Operation = {
       before,
       out,
       text: lines(text),
-      solve: `TZ=UTC perl -MPOSIX=mktime - ${folder} <<'END_OF_PERL' | sort -k2,2nr -k1,1
+      solve: traceScript(folder, level),
+    })
+  },
+}
+
+function traceScript(folder: string, level: Draw['level']): string {
+  return `TZ=UTC perl -MPOSIX=mktime - ${folder} <<'END_OF_PERL' | sort -k2,2nr -k1,1
 use strict;
 my ($folder) = @ARGV;
 my %month;
@@ -125,9 +131,7 @@ while (<$in>) {
 for my $id (keys %first) {
   ${level === 'easy' ? '' : 'next unless $error{$id};\n  '}print "$id ", $last{$id} - $first{$id}, ' ', $error{$id} ? $error{$id}[1] : 'ok', "\\n";
 }
-END_OF_PERL`,
-    })
-  },
+END_OF_PERL`
 }
 
 const rotateLogs: Operation = {

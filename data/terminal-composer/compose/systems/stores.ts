@@ -100,7 +100,13 @@ const recoverStore: Operation = {
       before,
       out,
       text: lines(text),
-      solve: `perl - ${folder} <<'END_OF_PERL'
+      solve: recoverScript(folder),
+    })
+  },
+}
+
+function recoverScript(folder: string): string {
+  return `perl - ${folder} <<'END_OF_PERL'
 use strict;
 my ($folder) = @ARGV;
 my (%stored, %pending);
@@ -121,9 +127,7 @@ for my $path (sort { ($a =~ /(\\d+)\\.seg$/)[0] <=> ($b =~ /(\\d+)\\.seg$/)[0] }
   }
 }
 print "$_=$stored{$_}\\n" for sort keys %stored;
-END_OF_PERL`,
-    })
-  },
+END_OF_PERL`
 }
 
 interface Told {
