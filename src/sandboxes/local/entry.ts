@@ -3,17 +3,21 @@ import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BoundaryError } from '../../core/errors.ts'
+import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
 import { saneOpenFilesLine } from '../../lib/machine-limits.ts'
 import { shellQuote } from '../../lib/shell.ts'
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import type { KernelFile } from '../namespaces/kernel-files.ts'
 import type { KillableGroup } from '../namespaces/killable.ts'
+import { openPty, openPtyOf } from '../namespaces/pty.ts'
 import { seccompFilter } from '../namespaces/seccomp.ts'
 import { closeInherited, shell } from './descriptors.ts'
 import { enterUser } from './holder.ts'
 import { enterOwnIds, type OwnIds } from './own-ids.ts'
 import type { Privileges } from './privileges.ts'
+import { type StartedProcess, startProcess } from './starter.ts'
+import { NoTerminalError } from './starter-script.ts'
 
 /** A program of the host that ends up as a command inside. */
 export interface Entry {
@@ -123,9 +127,10 @@ function bwrapWords({ report }: EnterOptions): string[] {
 }
 
 /** The same as `enterScript`, for the starter: three programs fewer on the way in. */
-export function enterRequest(ids: OwnIds, options: EnterOptions, argv: readonly string[]) {
+function enterRequest(ids: OwnIds, { enter: options, argv, group }: Prepared) {
   return {
     ids,
+    env: group.env ?? {},
     joinFiles: options.joinFiles,
     namespaces: namespacesOf(options).map(([, file]) => file),
     files: filesOf(options),
@@ -163,7 +168,7 @@ export interface Prepared {
 }
 
 /** How it starts without the starter. */
-export function entryOf({ enter, argv }: Prepared): Entry {
+function entryOf({ enter, argv }: Prepared): Entry {
   return { program: shell, args: ['-c', enterScript(enter), 'sh', ...argv] }
 }
 
@@ -180,6 +185,45 @@ export function seccompFileIn(home: string): string {
   renameSync(draft, path)
   filterFiles.set(home, path)
   return path
+}
+
+/** Starts it by the starter. */
+export function startEntry(ids: OwnIds, command: Prepared, limitBytes: number): Promise<StartedProcess> {
+  return startProcess({ ...enterRequest(ids, command), streams: [1, 2, 3], limitBytes })
+}
+
+/** Opens a terminal by the starter, or from this process where there is none or it may not take a terminal over. */
+export async function openTerminalBy(
+  hasStarter: boolean,
+  open: (byStarter: boolean) => Promise<Terminal>,
+): Promise<Terminal> {
+  try {
+    return await open(hasStarter)
+  } catch (error) {
+    if (error instanceof NoTerminalError) return open(false)
+    throw error
+  }
+}
+
+interface OnTerminal {
+  readonly command: Prepared
+  readonly ids: OwnIds | null
+  readonly byStarter: boolean
+}
+
+/** Starts it on a terminal: by the starter, which throws a NoTerminalError where it cannot, or from this process. */
+export function openOnTerminal(
+  { command, ids, byStarter }: OnTerminal,
+  options: TerminalOptions,
+  cleanUp: () => Promise<void>,
+): Promise<Terminal> {
+  if (!byStarter || ids === null) {
+    const start = { ...entryOf(command), env: { ...cleanEnv, ...command.group.env } }
+    return openPty(start, { ...options, owner: ids?.first }, cleanUp)
+  }
+  const { cols = 160, rows = 40 } = options
+  const request = { ...enterRequest(ids, command), streams: [], limitBytes: 0 }
+  return openPtyOf((fd) => startProcess({ ...request, terminal: { fd, cols, rows } }), cleanUp)
 }
 
 /** Starts it from this process. */

@@ -17,10 +17,17 @@ import { ExhaustionError } from '../../lib/exhaustion.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { type KernelFile, kernelFiles } from '../namespaces/kernel-files.ts'
 import { CommandGroups } from '../namespaces/killable.ts'
-import { openPty } from '../namespaces/pty.ts'
 import { defaultLimitBytes, runReported } from '../namespaces/run-to-end.ts'
 import { makeDiskMeter } from './disk-use.ts'
-import { commandArgs, enterRequest, entryOf, type Prepared, seccompFileIn, spawnEntry } from './entry.ts'
+import {
+  commandArgs,
+  openOnTerminal,
+  openTerminalBy,
+  type Prepared,
+  seccompFileIn,
+  spawnEntry,
+  startEntry,
+} from './entry.ts'
 import { type Holder, openDoor } from './holder.ts'
 import {
   hold,
@@ -31,7 +38,6 @@ import {
   toolPlace,
   writeResolver,
 } from './machine-files.ts'
-import { startProcess } from './starter.ts'
 import { mostText } from './starter-script.ts'
 import { noRoom, Storage } from './storage.ts'
 import { openUplink, type Uplink } from './uplink.ts'
@@ -96,12 +102,7 @@ export class Machine {
     const command = await this.prepare(argv, options, { terminal: false, byStarter })
     try {
       const child = byStarter
-        ? await startProcess({
-            ...enterRequest(ownIds, command.enter, command.argv),
-            env: command.group.env ?? {},
-            streams: [1, 2, 3],
-            limitBytes: options.outputLimitBytes ?? defaultLimitBytes,
-          })
+        ? await startEntry(ownIds, command, options.outputLimitBytes ?? defaultLimitBytes)
         : await spawnEntry(command, options.stdin === undefined ? 'ignore' : 'pipe')
       const { result } = await runReported(child, options, command.group)
       if (!this.alive) throw broken()
@@ -132,11 +133,13 @@ export class Machine {
   async openTerminal(options: TerminalOptions): Promise<Terminal> {
     const argv = options.argv ?? ['bash', '--login']
     const env = { TERM: 'xterm-256color', ...options.env }
-    const command = await this.prepare(argv, { ...options, env }, { terminal: true })
-    const start = { ...entryOf(command), env: { ...cleanEnv, ...command.group.env } }
-    return openPty(start, { ...options, owner: this.options.privileges.ownIds?.first }, async () => {
-      await command.group.kill()
-      this.finish(command)
+    const { ownIds } = this.options.privileges
+    return openTerminalBy(ownIds !== null, async (byStarter) => {
+      const command = await this.prepare(argv, { ...options, env }, { terminal: true, byStarter })
+      return openOnTerminal({ command, ids: ownIds, byStarter }, options, async () => {
+        await command.group.kill()
+        this.finish(command)
+      })
     })
   }
 

@@ -6,6 +6,9 @@
  * cannot be traced from inside, and ends when its pipe does. When told to, it kills all others of the sandbox at once, which no fork can
  * outrun, and replaces the namespaces of its network and its shared memory.
  *
+ * A program on a terminal gets its far end; the near one is open in the process that the starter works for, which alone reads and
+ * writes it. It is taken from there for a moment (`pidfd_getfd`) to unlock it and to set its size.
+ *
  * Mounts are made in a mount namespace of their own, under the id of the sandbox's root: the kernel keeps it for what overlays do
  * later. Capabilities stay meanwhile. What is to be shown is opened first, among the mounts of the host: it may lie in a closed directory
  * above the sandboxes, which is covered, or on a disk that no sandbox sees otherwise.
@@ -47,6 +50,29 @@ sub set_stage {
   }
 }
 
+sub make_stage {
+  my ($home) = @_;
+  pipe(my $ready, my $tell) or return;
+  pipe(my $hold, my $release) or return;
+  my $pid = fork;
+  return unless defined $pid;
+  if ($pid == 0) {
+    close $ready;
+    close $release;
+    set_stage($home);
+    syswrite($tell, '1');
+    sysread($hold, my $ignored, 1);
+    syscall($exit_group, 0);
+  }
+  close $tell;
+  close $hold;
+  my $file;
+  open($file, '<', "/proc/$pid/ns/mnt") or undef $file if sysread($ready, my $word, 1);
+  close $release;
+  waitpid $pid, 0;
+  $stages{$home} = $file if $file;
+}
+
 sub mount_plan {
   my ($home, $plan, $first, $userns) = @_;
   my @plan = @$plan;
@@ -72,12 +98,40 @@ sub mount_plan {
 
 sub put { my ($from, $to) = @_; syscall($dup3, $from, $to, 0) >= 0 or fail('dup3') }
 
+sub set_size {
+  my ($terminal, $columns, $rows) = @_;
+  my $size = pack('S4', $rows, $columns, 0, 0);
+  ioctl($terminal, 0x5414, $size);
+}
+
+sub near_end {
+  my ($number) = @_;
+  my $fd = syscall(438, $client, $number + 0, 0);
+  return if $fd < 0;
+  open(my $near, '+<&=', $fd) or return;
+  return $near;
+}
+
+sub far_end {
+  my ($number, $columns, $rows, $first) = @_;
+  my $near = near_end($number) or return;
+  my $unlocked = pack('i', 0);
+  ioctl($near, 0x40045431, $unlocked) or return;
+  my $fd = ioctl($near, 0x5441, 0x80102) or return;
+  open(my $far, '+<&=', $fd) or return;
+  my $modes = pack('L4 C20', 0x6d02, 5, 0x4bf, 0x8a3b, 0, 3, 28, 127, 21, 4, 0, 1, 0, 17, 19, 26, 255, 18, 15, 23, 22, 255, 0, 0);
+  ioctl($far, 0x5402, $modes) or return;
+  set_size($far, $columns, $rows) or return;
+  chown $first, $first, $far or return;
+  return $far;
+}
+
 sub detach {
-  my ($pipes) = @_;
-  put(fileno $null, 0);
-  for (1, 2) { put(fileno($pipes->{$_} // $null), $_) }
+  my ($pipes, $terminal) = @_;
+  for (0, 1, 2) { put(fileno($pipes->{$_} // $terminal // $null), $_) }
   $SIG{PIPE} = 'DEFAULT';
   syscall($setsid);
+  if ($terminal) { ioctl(STDIN, 0x540e, 0) or fail('terminal') }
   my $none = pack('Q', 0);
   syscall($sigmask, 2, $none, 0, 8);
 }
@@ -159,8 +213,8 @@ sub filled_pipe {
 }
 
 sub become {
-  my ($request, $pipes) = @_;
-  detach($pipes);
+  my ($request, $pipes, $terminal) = @_;
+  detach($pipes, $terminal);
   for (@{$request->{join}}) { open(my $file, '>', $_) or fail($_); defined syswrite($file, '0') or fail($_) }
   my @files;
   push @files, [3, $pipes->{3}] if $pipes->{3};

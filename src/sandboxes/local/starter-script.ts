@@ -18,8 +18,15 @@ export interface StartRequest {
   readonly argv: readonly string[]
   /** Which of 1, 2 and 3 are read; the first two are /dev/null otherwise. */
   readonly streams: readonly number[]
+  /** A terminal is its first three instead: the near end is open in this process under `fd`. */
+  readonly terminal?: { readonly fd: number; readonly cols: number; readonly rows: number }
   /** Of each stream one byte more than these arrives, and no more. */
   readonly limitBytes: number
+}
+
+/** The starter may not take a terminal over from this process, as on machines where no process may look into another. */
+export class NoTerminalError extends Error {
+  override readonly name = 'NoTerminalError'
 }
 
 /** What a pipe takes without a reader. */
@@ -27,7 +34,7 @@ export const mostText = 60_000
 
 /** A request as the script takes it: four words, and then each list after its length. */
 export function requestWords(request: StartRequest): string[] {
-  const { ids, mounts, namespaces = [], joinFiles = [], files = [], text, env = {}, argv, ...how } = request
+  const { ids, mounts, namespaces = [], joinFiles = [], files = [], text, env = {}, argv, terminal, ...how } = request
   const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
   const lists = [
     mounts?.plan ?? [],
@@ -38,6 +45,7 @@ export function requestWords(request: StartRequest): string[] {
     text?.flat() ?? [],
     settings,
     argv,
+    terminal ? [terminal.fd, terminal.cols, terminal.rows] : [],
   ]
   const words = [
     ...[mounts?.home ?? '', ids.first, `/proc/${ids.usernsPid}/ns/user`, how.limitBytes],
@@ -106,6 +114,7 @@ my $signal_fd = syscall($signalfd, -1, $child_signal, 8, 0x80800);
 $signal_fd >= 0 or die "signalfd4: $!\n";
 open(my $signals, '<&=', $signal_fd) or die "signalfd4: $!\n";
 
+my $client = syscall(434, getppid, 0);
 pipe(my $acks, my $ack) or die "pipe: $!\n";
 fcntl($acks, 4, 0x800) or die "fcntl: $!\n";
 
@@ -122,47 +131,26 @@ sub tell_of {
 }
 
 ${starterChildren}
-sub make_stage {
-  my ($home) = @_;
-  pipe(my $ready, my $tell) or return;
-  pipe(my $hold, my $release) or return;
-  my $pid = fork;
-  return unless defined $pid;
-  if ($pid == 0) {
-    close $ready;
-    close $release;
-    set_stage($home);
-    syswrite($tell, '1');
-    sysread($hold, my $ignored, 1);
-    syscall($exit_group, 0);
-  }
-  close $tell;
-  close $hold;
-  my $file;
-  open($file, '<', "/proc/$pid/ns/mnt") or undef $file if sysread($ready, my $word, 1);
-  close $release;
-  waitpid $pid, 0;
-  $stages{$home} = $file if $file;
-}
-
 sub start {
   my ($id, $is_holder, @words) = @_;
   my %request;
   $request{$_} = shift @words for qw(home first userns limit);
-  for my $list (qw(plan streams join namespaces files texts env argv)) { my $count = shift @words; $request{$list} = [splice @words, 0, $count] }
+  for my $list (qw(plan streams join namespaces files texts env argv terminal)) { my $count = shift @words; $request{$list} = [splice @words, 0, $count] }
   $request{first} += 0;
   my (%theirs, %ours);
   for (@{$request{streams}}) {
     pipe($ours{$_}, $theirs{$_}) or return tell_of($id, 'f', "pipe: $!");
     chown $request{first}, $request{first}, $theirs{$_};
   }
+  my $terminal;
+  if (@{$request{terminal}}) { $terminal = far_end(@{$request{terminal}}, $request{first}) or return tell_of($id, 'f', "terminal: $!") }
   make_stage($request{home}) if @{$request{plan}} && !$stages{$request{home}};
   my ($control, $hand);
   if ($is_holder) { pipe($control, $hand) or return tell_of($id, 'f', "pipe: $!") }
   my $pid = fork;
   return tell_of($id, 'f', "fork: $!") unless defined $pid;
-  if ($pid == 0) { $is_holder ? hold($id, \%request, \%theirs, $control) : become(\%request, \%theirs) }
-  $running{$id} = { pid => $pid, open => {}, hand => $hand, is_holder => $is_holder, said => '' };
+  if ($pid == 0) { $is_holder ? hold($id, \%request, \%theirs, $control) : become(\%request, \%theirs, $terminal) }
+  $running{$id} = { pid => $pid, open => {}, hand => $hand, is_holder => $is_holder, said => '', terminal => $request{terminal}[0] };
   if ($is_holder) { $launchers{$pid} = $id } else { $by_pid{$pid} = $id }
   for (keys %ours) {
     my $fd = fileno $ours{$_};
@@ -272,6 +260,7 @@ sub handle {
   my $process = $running{$id} or return;
   if ($verb eq 'renew') { syswrite($process->{hand}, 'r') if $process->{hand} }
   elsif ($verb eq 'kill') { kill 'KILL', $process->{pid} unless $process->{ended} }
+  elsif ($verb eq 'resize') { my $near = near_end($process->{terminal}); set_size($near, @words) if $near && !$process->{ended} }
   elsif ($verb eq 'drop') { my @open = values %{$process->{open}}; close_stream($_) for @open }
 }
 

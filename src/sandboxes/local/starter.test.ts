@@ -1,13 +1,26 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { needs } from '../../../test/needs.ts'
+import type { Terminal } from '../../core/sandbox.ts'
+import { openPty, openPtyOf } from '../namespaces/pty.ts'
 import { collect } from '../namespaces/run-to-end.ts'
+import { openTerminalBy } from './entry.ts'
 import { removeByStarter, startProcess } from './starter.ts'
-import type { StartRequest } from './starter-script.ts'
+import { NoTerminalError, type StartRequest } from './starter-script.ts'
 
 const first = 0x7000_0000
 let usernsPid = 0
@@ -49,6 +62,61 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     expect(await run(['sh', '-c', 'kill -9 $$'])).toMatchObject({ code: null, signal: 'SIGKILL' })
     expect(await run(['no-such-program'])).toMatchObject({ code: 126, err: expect.stringContaining('no-such-program') })
     await expect(run(['echo', 'a\0b'])).rejects.toThrow('NUL')
+  })
+
+  test('starts a program on a terminal of ours, whose far end is its own', async () => {
+    const script = 'stty size; id > /dev/tty; echo /proc/self/fd/*; read line; stty size; exit 5'
+    const terminal = await openTerminal(['sh', '-c', script])
+    const shown = watch(terminal)
+    // The fourth is the directory that the shell itself reads.
+    await shown.until('/fd/3')
+    expect(shown.text().replaceAll('/proc/self/fd/', '')).toMatch(/^30 100\r\nuid=0.*\r\n0 1 2 3\r\n$/)
+    expect(spawnSync('sh', ['-c', 'readlink /proc/self/fd/*'], { encoding: 'utf8' }).stdout).not.toContain('ptmx')
+    terminal.resize(120, 50)
+    terminal.write('go on\r')
+    expect(await terminal.exited).toBe(5)
+    expect(shown.text()).toContain('go on\r\n50 120\r\n')
+  })
+
+  test('sets a terminal up as one that is opened from this process', async () => {
+    const [program = '', ...args] = ['sh', '-c', 'echo set: $(stty --save; stty size); read line']
+    const env = { PATH: process.env.PATH ?? '' }
+    const terminals = [
+      await openTerminal([program, ...args]),
+      await openPty({ program, args, env }, { cols: 100, rows: 30 }, async () => {}),
+    ]
+    const lines = terminals.map(async (terminal) => {
+      const shown = watch(terminal)
+      await shown.until('\n')
+      await terminal.close()
+      return shown.text()
+    })
+    const [ours, usual] = await Promise.all(lines)
+    expect(ours).toMatch(/^set: [0-9a-f:]{40,} 30 100\r\n$/)
+    expect(ours).toBe(usual)
+  })
+
+  test('kills a program on a terminal', async () => {
+    const terminal = await openTerminal(['sleep', '1000'])
+    await terminal.close()
+    expect(await terminal.exited).toBe(137)
+  })
+
+  test('says when a terminal cannot be taken over, so that it is opened from this process', async () => {
+    const fd = openSync('/dev/null', 'r+')
+    const terminal = { fd, cols: 100, rows: 30 }
+    const request = { ids: { usernsPid, first }, argv: ['true'], streams: [], limitBytes: 0 }
+    await expect(startProcess({ ...request, terminal })).rejects.toThrow(NoTerminalError)
+    const tried: boolean[] = []
+    const opened = await openTerminalBy(true, async (byStarter) => {
+      tried.push(byStarter)
+      return openPtyOf(
+        (near) => startProcess({ ...request, terminal: { ...terminal, fd: byStarter ? fd : near } }),
+        async () => {},
+      )
+    })
+    expect([tried, await opened.exited]).toEqual([[true, false], 0])
+    closeSync(fd)
   })
 
   test('gives a program words that are in no file', async () => {
@@ -95,6 +163,30 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     expect(ended.map(({ code }) => String(code))).toEqual(numbers)
   })
 })
+
+function openTerminal(argv: readonly string[]): Promise<Terminal> {
+  const request = { ids: { usernsPid, first }, argv, streams: [], limitBytes: 0 }
+  return openPtyOf(
+    (fd) => startProcess({ ...request, terminal: { fd, cols: 100, rows: 30 } }),
+    async () => {},
+  )
+}
+
+/** Collects what a terminal shows. */
+function watch(terminal: Terminal) {
+  let text = ''
+  let wake = () => {}
+  terminal.onData((chunk) => {
+    text += chunk
+    wake()
+  })
+  return {
+    text: () => text,
+    until: async (wanted: string) => {
+      while (!text.includes(wanted)) await new Promise<void>((resolve) => (wake = resolve))
+    },
+  }
+}
 
 async function run(argv: readonly string[], options: Partial<StartRequest> = {}) {
   const ids = { usernsPid, first }

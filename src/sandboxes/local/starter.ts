@@ -7,7 +7,7 @@ import { ExhaustionError, exhaustionIn, patiently } from '../../lib/exhaustion.t
 import { spawnProcess } from '../../lib/spawn-process.ts'
 import { cleanEnv } from '../namespaces/as-root-inside.ts'
 import { inheritedDescriptors } from './descriptors.ts'
-import { requestWords, type StartRequest, starterScript, systemCalls } from './starter-script.ts'
+import { NoTerminalError, requestWords, type StartRequest, starterScript, systemCalls } from './starter-script.ts'
 
 /** One of a process's streams. It emits `data`. */
 class Stream extends EventEmitter {
@@ -30,7 +30,7 @@ export class StartedProcess extends EventEmitter {
   constructor(
     readonly pid: number,
     streams: readonly number[],
-    private readonly send: (verb: 'kill' | 'drop' | 'renew') => void,
+    private readonly send: (order: Order, ...words: number[]) => void,
     /** Of the overlays that were mounted for it. */
     readonly devices: readonly number[] = [],
   ) {
@@ -54,6 +54,11 @@ export class StartedProcess extends EventEmitter {
 
   kill(): void {
     if (!this.ended) this.send('kill')
+  }
+
+  /** For one on a terminal. */
+  resize(cols: number, rows: number): void {
+    if (!this.ended) this.send('resize', cols, rows)
   }
 
   /** For the first process of a sandbox: it kills all others, and replaces its namespaces except that of processes. False: it has ended. */
@@ -115,6 +120,9 @@ export class StartedProcess extends EventEmitter {
 }
 
 const signalNames = new Map(Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals]))
+
+type Request = 'start' | 'hold' | 'remove'
+type Order = 'renew' | 'kill' | 'drop' | 'resize'
 
 interface Waiting {
   readonly streams: readonly number[]
@@ -201,8 +209,7 @@ class Starter {
   }
 
   start(verb: 'start' | 'hold', request: StartRequest): Promise<StartedProcess> {
-    const words = requestWords(request)
-    return this.ask(this.count++, verb, { words, streams: request.streams })
+    return this.ask(this.count++, verb, { words: requestWords(request), streams: request.streams })
   }
 
   remove(dir: string): Promise<StartedProcess> {
@@ -211,7 +218,7 @@ class Starter {
 
   private ask(
     id: number,
-    verb: 'start' | 'hold' | 'remove',
+    verb: Request,
     { words, streams }: { readonly words: readonly string[]; readonly streams: readonly number[] },
   ): Promise<StartedProcess> {
     return new Promise((resolve, reject) => {
@@ -222,12 +229,8 @@ class Starter {
     })
   }
 
-  private send(
-    id: number,
-    verb: 'start' | 'hold' | 'remove' | 'renew' | 'kill' | 'drop',
-    words: readonly string[] = [],
-  ): void {
-    const body = Buffer.from([String(id), verb, ...words].map((word) => `${word}\0`).join(''))
+  private send(id: number, verb: Request | Order, words: readonly (string | number)[] = []): void {
+    const body = Buffer.from([id, verb, ...words].map((word) => `${word}\0`).join(''))
     const length = Buffer.alloc(4)
     length.writeUInt32BE(body.length)
     this.child.stdin.write(Buffer.concat([length, body]))
@@ -259,12 +262,13 @@ class Starter {
     if (kind === 'f') {
       const resource = exhaustionIn(text)
       const message = `cannot start a program: ${text}`
-      waiting.reject(resource === null ? new Error(message) : new ExhaustionError(resource, message))
+      const Refused = text.startsWith('terminal: ') ? NoTerminalError : Error
+      waiting.reject(resource === null ? new Refused(message) : new ExhaustionError(resource, message))
       this.holdOpen()
       return
     }
     const [pid = 0, ...devices] = text.trim().split(' ').map(Number)
-    const process = new StartedProcess(pid, waiting.streams, (verb) => this.send(id, verb), devices)
+    const process = new StartedProcess(pid, waiting.streams, (order, ...words) => this.send(id, order, words), devices)
     this.running.set(id, process)
     process.once('close', () => {
       this.running.delete(id)

@@ -1,8 +1,11 @@
-import { chownSync, writeSync } from 'node:fs'
+import { type EventEmitter, once } from 'node:events'
+import { chownSync, closeSync, constants, openSync, writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { constants as system } from 'node:os'
+import { ReadStream } from 'node:tty'
 import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
-import { patiently } from '../../lib/exhaustion.ts'
+import { ExhaustionError, patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
 
 interface Start {
@@ -47,6 +50,70 @@ export async function openPty(entry: Start, options: PtyOptions, cleanUp: () => 
       if (open) pty.kill('SIGKILL')
       await exited
     },
+  }
+}
+
+/** A program on a terminal that another process of ours started; it emits `exit` with a code and a signal. */
+export interface PtyProgram extends EventEmitter {
+  kill(): void
+  resize(cols: number, rows: number): void
+}
+
+/**
+ * The same for a program that another process starts: it costs no fork of this process, which is large. `start` gets the
+ * descriptor of the near end, with which that process opens the far end; listeners must be added to what it returns at once.
+ */
+export async function openPtyOf(
+  start: (fd: number) => Promise<PtyProgram>,
+  cleanUp: () => Promise<void>,
+): Promise<Terminal> {
+  const fd = await patiently(async () => openNearEnd()).catch(failed)
+  const program = await start(fd).catch((error: unknown) => {
+    closeSync(fd)
+    return failed(error)
+  })
+  async function failed(error: unknown): Promise<never> {
+    await cleanUp()
+    throw error
+  }
+  const ended = once(program, 'exit') as Promise<[number | null, NodeJS.Signals | null]>
+  const output = new ReadStream(fd).setEncoding('utf8').resume()
+  const input = new PtyInput(fd)
+  // It ends with an error when no program has the far end open any more.
+  output.on('error', () => {})
+  const closed = new Promise((resolve) => output.once('close', resolve)).then(() => input.close())
+  const exited = ended.then(async ([code, signal]) => {
+    const timer = setTimeout(() => output.destroy(), lastWordsMs)
+    await closed
+    clearTimeout(timer)
+    await cleanUp()
+    return signal === null ? (code ?? 1) : 128 + system.signals[signal]
+  })
+  return {
+    exited,
+    write: (data) => input.write(data),
+    onData: (listener) => {
+      output.on('data', listener)
+      return () => void output.off('data', listener)
+    },
+    resize: (cols, rows) => program.resize(cols, rows),
+    close: async () => {
+      program.kill()
+      await exited
+    },
+  }
+}
+
+/** How long after a program's end we still read what it left in its terminal. */
+const lastWordsMs = 200
+
+/** Not inherited by any program that this process starts. */
+function openNearEnd(): number {
+  try {
+    return openSync('/dev/ptmx', constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOSPC') throw error
+    throw new ExhaustionError('pseudo-terminals', 'cannot open a terminal: this machine has no more of them', error)
   }
 }
 
