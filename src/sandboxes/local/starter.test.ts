@@ -72,6 +72,7 @@ describe.skipIf(process.getuid?.() !== 0)('the starter', needs('perl', 'unshare'
     await shown.until('/fd/3')
     expect(shown.text().replaceAll('/proc/self/fd/', '')).toMatch(/^30 100\r\nuid=0.*\r\n0 1 2 3\r\n$/)
     expect(spawnSync('sh', ['-c', 'readlink /proc/self/fd/*'], { encoding: 'utf8' }).stdout).not.toContain('ptmx')
+    // What is typed after it finds the new size.
     terminal.resize(120, 50)
     terminal.write('go on\r')
     expect(await terminal.exited).toBe(5)

@@ -25,7 +25,7 @@ export class StartedProcess extends EventEmitter {
   private readonly open: Set<number>
   /** What happened before the caller could add listeners. */
   private early: (() => void)[] | null = []
-  private readonly renewals: ((done: boolean) => void)[] = []
+  private readonly orders: ((done: boolean) => void)[] = []
 
   constructor(
     readonly pid: number,
@@ -56,20 +56,24 @@ export class StartedProcess extends EventEmitter {
     if (!this.ended) this.send('kill')
   }
 
-  /** For one on a terminal. */
-  resize(cols: number, rows: number): void {
-    if (!this.ended) this.send('resize', cols, rows)
+  /** For one on a terminal. False: it has ended. */
+  resize(cols: number, rows: number): Promise<boolean> {
+    return this.order('resize', cols, rows)
   }
 
   /** For the first process of a sandbox: it kills all others, and replaces its namespaces except that of processes. False: it has ended. */
   renew(): Promise<boolean> {
-    if (this.ended) return Promise.resolve(false)
-    this.send('renew')
-    return new Promise((resolve) => this.renewals.push(resolve))
+    return this.order('renew')
   }
 
-  onRenewed(): void {
-    this.renewals.shift()?.(true)
+  private order(verb: 'renew' | 'resize', ...words: number[]): Promise<boolean> {
+    if (this.ended) return Promise.resolve(false)
+    this.send(verb, ...words)
+    return new Promise((resolve) => this.orders.push(resolve))
+  }
+
+  onOrderDone(): void {
+    this.orders.shift()?.(true)
   }
 
   /** All streams are closed together: a reader that needs one of them reads it to its end. */
@@ -90,7 +94,7 @@ export class StartedProcess extends EventEmitter {
       if (signal === 0) this.exitCode = status >> 8
       else this.signalCode = signalNames.get(signal) ?? 'SIGKILL'
       this.emit('exit', this.exitCode, this.signalCode)
-      for (const resolve of this.renewals.splice(0)) resolve(false)
+      for (const resolve of this.orders.splice(0)) resolve(false)
       this.closeIfDone()
     })
   }
@@ -209,21 +213,18 @@ class Starter {
   }
 
   start(verb: 'start' | 'hold', request: StartRequest): Promise<StartedProcess> {
-    return this.ask(this.count++, verb, { words: requestWords(request), streams: request.streams })
+    // What a holder says is heard only while it starts.
+    return this.ask(verb, requestWords(request), verb === 'hold' ? [] : request.streams)
   }
 
   remove(dir: string): Promise<StartedProcess> {
-    return this.ask(this.count++, 'remove', { words: [dir], streams: [] })
+    return this.ask('remove', [dir], [])
   }
 
-  private ask(
-    id: number,
-    verb: Request,
-    { words, streams }: { readonly words: readonly string[]; readonly streams: readonly number[] },
-  ): Promise<StartedProcess> {
+  private ask(verb: Request, words: readonly string[], streams: readonly number[]): Promise<StartedProcess> {
+    const id = this.count++
     return new Promise((resolve, reject) => {
-      // What a holder says is heard only while it starts.
-      this.waiting.set(id, { streams: verb === 'hold' ? [] : streams, resolve, reject })
+      this.waiting.set(id, { streams, resolve, reject })
       this.holdOpen()
       this.send(id, verb, words)
     })
@@ -251,7 +252,7 @@ class Starter {
     const process = this.running.get(id)
     if (kind === 'd') process?.onData(Number(String.fromCharCode(body[0] ?? 0)), body.subarray(1))
     if (kind === 'e') process?.onStreamEnd(Number(body.toString()))
-    if (kind === 'r') process?.onRenewed()
+    if (kind === 'r') process?.onOrderDone()
     if (kind === 'x') process?.onEnd(Number(body.toString()))
   }
 

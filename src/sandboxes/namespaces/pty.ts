@@ -56,7 +56,7 @@ export async function openPty(entry: Start, options: PtyOptions, cleanUp: () => 
 /** A program on a terminal that another process of ours started; it emits `exit` with a code and a signal. */
 export interface PtyProgram extends EventEmitter {
   kill(): void
-  resize(cols: number, rows: number): void
+  resize(cols: number, rows: number): Promise<unknown>
 }
 
 /**
@@ -96,7 +96,7 @@ export async function openPtyOf(
       output.on('data', listener)
       return () => void output.off('data', listener)
     },
-    resize: (cols, rows) => program.resize(cols, rows),
+    resize: (cols, rows) => void input.after(program.resize(cols, rows)),
     close: async () => {
       program.kill()
       await exited
@@ -145,12 +145,21 @@ class PtyInput {
   private timer: NodeJS.Timeout | null = null
   private pauseMs = shortestPauseMs
   private isOpen = true
+  private holds = 0
 
   constructor(private readonly fd: number) {}
 
   write(data: string | Uint8Array): void {
     if (!this.isOpen || data.length === 0) return
     this.queue.push(Buffer.from(data))
+    if (this.timer === null) this.flush()
+  }
+
+  /** What is written from now on waits for something. */
+  async after(event: Promise<unknown>): Promise<void> {
+    this.holds++
+    await event
+    this.holds--
     if (this.timer === null) this.flush()
   }
 
@@ -163,7 +172,7 @@ class PtyInput {
 
   private flush(): void {
     this.timer = null
-    for (let head = this.queue[0]; head; head = this.queue[0]) {
+    for (let head = this.queue[0]; head && this.holds === 0; head = this.queue[0]) {
       const count = this.tryWrite(head)
       if (count === 0) {
         this.later()
