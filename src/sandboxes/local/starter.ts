@@ -25,7 +25,8 @@ export class StartedProcess extends EventEmitter {
   private readonly open: Set<number>
   /** What happened before the caller could add listeners. */
   private early: (() => void)[] | null = []
-  private readonly orders: ((done: boolean) => void)[] = []
+  /** Orders that were not carried out yet. */
+  readonly orders: ((done: boolean) => void)[] = []
 
   constructor(
     readonly pid: number,
@@ -70,10 +71,6 @@ export class StartedProcess extends EventEmitter {
     if (this.ended) return Promise.resolve(false)
     this.send(verb, ...words)
     return new Promise((resolve) => this.orders.push(resolve))
-  }
-
-  onOrderDone(): void {
-    this.orders.shift()?.(true)
   }
 
   /** All streams are closed together: a reader that needs one of them reads it to its end. */
@@ -252,7 +249,7 @@ class Starter {
     const process = this.running.get(id)
     if (kind === 'd') process?.onData(Number(String.fromCharCode(body[0] ?? 0)), body.subarray(1))
     if (kind === 'e') process?.onStreamEnd(Number(body.toString()))
-    if (kind === 'r') process?.onOrderDone()
+    if (kind === 'r') process?.orders.shift()?.(true)
     if (kind === 'x') process?.onEnd(Number(body.toString()))
   }
 
