@@ -21,6 +21,8 @@ test.each([
 
 test('a terminal that cannot be forked is known by its words, because it has no code', () => {
   expect(exhaustedBy(new Error('forkpty(3) failed.'))).toBe('pseudo-terminals')
+  const full = (path: string) => Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', path })
+  expect([exhaustedBy(full('/dev/ptmx')), exhaustedBy(full('/home/file'))]).toEqual(['pseudo-terminals', null])
 })
 
 test.each([

@@ -31,7 +31,8 @@ function byCode(error: unknown): Resource | null {
   // A read or a write that would have to wait has the same code.
   const starts = 'syscall' in error && /^(spawn|fork)/.test(String(error.syscall))
   if (code === 'EAGAIN' && starts) return 'processes'
-  return /^forkpty\(3\) failed/.test(error.message) ? 'pseudo-terminals' : null
+  const opensTerminal = code === 'ENOSPC' && 'path' in error && error.path === '/dev/ptmx'
+  return opensTerminal || /^forkpty\(3\) failed/.test(error.message) ? 'pseudo-terminals' : null
 }
 
 /**

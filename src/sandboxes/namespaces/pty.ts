@@ -5,7 +5,7 @@ import { constants as system } from 'node:os'
 import { ReadStream } from 'node:tty'
 import type { IPty } from '@lydell/node-pty'
 import type { Terminal, TerminalOptions } from '../../core/sandbox.ts'
-import { ExhaustionError, patiently } from '../../lib/exhaustion.ts'
+import { patiently } from '../../lib/exhaustion.ts'
 import { codeOf } from '../../lib/files.ts'
 
 interface Start {
@@ -67,7 +67,8 @@ export async function openPtyOf(
   start: (fd: number) => Promise<PtyProgram>,
   cleanUp: () => Promise<void>,
 ): Promise<Terminal> {
-  const fd = await patiently(async () => openNearEnd()).catch(failed)
+  // No program that this process starts inherits it: Node opens files so.
+  const fd = await patiently(async () => openSync('/dev/ptmx', nearEnd)).catch(failed)
   const program = await start(fd).catch((error: unknown) => {
     closeSync(fd)
     return failed(error)
@@ -107,15 +108,7 @@ export async function openPtyOf(
 /** How long after a program's end we still read what it left in its terminal. */
 const lastWordsMs = 200
 
-/** Not inherited by any program that this process starts. */
-function openNearEnd(): number {
-  try {
-    return openSync('/dev/ptmx', constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK)
-  } catch (error) {
-    if (codeOf(error) !== 'ENOSPC') throw error
-    throw new ExhaustionError('pseudo-terminals', 'cannot open a terminal: this machine has no more of them', error)
-  }
-}
+const nearEnd = constants.O_RDWR | constants.O_NOCTTY | constants.O_NONBLOCK
 
 /** Not by `import`: one that fails because files cannot be opened for a moment fails for ever after. */
 const require = createRequire(import.meta.url)
