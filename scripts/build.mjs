@@ -2,8 +2,12 @@
 // With --types it also writes the declarations for users of the library, where there is a TypeScript to make them.
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
+
+/** Zod brings its messages in fifty languages along, which are most of it and would be read at every start. */
+const zodLanguages = /zod[\\/]v4[\\/]locales[\\/]index\.js$/
+const onlyEnglish = ({ path }) => ({ contents: "export { default as en } from './en.js'", resolveDir: dirname(path) })
 
 for (const made of ['cli', 'chunks', 'index.js', 'index.js.map'])
   rmSync(join('dist', made), { recursive: true, force: true })
@@ -30,6 +34,7 @@ await build({
   ],
   chunkNames: 'chunks/[name]-[hash]',
   logLevel: 'warning',
+  plugins: [{ name: 'one-language', setup: (plugin) => plugin.onLoad({ filter: zodLanguages }, onlyEnglish) }],
   banner: {
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },

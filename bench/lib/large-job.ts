@@ -36,7 +36,7 @@ export async function makeLargeJob(scratch: string, trials: number): Promise<Lar
   const copied = readCopied(real)
   const planned = await planJob(request, () => {})
   const { open } = await prepareJob(planned, request, { notify: () => {}, invocation: ['bench'] })
-  const { dir, plan } = await open()
+  const { dir, plan } = await open(async () => {})
   for (const [nth, { name, task, attempt, config }] of plan.entries()) {
     const { digests, name: taskName } = task
     const facts = {

@@ -1,13 +1,24 @@
 import { open } from 'node:fs/promises'
 
-export interface Line {
-  /** Where it starts in the file, in bytes. */
-  readonly at: number
+/** A line of a file; its text is made when it is asked for. */
+export class Line {
+  constructor(
+    /** Where it starts in the file, in bytes. */
+    readonly at: number,
+    /** Without its line feed. */
+    readonly bytes: Buffer,
+    /** False for a last line without its line feed: it may have been cut. */
+    readonly whole: boolean,
+  ) {}
+
   /** Where the next one starts. */
-  readonly end: number
-  readonly text: string
-  /** False for a last line without its line feed: it may have been cut. */
-  readonly whole: boolean
+  get end(): number {
+    return this.at + this.bytes.length + (this.whole ? 1 : 0)
+  }
+
+  get text(): string {
+    return this.bytes.toString('utf8')
+  }
 }
 
 /** The lines of a text file with their places, from one byte to another, holding one chunk and one line in memory. */
@@ -45,10 +56,9 @@ export async function* readLineChunks(
   }
 }
 
-function* linesIn(bytes: Buffer, at: number): Generator<Line, void, void> {
-  for (const { from, to, whole } of placesIn(bytes)) {
-    yield { at: at + from, end: at + to + (whole ? 1 : 0), text: bytes.toString('utf8', from, to), whole }
-  }
+/** The lines in some bytes that start at a place of a file. */
+export function* linesIn(bytes: Buffer, at: number): Generator<Line, void, void> {
+  for (const { from, to, whole } of placesIn(bytes)) yield new Line(at + from, bytes.subarray(from, to), whole)
 }
 
 /** Where the lines in some bytes are, without their line feeds. */

@@ -5,12 +5,12 @@ import { utcNow } from '../lib/time.ts'
 import { type LiveStats, makeLiveStats } from '../stats/live-stats.ts'
 import { appendJobLog, saveJobConfig, saveJobResult } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
-import { openTrialStore } from '../store/open-store.ts'
+import { loadForTrials, openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
 import { isExhausted, storeFailure } from './exhausted.ts'
 import type { OpenedJob } from './job/open-job.ts'
 import type { PlannedTrial } from './job/plan.ts'
-import { type JobWatch, resuming, runTrials, type TrialsRequest } from './job/run-trials.ts'
+import type { JobWatch, TrialsRequest } from './job/run-trials.ts'
 
 /** How a job stands before its trials start. */
 export interface JobStart {
@@ -20,26 +20,30 @@ export interface JobStart {
   readonly liveStats: LiveStats
 }
 
-export interface JobRequest
-  extends Pick<
-    TrialsRequest,
-    | 'provider'
-    | 'makeAgent'
-    | 'clientFor'
-    | 'judgeFor'
-    | 'prefetch'
-    | 'mayStart'
-    | 'pace'
-    | 'hooks'
-    | 'hostEnv'
-    | 'replayInterrupted'
-    | 'alternatives'
-    | 'signal'
-  > {
+/** What the trials of a job run with. */
+export type TrialParts = Pick<
+  TrialsRequest,
+  | 'provider'
+  | 'makeAgent'
+  | 'clientFor'
+  | 'judgeFor'
+  | 'prefetch'
+  | 'mayStart'
+  | 'pace'
+  | 'hooks'
+  | 'hostEnv'
+  | 'replayInterrupted'
+  | 'alternatives'
+>
+
+export interface JobRequest {
   readonly job: OpenedJob
+  /** Asked once, before the first trial, and not at all when every trial has ended already. What it throws ends the call before anything is changed. */
+  readonly parts: () => Promise<TrialParts>
   /** Which finished trials are to run again; cancelled ones always are, and those that only met a machine with nothing left. */
   readonly again?: (record: TrialRecord) => boolean
   readonly watch: (start: JobStart) => JobWatch
+  readonly signal: AbortSignal
 }
 
 export interface JobOutcome {
@@ -56,8 +60,6 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
   const { job } = request
   const releaseOwner = await acquireOwner(job.dir)
   try {
-    // A job that goes on may do so with other settings of no weight.
-    if (job.continued) await Promise.all([saveJobConfig(job.dir, job.config), resuming()])
     const store = await openTrialStore(job.dir, job.layout)
     try {
       return await runIn(store, request)
@@ -75,7 +77,11 @@ export async function runJob(request: JobRequest): Promise<JobOutcome> {
 async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome> {
   const { job, signal } = request
   const liveStats = makeLiveStats(job.config.metrics)
-  const pending = await findPending(store, liveStats, request)
+  const { pending, takenBack } = await findPending(store, liveStats, request)
+  const run = pending.length > 0 ? await makeRun(request) : async () => {}
+  for (const name of takenBack) await store.retract(name)
+  // A job that goes on may do so with other settings of no weight.
+  if (job.continued) await saveJobConfig(job.dir, job.config)
   const counts = { running: new Set<string>(), retries: 0 }
   const current = (final: boolean): JobResult => {
     const stats = liveStats.stats({
@@ -98,8 +104,8 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
     request.watch({ job, pending: pending.length, liveStats }),
   )
   try {
-    writer.touch()
-    await runTrials(pending, { ...request, ...trialSettings(job), store, watch })
+    if (pending.length > 0) writer.touch()
+    await run(pending, { store, watch })
   } catch (error) {
     await Promise.allSettled([writer.finish(), log.end()])
     throw error
@@ -110,16 +116,23 @@ async function runIn(store: TrialStore, request: JobRequest): Promise<JobOutcome
   return { job, result: current(true), liveStats }
 }
 
-function trialSettings({ dir, config }: OpenedJob) {
-  return { jobName: config.jobName, jobDir: dir, nConcurrent: config.nConcurrentTrials, retry: config.retry }
+/** Gets ready to run trials: loads all that they need, so that nothing loads in the middle of one. */
+async function makeRun({ job, parts, signal }: JobRequest) {
+  const ready = await parts()
+  const { resuming, runTrials } = await import('./job/run-trials.ts')
+  await Promise.all([loadForTrials(job.dir, job.layout), job.continued && resuming()])
+  const { jobName, nConcurrentTrials: nConcurrent, retry } = job.config
+  const settings = { ...ready, jobName, jobDir: job.dir, nConcurrent, retry, signal }
+  return (pending: readonly PlannedTrial[], place: Pick<TrialsRequest, 'store' | 'watch'>) =>
+    runTrials(pending, { ...settings, ...place })
 }
 
-/** Counts the trials that are finished and takes back those that are to run again; what remains is to be run. */
+/** Counts the trials that are finished; what remains is to be run, those first to be taken back that have ended but run again. */
 async function findPending(
   store: TrialStore,
   liveStats: LiveStats,
   { job, again }: JobRequest,
-): Promise<PlannedTrial[]> {
+): Promise<{ readonly pending: readonly PlannedTrial[]; readonly takenBack: readonly string[] }> {
   const planned = new Set(job.plan.map(({ name }) => name))
   const finished = new Set<string>()
   const takenBack: string[] = []
@@ -131,8 +144,7 @@ async function findPending(
       liveStats.add(record)
     }
   }
-  for (const name of takenBack) await store.retract(name)
-  return job.plan.filter(({ name }) => !finished.has(name))
+  return { pending: job.plan.filter(({ name }) => !finished.has(name)), takenBack }
 }
 
 function counter(counts: { running: Set<string>; retries: number }, liveStats: LiveStats, touch: () => void): JobWatch {

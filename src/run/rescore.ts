@@ -6,7 +6,7 @@ import { utcNow } from '../lib/time.ts'
 import { makeLiveStats } from '../stats/live-stats.ts'
 import { type JobDir, saveJobResult } from '../store/job-dir.ts'
 import { acquireOwner } from '../store/job-owner.ts'
-import { openTrialStore } from '../store/open-store.ts'
+import { loadForTrials, openTrialStore } from '../store/open-store.ts'
 import type { TrialStore } from '../store/trial-store.ts'
 import { type Rescored, type RescoreRequest, rescoreTrial } from './rescore/rescore-trial.ts'
 
@@ -26,6 +26,7 @@ export async function rescoreJob(request: JobToRescore): Promise<ReadonlyMap<str
   const { there } = request
   const releaseOwner = await acquireOwner(there.dir)
   try {
+    await loadForTrials(there.dir, there.layout)
     const store = await openTrialStore(there.dir, there.layout)
     try {
       const rows = await rescoreAll({ ...request, store, jobName: there.name })

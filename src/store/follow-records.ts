@@ -63,12 +63,12 @@ function followPacked(jobDir: string): RecordFollower {
     async *next() {
       for await (const line of linesIfAny(path, at)) {
         if (!line.whole) break
-        const parsed = line.at === 0 ? null : parseIndexLine(line.text)
+        const parsed = line.at === 0 ? null : parseIndexLine(line.bytes)
         // A torn line is the end of what a crash left, or is still being written.
         if (line.at === 0 ? !isHead(line.text) : parsed === null) break
         at = line.end
         if (parsed?.kind === 'forget') yield { kind: 'forget', trial: parsed.trial }
-        const record = parsed?.kind === 'trial' ? parseTrialRecord(recordTextIn(line.text)) : null
+        const record = parsed?.kind === 'trial' ? parseTrialRecord(recordTextIn(line.bytes)) : null
         if (record && parsed) yield { kind: 'record', record: { ...record, name: parsed.trial } }
       }
       open = await directoriesIn(work)

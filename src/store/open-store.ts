@@ -4,8 +4,6 @@ import type { TrialStore } from './trial-store.ts'
 
 /** The trials of a job, whichever way they are laid out. */
 export async function openTrialStore(jobDir: string, layout: Layout): Promise<TrialStore> {
-  // A packed store also reads tapes when it closes, for trials that it could not commit.
-  if (layout === 'packed' || (await hasTrials(jobDir))) await (await import('./tapes.ts')).loadTapeReader()
   if (layout === 'packed') {
     const { openPackedStore } = await import('./packed/packed-store.ts')
     return openPackedStore(jobDir)
@@ -14,7 +12,12 @@ export async function openTrialStore(jobDir: string, layout: Layout): Promise<Tr
   return openHarborLayout(jobDir)
 }
 
-/** Trials of an earlier run may have been interrupted; what reads their tapes must be there before the first trial. */
+/** Loads what a store needs while trials run in it. Trials of an earlier run may have been interrupted; what reads their tapes must be there before the first trial. */
+export async function loadForTrials(jobDir: string, layout: Layout): Promise<void> {
+  // A packed store also reads tapes when it closes, for trials that it could not commit.
+  if (layout === 'packed' || (await hasTrials(jobDir))) await (await import('./tapes.ts')).loadTapeReader()
+}
+
 async function hasTrials(jobDir: string): Promise<boolean> {
   const entries = await readdir(jobDir, { withFileTypes: true }).catch(() => [])
   return entries.some((entry) => entry.isDirectory())

@@ -11,7 +11,7 @@ import { type Row, RowReader, renderPart, renderRows, splitRecord, type WrittenR
 export const indexName = '.records.index'
 
 /** What a file that changed can have kept by accident is excluded by the time of its last change, which has no finer grain than this. */
-const usualSettleMs = 2000
+export const usualSettleMs = 2000
 
 /** What tells the files of a finished trial from any others that were or will be in their place. */
 export interface Stamp {
@@ -222,7 +222,7 @@ class IndexAdditions {
 const rowsInLine = 512
 
 /** Written by this user. In a job of others a link or a pipe may have the name, and records that were never parsed. */
-function isOurs(path: string): boolean {
+export function isOurs(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   return stats?.isFile() === true && stats.nlink === 1 && stats.uid === process.geteuid?.()
 }

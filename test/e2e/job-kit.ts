@@ -8,7 +8,7 @@ import { loadTask } from '../../src/formats/harbor-task/load.ts'
 import { type OpenedJob, openJob } from '../../src/run/job/open-job.ts'
 import type { JobTask } from '../../src/run/job/plan.ts'
 import type { JobWatch } from '../../src/run/job/run-trials.ts'
-import { type JobOutcome, type JobRequest, runJob } from '../../src/run/job.ts'
+import { type JobOutcome, runJob, type TrialParts } from '../../src/run/job.ts'
 import { noPrefetch, type PrefetchSettings } from '../../src/run/prefetch.ts'
 import type { Layout } from '../../src/store/job-dir.ts'
 import { openTrialStore } from '../../src/store/open-store.ts'
@@ -37,13 +37,15 @@ export interface JobPlay {
   readonly named?: boolean
   readonly layout?: Layout
   readonly makeAgent?: (config: AgentConfig) => Promise<Agent>
-  readonly clientFor?: JobRequest['clientFor']
+  readonly clientFor?: TrialParts['clientFor']
   readonly prefetch?: PrefetchSettings
   readonly provider?: SandboxProvider
   readonly hooks?: readonly TrialHook[]
   readonly signal?: AbortSignal
   readonly again?: (record: TrialRecord) => boolean
   readonly watch?: Partial<JobWatch>
+  /** Called when the job asks for what trials need. */
+  readonly onParts?: () => void
 }
 
 /** Opens the job of a place, new or interrupted. */
@@ -64,14 +66,19 @@ export const alike = async () => 'the image of small tasks'
 export async function playJob(place: Place, play: JobPlay = {}): Promise<JobOutcome> {
   return runJob({
     job: await openPlace(place, play),
-    provider: play.provider ?? provider,
-    makeAgent: play.makeAgent ?? (async () => solver),
-    hooks: play.hooks ?? [],
-    hostEnv: {},
-    alternatives,
+    parts: async () => {
+      play.onParts?.()
+      return {
+        provider: play.provider ?? provider,
+        makeAgent: play.makeAgent ?? (async () => solver),
+        hooks: play.hooks ?? [],
+        hostEnv: {},
+        alternatives,
+        ...(play.clientFor && { clientFor: play.clientFor }),
+        prefetch: play.prefetch ?? { ...noPrefetch, imageKey: alike },
+      }
+    },
     signal: play.signal ?? new AbortController().signal,
-    ...(play.clientFor && { clientFor: play.clientFor }),
-    prefetch: play.prefetch ?? { ...noPrefetch, imageKey: alike },
     ...(play.again && { again: play.again }),
     watch: () => ({ started: () => {}, retrying: () => {}, ended: () => {}, ...play.watch }),
   })

@@ -7,6 +7,7 @@ import { openTrialStore } from '../../src/store/open-store.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { writeTask } from '../fakes/tasks.ts'
 import { makePlace, openPlace, type Place, playJob, recordsOf } from './job-kit.ts'
+import { readTree } from '../trees.ts'
 import { withSandboxes } from './kit.ts'
 
 withSandboxes('resuming a job', () => {
@@ -40,6 +41,23 @@ withSandboxes('resuming a job', () => {
     await playJob(place, { watch: { started: () => void started++ } })
     expect(started).toBe(0)
     expect(await recordsOf(job)).toEqual(before)
+  })
+
+  test('whose trials have all ended asks for no sandbox, agent or model, and has the same result', async () => {
+    const place = await makePlace(['a', 'b'])
+    const first = await playJob(place)
+    const again = await playJob(place, { onParts: refuse })
+    expect(again.result.stats).toEqual(first.result.stats)
+    expect(again.result.finishedAt).not.toBeNull()
+  })
+
+  test('that cannot run is left as it was', async () => {
+    const place = await makePlace(['a', 'b'])
+    const { job } = await playJob(place)
+    await meetFates(job.dir, (name) => (name.startsWith('a') ? 'cancelled' : 'kept'))
+    const before = await readTree(job.dir)
+    await expect(playJob(place, { onParts: refuse, config: { nConcurrentTrials: 9 } })).rejects.toThrow('no sandbox')
+    expect(await readTree(job.dir)).toEqual(before)
   })
 
   test('does not mind another concurrency, quietness, retries or spelling of paths', async () => {
@@ -122,6 +140,10 @@ async function meetFates(dir: string, fateOf: (name: string) => string): Promise
     if (fate === 'cancelled') await store.commit({ ...record, end: { kind: 'cancelled' } })
   }
   await store.close()
+}
+
+function refuse(): never {
+  throw new UserError('no sandbox here', 'install one')
 }
 
 function messageOfUserError(error: unknown): string {

@@ -7,6 +7,7 @@ import type { Task } from '../../core/task.ts'
 import { exists } from '../../lib/files.ts'
 import { makeEngine } from '../../plugins/make.ts'
 import { ledgerFile } from '../../store/job-dir.ts'
+import type { Sums } from '../../store/ledger.ts'
 import { agentOf, engineOf } from './configured.ts'
 import type { ModelUse } from './model-use.ts'
 import type { JobModels, ReachedModel } from './open-models.ts'
@@ -108,8 +109,7 @@ function refuseUnfit(agent: Agent, client: ModelClient, tasks: readonly Task[], 
 
 /** A job without models and without a time budget keeps no ledger; an earlier run of it may have kept one. */
 async function withoutModels(jobDir: string): Promise<JobModels> {
-  const hasLedger = await exists(ledgerFile(jobDir))
-  const judged = hasLedger ? await (await import('../../store/ledger.ts')).judgeSums(jobDir) : null
+  const judged = await judgedIn(jobDir)
   return { clientFor: () => null, mayStart: () => true, judgeSums: async () => judged, close: async () => {} }
 }
 
@@ -119,4 +119,10 @@ function withoutModel({ name, importPath, modelName }: AgentConfig): UserError {
     `agent ${name ?? importPath ?? 'oracle'} needs a model, got ${got}`,
     'give -m MODEL --api-base http://HOST:PORT/v1, or -m openai/..., anthropic/... or gemini/...',
   )
+}
+
+/** What judges asked for in a job that is not running; null when none was asked. */
+export async function judgedIn(jobDir: string): Promise<Sums | null> {
+  const hasLedger = await exists(ledgerFile(jobDir))
+  return hasLedger ? (await import('../../store/ledger.ts')).judgeSums(jobDir) : null
 }

@@ -8,14 +8,14 @@ import type { OpenedJob } from '../../run/job/open-job.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import { checkJob } from '../../run/job/plan.ts'
 import type { JobWatch } from '../../run/job/run-trials.ts'
-import { type JobOutcome, type JobRequest, type JobStart, runJob } from '../../run/job.ts'
+import { type JobOutcome, type JobStart, runJob, type TrialParts } from '../../run/job.ts'
 import { blameTrial } from '../../run/trial/boundary.ts'
 import type { Sums } from '../../store/ledger.ts'
 import { agentOf, providerOf } from './configured.ts'
 import { askConsent, type Confirm, type Consent } from './consent.ts'
 import { refuseUnjudged } from './judge.ts'
 import { type ModelUse, unlimitedUse } from './model-use.ts'
-import { findModels } from './models.ts'
+import { findModels, judgedIn, type ServedModels } from './models.ts'
 import type { JobModels } from './open-models.ts'
 import { type PrefetchOptions, prefetchSettings } from './prefetch-settings.ts'
 import type { Notify } from './tasks-request.ts'
@@ -32,8 +32,8 @@ export interface JobToRun {
   readonly use?: ModelUse
   /** What may be done for trials before they run (default: what this machine can take). */
   readonly prefetch?: PrefetchOptions | undefined
-  /** Called once nothing can be wrong with the job any more: makes or finds its directory. */
-  readonly open: () => Promise<OpenedJob>
+  /** Finds the directory of the job, or makes it once `check` has found nothing wrong. */
+  readonly open: (check: () => Promise<unknown>) => Promise<OpenedJob>
   readonly again?: (record: TrialRecord) => boolean
   /** Discards what interrupted attempts recorded (default: it is replayed). */
   readonly restartInterrupted?: boolean | undefined
@@ -58,24 +58,43 @@ export interface PerformedJob extends JobOutcome {
   readonly judge: Sums | null
 }
 
-/** Checks and runs a job. What is wrong with it is thrown before its directory is made. */
+/**
+ * Checks and runs a job. What is wrong with it is thrown before its directory is made, or before anything in it is changed. A job whose
+ * trials have all ended is not checked: it needs no sandbox, agent or model any more.
+ */
 export async function performJob(asked: JobToRun, follower: JobFollower): Promise<PerformedJob> {
-  const { notify, signal } = follower
+  let checked: Promise<Checked> | undefined
+  const check = () => {
+    checked ??= checkAsked(asked, follower)
+    return checked
+  }
+  const job = await asked.open(check)
+  if (job.continued) follower.notify(`continues the job in ${job.dir}`)
+  let models: JobModels | undefined
+  const parts = async () => {
+    const { served, ...checkedParts } = await check()
+    const { nConcurrentTrials } = asked.config
+    models = await served.open(job.dir, nConcurrentTrials)
+    const prefetch = prefetchSettings(asked.prefetch ?? {}, nConcurrentTrials, checkedParts.provider)
+    return { ...checkedParts, ...models, prefetch }
+  }
+  const performed = await runFollowed(asked, { job, parts }, follower).finally(() => models?.close())
+  return { ...performed, judge: models ? await models.judgeSums() : await judgedIn(job.dir) }
+}
+
+type Checked = Pick<Parts, 'provider' | 'makeAgent' | 'hostEnv'> & { readonly served: ServedModels }
+
+/** Finds whatever would keep trials from running. */
+async function checkAsked(asked: JobToRun, { notify, signal, confirm }: JobFollower): Promise<Checked> {
   const { config, use = unlimitedUse } = asked
   const tasks = asked.tasks.map(({ task }) => task)
-  await askConsent(tasks, { ...asked.consent, verifies: !config.verifier.disable }, follower.confirm)
+  await askConsent(tasks, { ...asked.consent, verifies: !config.verifier.disable }, confirm)
   surviveStrayErrors(notify)
   const provider = await providerOf(config.environment)
   const parts = { provider, makeAgent: agentOf, hostEnv: process.env }
   await checkJob({ ...asked, ...parts })
   await refuseUnjudged(config.verifier.disable ? [] : tasks, use.judge)
-  const served = await findModels(config, { use, tasks, notify, signal })
-  const job = await asked.open()
-  if (job.continued) notify(`continues the job in ${job.dir}`)
-  const models = await served.open(job.dir, config.nConcurrentTrials)
-  const prefetch = prefetchSettings(asked.prefetch ?? {}, config.nConcurrentTrials, provider)
-  const performed = await runFollowed(asked, job, { ...parts, ...models, prefetch }, follower).finally(models.close)
-  return { ...performed, judge: await models.judgeSums() }
+  return { ...parts, served: await findModels(config, { use, tasks, notify, signal }) }
 }
 
 /** Notified of stray errors: the follower of the latest job. */
@@ -102,14 +121,19 @@ function surviveStrayErrors(notify: Notify): void {
   process.on('unhandledRejection', onError)
 }
 
-type Parts = Pick<JobRequest, 'provider' | 'makeAgent' | 'hostEnv' | 'prefetch'> & JobModels
+type Parts = Pick<TrialParts, 'provider' | 'makeAgent' | 'hostEnv' | 'prefetch'> & JobModels
+
+interface JobWithParts {
+  readonly job: OpenedJob
+  readonly parts: () => Promise<Parts>
+}
 
 async function runFollowed(
   { again, restartInterrupted = false }: JobToRun,
-  job: OpenedJob,
-  parts: Parts,
+  { job, parts }: JobWithParts,
   { notify, signal, watch }: JobFollower,
 ): Promise<Omit<PerformedJob, 'judge'>> {
+  let mayStart = () => true
   let stop = () => {}
   let cutShort = 0
   const notes = new Set<string>()
@@ -117,11 +141,12 @@ async function runFollowed(
   try {
     const outcome = await runJob({
       job,
-      ...parts,
-      hooks: [],
-      alternatives: sandboxAlternatives,
+      parts: async () => {
+        const found = await parts()
+        mayStart = () => found.mayStart()
+        return { ...found, hooks: [], alternatives: sandboxAlternatives, replayInterrupted: !restartInterrupted }
+      },
       signal,
-      replayInterrupted: !restartInterrupted,
       ...(again && { again }),
       watch: (start) => {
         const follower = watch?.(start)
@@ -137,7 +162,7 @@ async function runFollowed(
     })
     const { pending, cancelled } = outcome.result.stats
     const unfinished = cutShort + pending + cancelled > 0
-    const stoppedByBudget = unfinished && !signal.aborted && !parts.mayStart()
+    const stoppedByBudget = unfinished && !signal.aborted && !mayStart()
     return { ...outcome, stoppedByBudget, resumed: resumed.sums() }
   } finally {
     stop()

@@ -31,7 +31,8 @@ export async function planJob(
   const requested = await jobConfigOf(request, notify)
   const at = { fetch: request.fetch ?? false, notify, signal }
   const config = await located(absolute(requested.config), at)
-  return { ...requested, config, tasks: await resolveTasks(config, at, request.share) }
+  const jobDir = requested.named ? resolve(config.jobsDir, config.jobName) : null
+  return { ...requested, config, tasks: await resolveTasks(config, at, { share: request.share, jobDir }) }
 }
 
 /** The job file that a planned job amounts to, without secrets. */
@@ -50,9 +51,11 @@ export async function prepareJob(
   const fingerprint = fingerprintsIn(pluginContext().stateDir)
   const layout = request.layout ?? null
   const takesFinished = request.resumeFinished ?? false
-  const open = () => {
+  const toOpen = { config, fingerprint, named, tasks, imports, layout, invocation, takesFinished }
+  const open: JobToRun['open'] = async (check) => {
+    const opened = await openJob(toOpen, check)
     noteHidden(config, notify)
-    return openJob({ config, fingerprint, named, tasks, imports, layout, invocation, takesFinished })
+    return opened
   }
   const consent = { passEnv: request.passEnv, yes: request.passAllEnv }
   const { prefetch, restartInterrupted } = request

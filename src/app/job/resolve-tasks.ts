@@ -5,7 +5,7 @@ import type { Task } from '../../core/task.ts'
 import { taskFileName } from '../../core/task-paths.ts'
 import { listTaskDirs, whyBroken } from '../../formats/harbor-task/find.ts'
 import { matchGlob, parseGlob } from '../../formats/harbor-task/glob.ts'
-import { loadTask } from '../../formats/harbor-task/load.ts'
+import { type LoadTaskOptions, loadTask } from '../../formats/harbor-task/load.ts'
 import { exists, kindAt } from '../../lib/files.ts'
 import type { JobTask } from '../../run/job/plan.ts'
 import type { FetchAt } from '../datasets/benchmark-tasks.ts'
@@ -14,6 +14,15 @@ import type { TasksRequest } from './tasks-request.ts'
 /** Tasks read at once: enough to keep a disk busy, few enough for its file handles. */
 const loadsAtOnce = 16
 
+/** Fewer tasks, or many more, are read whole each time. */
+const indexed = { from: 100, to: 20_000 }
+const taskIndexOf = async (jobDir: string) => (await import('../../store/task-index.ts')).TaskIndex.of(jobDir)
+
+interface Reading extends Pick<TasksRequest, 'share'> {
+  /** The directory of the job, where it has one already: it may know the digests of many tasks. */
+  readonly jobDir?: string | null
+}
+
 /**
  * Finds and reads every task of a job, in the job's order; the first thing wrong with one of them is thrown. Of several
  * processes that share a job each reads its own tasks, and of the others only that they are there.
@@ -21,7 +30,7 @@ const loadsAtOnce = 16
 export async function resolveTasks(
   config: JobConfig,
   at: FetchAt = here,
-  share: TasksRequest['share'] = { index: 0, of: 1 },
+  { share = { index: 0, of: 1 }, jobDir = null }: Reading = {},
 ): Promise<JobTask[]> {
   const allowNoTests = config.verifier.disable
   // Those that were found in a folder have not been looked at yet.
@@ -35,11 +44,18 @@ export async function resolveTasks(
       'name a task or a folder of tasks with -p, or list them in the job file',
     )
   const own = wanted.filter((_, i) => i % share.of === share.index)
-  for (const { dir, found } of own) {
-    const reason = found ? await whyBroken(dir, { allowNoTests }) : null
-    if (reason !== null) throw brokenTask({ dir, reason })
-  }
-  const loaded = await loadEach([...new Set(own.map(({ dir }) => dir))], allowNoTests)
+  const dirs = [...new Set(own.map(({ dir }) => dir))]
+  const isIndexed = dirs.length >= indexed.from && dirs.length <= indexed.to
+  const index = isIndexed && jobDir !== null ? await taskIndexOf(jobDir) : null
+  const options = { allowNoTests, ...(index && { digest: (dir: string) => index.digest(dir) }) }
+  const loaded = await loadEach(dirs, options).catch(async (error: unknown) => {
+    for (const { dir, found } of own) {
+      const reason = found ? await whyBroken(dir, { allowNoTests }) : null
+      if (reason !== null) throw brokenTask({ dir, reason })
+    }
+    throw error
+  })
+  await index?.save()
   return own.flatMap(({ dir, config }) => {
     const task = loaded.get(dir)
     return task ? [{ task, config: { ...config, path: dir } }] : []
@@ -94,11 +110,11 @@ function matches(glob: string, name: string): boolean {
   return tokens !== null && matchGlob(tokens, [...name])
 }
 
-async function loadEach(dirs: readonly string[], allowNoTests: boolean): Promise<Map<string, Task>> {
+async function loadEach(dirs: readonly string[], options: LoadTaskOptions): Promise<Map<string, Task>> {
   const loaded = new Map<string, Task>()
   const rest = dirs.values()
   const work = async () => {
-    for (const dir of rest) loaded.set(dir, await loadTask(dir, { allowNoTests }))
+    for (const dir of rest) loaded.set(dir, await loadTask(dir, options))
   }
   await Promise.all(Array.from({ length: loadsAtOnce }, work))
   return loaded

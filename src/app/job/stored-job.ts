@@ -39,7 +39,7 @@ export async function loadStoredJob(
     jobName: basename(there.dir),
     jobsDir: dirname(there.dir),
   }
-  const tasks = await resolveTasks(config)
+  const tasks = await resolveTasks(config, undefined, { jobDir: there.dir })
   const before = there.own && parseIdentity(there.own.identity)
   const now = identityOf(
     config,

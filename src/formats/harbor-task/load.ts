@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
-import type { Environment, Step, Task, VerifierLimits } from '../../core/task.ts'
+import type { Environment, Step, Task, TaskDigests, VerifierLimits } from '../../core/task.ts'
 import {
   environmentDir,
   instructionFile,
@@ -20,6 +20,8 @@ import { kindInTask, readTaskText, stripCanary } from './read.ts'
 export interface LoadTaskOptions {
   /** For jobs that do not verify: a missing test script is fine. */
   readonly allowNoTests?: boolean
+  /** Who knows the digests of a task without reading all its files (default: they are read). */
+  readonly digest?: (taskDir: string) => Promise<TaskDigests>
 }
 
 /** Reads one task directory completely; whatever is wrong with it is a UserError that names the file. */
@@ -48,7 +50,7 @@ export async function loadTask(taskDir: string, options: LoadTaskOptions = {}): 
     environment,
     verifier: verifier.limits,
     steps,
-    digests: await digestTask(dir),
+    digests: await (options.digest ?? digestTask)(dir),
   }
 }
 

@@ -47,8 +47,8 @@ export interface OpenedJob {
   readonly continued: boolean
 }
 
-/** Makes the directory of a new job, or finds the one that this job continues. Another job's directory is refused. */
-export async function openJob(job: JobToOpen): Promise<OpenedJob> {
+/** Finds the directory that this job continues, or makes that of a new job, after a last check. Another job's directory is refused. */
+export async function openJob(job: JobToOpen, check: () => Promise<unknown> = async () => {}): Promise<OpenedJob> {
   checkName(job.config.jobName)
   const identity = identityOf(
     job.config,
@@ -59,7 +59,9 @@ export async function openJob(job: JobToOpen): Promise<OpenedJob> {
   const dir = resolve(job.config.jobsDir, job.config.jobName)
   if (job.named && (await exists(dir))) return continueJob(job, await ownJob(dir, identity))
   const earlier = job.named ? null : await findEarlier(job, identity)
-  return earlier ? continueJob(job, earlier) : createJob(job, identity)
+  if (earlier) return continueJob(job, earlier)
+  await check()
+  return createJob(job, identity)
 }
 
 function checkName(name: string): void {

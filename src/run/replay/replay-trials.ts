@@ -7,7 +7,7 @@ import type { SandboxProvider } from '../../core/sandbox.ts'
 import type { Task } from '../../core/task.ts'
 import type { TrialRecord } from '../../core/trial.ts'
 import { describeEnd } from '../../core/trial.ts'
-import { openTrialStore } from '../../store/open-store.ts'
+import { loadForTrials, openTrialStore } from '../../store/open-store.ts'
 import { runTrials } from '../job/run-trials.ts'
 import type { PrefetchSettings } from '../prefetch.ts'
 import type { HostEnv } from '../trial/context.ts'
@@ -63,6 +63,7 @@ export async function replayTrials(
 ): Promise<void> {
   const byName = new Map(trials.map((trial) => [trial.config.trialName, trial]))
   const tapes = new Map<string, Tape>()
+  await loadForTrials(request.dir, 'harbor')
   const store = await openTrialStore(request.dir, 'harbor')
   const plan = trials.map(({ task, config }) => ({ name: config.trialName, task, attempt: 0, config }))
   try {

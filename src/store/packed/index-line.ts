@@ -32,21 +32,39 @@ export function isHead(text: string): boolean {
 
 /** A quote inside a name is escaped, so the first of these is where the record begins. */
 const recordKey = ',"record":'
+const closingBrace = 0x7d
 
 /**
- * One line of the index without its record, which costs ten times as much to parse; null when the text is none.
+ * One line of the index without its record, which costs ten times as much to parse; null when the bytes are none.
  * What a crash can do to a record shows all the same: the line is cut short, or has zeros in it.
  */
-export function parseIndexLine(text: string): IndexLine | null {
-  if (text.includes('\0') || !text.endsWith('}')) return null
-  const end = text.indexOf(recordKey)
-  const parsed = lineSchema.safeParse(parseJson(end < 0 ? text : `${text.slice(0, end)}}`))
+export function parseIndexLine(line: Buffer): IndexLine | null {
+  if (line.at(-1) !== closingBrace || line.includes(0)) return null
+  const end = line.indexOf(recordKey)
+  const text = end < 0 ? line.toString('utf8') : `${line.toString('utf8', 0, end)}}`
+  const usual = end < 0 ? null : usualLine(text)
+  if (usual !== null) return usual
+  const parsed = lineSchema.safeParse(parseJson(text))
   return parsed.success && (parsed.data.kind === 'trial') === end >= 0 ? parsed.data : null
 }
 
+const number = '(0|[1-9][0-9]{0,14})'
+const usualPattern = new RegExp(
+  `^\\{"kind":"trial","batch":${number},"trial":"(\\w[\\w.-]*)","segment":${number},"offset":${number},"length":${number},"sha256":"(\\w*)"\\}$`,
+)
+
+/** Nearly all lines are as we write them: what they say is plain, at a fraction of what parsing takes. Null for every other. */
+function usualLine(text: string): IndexLine | null {
+  const match = usualPattern.exec(text)
+  if (match === null) return null
+  const [, batch, trial = '', segment, offset, length, sha256 = ''] = match
+  const place = { segment: Number(segment), offset: Number(offset), length: Number(length), sha256 }
+  return { kind: 'trial', batch: Number(batch), trial, ...place }
+}
+
 /** The text of the record in a line. */
-export function recordTextIn(text: string): string {
-  return text.slice(text.indexOf(recordKey) + recordKey.length, -1)
+export function recordTextIn(line: Buffer): string {
+  return line.toString('utf8', line.indexOf(recordKey) + recordKey.length, line.length - 1)
 }
 
 /** The text of a line; a record is handed over as text because it was rendered without secrets. */

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BoundaryError, UserError } from '../../core/errors.ts'
 import { isMissing } from '../../lib/files.ts'
-import { readLines } from '../../lib/lines.ts'
+import { type Line, linesIn, readLineChunks } from '../../lib/lines.ts'
 import { type IndexLine, isHead, type Member, parseIndexLine } from './index-line.ts'
 
 export interface FinishedTrial extends Member {
@@ -70,23 +70,29 @@ export async function loadIndex(packedDir: string): Promise<PackedIndex> {
   const sizes = await segmentSizes(packedDir)
   const path = join(packedDir, 'index.jsonl')
   let tornAt: number | null = null
-  for await (const line of linesIfAny(path)) {
-    const parsed = line.at === 0 ? null : parseIndexLine(line.text)
-    const good = line.whole && (line.at === 0 ? isHead(line.text) : parsed !== null)
-    if (!good) tornAt ??= line.at
-    if (line.at === 0 && line.whole && !good) throw notAnIndex(path, line.text)
-    if (tornAt === null) index.bytes = line.end
-    else if (good && parsed && parsed.batch > tornAt) throw damaged(path, tornAt)
-    if (tornAt !== null || parsed === null) continue
-    if (parsed.kind === 'forget' || hasBytes(parsed, sizes)) index.apply(parsed, line.at, line.end)
-    else index.skip(parsed)
+  for await (const { bytes, at } of chunksIfAny(path)) {
+    for (const line of linesIn(bytes, at)) {
+      const parsed = line.at === 0 ? null : parseIndexLine(line.bytes)
+      const good = line.whole && (line.at === 0 ? isHead(line.text) : parsed !== null)
+      if (!good) tornAt ??= line.at
+      if (line.at === 0 && line.whole && !good) throw notAnIndex(path, line.text)
+      if (tornAt === null) addLine(index, line, parsed, sizes)
+      else if (good && parsed && parsed.batch > tornAt) throw damaged(path, tornAt)
+    }
   }
   return index
 }
 
-async function* linesIfAny(path: string): ReturnType<typeof readLines> {
+function addLine(index: PackedIndex, line: Line, parsed: IndexLine | null, sizes: ReadonlyMap<number, number>): void {
+  index.bytes = line.end
+  if (parsed === null) return
+  if (parsed.kind === 'forget' || hasBytes(parsed, sizes)) index.apply(parsed, line.at, line.end)
+  else index.skip(parsed)
+}
+
+async function* chunksIfAny(path: string): ReturnType<typeof readLineChunks> {
   try {
-    yield* readLines(path)
+    yield* readLineChunks(path)
   } catch (error) {
     if (!isMissing(error)) throw error
   }

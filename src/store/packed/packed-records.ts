@@ -37,10 +37,10 @@ export async function* recordsBetween(
 ): AsyncGenerator<Pick<FoundRecord, 'name' | 'record'>, void, void> {
   if (start === end) return
   const path = join(packedDir, 'index.jsonl')
-  for await (const { at, text } of readLines(path, start, end)) {
-    const line = at === 0 ? null : parseIndexLine(text)
+  for await (const { at, bytes } of readLines(path, start, end)) {
+    const line = at === 0 ? null : parseIndexLine(bytes)
     if (line?.kind !== 'trial' || trials.get(line.trial)?.lineAt !== at) continue
-    const record = parseTrialRecord(recordTextIn(text))
+    const record = parseTrialRecord(recordTextIn(bytes))
     if (record === null) throw damagedRecord(path, line.trial, at)
     yield { name: line.trial, record }
   }

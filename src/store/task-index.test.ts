@@ -1,0 +1,134 @@
+import { appendFile, chmod, mkdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { makeTask } from '../../test/make-task.ts'
+import { tempDir } from '../../test/trees.ts'
+import { digestTask } from '../formats/harbor-task/digests.ts'
+import { TaskIndex, taskIndexName } from './task-index.ts'
+
+/** The clock of a file system ticks every few milliseconds; what changed within one tick is not taken into an index. */
+const settleMs = 20
+const settle = () => sleep(2 * settleMs)
+
+/** The digests of a task by way of the index of a job. */
+async function digestBy(job: string, task: string) {
+  const index = TaskIndex.of(job, settleMs)
+  const digests = await index?.digest(task)
+  await index?.save()
+  return digests
+}
+
+/** Gives every task of an index other digests, so that answers from it can be told from answers from files. */
+async function forge(job: string): Promise<void> {
+  const path = join(job, taskIndexName)
+  const [, text = ''] = (await readFile(path, 'utf8')).split('\t')
+  const { crc32 } = await import('node:zlib')
+  const forged = text.trimEnd().replaceAll(/"content":"[0-9a-f]+"/g, '"content":"forged"')
+  await writeFile(path, `${crc32(forged, 1).toString(16)}\t${forged}\n`)
+}
+
+async function isAnswered(job: string, task: string): Promise<boolean> {
+  return (await digestBy(job, task))?.content === 'forged'
+}
+
+/** What can happen to a task between two readings, by a number. */
+const changes: Readonly<Record<string, (task: string, n: number) => Promise<unknown>>> = {
+  'change a file': (task, n) => appendFile(join(task, fileOf(n)), String(n)),
+  'change a file and keep its length and time': async (task, n) => {
+    const path = join(task, fileOf(n))
+    const text = await readFile(path, 'utf8')
+    await writeFile(path, text.replace(/.$/s, String(n % 10)))
+    await utimes(path, 1, 1)
+  },
+  'add a file': (task, n) => writeFile(join(task, n % 2 ? 'tests' : 'environment', `new-${n}`), 'x'),
+  'add a directory with a file': async (task, n) => {
+    await mkdir(join(task, `solution/dir-${n}`), { recursive: true })
+    await writeFile(join(task, `solution/dir-${n}/file`), '')
+  },
+  'remove a file': (task, n) => rm(join(task, fileOf(n)), { force: true }),
+  'swap two files': async (task, n) => {
+    const [one, two] = [join(task, fileOf(n)), join(task, fileOf(n + 1))]
+    await rename(one, `${one}.new`).catch(() => {})
+    await rename(two, one).catch(() => {})
+    await rename(`${one}.new`, two).catch(() => {})
+  },
+  'put a link in the place of a file': async (task, n) => {
+    await rm(join(task, fileOf(n)), { force: true })
+    await symlink(join(task, 'instruction.md'), join(task, fileOf(n)))
+  },
+  'change a mode': (task, n) => chmod(join(task, 'instruction.md'), n % 2 ? 0o600 : 0o644).catch(() => {}),
+  'put another task in its place': async (task, n) => {
+    const other = await makeTask({ 'tests/extra': String(n) })
+    await rename(task, `${task}-${n}-away`)
+    await rename(other, task)
+  },
+}
+const fileOf = (n: number) => ['tests/test.sh', 'solution/solve.sh', 'environment/Dockerfile'][n % 3] ?? ''
+
+test('whatever happens to a task, the digests are those of its files', async () => {
+  const step = fc.record({ kind: fc.constantFrom(...Object.keys(changes)), n: fc.nat({ max: 99 }), waits: fc.boolean() })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
+      const [job, task] = [await tempDir(), await makeTask()]
+      await settle()
+      await digestBy(job, task)
+      for (const { kind, n, waits } of steps) {
+        await changes[kind]?.(task, n)
+        if (waits) await settle()
+        expect(await digestBy(job, task)).toEqual(await digestTask(task))
+      }
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('answers for a task that has not changed, and for no other', async () => {
+  const [job, one, two] = [await tempDir(), await makeTask({}, 'one'), await makeTask({}, 'two')]
+  await settle()
+  await digestBy(job, one)
+  await digestBy(job, two)
+  await forge(job)
+  expect([await isAnswered(job, one), await isAnswered(job, two)]).toEqual([true, true])
+  await appendFile(join(two, 'tests/test.sh'), '#')
+  expect([await isAnswered(job, one), await isAnswered(job, two)]).toEqual([true, false])
+})
+
+test('does not take in what has just changed, nor a task with links', async () => {
+  const [job, fresh, linked] = [await tempDir(), await makeTask({}, 'fresh'), await makeTask({}, 'linked')]
+  await symlink('test.sh', join(linked, 'tests/link'))
+  await settle()
+  await appendFile(join(fresh, 'tests/test.sh'), '#')
+  const late = TaskIndex.of(job, 60_000)
+  await late?.digest(fresh)
+  await late?.save()
+  await digestBy(job, linked)
+  await expect(readFile(join(job, taskIndexName), 'utf8').then((text) => text.includes('paths'))).rejects.toThrow('ENOENT')
+})
+
+test.each([
+  ['is cut', (text: string) => text.slice(0, -20)],
+  ['is not what was written', (text: string) => text.replace('"content":"', '"content":"0')],
+  ['is empty', () => ''],
+  ['is another version’s', (text: string) => text.replace(/^\w+/, '0')],
+])('an index that %s counts as none', async (_, change) => {
+  const [job, task] = [await tempDir(), await makeTask()]
+  await settle()
+  await digestBy(job, task)
+  await forge(job)
+  expect(await isAnswered(job, task)).toBe(true)
+  const path = join(job, taskIndexName)
+  await writeFile(path, change(await readFile(path, 'utf8')))
+  expect(await digestBy(job, task)).toEqual(await digestTask(task))
+})
+
+test('a link in the place of the index is not followed, and a job that is not there has none', async () => {
+  const [job, other, task] = [await tempDir(), await tempDir(), await makeTask()]
+  await settle()
+  await digestBy(other, task)
+  await forge(other)
+  await symlink(join(other, taskIndexName), join(job, taskIndexName))
+  expect(await isAnswered(job, task)).toBe(false)
+  expect(TaskIndex.of(join(job, 'nowhere'))).toBeNull()
+})

@@ -1,0 +1,122 @@
+import { lstatSync, readFileSync, readdirSync, type Stats } from 'node:fs'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { z } from 'zod'
+import type { TaskDigests } from '../core/task.ts'
+import { digestTask } from '../formats/harbor-task/digests.ts'
+import { isCoherent } from '../lib/disk.ts'
+import { writeAtomic } from '../lib/files.ts'
+import { parseJson } from '../lib/parse-json.ts'
+import { isOurs, usualSettleMs } from './record-index.ts'
+
+/** A hidden file beside the trials. It can be removed at any time. */
+export const taskIndexName = '.tasks.index'
+
+/** Another number makes all files of earlier versions foreign: for digests that are made in another way. */
+const mark = 1
+/** A larger task is read each time. */
+const mostEntries = 2000
+
+const entrySchema = z.object({
+  /** Every file and directory of the task, the task itself first, by its path in it. */
+  paths: z.array(z.string()),
+  /** What each was like: as many numbers for each as `numbersOf` gives. */
+  stamps: z.array(z.number()),
+  digests: z.object({ dirhash: z.string(), content: z.string() }),
+})
+const indexSchema = z.record(z.string(), entrySchema)
+type Entry = Readonly<z.output<typeof entrySchema>>
+
+/**
+ * The digests of a job's tasks, so that tasks which have not changed are not read whole again. Nothing in it is believed unless every file and
+ * directory of the task is the very one that it was made from: the same devices, inodes, sizes and times of change. A file that is added
+ * or removed changes the time of its directory.
+ */
+export class TaskIndex {
+  readonly #path: string
+  readonly #settleMs: number
+  readonly #known: Map<string, Entry>
+  #changed = false
+
+  private constructor(path: string, settleMs: number) {
+    this.#path = path
+    this.#settleMs = settleMs
+    this.#known = new Map(Object.entries(loadEntries(path)))
+  }
+
+  /** Null where there is no such job yet, or where the index could not be kept. */
+  static of(jobDir: string, settleMs = usualSettleMs): TaskIndex | null {
+    const stats = lstatSync(jobDir, { throwIfNoEntry: false })
+    const isKept = stats?.isDirectory() === true && stats.uid === process.geteuid?.() && isCoherent(jobDir)
+    return isKept ? new TaskIndex(join(jobDir, taskIndexName), settleMs) : null
+  }
+
+  /** The digests of a task as it is now. */
+  async digest(taskDir: string): Promise<TaskDigests> {
+    const known = this.#known.get(taskDir)
+    if (known && isUnchanged(taskDir, known)) return known.digests
+    const before = stampTree(taskDir, Date.now() - this.#settleMs)
+    const digests = await digestTask(taskDir)
+    this.#changed ||= before !== null || known !== undefined
+    if (before) this.#known.set(taskDir, { ...before, digests })
+    else this.#known.delete(taskDir)
+    return digests
+  }
+
+  /** Keeps what is new; what cannot be written is left out. */
+  async save(): Promise<void> {
+    if (!this.#changed) return
+    const text = JSON.stringify(Object.fromEntries(this.#known))
+    await writeAtomic(this.#path, `${sumOf(text)}\t${text}\n`).catch(() => {})
+  }
+}
+
+/** What is torn, foreign or another user's counts as nothing. */
+function loadEntries(path: string): Readonly<Record<string, Entry>> {
+  if (!isOurs(path)) return {}
+  const [sum, text] = readFileSync(path, 'utf8').trimEnd().split('\t', 2)
+  if (text === undefined || sum !== sumOf(text)) return {}
+  const parsed = indexSchema.safeParse(parseJson(text))
+  return parsed.success ? parsed.data : {}
+}
+
+function sumOf(text: string): string {
+  return crc32(text, mark).toString(16)
+}
+
+function isUnchanged(taskDir: string, { paths, stamps }: Entry): boolean {
+  const width = stamps.length / paths.length
+  return paths.every((path, nth) => {
+    const numbers = numbersOf(statOf(taskDir, path))
+    return numbers?.length === width && numbers.every((each, i) => each === stamps[nth * width + i])
+  })
+}
+
+/** Null for a task with links or special files, one that is large, one that changed too short a time ago, and one on a disk that may answer from memory. */
+function stampTree(taskDir: string, beforeMs: number): Omit<Entry, 'digests'> | null {
+  if (!isCoherent(taskDir)) return null
+  const paths = ['']
+  const stamps: number[] = []
+  for (const path of paths) {
+    const stats = statOf(taskDir, path)
+    const numbers = numbersOf(stats)
+    if (!stats || !numbers || stats.ctimeMs > beforeMs || paths.length > mostEntries) return null
+    stamps.push(...numbers)
+    if (stats.isDirectory()) paths.push(...readdirSync(join(taskDir, path)).map((name) => join(path, name)))
+  }
+  return { paths, stamps }
+}
+
+function statOf(taskDir: string, path: string): Stats | undefined {
+  try {
+    return lstatSync(path === '' ? taskDir : `${taskDir}/${path}`, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+/** What tells a file or directory from any other that was or will be in its place; null for anything else. */
+function numbersOf(stats: Stats | undefined): readonly number[] | null {
+  if (!stats?.isFile() && !stats?.isDirectory()) return null
+  return [stats.dev, stats.ino, stats.size, stats.ctimeMs]
+}
