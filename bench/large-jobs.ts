@@ -68,7 +68,11 @@ function measureAll(job: LargeJob, out: string): Measured {
   const costs = Object.entries(commands).map(([name, words]) => {
     const rounds = name.startsWith('first') ? 1 : 3
     const asked = Array.from({ length: rounds }, (_, round) => ask(words(job, `${out}-${round}`)))
-    const middle = (of: keyof Cost) => percentile(asked.map((cost) => cost[of]), 0.5)
+    const middle = (of: keyof Cost) =>
+      percentile(
+        asked.map((cost) => cost[of]),
+        0.5,
+      )
     return [name, { sec: middle('sec'), cpuSec: middle('cpuSec') }] as const
   })
   return Object.fromEntries(costs) as Measured

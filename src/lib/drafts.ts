@@ -95,6 +95,7 @@ export function parseDraftName(
 
 /** Whether a name is that of something whose maker died before it was finished. */
 export function isDeadDraft(name: string, ownersDir?: string): boolean {
+  if (!name.endsWith('.tmp')) return false
   const draft = parseDraftName(name)
   if (draft !== null) return livenessOf(draft.maker, ownersDir === undefined ? {} : { ownersDir }) === 'dead'
   // As earlier versions named them.

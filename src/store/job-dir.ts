@@ -60,18 +60,23 @@ export async function createJobDir(dir: string, job: NewJob, host: HostEnv = pro
 
 /** Reads the files of a job, ours or Harbor's. */
 export async function loadJobDir(path: string): Promise<JobDir> {
+  const settings = await loadJobSettings(path)
+  const result = await readFileOf(path, 'result.json')
+  return { ...settings, result: result === null ? null : parseJobResult(result, join(path, 'result.json')) }
+}
+
+/** The same without the result, which has the name of every trial. */
+export async function loadJobSettings(path: string): Promise<Omit<JobDir, 'result'>> {
   const dir = resolve(path)
   const config = await readFileOf(path, 'config.json')
   if (config === null || !isJobConfig(config)) throw await notAJob(path)
   const text = await readFileOf(path, 'job.json')
   const own = text === null ? null : parseJobFile(text, join(path, 'job.json'))
-  const result = await readFileOf(path, 'result.json')
   return {
     dir,
     name: basename(dir),
     config: parseJobConfig(config, { path: join(path, 'config.json'), format: 'json' }).config,
     own,
-    result: result === null ? null : parseJobResult(result, join(path, 'result.json')),
     layout: own?.layout ?? ((await exists(join(path, 'packed'))) ? 'packed' : 'harbor'),
   }
 }

@@ -68,7 +68,11 @@ const changes: Readonly<Record<string, (task: string, n: number) => Promise<unkn
 const fileOf = (n: number) => ['tests/test.sh', 'solution/solve.sh', 'environment/Dockerfile'][n % 3] ?? ''
 
 test('whatever happens to a task, the digests are those of its files', async () => {
-  const step = fc.record({ kind: fc.constantFrom(...Object.keys(changes)), n: fc.nat({ max: 99 }), waits: fc.boolean() })
+  const step = fc.record({
+    kind: fc.constantFrom(...Object.keys(changes)),
+    n: fc.nat({ max: 99 }),
+    waits: fc.boolean(),
+  })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
       const [job, task] = [await tempDir(), await makeTask()]
@@ -104,7 +108,9 @@ test('does not take in what has just changed, nor a task with links', async () =
   await late?.digest(fresh)
   await late?.save()
   await digestBy(job, linked)
-  await expect(readFile(join(job, taskIndexName), 'utf8').then((text) => text.includes('paths'))).rejects.toThrow('ENOENT')
+  await expect(readFile(join(job, taskIndexName), 'utf8').then((text) => text.includes('paths'))).rejects.toThrow(
+    'ENOENT',
+  )
 })
 
 test.each([

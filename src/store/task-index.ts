@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, readdirSync, type Stats } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'

@@ -6,8 +6,8 @@ import { UserError } from '../../src/core/errors.ts'
 import { openTrialStore } from '../../src/store/open-store.ts'
 import { agentConfig } from '../fakes/configs.ts'
 import { writeTask } from '../fakes/tasks.ts'
-import { makePlace, openPlace, type Place, playJob, recordsOf } from './job-kit.ts'
 import { readTree } from '../trees.ts'
+import { makePlace, openPlace, type Place, playJob, recordsOf } from './job-kit.ts'
 import { withSandboxes } from './kit.ts'
 
 withSandboxes('resuming a job', () => {

@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs'
+import { lstatSync, realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { UserError } from '../../core/errors.ts'
 import type { Environment, Step, Task, TaskDigests, VerifierLimits } from '../../core/task.ts'
@@ -41,7 +41,7 @@ export async function loadTask(taskDir: string, options: LoadTaskOptions = {}): 
   const steps: Step[] = []
   for (const step of settings.steps) steps.push(await loadStep(dir, step, { task: settings, environment, options }))
   await checkParts(dir, [dir, ...steps.map((step) => step.dir)])
-  const name = settings.name ?? basename(realpathSync.native(dir))
+  const name = settings.name ?? basename(lstatSync(dir).isSymbolicLink() ? realpathSync.native(dir) : dir)
   return {
     ...settings,
     name,

@@ -23,6 +23,7 @@ const maxTextBytes = 16 * 1024 * 1024
 export async function kindInTask(root: string, path: string): Promise<'file' | 'dir' | 'other' | null> {
   return orUserError(path, async () => {
     try {
+      if (path === root) return kindOf(statSync(path))
       const plain = plainStats(root, path)
       if (plain !== 'links') return plain && kindOf(plain)
       const real = realpathSync.native(path)

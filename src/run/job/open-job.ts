@@ -6,7 +6,16 @@ import type { AgentConfig, JobConfig } from '../../core/job.ts'
 import { exists, readTextIfExists } from '../../lib/files.ts'
 import { readJson } from '../../lib/parse-json.ts'
 import { utcNow } from '../../lib/time.ts'
-import { createJobDir, isFinished, type JobDir, type Layout, loadJobDir, type NewJob } from '../../store/job-dir.ts'
+import {
+  createJobDir,
+  isFinished,
+  type JobDir,
+  type JobFile,
+  type Layout,
+  loadJobDir,
+  loadJobSettings,
+  type NewJob,
+} from '../../store/job-dir.ts'
 import { readOwner } from '../../store/job-owner.ts'
 import { openTrialStore } from '../../store/open-store.ts'
 import {
@@ -57,7 +66,7 @@ export async function openJob(job: JobToOpen, check: () => Promise<unknown> = as
     job.fingerprint ?? noFingerprint,
   )
   const dir = resolve(job.config.jobsDir, job.config.jobName)
-  if (job.named && (await exists(dir))) return continueJob(job, await ownJob(dir, identity))
+  if (job.named && (await exists(dir))) return continueOwnJob(job, await ownJob(dir, identity))
   const earlier = job.named ? null : await findEarlier(job, identity)
   if (earlier) return continueJob(job, earlier)
   await check()
@@ -72,13 +81,13 @@ function checkName(name: string): void {
   )
 }
 
-async function ownJob(dir: string, identity: JobIdentity): Promise<JobDir> {
-  const there = await loadJobDir(dir)
-  const before = there.own && parseIdentity(there.own.identity)
+async function ownJob(dir: string, identity: JobIdentity): Promise<OwnJob> {
+  const { own, ...there } = await loadJobSettings(dir)
+  const before = own && parseIdentity(own.identity)
   if (!before)
     throw new UserError(`${dir}: expected a job of this program, found one of another`, 'choose another --job-name')
   const changes = differences(before, identity)
-  if (changes.length === 0) return there
+  if (changes.length === 0) return { ...there, own }
   const more = changes.length > 5 ? `; and ${changes.length - 5} more` : ''
   throw new UserError(
     `${dir}: expected the same job, found another: ${changes.slice(0, 5).join('; ')}${more}`,
@@ -115,7 +124,14 @@ async function isSameJob(dir: string, identity: JobIdentity): Promise<boolean> {
 
 /** Goes on under the old name, in the old layout, with the new settings of no weight. */
 export async function continueJob(job: JobToOpen, there: JobDir): Promise<OpenedJob> {
-  if (!there.own) return continueHarborJob(job, there)
+  const { own } = there
+  return own ? continueOwnJob(job, { ...there, own }) : continueHarborJob(job, there)
+}
+
+/** A job of this program, without its result. */
+type OwnJob = Omit<JobDir, 'result' | 'own'> & { readonly own: JobFile }
+
+function continueOwnJob(job: JobToOpen, there: OwnJob): OpenedJob {
   if (job.layout !== null && job.layout !== there.layout)
     throw new UserError(
       `--store: expected ${there.layout}, as the job in ${there.dir} was started, got ${job.layout}`,

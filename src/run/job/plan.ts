@@ -41,21 +41,18 @@ export function planTrials(
   tasks: readonly JobTask[],
   keys: readonly unknown[] = agentIdentities(config),
 ): PlannedTrial[] {
-  const nameTrial = makeTrialNamer()
-  const agents = config.agents.map((agent, i) => ({ agent, key: keys[i] }))
+  const namer = makeTrialNamer()
+  const pairs = tasks.flatMap(({ task, config: taskConfig }) => {
+    const { name: taskName, digests } = task
+    const of = { jobName: config.jobName, taskName, digest: digests.content }
+    return config.agents.map((agent, i) => ({ task, taskConfig, agent, nameOf: namer({ ...of, agent: keys[i] }) }))
+  })
   const plan: PlannedTrial[] = []
   for (let attempt = 0; attempt < config.nAttempts; attempt++) {
-    for (const { task, config: taskConfig } of tasks) {
-      for (const { agent, key } of agents) {
-        const { name: taskName, digests } = task
-        const name = nameTrial({ jobName: config.jobName, taskName, digest: digests.content, agent: key, attempt })
-        plan.push({
-          name,
-          task,
-          attempt,
-          config: trialConfig(config, place, { task: taskConfig, agent, trialName: name }),
-        })
-      }
+    for (const { task, taskConfig, agent, nameOf } of pairs) {
+      const name = nameOf(attempt)
+      const ofTrial = trialConfig(config, place, { task: taskConfig, agent, trialName: name })
+      plan.push({ name, task, attempt, config: ofTrial })
     }
   }
   return plan
@@ -96,39 +93,29 @@ function requireVars(who: string, envs: readonly Readonly<Record<string, string>
 /** The letters of Harbor's short ids: no 0, 1, I, O, l. */
 const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 
-/** What makes a trial the one it is. */
+/** What makes the attempts of one agent at one task what they are. */
 interface TrialKey {
   readonly jobName: string
   readonly taskName: string
   readonly digest: string
   /** Anything that tells the job's agents apart. */
   readonly agent: unknown
-  readonly attempt: number
 }
 
-/** Gives every trial of a job its name: the same plan always gives the same names, and no name twice. */
-export function makeTrialNamer(): (key: TrialKey) => string {
+/** Gives every trial of a job its name, by its attempt: the same plan always gives the same names, and no name twice. */
+export function makeTrialNamer(): (key: TrialKey) => (attempt: number) => string {
   const taken = new Set<string>()
-  // Of a job with many trials these are asked for again and again.
-  const shortName = remembering(shortTaskName)
-  const textOf = remembering((value: unknown) => JSON.stringify([value]).slice(1, -1))
-  return ({ jobName, taskName, digest, agent, attempt }) => {
-    const key = `[${textOf(jobName)},${textOf(taskName)},${textOf(digest)},${textOf(agent)},${attempt}`
-    for (let nth = 0; ; nth++) {
-      const name = `${shortName(taskName)}__${shortId(`${key},${nth}]`)}`
-      if (taken.has(name)) continue
-      taken.add(name)
-      return name
+  return ({ jobName, taskName, digest, agent }) => {
+    const start = `${shortTaskName(taskName)}__`
+    const key = JSON.stringify([jobName, taskName, digest, agent]).slice(0, -1)
+    return (attempt) => {
+      for (let nth = 0; ; nth++) {
+        const name = start + shortId(`${key},${attempt},${nth}]`)
+        if (taken.has(name)) continue
+        taken.add(name)
+        return name
+      }
     }
-  }
-}
-
-function remembering<K, V>(work: (key: K) => V): (key: K) => V {
-  const known = new Map<K, V>()
-  return (key) => {
-    const value = known.get(key) ?? work(key)
-    known.set(key, value)
-    return value
   }
 }
 
@@ -144,8 +131,8 @@ function shortTaskName(taskName: string): string {
 
 /** Seven letters of the digest of a text: its first 64 bits, as a number with as many digits as the alphabet has letters. */
 function shortId(text: string): string {
-  const digest = hash('sha256', text, 'buffer')
-  let [high, low] = [digest.readUInt32BE(0), digest.readUInt32BE(4)]
+  const digest = hash('sha256', text, 'hex')
+  let [high, low] = [Number.parseInt(digest.slice(0, 8), 16), Number.parseInt(digest.slice(8, 16), 16)]
   let id = ''
   for (let i = 0; i < 7; i++) {
     // In two halves: numbers as large as both are together would not be exact.
