@@ -42,13 +42,24 @@ const operatingSystemAt = 9
 const unknownOperatingSystem = 255
 
 /** Decompresses bytes that start like gzip without letting go of the process; null when they are no gzip, damaged, or too large for that. */
-export function gunzipFew(bytes: Uint8Array): Uint8Array | null {
+export function gunzipFew(bytes: Uint8Array, outBytes = sizeSaidIn(bytes)): Uint8Array | null {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b || bytes.length > 1 << 20) return null
   try {
-    return zlib.gunzipSync(bytes, { maxOutputLength: 16 << 20, chunkSize: 64 << 10 })
+    return zlib.gunzipSync(bytes, { maxOutputLength: 16 << 20, chunkSize: roomFor(outBytes) })
   } catch {
     return null
   }
+}
+
+/** How much comes out of gzip, as its last bytes say; they may be wrong. */
+export function sizeSaidIn(bytes: Uint8Array): number {
+  if (bytes.length < 4) return 0
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(bytes.length - 4, true)
+}
+
+/** Room for all of it: asking the system for much more takes longer than decompressing. */
+function roomFor(outBytes: number): number {
+  return Math.min(Math.max(outBytes + 1, 1 << 10), 4 << 20)
 }
 
 /** Decompresses a stream that starts like gzip and passes on every other stream as it is; damage throws ArchiveError. */

@@ -152,7 +152,7 @@ function hasRightSum(block: Uint8Array): boolean {
 }
 
 /** The number in a field as most writers write it: octal digits, then a NUL. Null for every other field. */
-function plainOctal(block: Uint8Array, start: number, end: number): number | null {
+export function plainOctal(block: Uint8Array, start: number, end: number): number | null {
   let value = 0
   for (let at = start; at < end; at++) {
     const digit = (block[at] ?? 0) - 0x30

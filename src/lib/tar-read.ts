@@ -5,6 +5,7 @@ import {
   paddingOf,
   parseHeader,
   parsePax,
+  plainOctal,
   type RawHeader,
   type TarHeader,
   upToNul,
@@ -82,6 +83,45 @@ export function* entriesIn(
     yield { ...entry, content: take(entry.size, `the contents of ${JSON.stringify(entry.name)}`) }
     extra = new Extras()
   }
+}
+
+/** A plain file of an archive in memory. */
+export interface FileInTar {
+  readonly name: string
+  readonly content: Uint8Array
+}
+
+const plainFile = 0x30
+const plainKinds: ReadonlySet<number> = new Set([plainFile, 0x32, 0x35])
+const slash = 0x2f
+const endBlock = new Uint8Array(blockBytes)
+
+/**
+ * The files whose names go on in one of some ways after their first `skip` bytes, at a fraction of what reading all entries takes; null for an archive that must be read in the
+ * other way, because it is damaged or has more than plain headers. Sums of headers are not checked: for bytes that were checked already.
+ */
+export function plainFilesIn(archive: Uint8Array, skip: number, starts: readonly Uint8Array[]): FileInTar[] | null {
+  const files: FileInTar[] = []
+  for (let at = 0; at + blockBytes <= archive.length; ) {
+    if (archive[at] === 0) return Buffer.compare(archive.subarray(at, at + blockBytes), endBlock) === 0 ? files : null
+    const flag = archive[at + 156] ?? 0
+    const size = plainOctal(archive, at + 124, at + 136)
+    if (size === null || !plainKinds.has(flag) || archive[at + 345] !== 0) return null
+    const from = at + blockBytes
+    const end = flag === plainFile ? from + size : from
+    if (flag === plainFile && starts.some((start) => startsAt(archive, at + skip, start))) {
+      const name = plainText(upToNul(archive.subarray(at, at + 100)))
+      if (name === null || name.charCodeAt(name.length - 1) === slash || end > archive.length) return null
+      files.push({ name, content: archive.subarray(from, end) })
+    }
+    at = flag === plainFile ? end + paddingOf(size) : from
+  }
+  return null
+}
+
+function startsAt(bytes: Uint8Array, at: number, start: Uint8Array): boolean {
+  for (let i = 0; i < start.length; i++) if (bytes[at + i] !== start[i]) return false
+  return true
 }
 
 function checkedMeta({ size }: RawHeader): number {

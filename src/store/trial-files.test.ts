@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { makeTempDir } from '../../test/make-task.ts'
 import { agentRecord, storeJob } from '../../test/traces.ts'
@@ -95,4 +98,110 @@ test('a name that leads out of the job gives nothing', async () => {
   mkdirSync(join(dir, 'job'))
   const store = await openForReading(join(dir, 'job'), 'harbor')
   expect(await store.readFiles('../other', limitOf)).toEqual([])
+})
+
+describe('many packed trials', () => {
+  const files = (n: number) => (dir: string) => {
+    write(dir, 'agent/trajectory.json', String(n).repeat(n % 7))
+    write(dir, 'trial.log', 'x'.repeat(97 * n))
+    write(dir, 'verifier/reward.txt', String(n))
+  }
+  const names = Array.from({ length: 40 }, (_, n) => `trial-${n}`)
+  const expected = (n: number) => [
+    ['verifier', String(n)],
+    [
+      'agent',
+      String(n)
+        .repeat(n % 7)
+        .slice(0, 10),
+    ],
+  ]
+
+  async function makeJob(): Promise<string> {
+    const job = join(await makeTempDir(), 'job')
+    const trials = names.map((name, n) => ({ record: agentRecord({ name, id: name }), files: files(n) }))
+    await storeJob(job, trials, 'packed')
+    return job
+  }
+
+  async function readAll(job: string, order: readonly number[]): Promise<unknown[]> {
+    const store = await openForReading(job, 'packed')
+    const read = async (n: number) => {
+      const found = await store.readFiles(`trial-${n}`, limitOf)
+      return found.map(({ folder, bytes }) => [folder, Buffer.from(bytes).toString()])
+    }
+    try {
+      const all: unknown[] = []
+      for (const n of order) all.push(await read(n).catch((error: Error) => error.name))
+      return all
+    } finally {
+      await store.close()
+    }
+  }
+  const inOrder = names.map((_, n) => n)
+
+  test('are the same in whatever order they are read', async () => {
+    const job = await makeJob()
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof(fc.nat({ max: 39 }), fc.constantFrom('next', 'after next')), { maxLength: 60 }),
+        async (steps) => {
+          let at = 0
+          const order = steps.map((step) => {
+            at = typeof step === 'number' ? step : (at + (step === 'next' ? 1 : 2)) % 40
+            return at
+          })
+          expect(await readAll(job, order)).toEqual(order.map(expected))
+        },
+      ),
+      { numRuns: 30 },
+    )
+    expect(await readAll(job, inOrder)).toEqual(inOrder.map(expected))
+  })
+
+  /** The segment of a job and the members in it, to be written back with other bytes. */
+  async function changeMember(job: string, nth: number, change: (bytes: Buffer) => Buffer): Promise<void> {
+    const [segment, index] = ['segment-00000.tar.gz', 'index.jsonl'].map((name) => join(job, 'packed', name))
+    const bytes = readFileSync(segment ?? '')
+    const [head = '', ...lines] = readFileSync(index ?? '', 'utf8')
+      .trimEnd()
+      .split('\n')
+    const parts: Buffer[] = []
+    let offset = 0
+    const changed = lines.map((line, i) => {
+      const parsed = JSON.parse(line)
+      const part = bytes.subarray(parsed.offset, parsed.offset + parsed.length)
+      const now = i === nth ? change(part) : part
+      parts.push(now)
+      const sha256 = createHash('sha256').update(now).digest('hex')
+      const { record, ...member } = { ...parsed, offset, length: now.length, sha256 }
+      offset += now.length
+      return JSON.stringify({ ...member, batch: 0, record })
+    })
+    writeFileSync(segment ?? '', Buffer.concat(parts))
+    writeFileSync(index ?? '', `${[head, ...changed].join('\n')}\n`)
+  }
+
+  test('are read although one among them is gzip in two parts, or no gzip at all', async () => {
+    const job = await makeJob()
+    await changeMember(job, 7, (bytes) => {
+      const tar = gunzipSync(bytes)
+      return Buffer.concat([gzipSync(tar.subarray(0, 700)), gzipSync(tar.subarray(700))])
+    })
+    await changeMember(job, 21, (bytes) => gunzipSync(bytes))
+    expect(await readAll(job, inOrder)).toEqual(inOrder.map(expected))
+  })
+
+  test('are read although one among them is damaged, which is the store’s failure', async () => {
+    const job = await makeJob()
+    const store = await openForReading(job, 'packed')
+    await store.close()
+    const line = readFileSync(join(job, 'packed/index.jsonl'), 'utf8').split('\n')[10] ?? ''
+    const { offset, length } = JSON.parse(line)
+    const segment = join(job, 'packed/segment-00000.tar.gz')
+    writeFileSync(segment, readFileSync(segment).fill(7, offset + 20, offset + length - 20))
+    const found = await readAll(job, inOrder)
+    expect(found[9]).toBe('BoundaryError')
+    expect(found.filter((_, n) => n !== 9)).toEqual(inOrder.filter((n) => n !== 9).map(expected))
+  })
 })

@@ -103,8 +103,27 @@ export function whole(count: number | null | undefined, most = Number.MAX_SAFE_I
   return typeof count === 'number' && Number.isInteger(count) && Math.abs(count) <= most ? count : null
 }
 
+type FactColumn =
+  | 'job'
+  | 'trial_name'
+  | 'task'
+  | 'agent'
+  | 'model'
+  | 'trace_source'
+  | 'result'
+  | 'reward'
+  | 'end'
+  | 'exit'
+  | 'boundary'
+  | 'turns'
+  | 'input_tokens'
+  | 'output_tokens'
+  | 'cost_usd'
+  | 'prompt_digest'
+  | 'system_effect'
+
 /** What statistics look at, of a row. */
-export function factsOfRow(row: Omit<TraceRow, 'conversations'>): TraceFacts {
+export function factsOfRow(row: Pick<TraceRow, FactColumn>): TraceFacts {
   return {
     job: row.job,
     trial: row.trial_name,
@@ -129,26 +148,9 @@ export function factsOfRow(row: Omit<TraceRow, 'conversations'>): TraceFacts {
 
 /** The same of a trial that left no trace. */
 export function factsOfTrial(record: TrialRecord, job: string): TraceFacts {
-  const row = columnsFromRecord(record)
-  const none = { trace_source: '', turns: 0, prompt_digest: '' }
   const effects = [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [system.differ] : []))
   const system_effect = effects.length === 0 ? null : effects.includes(true) ? 'differ' : 'same'
-  const facts = factsOfRow({ ...row, ...none, ...blank, job, system_effect })
+  const none = { trace_source: '', turns: 0, prompt_digest: '' }
+  const facts = factsOfRow({ ...columnsFromRecord(record), ...none, job, system_effect })
   return { ...facts, traceSource: null, turns: null, promptDigest: null }
 }
-
-const blank = {
-  episode: '',
-  tool_definitions: null,
-  instruction: null,
-  verifier_output: null,
-  step: null,
-  system_changes: [],
-  context_messages: 0,
-  tool_calls: [],
-  tool_results: [],
-  reasoning: [],
-  turn_marks: [],
-  train_on: 'all',
-  schema: 'trace/1',
-} as const

@@ -28,10 +28,9 @@ export class PackedIndex {
       return
     }
     const { trial, segment, offset, length, sha256 } = line
-    const member = { trial, segment, offset, length, sha256 }
     this.segmentBytes.set(segment, Math.max(this.segmentBytes.get(segment) ?? 0, offset + length))
-    if (line.kind === 'trial') this.trials.set(trial, { ...member, lineAt, lineEnd })
-    else this.#triesOf(trial).set(line.nth, member)
+    if (line.kind === 'trial') this.trials.set(trial, { trial, segment, offset, length, sha256, lineAt, lineEnd })
+    else this.#triesOf(trial).set(line.nth, { trial, segment, offset, length, sha256 })
   }
 
   /** For a line without its bytes: nothing else may ever lie where it points, or it would be taken for that. */

@@ -20,7 +20,8 @@ export async function* readPackedRecords(
   }
   const { readIndexed, stampOfFiles } = await import('../record-index.ts')
   const whole = stampOfFiles([join(packed, 'index.jsonl')])
-  const stampOf = (name: string) => whole && { ...whole, numbers: [...whole.numbers, trials.get(name)?.lineAt ?? 0] }
+  const { numbers = [], changedMs = 0 } = whole ?? {}
+  const stampOf = (name: string) => whole && { numbers: [...numbers, trials.get(name)?.lineAt ?? 0], changedMs }
   const read = async function* (left: ReadonlySet<string>): AsyncGenerator<readonly FoundRecord[], void, void> {
     for await (const { name, record } of recordsBetween(packed, index, 0, bytes))
       if (left.has(name)) yield [{ name, record, stamp: stampOf(name) }]
