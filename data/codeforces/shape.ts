@@ -2,7 +2,9 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type RawRow, UserError, z } from 'ot-agent'
 
-const cases = z.array(z.object({ input: z.string(), output: z.string() }))
+/** Official tests have the line ends of the judge's machine, and examples of the statement do not. */
+const lines = z.string().transform((text) => text.replaceAll('\r\n', '\n'))
+const cases = z.array(z.object({ input: lines, output: lines }))
 const problem = z.object({
   id: z.string(),
   title: z.string(),

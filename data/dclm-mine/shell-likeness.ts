@@ -1,10 +1,18 @@
-const commands =
-  /\b(?:ls|cd|grep|sed|awk|find|sort|uniq|wc|head|tail|cat|cut|tr|xargs|chmod|chown|tar|gzip|curl|wget|ssh|git|make|mkdir|cp|mv|rm|ln|ps|kill|df|du|diff|echo|export|sudo|apt(?:-get)?|pip|docker)\s/
+const names =
+  'ls|cd|grep|sed|awk|find|sort|uniq|wc|head|tail|cat|cut|tr|xargs|chmod|chown|tar|gzip|curl|wget|ssh|git|make|mkdir|cp|mv|rm|ln|ps|kill|df|du|diff|echo|export|sudo|apt(?:-get)?|pip|docker'
+const commands = new RegExp(`\\b(?:${names})\\s`)
+/** A line that is a command, to tell from one that begins with such a word: "find the file", "make sure". */
+const commandLines = new RegExp(`^\\s*(?:${names})\\s+(?:-{1,2}\\w|[/~.'"‘“$]|[^\\s|]+\\s+\\|)`, 'gm')
+/** With `#` headings and comments begin, too, so that a known command has to follow. */
+const prompts = new RegExp(
+  `^\\s*(?:\\$\\s+\\w|\\w+@\\w+[^$#\\n]{0,60}[$#]\\s+\\w|#\\s+(?:(?:${names})\\s+(?:-{1,2}\\w|[/~.'"$])|apt(?:-get)? |systemctl |service ))`,
+  'gm',
+)
 const constructs = /\b(?:if \[|then$|fi$|for \w+ in |while |do$|done$|case \S+ in|esac$)|\$\(|\$\{\w+\}/m
 
 /**
- * How much a text looks like one about the shell: blocks of code and shebangs weigh most, then prompts, pipes and
- * redirections up to a cap, then known commands and constructs of scripts.
+ * How much a text looks like one about the shell: blocks of code and shebangs weigh most, then prompts, lines that are commands, pipes and
+ * redirections up to a cap, then known commands and constructs of scripts. Pages of a crawl are plain text: nothing marks their code.
  */
 export function shellLikeness(text: string): number {
   const capped = (pattern: RegExp, each: number, cap: number) =>
@@ -12,7 +20,8 @@ export function shellLikeness(text: string): number {
   return (
     (/```|<code>|<pre>/.test(text) ? 10 : 0) +
     (/^#!\s*\/\S*(?:sh|env)\b/m.test(text) ? 10 : 0) +
-    capped(/^\s*(?:\$|#|\w+@\w+[^$#\n]{0,60}[$#])\s+\w/gm, 2, 8) +
+    capped(prompts, 2, 8) +
+    capped(commandLines, 2, 8) +
     capped(/\S\s\|\s\w/g, 2, 6) +
     capped(/\s(?:2?>>?|<)\s?[\w./&-]+/g, 2, 6) +
     (commands.test(text) ? 1 : 0) +

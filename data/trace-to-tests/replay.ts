@@ -1,19 +1,49 @@
 import { readJson } from 'ot-agent'
-/** A script that does again what an agent did in its terminal, or null when no command can be found. */
-export function replayScript(conversations: unknown): string | null {
-  if (!Array.isArray(conversations)) return null
-  const typed = conversations
-    .filter((turn) => roleOf(turn) === 'assistant')
+
+/** What an agent did in its terminal, as a script that does it again; a text in `problem` says why there is none. */
+export function replayScript(conversations: unknown): { readonly script: string } | { readonly problem: string } {
+  const turns = Array.isArray(conversations) ? conversations : []
+  const typed = turns
+    .filter((turn) => roleOf(turn) === 'assistant' || roleOf(turn) === 'gpt')
     .flatMap((turn) => keystrokesIn(contentOf(turn)))
-  const commands = typed.map((keys) => keys.replace(/\s+$/, '')).filter((keys) => keys !== '' && !isKey(keys))
-  if (commands.length === 0) return null
+  const commands = linesTyped(typed)
+  if (commands.trim() === '') return { problem: 'found neither a solution nor commands in the trace' }
+  const [program] = commands.match(interactive) ?? []
+  if (program !== undefined) return { problem: `it worked in a program that takes keys: ${program.trim()}` }
   // Each in the same shell, as in a terminal; a command that failed there did not stop the next one.
-  return `#!/bin/bash\ncd /app\n${commands.join('\n')}\nexit 0\n`
+  return { script: `#!/bin/bash\ncd /app\n${commands}exit 0\n` }
+}
+
+/** The task as an agent was told it in its first turn, or null. */
+export function taskIn(conversations: unknown): string | null {
+  const [first] = Array.isArray(conversations)
+    ? conversations.filter((turn) => /^(?:user|human)$/.test(roleOf(turn)))
+    : []
+  const [, task] =
+    /\nTask Description:\n([\s\S]*?)\n+Current (?:terminal state|Terminal Screen|state)\b/.exec(contentOf(first)) ?? []
+  return task === undefined || task.trim() === '' ? null : task.trim()
+}
+
+/** Programs whose input is no longer read by the shell. */
+const interactive =
+  /^(?:sudo )?(?:(?:vim?|nano|emacs|less|more|man|top|htop|ed|tmux|screen)(?:\s.*)?|(?:python3?|node|bash|sh|mysql|psql|gdb|irb|ghci|sqlite3(?: \S+)?)\s*)$/m
+
+/** All that was typed and sent off: a line without its end was never run, and one that was given up neither. */
+function linesTyped(typed: readonly string[]): string {
+  let text = ''
+  for (const keys of typed) {
+    const name = keys.trim()
+    if (name === 'C-c') text = text.slice(0, text.lastIndexOf('\n') + 1)
+    else if (name === 'Enter') text += '\n'
+    else if (!isKey(name)) text += keys
+  }
+  const sent = text.slice(0, text.lastIndexOf('\n') + 1)
+  return sent.replace(/\n{3,}/g, '\n\n').replace(/^\n+/, '')
 }
 
 /** The keys of a terminal that are no commands, as agents spell them. */
 function isKey(keys: string): boolean {
-  return /^(?:[CM]-\S|Enter|Escape|Tab|Up|Down|Left|Right|q|:q!?)$/.test(keys)
+  return /^(?:[CM]-\S|Escape|Tab|Up|Down|Left|Right|q|:q!?)$/.test(keys)
 }
 
 function keystrokesIn(content: string): string[] {
@@ -27,9 +57,11 @@ function keystrokesIn(content: string): string[] {
   })
 }
 
+/** The first object in a reply, after what its author thought aloud. */
 function parseObject(text: string): Record<string, unknown> | null {
+  const said = text.replace(/<think>[\s\S]*?<\/think>/g, '')
   try {
-    const value: unknown = readJson(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1))
+    const value: unknown = readJson(said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1))
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null
   } catch {
     return null

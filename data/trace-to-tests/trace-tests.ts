@@ -14,10 +14,11 @@ import {
   testRules,
   z,
 } from 'ot-agent'
-import { replayScript } from './replay.ts'
+import { replayScript, taskIn } from './replay.ts'
 
 const options = z.strictObject({
   ...authorOptions,
+  /** Field with the instruction; where there is none, it is taken from the first turn of the conversation. */
   instruction: z.string().min(1).default('instruction'),
   /** Field with the conversation of an agent that solved the task. */
   conversations: z.string().min(1).default('conversations'),
@@ -44,15 +45,17 @@ export default definePlugin<MapStage<RawRow, TaskDraft>, typeof options>({
 
 async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promise<TaskDraft | Dropped> {
   const { fields, id } = row
-  const instruction = fields[given.instruction]
-  if (typeof instruction !== 'string' || instruction.trim() === '') throw new MissingField(given.instruction)
+  const named = fields[given.instruction]
+  const instruction = typeof named === 'string' && named.trim() !== '' ? named : taskIn(fields[given.conversations])
+  if (instruction === null) throw new MissingField(given.instruction)
   const result = fields[given.result] ?? null
   if (result !== null && !(Number(result) > 0))
     return { drop: 'trace-not-solved', detail: `its result is ${String(result).slice(0, 100)}`, id }
   const written = fields[given.solution]
-  const solution = typeof written === 'string' && written !== '' ? written : replayScript(fields[given.conversations])
-  if (solution === null)
-    return { drop: 'no-solution', detail: 'found neither a solution nor commands in the trace', id }
+  const replay =
+    typeof written === 'string' && written !== '' ? { script: written } : replayScript(fields[given.conversations])
+  if ('problem' in replay) return { drop: 'no-solution', detail: replay.problem, id }
+  const { script: solution } = replay
   const environment = environmentFiles(fields[given.dockerfile], fields[given.files])
   const { pipeline, repairs } = given
   return authorTask(

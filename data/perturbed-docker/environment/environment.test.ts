@@ -5,6 +5,7 @@ import { makeRandom } from '../../../src/lib/random.ts'
 import { runStage, stageLaws } from '../../../test/contracts/stage.ts'
 import { findDockerfile } from './find-dockerfile.ts'
 import environment from './index.ts'
+import { targetOf } from './orders.ts'
 import { installPackages, packagesFor } from './packages.ts'
 import { perturb, perturbations } from './perturb.ts'
 import { parsePackageIndex, searchPackages } from './search-packages.ts'
@@ -144,6 +145,10 @@ test('a published Dockerfile is chosen by name, description, text and stars; too
     { repo: 'b/sqlite', description: '', stars: 20, text },
   ]
   expect(findDockerfile('SQLite', known)?.repo).toBe('b/sqlite')
+  const needs = { repo: 'a/sqlite', description: '', stars: 900, text: `${text}COPY . /src\n` }
+  const stages = { ...needs, text: `${text}FROM scratch\nCOPY --from=0 /x /y\n` }
+  expect(findDockerfile('sqlite', [needs, stages, ...known])?.repo).toBe('b/sqlite')
+  expect(findDockerfile('log', [{ ...needs, text: 'FROM a\nRUN login\nENV CATALOG=1\n' }])).toBeNull()
   expect(findDockerfile('fortran', known)).toBeNull()
 })
 
@@ -155,10 +160,13 @@ test('each strategy gives the task another base, and its own files stay', async 
   expect(await dockerfileOf({ strategy: 'as-given' })).toBe(fields.dockerfile)
   expect(await dockerfileOf({ strategy: 'packages' })).toContain('install -y --no-install-recommends sqlite3')
   const published = [
-    { repo: 'b/sqlite', stars: 20, text: 'FROM debian:12\nRUN apt-get install -y sqlite3\nCOPY . /src\nCMD ["x"]\n' },
+    {
+      ...{ repo: 'b/sqlite', stars: 20 },
+      text: 'FROM debian:12\n# the tool\nRUN apt-get install -y \\\n  # small\n  sqlite3\nVOLUME /app\nCMD [ "x", \\\n  "y" ]\n',
+    },
   ]
   expect(await dockerfileOf({ strategy: 'search', published })).toBe(
-    'FROM debian:12\nRUN apt-get install -y sqlite3\n\nWORKDIR /app\nCOPY data.txt /app/data.txt\n',
+    'FROM debian:12\nRUN apt-get install -y \\\n  sqlite3\n\nWORKDIR /app\nCOPY data.txt /app/data.txt\n',
   )
   expect(await runStage(make({ strategy: 'search' }) as never, rows.slice(0, 1))).toMatchObject([
     { drop: 'no-dockerfile-found' },
@@ -166,4 +174,33 @@ test('each strategy gives the task another base, and its own files stay', async 
   await expect(runStage(make({ strategy: 'model' }) as never, rows.slice(0, 1))).rejects.toMatchObject({
     name: 'UserError',
   })
+})
+
+test.each([
+  ['COPY data.txt /app/data.txt\n', '/app/data.txt'],
+  ['WORKDIR /home/user\nCOPY data.txt ./\n', '/home/user/data.txt'],
+  ['WORKDIR /srv\nCOPY --chown=1:1 data.txt other.txt in/\n', '/srv/in/data.txt'],
+  ['WORKDIR /srv\nCOPY . .\n', '/srv/data.txt'],
+  ['COPY --from=build data.txt /x/\n', undefined],
+  ['RUN <<EOF\nCOPY data.txt /no\nEOF\nCOPY data.txt /yes\n', '/yes'],
+])('where an input lies is read from the Dockerfile: %s', (orders, path) => {
+  expect(targetOf(`FROM debian\n${orders}`, 'data.txt')?.path).toBe(path)
+})
+
+test('a perturbation is left out where it would change the task or make it unfair', () => {
+  const random = () => makeRandom(1, 'x')
+  const applied = (name: string, given: Partial<typeof task>) =>
+    perturbations.find((known) => known.name === name)?.apply({ ...task, ...given }, random()) ?? null
+  expect(
+    applied('decoys', { instruction: 'Count the lines of all files of `/app`, such as `/app/data.txt`.' }),
+  ).toBeNull()
+  expect(applied('decoys', { instruction: 'Count the lines of `/app/*.txt`; `data.txt` is one.' })).toBeNull()
+  expect(applied('decoys', { dockerfile: 'FROM a\nWORKDIR /home/user\nCOPY data.txt .\n' })?.dockerfile).toMatch(
+    /\nCOPY (data[\w.-]+) \/home\/user\/\1\n$/,
+  )
+  const reading = { ...task.files, 'tests/test.sh': { data: 'wc -l < /app/data.txt\n' } }
+  expect(applied('packed', { files: reading })).toBeNull()
+  expect(applied('packed', { dockerfile: `${task.dockerfile}RUN chmod 0444 /app/data.txt\n` })).toBeNull()
+  expect(applied('elsewhere', { instruction: 'Write the number to count.txt.' })).toBeNull()
+  expect(applied('elsewhere', { instruction: 'Write to count.txt in /app.' })?.dockerfile).not.toContain('WORKDIR /\n')
 })

@@ -1,3 +1,5 @@
+import { ordersOf } from './orders.ts'
+
 /** A published Dockerfile, and what is known about where it was published. */
 export interface PublishedDockerfile {
   readonly repo: string
@@ -6,10 +8,13 @@ export interface PublishedDockerfile {
   readonly text: string
 }
 
-/** E2: the published Dockerfile that fits a keyword best, or null. What only starts something is too simple to help. */
+/**
+ * E2: the published Dockerfile that fits a keyword best, or null. What only starts something is too simple to help, and what copies
+ * files that lie beside it, or comes from several stages, cannot be built without the rest of its repository.
+ */
 export function findDockerfile(keyword: string, published: readonly PublishedDockerfile[]): PublishedDockerfile | null {
   const ranked = published
-    .filter(({ text }) => !isTooSimple(text))
+    .filter(({ text }) => !isTooSimple(text) && isWhole(text))
     .map((file) => ({ file, score: relevance(keyword.toLowerCase(), file) }))
     .filter(({ score }) => score >= 20)
     .sort((a, b) => b.score - a.score || (a.file.repo < b.file.repo ? -1 : 1))
@@ -18,14 +23,19 @@ export function findDockerfile(keyword: string, published: readonly PublishedDoc
 
 /** A name counts more than a description, that more than the text; stars only decide between those that fit. */
 function relevance(keyword: string, { repo, description, stars, text }: PublishedDockerfile): number {
-  const fits =
-    (repo.toLowerCase().includes(keyword) ? 50 : 0) +
-    (description.toLowerCase().includes(keyword) ? 30 : 0) +
-    (text.toLowerCase().includes(keyword) ? 20 : 0)
+  const word = new RegExp(`(?<![a-z0-9])${keyword.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![a-z0-9])`)
+  const has = (given: string) => word.test(given.toLowerCase())
+  const fits = (has(repo) ? 50 : 0) + (has(description) ? 30 : 0) + (has(text) ? 20 : 0)
   return fits === 0 ? 0 : fits + Math.min(30, stars / 100) + (stars > 50 ? 10 : 0)
 }
 
 function isTooSimple(text: string): boolean {
-  const orders = text.split('\n').flatMap((line) => /^\s*([A-Z]+)\s/.exec(line)?.[1] ?? [])
-  return orders.length < 3 || orders.every((order) => ['FROM', 'CMD', 'ENTRYPOINT'].includes(order))
+  const orders = ordersOf(text)
+  return orders.length < 3 || orders.every(({ name }) => ['FROM', 'CMD', 'ENTRYPOINT'].includes(name))
+}
+
+function isWhole(text: string): boolean {
+  const orders = ordersOf(text)
+  const copies = orders.some(({ name, text: order }) => name === 'COPY' || (name === 'ADD' && !/\shttps?:/.test(order)))
+  return !copies && orders.filter(({ name }) => name === 'FROM').length === 1
 }

@@ -14,6 +14,7 @@ import {
 } from 'ot-agent'
 import { authorDockerfile } from './author-dockerfile.ts'
 import { findDockerfile } from './find-dockerfile.ts'
+import { ordersOf } from './orders.ts'
 import { installPackages, packagesFor } from './packages.ts'
 import { type Furnished, perturb } from './perturb.ts'
 import { searchPackages } from './search-packages.ts'
@@ -143,10 +144,16 @@ async function chooseDockerfile(task: Given, id: string, given: Options, at: Sta
   return { dockerfile }
 }
 
+/** What only matters to whoever starts the base as it is. */
+const left = new Set(['CMD', 'ENTRYPOINT', 'USER', 'COPY', 'VOLUME', 'EXPOSE', 'HEALTHCHECK', 'ONBUILD', 'STOPSIGNAL'])
+
 /** The task's own orders, on another base. */
 function onTopOf(base: string, dockerfile: string): string {
-  const started = base.replace(/^(?:CMD|ENTRYPOINT|USER|COPY|ADD)\b.*\n?/gm, '').trimEnd()
-  return `${started}\n\n${dockerfile.replace(/^FROM .*\n+/m, '').trim()}\n`
+  const kept = ordersOf(base).filter(
+    ({ name, text }) => !left.has(name) && !(name === 'ADD' && !/\shttps?:/.test(text)),
+  )
+  const started = kept.map(({ text }) => text).join('')
+  return `${started.trimEnd()}\n\n${dockerfile.replace(/^FROM .*\n+/m, '').trim()}\n`
 }
 
 function toDraft(

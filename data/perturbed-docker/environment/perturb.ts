@@ -1,5 +1,7 @@
+import { posix } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { DraftFile, Random } from 'ot-agent'
+import { targetOf, workdirOf } from './orders.ts'
 
 /** A task as far as its environment is concerned. */
 export interface Furnished {
@@ -22,21 +24,34 @@ export interface Perturbation {
 const inputs = ({ files }: Furnished) =>
   Object.keys(files).filter((path) => /^environment\/[\w.-]+$/.test(path) && typeof files[path]?.data === 'string')
 const baseOf = (path: string) => path.slice('environment/'.length)
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
-/** The work folder is elsewhere, and commands do not start in it. */
+/** Inputs that the instruction names, with the paths that they get. One of several files that are all meant is not named. */
+function namedInputs(task: Furnished): { readonly path: string; readonly name: string; readonly target: string }[] {
+  return inputs(task).flatMap((path) => {
+    const name = baseOf(path)
+    const target = targetOf(task.dockerfile, name)?.path
+    return target !== undefined && task.instruction.includes(name) ? [{ path, name, target }] : []
+  })
+}
+
+/** The work folder is elsewhere, and commands do not start in it where every path is given in full. */
 const elsewhere: Perturbation = {
   name: 'elsewhere',
   difficulty: 2,
   noise: 0,
   apply: ({ instruction, dockerfile, files }, random) => {
+    const from = workdirOf(dockerfile)
+    if (!/^\/(?:app|srv|opt|work\w*|home|data|code|project)\b/.test(from) || !instruction.includes(from)) return null
     const dir = `/${random.pick(['srv', 'opt', 'var/lib'])}/${random.pick(['depot', 'yard', 'vault'])}-${random.below(900) + 100}`
-    const moved = (text: string) => text.replace(/(?<![\w.-])\/app(?![\w.-])/g, dir)
+    const moved = (text: string) => text.replace(new RegExp(`(?<![\\w.-])${escaped(from)}(?![\\w.-])`, 'g'), dir)
     const entries = Object.entries(files).map(
       ([path, file]) => [path, typeof file.data === 'string' ? { ...file, data: moved(file.data) } : file] as const,
     )
+    const isRelative = /(?<![\w/.~-])[\w-]+\.[a-z]\w{0,4}\b/.test(instruction)
     return {
       instruction: moved(instruction),
-      dockerfile: `${moved(dockerfile).trimEnd()}\nWORKDIR /\n`,
+      dockerfile: `${moved(dockerfile).trimEnd()}\n${isRelative ? '' : 'WORKDIR /\n'}`,
       files: Object.fromEntries(entries),
     }
   },
@@ -48,20 +63,26 @@ const decoys: Perturbation = {
   difficulty: 1,
   noise: 1,
   apply: (task, random) => {
-    const found = inputs(task).filter((path) => String(task.files[path]?.data).trim().split('\n').length > 2)
+    // Where the task is about all files of a folder, a copy would be one of them.
+    if (/\*\.\w|\b(?:all|every|each|any)\b[^.]{0,40}\bfiles?\b/i.test(task.instruction)) return null
+    const found = namedInputs(task).filter(({ path }) => linesOf(task, path).length > 2)
     if (found.length === 0) return null
-    const old = found.map((path) => {
-      const lines = String(task.files[path]?.data).trimEnd().split('\n')
-      const name = baseOf(path).replace(/(\.[^.]*)?$/, (ending) => `${random.pick(['-old', '.bak', '-copy'])}${ending}`)
-      return [name, { data: `${random.sample(lines, Math.ceil(lines.length * 0.7)).join('\n')}\n` }] as const
+    const old = found.map(({ path, name, target }) => {
+      const lines = linesOf(task, path)
+      const other = name.replace(/(\.[^.]*)?$/, (ending) => `${random.pick(['-old', '.bak', '-copy'])}${ending}`)
+      const data = `${random.sample(lines, Math.ceil(lines.length * 0.7)).join('\n')}\n`
+      return { other, data, to: posix.join(posix.dirname(target), other) }
     })
-    const copies = old.map(([name]) => `COPY ${name} /app/${name}\n`).join('')
     return {
       ...task,
-      dockerfile: `${task.dockerfile.trimEnd()}\n${copies}`,
-      files: { ...task.files, ...Object.fromEntries(old.map(([name, file]) => [`environment/${name}`, file])) },
+      dockerfile: `${task.dockerfile.trimEnd()}\n${old.map(({ other, to }) => `COPY ${other} ${to}\n`).join('')}`,
+      files: { ...task.files, ...Object.fromEntries(old.map(({ other, data }) => [`environment/${other}`, { data }])) },
     }
   },
+}
+
+function linesOf({ files }: Furnished, path: string): string[] {
+  return String(files[path]?.data).trimEnd().split('\n')
 }
 
 /** An input comes packed; the solution unpacks it first. */
@@ -70,21 +91,25 @@ const packed: Perturbation = {
   difficulty: 2,
   noise: 0,
   apply: (task, random) => {
-    const named = inputs(task).filter(
-      (path) =>
-        task.instruction.includes(baseOf(path)) &&
-        task.dockerfile.includes(`COPY ${baseOf(path)} /app/${baseOf(path)}\n`),
-    )
     const { 'solution/solve.sh': solve } = task.files
+    const tests = Object.entries(task.files).filter(([path]) => path.startsWith('tests/'))
+    // Tests that read an input themselves would miss it, unless the agent leaves it there unpacked.
+    const isTested = (name: string) => tests.some(([, { data }]) => String(data).includes(name))
+    const named = namedInputs(task).filter(
+      ({ name, target }) =>
+        targetOf(task.dockerfile, name)?.alone &&
+        !new RegExp(`^\\s*RUN\\b.*${escaped(target)}`, 'm').test(task.dockerfile) &&
+        !isTested(name),
+    )
     if (named.length === 0 || typeof solve?.data !== 'string') return null
-    const path = random.pick(named)
-    const name = baseOf(path)
+    const { path, name, target } = random.pick(named)
     const { [path]: plain, ...others } = task.files
     const [first = '', ...rest] = solve.data.split('\n')
-    const unpack = `gunzip -kf /app/${name}.gz`
+    const unpack = `gunzip -kf ${target}.gz`
+    const order = targetOf(task.dockerfile, name)?.alone?.text ?? ''
     return {
       instruction: `${task.instruction.trimEnd()}\n\n\`${name}\` was packed with gzip to save space: it is there as \`${name}.gz\`.\n`,
-      dockerfile: task.dockerfile.replace(`COPY ${name} /app/${name}\n`, `COPY ${name}.gz /app/${name}.gz\n`),
+      dockerfile: task.dockerfile.replace(order, `COPY ${name}.gz ${target}.gz\n`),
       files: {
         ...others,
         [`${path}.gz`]: { data: gzipSync(String(plain?.data ?? ''), { level: 9 }) },
@@ -103,14 +128,9 @@ const readOnly: Perturbation = {
   difficulty: 1,
   noise: 0,
   apply: (task) => {
-    const found = inputs(task)
-      .map(baseOf)
-      .filter((name) => task.dockerfile.includes(` /app/${name}\n`))
+    const found = inputs(task).flatMap((path) => targetOf(task.dockerfile, baseOf(path))?.path ?? [])
     if (found.length === 0) return null
-    return {
-      ...task,
-      dockerfile: `${task.dockerfile.trimEnd()}\nRUN chmod 0444 ${found.map((name) => `/app/${name}`).join(' ')}\n`,
-    }
+    return { ...task, dockerfile: `${task.dockerfile.trimEnd()}\nRUN chmod 0444 ${found.join(' ')}\n` }
   },
 }
 

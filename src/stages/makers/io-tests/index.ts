@@ -74,7 +74,7 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   }
   return {
     name: `${pipeline}-${id}`,
-    instruction: `${statement.trim()}\n\nWrite a program in ${words} to \`${file}\`. It reads the input from standard input and prints the output to standard output. It is tried on the examples and on inputs that are not shown here.\n`,
+    instruction: `${statement.trim()}\n\nWrite a program in ${words} to \`${file}\`. It reads the input from standard input and prints the output to standard output. It is tried on the examples and on inputs that are not shown here, and may take up to ${seconds} seconds for each.\n`,
     files: {
       'environment/Dockerfile': { data: `FROM ${image}\n\nWORKDIR /app\n` },
       'tests/test.sh': { data: renderIoTest() },

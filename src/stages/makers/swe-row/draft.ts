@@ -13,27 +13,50 @@ export function draftFromFiles(
   row: SweRow,
   repository: RepositoryFiles,
   run: TestRun,
-  image: string,
+  { base, setup }: { readonly base: string; readonly setup: readonly string[] },
 ): TaskDraft['files'] {
   const broken = patched(repository, row.bug)
   const fixed = patched(broken, row.fix.files)
+  const held = heldFiles(row, broken)
   const changed = row.fix.files.flatMap(({ oldPath, newPath }) => [oldPath, newPath]).filter((path) => path !== null)
   return {
-    'environment/Dockerfile': { data: `FROM ${image}\n\nWORKDIR ${run.workdir}\nCOPY repo ${run.workdir}\n` },
-    ...below('environment/repo', broken),
-    ...verifierFiles({ run, tests: row, files: heldFiles(row, broken) }),
+    'environment/Dockerfile': {
+      data: `FROM ${base}\n\n${setup.map((line) => `RUN ${line}\n`).join('')}WORKDIR ${run.workdir}\nCOPY repo ${run.workdir}\n`,
+    },
+    ...below('environment/repo', row.bug.length > 0 ? withoutFailing(broken, row) : broken),
+    ...verifierFiles({ run, tests: row, files: held }),
     ...solutionFiles([...new Set(changed)], fixed, run.workdir),
     'solution/fix.patch': { data: row.fix.text },
   }
 }
 
 /** Test files as the verifier wants them: the repository's own, with the test patch and the row's files over them. */
-function heldFiles({ testPatch, testFiles }: SweRow, broken: RepositoryFiles): Files {
+function heldFiles({ testPatch, testFiles, failToPass, passToPass }: SweRow, broken: RepositoryFiles): Files {
   const after = patched(broken, testPatch?.files ?? [])
-  const named = new Set(testPatch?.files.flatMap(({ newPath }) => newPath ?? []))
+  const named = new Set([
+    ...(testPatch?.files.flatMap(({ newPath }) => newPath ?? []) ?? []),
+    ...filesOfTests([...failToPass, ...passToPass], after),
+  ])
   const own = Object.entries(after).filter(([path]) => isTestFile(path) || named.has(path))
   const whole = Object.entries(testFiles).map(([path, data]) => [path, { data }] as const)
   return Object.fromEntries([...own, ...whole])
+}
+
+/** As SWE-smith does: the agent does not get the files of tests that fail, for they say what is broken. */
+function withoutFailing(files: RepositoryFiles, { failToPass }: SweRow): RepositoryFiles {
+  const failing = filesOfTests(failToPass, files)
+  return Object.fromEntries(Object.entries(files).filter(([path]) => !failing.has(path)))
+}
+
+/** The files that tests are in, by their names: `a/test_b.py::test` or `a.test_b.Class.test`. */
+function filesOfTests(names: readonly string[], files: RepositoryFiles): ReadonlySet<string> {
+  const fileOf = (name: string) => {
+    if (name.includes('::')) return name.slice(0, name.indexOf('::'))
+    const parts = name.split('.')
+    const paths = parts.map((_, i) => `${parts.slice(0, i + 1).join('/')}.py`)
+    return paths.find((path) => Object.hasOwn(files, path))
+  }
+  return new Set(names.flatMap((name) => fileOf(name) ?? []))
 }
 
 /** Whole files, because a small image need not have git or patch. */
@@ -76,10 +99,12 @@ export function draftFromImage(row: SweRow, run: TestRun, image: string, checkou
       : [
           `(git checkout -q ${shellQuote(checkout)} || (git fetch -q origin && git checkout -q ${shellQuote(checkout)}))`,
         ]),
-    `rm -rf .git /r2e_tests r2e_tests /root/r2e_tests run_tests.sh /root/run_tests.sh`,
+    `rm -rf .git ${results.flatMap((name) => [name, `/${name}`, `/root/${name}`]).join(' ')}`,
     'git init -q && git add -A && git -c user.name=base -c user.email=base@localhost commit -q -m base && git tag task-base',
   ]
-  const touched = (testPatch?.files ?? []).flatMap(({ newPath, oldPath }) => newPath ?? oldPath ?? [])
+  const touched =
+    testPatch?.files.flatMap(({ newPath, oldPath }) => newPath ?? oldPath ?? []) ??
+    (Object.keys(testFiles).length > 0 ? [] : testFilesOf(row))
   const isReversed = row.bug.length > 0
   return {
     'environment/Dockerfile': {
@@ -88,16 +113,13 @@ export function draftFromImage(row: SweRow, run: TestRun, image: string, checkou
     ...verifierFiles({
       ...{ run, tests: row },
       files: Object.fromEntries(Object.entries(testFiles).map(([path, data]) => [path, { data }])),
-      prepare:
-        testPatch === null
-          ? []
-          : [
-              ...touched.map(
-                (path) =>
-                  `${git} checkout -q task-base -- ${shellQuote(path)} 2> /dev/null || rm -rf ${shellQuote(`${workdir}/${path}`)}`,
-              ),
-              `${git} apply /tests/test.patch`,
-            ],
+      prepare: [
+        ...touched.map(
+          (path) =>
+            `${git} checkout -q task-base -- ${shellQuote(path)} 2> /dev/null || rm -rf ${shellQuote(`${workdir}/${path}`)}`,
+        ),
+        ...(testPatch === null ? [] : [`${git} apply /tests/test.patch`]),
+      ],
     }),
     ...(testPatch && { 'tests/test.patch': { data: testPatch.text } }),
     'solution/solve.sh': {
@@ -106,6 +128,18 @@ export function draftFromImage(row: SweRow, run: TestRun, image: string, checkou
     },
     'solution/fix.patch': { data: row.fix.text },
   }
+}
+
+/** What images of R2E-Gym hold beside the repository, some of it with the whole fix. */
+const results = [
+  ...['r2e_tests', 'run_tests.sh', 'parsed_commit.json', 'execution_result.json', 'expected_test_output.json'],
+  ...['syn_issue.json', 'modified_files.json', 'modified_entities.json'],
+]
+
+/** The files that tests named as `file.py::test` are in. */
+export function testFilesOf({ failToPass, passToPass }: SweRow): string[] {
+  const named = [...failToPass, ...passToPass].flatMap((name) => /^([^\s:]+\.\w+)::/.exec(name)?.[1] ?? [])
+  return [...new Set(named)]
 }
 
 function below(dir: string, files: RepositoryFiles): Files {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
@@ -8,10 +9,11 @@ import { PatchError } from '../../../formats/unified-diff.ts'
 import { rowDigest } from '../../../lib/digest-json.ts'
 import { exists } from '../../../lib/files.ts'
 import { shellQuote } from '../../../lib/shell.ts'
-import { openRepository } from '../../shared/repositories/repository.ts'
+import { openRepository, type RepositorySpec } from '../../shared/repositories/repository.ts'
 import { testFormats } from '../../shared/repositories/test-run.ts'
-import { draftFromFiles, draftFromImage } from './draft.ts'
+import { draftFromFiles, draftFromImage, testFilesOf } from './draft.ts'
 import { dialects, parseSweRow, type SweRow } from './parse-row.ts'
+import { unclearIssue } from './unclear-issue.ts'
 import { untoldNames } from './untold-names.ts'
 
 const options = z.strictObject({
@@ -20,12 +22,13 @@ const options = z.strictObject({
     .strictObject({
       dir: z.string().min(1),
       base: z.string().min(1).default('python:3.12-slim'),
+      setup: z.array(z.string().min(1)).default([]).describe('What runs on the base before the repository is there.'),
       testCommands: z.array(z.string().min(1)).min(1),
       testFormat: z.enum(testFormats),
     })
     .optional()
     .describe(
-      'Copies of repositories, OWNER__NAME in one folder: environments of their rows are built from them and need no image.',
+      'Copies of repositories, OWNER__NAME in one folder: environments of their rows are built from them and need no image. Of a clone, the commit that the row names is taken.',
     ),
   image: z
     .string()
@@ -90,6 +93,8 @@ async function makeDraft(raw: RawRow, given: Options, at: StageContext): Promise
       drop: 'untold-names',
       detail: `tests use ${untold}, which only the fix brings in and the issue does not say`,
     }
+  const unclear = unclearIssue(row)
+  if (unclear !== null) return { drop: 'unclear-issue', detail: unclear }
   const { pipeline, workdir, timeoutSec, otherNames } = given
   const spelling = spellingOf(row)
   if (otherNames && spelling !== 'files' && (spelling === null || !otherNames[spelling]))
@@ -120,9 +125,13 @@ async function filesFromCopy(row: SweRow, given: Options, at: StageContext): Pro
   if (!repositories || !/^\w[\w.-]*$/.test(name)) return null
   const path = join(repositories.dir, name)
   if (!(await exists(path))) return null
-  const { testCommands, testFormat: format, base } = repositories
+  const { testCommands, testFormat: format, base, setup } = repositories
   const run = { commands: commandsFor(row, testCommands), format, workdir, timeoutSec }
-  return draftFromFiles(row, await openRepository({ kind: 'folder', path }, at.workDir, at.signal), run, base)
+  const isClone = (await exists(join(path, '.git'))) || (await exists(join(path, 'HEAD')))
+  const spec: RepositorySpec = isClone
+    ? { kind: 'git', url: pathToFileURL(path).href, ref: row.baseCommit ?? 'HEAD' }
+    : { kind: 'folder', path }
+  return draftFromFiles(row, await openRepository(spec, at.workDir, at.signal), run, { base, setup })
 }
 
 function filesFromImage(row: SweRow, given: Options): TaskDraft['files'] | null {
@@ -141,10 +150,10 @@ function filesFromImage(row: SweRow, given: Options): TaskDraft['files'] | null 
   return draftFromImage(row, run, image, checkout === null ? null : checkout.replaceAll('{{id}}', row.id))
 }
 
-function commandsFor({ failToPass, passToPass, testPatch }: SweRow, commands: readonly string[]): string[] {
-  const named = [...failToPass, ...passToPass].flatMap((name) => /^([^\s:]+\.\w+)::/.exec(name)?.[1] ?? [])
-  const patched = testPatch?.files.flatMap(({ newPath }) => newPath ?? []).filter((path) => path.endsWith('.py')) ?? []
-  const files = [...new Set(named.length > 0 ? named : patched)]
+function commandsFor(row: SweRow, commands: readonly string[]): string[] {
+  const named = testFilesOf(row)
+  const patched = row.testPatch?.files.flatMap(({ newPath }) => newPath ?? []) ?? []
+  const files = named.length > 0 ? named : [...new Set(patched.filter((path) => path.endsWith('.py')))]
   const modules = files.map((path) =>
     path
       .replace(/^tests\//, '')

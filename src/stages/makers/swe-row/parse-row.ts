@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { RawRow } from '../../../core/row.ts'
 import { type FilePatch, PatchError, parsePatch, renderPatch, reversePatch } from '../../../formats/unified-diff.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
+import { isTestFile } from '../../shared/repositories/test-files.ts'
 
 /**
  * Whose rows they are. `swe-smith`: `patch` puts the bug in, an image and no test patch. `swe-bench`: `patch` is the fix,
@@ -53,9 +54,13 @@ const r2eFields = z.object({
   expected_output_json: json(z.record(z.string(), z.string())),
   parsed_commit_content: json(
     z.object({
+      old_commit_hash: z.string().nullish(),
       file_diffs: z.array(
         z.object({
           header: z.object({ file: z.object({ path: z.string() }) }),
+          is_binary_file: z.boolean().nullish(),
+          minus_file: z.object({ path: z.string() }).nullish(),
+          plus_file: z.object({ path: z.string() }).nullish(),
           old_file_content: z.string(),
           new_file_content: z.string(),
         }),
@@ -87,7 +92,9 @@ function fromPatches(row: z.output<typeof sweFields>, dialect: Dialect): SweRow 
   const isBug = dialect === 'swe-smith'
   const testPatch = row.test_patch ? { text: withEnd(row.test_patch), files: parsePatch(row.test_patch) } : null
   return {
-    ...{ id: row.instance_id, repo: row.repo, statement: row.problem_statement, image: row.image_name ?? null },
+    ...{ id: row.instance_id, repo: row.repo, image: row.image_name ?? null },
+    // What a model writes under the issue to say that it is done.
+    statement: row.problem_statement.replace(/\s*<END(?: OF)? \w+>\s*$/, ''),
     baseCommit: row.base_commit ?? null,
     fix: { text: withEnd(row.patch), files: isBug ? reversePatch(patch) : patch },
     bug: isBug ? patch : [],
@@ -96,26 +103,46 @@ function fromPatches(row: z.output<typeof sweFields>, dialect: Dialect): SweRow 
 }
 
 function fromCommit(row: z.output<typeof r2eFields>): SweRow {
-  const diffs = row.parsed_commit_content.file_diffs.map(({ header, old_file_content, new_file_content }) =>
-    renderPatch(header.file.path, old_file_content, new_file_content),
-  )
-  const fix = diffs.filter((diff) => diff !== '' && !/^\+\+\+ b\/(?:.*\/)?(?:tests?\/|test_)/m.test(diff)).join('')
+  const fix = row.parsed_commit_content.file_diffs
+    .filter(({ header, is_binary_file }) => !is_binary_file && !isTestFile(header.file.path))
+    .map(diffOf)
+    .join('')
   const { test_file_names: names, test_file_codes: codes } = row.execution_result_content
   return {
     ...{
       id: `${row.repo_name}-${row.commit_hash.slice(0, 12)}`,
       repo: row.repo_name,
-      statement: row.problem_statement,
+      statement: issueIn(row.problem_statement),
     },
-    ...{ image: row.docker_image ?? null, baseCommit: row.commit_hash },
+    image: row.docker_image ?? null,
+    baseCommit: row.parsed_commit_content.old_commit_hash ?? `${row.commit_hash}^`,
     ...{ fix: { text: fix, files: parsePatch(fix) }, bug: [], testPatch: null },
     testFiles: Object.fromEntries(names.map((name, i) => [`r2e_tests/${name.replace(/^.*\//, '')}`, codes[i] ?? ''])),
     // Which of them fail before is not said; that one does is proven with the task.
     failToPass: [],
     passToPass: Object.entries(row.expected_output_json).flatMap(([name, status]) =>
-      status === 'PASSED' ? [name] : [],
+      status === 'PASSED' && name.trim() !== '' ? [name.replace(colors, '')] : [],
     ),
   }
+}
+
+type FileDiff = z.output<typeof r2eFields>['parsed_commit_content']['file_diffs'][number]
+
+/** What a commit does to one file. A file that is new or gone has to be called so, or git does not apply the patch. */
+function diffOf({ header, minus_file, plus_file, old_file_content, new_file_content }: FileDiff): string {
+  const diff = renderPatch(header.file.path, old_file_content, new_file_content)
+  if (minus_file?.path === '/dev/null') return diff.replace(/^--- .*$/m, '--- /dev/null')
+  return plus_file?.path === '/dev/null' ? diff.replace(/^\+\+\+ .*$/m, '+++ /dev/null') : diff
+}
+
+/** Terminals' colors, which some rows have in the names of their tests. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what an escape sequence begins with
+const colors = /\u001b\[[\d;]*m/g
+
+/** The issue without the marks that its author was told to put around it, and without what was said beside it. */
+function issueIn(statement: string): string {
+  const [, issue = statement] = /\[ISSUE\]([\s\S]*?)(?:\[\/ISSUE\]|$)/.exec(statement) ?? []
+  return issue.replace('[/ISSUE]', '').trim()
 }
 
 function withEnd(patch: string): string {

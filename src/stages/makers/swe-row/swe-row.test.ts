@@ -1,9 +1,14 @@
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runStage, stageLaws } from '../../../../test/contracts/stage.ts'
+import { makeTempDir } from '../../../../test/make-task.ts'
+import { needs } from '../../../../test/needs.ts'
 import type { RawRow, TaskDraft } from '../../../core/row.ts'
 import sweRow from './index.ts'
 import { parseSweRow } from './parse-row.ts'
+import { unclearIssue } from './unclear-issue.ts'
 import { untoldNames } from './untold-names.ts'
 
 const local = { dir: 'data/swegym/fixtures', testCommands: ['python3 -m unittest -v'], testFormat: 'unittest' }
@@ -152,4 +157,124 @@ test.each([
   const parsed = parseSweRow({ id: '1', source: 's', fields: row }, 'swe-bench')
   if (typeof parsed === 'string') throw new Error(parsed)
   expect(untoldNames(parsed)).toEqual(names)
+})
+
+test('a commit of R2E-Gym: the issue without its marks, names of tests without colors, a new file as one that is new', async () => {
+  const diff = (path: string, before: string, after: string, more: object = {}) => ({
+    ...{ header: { file: { path } }, old_file_content: before, new_file_content: after },
+    ...more,
+  })
+  const fields = {
+    ...{ repo_name: 'slugs', commit_hash: 'abc', docker_image: 'org/x' },
+    problem_statement: 'I think this shows it.\n[ISSUE]\nDashes stay.\n[/ISSUE]\nDone.',
+    expected_output_json: JSON.stringify({ '\u001b[1mTestA.test_b\u001b[0m': 'PASSED', '': 'PASSED', x: 'FAILED' }),
+    parsed_commit_content: JSON.stringify({
+      old_commit_hash: 'abc^',
+      file_diffs: [
+        diff('slugs/a.py', 'a = 1\n', 'a = 2\n'),
+        diff('slugs/new.py', '', 'b = 1\n', { minus_file: { path: '/dev/null' } }),
+        diff('slugs/old.py', 'c = 1\n', '', { plus_file: { path: '/dev/null' } }),
+        diff('slugs/test/a_test.py', 'd = 1\n', 'd = 2\n'),
+        diff('Tests/helper.py', 'e = 1\n', 'e = 2\n'),
+        diff('logo.png', 'f\n', 'g\n', { is_binary_file: true }),
+      ],
+    }),
+    execution_result_content: JSON.stringify({ test_file_names: ['test_1.py'], test_file_codes: ['assert True\n'] }),
+  }
+  const row = parseSweRow({ id: '1', source: 's', fields }, 'r2e-gym')
+  if (typeof row === 'string') throw new Error(row)
+  expect(row).toMatchObject({ statement: 'Dashes stay.', passToPass: ['TestA.test_b'], baseCommit: 'abc^' })
+  expect(row.fix.files.map(({ oldPath, newPath }) => [oldPath, newPath])).toEqual([
+    ['slugs/a.py', 'slugs/a.py'],
+    [null, 'slugs/new.py'],
+    ['slugs/old.py', null],
+  ])
+  const draft = await draftOf({ dialect: 'r2e-gym' }, { id: '1', source: 's', fields })
+  expect(draft.instruction).toMatch(/^Dashes stay\.\n/)
+  // Older images hold the whole commit beside the repository.
+  expect(textOf(draft, 'environment/Dockerfile')).toMatch(/rm -rf .*\bparsed_commit\.json\b/)
+})
+
+test('a name that only the commit brings in is looked for in whole test files, too', () => {
+  const commitOf = (statement: string) => {
+    const fields = {
+      ...{ repo_name: 'slugs', commit_hash: 'abc', problem_statement: statement },
+      expected_output_json: '{"test_a":"PASSED"}',
+      parsed_commit_content: {
+        file_diffs: [
+          {
+            header: { file: { path: 'a.py' } },
+            old_file_content: 'x = 1\n',
+            new_file_content: 'def unslug(t):\n    ...\n',
+          },
+        ],
+      },
+      execution_result_content: {
+        test_file_names: ['test_1.py'],
+        test_file_codes: ['from a import unslug\ndef test_a():\n    unslug("b")\n'],
+      },
+    }
+    const row = parseSweRow({ id: '1', source: 's', fields }, 'r2e-gym')
+    if (typeof row === 'string') throw new Error(row)
+    return untoldNames(row)
+  }
+  expect(commitOf('There is no way back from a slug.')).toEqual(['unslug'])
+  expect(commitOf('There should be `unslug`.')).toEqual([])
+})
+
+test('tests of a bug from SWE-smith: the agent does not get the failing ones, and in an image they are restored', async () => {
+  const repositories = { ...local, dir: 'data/swesmith/fixtures' }
+  const fields = { ...smith?.fields, FAIL_TO_PASS: ['tests.test_parse.AmountTest.test_reads_signs_and_thousands'] }
+  const draft = await draftOf({ dialect: 'swe-smith', repositories }, { ...(smith as RawRow), fields })
+  expect(Object.keys(draft.files)).toContain('environment/repo/tests/test_book.py')
+  expect(Object.keys(draft.files)).not.toContain('environment/repo/tests/test_parse.py')
+  expect(Object.keys(draft.files)).toContain('tests/files/tests/test_parse.py')
+  const named = { ...fields, FAIL_TO_PASS: ['tests/test_a.py::test_b'], PASS_TO_PASS: [], image_name: 'org/x' }
+  const inImage = await draftOf({ dialect: 'swe-smith' }, { ...(smith as RawRow), fields: named })
+  expect(textOf(inImage, 'tests/test.sh')).toContain('git -C /testbed checkout -q task-base -- tests/test_a.py')
+})
+
+test('of a clone, the commit of the row is taken', needs('git'), async () => {
+  const dir = await makeTempDir()
+  const clone = join(dir, 'o__n')
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@localhost', '-C', clone, ...args], {
+      encoding: 'utf8',
+    })
+  mkdirSync(clone)
+  git('init', '--quiet')
+  writeFileSync(join(clone, 'a.py'), 'a = 1\n')
+  git('add', '.')
+  git('commit', '--quiet', '-m', 'one')
+  const base = git('rev-parse', 'HEAD').trim()
+  writeFileSync(join(clone, 'a.py'), 'a = 3\n')
+  git('commit', '--quiet', '-a', '-m', 'two')
+  const fields = {
+    ...{ instance_id: 'o__n-1', repo: 'o/n', problem_statement: 'a is 1.', base_commit: base },
+    ...{ patch: '--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n' },
+    ...{ FAIL_TO_PASS: ['test_a.py::test'], PASS_TO_PASS: [] },
+  }
+  const repositories = { ...local, dir, setup: ['pip install it'] }
+  const draft = await draftOf({ dialect: 'swe-bench', repositories }, { id: '1', source: 's', fields })
+  expect(textOf(draft, 'environment/repo/a.py')).toBe('a = 1\n')
+  expect(textOf(draft, 'environment/Dockerfile')).toContain('RUN pip install it\nWORKDIR')
+})
+
+const fixOf = `--- a/shop/cart.py\n+++ b/shop/cart.py\n@@ -1,2 +1,2 @@ def total(self):\n-    return 1\n+    return 2\n`
+test.each([
+  ['`total` of a `Cart` is 1.', null],
+  ['Unexpected behavior of `main`. Please investigate.', 'neither an example nor two names'],
+  ['Call `shop.total` with `<your_items_here>`.', 'never filled in'],
+  ['```python\na += b\n```\nThis should raise an error.', 'names nothing of what is broken'],
+])('an issue that a model wrote about a bug: %s', (problem_statement, reason) => {
+  const fields = {
+    ...{ instance_id: 'o__n.1', repo: 'o/n', problem_statement, patch: fixOf },
+    ...{ FAIL_TO_PASS: ['test_a.py::test'], PASS_TO_PASS: [] },
+  }
+  const row = parseSweRow({ id: '1', source: 's', fields }, 'swe-smith')
+  if (typeof row === 'string') throw new Error(row)
+  if (reason === null) expect(unclearIssue(row)).toBeNull()
+  else expect(unclearIssue(row)).toContain(reason)
+  const human = parseSweRow({ id: '1', source: 's', fields }, 'swe-bench')
+  expect(typeof human === 'string' ? human : unclearIssue(human)).toBeNull()
 })

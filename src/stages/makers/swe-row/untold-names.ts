@@ -4,10 +4,12 @@ import type { SweRow } from './parse-row.ts'
  * Names that tests use, that only the fix brings in, and that the issue does not mention: a function, a class, a constant or an
  * argument. A different correct fix fails such tests.
  */
-export function untoldNames({ statement, fix, testPatch }: SweRow): string[] {
-  if (testPatch === null) return []
-  const tests = linesOf(testPatch.text, '+')
-  const known = [statement, ...[fix.text, testPatch.text].flatMap((text) => linesOf(text, ' -'))].join('\n')
+export function untoldNames({ statement, fix, bug, testPatch, testFiles }: SweRow): string[] {
+  // A bug that was put in takes names away that the repository's own tests use, and its callers too.
+  if (bug.length > 0) return []
+  const tests = testPatch ? linesOf(testPatch.text, '+') : Object.values(testFiles).flatMap((text) => text.split('\n'))
+  const patches = [fix.text, testPatch?.text ?? '']
+  const known = [statement, ...patches.flatMap((text) => linesOf(text, ' -'))].join('\n')
   const own = new Set(
     tests.flatMap((line) => /^\s*(?:(?:def|class)\s+(\w+)|(\w+)\s*=(?!=))/.exec(line)?.slice(1) ?? []),
   )

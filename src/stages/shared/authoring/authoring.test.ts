@@ -122,13 +122,17 @@ test('what an agent typed, in JSON or in tags, becomes a script; keys of a termi
     { role: 'assistant', content: `Well: ${JSON.stringify(json)}` },
     { from: 'assistant', value: '<keystrokes duration="1">echo $HOME\n</keystrokes>' },
   ]
-  expect(replayScript(conversations)).toBe("#!/bin/bash\ncd /app\nls\ncat > x <<'E'\n1\nE\necho $HOME\nexit 0\n")
-  expect(replayScript([{ role: 'assistant', content: 'nothing' }])).toBe(null)
+  expect(replayScript(conversations)).toEqual({
+    script: "#!/bin/bash\ncd /app\nls\ncat > x <<'E'\n1\nE\necho $HOME\nexit 0\n",
+  })
+  expect(replayScript([{ role: 'assistant', content: 'nothing' }])).toHaveProperty('problem')
 })
 
 test.each([
   ['A story about a king.', 0],
-  ['#!/bin/bash\nfor f in *; do\necho "$f" | wc -l > out\ndone', 10 + 2 + 2 + 1 + 2],
+  ['#!/bin/bash\nfor f in *; do\necho "$f" | wc -l > out\ndone', 10 + 2 + 2 + 2 + 1 + 2],
+  ['# A page\n# With headings\n# And nothing\n# About it\nFind the way, make sure, and sort the mail.', 1],
+  ["I used this:\n\ngrep 'a' log | sort | uniq -c\nsed -n 1p log | wc -l", 4 + 6 + 1],
   ['$ ls\n$ cd /\n$ ls\n$ ls\n$ ls\n$ ls', 8 + 1],
 ])('%j has %i points', (text, points) => {
   expect(shellLikeness(text)).toBe(points)

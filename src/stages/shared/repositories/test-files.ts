@@ -3,7 +3,7 @@ import type { DraftFile } from '../../../core/row.ts'
 /** Whether a file decides about the code or is part of it. */
 export function isTestFile(path: string): boolean {
   return (
-    /(?:^|\/)(?:tests?|__tests__|specs?)\//.test(path) ||
+    /(?:^|\/)(?:[Tt]ests?|__tests__|specs?)\//.test(path) ||
     /(?:[._-](?:test|spec)|(?:^|\/)tests?)\.[cm]?[jt]sx?$/.test(path) ||
     /(?:^|\/)(?:test_[^/]*|[^/]*_test|conftest|tests)\.py$/.test(path)
   )
