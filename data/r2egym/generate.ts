@@ -43,7 +43,7 @@ export default definePipeline({
               setup: [
                 `PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --quiet ${install.map((name) => `'${name}'`).join(' ')}`,
               ],
-              testCommands: [`${environment} PYTHONPATH=.:src:lib python3 ${pytest}`],
+              testCommands: [`${environment} PYTHONPATH=.:src:lib python3 ${pytest} -o addopts=`],
               testFormat: 'pytest-names',
             },
     }),

@@ -35,7 +35,7 @@ export default definePipeline({
               setup: [
                 `PIP_BREAK_SYSTEM_PACKAGES=1 python3 -m pip install --quiet ${install.map((name) => `'${name}'`).join(' ')}`,
               ],
-              testCommands: ['PYTHONPATH=.:src:lib python3 -m pytest -rA --color=no {{testFiles}}'],
+              testCommands: ['PYTHONPATH=.:src:lib python3 -m pytest -rA --color=no -o addopts= {{testFiles}}'],
               testFormat: 'pytest',
             },
     }),

@@ -202,5 +202,17 @@ test('a perturbation is left out where it would change the task or make it unfai
   expect(applied('packed', { files: reading })).toBeNull()
   expect(applied('packed', { dockerfile: `${task.dockerfile}RUN chmod 0444 /app/data.txt\n` })).toBeNull()
   expect(applied('elsewhere', { instruction: 'Write the number to count.txt.' })).toBeNull()
+  expect(applied('read-only', { instruction: 'Fix the numbers in `/app/data.txt`.' })).toBeNull()
+  const program = { 'environment/data.py': { data: 'a\nb\nc\nd\n' } }
+  const copied = { dockerfile: 'FROM a\nCOPY data.py /app/data.py\n', instruction: 'Run `/app/data.py`.' }
+  expect(applied('decoys', { ...copied, files: program })).toBeNull()
+  const nested = { 'environment/in/data.txt': { data: 'a\nb\nc\nd\n' } }
+  expect(
+    applied('decoys', { dockerfile: 'FROM a\nCOPY in/data.txt /x/data.txt\n', files: nested })?.dockerfile,
+  ).toMatch(/\nCOPY in\/(data[\w.-]+) \/x\/\1\n$/)
   expect(applied('elsewhere', { instruction: 'Write to count.txt in /app.' })?.dockerfile).not.toContain('WORKDIR /\n')
+})
+
+test('a variant that only distracts is none', () => {
+  expect(perturb({ instruction: 'x', dockerfile: 'FROM a\n', files: {} }, makeRandom(5, 'a'), 2)).toEqual([])
 })

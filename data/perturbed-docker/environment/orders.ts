@@ -51,7 +51,10 @@ export function targetOf(
     const target = posix.resolve(dir, to)
     const isFolder = /(?:^|\/)\.{0,2}$/.test(to) || sources.length > 1 || target === dir
     if (sources.includes(file))
-      return { path: isFolder ? posix.join(target, file) : target, alone: sources.length === 1 ? order : null }
+      return {
+        path: isFolder ? posix.join(target, posix.basename(file)) : target,
+        alone: sources.length === 1 ? order : null,
+      }
     if (sources.some((source) => source === '' || source === '.'))
       return { path: posix.join(target, file), alone: null }
   }

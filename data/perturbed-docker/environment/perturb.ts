@@ -21,17 +21,23 @@ export interface Perturbation {
   apply(task: Furnished, random: Random): Furnished | null
 }
 
+/** Data that the task starts from; programs and settings are often what has to be changed. */
 const inputs = ({ files }: Furnished) =>
-  Object.keys(files).filter((path) => /^environment\/[\w.-]+$/.test(path) && typeof files[path]?.data === 'string')
-const baseOf = (path: string) => path.slice('environment/'.length)
+  Object.keys(files).filter(
+    (path) =>
+      /^environment\/[\w./-]+\.(?:txt|csv|tsv|jsonl?|log|xml|ya?ml|md|dat|list)$/.test(path) &&
+      typeof files[path]?.data === 'string',
+  )
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
 
 /** Inputs that the instruction names, with the paths that they get. One of several files that are all meant is not named. */
 function namedInputs(task: Furnished): { readonly path: string; readonly name: string; readonly target: string }[] {
   return inputs(task).flatMap((path) => {
-    const name = baseOf(path)
-    const target = targetOf(task.dockerfile, name)?.path
-    return target !== undefined && task.instruction.includes(name) ? [{ path, name, target }] : []
+    const name = posix.basename(path)
+    const target = targetOf(task.dockerfile, path.slice('environment/'.length))?.path
+    return target !== undefined && posix.basename(target) === name && task.instruction.includes(name)
+      ? [{ path, name, target }]
+      : []
   })
 }
 
@@ -71,12 +77,12 @@ const decoys: Perturbation = {
       const lines = linesOf(task, path)
       const other = name.replace(/(\.[^.]*)?$/, (ending) => `${random.pick(['-old', '.bak', '-copy'])}${ending}`)
       const data = `${random.sample(lines, Math.ceil(lines.length * 0.7)).join('\n')}\n`
-      return { other, data, to: posix.join(posix.dirname(target), other) }
+      return { source: posix.join(posix.dirname(path), other), data, to: posix.join(posix.dirname(target), other) }
     })
     return {
       ...task,
-      dockerfile: `${task.dockerfile.trimEnd()}\n${old.map(({ other, to }) => `COPY ${other} ${to}\n`).join('')}`,
-      files: { ...task.files, ...Object.fromEntries(old.map(({ other, data }) => [`environment/${other}`, { data }])) },
+      dockerfile: `${task.dockerfile.trimEnd()}\n${old.map(({ source, to }) => `COPY ${source.slice('environment/'.length)} ${to}\n`).join('')}`,
+      files: { ...task.files, ...Object.fromEntries(old.map(({ source, data }) => [source, { data }])) },
     }
   },
 }
@@ -96,8 +102,8 @@ const packed: Perturbation = {
     // Tests that read an input themselves would miss it, unless the agent leaves it there unpacked.
     const isTested = (name: string) => tests.some(([, { data }]) => String(data).includes(name))
     const named = namedInputs(task).filter(
-      ({ name, target }) =>
-        targetOf(task.dockerfile, name)?.alone &&
+      ({ path, name, target }) =>
+        targetOf(task.dockerfile, path.slice('environment/'.length))?.alone &&
         !new RegExp(`^\\s*RUN\\b.*${escaped(target)}`, 'm').test(task.dockerfile) &&
         !isTested(name),
     )
@@ -106,10 +112,11 @@ const packed: Perturbation = {
     const { [path]: plain, ...others } = task.files
     const [first = '', ...rest] = solve.data.split('\n')
     const unpack = `gunzip -kf ${target}.gz`
-    const order = targetOf(task.dockerfile, name)?.alone?.text ?? ''
+    const source = path.slice('environment/'.length)
+    const order = targetOf(task.dockerfile, source)?.alone?.text ?? ''
     return {
       instruction: `${task.instruction.trimEnd()}\n\n\`${name}\` was packed with gzip to save space: it is there as \`${name}.gz\`.\n`,
-      dockerfile: task.dockerfile.replace(order, `COPY ${name}.gz ${target}.gz\n`),
+      dockerfile: task.dockerfile.replace(order, `COPY ${source}.gz ${target}.gz\n`),
       files: {
         ...others,
         [`${path}.gz`]: { data: gzipSync(String(plain?.data ?? ''), { level: 9 }) },
@@ -128,7 +135,8 @@ const readOnly: Perturbation = {
   difficulty: 1,
   noise: 0,
   apply: (task) => {
-    const found = inputs(task).flatMap((path) => targetOf(task.dockerfile, baseOf(path))?.path ?? [])
+    if (/\b(?:fix|repair|modif|edit|update|correct|clean|rewrite|in place)/i.test(task.instruction)) return null
+    const found = namedInputs(task).map(({ target }) => target)
     if (found.length === 0) return null
     return { ...task, dockerfile: `${task.dockerfile.trimEnd()}\nRUN chmod 0444 ${found.join(' ')}\n` }
   },
@@ -168,9 +176,10 @@ export function perturb(task: Furnished, random: Random, count: number): Variant
       applied.push(perturbation)
     }
     const names = applied.map(({ name }) => name)
-    if (names.length === 0 || seen.has(names.join())) continue
-    seen.add(names.join())
     const sum = (key: 'difficulty' | 'noise') => applied.reduce((total, { [key]: value }) => total + value, 0)
+    // What only distracts makes no task harder.
+    if (sum('difficulty') === 0 || seen.has(names.join())) continue
+    seen.add(names.join())
     variants.push({ ...made, perturbations: names, score: 100 + 10 * sum('difficulty') - sum('noise') })
   }
   return variants.sort((a, b) => b.score - a.score).slice(0, count)

@@ -53,6 +53,7 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   const { pipeline, language, maxChars } = given
   if (statement.length > maxChars) return { drop: 'too-long', detail: `${statement.length} characters`, id }
   if (isInteractive(statement)) return { drop: 'interactive', detail: 'expected inputs that are known beforehand', id }
+  if (hasLostFormula(statement)) return { drop: 'lost-formula', detail: 'a sentence goes on with a picture', id }
   const several = checker === undefined ? acceptsSeveral(statement) : null
   if (several !== null) return { drop: 'several-answers', detail: `expected a checker, for it says "${several}"`, id }
   const solution = solutions[language]
@@ -122,6 +123,17 @@ function acceptsSeveral(statement: string): string | null {
     if (found) return found[0].replace(/\s+/g, ' ')
   }
   return null
+}
+
+/**
+ * Whether a picture stands in the middle of a sentence: then it showed a formula, and what is asked for cannot be known. Bounds of the
+ * input and remarks on the examples can be done without.
+ */
+function hasLostFormula(statement: string): boolean {
+  const asked = statement
+    .replace(inputSection, '\n')
+    .replace(/^\s*(?:#+ |\*\*)?Notes?\b:?(?:\*\*)?:?\s*\n[\s\S]*/im, '')
+  return /[^\s.!?]\s*<image>/.test(asked.replace(/\n\s*\n/g, '\n').replace(/([^:])\n/g, '$1.\n'))
 }
 
 /** Whether capital and small letters of the answer count alike. */

@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { UserError } from '../../../core/errors.ts'
 import { definePlugin } from '../../../core/plugin.ts'
@@ -129,7 +128,7 @@ async function filesFromCopy(row: SweRow, given: Options, at: StageContext): Pro
   const run = { commands: commandsFor(row, testCommands), format, workdir, timeoutSec }
   const isClone = (await exists(join(path, '.git'))) || (await exists(join(path, 'HEAD')))
   const spec: RepositorySpec = isClone
-    ? { kind: 'git', url: pathToFileURL(path).href, ref: row.baseCommit ?? 'HEAD' }
+    ? { kind: 'clone', path, ref: row.baseCommit ?? 'HEAD' }
     : { kind: 'folder', path }
   return draftFromFiles(row, await openRepository(spec, at.workDir, at.signal), run, { base, setup })
 }

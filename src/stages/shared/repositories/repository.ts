@@ -17,6 +17,8 @@ export type RepositorySpec =
   | { readonly kind: 'folder'; readonly path: string }
   | { readonly kind: 'archive'; readonly path: string }
   | { readonly kind: 'git'; readonly url: string; readonly ref: string }
+  /** A clone on this machine, which need not be complete: only what the commit holds is read. */
+  | { readonly kind: 'clone'; readonly path: string; readonly ref: string }
   | { readonly kind: 'npm'; readonly spec: string }
 
 /** More than this is no repository one would copy into a task. */
@@ -62,7 +64,7 @@ export async function openRepository(
       ...{ onRefused: 'drop', limitBytes: limits.bytes, limitEntries: limits.files * 2, signal },
     })
     // Packages of npm and source distributions have one folder with everything in it.
-    const [only, ...more] = spec.kind === 'git' ? [] : await readdir(files)
+    const [only, ...more] = spec.kind === 'git' || spec.kind === 'clone' ? [] : await readdir(files)
     return await readFolder(only !== undefined && more.length === 0 ? join(files, only) : files)
   } catch (error) {
     if (!(error instanceof ArchiveError) || spec.kind !== 'archive') throw error
@@ -79,6 +81,12 @@ async function fetchArchive(
 ): Promise<string> {
   if (spec.kind === 'git') return fetchGit(spec, dir, signal)
   if (spec.kind === 'npm') return fetchNpm(spec.spec, dir, signal)
+  if (spec.kind === 'clone') {
+    const archive = join(dir, 'archive.tar')
+    const safe = ['-c', `safe.directory=${spec.path}`, '-C', spec.path]
+    await program('git', [...safe, 'archive', '--format=tar', '-o', archive, '--end-of-options', spec.ref], signal)
+    return archive
+  }
   if ((await kindAt(spec.path)) === 'file') return spec.path
   throw new UserError(`${spec.path}: expected an archive of a repository, found none`, 'check the path')
 }
