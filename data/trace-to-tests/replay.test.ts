@@ -42,3 +42,8 @@ test('the task is found in the first turn, too', () => {
   expect(taskIn([{ role: 'user', content }])).toBe('Count.\n\nTwice.')
   expect(taskIn([{ role: 'user', content: 'Hello' }])).toBeNull()
 })
+
+test('a script starts where the terminal was', () => {
+  const first = { role: 'user', content: 'Current terminal state:\nroot@box:/srv/data# \n' }
+  expect(replayScript([first, reply('ls\n')])).toEqual({ script: '#!/bin/bash\ncd /srv/data\nls\nexit 0\n' })
+})

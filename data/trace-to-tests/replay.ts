@@ -11,7 +11,13 @@ export function replayScript(conversations: unknown): { readonly script: string 
   const [program] = commands.match(interactive) ?? []
   if (program !== undefined) return { problem: `it worked in a program that takes keys: ${program.trim()}` }
   // Each in the same shell, as in a terminal; a command that failed there did not stop the next one.
-  return { script: `#!/bin/bash\ncd /app\n${commands}exit 0\n` }
+  return { script: `#!/bin/bash\ncd ${startIn(turns)}\n${commands}exit 0\n` }
+}
+
+/** The folder that the terminal was in, by the prompt of its first screen. */
+function startIn(turns: readonly unknown[]): string {
+  const [first] = turns.filter((turn) => /^(?:user|human)$/.test(roleOf(turn)))
+  return /^\w+@[\w.-]+:(\/[\w./-]*)[#$]/m.exec(contentOf(first))?.[1] ?? '/app'
 }
 
 /** The task as an agent was told it in its first turn, or null. */

@@ -57,6 +57,8 @@ async function makeDraft(row: RawRow, given: Options, at: AskingContext): Promis
   if ('problem' in replay) return { drop: 'no-solution', detail: replay.problem, id }
   const { script: solution } = replay
   const environment = environmentFiles(fields[given.dockerfile], fields[given.files])
+  if (Object.keys(environment).length === 0)
+    return { drop: 'no-environment', detail: 'the row does not say what the task started from', id }
   const { pipeline, repairs } = given
   return authorTask(
     {

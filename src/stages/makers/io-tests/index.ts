@@ -133,7 +133,11 @@ function hasLostFormula(statement: string): boolean {
   const asked = statement
     .replace(inputSection, '\n')
     .replace(/^\s*(?:#+ |\*\*)?Notes?\b:?(?:\*\*)?:?\s*\n[\s\S]*/im, '')
-  return /[^\s.!?]\s*<image>/.test(asked.replace(/\n\s*\n/g, '\n').replace(/([^:])\n/g, '$1.\n'))
+  const isInside = /[^\s.!?:][ \t]*<image>/.test(asked)
+  return (
+    isInside ||
+    /\b(?:formula|defined|calculated|equals?|expression|value|condition)\b[^.\n]{0,40}:\s*<image>/i.test(asked)
+  )
 }
 
 /** Whether capital and small letters of the answer count alike. */

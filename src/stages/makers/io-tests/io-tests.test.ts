@@ -67,6 +67,7 @@ test.each([
   ['The total energy is equal to <image> units.', 'lost-formula'],
   ['It is defined as:\n\n<image>\n\nPrint it.', 'lost-formula'],
   ['Print the number.\n\n<image>\n\nThe picture shows it.\n\nNote\n\nHere x = <image>.', null],
+  ['The board looks like this:\n\n<image>\n\nPrint the number.', null],
   ['Input\n\nA number n ≤ <image>.\n\nOutput\n\nPrint n.', null],
   ['If there are several options for x, output the smallest one.', null],
   ['You can print each letter in any case (upper or lower).', null],
