@@ -48,12 +48,16 @@ function isNamed(path: string, instruction: string, workdir: string): boolean {
   return parents.some((part) => instruction.includes(part))
 }
 
+/** What archives and pictures hold, and text does not: their zero bytes separate nothing. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: such bytes are looked for
+const isBinary = /[\u0001-\u0008\u000e-\u001f\ufffd]/
+
 function shapeOf(path: string, text: string): { readonly name: string; readonly said: RegExp } | null {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   if (/\.(?:json\w*|ipynb|geojson)$/.test(path)) return null
   if (/^\s*(?:\{\s*"|\[\s*[{["\d])/.test(text) && parseJson(text) !== undefined)
     return { name: 'JSON', said: /json|array|object|dict|\blist\b|```/i }
-  if (text.includes('\0'))
+  if (text.includes('\0') && !isBinary.test(text))
     return { name: 'separated by NUL bytes', said: /\bnul(?:l|s|-)?\b|\\0|print0|\bzero\b|binary/i }
   if (/\.tsv$/.test(path) || lines.length < 2) return null
   const isTabbed = lines.every((line) => /[^\t]\t[^\t]/.test(line))
