@@ -1,7 +1,7 @@
 // One cell of a study: trains a student on a dataset, lets it practice if asked to, and evaluates it on held-out tasks.
 //
 //   node trainers/small/cell.mjs --data DATASET --tasks NAME=DIR [--tasks ...] --out DIR [--processes 4] -- FLAGS OF train.py
-//   ... --practice DIR --method rejection|gradient [--rounds 2] [--practice-attempts 4] [--practice-flags='FLAGS OF train.py'] -- ...
+//   ... --practice DIR --method rejection|gradient|teacher [--rounds 2] [--practice-attempts 4] [--practice-flags='FLAGS OF train.py'] -- ...
 //
 // Writes DIR/result.json, as `ablate` reads it: the rewards of every held-out task (0 where a trial was not scored), and numbers of the
 // training. Run again, it resumes: a finished student is not trained again, finished trials are kept.
@@ -34,7 +34,7 @@ const trainFlags = split < 0 ? [] : process.argv.slice(split + 1)
 if (!options.data || !options.out) refuse('--data and --out are needed', 'the head of this file says how it is called')
 if (!['none', ...methods].includes(options.method))
   refuse(`unknown method "${options.method}"`, `known: none, ${methods.join(', ')}`)
-if (options.method !== 'none' && !options.practice)
+if (!['none', 'teacher'].includes(options.method) && !options.practice)
   refuse('--method needs tasks', 'name a folder of them with --practice')
 const out = resolve(options.out)
 const first = join(out, 'student')
@@ -43,7 +43,7 @@ await mkdir(out, { recursive: true })
 await train()
 const how = { processes: Number(options.processes), turns: options.turns }
 const { student, notes } = options.method === 'none' ? { student: first, notes: [] } : await practice(practiceRequest())
-const heldOut = await withServer(options.python, student, async (url) => {
+const heldOut = await withServer(options.python, student, out, async (url) => {
   const results = {}
   for (const each of options.tasks) {
     const [name, dir] = each.split('=')
@@ -68,7 +68,8 @@ function practiceRequest() {
   const { method, python } = options
   return {
     ...how,
-    ...{ method, python, out, student: first, tasks: resolve(options.practice), rounds: Number(options.rounds) },
+    ...{ method, python, out, student: first, data: options.data, rounds: Number(options.rounds) },
+    tasks: resolve(options.practice ?? '.'),
     attempts: options['practice-attempts'],
     temperature: '1',
     trainFlags: options['practice-flags'].split(' ').filter(Boolean),

@@ -11,33 +11,46 @@ const weightOf = {
   rejection: (reward) => (reward === 1 ? 1 : 0),
   gradient: (reward, mean) => reward - mean,
 }
-export const methods = Object.keys(weightOf)
+
+/** How long a round trains, and at what rate, unless flags say otherwise. `teacher` is the control: nothing but more of the teacher's traces. */
+const flagsOf = {
+  rejection: ['--epochs', '3', '--lr', '3e-4'],
+  gradient: ['--epochs', '1', '--lr', '1e-4'],
+  teacher: ['--epochs', '100000', '--steps', '200', '--lr', '3e-4'],
+}
+export const methods = Object.keys(flagsOf)
 
 /** Practices in rounds; every round begins with the student of the last. Gives the folder of the last student and notes of each round. */
-export async function practice({ method, tasks, rounds, student, out, python, trainFlags, ...how }) {
+export async function practice({ method, data, tasks, rounds, student, out, python, trainFlags, ...how }) {
   const notes = []
   let current = student
   for (let round = 1; round <= rounds; round++) {
     const place = join(out, 'practice', String(round))
     const next = join(place, 'student')
-    const rows = join(place, 'rows.jsonl')
     await mkdir(place, { recursive: true })
-    if (!(await exists(rows))) {
-      const roll = (url) => rollOut({ ...how, url, tasks, jobs: join(place, 'jobs'), name: 'practice' })
-      const jobs = await withServer(python, current, roll)
-      await writeRows(jobs, place, rows, weightOf[method])
-    }
-    const lines = (await readFile(rows, 'utf8')).trim().split('\n')
-    notes.push(JSON.parse(await readFile(join(place, 'notes.json'), 'utf8')))
+    const rows = method === 'teacher' ? data : await attempt(method, place, python, current, { ...how, tasks }, notes)
     // Nothing to learn from: all attempts at each task had the same reward.
-    if (lines[0] === '') continue
+    if (rows === null) continue
     if (!(await exists(join(next, 'student.gguf')))) {
       const args = [join(project, 'trainers/small/train.py'), '--data', rows, '--out', next, '--init', current]
-      await run(python, [...args, ...trainFlags])
+      const flags = ['--batch-tokens', '16384', '--warmup', '10', ...flagsOf[method], ...trainFlags]
+      await run(python, [...args, ...flags])
     }
     current = next
   }
   return { student: current, notes }
+}
+
+/** The student tries the tasks; gives the file of rows to learn from, or null when there are none. */
+async function attempt(method, place, python, student, how, notes) {
+  const rows = join(place, 'rows.jsonl')
+  if (!(await exists(rows))) {
+    const roll = (url) => rollOut({ ...how, url, jobs: join(place, 'jobs'), name: 'practice' })
+    const jobs = await withServer(python, student, place, roll)
+    await writeRows(jobs, place, rows, weightOf[method])
+  }
+  notes.push(JSON.parse(await readFile(join(place, 'notes.json'), 'utf8')))
+  return (await readFile(rows, 'utf8')).trim() === '' ? null : rows
 }
 
 async function writeRows(jobs, place, file, weight) {

@@ -1,14 +1,15 @@
 // Serves a student, and rolls it out on tasks. Used by cell.mjs and practice.mjs.
 import { spawn } from 'node:child_process'
-import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 
 export const project = resolve(import.meta.dirname, '../..')
 
-/** Runs `use` with the address of a server that answers for the student. */
-export async function withServer(python, student, use) {
-  const port = await freePort()
+/** Runs `use` with the address of a server that answers for the student. The port is kept in `place`: a job resumes only with the same address. */
+export async function withServer(python, student, place, use) {
+  const port = await portOf(place)
   const args = [join(project, 'trainers/small/serve.py'), student, '--port', String(port)]
   const child = spawn(python, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const url = `http://127.0.0.1:${port}`
@@ -25,6 +26,7 @@ export async function withServer(python, student, use) {
     return await use(`${url}/v1`)
   } finally {
     child.kill()
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   }
 }
 
@@ -79,10 +81,17 @@ export function exists(path) {
   )
 }
 
-async function freePort() {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => probe.once('listening', done))
+async function portOf(place) {
+  const file = join(place, 'port')
+  const kept = await readFile(file, 'utf8').catch(() => '0')
+  const probe = createServer().listen(Number(kept), '127.0.0.1')
+  await once(probe, 'listening').catch((error) => {
+    throw new Error(
+      `port ${kept} of ${file} cannot be used (${error.code}): end the server that an earlier run left, or remove that file`,
+    )
+  })
   const { port } = probe.address()
   await new Promise((done) => probe.close(done))
+  await writeFile(file, String(port))
   return port
 }
