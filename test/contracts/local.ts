@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
-import type { SandboxLease } from '../../src/core/sandbox.ts'
+import { afterAll, expect, test } from 'vitest'
+import type { SandboxLease, SandboxProvider } from '../../src/core/sandbox.ts'
 import { ControlGroups } from '../../src/lib/control-group.ts'
 import { signalProcess } from '../../src/lib/spawn-process.ts'
 import local from '../../src/sandboxes/local/index.ts'
@@ -11,6 +11,7 @@ import { makeHome } from '../../src/sandboxes/local/workshop.ts'
 import { loadLease } from '../../src/sandboxes/namespaces/lease-file.ts'
 import { whyNoUplink } from '../needs.ts'
 import { allowlistLaw } from './allowlist.ts'
+import { plainEnvironment } from './environment.ts'
 import { processExceptions, programsInside } from './exceptions.ts'
 import { ownIdsLaw, ownNetworkLaw, sandboxContract } from './sandbox.ts'
 
@@ -42,4 +43,16 @@ export async function localContract(ids: 'own' | 'host'): Promise<void> {
   }
   sandboxContract(`local, ids=${ids}`, { makeProvider, exceptions, takeAway })
   allowlistLaw(makeProvider)
+  manyLayersLaw(makeProvider, stateDir)
+}
+
+/** The options of a mount name every layer, and newer programs that mount take fewer letters of them than the kernel does. */
+function manyLayersLaw(makeProvider: () => SandboxProvider, stateDir: string): void {
+  test('starts from an image of many layers', async () => {
+    const context = mkdtempSync(join(stateDir, 'layers-'))
+    writeFileSync(join(context, 'Dockerfile'), `FROM debian:12-slim\n${'RUN echo again >> /said\n'.repeat(12)}`)
+    const owner = { job: 'layers', trial: 'one' }
+    await using box = await makeProvider().lease({ owner, environment: plainEnvironment(context) })
+    expect((await box.exec(['wc', '-l', '/said'])).stdout).toMatch(/^12 /)
+  }, 120_000)
 }

@@ -46,7 +46,8 @@ export class Holder {
   /** Makes a mount namespace with the overlays listed in a file, and the other namespaces. */
   static async start(privileges: Privileges, overlays: string, home: string): Promise<Holder> {
     const limit = privileges.mode === 'user' ? ['echo 0 > /proc/sys/user/max_user_namespaces'] : []
-    const mount = `mount -n -a -T ${shellQuote(overlays)}`
+    // By the system call that takes a page of options: with the newer ones, mount of util-linux 2.39 and later refuses more than 255 letters of layers.
+    const mount = `LIBMOUNT_FORCE_MOUNT2=always mount -n -a -T ${shellQuote(overlays)}`
     const script = ['set -e', ...closeInherited, mount, ...limit, `exec bwrap ${bwrapWords(privileges)}`].join('\n')
     return Holder.launch('unshare', [...privileges.unshare, shell, '-c', script], home)
   }
