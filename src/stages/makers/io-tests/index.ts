@@ -75,7 +75,7 @@ function makeDraft(row: RawRow, given: Options, seed: number): TaskDraft | Dropp
   }
   return {
     name: `${pipeline}-${id}`,
-    instruction: `${statement.trim()}\n\nWrite a program in ${words} to \`${file}\`. It reads the input from standard input and prints the output to standard output. It is tried on the examples and on inputs that are not shown here, and may take up to ${seconds} seconds for each.\n`,
+    instruction: `${withPowers(statement.trim())}\n\nWrite a program in ${words} to \`${file}\`. It reads the input from standard input and prints the output to standard output. It is tried on the examples and on inputs that are not shown here, and may take up to ${seconds} seconds for each.\n`,
     files: {
       'environment/Dockerfile': { data: `FROM ${image}\n\nWORKDIR /app\n` },
       'tests/test.sh': { data: renderIoTest() },
@@ -123,6 +123,11 @@ function acceptsSeveral(statement: string): string | null {
     if (found) return found[0].replace(/\s+/g, ' ')
   }
   return null
+}
+
+/** The usual modulus 10^9 + 7, which some sources write without the sign of the power: 109 + 7. */
+function withPowers(statement: string): string {
+  return statement.replace(/\b109(?= ?\+ ?[79]\b)/g, '10^9')
 }
 
 /**

@@ -81,6 +81,12 @@ test.each([
     expect((await runStage(make() as never, [row('1', checked)]))[0]).toHaveProperty('files')
 })
 
+test('the usual modulus keeps its power', async () => {
+  const given = { ...sums, statement: `${statement} Print it modulo 109 + 7, for up to 109 numbers.` }
+  const [task] = await runStage(make() as never, [row('1', given)])
+  expect((task as TaskDraft).instruction).toContain('modulo 10^9 + 7, for up to 109 numbers')
+})
+
 describe('the runner', needs('python3'), () => {
   interface Given {
     cases?: object[]
