@@ -120,6 +120,7 @@ type FactColumn =
   | 'output_tokens'
   | 'cost_usd'
   | 'prompt_digest'
+  | 'step'
   | 'system_effect'
 
 /** What statistics look at, of a row. */
@@ -150,7 +151,7 @@ export function factsOfRow(row: Pick<TraceRow, FactColumn>): TraceFacts {
 export function factsOfTrial(record: TrialRecord, job: string): TraceFacts {
   const effects = [record, ...(record.steps ?? [])].flatMap(({ system }) => (system ? [system.differ] : []))
   const system_effect = effects.length === 0 ? null : effects.includes(true) ? 'differ' : 'same'
-  const none = { trace_source: '', turns: 0, prompt_digest: '' }
+  const none = { trace_source: '', turns: 0, prompt_digest: '', step: null }
   const facts = factsOfRow({ ...columnsFromRecord(record), ...none, job, system_effect })
   return { ...facts, traceSource: null, turns: null, promptDigest: null }
 }
