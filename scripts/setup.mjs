@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { accessSync, constants, statSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Each system part: the programs it stands for, and the Debian package that brings each. */
+/** Each system part: the programs it stands for, by one of their names, and the Debian package that brings each. */
 const parts = {
   bubblewrap: {
     bwrap: 'bubblewrap',
@@ -23,8 +23,8 @@ const parts = {
   compose: { 'docker-compose': 'docker-compose' },
   // A cluster on this machine's loopback, which tests start themselves.
   slurm: { slurmctld: 'slurmctld', slurmd: 'slurmd', sbatch: 'slurm-client', munged: 'munge', ss: 'iproute2' },
-  // Readers of dumps and documents.
-  readers: { '7zz': '7zip', pdftotext: 'poppler-utils' },
+  // Readers of dumps and documents. Debian 12 has the one name, Debian 13 the other.
+  readers: { '7zz|7z': '7zip', pdftotext: 'poppler-utils' },
   // A database server, which a test starts itself.
   database: { pg_createcluster: 'postgresql', setpriv: 'util-linux' },
   // A browser, in which tests look at the viewer.
@@ -59,8 +59,11 @@ function main(names) {
 
 function missing(names) {
   const wanted = names.flatMap((name) => Object.entries(parts[name]))
-  const absent = wanted.filter(([program]) => !onPath(program))
-  return { programs: absent.map(([program]) => program), packages: [...new Set(absent.map(([, debian]) => debian))] }
+  const absent = wanted.filter(([names]) => !names.split('|').some(onPath))
+  return {
+    programs: absent.map(([names]) => names.replaceAll('|', ' or ')),
+    packages: [...new Set(absent.map(([, debian]) => debian))],
+  }
 }
 
 /** Installs Debian packages; returns why it could not, or null. */

@@ -89,6 +89,19 @@ describe('scripts/setup.mjs', () => {
     expect(status).toBe(2)
     expect(stderr).toMatch(/^error: unknown part "constructor"\nhint: .*bubblewrap/)
   })
+
+  test('takes a program by any of its names, and asks for one where there is none', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'programs-'))
+    const add = (name: string) => writeFileSync(join(dir, name), '', { mode: 0o755 })
+    const run = () =>
+      spawnSync(process.execPath, ['scripts/setup.mjs', '--required', 'readers'], {
+        ...{ env: { PATH: dir }, encoding: 'utf8' },
+      })
+    add('pdftotext')
+    expect(run()).toMatchObject({ status: 1, stderr: expect.stringContaining('missing: 7zz or 7z (no apt-get here') })
+    add('7z')
+    expect(run()).toMatchObject({ status: 0, stderr: '' })
+  })
 })
 
 /** Runs scripts/test.mjs over a project of these files. */
