@@ -48,7 +48,7 @@ function isNamed(path: string, instruction: string, workdir: string): boolean {
   return parents.some((part) => instruction.includes(part))
 }
 
-/** What archives and pictures hold, and text does not: their zero bytes separate nothing. */
+/** What archives and pictures hold, and text does not: their zero bytes and tabs separate nothing. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: such bytes are looked for
 const isBinary = /[\u0001-\u0008\u000e-\u001f\ufffd]/
 
@@ -57,7 +57,8 @@ function shapeOf(path: string, text: string): { readonly name: string; readonly 
   if (/\.(?:json\w*|ipynb|geojson)$/.test(path)) return null
   if (/^\s*(?:\{\s*"|\[\s*[{["\d])/.test(text) && parseJson(text) !== undefined)
     return { name: 'JSON', said: /json|array|object|dict|\blist\b|```/i }
-  if (text.includes('\0') && !isBinary.test(text))
+  if (isBinary.test(text)) return null
+  if (text.includes('\0'))
     return { name: 'separated by NUL bytes', said: /\bnul(?:l|s|-)?\b|\\0|print0|\bzero\b|binary/i }
   if (/\.tsv$/.test(path) || lines.length < 2) return null
   const isTabbed = lines.every((line) => /[^\t]\t[^\t]/.test(line))

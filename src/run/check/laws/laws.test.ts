@@ -149,4 +149,5 @@ test('names and formats that the tests want have to be stated', () => {
   expect(judged('Write it to out.txt.', 'a\0b\0')).toEqual([expect.stringMatching(/^format: .*NUL/)])
   expect(judged('Write names, separated by null characters, to out.txt.', 'a\0b\0')).toEqual([])
   expect(judged('Pack it into out.txt.', '\u001f\ufffd\b\0\0\ufffd')).toEqual([])
+  expect(judged('Pack it into out.txt.', '\u001f\ufffd\ta\nb\tc\n')).toEqual([])
 })
