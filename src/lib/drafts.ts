@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -80,8 +80,9 @@ function begun(path: string): string {
   return path
 }
 
+/** From what the system draws for many at once; the first twelve digits are all random. */
 function random(): string {
-  return randomBytes(6).toString('hex')
+  return randomUUID().replace('-', '').slice(0, 12)
 }
 
 /** Who makes a draft, and what is to be put back when it is left; null for the name of anything else. */

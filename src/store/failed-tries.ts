@@ -85,7 +85,8 @@ export async function keepInterruptedTry(trialDir: string, least = 1): Promise<b
 }
 
 async function dirsWithJournal(trialDir: string): Promise<string[]> {
-  const steps = await readdir(join(trialDir, 'steps')).catch(() => [])
+  const stepsDir = join(trialDir, 'steps')
+  const steps = (await exists(stepsDir)) ? await readdir(stepsDir).catch(() => []) : []
   const dirs = [trialDir, ...steps.map((step) => join(trialDir, 'steps', step))].map((dir) => join(dir, 'agent'))
   const found = await Promise.all(dirs.map((dir) => exists(join(dir, journalName))))
   return dirs.filter((_, i) => found[i])

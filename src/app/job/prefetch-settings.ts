@@ -28,11 +28,25 @@ export function prefetchSettings(
     sandboxes: options.prefetch ?? Math.ceil(nConcurrent / 2),
     builds: options.maxBuilds ?? 2,
     limit: { cpus: options.maxCpus ?? here.cpus, memoryMb: options.maxMemoryMb ?? here.memoryMb },
-    imageKey,
+    imageKey: rememberImageKeys(),
   }
 }
 
-async function imageKey(environment: Environment): Promise<string | null> {
-  const image = await findNeededImage(environment)
-  return image.kind === 'none' ? null : image.key
+/** Environments whose keys are remembered: trials of one task come close together. */
+const rememberedKeys = 1000
+
+/** Reads the files of an environment once for all trials of its task: they do not change while a job uses them. */
+function rememberImageKeys(): (environment: Environment) => Promise<string | null> {
+  const known = new Map<string, string | null>()
+  return async (environment) => {
+    const { dir, dockerImage = null, os } = environment
+    const id = JSON.stringify([dir, dockerImage, os])
+    const before = known.get(id)
+    if (before !== undefined) return before
+    const image = await findNeededImage(environment)
+    const key = image.kind === 'none' ? null : image.key
+    if (known.size >= rememberedKeys) known.clear()
+    known.set(id, key)
+    return key
+  }
 }

@@ -28,7 +28,8 @@ export async function settleRewards(
   files: RewardFiles,
   signal: AbortSignal,
 ): Promise<Rewards> {
-  const rubric = await readTextIfExists(join(testsDir(round.step?.dir ?? context.task.dir), judgeFileName))
+  const rubricFile = join(testsDir(round.step?.dir ?? context.task.dir), judgeFileName)
+  const rubric = (await exists(rubricFile)) ? await readTextIfExists(rubricFile) : null
   const precedence = context.config.verifier.rewardPrecedence
   if (rubric === null) return parseRewards(files, precedence)
   const hasWord = files.txt !== null || files.json !== null

@@ -1,3 +1,4 @@
+import { rename as renameOver } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AgentExit } from '../../core/agent.ts'
 import type { Rewards } from '../../core/rewards.ts'
@@ -181,7 +182,8 @@ async function saveAgentLogs(context: TrialContext, lease: SandboxLease, round: 
 async function takesPlace(target: string, incoming: string): Promise<boolean> {
   if ((await list(target)).length > 0 || !(await exists(incoming))) return false
   if ((await list(incoming)).some(({ name }) => oursOnly.test(name))) return false
-  return rename(incoming, target).then(
+  // By another thread: a disk may take long to remove the empty directory that was there.
+  return renameOver(incoming, target).then(
     () => true,
     () => false,
   )

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs'
+import { lstatSync, readdirSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { BoundaryError } from '../../core/errors.ts'
@@ -23,7 +23,7 @@ import { fromInside, limitsOf, transferFailure } from '../common/transfer-rules.
 import { downloadDir, makeLogsDir, readFile, uploadDir, writeFile } from '../namespaces/transfer.ts'
 import { FileStack } from './file-stack.ts'
 import type { Image } from './image.ts'
-import { makeDir } from './machine-files.ts'
+import { newSharedMemory } from './machine-files.ts'
 import type { OwnedMachine } from './workshop.ts'
 
 /** Directories that become mounts of fresh host directories when something is uploaded to them. */
@@ -196,10 +196,11 @@ export class LocalBody implements SandboxBody {
     }
   }
 
+  /** An empty directory is removed with the sandbox: a disk may take long for that, and everything waits meanwhile. */
   private async clearSharedMemory(): Promise<void> {
-    const dir = join(this.owned.dir, 'shm')
-    await removeTree(dir)
-    makeDir(dir, 0o1777)
+    const before = this.machine.mounts.get('/dev/shm')
+    if (before !== undefined && readdirSync(before).length > 0) await removeTree(before)
+    this.machine.mounts.set('/dev/shm', newSharedMemory(this.owned.dir))
   }
 
   /** The host directory behind a path, where it is one of our mounts or a directory directly in one. */

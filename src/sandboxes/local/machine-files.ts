@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { ToolDir } from '../../core/sandbox.ts'
 import type { User } from '../../core/task.ts'
@@ -115,6 +115,13 @@ function renderFstab(mounts: readonly Mount[]): string {
 
 function field(text: string): string {
   return text.replaceAll(/[\\\s]/g, (letter) => `\\${letter.charCodeAt(0).toString(8).padStart(3, '0')}`)
+}
+
+/** A directory for /dev/shm that no program inside has seen: they may change the owner and the mode of theirs. */
+export function newSharedMemory(dir: string): string {
+  const made = mkdtempSync(join(dir, 'shm-'))
+  chmodSync(made, 0o1777)
+  return made
 }
 
 /** Its mode does not depend on our umask: it decides what users inside may enter. */

@@ -33,8 +33,8 @@ import {
   hold,
   type MachineFiles,
   type MachineOptions,
-  makeDir,
   mergedIn,
+  newSharedMemory,
   toolPlace,
   writeResolver,
 } from './machine-files.ts'
@@ -76,9 +76,9 @@ export class Machine {
 
   static async start(options: MachineOptions): Promise<Machine> {
     const { base, dir, upper, network } = options
-    makeDir(join(dir, 'shm'), 0o1777)
     if (base.isForeign) writeResolver(base, upper)
     const machine = new Machine(options, await hold(options, options))
+    machine.mounts.set('/dev/shm', newSharedMemory(dir))
     machine.storage?.watch()
     // Beside what the caller does first; what it throws, the first command throws.
     if (network === 'public') machine.openUplink().catch(() => {})
@@ -239,7 +239,7 @@ export class Machine {
     const words = commandArgs({
       merged: mergedIn(home),
       kernelFiles: this.kernelFiles,
-      mounts: [['/dev/shm', join(dir, 'shm')], ...this.mounts],
+      mounts: [...this.mounts],
       readOnly: this.toolDirs(),
       env,
       cwd: options.cwd ?? this.options.workdir,
@@ -280,12 +280,8 @@ export class Machine {
 
   private watchedStorage(limitMb: number): Storage {
     const { home, dir, privileges, group } = this.options
-    const measure = makeDiskMeter({
-      dir,
-      privileges,
-      pids: () => group?.pids() ?? [],
-      holder: () => this.holder,
-    })
+    const pids = () => group?.pids() ?? []
+    const measure = makeDiskMeter({ dir, privileges, pids, holder: () => this.holder })
     return new Storage({ limitMb, home, measure, stop: () => this.groups.kill() })
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { once, setMaxListeners } from 'node:events'
+import { mkdirSync } from 'node:fs'
 import { chmod, mkdir, readdir, rename } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -76,7 +77,7 @@ export class Workshop {
     const dir = join(this.sandboxesDir, id)
     const dispose = onlyOnce(() => this.unmake(id, dir, () => machine))
     let machine: Machine | undefined
-    await mkdir(dir, { recursive: true })
+    mkdirSync(dir, { recursive: true })
     try {
       saveLease(dir, id, request.owner, null)
       const group = Object.values(this.groups.enforces).some(Boolean) ? this.groups.create(id, request.limits) : null

@@ -78,7 +78,9 @@ function changedMs(path: string): number {
 /** Writes the lease of this process for a sandbox's directory. */
 export function saveLease(dir: string, id: string, owner: SandboxOwner, holder: ProcessIdentity | null): void {
   const lease: LeaseFile = { schema: 'lease/1', id, owner, process: ourselves(), holder }
-  writeFileSync(leasePath(dir), `${JSON.stringify(lease)}\n`)
+  // With a holder it is longer than without. A file that is emptied first goes to the disk as soon as it is closed.
+  const isLonger = holder !== null && held.has(dir)
+  writeFileSync(leasePath(dir), `${JSON.stringify(lease)}\n`, { flag: isLonger ? 'r+' : 'w' })
   held.add(dir)
 }
 

@@ -124,8 +124,9 @@ export function makeLogsDir(dir: string, previous: string | null): void {
     const path = join(dir, name)
     if (previous !== null && name !== 'verifier') moveIfThere(join(previous, name), path)
     // A program inside may have left a link in its place; looked at only after the move, when none can reach it any more.
-    if (!lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) {
-      rmSync(path, { force: true })
+    const there = lstatSync(path, { throwIfNoEntry: false })
+    if (!there?.isDirectory()) {
+      if (there) rmSync(path, { force: true })
       mkdirSync(path)
     }
     chmodSync(path, 0o777)
