@@ -9,7 +9,7 @@ import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { methods, practice } from './practice.mjs'
-import { exists, project, rollOut, run, withServer } from './rollouts.mjs'
+import { exists, project, rollOut, run } from './rollouts.mjs'
 
 const split = process.argv.indexOf('--')
 const { values: options } = parseArgs({
@@ -43,14 +43,11 @@ await mkdir(out, { recursive: true })
 await train()
 const how = { processes: Number(options.processes), turns: options.turns }
 const { student, notes } = options.method === 'none' ? { student: first, notes: [] } : await practice(practiceRequest())
-const heldOut = await withServer(options.python, student, out, async (url) => {
-  const results = {}
-  for (const each of options.tasks) {
-    const [name, dir] = each.split('=')
-    results[name] = await evaluate(name, resolve(dir), url)
-  }
-  return results
-})
+const heldOut = {}
+for (const each of options.tasks) {
+  const [name, dir] = each.split('=')
+  heldOut[name] = await evaluate(name, resolve(dir))
+}
 await writeResult(heldOut)
 
 function refuse(what, hint) {
@@ -76,10 +73,10 @@ function practiceRequest() {
   }
 }
 
-async function evaluate(name, tasks, url) {
+async function evaluate(name, tasks) {
   const began = Date.now()
-  const { attempts, temperature } = options
-  const jobs = await rollOut({ ...how, url, tasks, jobs: join(out, 'jobs'), name, attempts, temperature })
+  const { attempts, temperature, python } = options
+  const jobs = await rollOut({ ...how, python, student, tasks, jobs: join(out, 'jobs'), name, attempts, temperature })
   const rewards = {}
   for (const job of jobs) await addRewards(job, rewards)
   return { sec: (Date.now() - began) / 1000, rewards }

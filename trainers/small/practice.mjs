@@ -1,7 +1,7 @@
 // Lets a student practice: it tries tasks several times, and is trained on its own attempts. Used by cell.mjs.
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exists, project, rollOut, run, withServer } from './rollouts.mjs'
+import { exists, project, rollOut, run } from './rollouts.mjs'
 
 /**
  * What an attempt counts in the training, by its reward and the mean reward of the student's attempts at that task.
@@ -45,8 +45,7 @@ export async function practice({ method, data, tasks, rounds, student, out, pyth
 async function attempt(method, place, python, student, how, notes) {
   const rows = join(place, 'rows.jsonl')
   if (!(await exists(rows))) {
-    const roll = (url) => rollOut({ ...how, url, jobs: join(place, 'jobs'), name: 'practice' })
-    const jobs = await withServer(python, student, place, roll)
+    const jobs = await rollOut({ ...how, python, student, jobs: join(place, 'jobs'), name: 'practice' })
     await writeRows(jobs, place, rows, weightOf[method])
   }
   notes.push(JSON.parse(await readFile(join(place, 'notes.json'), 'utf8')))

@@ -7,10 +7,10 @@ import { join, resolve } from 'node:path'
 
 export const project = resolve(import.meta.dirname, '../..')
 
-/** Runs `use` with the address of a server that answers for the student. The port is kept in `place`: a job resumes only with the same address. */
-export async function withServer(python, student, place, use) {
-  const port = await portOf(place)
-  const args = [join(project, 'trainers/small/serve.py'), student, '--port', String(port)]
+/** Runs `use` with the address of a server that answers for the student. Its port is kept in a file: a job resumes only with the same address. */
+async function withServer(python, student, portFile, use) {
+  const port = await keptPort(portFile)
+  const args = [join(project, 'trainers/small/serve.py'), student, '--port', String(port), '--slots', '16']
   const child = spawn(python, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const url = `http://127.0.0.1:${port}`
   const answers = () =>
@@ -31,10 +31,10 @@ export async function withServer(python, student, place, use) {
 }
 
 /**
- * Lets the student solve the tasks of a folder; gives the directories of the jobs. Several processes share the tasks: one alone is
- * bound by its event loop at about six trials a second.
+ * Lets the student solve the tasks of a folder; gives the directories of the jobs. Several processes share the tasks, each with a server of
+ * its own: one server is bound by the single thread that feeds its model, at about three trials a second.
  */
-export async function rollOut({ url, tasks: dir, jobs, name, processes, attempts, temperature, turns }) {
+export async function rollOut({ python, student, tasks: dir, jobs, name, processes, attempts, temperature, turns }) {
   const tasks = (await readdir(dir)).sort()
   const shares = Array.from({ length: Math.min(processes, tasks.length) }, (_, i) =>
     tasks.filter((_, at) => at % processes === i),
@@ -47,13 +47,15 @@ export async function rollOut({ url, tasks: dir, jobs, name, processes, attempts
       for (const task of share) await cp(join(dir, task), join(place, task), { recursive: true })
       const job = `${name}-${i}`
       const of = ['-p', place, '-o', jobs, '--job-name', job, '-n', '16', '-k', String(attempts), '-q']
-      const by = ['-a', 'terminus-2', '-m', 'student', '--engine', 'openai-compatible', '--api-base', url]
+      const by = ['-a', 'terminus-2', '-m', 'student', '--engine', 'openai-compatible', '--api-base']
       const how = ['--ak', `temperature=${temperature}`, '--ak', `max_turns=${turns}`]
       const cache = join(process.env.XDG_CACHE_HOME ?? join(jobs, '..', 'cache'), String(i))
-      await run(process.execPath, [join(project, 'bin/ot-agent.js'), 'run', ...of, ...by, ...how], {
-        ...process.env,
-        XDG_CACHE_HOME: cache,
-      })
+      await withServer(python, student, join(jobs, `.port-${job}`), (url) =>
+        run(process.execPath, [join(project, 'bin/ot-agent.js'), 'run', ...of, ...by, url, ...how], {
+          ...process.env,
+          XDG_CACHE_HOME: cache,
+        }),
+      )
       return join(jobs, job)
     }),
   )
@@ -81,8 +83,7 @@ export function exists(path) {
   )
 }
 
-async function portOf(place) {
-  const file = join(place, 'port')
+async function keptPort(file) {
   const kept = await readFile(file, 'utf8').catch(() => '0')
   const probe = createServer().listen(Number(kept), '127.0.0.1')
   await once(probe, 'listening').catch((error) => {
