@@ -45,8 +45,9 @@ withSandboxes('resuming a job', () => {
 
   test('whose trials have all ended asks for no sandbox, agent or model, and has the same result', async () => {
     const place = await makePlace(['a', 'b'])
-    const first = await playJob(place)
-    const again = await playJob(place, { onParts: refuse })
+    const config = { nConcurrentTrials: 1 }
+    const first = await playJob(place, { config })
+    const again = await playJob(place, { config, onParts: refuse })
     expect(again.result.stats).toEqual(first.result.stats)
     expect(again.result.finishedAt).not.toBeNull()
   })
